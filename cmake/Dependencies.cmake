@@ -1,0 +1,12 @@
+# Everything comes from Debian packages; `./dev` installs them.
+find_package(Threads REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS json url)
+find_package(OpenSSL 3 REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(spdlog 1.10 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
+find_package(prometheus-cpp REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(GTest 1.12 REQUIRED)

@@ -1,0 +1,150 @@
+// What the agent's engines ask of the machine they run on, and what the machine tells them. The commands are data:
+// host/ executes them on a real machine, sim/ on a simulated one. Thread: loop. Every StartContainer is answered by
+// ContainerStarted or ContainerStartFailed; every started container by exactly one ContainerExited.
+#pragma once
+
+#include "api/pod.h"
+#include "api/summary.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spillway::agent {
+
+// Commands.
+
+/// Makes the pod's cgroup and directories. Repeating it for the same uid is harmless.
+struct CreatePod {
+  std::string uid;
+  api::PodKey pod;
+  api::QosClass qos = api::QosClass::kBestEffort;
+  std::optional<Bytes> memory_limit;  // all containers have one: their sum
+  std::optional<std::int64_t> cpu_limit_milli;
+  std::int64_t cpu_request_milli = 0;
+  bool host_network = false;
+};
+
+struct StartContainer {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;  // grows with every restart; names the log file
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string working_dir;  // empty: the pod's directory
+  std::optional<Bytes> memory_limit;
+  std::optional<std::int64_t> cpu_limit_milli;
+  std::int64_t cpu_request_milli = 0;
+  std::int32_t oom_score_adj = 0;
+};
+
+/// SIGTERM, and SIGKILL to everything in the container's cgroup after `grace`; zero: SIGKILL at once.
+struct StopContainer {
+  std::string uid;
+  std::string name;
+  Duration grace{};
+};
+
+/// The same for all containers of the pod. Answered by PodStopped when no process is left.
+struct StopPod {
+  std::string uid;
+  Duration grace{};
+};
+
+/// Removes the cgroups and directories of a stopped pod. Logs go with them.
+struct RemovePod {
+  std::string uid;
+};
+
+/// Asks for fresh statistics; answered by Observed with the same id.
+struct Observe {
+  std::uint64_t id = 0;
+};
+
+using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, Observe>;
+
+// Events.
+
+struct ContainerStarted {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;
+  std::int64_t pid = 0;
+  WallTime at;
+};
+
+struct ContainerStartFailed {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;
+  std::string reason;  // "RunContainerError", "CreateContainerError"
+  std::string message;
+};
+
+struct ContainerExited {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;
+  std::int32_t exit_code = 0;  // 128 + signal if killed
+  std::int32_t signal = 0;
+  bool oom_killed = false;
+  WallTime started_at;
+  WallTime finished_at;
+};
+
+/// No process of the pod is left. Also the answer to StopPod for an unknown or empty pod.
+struct PodStopped {
+  std::string uid;
+};
+
+/// Statistics, read after the Observe with this id. An error names the file that could not be read.
+struct Observed {
+  std::uint64_t id = 0;
+  Result<api::Summary> summary;
+};
+
+/// Something moved: look now, do not wait for the timer. Never a reason to kill by itself.
+struct PressureWake {
+  std::string source;  // "psi", "memory.events", "memcg-threshold"
+};
+
+using HostEvent =
+    std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed, PressureWake>;
+
+/// What does not change while the agent runs.
+struct MachineInfo {
+  std::string machine_id;
+  std::string system_uuid;
+  std::string boot_id;
+  std::string kernel_version;
+  std::string os_image;
+  std::string hostname;
+  std::string internal_ip;
+  std::string container_runtime_version;  // "process://0.1.0"
+  std::int64_t cpu_milli = 0;
+  Bytes memory;
+  Bytes ephemeral_storage;
+  std::int64_t pids_max = 0;
+};
+
+/// Port: the machine.
+class Host {
+ public:
+  class Receiver {
+   public:
+    virtual ~Receiver() = default;
+    virtual void on_host_event(HostEvent event) = 0;
+  };
+
+  virtual ~Host() = default;
+  /// Never calls back from inside execute().
+  virtual void execute(HostCommand command) = 0;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,81 @@
+// One request to an API server and its answer, below HTTP and above TCP: what the in-process transport, the HTTPS
+// client, the server and the simulated network all pass around. Thread: any (plain values; bodies of streams are shared
+// and immutable).
+#pragma once
+
+#include "base/error.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::api {
+
+enum class Method { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions, kOther };
+
+std::string_view to_string(Method method);
+Method parse_method(std::string_view text);
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
+
+/// `target` is the path with query as received or to be sent, percent-encoded: "/api/v1/pods?watch=1&limit=5".
+struct Request {
+  Method method = Method::kGet;
+  std::string target;
+  HeaderList headers;  // names lower-case
+  std::string body;
+
+  /// The first header of that lower-case name; empty if absent.
+  std::string_view header(std::string_view name) const;
+};
+
+struct Response {
+  int status = 200;
+  HeaderList headers;  // names as sent, e.g. "Content-Type"
+  std::string body;
+
+  std::string_view header(std::string_view name) const;  // case-insensitive
+
+  bool ok() const { return status >= 200 && status < 300; }
+};
+
+/// Who sent a request, as authentication established it.
+struct UserInfo {
+  std::string name;
+  std::string uid;
+  std::vector<std::string> groups;
+};
+
+/// Where the answer to one request goes: either one on_response, or on_stream followed by data and one on_end.
+/// Thread: loop. The receiver bounds what it buffers: write() returns false when it is full, and the server ends the
+/// stream.
+class ResponseSink {
+ public:
+  virtual ~ResponseSink() = default;
+  virtual void on_response(Response response) = 0;
+  /// Headers of a streaming answer (watch, log -f); to be flushed at once.
+  virtual void on_stream(Response head) = 0;
+  [[nodiscard]] virtual bool write(std::shared_ptr<const std::string> chunk) = 0;
+  virtual void on_end() = 0;
+};
+
+/// Percent-encodes one path segment or query value.
+std::string percent_encode(std::string_view text);
+/// kBadRequest on a truncated or non-hexadecimal escape.
+Result<std::string> percent_decode(std::string_view text);
+
+/// A target taken apart: decoded path segments and query parameters in order.
+struct Target {
+  std::vector<std::string> segments;
+  std::vector<std::pair<std::string, std::string>> query;
+
+  /// The first parameter of that name, nullptr if absent.
+  const std::string* find(std::string_view name) const;
+};
+
+Result<Target> parse_target(std::string_view target);
+
+}  // namespace spillway::api

@@ -1,0 +1,291 @@
+#include "api/json.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace spillway::api {
+namespace {
+
+constexpr std::size_t kIndent = 4;
+
+void append_number(double value, std::string& out) {
+  if (!std::isfinite(value)) {
+    out += "null";
+    return;
+  }
+  std::array<char, 32> buffer;
+  const auto [end, ec] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  SPILLWAY_CHECK(ec == std::errc{});
+  out.append(buffer.data(), end);
+}
+
+void newline(std::size_t depth, std::string& out) {
+  out += '\n';
+  out.append(depth * kIndent, ' ');
+}
+
+enum class Layout { kCompact, kPretty };
+
+void append(const Json& value, Layout layout, std::size_t depth, std::string& out) {
+  const bool pretty = layout == Layout::kPretty;
+  switch (value.type()) {
+    case Json::Type::kNull:
+      out += "null";
+      return;
+    case Json::Type::kBool:
+      out += *value.if_bool() ? "true" : "false";
+      return;
+    case Json::Type::kInt:
+      fmt::format_to(std::back_inserter(out), "{}", *value.if_int64());
+      return;
+    case Json::Type::kUint:
+      fmt::format_to(std::back_inserter(out), "{}", *value.if_uint64());
+      return;
+    case Json::Type::kDouble:
+      append_number(*value.if_double(), out);
+      return;
+    case Json::Type::kString:
+      append_quoted(*value.if_string(), out);
+      return;
+    case Json::Type::kArray: {
+      out += '[';
+      bool first = true;
+      for (const Json& element : *value.if_array()) {
+        if (!first) out += ',';
+        first = false;
+        if (pretty) newline(depth + 1, out);
+        append(element, layout, depth + 1, out);
+      }
+      if (pretty && !first) newline(depth, out);
+      out += ']';
+      return;
+    }
+    case Json::Type::kObject: {
+      out += '{';
+      bool first = true;
+      for (const auto& [key, member] : *value.if_object()) {
+        if (!first) out += ',';
+        first = false;
+        if (pretty) newline(depth + 1, out);
+        append_quoted(key, out);
+        out += pretty ? ": " : ":";
+        append(member, layout, depth + 1, out);
+      }
+      if (pretty && !first) newline(depth, out);
+      out += '}';
+      return;
+    }
+  }
+}
+
+auto lower_bound(auto& members, std::string_view key) {
+  return std::lower_bound(members.begin(), members.end(), key,
+                          [](const JsonObject::Member& m, std::string_view k) { return m.key < k; });
+}
+
+}  // namespace
+
+JsonObject::JsonObject() = default;
+
+JsonObject::JsonObject(std::initializer_list<std::pair<std::string_view, Json>> members) {
+  members_.reserve(members.size());
+  for (const auto& [key, value] : members) (*this)[key] = value;
+}
+
+JsonObject::JsonObject(const JsonObject& other) = default;
+JsonObject::JsonObject(JsonObject&& other) noexcept = default;
+JsonObject& JsonObject::operator=(const JsonObject& other) = default;
+JsonObject& JsonObject::operator=(JsonObject&& other) noexcept = default;
+JsonObject::~JsonObject() = default;
+
+const Json* JsonObject::find(std::string_view key) const {
+  const auto it = lower_bound(members_, key);
+  return it != members_.end() && it->key == key ? &it->value : nullptr;
+}
+
+Json* JsonObject::find(std::string_view key) {
+  const auto it = lower_bound(members_, key);
+  return it != members_.end() && it->key == key ? &it->value : nullptr;
+}
+
+Json& JsonObject::operator[](std::string_view key) {
+  const auto it = lower_bound(members_, key);
+  if (it != members_.end() && it->key == key) return it->value;
+  return members_.insert(it, Member{std::string(key), Json()})->value;
+}
+
+bool JsonObject::erase(std::string_view key) {
+  const auto it = lower_bound(members_, key);
+  if (it == members_.end() || it->key != key) return false;
+  members_.erase(it);
+  return true;
+}
+
+std::vector<std::string> JsonObject::assign_unsorted(Members members) {
+  std::vector<std::string> repeated;
+  std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
+  members_.clear();
+  members_.reserve(members.size());
+  for (Member& member : members) {
+    if (!members_.empty() && members_.back().key == member.key) {
+      if (repeated.empty() || repeated.back() != member.key) repeated.push_back(member.key);
+      members_.back().value = std::move(member.value);
+    } else {
+      members_.push_back(std::move(member));
+    }
+  }
+  return repeated;
+}
+
+bool operator==(const JsonObject& a, const JsonObject& b) {
+  return a.members_ == b.members_;
+}
+
+Json::Json(std::uint64_t value) {
+  if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    value_ = static_cast<std::int64_t>(value);
+  } else {
+    value_ = value;
+  }
+}
+
+std::optional<bool> Json::if_bool() const {
+  const bool* value = std::get_if<bool>(&value_);
+  return value != nullptr ? std::optional<bool>(*value) : std::nullopt;
+}
+
+std::optional<std::int64_t> Json::if_int64() const {
+  const std::int64_t* value = std::get_if<std::int64_t>(&value_);
+  return value != nullptr ? std::optional<std::int64_t>(*value) : std::nullopt;
+}
+
+std::optional<std::uint64_t> Json::if_uint64() const {
+  if (const std::uint64_t* value = std::get_if<std::uint64_t>(&value_)) return *value;
+  const std::int64_t* value = std::get_if<std::int64_t>(&value_);
+  if (value == nullptr || *value < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*value);
+}
+
+std::optional<double> Json::if_double() const {
+  if (const double* value = std::get_if<double>(&value_)) return *value;
+  if (const std::int64_t* value = std::get_if<std::int64_t>(&value_)) return static_cast<double>(*value);
+  if (const std::uint64_t* value = std::get_if<std::uint64_t>(&value_)) return static_cast<double>(*value);
+  return std::nullopt;
+}
+
+const Json* Json::find(std::string_view key) const {
+  const Object* object = if_object();
+  return object != nullptr ? object->find(key) : nullptr;
+}
+
+Json* Json::find(std::string_view key) {
+  Object* object = if_object();
+  return object != nullptr ? object->find(key) : nullptr;
+}
+
+const Json* Json::at(std::initializer_list<std::string_view> path) const {
+  const Json* here = this;
+  for (const std::string_view key : path) {
+    here = here->find(key);
+    if (here == nullptr) return nullptr;
+  }
+  return here;
+}
+
+Json* Json::at(std::initializer_list<std::string_view> path) {
+  return const_cast<Json*>(std::as_const(*this).at(path));  // NOLINT: one walk for both
+}
+
+std::string_view Json::string_at(std::initializer_list<std::string_view> path) const {
+  const Json* found = at(path);
+  const std::string* text = found != nullptr ? found->if_string() : nullptr;
+  return text != nullptr ? std::string_view(*text) : std::string_view();
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (is_null()) value_ = Object();
+  SPILLWAY_CHECK(is_object());
+  return std::get<Object>(value_)[key];
+}
+
+Json& Json::make(std::initializer_list<std::string_view> path) {
+  Json* here = this;
+  for (const std::string_view key : path) {
+    if (!here->is_object()) here->value_ = Object();
+    here = &std::get<Object>(here->value_)[key];
+  }
+  return *here;
+}
+
+bool Json::erase(std::initializer_list<std::string_view> path) {
+  SPILLWAY_CHECK(path.size() > 0);
+  Json* here = this;
+  for (const std::string_view* key = path.begin(); key != path.end() - 1; ++key) {
+    here = here->find(*key);
+    if (here == nullptr) return false;
+  }
+  Object* object = here->if_object();
+  return object != nullptr && object->erase(*(path.end() - 1));
+}
+
+bool operator==(const Json& a, const Json& b) {
+  return a.value_ == b.value_;
+}
+
+void append_quoted(std::string_view text, std::string& out) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  std::size_t plain_from = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x20 && c != '"' && c != '\\') continue;
+    out.append(text, plain_from, i - plain_from);
+    plain_from = i + 1;
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      default:
+        out += "\\u00";
+        out += kHex[c >> 4];
+        out += kHex[c & 0xf];
+    }
+  }
+  out.append(text, plain_from);
+  out += '"';
+}
+
+void append_text(const Json& value, std::string& out) {
+  append(value, Layout::kCompact, 0, out);
+}
+
+std::string to_text(const Json& value) {
+  std::string out;
+  append_text(value, out);
+  return out;
+}
+
+std::string to_pretty_text(const Json& value) {
+  std::string out;
+  append(value, Layout::kPretty, 0, out);
+  return out;
+}
+
+}  // namespace spillway::api

@@ -1,0 +1,198 @@
+// v1.Pod as the engines see it: the fields that decisions read. Everything else of a stored object is kept by the
+// codec's base document (codec.h, encode_over) and never lost. Thread: any. Source: Kubernetes API reference, "Pod".
+#pragma once
+
+#include "api/json.h"
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "api/taint.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::api {
+
+using ResourceList = std::map<std::string, Quantity, std::less<>>;
+
+struct ResourceRequirements {
+  ResourceList limits;
+  ResourceList requests;
+
+  friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
+};
+
+struct EnvVar {
+  std::string name;
+  std::string value;
+  std::string field_path;  // valueFrom.fieldRef.fieldPath, empty if the value is literal
+
+  friend bool operator==(const EnvVar&, const EnvVar&) = default;
+};
+
+struct ContainerPort {
+  std::int32_t container_port = 0;
+  std::int32_t host_port = 0;
+  std::string host_ip;
+  std::string protocol;
+
+  friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
+};
+
+struct Container {
+  std::string name;
+  std::string image;
+  std::vector<std::string> command;
+  std::vector<std::string> args;
+  std::string working_dir;
+  std::vector<EnvVar> env;
+  std::vector<ContainerPort> ports;
+  ResourceRequirements resources;
+  std::string restart_policy;  // init containers only: "Always" makes it a sidecar
+
+  friend bool operator==(const Container&, const Container&) = default;
+};
+
+struct EmptyDirVolume {
+  std::string medium;
+  std::optional<Quantity> size_limit;
+
+  friend bool operator==(const EmptyDirVolume&, const EmptyDirVolume&) = default;
+};
+
+struct Volume {
+  std::string name;
+  std::string source;  // the member that is set: "emptyDir", "hostPath", "configMap", …
+  std::optional<EmptyDirVolume> empty_dir;
+
+  friend bool operator==(const Volume&, const Volume&) = default;
+};
+
+struct PodSpec {
+  std::string node_name;
+  StringMap node_selector;
+  Json affinity;  // null if absent; read by api/node_affinity.h
+  std::vector<Toleration> tolerations;
+  std::vector<Container> init_containers;
+  std::vector<Container> containers;
+  std::vector<Volume> volumes;
+  std::string restart_policy;
+  std::optional<std::int64_t> termination_grace_period_seconds;
+  std::optional<std::int64_t> active_deadline_seconds;
+  std::optional<std::int32_t> priority;
+  std::string priority_class_name;
+  std::string preemption_policy;
+  std::string scheduler_name;
+  std::string service_account_name;
+  bool host_network = false;
+  ResourceList overhead;
+  std::optional<ResourceRequirements> resources;  // pod level
+
+  friend bool operator==(const PodSpec&, const PodSpec&) = default;
+};
+
+struct PodCondition {
+  std::string type;
+  std::string status;
+  std::string reason;
+  std::string message;
+  std::optional<WallTime> last_probe_time;
+  std::optional<WallTime> last_transition_time;
+
+  friend bool operator==(const PodCondition&, const PodCondition&) = default;
+};
+
+struct ContainerState {
+  struct Waiting {
+    std::string reason;
+    std::string message;
+    friend bool operator==(const Waiting&, const Waiting&) = default;
+  };
+
+  struct Running {
+    std::optional<WallTime> started_at;
+    friend bool operator==(const Running&, const Running&) = default;
+  };
+
+  struct Terminated {
+    std::int32_t exit_code = 0;
+    std::int32_t signal = 0;
+    std::string reason;
+    std::string message;
+    std::optional<WallTime> started_at;
+    std::optional<WallTime> finished_at;
+    std::string container_id;
+    friend bool operator==(const Terminated&, const Terminated&) = default;
+  };
+
+  std::optional<Waiting> waiting;
+  std::optional<Running> running;
+  std::optional<Terminated> terminated;
+
+  friend bool operator==(const ContainerState&, const ContainerState&) = default;
+};
+
+struct ContainerStatus {
+  std::string name;
+  ContainerState state;
+  ContainerState last_state;
+  bool ready = false;
+  std::optional<bool> started;
+  std::int32_t restart_count = 0;
+  std::string image;
+  std::string image_id;
+  std::string container_id;
+
+  friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
+};
+
+struct PodStatus {
+  std::string phase;
+  std::string reason;
+  std::string message;
+  std::string host_ip;
+  std::string pod_ip;
+  std::string qos_class;
+  std::string nominated_node_name;
+  std::optional<WallTime> start_time;
+  std::vector<PodCondition> conditions;
+  std::vector<ContainerStatus> init_container_statuses;
+  std::vector<ContainerStatus> container_statuses;
+
+  friend bool operator==(const PodStatus&, const PodStatus&) = default;
+};
+
+struct Pod {
+  static constexpr std::string_view kKind = "Pod";
+  static constexpr std::string_view kApiVersion = "v1";
+  ObjectMeta metadata;
+  PodSpec spec;
+  PodStatus status;
+
+  PodKey key() const { return {metadata.ns, metadata.name}; }
+
+  friend bool operator==(const Pod&, const Pod&) = default;
+};
+
+/// Succeeded or Failed.
+bool is_terminal(const Pod& pod);
+/// spec.priority, 0 if absent.
+std::int32_t priority_of(const Pod& pod);
+/// Static, mirror, or priority >= 2000000000. Source: spec "Eviction manager", 8.
+bool is_critical(const Pod& pod);
+const PodCondition* find_condition(const std::vector<PodCondition>& conditions, std::string_view type);
+
+enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
+
+/// From cpu and memory of containers and init containers. Source: Kubernetes docs, "Pod Quality of Service Classes".
+QosClass compute_qos(const PodSpec& spec);
+/// status.qosClass if set, else computed.
+QosClass qos_of(const Pod& pod);
+std::string_view to_string(QosClass qos);
+
+/// What the scheduler and the agent reserve: max(sum of containers + sidecars, init containers in order) + overhead.
+/// Source: KEP-753, vectors admission/pod_requests.
+ResourceList effective_requests(const PodSpec& spec);
+
+}  // namespace spillway::api

@@ -1,0 +1,63 @@
+// The API server as an engine: requests in, answers into sinks, state in the store, reads from the watch cache.
+// Thread: loop. It owns no thread, socket or clock; wire/ and the in-process transport feed it, sim/ does too.
+// Source: spec "API server contract".
+#pragma once
+
+#include "api/exchange.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "store/store.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spillway::apiserver {
+
+/// Port: opens a request to the agent of a node (logs, stats) and streams its answer. Implemented by wire/ and apps/.
+class NodeGateway {
+ public:
+  virtual ~NodeGateway() = default;
+  virtual void open(const std::string& node, const std::string& host, int port, api::Request request,
+                    std::shared_ptr<api::ResponseSink> sink) = 0;
+};
+
+using RequestId = std::uint64_t;
+
+class ApiServer {
+ public:
+  struct Options {
+    std::uint64_t seed = 0;         // for uids, generated names, watch time-outs
+    std::string version = "0.1.0";  // of Spillway; /version answers v1.32.0-spillway.<version>
+    NodeGateway* gateway = nullptr;
+  };
+
+  ApiServer(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options);
+  ~ApiServer();
+
+  /// Loads the store into the cache and creates what every cluster has (namespaces, priority classes, service
+  /// accounts). `ready` is called once; an error means the store cannot be served.
+  void start(Now now, std::move_only_function<void(Outcome)> ready);
+
+  /// Answers into `sink`, now or later. `user` has been authenticated.
+  RequestId handle(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink, Now now);
+  /// The client is gone: nothing more is written to its sink.
+  void abandon(RequestId id);
+
+  void on_wakeup(Now now);
+  std::optional<Instant> next_wakeup() const;
+
+  /// Refuses new requests with 503, ends all watches. Afterwards in_flight() falls to zero.
+  void stop();
+  std::size_t in_flight() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,45 @@
+// Drives one engine in the real world: delivers events, executes the commands it left as a batch, arms one timer for
+// its next wake-up. Steps are never nested: an event that arrives during a step waits for the next one. Thread: loop.
+#pragma once
+
+#include "client/engine.h"
+#include "runtime/loop.h"
+
+#include <deque>
+#include <functional>
+#include <optional>
+
+namespace spillway::runtime {
+
+class EngineDriver final : public client::Transport::Receiver {
+ public:
+  EngineDriver(Loop& loop, client::ApiEngine& engine, client::Transport& transport);
+  ~EngineDriver() override;
+  EngineDriver(const EngineDriver&) = delete;
+  EngineDriver& operator=(const EngineDriver&) = delete;
+
+  void start();
+  /// No event is delivered afterwards.
+  void stop();
+
+  void on_api_event(client::ApiEvent event) override;
+  /// Runs `event` as one step of the engine (host events of an agent come this way), then executes its commands.
+  void step(std::function<void(Now)> event);
+
+  /// Called after every step, to execute commands beyond those of ApiEngine.
+  void after_step(std::function<void()> execute) { after_step_ = std::move(execute); }
+
+ private:
+  void drain();
+
+  Loop& loop_;
+  client::ApiEngine& engine_;
+  client::Transport& transport_;
+  std::deque<std::function<void(Now)>> events_;
+  std::function<void()> after_step_;
+  std::optional<Loop::TimerId> timer_;
+  bool stepping_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace spillway::runtime

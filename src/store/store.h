@@ -1,0 +1,122 @@
+// The port to a revisioned key-value store: every committed write gets the next number of one counter, watchers see
+// every write exactly once and in that order, older states stay readable until they are compacted. Completion-based, so
+// that a local database completes from its own thread and etcd from the network. Thread: loop. All completions and
+// changes arrive on the loop; the changes of a write arrive before its completion. Source: spec "API server
+// contract", 22.1; etcd v3 API.
+#pragma once
+
+#include "base/error.h"
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::store {
+
+/// Position in the store's history; 0 is before the first write.
+class Revision {
+ public:
+  constexpr Revision() = default;
+
+  constexpr explicit Revision(std::uint64_t number) : number_(number) {}
+
+  constexpr std::uint64_t number() const { return number_; }
+
+  friend constexpr auto operator<=>(const Revision&, const Revision&) = default;
+
+ private:
+  std::uint64_t number_ = 0;
+};
+
+/// Immutable bytes shared by everybody who reads them; null means "no value".
+using Value = std::shared_ptr<const std::string>;
+
+/// One key as it stands at some revision.
+struct Entry {
+  std::string key;
+  Value value;
+  Revision create_revision;
+  Revision mod_revision;
+  std::uint64_t version = 0;  // 1 after creation
+};
+
+/// One committed write.
+struct Change {
+  std::string key;
+  Revision revision;
+  Revision create_revision;
+  Value value;     // null: deleted
+  Value previous;  // null: created
+};
+
+/// put (value set) or delete (value null) of one key, if the condition holds.
+struct Write {
+  std::string key;
+  Value value;
+  /// nullopt: unconditional. Revision 0: the key must not exist. Else its mod_revision must be this.
+  std::optional<Revision> expected;
+};
+
+struct WriteResult {
+  bool committed = false;
+  /// Of the commit; of the store when not committed. Deleting an absent key unconditionally commits nothing.
+  Revision revision;
+  /// Not committed: the key as it stands, nullopt if absent. Committed delete: the state before it.
+  std::optional<Entry> current;
+};
+
+struct Range {
+  std::string prefix;
+  std::string start_after;     // exclusive; empty: from the beginning
+  std::size_t limit = 0;       // 0: no limit
+  std::optional<Revision> at;  // nullopt: now
+};
+
+struct RangeResult {
+  std::vector<Entry> entries;  // by key, bytewise
+  Revision revision;           // the state shown
+  std::size_t remaining = 0;   // entries beyond the limit
+};
+
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  /// Changes of one commit or more, in revision order, without gaps for the watched prefix.
+  virtual void on_changes(const std::vector<Change>& changes) = 0;
+  /// The watch is over: kExpired if history was compacted, kServiceUnavailable if the store is gone.
+  virtual void on_watch_end(const Error& error) = 0;
+};
+
+using WatchId = std::uint64_t;
+
+template <typename T>
+using Completion = std::move_only_function<void(Result<T>)>;
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// kServiceUnavailable: not written (disk full, no quorum, stopped). kRequestEntityTooLarge: over the store's limit.
+  virtual void write(Write write, Completion<WriteResult> done) = 0;
+  /// kExpired: `at` is compacted. kTimeout: `at` lies in the future.
+  virtual void range(Range range, Completion<RangeResult> done) = 0;
+  /// Changes with revision > `after`. The watcher must outlive unwatch(). History already gone: on_watch_end(kExpired).
+  virtual WatchId watch(std::string prefix, Revision after, Watcher& watcher) = 0;
+  virtual void unwatch(WatchId id) = 0;
+  /// Forgets what was overwritten before `revision`; states from `revision` on stay readable.
+  virtual void compact(Revision revision, Completion<Revision> done) = 0;
+
+  /// The last revision whose changes have been delivered.
+  virtual Revision revision() const = 0;
+  virtual Revision compacted() const = 0;
+};
+
+/// How a store gets back onto the loop: runs the function there, later. Callable from any thread.
+using Poster = std::function<void(std::move_only_function<void()>)>;
+
+}  // namespace spillway::store
