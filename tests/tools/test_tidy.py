@@ -1,0 +1,46 @@
+"""The gates find what they are there to find: each case plants one offence in a copy of the rules and an empty tree."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class Tidy(unittest.TestCase):
+    def run_with(self, path, text):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tools").mkdir()
+            shutil.copy(ROOT / "tools/layers.txt", root / "tools")
+            (root / "src" / path).parent.mkdir(parents=True)
+            (root / "src" / path).write_text(text)
+            done = subprocess.run([sys.executable, ROOT / "tools/tidy.py", "--root", root], capture_output=True, text=True)
+            return done.returncode, done.stdout
+
+    def test_a_clean_file_passes(self):
+        self.assertEqual(self.run_with("policy/eviction/a.h", '#include "api/pod.h"\n')[0], 0)
+
+    def test_a_rule_may_not_include_an_engine(self):
+        code, out = self.run_with("policy/eviction/a.h", '#include "agent/ports.h"\n')
+        self.assertEqual(code, 1)
+        self.assertIn("policy/eviction may not include agent", out)
+
+    def test_sibling_policy_rooms_stay_apart(self):
+        self.assertEqual(self.run_with("policy/eviction/a.h", '#include "policy/lifecycle/zone.h"\n')[0], 1)
+
+    def test_the_two_worlds_never_meet(self):
+        self.assertEqual(self.run_with("sim/a.h", '#include "host/cgroup.h"\n')[0], 1)
+
+    def test_clocks_and_hash_order(self):
+        self.assertEqual(self.run_with("policy/a.cc", "auto t = std::chrono::steady_clock::now();\n")[0], 1)
+        self.assertEqual(self.run_with("policy/a.cc", "std::unordered_map<int, int> m;\n")[0], 1)
+
+    def test_drawers_for_everything(self):
+        self.assertEqual(self.run_with("api/string_utils.h", "\n")[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Gates that a compiler does not hold: include edges between folders (tools/layers.txt) and banned words per folder.
+
+usage: tools/tidy.py [--root DIR]
+Prints one line per finding, file:line: what. Exit 1 if there is any.
+"""
+import argparse
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+
+# (what, pattern, folders it is banned in, files where it is allowed)
+VALUES = ["base", "api"]
+PURE = ["policy"]
+ENGINES = ["telemetry", "store", "client", "apiserver", "agent", "controllers", "sim"]
+INNER = VALUES + PURE + ENGINES
+BANNED = [
+    ("reading a clock", re.compile(r"::now\(\)|clock_gettime|gettimeofday"), ["*"], ["runtime/clock.cc", "telemetry/log.cc"]),
+    ("sleeping", re.compile(r"\bsleep(_for|_until)?\s*\(|\busleep\s*\(|\bnanosleep\s*\("), ["*"], []),
+    ("reading the environment", re.compile(r"\bgetenv\b"), INNER + ["runtime", "host", "wire"], []),
+    ("threads in an engine or rule", re.compile(r"#\s*include\s*<(thread|mutex|condition_variable|future|atomic)>"), INNER,
+     ["telemetry/log.cc", "telemetry/metrics.cc", "store/sqlite"]),
+    ("<iostream>", re.compile(r"#\s*include\s*<iostream>"), ["*"], []),
+    ("<regex>", re.compile(r"#\s*include\s*<regex>"), ["*"], []),
+    ("standard random numbers", re.compile(r"#\s*include\s*<random>|\bstd::shuffle\b|\brand\s*\("), ["*"], []),
+    ("hash order in a rule", re.compile(r"\bunordered_(map|set)\b"), PURE, []),
+    ("Boost outside its rooms", re.compile(r"#\s*include\s*<boost/"), INNER + ["cli", "apps", "host"], ["api/json_parse.cc"]),
+    ("sqlite outside its room", re.compile(r"#\s*include\s*<sqlite3"), ["*"], ["store/sqlite"]),
+    ("OpenSSL outside its room", re.compile(r"#\s*include\s*<openssl/"), ["*"], ["wire"]),
+    ("yaml-cpp outside its rooms", re.compile(r"#\s*include\s*<yaml-cpp/"), ["*"], ["wire", "cli"]),
+    ("CLI11 outside its room", re.compile(r"#\s*include\s*<CLI/"), ["*"], ["cli", "apps"]),
+    ("spdlog outside its file", re.compile(r"#\s*include\s*<spdlog/"), ["*"], ["telemetry/log.cc"]),
+    ("work left undone", re.compile(r"\b(TODO|FIXME|XXX)\b"), ["*"], []),
+]
+FOLDER_WORDS = {"util", "utils", "common", "helpers", "helper", "misc"}
+
+
+def allowed_edges(root):
+    edges = {}
+    for line in (root / "tools/layers.txt").read_text().splitlines():
+        line = line.split("#")[0].strip()
+        if line:
+            folder, _, rest = line.partition(":")
+            edges[folder.strip()] = rest.split()
+    return edges
+
+
+def within(path, prefixes):
+    return any(prefix == "*" or path == prefix or path.startswith(prefix.rstrip("/") + "/") for prefix in prefixes)
+
+
+def folder_of(path, edges):
+    """The deepest folder of layers.txt that holds the file."""
+    parts = path.split("/")[:-1]
+    while parts:
+        if "/".join(parts) in edges:
+            return "/".join(parts)
+        parts.pop()
+    return None
+
+
+def check(root):
+    source = root / "src"
+    edges = allowed_edges(root)
+    for file in sorted(source.rglob("*")):
+        if file.suffix not in (".h", ".cc"):
+            continue
+        path = file.relative_to(source).as_posix()
+        here = folder_of(path, edges)
+        if here is None:
+            yield f"src/{path}:1: folder is not in tools/layers.txt"
+            continue
+        for word in FOLDER_WORDS & set(re.split(r"[/_.]", path)):
+            yield f"src/{path}:1: '{word}' in a name: a function without a home means a missing noun"
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            include = INCLUDE.match(line)
+            if include:
+                there = folder_of(include.group(1), edges)
+                if there and there != here and "*" not in edges[here] and there not in edges[here]:
+                    yield f"src/{path}:{number}: {here} may not include {there} (tools/layers.txt)"
+            if line.lstrip().startswith("//"):
+                continue
+            for what, pattern, folders, exceptions in BANNED:
+                if within(path, folders) and not within(path, exceptions) and pattern.search(line):
+                    yield f"src/{path}:{number}: {what}: {line.strip()[:80]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    findings = list(check(parser.parse_args().root))
+    print("\n".join(findings) if findings else "tidy: clean")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
