@@ -1,0 +1,333 @@
+#include "cli/command_line.h"
+
+#include "api/duration.h"
+#include "api/quantity.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace spillway::cli {
+namespace {
+
+/// A flag whose text is parsed by one of our own parsers; its error becomes CLI11's.
+template <typename T, typename Parse>
+CLI::Option* add_parsed(CLI::App& app, const std::string& flag, T& into, Parse parse, const std::string& help,
+                        const std::string& type, const std::string& shown_default) {
+  CLI::Option* option = app.add_option_function<std::string>(
+      flag,
+      [&into, parse, flag](const std::string& text) {
+        auto parsed = parse(text);
+        if (!parsed) throw CLI::ValidationError(flag, parsed.error().text());
+        into = *std::move(parsed);
+      },
+      help);
+  option->type_name(type);
+  if (!shown_default.empty()) option->default_str(shown_default);
+  return option;
+}
+
+Result<Duration> parse_positive_duration(const std::string& text) {
+  SPILLWAY_TRY(duration, api::parse_duration(text));
+  if (duration <= Duration::zero()) return make_error(ErrorCode::kInvalid, "must be positive, got \"{}\"", text);
+  return duration;
+}
+
+CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help) {
+  return add_parsed(app, flag, into, parse_positive_duration, help, "DURATION", api::format_duration(into));
+}
+
+Result<Bytes> parse_bytes(const std::string& text) {
+  SPILLWAY_TRY(quantity, api::parse_quantity(text));
+  if (quantity.sign() <= 0) return make_error(ErrorCode::kInvalid, "must be positive, got \"{}\"", text);
+  return quantity.bytes();
+}
+
+Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text) {
+  SPILLWAY_TRY(bytes, parse_bytes(text));
+  return std::optional<Bytes>(bytes);
+}
+
+/// "60Mi/s" or "60Mi".
+Result<Bytes> parse_rate(const std::string& text) {
+  return parse_bytes(text.ends_with("/s") ? text.substr(0, text.size() - 2) : text);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> parse_labels(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> labels;
+  for (const std::string& pair : CLI::detail::split(text, ',')) {
+    const std::size_t equals = pair.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return make_error(ErrorCode::kInvalid, "expected key=value[,key=value...], got \"{}\"", pair);
+    }
+    labels.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  return labels;
+}
+
+Result<std::uint16_t> parse_port(const std::string& text) {
+  std::uint16_t port = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (ec != std::errc{} || end != text.data() + text.size()) {
+    return make_error(ErrorCode::kInvalid, "expected a port from 0 to 65535, got \"{}\"", text);
+  }
+  return port;
+}
+
+void add_serving(CLI::App& app, ServingArgs& args) {
+  app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
+      ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
+  app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
+  add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
+  app.add_option("--write-kubeconfig", args.write_kubeconfig,
+                 "Write the administrator's kubeconfig here once the server answers")
+      ->default_str("DATA_DIR/kubeconfig");
+  app.add_option("--token-auth-file", args.token_auth_file,
+                 "Static bearer tokens: lines of token,user,uid[,\"groups\"]");
+  app.add_flag("--insecure-http", args.insecure_http, "Serve plain HTTP without authentication (loopback tests only)");
+}
+
+void add_eviction(CLI::App& app, EvictionArgs& args) {
+  app.add_option("--eviction-hard", args.hard, "Hard thresholds, e.g. memory.available<100Mi");
+  app.add_option("--eviction-soft", args.soft, "Soft thresholds, e.g. memory.available<300Mi");
+  app.add_option("--eviction-soft-grace-period", args.soft_grace_period, "e.g. memory.available=1m30s");
+  app.add_option("--eviction-minimum-reclaim", args.minimum_reclaim, "e.g. memory.available=50Mi");
+  add_duration(app, "--eviction-pressure-transition-period", args.pressure_transition_period,
+               "How long a pressure condition lingers");
+  app.add_option("--eviction-max-pod-grace-period", args.max_pod_grace_period_seconds,
+                 "Ceiling of a pod's grace in soft evictions, in seconds")
+      ->capture_default_str();
+}
+
+void add_node(CLI::App& app, NodeArgs& args) {
+  add_eviction(app, args.eviction);
+  add_duration(app, "--node-status-update-frequency", args.status_update_frequency, "How often the status is computed");
+  add_duration(app, "--node-status-report-frequency", args.status_report_frequency,
+               "How often an unchanged status is reported");
+  app.add_option("--node-lease-duration-seconds", args.lease_duration_seconds, "Renewed at a quarter of it")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-pods", args.max_pods, "Pods this node takes")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  add_parsed(app, "--node-labels", args.labels, parse_labels, "Labels the node registers with", "KEY=VALUE,...", "");
+  add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
+             "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
+  app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(CLI::PositiveNumber);
+  app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
+}
+
+void add_controller(CLI::App& app, ControllerArgs& args) {
+  add_duration(app, "--node-monitor-period", args.node_monitor_period, "Period of the node health pass");
+  add_duration(app, "--node-monitor-grace-period", args.node_monitor_grace_period,
+               "Silence after which a node is Unknown");
+  add_duration(app, "--node-startup-grace-period", args.node_startup_grace_period, "The same for a node never heard");
+  app.add_option("--node-eviction-rate", args.node_eviction_rate, "Nodes per second tainted in a healthy zone")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--secondary-node-eviction-rate", args.secondary_node_eviction_rate,
+                 "The same in a large zone that is partially down")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--large-cluster-size-threshold", args.large_cluster_size_threshold, "Zones above it are large")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--unhealthy-zone-threshold", args.unhealthy_zone_threshold,
+                 "Share of unhealthy nodes that makes a zone partially down")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--terminated-pod-gc-threshold", args.terminated_pod_gc_threshold, "Finished pods that are kept")
+      ->capture_default_str();
+}
+
+void add_kubeconfig(CLI::App& app, std::string& path) {
+  app.add_option("--kubeconfig", path, "How to reach the API server")->required()->check(CLI::ExistingFile);
+}
+
+void add_log(CLI::App& app, LogArgs& args) {
+  app.add_option("--log-level", args.level, "debug, info, warning or error")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, telemetry::Level>{{"debug", telemetry::Level::kDebug},
+                                                                          {"info", telemetry::Level::kInfo},
+                                                                          {"warning", telemetry::Level::kWarning},
+                                                                          {"error", telemetry::Level::kError}}))
+      ->default_str("info");
+  app.add_option("--log-format", args.format, "logfmt or json")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, telemetry::LogFormat>{
+          {"logfmt", telemetry::LogFormat::kLogfmt}, {"json", telemetry::LogFormat::kJson}}))
+      ->default_str("logfmt");
+}
+
+void collect_flags(const CLI::App& app, std::vector<std::string>& flags) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, change}));
+    }
+  }
+  return row[b.size()];
+}
+
+/// " (did you mean --data-dir?)", or empty when nothing is close.
+std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
+  std::size_t best = word.size() / 3 + 2;
+  std::string found;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best) {
+      best = distance;
+      found = candidate;
+    }
+  }
+  return found.empty() ? "" : fmt::format(" (did you mean {}?)", found);
+}
+
+class Parser {
+ public:
+  std::variant<CommandLine, Farewell> parse(int argc, const char* const* argv) {
+    define();
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      return Farewell{chosen().help(), kExitOk};
+    } catch (const CLI::CallForVersion& version) {
+      return Farewell{std::string(version.what()) + "\n", kExitOk};
+    } catch (const CLI::ParseError& error) {
+      return Farewell{mistake(error, argc, argv), kExitUsage};
+    }
+    return CommandLine{log_, chosen_()};
+  }
+
+ private:
+  CLI::App& add(const std::string& name, const std::string& help) {
+    CLI::App* app = app_.add_subcommand(name, help);
+    app->fallthrough();
+    return *app;
+  }
+
+  template <typename Args>
+  void choose(CLI::App& app, const std::shared_ptr<Args>& args) {
+    app.callback([this, args] { chosen_ = [args]() -> Command { return *args; }; });
+  }
+
+  void define() {
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", "spillway " SPILLWAY_VERSION);
+    add_log(app_, log_);
+
+    const auto up = std::make_shared<UpCommand>();
+    CLI::App& up_app = add("up", "Run API server, controllers, scheduler and nodes in one process");
+    add_serving(up_app, up->serving);
+    add_node(up_app, up->node);
+    add_controller(up_app, up->controller);
+    up_app.add_option("--nodes", up->nodes, "Nodes to run on this machine")
+        ->check(CLI::Range(0, 64))
+        ->capture_default_str();
+    up_app.add_option("--node-name", up->node_name, "Name of the node; of several: prefix, followed by -1, -2, ...");
+    choose(up_app, up);
+
+    const auto apiserver = std::make_shared<ApiserverCommand>();
+    CLI::App& apiserver_app = add("apiserver", "Run the API server alone");
+    add_serving(apiserver_app, apiserver->serving);
+    choose(apiserver_app, apiserver);
+
+    const auto agent = std::make_shared<AgentCommand>();
+    CLI::App& agent_app = add("agent", "Run one node");
+    add_kubeconfig(agent_app, agent->kubeconfig);
+    agent_app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
+    add_node(agent_app, agent->node);
+    choose(agent_app, agent);
+
+    const auto controller = std::make_shared<ControllerCommand>();
+    CLI::App& controller_app = add("controller", "Run the controllers");
+    add_kubeconfig(controller_app, controller->kubeconfig);
+    add_controller(controller_app, controller->controller);
+    choose(controller_app, controller);
+
+    const auto scheduler = std::make_shared<SchedulerCommand>();
+    CLI::App& scheduler_app = add("scheduler", "Run the scheduler");
+    add_kubeconfig(scheduler_app, scheduler->kubeconfig);
+    choose(scheduler_app, scheduler);
+
+    const auto demo = std::make_shared<DemoCommand>();
+    CLI::App& demo_app = add("demo", "Show an eviction and a node failure on this machine, in a minute");
+    demo_app.add_flag("--keep", demo->keep, "Leave the temporary directory with database and logs");
+    choose(demo_app, demo);
+
+    const auto stress = std::make_shared<StressCommand>();
+    CLI::App& stress_app = add("stress", "Allocate and touch memory at a rate, then hold it");
+    add_parsed(stress_app, "--memory", stress->memory, parse_bytes, "How much", "QUANTITY", "")->required();
+    add_parsed(stress_app, "--rate", stress->rate_per_second, parse_rate, "How fast, e.g. 60Mi/s", "QUANTITY/s",
+               "as fast as possible");
+    add_duration(stress_app, "--hold", stress->hold, "How long it is kept");
+    choose(stress_app, stress);
+
+    const auto simulate = std::make_shared<SimulateCommand>();
+    CLI::App& simulate_app = add("simulate", "Let one zone of a simulated cluster die and recover");
+    simulate_app.add_option("--seed", simulate->seed, "Everything random comes from it")->capture_default_str();
+    simulate_app.add_option("--nodes", simulate->nodes, "Nodes")->check(CLI::Range(1, 200000))->capture_default_str();
+    simulate_app.add_option("--zones", simulate->zones, "Zones")->check(CLI::Range(1, 1000))->capture_default_str();
+    add_duration(simulate_app, "--duration", simulate->duration, "Virtual time");
+    choose(simulate_app, simulate);
+
+    const auto swarm = std::make_shared<SwarmCommand>();
+    CLI::App& swarm_app = add("swarm", "Run random seeds with faults in the simulator against invariants");
+    swarm_app.add_option("--seeds", swarm->seeds, "How many")->check(CLI::PositiveNumber)->capture_default_str();
+    swarm_app.add_option("--first-seed", swarm->first_seed, "The first of them")->capture_default_str();
+    swarm_app.add_option("--seed", swarm->only, "Replay this one seed, with its trace");
+    choose(swarm_app, swarm);
+  }
+
+  const CLI::App& chosen() const {
+    const std::vector<CLI::App*> apps = app_.get_subcommands();
+    return apps.empty() ? static_cast<const CLI::App&>(app_) : *apps.front();
+  }
+
+  std::string mistake(const CLI::ParseError& error, int argc, const char* const* argv) const {
+    std::string text = error.what();
+    std::vector<std::string> known;
+    if (app_.get_subcommands().empty()) {
+      for (const CLI::App* app : app_.get_subcommands({})) known.push_back(app->get_name());
+      if (argc > 1 && argv[1][0] != '-') text = fmt::format("unknown command \"{}\"", argv[1]);
+    }
+    collect_flags(app_, known);
+    collect_flags(chosen(), known);
+    for (int i = 1; i < argc; ++i) {
+      const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+      if (text.find(word) == std::string::npos || std::find(known.begin(), known.end(), word) != known.end()) continue;
+      if (word.starts_with("--")) text = fmt::format("unknown flag {}", word);
+      text += suggestion(word, known);
+      break;
+    }
+    const std::string& command = chosen().get_name();
+    return fmt::format("spillway: {}; see `spillway {}--help`\n", text,
+                       app_.get_subcommands().empty() ? "" : command + " ");
+  }
+
+  CLI::App app_{"Keeps Kubernetes nodes alive under resource pressure and their workloads running when nodes fail.",
+                "spillway"};
+  LogArgs log_;
+  std::function<Command()> chosen_;
+};
+
+}  // namespace
+
+std::variant<CommandLine, Farewell> parse_command_line(int argc, const char* const* argv) {
+  return Parser().parse(argc, argv);
+}
+
+}  // namespace spillway::cli

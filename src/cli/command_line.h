@@ -1,0 +1,139 @@
+// The command line of the one binary: parse → typed arguments. Nothing is opened, read or started here.
+// Thread: main. Errors: one line on standard error with the flag and a suggestion, exit code 2.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "telemetry/log.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spillway::cli {
+
+/// Exit codes of every subcommand.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;  // it was understood and tried, and did not work
+inline constexpr int kExitUsage = 2;    // the command line or a file it names is wrong
+
+struct LogArgs {
+  telemetry::Level level = telemetry::Level::kInfo;
+  telemetry::LogFormat format = telemetry::LogFormat::kLogfmt;
+};
+
+/// Eviction thresholds under the kubelet's flag names, still as text: policy/eviction parses them.
+struct EvictionArgs {
+  std::optional<std::string> hard;
+  std::string soft;
+  std::string soft_grace_period;
+  std::string minimum_reclaim;
+  Duration pressure_transition_period = minutes(5);
+  std::int64_t max_pod_grace_period_seconds = 0;
+};
+
+/// How a node measures, reports and evicts. Flag names are the kubelet's.
+struct NodeArgs {
+  EvictionArgs eviction;
+  Duration status_update_frequency = seconds(10);
+  Duration status_report_frequency = minutes(5);
+  std::int32_t lease_duration_seconds = 40;
+  std::int32_t max_pods = 110;
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::optional<Bytes> memory;  // of the slice; nullopt: the whole machine
+  std::optional<std::int64_t> pids_max;
+  std::string state_dir;
+};
+
+/// Flag names are kube-controller-manager's.
+struct ControllerArgs {
+  Duration node_monitor_period = seconds(5);
+  Duration node_monitor_grace_period = seconds(50);
+  Duration node_startup_grace_period = seconds(60);
+  double node_eviction_rate = 0.1;
+  double secondary_node_eviction_rate = 0.01;
+  std::int32_t large_cluster_size_threshold = 50;
+  double unhealthy_zone_threshold = 0.55;
+  std::int32_t terminated_pod_gc_threshold = 12500;
+};
+
+struct ServingArgs {
+  std::string data_dir;  // empty: the platform's default
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t port = 6443;     // 0: any free port
+  std::string write_kubeconfig;  // empty: DATA_DIR/kubeconfig
+  std::string token_auth_file;
+  bool insecure_http = false;
+};
+
+struct UpCommand {
+  ServingArgs serving;
+  NodeArgs node;
+  ControllerArgs controller;
+  std::int32_t nodes = 1;
+  std::string node_name;  // of the first node, prefix of several; empty: the host name
+};
+
+struct ApiserverCommand {
+  ServingArgs serving;
+};
+
+struct AgentCommand {
+  std::string kubeconfig;
+  std::string node_name;
+  NodeArgs node;
+};
+
+struct ControllerCommand {
+  std::string kubeconfig;
+  ControllerArgs controller;
+};
+
+struct SchedulerCommand {
+  std::string kubeconfig;
+};
+
+struct DemoCommand {
+  bool keep = false;  // leave the temporary directory for a look
+};
+
+/// A memory hog that stops by itself.
+struct StressCommand {
+  Bytes memory;
+  Bytes rate_per_second;  // zero: as fast as possible
+  Duration hold = minutes(10);
+};
+
+struct SimulateCommand {
+  std::uint64_t seed = 1;
+  std::int32_t nodes = 1000;
+  std::int32_t zones = 3;
+  Duration duration = minutes(20);
+};
+
+struct SwarmCommand {
+  std::uint64_t seeds = 20;
+  std::uint64_t first_seed = 1;
+  std::optional<std::uint64_t> only;  // replay this one
+};
+
+using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
+                             DemoCommand, StressCommand, SimulateCommand, SwarmCommand>;
+
+struct CommandLine {
+  LogArgs log;
+  Command command;
+};
+
+/// What to print and the exit code, when there is no command to run: help, version, or a mistake.
+struct Farewell {
+  std::string text;
+  int exit_code = kExitUsage;
+};
+
+std::variant<CommandLine, Farewell> parse_command_line(int argc, const char* const* argv);
+
+}  // namespace spillway::cli
