@@ -1,24 +1,23 @@
 // The part of an engine that talks to an API server: calls with continuations, informers (list, then watch, for ever),
 // and timers. An engine owns one ApiClient, forwards the four ApiEngine calls to it and acts in the continuations,
-// which only queue further commands. Thread: loop. Bounds: 1,024 calls in flight (more wait in order); informers retry
-// with jittered back-off up to 30 s.
+// which only queue further commands. Thread: loop. Bounds: 1,024 calls in flight, 65,536 more waiting in order; a call
+// that is not answered in time ends with kTimeout; informers retry with jittered back-off up to 30 s.
 #pragma once
 
-#include "api/codec.h"
 #include "api/exchange.h"
 #include "api/json.h"
 #include "base/rng.h"
 #include "client/engine.h"
-#include "client/object_cache.h"
-#include "client/watch_session.h"
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::client {
@@ -29,16 +28,33 @@ enum class PatchType { kMerge, kStrategicMerge, kJson };
 std::string object_path(std::string_view api_version, std::string_view plural, std::string_view ns,
                         std::string_view name = {}, std::string_view subresource = {});
 
+/// The error a Status body of an answer with this HTTP status stands for; `body` need not be JSON.
+Error error_of_answer(int http_status, std::string_view body);
+
 class InformerBase;
 
 class ApiClient {
  public:
-  /// The outcome of a call: the object (or Status document) of a 2xx answer; else the error of the Status body, or
-  /// kServiceUnavailable when no answer came.
+  /// The outcome of a call: the object (or Status document) of a 2xx answer; else the error of the Status body,
+  /// kServiceUnavailable when no answer came, kTimeout when none came in time (the server may still have acted), or
+  /// kTooManyRequests when too many calls wait already.
   using Done = std::function<void(Result<api::Json> outcome, Now now)>;
   using TimerId = std::uint64_t;
 
+  struct Limits {
+    Duration call_timeout = seconds(10);
+    /// A watch is expected to carry an event or a bookmark at least this often; else it is opened again. Bookmarks come
+    /// about once a minute.
+    Duration watch_silence = seconds(90);
+    std::size_t in_flight_max = 1024;
+    std::size_t waiting_max = 65536;
+    std::int64_t list_page_objects = 500;
+  };
+
+  ApiClient(std::string user_agent, Rng rng, Limits limits);
   ApiClient(std::string user_agent, Rng rng);
+  ApiClient(const ApiClient&) = delete;
+  ApiClient& operator=(const ApiClient&) = delete;
 
   // Calls. `done` may be empty.
   void get(std::string path, Done done);
@@ -56,6 +72,12 @@ class ApiClient {
   void add(InformerBase& informer);
   /// True once every informer has listed at least once since start().
   bool synced() const;
+  /// Calls `action` in the step in which synced() becomes true (at once if it is). Actions run in the order they came.
+  void when_synced(std::function<void(Now)> action);
+
+  std::size_t in_flight() const { return in_flight_.size(); }
+
+  std::size_t waiting() const { return waiting_.size(); }
 
   // The ApiEngine calls of the owner.
   void start(Now now);
@@ -66,17 +88,42 @@ class ApiClient {
 
  private:
   friend class InformerBase;
-  CallId send(api::Request request, std::function<void(const CallDone&, Now)> done);
 
-  struct Pending;
+  struct Call {
+    std::function<void(const CallDone&, Now)> done;
+    std::optional<Instant> deadline;  // nullopt until the time of sending is known
+  };
+
+  struct Waiting {
+    CallId id = 0;
+    api::Request request;
+    std::function<void(const CallDone&, Now)> done;
+  };
+
+  CallId send(api::Request request, std::function<void(const CallDone&, Now)> done);
+  void transmit(CallId id, api::Request request, std::function<void(const CallDone&, Now)> done);
+  void call(api::Method method, std::string target, std::string_view content_type, std::string body, Done done);
+  CallId open_watch(std::string target, InformerBase& informer);
+  void close_watch(CallId id);
+  void enter(Now now);
+  void leave(Now now);
+  void expire(Now now);
+
   std::string user_agent_;
   Rng rng_;
+  Limits limits_;
+  Now now_{};
+  bool started_ = false;
+  bool inside_ = false;  // between enter and leave: now_ is exact
   CallId last_id_ = 0;
   TimerId last_timer_ = 0;
-  std::map<CallId, std::function<void(const CallDone&, Now)>> in_flight_;
-  std::vector<std::pair<api::Request, CallId>> waiting_;
+  std::map<CallId, Call> in_flight_;
+  std::set<std::pair<Instant, CallId>> deadlines_;
+  std::vector<CallId> undated_;  // sent while now_ was not exact; dated at the next event
+  std::deque<Waiting> waiting_;
   std::map<CallId, InformerBase*> watches_;
   std::vector<InformerBase*> informers_;
+  std::vector<std::function<void(Now)>> on_synced_;
   std::map<std::pair<Instant, TimerId>, std::function<void(Now)>> timers_;
   std::map<TimerId, Instant> timer_due_;
   std::vector<ApiCommand> commands_;

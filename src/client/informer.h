@@ -1,41 +1,76 @@
-// An informer keeps an ObjectCache equal to one collection (optionally narrowed by a selector): list, watch, resume on
-// close, list again on 410. Objects that do not decode are counted and skipped, never half applied.
+// An informer keeps an ObjectCache equal to one collection (optionally narrowed by a selector): list in pages, watch,
+// resume on close, list again on 410. Objects that do not decode are counted and skipped, never half applied; an object
+// whose resourceVersion is known already causes no notification. At most one list is in flight per informer.
 // Thread: loop.
 #pragma once
 
+#include "api/meta.h"
 #include "client/api_client.h"
+#include "client/object_cache.h"
+#include "client/watch_session.h"
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 namespace spillway::client {
 
 class InformerBase {
  public:
   virtual ~InformerBase() = default;
+  InformerBase(const InformerBase&) = delete;
+  InformerBase& operator=(const InformerBase&) = delete;
 
+  /// Has listed completely at least once.
   bool synced() const { return synced_; }
+
+  /// When the server was last heard on this collection (a page, an event, a bookmark); nullopt: never.
+  std::optional<Instant> last_heard() const { return last_heard_; }
+
+  /// Objects that did not decode, since the start.
+  std::uint64_t undecodable() const { return undecodable_; }
+
+  /// Lists completed, since the start.
+  std::uint64_t lists() const { return lists_; }
 
  protected:
   InformerBase(ApiClient& client, std::string collection_path, std::string query);
 
-  virtual void on_listed(const api::Json& list, Now now) = 0;
+  virtual void on_list_started() = 0;
   virtual void on_put(const api::Json& object, Now now) = 0;
   virtual void on_deleted(const api::Json& object, Now now) = 0;
+  /// Everything not put since on_list_started() is gone.
+  virtual void on_list_completed(Now now) = 0;
+
+  void count_undecodable() { ++undecodable_; }
 
  private:
   friend class ApiClient;
   void list(Now now);
+  void request_page(const std::string& continue_token);
+  void on_page(const CallDone& answer, Now now);
   void watch(Now now);
   void on_frame(const WatchFrame& frame, Now now);
   void on_end(const WatchEnded& end, Now now);
+  void abort_watch(Error error, Now now);
   void again(const WatchSession::Next& next, Now now);
+  void arm_silence_timer(Instant due);
 
   ApiClient& client_;
   std::string path_;
   std::string query_;  // "fieldSelector=spec.nodeName%3Dn1" or empty
   WatchSession session_;
   std::optional<CallId> watch_;
+  std::optional<Instant> last_heard_;
+  Instant watch_opened_{};
+  bool silence_timer_armed_ = false;
+  bool listing_ = false;
   bool synced_ = false;
+  std::uint64_t pages_ = 0;
+  std::uint64_t lists_ = 0;
+  std::uint64_t undecodable_ = 0;
 };
 
 /// `key_of` an object: namespace/name.
@@ -52,11 +87,14 @@ class Informer final : public InformerBase {
   const ObjectCache<T>& cache() const { return cache_; }
 
  private:
-  void on_listed(const api::Json& list, Now now) override;
+  void on_list_started() override;
   void on_put(const api::Json& object, Now now) override;
   void on_deleted(const api::Json& object, Now now) override;
+  void on_list_completed(Now now) override;
 
   ObjectCache<T> cache_;
+  std::set<ObjectKey, std::less<>> listed_;
+  bool collecting_ = false;  // between the start and the end of a list
 };
 
 // Defined in informer.cc for Pod, Node, Lease, Namespace, ReplicaSet, DaemonSet, PriorityClass.

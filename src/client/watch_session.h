@@ -1,5 +1,6 @@
-// What a watch does next: pure state of one list-then-watch, without I/O. 410: list again now; unavailable: back off,
-// jittered, doubling from 0.8 s to 30 s; a normal close resumes from the last resourceVersion.
+// What a watch does next: pure state of one list-then-watch, without I/O. 410: list again, at once the first time;
+// unavailable or silent: back off, jittered, doubling from 0.8 s to 30 s, and resume; a normal close resumes at once
+// from the last resourceVersion unless nothing came through it.
 // Thread: loop. Source: spec "API server contract", 9.12; client-go reflector behaviour.
 #pragma once
 
@@ -23,14 +24,17 @@ class WatchSession {
   void on_listed(std::string resource_version);
   /// An event or bookmark carried this resourceVersion.
   void on_progress(std::string resource_version);
-  /// The list failed or the watch ended; nullopt: closed normally.
+  /// The list failed or the watch ended; nullopt: closed normally. kTimeout: nothing was heard for too long; when that
+  /// happens twice in a row the resourceVersion is suspected (a restored store) and the next step is a list.
   Next on_end(const std::optional<Error>& error, Rng& rng);
 
   const std::string& resource_version() const { return resource_version_; }
 
  private:
-  std::string resource_version_;
-  int failures_ = 0;
+  Duration back_off(Rng& rng);
+
+  std::string resource_version_;  // empty: list first
+  int failures_ = 0;              // ends since something was last heard
 };
 
 }  // namespace spillway::client

@@ -1,0 +1,241 @@
+#include "client/api_client.h"
+
+#include "base/check.h"
+#include "client/informer.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace spillway::client {
+namespace {
+
+std::string_view content_type(PatchType type) {
+  switch (type) {
+    case PatchType::kMerge:
+      return "application/merge-patch+json";
+    case PatchType::kStrategicMerge:
+      return "application/strategic-merge-patch+json";
+    case PatchType::kJson:
+      return "application/json-patch+json";
+  }
+  return {};
+}
+
+Result<api::Json> outcome_of(const Result<api::Response>& response) {
+  if (!response) return response.error();
+  if (!response->ok()) return error_of_answer(response->status, response->body);
+  if (response->body.empty()) return api::Json();
+  auto document = api::parse_json(response->body);
+  if (!document) return make_error(ErrorCode::kInternalError, "answer is not JSON: {}", document.error().message);
+  return *std::move(document);
+}
+
+}  // namespace
+
+ApiClient::ApiClient(std::string user_agent, Rng rng) : ApiClient(std::move(user_agent), rng, Limits{}) {}
+
+ApiClient::ApiClient(std::string user_agent, Rng rng, Limits limits)
+    : user_agent_(std::move(user_agent)), rng_(rng), limits_(limits) {}
+
+void ApiClient::get(std::string path, Done done) {
+  call(api::Method::kGet, std::move(path), {}, {}, std::move(done));
+}
+
+void ApiClient::create(std::string collection_path, const api::Json& object, Done done) {
+  call(api::Method::kPost, std::move(collection_path), "application/json", api::to_text(object), std::move(done));
+}
+
+void ApiClient::update(std::string path, const api::Json& object, Done done) {
+  call(api::Method::kPut, std::move(path), "application/json", api::to_text(object), std::move(done));
+}
+
+void ApiClient::patch(std::string path, PatchType type, const api::Json& patch, Done done) {
+  call(api::Method::kPatch, std::move(path), content_type(type), api::to_text(patch), std::move(done));
+}
+
+void ApiClient::remove(std::string path, const api::Json& options, Done done) {
+  const bool none = options.is_null();
+  call(api::Method::kDelete, std::move(path), none ? std::string_view() : "application/json",
+       none ? std::string() : api::to_text(options), std::move(done));
+}
+
+void ApiClient::call(api::Method method, std::string target, std::string_view content_type, std::string body,
+                     Done done) {
+  api::Request request{method, std::move(target), {{"accept", "application/json"}, {"user-agent", user_agent_}}, {}};
+  if (!content_type.empty()) request.headers.emplace_back("content-type", content_type);
+  request.body = std::move(body);
+  send(std::move(request), [done = std::move(done)](const CallDone& answer, Now now) {
+    if (done) done(outcome_of(answer.response), now);
+  });
+}
+
+CallId ApiClient::send(api::Request request, std::function<void(const CallDone&, Now)> done) {
+  const CallId id = ++last_id_;
+  if (in_flight_.size() < limits_.in_flight_max) {
+    transmit(id, std::move(request), std::move(done));
+  } else if (waiting_.size() < limits_.waiting_max) {
+    waiting_.push_back({id, std::move(request), std::move(done)});
+  } else {
+    at(now_.mono, [id, done = std::move(done)](Now now) {
+      done({id, make_error(ErrorCode::kTooManyRequests, "too many calls are waiting to be sent")}, now);
+    });
+  }
+  return id;
+}
+
+void ApiClient::transmit(CallId id, api::Request request, std::function<void(const CallDone&, Now)> done) {
+  Call& call = in_flight_[id];
+  call.done = std::move(done);
+  if (inside_) {
+    call.deadline = now_.mono + limits_.call_timeout;
+    deadlines_.emplace(*call.deadline, id);
+  } else {
+    undated_.push_back(id);
+  }
+  commands_.push_back(SendCall{id, std::move(request)});
+}
+
+CallId ApiClient::open_watch(std::string target, InformerBase& informer) {
+  const CallId id = ++last_id_;
+  watches_[id] = &informer;
+  commands_.push_back(OpenWatch{
+      id, {api::Method::kGet, std::move(target), {{"accept", "application/json"}, {"user-agent", user_agent_}}, {}}});
+  return id;
+}
+
+void ApiClient::close_watch(CallId id) {
+  if (watches_.erase(id) > 0) commands_.push_back(CloseWatch{id});
+}
+
+ApiClient::TimerId ApiClient::at(Instant due, std::function<void(Now)> action) {
+  const TimerId id = ++last_timer_;
+  timers_.emplace(std::pair(due, id), std::move(action));
+  timer_due_.emplace(id, due);
+  return id;
+}
+
+void ApiClient::cancel(TimerId timer) {
+  const auto it = timer_due_.find(timer);
+  if (it == timer_due_.end()) return;
+  timers_.erase({it->second, timer});
+  timer_due_.erase(it);
+}
+
+void ApiClient::add(InformerBase& informer) {
+  informers_.push_back(&informer);
+  if (started_) at(now_.mono, [&informer](Now now) { informer.list(now); });  // it may still be under construction
+}
+
+bool ApiClient::synced() const {
+  return started_ && std::ranges::all_of(informers_, [](const InformerBase* each) { return each->synced(); });
+}
+
+void ApiClient::when_synced(std::function<void(Now)> action) {
+  if (synced() && on_synced_.empty() && inside_) {
+    action(now_);
+  } else {
+    on_synced_.push_back(std::move(action));
+  }
+}
+
+void ApiClient::enter(Now now) {
+  now_ = now;
+  inside_ = true;
+  for (const CallId id : undated_) {
+    const auto it = in_flight_.find(id);
+    if (it == in_flight_.end()) continue;
+    it->second.deadline = now.mono + limits_.call_timeout;
+    deadlines_.emplace(*it->second.deadline, id);
+  }
+  undated_.clear();
+}
+
+void ApiClient::leave(Now now) {
+  while (!waiting_.empty() && in_flight_.size() < limits_.in_flight_max) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    transmit(next.id, std::move(next.request), std::move(next.done));
+  }
+  if (!on_synced_.empty() && synced()) {
+    for (const auto& action : std::exchange(on_synced_, {})) action(now);
+  }
+  inside_ = false;
+}
+
+void ApiClient::start(Now now) {
+  SPILLWAY_CHECK(!started_);
+  enter(now);
+  started_ = true;
+  for (InformerBase* informer : informers_) informer->list(now);
+  leave(now);
+}
+
+void ApiClient::on_api_event(const ApiEvent& event, Now now) {
+  enter(now);
+  if (const auto* answer = std::get_if<CallDone>(&event)) {
+    if (const auto it = in_flight_.find(answer->id); it != in_flight_.end()) {
+      const Call call = std::move(it->second);
+      in_flight_.erase(it);
+      if (call.deadline) deadlines_.erase({*call.deadline, answer->id});
+      call.done(*answer, now);
+    }
+  } else if (const auto* frame = std::get_if<WatchFrame>(&event)) {
+    if (const auto it = watches_.find(frame->id); it != watches_.end()) it->second->on_frame(*frame, now);
+  } else if (const auto* end = std::get_if<WatchEnded>(&event)) {
+    if (const auto it = watches_.find(end->id); it != watches_.end()) {
+      InformerBase* informer = it->second;
+      watches_.erase(it);
+      informer->on_end(*end, now);
+    }
+  }
+  leave(now);
+}
+
+void ApiClient::expire(Now now) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now.mono) {
+    const CallId id = deadlines_.begin()->second;
+    deadlines_.erase(deadlines_.begin());
+    const auto it = in_flight_.find(id);
+    SPILLWAY_CHECK(it != in_flight_.end());
+    const Call call = std::move(it->second);
+    in_flight_.erase(it);
+    const auto waited = std::chrono::duration_cast<milliseconds>(limits_.call_timeout);
+    call.done({id, make_error(ErrorCode::kTimeout, "no answer within {} ms", waited.count())}, now);
+  }
+}
+
+void ApiClient::on_wakeup(Now now) {
+  enter(now);
+  expire(now);
+  const TimerId newest = last_timer_;  // timers set meanwhile wait for the next wake-up, so this ends
+  for (auto it = timers_.begin(); it != timers_.end() && it->first.first <= now.mono;) {
+    if (it->first.second > newest) {
+      ++it;
+      continue;
+    }
+    const auto action = std::move(it->second);
+    const auto key = it->first;
+    timer_due_.erase(key.second);
+    timers_.erase(it);
+    action(now);
+    it = timers_.upper_bound(key);  // the action may have set or cancelled any
+  }
+  leave(now);
+}
+
+std::optional<Instant> ApiClient::next_wakeup() const {
+  std::optional<Instant> next;
+  const auto consider = [&next](Instant due) {
+    if (!next || due < *next) next = due;
+  };
+  if (!timers_.empty()) consider(timers_.begin()->first.first);
+  if (!deadlines_.empty()) consider(deadlines_.begin()->first);
+  if (!undated_.empty()) consider(now_.mono);
+  return next;
+}
+
+std::vector<ApiCommand> ApiClient::take_api_commands() {
+  return std::exchange(commands_, {});
+}
+
+}  // namespace spillway::client

@@ -1,0 +1,161 @@
+#include "client/event_recorder.h"
+
+#include "api/codec.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::client {
+namespace {
+
+constexpr Duration kRemembered = hours(1);  // how long the server keeps an event
+constexpr Duration kRetryMin = seconds(1);
+
+std::string_view to_string(EventType type) {
+  return type == EventType::kNormal ? "Normal" : "Warning";
+}
+
+std::string_view namespace_of(const api::ObjectReference& about) {
+  return about.ns.empty() ? std::string_view("default") : about.ns;
+}
+
+/// Worth another attempt: nothing was wrong with the event itself.
+bool is_transient(ErrorCode code) {
+  return code == ErrorCode::kServiceUnavailable || code == ErrorCode::kTimeout || code == ErrorCode::kTooManyRequests ||
+         code == ErrorCode::kInternalError;
+}
+
+}  // namespace
+
+EventRecorder::EventRecorder(ApiClient& client, Rng rng, std::string component, std::string host, Limits limits)
+    : client_(client), rng_(rng), component_(std::move(component)), host_(std::move(host)), limits_(limits) {}
+
+EventRecorder::EventRecorder(ApiClient& client, Rng rng, std::string component, std::string host)
+    : EventRecorder(client, rng, std::move(component), std::move(host), Limits{}) {}
+
+void EventRecorder::record(const api::ObjectReference& about, EventType type, std::string_view reason,
+                           std::string_view message, Now now) {
+  api::ObjectReference object = about;
+  object.resource_version.clear();  // it changes with every write and would make every repeat a new event
+  const Kind kind{std::move(object), type, std::string(reason), std::string(message)};
+  if (!known_.contains(kind) && known_.size() >= limits_.known_max) forget_old(now);
+  Known& known = known_[kind];
+  if (known.count > 0 && now.mono - known.last_seen > kRemembered && !known.queued && !known.writing) known = Known{};
+  if (known.count == 0) known.first = now.wall;
+  ++known.count;
+  known.last = now.wall;
+  known.last_seen = now.mono;
+  if (!known.queued && !known.writing) enqueue(kind, known);
+  pump();
+}
+
+void EventRecorder::enqueue(const Kind& kind, Known& known) {
+  if (queue_.size() >= limits_.queue_max) {
+    known_[queue_.front()].queued = false;
+    queue_.pop_front();
+    ++dropped_;
+  }
+  known.queued = true;
+  queue_.push_back(kind);
+}
+
+/// Makes room: entries not heard of for an hour, else the one not heard of for longest.
+void EventRecorder::forget_old(Now now) {
+  auto oldest = known_.end();
+  for (auto it = known_.begin(); it != known_.end();) {
+    const Known& known = it->second;
+    if (known.queued || known.writing) {
+      ++it;
+    } else if (now.mono - known.last_seen > kRemembered) {
+      it = known_.erase(it);
+    } else {
+      if (oldest == known_.end() || known.last_seen < oldest->second.last_seen) oldest = it;
+      ++it;
+    }
+  }
+  if (known_.size() >= limits_.known_max && oldest != known_.end()) known_.erase(oldest);
+}
+
+void EventRecorder::pump() {
+  while (in_flight_ < limits_.in_flight_max && !queue_.empty()) {
+    const Kind kind = std::move(queue_.front());
+    queue_.pop_front();
+    const auto it = known_.find(kind);
+    if (it == known_.end()) continue;
+    it->second.queued = false;
+    write(it->first, it->second);
+  }
+}
+
+api::Event EventRecorder::event_of(const Kind& kind, const Known& known) const {
+  const auto& [about, type, reason, message] = kind;
+  api::Event event;
+  event.metadata.name = known.name;
+  event.metadata.ns = namespace_of(about);
+  event.involved_object = about;
+  event.type = to_string(type);
+  event.reason = reason;
+  event.message = message;
+  event.source_component = component_;
+  event.source_host = host_;
+  event.reporting_component = component_;
+  event.reporting_instance = host_;
+  event.first_timestamp = known.first;
+  event.last_timestamp = known.last;
+  event.count = known.count;
+  return event;
+}
+
+void EventRecorder::write(const Kind& kind, Known& known) {
+  ++in_flight_;
+  known.writing = true;
+  const api::ObjectReference& about = std::get<0>(kind);
+  const auto done = [this, kind, count = known.count](const Result<api::Json>& outcome, Now now) {
+    on_written(kind, count, outcome, now);
+  };
+  if (known.count_written == 0) {
+    if (known.name.empty()) known.name = fmt::format("{}.{:016x}", about.name, rng_.next());
+    client_.create(object_path("v1", "events", namespace_of(about)), api::encode(event_of(kind, known)), done);
+  } else {
+    const auto patch = api::Json::object({{"count", known.count}, {"lastTimestamp", api::format_time(known.last)}});
+    client_.patch(object_path("v1", "events", namespace_of(about), known.name), PatchType::kStrategicMerge, patch,
+                  done);
+  }
+}
+
+void EventRecorder::on_written(const Kind& kind, std::int32_t count, const Result<api::Json>& outcome, Now now) {
+  --in_flight_;
+  const auto it = known_.find(kind);
+  if (it == known_.end()) return pump();
+  Known& known = it->second;
+  known.writing = false;
+  const bool was_post = known.count_written == 0;
+  if (outcome || (was_post && outcome.error().code == ErrorCode::kAlreadyExists)) {
+    known.attempts = 0;
+    known.count_written = count;
+    if (known.count > count) enqueue(kind, known);
+  } else if (!was_post && outcome.error().code == ErrorCode::kNotFound) {
+    known.name.clear();  // it has expired: post anew
+    known.count_written = 0;
+    known.count = 1;
+    known.first = known.last;
+    enqueue(kind, known);
+  } else if (is_transient(outcome.error().code) && ++known.attempts < limits_.attempts_max) {
+    const Duration wait = kRetryMin * (1 << known.attempts);
+    known.writing = true;  // until the retry: repeats are counted in
+    client_.at(now.mono + wait, [this, kind](Now) {
+      const auto again = known_.find(kind);
+      if (again == known_.end()) return;
+      again->second.writing = false;
+      enqueue(kind, again->second);
+      pump();
+    });
+  } else {
+    ++dropped_;
+    known_.erase(it);
+  }
+  pump();
+}
+
+}  // namespace spillway::client
