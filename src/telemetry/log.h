@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace spillway::telemetry {
 
@@ -18,6 +19,7 @@ enum class Level { kDebug, kInfo, kWarning, kError };
 struct Field {
   std::string_view key;
   std::string value;
+  bool bare = false;  // a finite number or a truth value: JSON shows it without quotes
 
   Field(std::string_view name, std::string text) : key(name), value(std::move(text)) {}
 
@@ -27,7 +29,8 @@ struct Field {
 
   template <typename Number>
     requires std::is_arithmetic_v<Number>
-  Field(std::string_view name, Number number) : key(name), value(fmt::format("{}", number)) {}
+  Field(std::string_view name, Number number)
+      : key(name), value(fmt::format("{}", number)), bare(!std::is_same_v<Number, char> && number - number == 0) {}
 };
 
 class Log {

@@ -1,0 +1,102 @@
+#include "telemetry/log_line.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace spillway::telemetry {
+namespace {
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+bool needs_quotes(std::string_view text) {
+  return text.empty() || std::ranges::any_of(text, [](char c) {
+           return c == ' ' || c == '=' || c == '"' || c == '\\' || is_control(c);
+         });
+}
+
+/// Quoted with JSON's escapes, which logfmt readers take too.
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      default:
+        if (is_control(c)) {
+          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
+}
+
+void append_logfmt_value(std::string& out, std::string_view text) {
+  if (needs_quotes(text)) {
+    append_quoted(out, text);
+  } else {
+    out += text;
+  }
+}
+
+}  // namespace
+
+std::string_view level_name(Level level) {
+  switch (level) {
+    case Level::kDebug:
+      return "debug";
+    case Level::kInfo:
+      return "info";
+    case Level::kWarning:
+      return "warning";
+    case Level::kError:
+      return "error";
+  }
+  return "error";
+}
+
+std::string render_logfmt(Level level, std::string_view event, std::span<const Field> fields) {
+  std::string out = fmt::format("level={} msg=", level_name(level));
+  append_quoted(out, event);
+  for (const Field& field : fields) {
+    out += ' ';
+    out += field.key;
+    out += '=';
+    append_logfmt_value(out, field.value);
+  }
+  return out;
+}
+
+std::string render_json_members(Level level, std::string_view event, std::span<const Field> fields) {
+  std::string out = fmt::format("\"level\":\"{}\",\"msg\":", level_name(level));
+  append_quoted(out, event);
+  for (const Field& field : fields) {
+    out += ',';
+    append_quoted(out, field.key);
+    out += ':';
+    if (field.bare) {
+      out += field.value;
+    } else {
+      append_quoted(out, field.value);
+    }
+  }
+  return out;
+}
+
+}  // namespace spillway::telemetry
