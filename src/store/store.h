@@ -102,19 +102,33 @@ class Store {
   virtual ~Store() = default;
 
   /// kServiceUnavailable: not written (disk full, no quorum, stopped). kRequestEntityTooLarge: over the store's limit.
+  /// kTooManyRequests: not written, too many operations are waiting. kBadRequest: empty key.
   virtual void write(Write write, Completion<WriteResult> done) = 0;
-  /// kExpired: `at` is compacted. kTimeout: `at` lies in the future.
+  /// kExpired: `at` is compacted. kTimeout: `at` lies in the future. kTooManyRequests: as for write().
+  /// Every change up to the revision of the answer has been delivered before the answer.
   virtual void range(Range range, Completion<RangeResult> done) = 0;
   /// Changes with revision > `after`. The watcher must outlive unwatch(). History already gone: on_watch_end(kExpired).
   virtual WatchId watch(std::string prefix, Revision after, Watcher& watcher) = 0;
   virtual void unwatch(WatchId id) = 0;
-  /// Forgets what was overwritten before `revision`; states from `revision` on stay readable.
+  /// Forgets what was overwritten before `revision`; states from `revision` on stay readable. Answers compacted(),
+  /// which is `revision` or already beyond it. kTimeout: `revision` lies in the future.
   virtual void compact(Revision revision, Completion<Revision> done) = 0;
 
   /// The last revision whose changes have been delivered.
   virtual Revision revision() const = 0;
   virtual Revision compacted() const = 0;
 };
+
+/// What a store refuses. Source: etcd's default request limit, which objects must fit to be movable.
+struct StoreLimits {
+  std::size_t key_bytes_max = 1024;
+  std::size_t value_bytes_max = 1536 * 1024;
+  std::size_t pending_operations_max = 65'536;
+  std::size_t pending_bytes_max = 256 * 1024 * 1024;  // keys and values of writes that wait
+};
+
+/// The error for a write that no store takes, nullopt if it may be queued.
+std::optional<Error> refuse_write(const Write& write, const StoreLimits& limits);
 
 /// How a store gets back onto the loop: runs the function there, later. Callable from any thread.
 using Poster = std::function<void(std::move_only_function<void()>)>;

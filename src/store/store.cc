@@ -1,0 +1,18 @@
+#include "store/store.h"
+
+namespace spillway::store {
+
+std::optional<Error> refuse_write(const Write& write, const StoreLimits& limits) {
+  if (write.key.empty()) return make_error(ErrorCode::kBadRequest, "a write needs a key");
+  if (write.key.size() > limits.key_bytes_max) {
+    return make_error(ErrorCode::kRequestEntityTooLarge, "key of {} bytes; the limit is {}", write.key.size(),
+                      limits.key_bytes_max);
+  }
+  if (write.value && write.value->size() > limits.value_bytes_max) {
+    return make_error(ErrorCode::kRequestEntityTooLarge, "{}: object of {} bytes; the store's limit is {}", write.key,
+                      write.value->size(), limits.value_bytes_max);
+  }
+  return std::nullopt;
+}
+
+}  // namespace spillway::store

@@ -1,0 +1,50 @@
+// The watches of one store: who wants changes of which keys, and up to where he has been told. Both stores deliver
+// through it, so that they deliver alike.
+// Thread: loop. Invariant: a watcher sees strictly growing revisions; nothing reaches it after remove(). Callbacks may
+// add and remove watches, also their own.
+#pragma once
+
+#include "store/store.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace spillway::store {
+
+class WatchRegistry {
+ public:
+  /// The watch starts out catching up: publish() passes it by until go_live().
+  WatchId add(std::string prefix, Revision after, Watcher& watcher);
+  void remove(WatchId id);
+  void go_live(WatchId id);
+
+  bool has(WatchId id) const { return watches_.contains(id); }
+
+  /// Up to where the watch has been told; it must exist.
+  Revision told(WatchId id) const;
+  const std::string& prefix(WatchId id) const;
+
+  /// Tells every live watch the changes that concern it. `changes` are in revision order.
+  void publish(const std::vector<Change>& changes);
+  /// Tells one watch, live or not, the changes that concern it; ignored when it is gone.
+  void tell(WatchId id, const std::vector<Change>& changes);
+  /// Takes the watch off, then tells it so.
+  void end(WatchId id, const Error& error);
+  void end_all(const Error& error);
+
+ private:
+  struct Watch {
+    std::string prefix;
+    Revision told;
+    Watcher* watcher;
+    bool live = false;
+  };
+
+  std::vector<WatchId> ids() const;
+
+  std::map<WatchId, Watch> watches_;
+  WatchId last_id_ = 0;
+};
+
+}  // namespace spillway::store
