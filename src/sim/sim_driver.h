@@ -1,0 +1,42 @@
+// Drives one engine on virtual time: the twin of runtime::EngineDriver.
+// Thread: one. Steps are never nested.
+#pragma once
+
+#include "client/engine.h"
+#include "sim/virtual_time.h"
+
+#include <deque>
+#include <functional>
+#include <optional>
+
+namespace spillway::sim {
+
+class SimDriver final : public client::Transport::Receiver {
+ public:
+  SimDriver(VirtualTime& time, client::ApiEngine& engine, client::Transport& transport);
+  ~SimDriver() override;
+  SimDriver(const SimDriver&) = delete;
+  SimDriver& operator=(const SimDriver&) = delete;
+
+  void start();
+  void on_api_event(client::ApiEvent event) override;
+  /// Runs `event` as one step of the engine (host events of an agent come this way).
+  void step(std::function<void(Now)> event);
+
+  /// Called after every step, to execute commands beyond those of ApiEngine.
+  void after_step(std::function<void()> execute) { after_step_ = std::move(execute); }
+
+ private:
+  void drain();
+  void arm();
+
+  VirtualTime& time_;
+  client::ApiEngine& engine_;
+  client::Transport& transport_;
+  std::deque<std::function<void(Now)>> events_;
+  std::function<void()> after_step_;
+  std::optional<VirtualTime::EventId> wakeup_;
+  bool stepping_ = false;
+};
+
+}  // namespace spillway::sim

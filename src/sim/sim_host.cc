@@ -1,0 +1,217 @@
+#include "sim/sim_host.h"
+
+#include "api/quantity.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace spillway::sim {
+namespace {
+
+constexpr Bytes kMachineOverhead = mebibytes(8);  // what the node uses besides pods
+constexpr Duration kOomCheckInterval = milliseconds(5);
+
+/// The quantity after `flag` in argv, nullopt if absent or malformed. "60Mi/s" counts as 60Mi.
+std::optional<Bytes> amount_after(const std::vector<std::string>& argv, std::string_view flag) {
+  for (std::size_t i = 0; i + 1 < argv.size(); ++i) {
+    if (argv[i] != flag) continue;
+    std::string_view text = argv[i + 1];
+    if (text.ends_with("/s")) text.remove_suffix(2);
+    const auto quantity = api::parse_quantity(text);
+    return quantity ? std::optional(quantity->bytes()) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t to_unsigned(Bytes bytes) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes.count(), 0));
+}
+
+}  // namespace
+
+SimHost::SimHost(VirtualTime& time, Rng rng, Bytes memory, std::function<void(agent::HostEvent)> deliver)
+    : time_(time), rng_(rng), memory_(memory), deliver_(std::move(deliver)) {}
+
+SimHost::~SimHost() {
+  *alive_ = false;
+  if (oom_check_) time_.cancel(*oom_check_);
+}
+
+void SimHost::send(Duration delay, agent::HostEvent event) {
+  time_.after(delay, [this, alive = alive_, event = std::move(event)]() mutable {
+    if (*alive) deliver_(std::move(event));
+  });
+}
+
+void SimHost::execute(agent::HostCommand command) {
+  if (const auto* create = std::get_if<agent::CreatePod>(&command)) {
+    pods_[create->uid].key = create->pod;
+  } else if (const auto* start_command = std::get_if<agent::StartContainer>(&command)) {
+    start(*start_command);
+  } else if (const auto* stop = std::get_if<agent::StopContainer>(&command)) {
+    time_.after(std::min<Duration>(stop->grace, milliseconds(50)), [this, alive = alive_, stop = *stop] {
+      if (*alive) exit(stop.uid, stop.name, 143, 15, false);
+    });
+  } else if (const auto* stop_all = std::get_if<agent::StopPod>(&command)) {
+    stop_pod(stop_all->uid, stop_all->grace);
+  } else if (const auto* remove = std::get_if<agent::RemovePod>(&command)) {
+    pods_.erase(remove->uid);
+  } else if (const auto* observe = std::get_if<agent::Observe>(&command)) {
+    send(milliseconds(1), agent::Observed{observe->id, summarize()});
+  }
+}
+
+void SimHost::start(const agent::StartContainer& command) {
+  Container& container = pods_[command.uid].containers[command.name];
+  container.attempt = command.attempt;
+  container.usage_max = amount_after(command.argv, "--memory").value_or(mebibytes(10));
+  container.rate_per_second = amount_after(command.argv, "--rate").value_or(Bytes{0});
+  container.started = time_.now().mono;
+  container.started_wall = time_.now().wall;
+  container.running = true;
+  const auto delay = milliseconds(5) + microseconds(static_cast<std::int64_t>(rng_.below(20'000)));
+  send(delay, agent::ContainerStarted{command.uid, command.name, command.attempt, ++last_pid_, time_.now().wall});
+  expect_oom();
+}
+
+void SimHost::exit(const std::string& uid, const std::string& name, std::int32_t code, std::int32_t signal, bool oom) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end()) return;
+  const auto found = pod->second.containers.find(name);
+  if (found == pod->second.containers.end() || !found->second.running) return;
+  Container& container = found->second;
+  container.running = false;
+  send(microseconds(100), agent::ContainerExited{.uid = uid,
+                                                 .name = name,
+                                                 .attempt = container.attempt,
+                                                 .exit_code = code,
+                                                 .signal = signal,
+                                                 .oom_killed = oom,
+                                                 .started_at = container.started_wall,
+                                                 .finished_at = time_.now().wall});
+}
+
+void SimHost::stop_pod(const std::string& uid, Duration grace) {
+  const Duration delay = std::min<Duration>(grace, milliseconds(10 + static_cast<std::int64_t>(rng_.below(100))));
+  const bool killed = grace == Duration::zero();
+  time_.after(delay, [this, alive = alive_, uid, killed] {
+    if (!*alive) return;
+    if (const auto pod = pods_.find(uid); pod != pods_.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, container] : pod->second.containers) names.push_back(name);
+      for (const std::string& name : names) exit(uid, name, killed ? 137 : 143, killed ? 9 : 15, false);
+    }
+    send(microseconds(200), agent::PodStopped{uid});
+  });
+}
+
+Bytes SimHost::usage_of(const Container& container) const {
+  if (!container.running) return Bytes{0};
+  if (container.rate_per_second == Bytes{0}) return container.usage_max;
+  const auto grown_ms = std::chrono::duration_cast<milliseconds>(time_.now().mono - container.started).count();
+  const auto grown = static_cast<double>(container.rate_per_second.count()) * static_cast<double>(grown_ms) / 1000.0;
+  return std::min(Bytes{static_cast<std::int64_t>(grown)}, container.usage_max);
+}
+
+Bytes SimHost::usage() const {
+  Bytes total = kMachineOverhead;
+  for (const auto& [uid, pod] : pods_) {
+    for (const auto& [name, container] : pod.containers) total += usage_of(container);
+  }
+  return total;
+}
+
+void SimHost::expect_oom() {
+  if (oom_check_) return;
+  const bool growing = std::any_of(pods_.begin(), pods_.end(), [this](const auto& pod) {
+    return std::any_of(pod.second.containers.begin(), pod.second.containers.end(), [this](const auto& entry) {
+      return entry.second.running && usage_of(entry.second) < entry.second.usage_max;
+    });
+  });
+  if (!growing && usage() <= memory_) return;
+  oom_check_ = time_.after(kOomCheckInterval, [this] {
+    oom_check_.reset();
+    if (usage() > memory_) kill_largest();
+    expect_oom();
+  });
+}
+
+void SimHost::kill_largest() {
+  std::pair<std::string, std::string> victim;
+  Bytes most{-1};
+  for (const auto& [uid, pod] : pods_) {
+    for (const auto& [name, container] : pod.containers) {
+      if (container.running && usage_of(container) > most) {
+        most = usage_of(container);
+        victim = {uid, name};
+      }
+    }
+  }
+  if (most < Bytes{0}) return;
+  ++kernel_oom_kills_;
+  exit(victim.first, victim.second, 137, 9, true);
+}
+
+api::Summary SimHost::summarize() const {
+  const WallTime wall = time_.now().wall;
+  const auto memory = [wall](Bytes used) {
+    return api::MemoryStats{.time = wall,
+                            .available_bytes = std::nullopt,
+                            .usage_bytes = to_unsigned(used),
+                            .working_set_bytes = to_unsigned(used),
+                            .rss_bytes = to_unsigned(used)};
+  };
+  api::Summary summary;
+  const Bytes total = usage();
+  summary.node.memory = memory(total);
+  summary.node.memory->available_bytes = to_unsigned(memory_ - total);
+  for (const auto& [uid, pod] : pods_) {
+    api::PodStats stats{.uid = uid,
+                        .ns = pod.key.ns,
+                        .name = pod.key.name,
+                        .containers = {},
+                        .cpu = {},
+                        .memory = {},
+                        .volumes = {},
+                        .ephemeral_storage = {},
+                        .process_count = 0};
+    Bytes pod_usage{0};
+    for (const auto& [name, container] : pod.containers) {
+      const Bytes used = usage_of(container);
+      pod_usage += used;
+      *stats.process_count += container.running ? 1 : 0;
+      stats.containers.push_back({.name = name, .cpu = {}, .memory = memory(used), .rootfs = {}, .logs = {}});
+    }
+    stats.memory = memory(pod_usage);
+    summary.pods.push_back(std::move(stats));
+  }
+  return summary;
+}
+
+agent::MachineInfo SimHost::machine_info(const std::string& node) const {
+  return {.machine_id = node,
+          .system_uuid = node,
+          .boot_id = node,
+          .kernel_version = "6.1.0-sim",
+          .os_image = "Simulated",
+          .hostname = node,
+          .internal_ip = "127.0.0.1",
+          .container_runtime_version = "sim://1",
+          .cpu_milli = 4000,
+          .memory = memory_,
+          .ephemeral_storage = gibibytes(100),
+          .pids_max = 32768};
+}
+
+std::map<std::string, api::PodKey> SimHost::running() const {
+  std::map<std::string, api::PodKey> pods;
+  for (const auto& [uid, pod] : pods_) {
+    for (const auto& [name, container] : pod.containers) {
+      if (container.running) pods.emplace(uid, pod.key);
+    }
+  }
+  return pods;
+}
+
+}  // namespace spillway::sim

@@ -1,0 +1,68 @@
+// A simulated machine: containers are entries in a table that use memory as their command says, and the kernel's OOM
+// killer comes when the machine is full. Understands `stress --memory Q --rate Q/s`; anything else uses 10Mi and runs
+// for ever. Thread: one.
+#pragma once
+
+#include "agent/ports.h"
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "sim/virtual_time.h"
+
+#include <map>
+#include <string>
+
+namespace spillway::sim {
+
+class SimHost final : public agent::Host {
+ public:
+  /// Events go to `deliver`, never from inside execute().
+  SimHost(VirtualTime& time, Rng rng, Bytes memory, std::function<void(agent::HostEvent)> deliver);
+  ~SimHost() override;
+
+  void execute(agent::HostCommand command) override;
+
+  agent::MachineInfo machine_info(const std::string& node) const;
+
+  /// Pods with a process on this machine, by uid.
+  std::map<std::string, api::PodKey> running() const;
+
+  std::uint64_t kernel_oom_kills() const { return kernel_oom_kills_; }
+
+ private:
+  struct Container {
+    std::int32_t attempt = 0;
+    Bytes usage_max = mebibytes(10);
+    Bytes rate_per_second;  // zero: everything at once
+    Instant started;
+    WallTime started_wall;
+    bool running = false;
+  };
+
+  struct PodEntry {
+    api::PodKey key;
+    std::map<std::string, Container> containers;
+  };
+
+  void start(const agent::StartContainer& command);
+  void exit(const std::string& uid, const std::string& name, std::int32_t code, std::int32_t signal, bool oom);
+  void stop_pod(const std::string& uid, Duration grace);
+  api::Summary summarize() const;
+  Bytes usage_of(const Container& container) const;
+  Bytes usage() const;
+  /// Arms the moment at which the machine will be full.
+  void expect_oom();
+  void kill_largest();
+  void send(Duration delay, agent::HostEvent event);
+
+  VirtualTime& time_;
+  Rng rng_;
+  Bytes memory_;
+  std::function<void(agent::HostEvent)> deliver_;
+  std::map<std::string, PodEntry> pods_;
+  std::optional<VirtualTime::EventId> oom_check_;
+  std::uint64_t kernel_oom_kills_ = 0;
+  std::int64_t last_pid_ = 1000;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace spillway::sim

@@ -1,0 +1,200 @@
+#include "sim/sim_network.h"
+
+#include "client/api_client.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace spillway::sim {
+
+/// One request on its way, the answer or stream it gets, and what the sender may still hear of it.
+class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_shared_from_this<Exchange> {
+ public:
+  Exchange(SimNetwork& network, std::string endpoint, client::CallId id, bool watch,
+           client::Transport::Receiver& receiver)
+      : network_(network), endpoint_(std::move(endpoint)), id_(id), watch_(watch), receiver_(&receiver) {}
+
+  void send(api::Request request, const api::UserInfo& user) {
+    if (lost()) return;
+    network_.time_.after(network_.draw_delay(), [self = shared_from_this(), request = std::move(request),
+                                                 user]() mutable { self->arrive(std::move(request), user); });
+  }
+
+  void on_response(api::Response response) override {
+    answered_ = true;
+    if (watch_) {
+      deliver(client::WatchEnded{id_, client::error_of_answer(response.status, response.body)});
+    } else if (!lost()) {
+      deliver(client::CallDone{id_, std::move(response)});
+    }
+  }
+
+  void on_stream(api::Response) override {}
+
+  [[nodiscard]] bool write(std::shared_ptr<const std::string> chunk) override {
+    if (network_.rng_.chance_ppm(network_.faults_.watch_break_ppm)) {
+      break_connection();
+      return false;
+    }
+    deliver(client::WatchFrame{id_, std::move(chunk)});
+    return true;
+  }
+
+  void on_end() override {
+    answered_ = true;
+    deliver(client::WatchEnded{id_, std::nullopt});
+  }
+
+  /// The server is gone, or the connection is cut and both sides know.
+  void break_connection() {
+    abandon();
+    if (answered_) return;
+    answered_ = true;
+    const Error error = make_error(ErrorCode::kServiceUnavailable, "connection to the API server was lost");
+    if (watch_) {
+      deliver(client::WatchEnded{id_, error});
+    } else {
+      deliver(client::CallDone{id_, error});
+    }
+  }
+
+  /// The sender no longer listens.
+  void forget() {
+    receiver_ = nullptr;
+    abandon();
+  }
+
+  bool finished() const { return receiver_ == nullptr || (answered_ && in_transit_ == 0); }
+
+ private:
+  bool lost() { return network_.is_partitioned(endpoint_) || network_.rng_.chance_ppm(network_.faults_.lost_ppm); }
+
+  void arrive(api::Request request, const api::UserInfo& user) {
+    if (receiver_ == nullptr) return;
+    if (network_.server_ == nullptr) {
+      break_connection();
+      return;
+    }
+    request_ = network_.server_->handle(std::move(request), user, shared_from_this(), network_.time_.now());
+    if (answered_) request_.reset();
+  }
+
+  void abandon() {
+    if (request_ && network_.server_ != nullptr) network_.server_->abandon(*std::exchange(request_, std::nullopt));
+    request_.reset();
+  }
+
+  void deliver(client::ApiEvent event) {
+    if (receiver_ == nullptr || network_.is_partitioned(endpoint_)) return;
+    ++network_.messages_;
+    ++in_transit_;
+    Instant due = network_.time_.now().mono + network_.draw_delay();
+    if (watch_) due = last_due_ = std::max(due, last_due_);
+    network_.time_.at(due, [self = shared_from_this(), event = std::move(event)]() mutable {
+      --self->in_transit_;
+      if (self->receiver_ != nullptr) self->receiver_->on_api_event(std::move(event));
+    });
+  }
+
+  SimNetwork& network_;
+  std::string endpoint_;
+  client::CallId id_;
+  bool watch_;
+  client::Transport::Receiver* receiver_;
+  std::optional<apiserver::RequestId> request_;
+  bool answered_ = false;
+  int in_transit_ = 0;
+  Instant last_due_{};
+};
+
+class SimNetwork::Connection final : public client::Transport {
+ public:
+  Connection(SimNetwork& network, std::string endpoint, api::UserInfo user)
+      : network_(network), endpoint_(std::move(endpoint)), user_(std::move(user)) {
+    network_.connections_.emplace(endpoint_, this);
+  }
+
+  ~Connection() override {
+    for (auto& [id, exchange] : open_) exchange->forget();
+    network_.connections_.erase({endpoint_, this});
+  }
+
+  void execute(client::ApiCommand command, Receiver& receiver) override {
+    std::erase_if(open_, [](const auto& entry) { return entry.second->finished(); });
+    if (auto* call = std::get_if<client::SendCall>(&command)) {
+      open(call->id, false, std::move(call->request), receiver);
+    } else if (auto* watch = std::get_if<client::OpenWatch>(&command)) {
+      open(watch->id, true, std::move(watch->request), receiver);
+    } else if (const auto* close = std::get_if<client::CloseWatch>(&command)) {
+      const auto found = open_.find(close->id);
+      if (found == open_.end()) return;
+      found->second->forget();
+      open_.erase(found);
+    }
+  }
+
+  void disconnect(Receiver&) override {
+    for (auto& [id, exchange] : open_) exchange->forget();
+    open_.clear();
+  }
+
+  /// Both ends learn that everything open is broken.
+  void break_all() {
+    const auto broken = std::exchange(open_, {});
+    for (const auto& [id, exchange] : broken) {
+      exchange->break_connection();
+      open_.emplace(id, exchange);  // until its last message has arrived
+    }
+  }
+
+ private:
+  void open(client::CallId id, bool watch, api::Request request, Receiver& receiver) {
+    const auto exchange = std::make_shared<Exchange>(network_, endpoint_, id, watch, receiver);
+    open_.emplace(id, exchange);
+    ++network_.messages_;
+    exchange->send(std::move(request), user_);
+  }
+
+  SimNetwork& network_;
+  std::string endpoint_;
+  api::UserInfo user_;
+  std::map<client::CallId, std::shared_ptr<Exchange>> open_;
+};
+
+SimNetwork::SimNetwork(VirtualTime& time, Rng rng) : time_(time), rng_(rng) {}
+
+SimNetwork::~SimNetwork() = default;
+
+void SimNetwork::attach(apiserver::ApiServer* server) {
+  if (server == nullptr) {
+    server_ = nullptr;  // first: nothing is abandoned at a server that is gone
+    for (const auto& [endpoint, connection] : connections_) connection->break_all();
+  }
+  server_ = server;
+}
+
+std::unique_ptr<client::Transport> SimNetwork::connect(std::string endpoint, api::UserInfo user) {
+  return std::make_unique<Connection>(*this, std::move(endpoint), std::move(user));
+}
+
+void SimNetwork::partition(const std::string& endpoint) {
+  partitioned_.insert(endpoint);
+}
+
+void SimNetwork::heal(const std::string& endpoint) {
+  if (partitioned_.erase(endpoint) == 0) return;
+  for (auto it = connections_.lower_bound({endpoint, nullptr}); it != connections_.end() && it->first == endpoint;
+       ++it) {
+    it->second->break_all();
+  }
+}
+
+Duration SimNetwork::draw_delay() {
+  const bool slow = rng_.chance_ppm(faults_.slow_ppm);
+  const Duration most = slow ? faults_.slow_max : faults_.latency_max;
+  const auto span = static_cast<std::uint64_t>((most - faults_.latency_min).count()) + 1;
+  return faults_.latency_min + Duration(static_cast<std::int64_t>(rng_.below(span)));
+}
+
+}  // namespace spillway::sim

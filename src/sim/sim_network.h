@@ -1,0 +1,70 @@
+// The simulated network between engines and the API server: every message takes a while, may be lost, and overtakes
+// others; the events of one watch stay in order, as they would on one connection. Thread: one. All randomness comes
+// from the given stream.
+#pragma once
+
+#include "api/exchange.h"
+#include "apiserver/server.h"
+#include "base/rng.h"
+#include "client/engine.h"
+#include "sim/virtual_time.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace spillway::sim {
+
+struct NetworkFaults {
+  Duration latency_min = microseconds(200);
+  Duration latency_max = milliseconds(3);
+  std::uint32_t slow_ppm = 0;  // messages that take up to slow_max instead
+  Duration slow_max = seconds(3);
+  std::uint32_t lost_ppm = 0;         // requests or answers that never arrive
+  std::uint32_t watch_break_ppm = 0;  // per watch event: the connection breaks
+
+  friend bool operator==(const NetworkFaults&, const NetworkFaults&) = default;
+};
+
+class SimNetwork {
+ public:
+  SimNetwork(VirtualTime& time, Rng rng);
+  ~SimNetwork();
+
+  void set_faults(const NetworkFaults& faults) { faults_ = faults; }
+
+  const NetworkFaults& faults() const { return faults_; }
+
+  /// The server that requests reach; nullptr: nobody listens, connections are refused and open watches break.
+  void attach(apiserver::ApiServer* server);
+
+  /// A connection for one engine. `endpoint` names it for partitions.
+  std::unique_ptr<client::Transport> connect(std::string endpoint, api::UserInfo user);
+
+  /// Cuts the endpoint off: what it sends and what is sent to it is lost, its watches go silent.
+  void partition(const std::string& endpoint);
+  /// Takes it back: watches that were cut are now known to be broken.
+  void heal(const std::string& endpoint);
+
+  bool is_partitioned(const std::string& endpoint) const { return partitioned_.contains(endpoint); }
+
+  std::uint64_t messages() const { return messages_; }
+
+ private:
+  class Connection;
+  class Exchange;
+
+  Duration draw_delay();
+
+  VirtualTime& time_;
+  Rng rng_;
+  NetworkFaults faults_;
+  apiserver::ApiServer* server_ = nullptr;
+  std::set<std::string> partitioned_;
+  std::set<std::pair<std::string, Connection*>> connections_;  // the name first: order does not depend on addresses
+  std::uint64_t messages_ = 0;
+};
+
+}  // namespace spillway::sim
