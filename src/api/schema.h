@@ -1,0 +1,110 @@
+// The wire schema of every served type: fields with their protobuf numbers, JSON names and merge rules. Read once, on
+// first use, from the table that is built into the program (schema/api-schema.json), then immutable.
+// Thread: any. Source: Kubernetes API reference and published protobuf definitions, 1.32; spec "API server
+// contract", 5.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::api {
+
+class Type;
+
+/// What one value of a field is. Of lists and maps: one element.
+enum class ValueKind : std::uint8_t {
+  kString,
+  kBool,
+  kInt32,
+  kInt64,
+  kBytes,        // JSON: base64
+  kTime,         // RFC 3339, whole seconds; null when zero
+  kMicroTime,    // RFC 3339, six digits; null when zero
+  kQuantity,     // "500m"
+  kIntOrString,  // 80 or "http"
+  kRawJson,      // any JSON (FieldsV1, RawExtension)
+  kStrings,      // a list of strings (ExtraValue)
+  kMessage,      // an object described by another Type
+};
+
+enum class Shape : std::uint8_t { kSingle, kList, kMap };
+
+/// Ownership of a list under server-side apply.
+enum class ListType : std::uint8_t { kAtomic, kSet, kMap };
+
+struct Field {
+  std::uint32_t number = 0;  // protobuf
+  std::string_view name;     // JSON; of an inlined field: never seen in JSON
+  Shape shape = Shape::kSingle;
+  ValueKind kind = ValueKind::kString;
+  const Type* message = nullptr;  // kMessage only
+  bool pointer = false;           // presence matters: a zero value is kept
+  bool keep = false;              // written to JSON even when zero or empty
+  bool inlined = false;           // its fields sit in the parent's JSON object
+
+  // Strategic merge
+  std::string_view merge_key;  // lists merged by this key; empty: replaced, unless merge_set
+  bool merge_set = false;      // lists of primitives merged as a set
+  bool retain_keys = false;
+  bool replace = false;  // an object replaced, not merged
+
+  // Server-side apply
+  ListType list_type = ListType::kAtomic;
+  std::vector<std::string_view> list_keys;  // of ListType::kMap, in declared order
+  bool atomic = false;                      // one owner for the whole map, struct or atomic list
+};
+
+/// One message. Lookup costs O(log fields).
+class Type {
+ public:
+  /// "core/v1.Pod".
+  std::string_view name() const { return name_; }
+
+  /// "v1" and "Pod" of a type that is a kind; empty for all others.
+  std::string_view api_version() const { return api_version_; }
+
+  std::string_view kind() const { return kind_; }
+
+  /// "apps"; empty for the core group and for types that are no kind.
+  std::string_view group() const;
+
+  /// Carries kind and apiVersion in JSON.
+  bool has_type_meta() const { return !kind_.empty(); }
+
+  /// One owner for the whole object under server-side apply, wherever it occurs.
+  bool atomic() const { return atomic_; }
+
+  /// As declared; inlined fields are one entry.
+  std::span<const Field> fields() const { return fields_; }
+
+  /// By JSON name, sorted; the fields of inlined messages stand in place of them.
+  std::span<const std::pair<std::string_view, const Field*>> json_fields() const { return json_fields_; }
+
+  /// nullptr if there is no such field. Finds the fields of inlined messages too.
+  const Field* find(std::string_view json_name) const;
+  /// nullptr if there is no such field. Inlined messages are found by their own number.
+  const Field* find_number(std::uint32_t number) const;
+
+ private:
+  friend class Schema;
+
+  std::string_view name_;
+  std::string_view api_version_;
+  std::string_view kind_;
+  bool atomic_ = false;
+  std::vector<Field> fields_;
+  std::vector<std::pair<std::string_view, const Field*>> json_fields_;
+};
+
+/// By the name in the table, "core/v1.PodSpec"; nullptr if unknown.
+const Type* find_type(std::string_view name);
+
+/// By apiVersion and kind: ("v1", "Pod"), ("apps/v1", "Deployment"). DeleteOptions belongs to every group version,
+/// Eviction also to policy/v1beta1. nullptr if unknown or if the type is no kind.
+const Type* find_kind(std::string_view api_version, std::string_view kind);
+
+}  // namespace spillway::api

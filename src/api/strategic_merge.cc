@@ -1,0 +1,310 @@
+#include "api/strategic_merge.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace spillway::api {
+namespace {
+
+constexpr std::string_view kPatch = "$patch";
+constexpr std::string_view kRetainKeys = "$retainKeys";
+constexpr std::string_view kSetElementOrder = "$setElementOrder/";
+constexpr std::string_view kDeleteFromPrimitiveList = "$deleteFromPrimitiveList/";
+
+bool is_directive(std::string_view key) {
+  return key == kPatch || key == kRetainKeys || key.starts_with(kSetElementOrder) ||
+         key.starts_with(kDeleteFromPrimitiveList);
+}
+
+Error malformed(std::string_view path, std::string_view why) {
+  return make_error(ErrorCode::kBadRequest, "{}: {}", path.empty() ? "patch" : path, why);
+}
+
+std::string child(std::string_view path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
+/// How a list merges: by a key of its objects, as a set of primitives, or not at all.
+struct ListStrategy {
+  std::string_view key;
+  bool set = false;
+  const Type* element = nullptr;
+
+  bool merges() const { return set || !key.empty(); }
+};
+
+ListStrategy strategy_of(const Field* field) {
+  if (field == nullptr || field->shape != Shape::kList) return {};
+  return {field->merge_key, field->merge_set, field->message};
+}
+
+/// What identifies an element: its key's value or, in a set, the element. nullptr: it has none.
+const Json* identity(const Json& element, const ListStrategy& strategy) {
+  return strategy.set ? &element : element.find(strategy.key);
+}
+
+std::optional<std::size_t> find_identity(const Json::Array& list, const Json& id, const ListStrategy& strategy) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json* other = identity(list[i], strategy);
+    if (other != nullptr && *other == id) return i;
+  }
+  return std::nullopt;
+}
+
+std::string_view directive_of(const Json& element) {
+  return element.string_at({kPatch});
+}
+
+/// A value that has nothing to merge with: directives go, and so do the nulls of its objects.
+Json without_directives(const Json& value) {
+  if (const Json::Array* list = value.if_array()) {
+    Json::Array out;
+    for (const Json& element : *list) {
+      if (element.is_object() && element.find(kPatch) != nullptr) continue;
+      out.push_back(without_directives(element));
+    }
+    return Json(std::move(out));
+  }
+  const JsonObject* object = value.if_object();
+  if (object == nullptr) return value;
+  JsonObject out;
+  for (const auto& [key, member] : *object) {
+    if (!is_directive(key) && !member.is_null()) out[key] = without_directives(member);
+  }
+  return Json(std::move(out));
+}
+
+Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, const JsonObject& patch,
+                                 const std::string& path);
+
+/// Listed elements in the order of `order`, the others in their own; two heads that both stood in the original keep
+/// their order there, else the listed one goes first.
+Json::Array arrange(Json::Array merged, const Json::Array& order, const Json::Array& original,
+                    const ListStrategy& strategy) {
+  const auto order_position = [&](const Json& element) {
+    const Json* id = identity(element, strategy);
+    return id != nullptr ? find_identity(order, *id, strategy) : std::nullopt;
+  };
+  const auto original_position = [&](const Json& element) {
+    const Json* id = identity(element, strategy);
+    return id != nullptr ? find_identity(original, *id, strategy) : std::nullopt;
+  };
+  std::vector<std::pair<std::size_t, Json>> listed;
+  Json::Array kept;
+  for (Json& element : merged) {
+    if (const auto at = order_position(element)) {
+      listed.emplace_back(*at, std::move(element));
+    } else {
+      kept.push_back(std::move(element));
+    }
+  }
+  std::stable_sort(listed.begin(), listed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Json::Array out;
+  auto next_listed = listed.begin();
+  auto next_kept = kept.begin();
+  while (next_listed != listed.end() || next_kept != kept.end()) {
+    bool take_kept = next_listed == listed.end();
+    if (!take_kept && next_kept != kept.end()) {
+      const auto kept_at = original_position(*next_kept);
+      const auto listed_at = original_position(next_listed->second);
+      take_kept = kept_at && listed_at && *kept_at < *listed_at;
+    }
+    out.push_back(std::move(take_kept ? *next_kept++ : (next_listed++)->second));
+  }
+  return out;
+}
+
+/// The elements a patch sends, without those that only carry a directive.
+struct SentList {
+  Json::Array elements;
+  Json::Array deleted;  // identities
+  bool replaces = false;
+};
+
+Result<SentList> read_sent(const Json::Array& sent, const ListStrategy& strategy, const std::string& path) {
+  SentList out;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const Json& element = sent[i];
+    if (strategy.set) {
+      if (element.is_object() || element.is_array()) return malformed(path, "expected a list of primitives");
+      out.elements.push_back(element);
+      continue;
+    }
+    if (!element.is_object()) return malformed(path, "expected a list of objects");
+    const Json* directive = element.find(kPatch);
+    if (directive != nullptr && directive_of(element) == "replace") {
+      out.replaces = true;
+      continue;
+    }
+    const Json* id = identity(element, strategy);
+    if (id == nullptr) {
+      return malformed(fmt::format("{}[{}]", path, i), fmt::format("no merge key {}", strategy.key));
+    }
+    if (directive == nullptr) {
+      out.elements.push_back(element);
+    } else if (directive_of(element) == "delete") {
+      out.deleted.push_back(*id);
+    } else {
+      return malformed(fmt::format("{}[{}]", path, i), "$patch must be replace or delete");
+    }
+  }
+  return out;
+}
+
+Outcome check_ordered_subset(const Json::Array& sent, const Json::Array& order, const ListStrategy& strategy,
+                             const std::string& path) {
+  std::size_t from = 0;
+  for (const Json& element : sent) {
+    const Json& id = *identity(element, strategy);
+    while (from < order.size() &&
+           (identity(order[from], strategy) == nullptr || *identity(order[from], strategy) != id)) {
+      ++from;
+    }
+    if (from == order.size()) return malformed(path, "$setElementOrder does not cover the list in its order");
+  }
+  return {};
+}
+
+Result<Json::Array> merge_lists(const ListStrategy& strategy, const Json::Array& original, const Json::Array& sent,
+                                const Json::Array* order, const std::string& path) {
+  SPILLWAY_TRY(patch, read_sent(sent, strategy, path));
+  if (patch.replaces) {
+    if (order != nullptr) return malformed(path, "$patch: replace does not go with $setElementOrder");
+    return std::move(patch.elements);
+  }
+  if (order != nullptr) SPILLWAY_TRY_VOID(check_ordered_subset(patch.elements, *order, strategy, path));
+  Json::Array merged = original;
+  for (const Json& id : patch.deleted) {
+    std::erase_if(merged, [&](const Json& element) {
+      const Json* other = identity(element, strategy);
+      return other != nullptr && *other == id;
+    });
+  }
+  for (const Json& element : patch.elements) {
+    const auto at = find_identity(merged, *identity(element, strategy), strategy);
+    if (!at) {
+      merged.push_back(strategy.set ? element : without_directives(element));
+    } else if (!strategy.set) {
+      SPILLWAY_TRY(one, merge_objects(strategy.element, *merged[*at].if_object(), *element.if_object(),
+                                      fmt::format("{}[{}]", path, *at)));
+      merged[*at] = Json(std::move(one));
+    }
+  }
+  return arrange(std::move(merged), order != nullptr ? *order : patch.elements, original, strategy);
+}
+
+/// $retainKeys: everything sent must be listed, everything else goes.
+Outcome retain_keys(const JsonObject& patch, JsonObject& result, const std::string& path) {
+  const Json* directive = patch.find(kRetainKeys);
+  if (directive == nullptr) return {};
+  const Json::Array* keys = directive->if_array();
+  if (keys == nullptr) return malformed(path, "$retainKeys must be a list");
+  const auto listed = [&](const std::string& key) {
+    return std::find(keys->begin(), keys->end(), Json(key)) != keys->end();
+  };
+  for (const auto& [key, value] : patch) {
+    if (is_directive(key) || value.is_null()) continue;
+    if (!listed(key)) return malformed(path, fmt::format("$retainKeys does not list {}", key));
+  }
+  std::vector<std::string> dropped;
+  for (const auto& [key, value] : result) {
+    if (!listed(key)) dropped.push_back(key);
+  }
+  for (const std::string& key : dropped) result.erase(key);
+  return {};
+}
+
+Outcome delete_primitives(const JsonObject& patch, JsonObject& result, const std::string& path) {
+  for (const auto& [key, value] : patch) {
+    if (!key.starts_with(kDeleteFromPrimitiveList)) continue;
+    const Json::Array* gone = value.if_array();
+    if (gone == nullptr) return malformed(path, "$deleteFromPrimitiveList must be a list");
+    Json* target = result.find(std::string_view(key).substr(kDeleteFromPrimitiveList.size()));
+    if (target == nullptr) continue;
+    Json::Array* list = target->if_array();
+    if (list == nullptr) return malformed(path, "$deleteFromPrimitiveList names no list");
+    std::erase_if(*list, [&](const Json& one) { return std::find(gone->begin(), gone->end(), one) != gone->end(); });
+  }
+  return {};
+}
+
+/// The list $setElementOrder gives for a member; nullptr if there is none.
+Result<const Json::Array*> order_of(const JsonObject& patch, std::string_view member, const std::string& path) {
+  const Json* order = patch.find(fmt::format("{}{}", kSetElementOrder, member));
+  if (order == nullptr) return nullptr;
+  if (!order->is_array()) return malformed(path, "$setElementOrder must be a list");
+  return order->if_array();
+}
+
+Result<Json> merge_member(const Type* type, std::string_view name, const Json* before, const Json& sent,
+                          const Json::Array* order, const std::string& path) {
+  const Field* field = type != nullptr ? type->find(name) : nullptr;
+  if (before == nullptr) {
+    const ListStrategy strategy = strategy_of(field);
+    if (order != nullptr && strategy.merges() && sent.is_array()) {
+      SPILLWAY_TRY(list, merge_lists(strategy, {}, *sent.if_array(), order, path));
+      return Json(std::move(list));
+    }
+    return without_directives(sent);
+  }
+  if (before->is_object() && sent.is_object()) {
+    if (field != nullptr && field->replace) return without_directives(sent);
+    const Type* below = field != nullptr && field->shape == Shape::kSingle ? field->message : nullptr;
+    SPILLWAY_TRY(object, merge_objects(below, *before->if_object(), *sent.if_object(), path));
+    return Json(std::move(object));
+  }
+  const ListStrategy strategy = strategy_of(field);
+  if (before->is_array() && sent.is_array() && strategy.merges()) {
+    SPILLWAY_TRY(list, merge_lists(strategy, *before->if_array(), *sent.if_array(), order, path));
+    return Json(std::move(list));
+  }
+  return sent;
+}
+
+Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, const JsonObject& patch,
+                                 const std::string& path) {
+  if (const Json* directive = patch.find(kPatch)) {
+    if (*directive == Json("delete")) return JsonObject();
+    if (*directive != Json("replace")) return malformed(path, "$patch must be replace or delete");
+    JsonObject whole = patch;
+    whole.erase(kPatch);
+    return whole;
+  }
+  JsonObject result = original;
+  SPILLWAY_TRY_VOID(retain_keys(patch, result, path));
+  SPILLWAY_TRY_VOID(delete_primitives(patch, result, path));
+  for (const auto& [key, value] : patch) {
+    if (is_directive(key)) continue;
+    if (value.is_null()) {
+      result.erase(key);
+      continue;
+    }
+    const std::string below = child(path, key);
+    SPILLWAY_TRY(order, order_of(patch, key, below));
+    SPILLWAY_TRY(merged, merge_member(type, key, result.find(key), value, order, below));
+    result[key] = std::move(merged);
+  }
+  for (const auto& [key, value] : patch) {  // orders without a list
+    if (!key.starts_with(kSetElementOrder)) continue;
+    const std::string_view member = std::string_view(key).substr(kSetElementOrder.size());
+    Json* list = patch.contains(member) ? nullptr : result.find(member);
+    if (list == nullptr || !list->is_array()) continue;
+    const ListStrategy strategy = strategy_of(type != nullptr ? type->find(member) : nullptr);
+    SPILLWAY_TRY(order, order_of(patch, member, child(path, member)));
+    if (strategy.merges()) *list = Json(arrange(*list->if_array(), *order, *list->if_array(), strategy));
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<Json> strategic_merge(const Type& type, const Json& original, const Json& patch) {
+  if (!patch.is_object()) return make_error(ErrorCode::kBadRequest, "a strategic merge patch is a JSON object");
+  if (!original.is_object()) return make_error(ErrorCode::kInternalError, "the object to patch is no JSON object");
+  SPILLWAY_TRY(merged, merge_objects(&type, *original.if_object(), *patch.if_object(), ""));
+  return Json(std::move(merged));
+}
+
+}  // namespace spillway::api

@@ -1,0 +1,343 @@
+#include "api/typed.h"
+
+#include "api/base64.h"
+#include "api/meta.h"
+#include "api/quantity.h"
+
+#include <limits>
+
+namespace spillway::api {
+namespace {
+
+using std::chrono::sys_days;
+
+/// 0001-01-01T00:00:00Z, the zero of Go's time.
+constexpr WallTime kZeroTime{
+    std::chrono::duration_cast<microseconds>(sys_days{std::chrono::year{1} / 1 / 1}.time_since_epoch())};
+
+std::string child(std::string_view path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
+std::string_view name_of(Json::Type type) {
+  switch (type) {
+    case Json::Type::kNull:
+      return "null";
+    case Json::Type::kBool:
+      return "a boolean";
+    case Json::Type::kInt:
+    case Json::Type::kUint:
+    case Json::Type::kDouble:
+      return "a number";
+    case Json::Type::kString:
+      return "a string";
+    case Json::Type::kArray:
+      return "a list";
+    case Json::Type::kObject:
+      return "an object";
+  }
+  return "";
+}
+
+Error wrong_type(const std::string& path, std::string_view expected, const Json& got) {
+  return Error{ErrorCode::kBadRequest, fmt::format("expected {}, got {}", expected, name_of(got.type())), path};
+}
+
+Error bad_value(const std::string& path, std::string_view why) {
+  return Error{ErrorCode::kBadRequest, std::string(why), path};
+}
+
+/// Whether Go's omitempty leaves the value out.
+bool is_zero(const Json& value) {
+  switch (value.type()) {
+    case Json::Type::kNull:
+      return true;
+    case Json::Type::kBool:
+      return !*value.if_bool();
+    case Json::Type::kInt:
+      return *value.if_int64() == 0;
+    case Json::Type::kUint:
+      return false;
+    case Json::Type::kDouble:
+      return *value.if_double() == 0;
+    case Json::Type::kString:
+      return value.if_string()->empty();
+    case Json::Type::kArray:
+      return value.if_array()->empty();
+    case Json::Type::kObject:
+      return value.if_object()->empty();
+  }
+  return false;
+}
+
+/// The zero values of these are never left out, as they are structs in the Go types.
+bool is_struct(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kTime:
+    case ValueKind::kMicroTime:
+    case ValueKind::kQuantity:
+    case ValueKind::kIntOrString:
+    case ValueKind::kRawJson:
+    case ValueKind::kMessage:
+      return true;
+    case ValueKind::kString:
+    case ValueKind::kBool:
+    case ValueKind::kInt32:
+    case ValueKind::kInt64:
+    case ValueKind::kBytes:
+    case ValueKind::kStrings:
+      return false;
+  }
+  return false;
+}
+
+class Reader {
+ public:
+  Result<Json> message(const Type& type, const Json& document, const std::string& path) {
+    const JsonObject* object = document.if_object();
+    if (object == nullptr) return wrong_type(path, "an object", document);
+    JsonObject out;
+    if (type.has_type_meta()) SPILLWAY_TRY_VOID(type_meta(*object, path, out));
+    for (const auto& [key, value] : *object) {
+      if (type.find(key) == nullptr && !(type.has_type_meta() && (key == "kind" || key == "apiVersion"))) {
+        unknown_.push_back(child(path, key));
+      }
+    }
+    for (const auto& [name, field] : type.json_fields()) {
+      const Json* value = object->find(name);
+      SPILLWAY_TRY_VOID(put_field(*field, value != nullptr && !value->is_null() ? value : nullptr, path, out));
+    }
+    return Json(std::move(out));
+  }
+
+  std::vector<std::string> take_unknown() { return std::move(unknown_); }
+
+ private:
+  static Outcome type_meta(const JsonObject& object, const std::string& path, JsonObject& out) {
+    for (const std::string_view key : {"apiVersion", "kind"}) {
+      const Json* value = object.find(key);
+      if (value == nullptr || value->is_null()) continue;
+      if (!value->is_string()) return wrong_type(child(path, key), "a string", *value);
+      if (!is_zero(*value)) out[key] = *value;
+    }
+    return {};
+  }
+
+  Outcome put_field(const Field& field, const Json* value, const std::string& path, JsonObject& out) {
+    if (value == nullptr) return put_absent(field, path, out);
+    SPILLWAY_TRY(read, field_value(field, *value, child(path, field.name)));
+    const bool always = field.keep || field.pointer || (field.shape == Shape::kSingle && is_struct(field.kind));
+    if (always || !is_zero(read)) out[field.name] = std::move(read);
+    return {};
+  }
+
+  Outcome put_absent(const Field& field, const std::string& path, JsonObject& out) {
+    if (field.pointer || field.shape != Shape::kSingle) {
+      if (field.keep) out[field.name] = Json();
+      return {};
+    }
+    if (!field.keep && !is_struct(field.kind)) return {};
+    SPILLWAY_TRY(zero, zero_of(field, child(path, field.name)));
+    out[field.name] = std::move(zero);
+    return {};
+  }
+
+  /// What null or nothing means where a value must stand.
+  Result<Json> zero_of(const Field& field, const std::string& path) {
+    switch (field.kind) {
+      case ValueKind::kString:
+        return Json("");
+      case ValueKind::kBool:
+        return Json(false);
+      case ValueKind::kInt32:
+      case ValueKind::kInt64:
+      case ValueKind::kIntOrString:
+        return Json(0);
+      case ValueKind::kQuantity:
+        return Json("0");
+      case ValueKind::kBytes:
+      case ValueKind::kTime:
+      case ValueKind::kMicroTime:
+      case ValueKind::kRawJson:
+      case ValueKind::kStrings:
+        return Json();
+      case ValueKind::kMessage:
+        return message(*field.message, Json::object(), path);
+    }
+    return Json();
+  }
+
+  Result<Json> field_value(const Field& field, const Json& value, const std::string& path) {
+    switch (field.shape) {
+      case Shape::kSingle:
+        return element(field, value, path);
+      case Shape::kList:
+        return list(field, value, path);
+      case Shape::kMap:
+        return map(field, value, path);
+    }
+    return Json();
+  }
+
+  Result<Json> list(const Field& field, const Json& value, const std::string& path) {
+    if (!value.is_array()) return wrong_type(path, "a list", value);
+    Json::Array out;
+    out.reserve(value.if_array()->size());
+    for (std::size_t i = 0; i < value.if_array()->size(); ++i) {
+      SPILLWAY_TRY(one, element(field, (*value.if_array())[i], fmt::format("{}[{}]", path, i)));
+      out.push_back(std::move(one));
+    }
+    return Json(std::move(out));
+  }
+
+  Result<Json> map(const Field& field, const Json& value, const std::string& path) {
+    if (!value.is_object()) return wrong_type(path, "an object", value);
+    JsonObject out;
+    for (const auto& [key, entry] : *value.if_object()) {
+      SPILLWAY_TRY(one, element(field, entry, fmt::format("{}[{}]", path, key)));
+      out[key] = std::move(one);
+    }
+    return Json(std::move(out));
+  }
+
+  Result<Json> element(const Field& field, const Json& value, const std::string& path) {
+    if (value.is_null()) return zero_of(field, path);
+    switch (field.kind) {
+      case ValueKind::kString:
+        return value.is_string() ? Result<Json>(value) : wrong_type(path, "a string", value);
+      case ValueKind::kBool:
+        return value.is_bool() ? Result<Json>(value) : wrong_type(path, "a boolean", value);
+      case ValueKind::kInt32:
+        return integer(value, path, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+      case ValueKind::kInt64:
+        return integer(value, path, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+      case ValueKind::kBytes:
+        return bytes(value, path);
+      case ValueKind::kTime:
+      case ValueKind::kMicroTime:
+        return time(value, path, field.kind);
+      case ValueKind::kQuantity:
+        return quantity(value, path);
+      case ValueKind::kIntOrString:
+        if (value.is_string()) return value;
+        return integer(value, path, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+      case ValueKind::kRawJson:
+        return value;
+      case ValueKind::kStrings:
+        return strings(value, path);
+      case ValueKind::kMessage:
+        return message(*field.message, value, path);
+    }
+    return Json();
+  }
+
+  static Result<Json> integer(const Json& value, const std::string& path, std::int64_t min, std::int64_t max) {
+    if (!value.is_number()) return wrong_type(path, "an integer", value);
+    const std::optional<std::int64_t> number = value.if_int64();
+    if (!number || *number < min || *number > max) {
+      return bad_value(path, fmt::format("expected an integer from {} to {}, got {}", min, max, to_text(value)));
+    }
+    return value;
+  }
+
+  static Result<Json> bytes(const Json& value, const std::string& path) {
+    if (!value.is_string()) return wrong_type(path, "a base64 string", value);
+    const Result<std::string> raw = decode_base64(*value.if_string());
+    if (!raw) return bad_value(path, raw.error().message);
+    return Json(encode_base64(*raw));
+  }
+
+  static Result<Json> time(const Json& value, const std::string& path, ValueKind kind) {
+    if (!value.is_string()) return wrong_type(path, "a time", value);
+    const Result<WallTime> parsed = parse_time(*value.if_string());
+    if (!parsed) return bad_value(path, parsed.error().message);
+    if (*parsed == kZeroTime) return Json();
+    return Json(kind == ValueKind::kTime ? format_time(*parsed) : format_micro_time(*parsed));
+  }
+
+  static Result<Json> quantity(const Json& value, const std::string& path) {
+    if (!value.is_string() && !value.is_number()) return wrong_type(path, "a quantity", value);
+    const std::string text = value.is_string() ? *value.if_string() : to_text(value);
+    const std::size_t from = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+    const std::size_t to = text.find_last_not_of(" \t\r\n");
+    const Result<Quantity> parsed = parse_quantity(std::string_view(text).substr(from, to + 1 - from));
+    if (!parsed) return bad_value(path, parsed.error().message);
+    return Json(parsed->to_string());
+  }
+
+  static Result<Json> strings(const Json& value, const std::string& path) {
+    if (!value.is_array()) return wrong_type(path, "a list of strings", value);
+    for (const Json& one : *value.if_array()) {
+      if (!one.is_string()) return wrong_type(path, "a list of strings", one);
+    }
+    return value;
+  }
+
+  std::vector<std::string> unknown_;
+};
+
+Result<TypedDocument> read(const Type& type, const Json& document) {
+  const std::string_view kind = document.string_at({"kind"});
+  const std::string_view api_version = document.string_at({"apiVersion"});
+  if (type.has_type_meta() && !(kind.empty() && api_version.empty())) {
+    const Type* named =
+        find_kind(api_version.empty() ? type.api_version() : api_version, kind.empty() ? type.kind() : kind);
+    if (named != &type) {
+      return make_error(ErrorCode::kBadRequest, "the body is a {} of {}, expected a {} of {}",
+                        kind.empty() ? type.kind() : kind, api_version.empty() ? type.api_version() : api_version,
+                        type.kind(), type.api_version());
+    }
+  }
+  Reader reader;
+  SPILLWAY_TRY(object, reader.message(type, document, ""));
+  if (type.has_type_meta()) {
+    object["apiVersion"] = type.api_version();
+    object["kind"] = type.kind();
+  }
+  return TypedDocument{std::move(object), reader.take_unknown(), {}};
+}
+
+Error refused_body(const Type& type, const Error& error) {
+  std::string_view version = type.api_version();
+  version.remove_prefix(std::min(version.find('/') + 1, version.size()));
+  return make_error(ErrorCode::kBadRequest, "{} in version \"{}\" cannot be handled as a {}: {}", type.kind(), version,
+                    type.kind(), error.text());
+}
+
+}  // namespace
+
+Result<TypedDocument> read_body(const Type& type, const Json& document) {
+  Result<TypedDocument> typed = read(type, document);
+  if (!typed) return refused_body(type, typed.error());
+  return typed;
+}
+
+Result<TypedDocument> read_body(const Type& type, std::string_view text) {
+  std::vector<std::string> duplicates;
+  const Result<Json> document = parse_json(text, &duplicates);
+  if (!document) return refused_body(type, document.error());
+  SPILLWAY_TRY(typed, read_body(type, *document));
+  typed.duplicate_fields = std::move(duplicates);
+  return typed;
+}
+
+Result<TypedDocument> read_patched(const Type& type, const Json& document) {
+  Result<TypedDocument> typed = read(type, document);
+  if (!typed) return Error{ErrorCode::kInvalid, typed.error().text(), "patch"};
+  return typed;
+}
+
+std::vector<std::string> field_warnings(const TypedDocument& document) {
+  std::vector<std::string> lines;
+  for (const std::string& path : document.unknown_fields) lines.push_back(fmt::format("unknown field \"{}\"", path));
+  for (const std::string& path : document.duplicate_fields)
+    lines.push_back(fmt::format("duplicate field \"{}\"", path));
+  return lines;
+}
+
+std::string strict_text(const TypedDocument& document) {
+  const std::vector<std::string> lines = field_warnings(document);
+  return lines.empty() ? std::string() : fmt::format("strict decoding error: {}", fmt::join(lines, ", "));
+}
+
+}  // namespace spillway::api

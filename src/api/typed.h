@@ -1,0 +1,38 @@
+// Documents against their type: what a server does with a body before it looks at the content. The result is in
+// canonical form: values of the declared types, quantities and times as Kubernetes prints them, zero values left out
+// unless they matter, nested objects present, unknown fields gone but listed.
+// Thread: any (pure). Source: spec "API server contract", 5.1-5.3, 5.6.
+#pragma once
+
+#include "api/json.h"
+#include "api/schema.h"
+#include "base/error.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::api {
+
+struct TypedDocument {
+  Json object;                                // with apiVersion and kind if the type is a kind
+  std::vector<std::string> unknown_fields;    // "spec.containers[0].foo"; dropped from the object
+  std::vector<std::string> duplicate_fields;  // "metadata.labels.a"; the last value was taken
+};
+
+/// The body of a create or update. kBadRequest: `Pod in version "v1" cannot be handled as a Pod: PATH: WHY`; also when
+/// the body is no object or names another kind. A body without kind and apiVersion is taken as `type`.
+Result<TypedDocument> read_body(const Type& type, const Json& document);
+/// The same from JSON text, with the duplicate fields.
+Result<TypedDocument> read_body(const Type& type, std::string_view text);
+
+/// The outcome of a patch. kInvalid with "patch" in `at`: the patch made something that is no object of the type.
+Result<TypedDocument> read_patched(const Type& type, const Json& document);
+
+/// One line per warning: `unknown field "spec.foo"`, `duplicate field "data.x"`.
+std::vector<std::string> field_warnings(const TypedDocument& document);
+
+/// `strict decoding error: unknown field "a", duplicate field "data.x"`; empty if there is nothing to complain about.
+std::string strict_text(const TypedDocument& document);
+
+}  // namespace spillway::api
