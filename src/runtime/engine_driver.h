@@ -30,14 +30,20 @@ class EngineDriver final : public client::Transport::Receiver {
   void after_step(std::function<void()> execute) { after_step_ = std::move(execute); }
 
  private:
+  struct Timer {
+    Loop::TimerId id = 0;
+    Instant due;
+  };
+
   void drain();
+  void arm_timer();
 
   Loop& loop_;
   client::ApiEngine& engine_;
   client::Transport& transport_;
   std::deque<std::function<void(Now)>> events_;
   std::function<void()> after_step_;
-  std::optional<Loop::TimerId> timer_;
+  std::optional<Timer> timer_;
   bool stepping_ = false;
   bool stopped_ = false;
 };

@@ -1,5 +1,6 @@
 // The loop thread: everything that decides runs here, one thing after the other. Other threads post values to it.
-// Thread: post() and stop() any; the rest the loop's own.
+// One turn: descriptors that are ready, then timers that are due, then a bounded number of posted tasks; a flood of
+// requests therefore cannot hold back a pressure wake-up. Thread: post() and stop() any; the rest the loop's own.
 #pragma once
 
 #include "base/time.h"
@@ -20,20 +21,27 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Runs `task` on the loop, after what was posted before it.
+  /// Runs `task` on the loop, after what was posted before it. Tasks that are left when run() returns stay queued for
+  /// the next run() and are destroyed with the loop.
   void post(Task task);
-  /// Runs `task` at or after `due`.
+  /// Runs `task` at or after `due`. Timers due at the same instant run in the order they were set.
   TimerId at(Instant due, Task task);
+  /// Harmless if the timer has run or was never set.
   void cancel(TimerId timer);
   /// Calls `ready` on the loop whenever `fd` is readable (or has POLLPRI, for PSI and cgroup events) until unwatched.
+  /// Level-triggered: `ready` must consume the event. Also called on error and hang-up. The descriptor must be one
+  /// that epoll takes, not yet watched, and must stay open until it is unwatched.
   void watch_fd(int fd, short poll_events, std::function<void()> ready);
+  /// Harmless if `fd` is not watched.
   void unwatch_fd(int fd);
 
   /// Both clocks, read now.
   Now now() const;
 
-  /// Blocks until stop(). SIGINT and SIGTERM call `on_signal` on the loop.
+  /// Blocks until stop(). SIGINT and SIGTERM call `on_signal` on the loop; if it is empty they are left alone. At most
+  /// one loop of the process takes signals at a time.
   void run(std::function<void(int signal)> on_signal);
+  /// Ends run() after the task at hand; a run() that has not begun yet returns at once.
   void stop();
 
  private:

@@ -1,0 +1,262 @@
+#include "runtime/loop.h"
+
+#include "base/check.h"
+#include "runtime/clock.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <deque>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace spillway::runtime {
+
+namespace {
+
+constexpr int kTasksPerTurn = 64;
+constexpr int kTimersPerTurn = 256;
+constexpr std::size_t kReadyPerTurn = 64;
+constexpr std::array kSignals = {SIGINT, SIGTERM};
+
+/// What the signal handler may touch: how often each signal came, and the descriptor that wakes the loop.
+std::array<std::atomic<int>, kSignals.size()> signals_pending;
+std::atomic<int> signal_wake_fd = -1;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void ring(int fd) {
+  const std::uint64_t one = 1;
+  // The counter can only be full (EAGAIN) when the loop has been woken already.
+  [[maybe_unused]] const ssize_t written = ::write(fd, &one, sizeof one);
+}
+
+extern "C" void on_os_signal(int number) {
+  const int saved = errno;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (kSignals[i] == number) signals_pending[i].fetch_add(1);
+  }
+  if (const int fd = signal_wake_fd.load(); fd >= 0) ring(fd);
+  errno = saved;
+}
+
+/// Owns the handlers of SIGINT and SIGTERM while it lives. Handlers, unlike a blocked mask, are not inherited through
+/// exec, so container processes start with the default behaviour.
+class SignalHandlers {
+ public:
+  explicit SignalHandlers(int wake_fd) {
+    int none = -1;
+    SPILLWAY_CHECK(signal_wake_fd.compare_exchange_strong(none, wake_fd));
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      signals_pending[i].store(0);
+      struct sigaction action{};
+      action.sa_handler = on_os_signal;
+      action.sa_flags = SA_RESTART;
+      sigemptyset(&action.sa_mask);
+      SPILLWAY_CHECK(sigaction(kSignals[i], &action, &before_[i]) == 0);
+    }
+  }
+
+  ~SignalHandlers() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    signal_wake_fd.store(-1);
+  }
+
+  SignalHandlers(const SignalHandlers&) = delete;
+  SignalHandlers& operator=(const SignalHandlers&) = delete;
+
+ private:
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+}  // namespace
+
+struct Loop::Impl {
+  struct Watched {
+    int fd = -1;
+    std::shared_ptr<std::function<void()>> ready;
+  };
+
+  int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+  int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+  std::mutex mutex;
+  std::deque<Task> posted;  // guarded by mutex
+  bool rung = false;        // guarded by mutex: the loop will look at `posted`
+  std::atomic<bool> stopping = false;
+
+  TimerId last_timer = 0;
+  std::map<std::pair<Instant, TimerId>, Task> timers;
+  std::map<TimerId, Instant> timer_due;
+
+  std::uint64_t last_watch = 0;  // 0 is the wake-up descriptor
+  std::map<std::uint64_t, Watched> watched;
+  std::map<int, std::uint64_t> watch_of_fd;
+
+  Impl() {
+    SPILLWAY_CHECK(epoll_fd >= 0 && wake_fd >= 0);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = 0;
+    SPILLWAY_CHECK(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) == 0);
+  }
+
+  ~Impl() {
+    ::close(wake_fd);
+    ::close(epoll_fd);
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  /// How long epoll may wait; nullopt: for ever.
+  std::optional<timespec> wait_at_most() {
+    {
+      const std::lock_guard lock(mutex);
+      if (!posted.empty()) return timespec{};
+    }
+    if (timers.empty()) return std::nullopt;
+    const Duration wait = timers.begin()->first.first - RealClock::read_mono();
+    if (wait <= Duration::zero()) return timespec{};
+    const auto whole = std::chrono::floor<seconds>(wait);
+    return timespec{static_cast<time_t>(whole.count()), static_cast<long>((wait - whole).count())};
+  }
+
+  void run_ready(const std::function<void(int)>& on_signal) {
+    std::array<epoll_event, kReadyPerTurn> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    const std::optional<timespec> wait = wait_at_most();
+    const int count =
+        epoll_pwait2(epoll_fd, events.data(), static_cast<int>(events.size()), wait ? &*wait : nullptr, nullptr);
+    if (count < 0) {
+      SPILLWAY_CHECK(errno == EINTR);
+      return;
+    }
+    for (int i = 0; i < count && !stopping; ++i) {
+      const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
+      if (id == 0) {
+        take_wake_up(on_signal);
+        continue;
+      }
+      const auto it = watched.find(id);
+      if (it == watched.end()) continue;  // unwatched by an earlier callback of this turn
+      const std::shared_ptr<std::function<void()>> ready = it->second.ready;
+      (*ready)();
+    }
+  }
+
+  void take_wake_up(const std::function<void(int)>& on_signal) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(wake_fd, &count, sizeof count);
+    {
+      const std::lock_guard lock(mutex);
+      rung = false;
+    }
+    if (!on_signal) return;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      for (int times = signals_pending[i].exchange(0); times > 0; --times) on_signal(kSignals[i]);
+    }
+  }
+
+  void run_timers() {
+    const Instant now = RealClock::read_mono();
+    for (int i = 0; i < kTimersPerTurn && !timers.empty() && !stopping; ++i) {
+      const auto first = timers.begin();
+      if (first->first.first > now) return;
+      Task task = std::move(first->second);
+      timer_due.erase(first->first.second);
+      timers.erase(first);
+      task();
+    }
+  }
+
+  void run_posted() {
+    for (int i = 0; i < kTasksPerTurn && !stopping; ++i) {
+      Task task;
+      {
+        const std::lock_guard lock(mutex);
+        if (posted.empty()) return;
+        task = std::move(posted.front());
+        posted.pop_front();
+      }
+      task();
+    }
+  }
+};
+
+Loop::Loop() : impl_(std::make_unique<Impl>()) {}
+
+Loop::~Loop() = default;
+
+void Loop::post(Task task) {
+  SPILLWAY_DCHECK(task);
+  bool must_ring = false;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->posted.push_back(std::move(task));
+    must_ring = !std::exchange(impl_->rung, true);
+  }
+  if (must_ring) ring(impl_->wake_fd);
+}
+
+Loop::TimerId Loop::at(Instant due, Task task) {
+  const TimerId id = ++impl_->last_timer;
+  impl_->timers.emplace(std::pair(due, id), std::move(task));
+  impl_->timer_due.emplace(id, due);
+  return id;
+}
+
+void Loop::cancel(TimerId timer) {
+  const auto it = impl_->timer_due.find(timer);
+  if (it == impl_->timer_due.end()) return;
+  impl_->timers.erase({it->second, timer});
+  impl_->timer_due.erase(it);
+}
+
+void Loop::watch_fd(int fd, short poll_events, std::function<void()> ready) {
+  const std::uint64_t id = ++impl_->last_watch;
+  SPILLWAY_CHECK(impl_->watch_of_fd.emplace(fd, id).second);
+  epoll_event event{};
+  event.events = static_cast<std::uint32_t>(poll_events);  // POLLIN, POLLPRI and EPOLLIN, EPOLLPRI are the same numbers
+  event.data.u64 = id;
+  SPILLWAY_CHECK(epoll_ctl(impl_->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
+  impl_->watched.emplace(id, Impl::Watched{fd, std::make_shared<std::function<void()>>(std::move(ready))});
+}
+
+void Loop::unwatch_fd(int fd) {
+  const auto it = impl_->watch_of_fd.find(fd);
+  if (it == impl_->watch_of_fd.end()) return;
+  // Fails only if the descriptor was closed already, which removed it as well.
+  epoll_ctl(impl_->epoll_fd, EPOLL_CTL_DEL, fd, nullptr);
+  impl_->watched.erase(it->second);
+  impl_->watch_of_fd.erase(it);
+}
+
+Now Loop::now() const {
+  return RealClock::read();
+}
+
+void Loop::run(std::function<void(int signal)> on_signal) {
+  std::optional<SignalHandlers> handlers;
+  if (on_signal) handlers.emplace(impl_->wake_fd);
+  while (!impl_->stopping) {
+    impl_->run_ready(on_signal);
+    impl_->run_timers();
+    impl_->run_posted();
+  }
+  impl_->stopping = false;
+}
+
+void Loop::stop() {
+  impl_->stopping = true;
+  ring(impl_->wake_fd);
+}
+
+}  // namespace spillway::runtime
