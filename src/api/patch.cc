@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 
 namespace spillway::api {
 namespace {
@@ -43,17 +44,19 @@ std::string_view content_type_of(PatchType type) {
 
 Json merge_patch(const Json& original, const Json& patch) {
   if (!patch.is_object()) return patch;
-  Json result = original.is_object() ? original : Json::object();
+  static const JsonObject nothing;
+  const JsonObject& before = original.is_object() ? *original.if_object() : nothing;
+  JsonObject::Members members;  // both sides are sorted: one walk
+  auto old = before.begin();
   for (const auto& [key, value] : *patch.if_object()) {
-    if (value.is_null()) {
-      result.if_object()->erase(key);
-      continue;
-    }
-    const Json* before = result.find(key);
-    Json merged = merge_patch(before != nullptr ? *before : Json(), value);
-    result[key] = std::move(merged);
+    while (old != before.end() && old->key < key) members.push_back(*old++);
+    const Json* present = old != before.end() && old->key == key ? &(old++)->value : nullptr;
+    if (!value.is_null()) members.push_back({key, merge_patch(present != nullptr ? *present : Json(), value)});
   }
-  return result;
+  std::copy(old, before.end(), std::back_inserter(members));
+  JsonObject result;
+  result.assign_unsorted(std::move(members));
+  return Json(std::move(result));
 }
 
 Result<Json> apply_patch(const Type& type, const Json& original, PatchType patch_type, const Json& patch) {

@@ -1,7 +1,10 @@
 #include "api/strategic_merge.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,6 +29,15 @@ std::string child(std::string_view path, std::string_view name) {
   return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
 }
 
+using TextSet = std::set<std::string, std::less<>>;
+
+/// The elements of a list as texts: equal texts are equal values.
+TextSet texts_of(const Json::Array& list) {
+  TextSet texts;
+  for (const Json& one : list) texts.insert(to_text(one));
+  return texts;
+}
+
 /// How a list merges: by a key of its objects, as a set of primitives, or not at all.
 struct ListStrategy {
   std::string_view key;
@@ -45,13 +57,25 @@ const Json* identity(const Json& element, const ListStrategy& strategy) {
   return strategy.set ? &element : element.find(strategy.key);
 }
 
-std::optional<std::size_t> find_identity(const Json::Array& list, const Json& id, const ListStrategy& strategy) {
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const Json* other = identity(list[i], strategy);
-    if (other != nullptr && *other == id) return i;
+/// Where each identity stands first in a list.
+class Positions {
+ public:
+  Positions(const Json::Array& list, const ListStrategy& strategy) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (const Json* id = identity(list[i], strategy)) add(*id, i);
+    }
   }
-  return std::nullopt;
-}
+
+  void add(const Json& id, std::size_t at) { first_.emplace(to_text(id), at); }
+
+  std::optional<std::size_t> find(const Json* id) const {
+    const auto found = id != nullptr ? first_.find(to_text(*id)) : first_.end();
+    return found != first_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+ private:
+  std::map<std::string, std::size_t, std::less<>> first_;
+};
 
 std::string_view directive_of(const Json& element) {
   return element.string_at({kPatch});
@@ -83,18 +107,12 @@ Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, c
 /// their order there, else the listed one goes first.
 Json::Array arrange(Json::Array merged, const Json::Array& order, const Json::Array& original,
                     const ListStrategy& strategy) {
-  const auto order_position = [&](const Json& element) {
-    const Json* id = identity(element, strategy);
-    return id != nullptr ? find_identity(order, *id, strategy) : std::nullopt;
-  };
-  const auto original_position = [&](const Json& element) {
-    const Json* id = identity(element, strategy);
-    return id != nullptr ? find_identity(original, *id, strategy) : std::nullopt;
-  };
+  const Positions order_positions(order, strategy);
+  const Positions original_positions(original, strategy);
   std::vector<std::pair<std::size_t, Json>> listed;
   Json::Array kept;
   for (Json& element : merged) {
-    if (const auto at = order_position(element)) {
+    if (const auto at = order_positions.find(identity(element, strategy))) {
       listed.emplace_back(*at, std::move(element));
     } else {
       kept.push_back(std::move(element));
@@ -107,8 +125,8 @@ Json::Array arrange(Json::Array merged, const Json::Array& order, const Json::Ar
   while (next_listed != listed.end() || next_kept != kept.end()) {
     bool take_kept = next_listed == listed.end();
     if (!take_kept && next_kept != kept.end()) {
-      const auto kept_at = original_position(*next_kept);
-      const auto listed_at = original_position(next_listed->second);
+      const auto kept_at = original_positions.find(identity(*next_kept, strategy));
+      const auto listed_at = original_positions.find(identity(next_listed->second, strategy));
       take_kept = kept_at && listed_at && *kept_at < *listed_at;
     }
     out.push_back(std::move(take_kept ? *next_kept++ : (next_listed++)->second));
@@ -119,7 +137,8 @@ Json::Array arrange(Json::Array merged, const Json::Array& order, const Json::Ar
 /// The elements a patch sends, without those that only carry a directive.
 struct SentList {
   Json::Array elements;
-  Json::Array deleted;  // identities
+  Json::Array deleted;                // identities
+  std::vector<const Json*> in_order;  // identities of all that is not deleted; nullptr: $patch: replace without a key
   bool replaces = false;
 };
 
@@ -130,20 +149,23 @@ Result<SentList> read_sent(const Json::Array& sent, const ListStrategy& strategy
     if (strategy.set) {
       if (element.is_object() || element.is_array()) return malformed(path, "expected a list of primitives");
       out.elements.push_back(element);
+      out.in_order.push_back(&element);
       continue;
     }
     if (!element.is_object()) return malformed(path, "expected a list of objects");
     const Json* directive = element.find(kPatch);
+    const Json* id = identity(element, strategy);
     if (directive != nullptr && directive_of(element) == "replace") {
       out.replaces = true;
+      out.in_order.push_back(id);
       continue;
     }
-    const Json* id = identity(element, strategy);
     if (id == nullptr) {
       return malformed(fmt::format("{}[{}]", path, i), fmt::format("no merge key {}", strategy.key));
     }
     if (directive == nullptr) {
       out.elements.push_back(element);
+      out.in_order.push_back(id);
     } else if (directive_of(element) == "delete") {
       out.deleted.push_back(*id);
     } else {
@@ -153,16 +175,18 @@ Result<SentList> read_sent(const Json::Array& sent, const ListStrategy& strategy
   return out;
 }
 
-Outcome check_ordered_subset(const Json::Array& sent, const Json::Array& order, const ListStrategy& strategy,
+/// What is sent must occur in `order`, in that order. An element without identity stands for any one entry.
+Outcome check_ordered_subset(const SentList& sent, const Json::Array& order, const ListStrategy& strategy,
                              const std::string& path) {
   std::size_t from = 0;
-  for (const Json& element : sent) {
-    const Json& id = *identity(element, strategy);
-    while (from < order.size() &&
-           (identity(order[from], strategy) == nullptr || *identity(order[from], strategy) != id)) {
-      ++from;
-    }
+  for (const Json* id : sent.in_order) {
+    const auto matches = [&](const Json& entry) {
+      const Json* other = identity(entry, strategy);
+      return id == nullptr || (other != nullptr && *other == *id);
+    };
+    while (from < order.size() && !matches(order[from])) ++from;
     if (from == order.size()) return malformed(path, "$setElementOrder does not cover the list in its order");
+    ++from;
   }
   return {};
 }
@@ -170,21 +194,20 @@ Outcome check_ordered_subset(const Json::Array& sent, const Json::Array& order, 
 Result<Json::Array> merge_lists(const ListStrategy& strategy, const Json::Array& original, const Json::Array& sent,
                                 const Json::Array* order, const std::string& path) {
   SPILLWAY_TRY(patch, read_sent(sent, strategy, path));
-  if (patch.replaces) {
-    if (order != nullptr) return malformed(path, "$patch: replace does not go with $setElementOrder");
-    return std::move(patch.elements);
-  }
-  if (order != nullptr) SPILLWAY_TRY_VOID(check_ordered_subset(patch.elements, *order, strategy, path));
+  if (order != nullptr) SPILLWAY_TRY_VOID(check_ordered_subset(patch, *order, strategy, path));
+  if (patch.replaces) return std::move(patch.elements);
   Json::Array merged = original;
-  for (const Json& id : patch.deleted) {
-    std::erase_if(merged, [&](const Json& element) {
-      const Json* other = identity(element, strategy);
-      return other != nullptr && *other == id;
-    });
-  }
+  const TextSet deleted = texts_of(patch.deleted);
+  std::erase_if(merged, [&](const Json& element) {
+    const Json* id = identity(element, strategy);
+    return !deleted.empty() && id != nullptr && deleted.contains(to_text(*id));
+  });
+  Positions positions(merged, strategy);
   for (const Json& element : patch.elements) {
-    const auto at = find_identity(merged, *identity(element, strategy), strategy);
+    const Json* id = identity(element, strategy);
+    const auto at = positions.find(id);
     if (!at) {
+      positions.add(*id, merged.size());
       merged.push_back(strategy.set ? element : without_directives(element));
     } else if (!strategy.set) {
       SPILLWAY_TRY(one, merge_objects(strategy.element, *merged[*at].if_object(), *element.if_object(),
@@ -201,31 +224,32 @@ Outcome retain_keys(const JsonObject& patch, JsonObject& result, const std::stri
   if (directive == nullptr) return {};
   const Json::Array* keys = directive->if_array();
   if (keys == nullptr) return malformed(path, "$retainKeys must be a list");
-  const auto listed = [&](const std::string& key) {
-    return std::find(keys->begin(), keys->end(), Json(key)) != keys->end();
-  };
+  TextSet listed;
+  for (const Json& key : *keys) {
+    if (key.is_string()) listed.insert(*key.if_string());
+  }
   for (const auto& [key, value] : patch) {
-    if (is_directive(key) || value.is_null()) continue;
-    if (!listed(key)) return malformed(path, fmt::format("$retainKeys does not list {}", key));
+    if (is_directive(key) || value.is_null() || listed.contains(key)) continue;
+    return malformed(path, fmt::format("$retainKeys does not list {}", key));
   }
-  std::vector<std::string> dropped;
-  for (const auto& [key, value] : result) {
-    if (!listed(key)) dropped.push_back(key);
+  JsonObject retained;
+  for (auto& [key, value] : result) {
+    if (listed.contains(key)) retained[key] = std::move(value);
   }
-  for (const std::string& key : dropped) result.erase(key);
+  result = std::move(retained);
   return {};
 }
 
 Outcome delete_primitives(const JsonObject& patch, JsonObject& result, const std::string& path) {
   for (const auto& [key, value] : patch) {
     if (!key.starts_with(kDeleteFromPrimitiveList)) continue;
-    const Json::Array* gone = value.if_array();
-    if (gone == nullptr) return malformed(path, "$deleteFromPrimitiveList must be a list");
+    if (!value.is_array()) return malformed(path, "$deleteFromPrimitiveList must be a list");
     Json* target = result.find(std::string_view(key).substr(kDeleteFromPrimitiveList.size()));
     if (target == nullptr) continue;
     Json::Array* list = target->if_array();
     if (list == nullptr) return malformed(path, "$deleteFromPrimitiveList names no list");
-    std::erase_if(*list, [&](const Json& one) { return std::find(gone->begin(), gone->end(), one) != gone->end(); });
+    const TextSet gone = texts_of(*value.if_array());
+    std::erase_if(*list, [&](const Json& one) { return gone.contains(to_text(one)); });
   }
   return {};
 }
@@ -250,7 +274,7 @@ Result<Json> merge_member(const Type* type, std::string_view name, const Json* b
     return without_directives(sent);
   }
   if (before->is_object() && sent.is_object()) {
-    if (field != nullptr && field->replace) return without_directives(sent);
+    if (field != nullptr && field->replace) return sent;
     const Type* below = field != nullptr && field->shape == Shape::kSingle ? field->message : nullptr;
     SPILLWAY_TRY(object, merge_objects(below, *before->if_object(), *sent.if_object(), path));
     return Json(std::move(object));
@@ -263,6 +287,21 @@ Result<Json> merge_member(const Type* type, std::string_view name, const Json* b
   return sent;
 }
 
+/// $setElementOrder/F without a list F: the list that is there is arranged.
+Outcome arrange_unsent(const Type* type, const JsonObject& patch, JsonObject& result, const std::string& path) {
+  for (const auto& [key, value] : patch) {
+    if (!key.starts_with(kSetElementOrder)) continue;
+    const std::string_view member = std::string_view(key).substr(kSetElementOrder.size());
+    Json* list = patch.contains(member) ? nullptr : result.find(member);
+    const ListStrategy strategy = strategy_of(type != nullptr ? type->find(member) : nullptr);
+    if (list == nullptr || !list->is_array() || !strategy.merges()) continue;
+    SPILLWAY_TRY(order, order_of(patch, member, child(path, member)));
+    Json::Array original = *list->if_array();
+    *list = Json(arrange(original, *order, original, strategy));
+  }
+  return {};
+}
+
 Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, const JsonObject& patch,
                                  const std::string& path) {
   if (const Json* directive = patch.find(kPatch)) {
@@ -272,29 +311,28 @@ Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, c
     whole.erase(kPatch);
     return whole;
   }
-  JsonObject result = original;
-  SPILLWAY_TRY_VOID(retain_keys(patch, result, path));
-  SPILLWAY_TRY_VOID(delete_primitives(patch, result, path));
+  JsonObject before = original;
+  SPILLWAY_TRY_VOID(retain_keys(patch, before, path));
+  SPILLWAY_TRY_VOID(delete_primitives(patch, before, path));
+  JsonObject::Members members;  // both sides are sorted: one walk
+  auto old = before.begin();
   for (const auto& [key, value] : patch) {
     if (is_directive(key)) continue;
-    if (value.is_null()) {
-      result.erase(key);
-      continue;
-    }
+    while (old != before.end() && old->key < key) members.push_back(std::move(*old++));
+    const Json* present = old != before.end() && old->key == key ? &(old++)->value : nullptr;
     const std::string below = child(path, key);
     SPILLWAY_TRY(order, order_of(patch, key, below));
-    SPILLWAY_TRY(merged, merge_member(type, key, result.find(key), value, order, below));
-    result[key] = std::move(merged);
+    if (value.is_null()) {
+      if (order != nullptr) return malformed(below, "$setElementOrder of a list that is deleted");
+      continue;
+    }
+    SPILLWAY_TRY(merged, merge_member(type, key, present, value, order, below));
+    members.push_back({key, std::move(merged)});
   }
-  for (const auto& [key, value] : patch) {  // orders without a list
-    if (!key.starts_with(kSetElementOrder)) continue;
-    const std::string_view member = std::string_view(key).substr(kSetElementOrder.size());
-    Json* list = patch.contains(member) ? nullptr : result.find(member);
-    if (list == nullptr || !list->is_array()) continue;
-    const ListStrategy strategy = strategy_of(type != nullptr ? type->find(member) : nullptr);
-    SPILLWAY_TRY(order, order_of(patch, member, child(path, member)));
-    if (strategy.merges()) *list = Json(arrange(*list->if_array(), *order, *list->if_array(), strategy));
-  }
+  std::move(old, before.end(), std::back_inserter(members));
+  JsonObject result;
+  result.assign_unsorted(std::move(members));
+  SPILLWAY_TRY_VOID(arrange_unsent(type, patch, result, path));
   return result;
 }
 
