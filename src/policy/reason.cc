@@ -20,12 +20,20 @@ std::string_view to_string(ReasonCode code) {
       return "observation-stale";
     case ReasonCode::kRankedFirst:
       return "ranked-first";
+    case ReasonCode::kRankedLater:
+      return "ranked-later";
     case ReasonCode::kCriticalPodSpared:
       return "critical-pod-spared";
     case ReasonCode::kNoCandidate:
       return "no-candidate";
     case ReasonCode::kEvictionInProgress:
       return "eviction-in-progress";
+    case ReasonCode::kLocalStorageExceeded:
+      return "local-storage-exceeded";
+    case ReasonCode::kReclaimSufficed:
+      return "reclaim-sufficed";
+    case ReasonCode::kEmergency:
+      return "emergency";
     case ReasonCode::kHeartbeatFresh:
       return "heartbeat-fresh";
     case ReasonCode::kHeartbeatStale:

@@ -20,9 +20,13 @@ enum class ReasonCode {
   kObservationMissing,
   kObservationStale,
   kRankedFirst,
+  kRankedLater,
   kCriticalPodSpared,
   kNoCandidate,
   kEvictionInProgress,
+  kLocalStorageExceeded,
+  kReclaimSufficed,
+  kEmergency,
   // lifecycle
   kHeartbeatFresh,
   kHeartbeatStale,

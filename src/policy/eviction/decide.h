@@ -1,0 +1,108 @@
+// One pass of the eviction manager: from what was measured to who leaves and why. State goes in and comes out; the
+// caller keeps it, journals the decision and acts on it.
+// Thread: any (pure). Invariants: at most one pod per pass because of a threshold; a critical pod never.
+// Source: Kubernetes docs, "Node-pressure Eviction"; spec "Eviction manager", 5, 6, 8.
+#pragma once
+
+#include "api/pod.h"
+#include "api/summary.h"
+#include "base/time.h"
+#include "policy/eviction/conditions.h"
+#include "policy/eviction/containerfs.h"
+#include "policy/eviction/grace.h"
+#include "policy/eviction/ranking.h"
+#include "policy/eviction/reclaim.h"
+#include "policy/eviction/threshold.h"
+#include "policy/reason.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::eviction {
+
+enum class LocalStorageLimits { kIgnored, kEnforced };
+
+struct PassConfig {
+  std::vector<Threshold> thresholds;  // as configured
+  Duration pressure_transition_period = minutes(5);
+  std::int64_t max_pod_grace_period_seconds = 0;  // ceiling of the grace of soft evictions
+  LocalStorageLimits local_storage_limits = LocalStorageLimits::kEnforced;
+};
+
+/// What one pass hands to the next.
+struct PassState {
+  std::optional<StorageLayout> layout;
+  std::vector<Threshold> thresholds;  // with containerfs derived; valid once the layout is known
+  GraceTracker grace;
+  ConditionClock condition_clock;
+  ConditionSet conditions;            // reported
+  std::vector<Threshold> met_before;  // past grace in the last pass
+  Observations last;
+};
+
+/// Fixes the layout for good and derives the containerfs thresholds. Returns the warning of the derivation, or "".
+std::string adopt_layout(const PassConfig& config, StorageLayout layout, PassState& state);
+
+/// Status: phase Failed, reason Evicted, `message`; and the condition, if `disruption_target`.
+struct EvictPod {
+  std::string uid;
+  api::PodKey pod;
+  std::int64_t grace_period_seconds = 0;  // overrides the pod's own; at least 1 takes effect
+  std::string message;
+  api::StringMap annotations;  // of the event
+  bool disruption_target = false;
+  std::string_view metric_label;  // "memory.available", "emptydirfs.limit"
+
+  friend bool operator==(const EvictPod&, const EvictPod&) = default;
+};
+
+/// A threshold wants a pod to go, unless the node can free enough by itself first.
+struct PendingEviction {
+  Threshold acting;
+  std::vector<Threshold> fresh;  // all that may act in this pass, most urgent first
+  Observations seen;
+  std::vector<ReclaimAction> reclaim;  // may be empty
+  Instant since{};
+};
+
+/// One pod of the ranking as it was judged.
+struct Candidate {
+  api::PodKey pod;
+  policy::Reason reason;
+
+  friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
+struct PassResult {
+  PassState state;
+  policy::Decision<EvictPod> decision;
+  std::vector<Threshold> past_grace;  // met and past grace, whether or not their observation is new
+  std::optional<PendingEviction> pending;
+  std::vector<Candidate> candidates;  // the head of the ranking, if one was made; at most kCandidatesMax
+  std::string node_event;             // message of EvictionThresholdMet; empty: none
+  std::vector<std::pair<Signal, Duration>> stats_ages;  // of the observations a ranking was based on
+};
+
+inline constexpr std::size_t kCandidatesMax = 10;
+inline constexpr std::int64_t kHardGraceSeconds = 1;
+
+/// Steps 5 to 16: conditions, graces, local storage limits, and which threshold acts. state.layout must be known.
+/// `active`: every pod that is not finished, in the caller's order.
+PassResult observe_pressure(const PassConfig& config, PassState state, const api::Summary& summary,
+                            std::span<const api::Pod* const> active, Now now);
+
+/// Steps 17 to 20, after the reclaim actions of result.pending ran: nobody leaves if `after` (the summary taken since;
+/// null: none, or it failed) shows no threshold met any more. Clears result.pending.
+void choose_victim(const PassConfig& config, PassResult& result, const api::Summary& summary,
+                   std::span<const api::Pod* const> active, const api::Summary* after, Now now);
+
+/// A whole pass on a node that has nothing to reclaim.
+PassResult decide_eviction(const PassConfig& config, PassState state, const api::Summary& summary,
+                           std::span<const api::Pod* const> active, Now now);
+
+}  // namespace spillway::eviction

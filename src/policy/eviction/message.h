@@ -1,0 +1,27 @@
+// What an evicted pod's status, its event and the operator read: upstream's message, word for word, and its
+// annotations. Thread: any (pure). Source: spec "Eviction manager", 8.
+#pragma once
+
+#include "api/meta.h"
+#include "policy/eviction/ranking.h"
+#include "policy/eviction/threshold.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace spillway::eviction {
+
+struct EvictionMessage {
+  std::string text;  // every part ends in a full stop and a blank; the trailing blank stays
+  api::StringMap
+      annotations;  // offending_containers, offending_containers_usage, starved_resource; empty without stats
+
+  friend bool operator==(const EvictionMessage&, const EvictionMessage&) = default;
+};
+
+/// The first of `thresholds` with that resource and an observation supplies the numbers.
+EvictionMessage eviction_message(std::string_view resource, const MeasuredPod& victim,
+                                 std::span<const Threshold> thresholds, const Observations& seen);
+
+}  // namespace spillway::eviction

@@ -1,0 +1,193 @@
+#include "policy/eviction/ranking.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+#include <array>
+
+namespace spillway::eviction {
+namespace {
+
+constexpr std::string_view kMemory = "memory";
+constexpr std::string_view kEphemeralStorage = "ephemeral-storage";
+constexpr std::string_view kInodes = "inodes";
+
+const api::Quantity* find(const api::ResourceList& list, std::string_view resource) {
+  const auto it = list.find(resource);
+  return it == list.end() ? nullptr : &it->second;
+}
+
+api::Quantity amount(const std::optional<std::uint64_t>& measured, api::Quantity::Format format) {
+  return api::Quantity::of_units(measured ? static_cast<std::int64_t>(*measured) : 0, format);
+}
+
+/// Volumes whose content is on the node's own filesystem.
+bool is_local(const api::Volume& volume) {
+  if (volume.source == "emptyDir") return !volume.empty_dir || volume.empty_dir->medium.empty();
+  return volume.source == "hostPath" || volume.source == "gitRepo" || volume.source == "configMap";
+}
+
+api::Quantity disk_usage(const MeasuredPod& measured, DiskParts parts, DiskResource resource) {
+  const bool bytes = resource == DiskResource::kBytes;
+  const auto format = bytes ? api::Quantity::Format::kBinarySI : api::Quantity::Format::kDecimalSI;
+  api::Quantity total = api::Quantity::of_units(0, format);
+  const auto add = [&](const api::FsStats& fs) { total += amount(bytes ? fs.used_bytes : fs.inodes_used, format); };
+  for (const api::ContainerStats& container : measured.stats->containers) {
+    if (parts.rootfs && container.rootfs) add(*container.rootfs);
+    if (parts.logs && container.logs) add(*container.logs);
+  }
+  if (!parts.volumes) return total;
+  for (const api::Volume& volume : measured.pod->spec.volumes) {
+    if (!is_local(volume)) continue;
+    const auto& measured_volumes = measured.stats->volumes;
+    const auto found = std::ranges::find(measured_volumes, volume.name, &api::VolumeStats::name);
+    if (found != measured_volumes.end()) add(found->fs);
+  }
+  return total;
+}
+
+template <typename Rank>
+std::vector<Rank> sorted(std::vector<Rank> ranks) {
+  std::ranges::sort(ranks, [](const Rank& a, const Rank& b) { return (a <=> b) < 0; });
+  return ranks;
+}
+
+template <typename Rank>
+std::vector<MeasuredPod> order_of(const std::vector<Rank>& ranks) {
+  std::vector<MeasuredPod> order;
+  order.reserve(ranks.size());
+  for (const Rank& rank : ranks) order.push_back(rank.measured);
+  return order;
+}
+
+}  // namespace
+
+std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::span<const api::PodStats> stats) {
+  std::vector<const api::PodStats*> by_uid;
+  by_uid.reserve(stats.size());
+  for (const api::PodStats& each : stats) by_uid.push_back(&each);
+  std::ranges::stable_sort(by_uid, {}, &api::PodStats::uid);
+  std::vector<MeasuredPod> joined;
+  joined.reserve(pods.size());
+  for (const api::Pod* pod : pods) {
+    const auto [first, last] = std::ranges::equal_range(by_uid, pod->metadata.uid, {}, &api::PodStats::uid);
+    joined.push_back({pod, first == last ? nullptr : *std::prev(last)});
+  }
+  return joined;
+}
+
+api::Quantity ranking_request(const api::PodSpec& spec, std::string_view resource) {
+  api::Quantity request;
+  for (const api::Container& container : spec.containers) {
+    if (const api::Quantity* own = find(container.resources.requests, resource)) request += *own;
+  }
+  for (const api::Container& container : spec.init_containers) {
+    const api::Quantity* own = find(container.resources.requests, resource);
+    if (own != nullptr && *own > request) request = *own;
+  }
+  const api::Quantity* overhead = find(spec.overhead, resource);
+  if (overhead != nullptr && !request.is_zero()) request += *overhead;
+  return request;
+}
+
+std::strong_ordering by_name(const api::Pod& a, const api::Pod& b) {
+  if (const auto c = a.metadata.ns <=> b.metadata.ns; c != 0) return c;
+  if (const auto c = a.metadata.name <=> b.metadata.name; c != 0) return c;
+  return a.metadata.uid <=> b.metadata.uid;
+}
+
+std::strong_ordering operator<=>(const UsageRank& a, const UsageRank& b) {
+  if (const auto c = b.missing_stats <=> a.missing_stats; c != 0) return c;
+  if (const auto c = b.exceeds_request <=> a.exceeds_request; c != 0) return c;
+  if (const auto c = a.priority <=> b.priority; c != 0) return c;
+  if (const auto c = b.above_request <=> a.above_request; c != 0) return c;
+  return by_name(*a.measured.pod, *b.measured.pod);
+}
+
+std::strong_ordering operator<=>(const PidRank& a, const PidRank& b) {
+  if (const auto c = a.priority <=> b.priority; c != 0) return c;
+  if (const auto c = b.missing_stats <=> a.missing_stats; c != 0) return c;
+  if (const auto c = b.processes <=> a.processes; c != 0) return c;
+  return by_name(*a.measured.pod, *b.measured.pod);
+}
+
+DiskParts disk_parts(Signal signal, StorageLayout layout) {
+  if (!layout.dedicated_image_fs) return {.rootfs = true, .logs = true, .volumes = true};
+  const std::string_view name = to_string(signal);
+  if (layout.is_split()) {
+    if (name.starts_with("imagefs")) return {};
+    return {.rootfs = true, .logs = true, .volumes = true};
+  }
+  if (name.starts_with("nodefs")) return {.rootfs = false, .logs = true, .volumes = true};
+  return {.rootfs = true, .logs = false, .volumes = false};
+}
+
+std::vector<UsageRank> rank_for_memory(std::span<const MeasuredPod> pods) {
+  std::vector<UsageRank> ranks;
+  ranks.reserve(pods.size());
+  for (const MeasuredPod& measured : pods) {
+    UsageRank& rank = ranks.emplace_back();
+    rank.measured = measured;
+    rank.priority = api::priority_of(*measured.pod);
+    rank.missing_stats = measured.stats == nullptr;
+    if (rank.missing_stats) continue;
+    const api::Quantity request = ranking_request(measured.pod->spec, kMemory);
+    const std::optional<std::uint64_t> used =
+        measured.stats->memory ? measured.stats->memory->working_set_bytes : std::nullopt;
+    rank.above_request = amount(used, api::Quantity::Format::kBinarySI) - request;
+    rank.exceeds_request = rank.above_request.sign() > 0;
+  }
+  return sorted(std::move(ranks));
+}
+
+std::vector<UsageRank> rank_for_disk(std::span<const MeasuredPod> pods, DiskParts parts, DiskResource resource) {
+  std::vector<UsageRank> ranks;
+  ranks.reserve(pods.size());
+  for (const MeasuredPod& measured : pods) {
+    UsageRank& rank = ranks.emplace_back();
+    rank.measured = measured;
+    rank.priority = api::priority_of(*measured.pod);
+    rank.missing_stats = measured.stats == nullptr;
+    if (rank.missing_stats) continue;
+    const api::Quantity usage = disk_usage(measured, parts, resource);
+    const api::Quantity storage_request = ranking_request(measured.pod->spec, kEphemeralStorage);
+    rank.exceeds_request = resource == DiskResource::kBytes ? usage > storage_request
+                                                            : usage > ranking_request(measured.pod->spec, kInodes);
+    rank.above_request = usage - storage_request;
+  }
+  return sorted(std::move(ranks));
+}
+
+std::vector<PidRank> rank_for_pids(std::span<const MeasuredPod> pods) {
+  std::vector<PidRank> ranks;
+  ranks.reserve(pods.size());
+  for (const MeasuredPod& measured : pods) {
+    PidRank& rank = ranks.emplace_back();
+    rank.measured = measured;
+    rank.priority = api::priority_of(*measured.pod);
+    rank.missing_stats = measured.stats == nullptr;
+    if (!rank.missing_stats && measured.stats->process_count) rank.processes = *measured.stats->process_count;
+  }
+  return sorted(std::move(ranks));
+}
+
+std::vector<MeasuredPod> rank_for(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods) {
+  switch (signal) {
+    case Signal::kMemoryAvailable:
+    case Signal::kAllocatableMemoryAvailable:
+      return order_of(rank_for_memory(pods));
+    case Signal::kNodeFsAvailable:
+    case Signal::kImageFsAvailable:
+    case Signal::kContainerFsAvailable:
+      return order_of(rank_for_disk(pods, disk_parts(signal, layout), DiskResource::kBytes));
+    case Signal::kNodeFsInodesFree:
+    case Signal::kImageFsInodesFree:
+    case Signal::kContainerFsInodesFree:
+      return order_of(rank_for_disk(pods, disk_parts(signal, layout), DiskResource::kInodes));
+    case Signal::kPidAvailable:
+      return order_of(rank_for_pids(pods));
+  }
+  check_failed("Signal in range", __FILE__, __LINE__);
+}
+
+}  // namespace spillway::eviction

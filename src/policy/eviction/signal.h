@@ -1,0 +1,90 @@
+// What eviction looks at: the signals, the node conditions they stand for, and what was observed of them in one pass.
+// Thread: any (plain values). Invariant: an observation exists only if both of its numbers were measured.
+// Source: Kubernetes docs, "Node-pressure Eviction", eviction signals; spec "Eviction manager", 1, 2.
+#pragma once
+
+#include "api/quantity.h"
+#include "api/summary.h"
+#include "base/time.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace spillway::eviction {
+
+/// In the order in which thresholds of equal urgency act.
+enum class Signal {
+  kMemoryAvailable,
+  kAllocatableMemoryAvailable,
+  kNodeFsAvailable,
+  kNodeFsInodesFree,
+  kImageFsAvailable,
+  kImageFsInodesFree,
+  kContainerFsAvailable,
+  kContainerFsInodesFree,
+  kPidAvailable,
+};
+
+inline constexpr std::array kSignals{
+    Signal::kMemoryAvailable,      Signal::kAllocatableMemoryAvailable, Signal::kNodeFsAvailable,
+    Signal::kNodeFsInodesFree,     Signal::kImageFsAvailable,           Signal::kImageFsInodesFree,
+    Signal::kContainerFsAvailable, Signal::kContainerFsInodesFree,      Signal::kPidAvailable};
+
+/// "memory.available".
+std::string_view to_string(Signal signal);
+/// Exact and case-sensitive; nullopt: no such signal.
+std::optional<Signal> parse_signal(std::string_view text);
+
+/// "memory", "ephemeral-storage", "inodes" or "pids": the name in messages and events.
+std::string_view resource_of(Signal signal);
+
+/// memory.available and allocatableMemory.available: they act before anything else.
+bool is_memory(Signal signal);
+
+/// BinarySI for bytes, DecimalSI for inodes and processes.
+api::Quantity::Format format_of(Signal signal);
+
+/// Node conditions, in the order in which they are reported.
+enum class Condition { kMemoryPressure, kDiskPressure, kPidPressure };
+
+inline constexpr std::array kConditions{Condition::kMemoryPressure, Condition::kDiskPressure, Condition::kPidPressure};
+
+/// "MemoryPressure".
+std::string_view to_string(Condition condition);
+std::optional<Condition> parse_condition(std::string_view text);
+Condition condition_of(Signal signal);
+
+/// Amounts in the unit of the signal: bytes, inodes or processes. Measurements beyond the range of int64 have wrapped.
+struct Observation {
+  std::int64_t available = 0;
+  std::int64_t capacity = 0;
+  std::optional<WallTime> time;
+
+  friend bool operator==(const Observation&, const Observation&) = default;
+};
+
+/// At most one observation per signal; absent: not measured.
+class Observations {
+ public:
+  std::optional<Observation>& operator[](Signal signal) { return slots_[static_cast<std::size_t>(signal)]; }
+
+  const std::optional<Observation>& operator[](Signal signal) const { return slots_[static_cast<std::size_t>(signal)]; }
+
+  friend bool operator==(const Observations&, const Observations&) = default;
+
+ private:
+  std::array<std::optional<Observation>, kSignals.size()> slots_;
+};
+
+/// All signals the summary has both numbers for.
+Observations observe(const api::Summary& summary);
+
+/// The amount as messages print it.
+api::Quantity quantity_of(Signal signal, std::int64_t amount);
+
+}  // namespace spillway::eviction

@@ -1,0 +1,346 @@
+#include "policy/lifecycle/node_monitor.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::lifecycle {
+namespace {
+
+bool has_no_execute(const api::Node& node, std::string_view key) {
+  return std::ranges::any_of(
+      node.spec.taints, [&](const api::Taint& taint) { return taint.key == key && taint.effect == api::kNoExecute; });
+}
+
+}  // namespace
+
+std::string_view to_string(TaintAction action) {
+  switch (action) {
+    case TaintAction::kNone:
+      return "none";
+    case TaintAction::kRemoveBoth:
+      return "remove-both";
+    case TaintAction::kBecomeNotReady:
+      return "become-not-ready";
+    case TaintAction::kBecomeUnreachable:
+      return "become-unreachable";
+  }
+  return {};
+}
+
+TaintAction taint_action_for(Readiness readiness) {
+  switch (readiness) {
+    case Readiness::kTrue:
+      return TaintAction::kRemoveBoth;
+    case Readiness::kFalse:
+      return TaintAction::kBecomeNotReady;
+    case Readiness::kUnknown:
+      return TaintAction::kBecomeUnreachable;
+  }
+  return TaintAction::kNone;
+}
+
+NodeMonitor::NodeMonitor(MonitorConfig config, Profile profile) : config_(config), profile_(profile) {}
+
+std::string NodeMonitor::zone_of(const api::Node& node) const {
+  return zone_key(node.metadata.labels, profile_.zone_labels);
+}
+
+/// A zone without a state starts over: Initial, and a queue of its own behind a full bucket.
+NodeMonitor::Zone& NodeMonitor::open_zone(const std::string& key, Now now) {
+  const auto it = zones_.find(key);
+  if (it != zones_.end() && (it->second.state || profile_.keep_queue_while_nodes_exist)) {
+    if (!it->second.state) it->second.state = ZoneState::kInitial;
+    return it->second;
+  }
+  Zone fresh{ZoneState::kInitial,
+             {},
+             RateLimitedQueue(RateLimiter(profile_.bucket, config_.zones.node_eviction_rate, 1, now.mono,
+                                          profile_.stopped_reports))};
+  return zones_.insert_or_assign(key, std::move(fresh)).first->second;
+}
+
+NodeMonitor::Zone& NodeMonitor::find_or_open_zone(const api::Node& node, Now now) {
+  const std::string key = zone_of(node);
+  const auto it = zones_.find(key);
+  return it != zones_.end() ? it->second : open_zone(key, now);
+}
+
+void NodeMonitor::forget(const std::string& name) {
+  known_.erase(name);
+  mark_pods_again_.erase(name);
+  if (profile_.drop_record_of_deleted) records_.erase(name);
+}
+
+NodeMonitor::Opening NodeMonitor::begin_pass(Snapshot snapshot, Now now) {
+  for (auto& [key, zone] : zones_) zone.counts = {};
+  Opening opening;
+  std::set<std::string_view> present;
+  for (const api::Node* node : snapshot) {
+    present.insert(node->metadata.name);
+    const auto known = known_.find(node->metadata.name);
+    const bool recreated = profile_.drop_record_of_deleted && known != known_.end() &&
+                           known->second.uid != node->metadata.uid;
+    if (recreated) {
+      opening.deleted.push_back(node->metadata.name);
+      forget(node->metadata.name);
+    }
+    if (known == known_.end() || recreated) {
+      opening.added.push_back(node);
+    } else if (profile_.zone_of_known_nodes) {
+      open_zone(zone_of(*node), now);
+    }
+  }
+  for (const auto& [name, known] : known_) {
+    if (!present.contains(name)) opening.deleted.push_back(name);
+  }
+  for (const api::Node* node : opening.added) {
+    open_zone(zone_of(*node), now);
+    known_[node->metadata.name] = {node->metadata.uid};
+    if (profile_.mode == EvictionMode::kLegacy) {
+      cancel_eviction(*node);
+    } else if (!profile_.keep_taints_of_failing) {
+      opening.untaint.push_back(node);
+    }
+    if (profile_.remark_pods_at_start && readiness_of(*node) != Readiness::kTrue) {
+      mark_pods_again_.insert(node->metadata.name);
+    }
+  }
+  for (const std::string& name : opening.deleted) {
+    if (!present.contains(name)) forget(name);
+  }
+  return opening;
+}
+
+Assessment NodeMonitor::assess(const api::Node& node, const api::Lease* lease, Now now) {
+  std::optional<HealthRecord> record;
+  const auto it = records_.find(node.metadata.name);
+  if (it != records_.end()) record = it->second;
+  Assessment result = assess_node_health(node, lease, record, config_.health, profile_, now);
+  if (it != records_.end()) {
+    it->second = *record;
+  } else {
+    records_.emplace(node.metadata.name, *record);
+  }
+  return result;
+}
+
+void NodeMonitor::confirm_written(const api::Node& node, const Assessment& assessment, Now now) {
+  const auto it = records_.find(node.metadata.name);
+  if (it != records_.end()) record_written_conditions(assessment, it->second, now);
+}
+
+void NodeMonitor::count(const api::Node& node, const Assessment& assessment) {
+  if (is_excluded_from_zone(node.metadata, profile_.zone_exclusion)) return;
+  const auto it = zones_.find(zone_of(node));
+  if (it == zones_.end()) return;
+  ZoneCounts& counts = it->second.counts;
+  ++(assessment.current == Readiness::kTrue ? counts.ready : counts.unready);
+}
+
+TaintAction NodeMonitor::queue_for_tainting(const api::Node& node, std::string_view wanted, std::string_view opposite,
+                                            TaintAction swap, Now now) {
+  if (has_no_execute(node, opposite)) return swap;  // at once: the node is tainted already
+  RateLimitedQueue& queue = find_or_open_zone(node, now).queue;
+  const bool tainted = has_no_execute(node, wanted);
+  if (tainted && profile_.keep_taints_of_failing) {
+    queue.remove(node.metadata.name);
+    return TaintAction::kNone;
+  }
+  if (!tainted && profile_.requeue_every_pass) queue.remove(node.metadata.name);
+  queue.add(node.metadata.name, node.metadata.uid, now.mono);
+  return TaintAction::kNone;
+}
+
+TaintAction NodeMonitor::decide_taint(const api::Node& node, const Assessment& assessment, Now now) {
+  if (!assessment.current) return TaintAction::kNone;
+  const Readiness readiness = profile_.decide_on_current ? *assessment.current : *assessment.observed;
+  switch (taint_action_for(readiness)) {
+    case TaintAction::kBecomeNotReady:
+      return queue_for_tainting(node, profile_.not_ready_taint, profile_.unreachable_taint,
+                                TaintAction::kBecomeNotReady, now);
+    case TaintAction::kBecomeUnreachable:
+      return queue_for_tainting(node, profile_.unreachable_taint, profile_.not_ready_taint,
+                                TaintAction::kBecomeUnreachable, now);
+    case TaintAction::kRemoveBoth:
+      return TaintAction::kRemoveBoth;
+    case TaintAction::kNone:
+      break;
+  }
+  return TaintAction::kNone;
+}
+
+NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, const Assessment& assessment, Now now) {
+  if (!assessment.current) return PodEviction::kNone;
+  return decide_eviction(node, *assessment.observed, now);
+}
+
+NodeMonitor::PodEviction NodeMonitor::decide_eviction_of_new_pod(const api::Node& node, Now now) {
+  const HealthRecord* record = find_record(node.metadata.name);
+  if (record == nullptr || !record->ready) return PodEviction::kNone;
+  return decide_eviction(node, record->ready->status, now);
+}
+
+NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, Readiness readiness, Now now) {
+  if (readiness == Readiness::kTrue) {
+    cancel_eviction(node);
+    return PodEviction::kNone;
+  }
+  const HealthRecord* record = find_record(node.metadata.name);
+  if (record == nullptr) return PodEviction::kNone;
+  const Instant since = readiness == Readiness::kFalse ? record->transition : record->probe;
+  if (now.mono <= since + config_.pod_eviction_timeout) return PodEviction::kNone;
+  if (profile_.eviction_status_per_node) {
+    const auto known = known_.find(node.metadata.name);
+    if (known != known_.end()) {
+      if (known->second.eviction == EvictionStatus::kEvicted) return PodEviction::kDeleteAgain;
+      known->second.eviction = EvictionStatus::kToBeEvicted;
+    }
+  }
+  const bool added = find_or_open_zone(node, now).queue.add(node.metadata.name, node.metadata.uid, now.mono);
+  return added ? PodEviction::kQueued : PodEviction::kNone;
+}
+
+void NodeMonitor::cancel_eviction(const api::Node& node) {
+  if (const auto known = known_.find(node.metadata.name); known != known_.end()) {
+    known->second.eviction = EvictionStatus::kUnmarked;
+  }
+  dequeue(node);
+}
+
+void NodeMonitor::evicted(std::string_view node) {
+  if (const auto known = known_.find(node); known != known_.end()) known->second.eviction = EvictionStatus::kEvicted;
+}
+
+NodeMonitor::PodMarking NodeMonitor::decide_marking(const api::Node& node, const Assessment& assessment) {
+  const std::string& name = node.metadata.name;
+  const bool turned = assessment.current && *assessment.current != Readiness::kTrue &&
+                      *assessment.observed == Readiness::kTrue;
+  const bool again = assessment.current && *assessment.observed != Readiness::kTrue && mark_pods_again_.contains(name);
+  if (!turned && !again) mark_pods_again_.erase(name);
+  return {turned, turned || again};
+}
+
+void NodeMonitor::pods_unknown(const api::Node& node, const Assessment& assessment) {
+  if (!profile_.mark_pods_retry) return;
+  if (assessment.current != Readiness::kTrue && assessment.observed == Readiness::kTrue) {
+    mark_pods_again_.insert(node.metadata.name);
+  }
+}
+
+void NodeMonitor::pods_marked(std::string_view node, bool all) {
+  if (all || !profile_.mark_pods_retry) {
+    if (const auto it = mark_pods_again_.find(node); it != mark_pods_again_.end()) mark_pods_again_.erase(it);
+  } else {
+    mark_pods_again_.emplace(node);
+  }
+}
+
+/// Zones without counted nodes lose their state; those without any node vanish. True if every zone that is left was in
+/// full disruption.
+bool NodeMonitor::drop_vanished_zones(Snapshot snapshot) {
+  std::set<std::string> in_use;
+  if (profile_.keep_queue_while_nodes_exist) {
+    for (const api::Node* node : snapshot) in_use.insert(zone_of(*node));
+  }
+  bool all_were_disrupted = true;
+  for (auto it = zones_.begin(); it != zones_.end();) {
+    Zone& zone = it->second;
+    if (zone.counts.size() > 0) {
+      all_were_disrupted = all_were_disrupted && zone.state == ZoneState::kFullDisruption;
+    } else if (!profile_.keep_queue_while_nodes_exist) {
+      zone.state.reset();
+    } else if (!in_use.contains(it->first)) {
+      it = zones_.erase(it);
+      continue;
+    }
+    ++it;
+  }
+  return all_were_disrupted;
+}
+
+void NodeMonitor::apply_state(const std::string& key, Zone& zone, ZoneState state, Verdict& verdict, Now now) {
+  const float rate = eviction_rate(state, zone.counts.size(), config_.zones);
+  zone.queue.limiter().set_rate(rate, now.mono);
+  verdict.changes.push_back({key, std::exchange(zone.state, state), state, zone.counts,
+                             zone.queue.limiter().effective_rate()});
+}
+
+NodeMonitor::Verdict NodeMonitor::finish_pass(Snapshot snapshot, Now now) {
+  Verdict verdict;
+  std::map<std::string, ZoneState> judged;
+  bool all_disrupted = true;
+  for (const auto& [key, zone] : zones_) {
+    if (zone.counts.size() == 0) continue;
+    const ZoneState state = zone_state(zone.counts, config_.zones.unhealthy_zone_threshold);
+    all_disrupted = all_disrupted && state == ZoneState::kFullDisruption;
+    judged.emplace(key, state);
+  }
+  const bool all_were_disrupted = drop_vanished_zones(snapshot);
+  verdict.master_disruption = all_disrupted && !judged.empty();
+  verdict.entered_master_disruption = all_disrupted && !all_were_disrupted;
+  verdict.left_master_disruption = !all_disrupted && all_were_disrupted;
+  master_disruption_ = verdict.master_disruption;
+
+  const bool sweep = verdict.entered_master_disruption ||
+                     (verdict.master_disruption && profile_.sweep_while_disrupted);
+  if (sweep && profile_.mode == EvictionMode::kTaint) verdict.untaint.assign(snapshot.begin(), snapshot.end());
+  if (verdict.entered_master_disruption) {
+    if (profile_.mode == EvictionMode::kLegacy) {
+      for (const api::Node* node : snapshot) cancel_eviction(*node);
+    }
+    for (auto& [key, zone] : zones_) {
+      if (!zone.state) continue;
+      zone.queue.limiter().set_rate(0, now.mono);
+      verdict.changes.push_back({key, std::exchange(zone.state, ZoneState::kFullDisruption),
+                                 ZoneState::kFullDisruption, zone.counts, zone.queue.limiter().effective_rate()});
+    }
+    return verdict;
+  }
+  if (all_disrupted) return verdict;
+  if (verdict.left_master_disruption) {
+    for (const api::Node* node : snapshot) {
+      const auto record = records_.find(node->metadata.name);
+      if (record == records_.end()) continue;
+      record->second.probe = now.mono;
+      record->second.transition = now.mono;
+    }
+  }
+  for (auto& [key, zone] : zones_) {
+    const auto state = judged.find(key);
+    if (state == judged.end()) continue;
+    if (verdict.left_master_disruption && profile_.clear_queues_on_leaving) zone.queue.clear();
+    if (verdict.left_master_disruption || zone.state != state->second) {
+      apply_state(key, zone, state->second, verdict, now);
+    }
+  }
+  return verdict;
+}
+
+bool NodeMonitor::dequeue(const api::Node& node) {
+  const auto it = zones_.find(zone_of(node));
+  return it != zones_.end() && it->second.queue.remove(node.metadata.name);
+}
+
+void NodeMonitor::process_queues(
+    Now now, const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle) {
+  for (auto& [key, zone] : zones_) {
+    while (auto entry = zone.queue.take(now.mono)) {
+      const Answer answer = handle(key, *entry);
+      if (answer.handled == Handled::kRetry) zone.queue.put_back(*std::move(entry), answer.wait, now.mono);
+    }
+  }
+}
+
+void NodeMonitor::requeue(const std::string& zone, RateLimitedQueue::Entry entry, Duration wait, Now now) {
+  const auto it = zones_.find(zone);
+  if (it != zones_.end()) it->second.queue.put_back(std::move(entry), wait, now.mono);
+}
+
+const HealthRecord* NodeMonitor::find_record(std::string_view node) const {
+  const auto it = records_.find(node);
+  return it == records_.end() ? nullptr : &it->second;
+}
+
+}  // namespace spillway::lifecycle

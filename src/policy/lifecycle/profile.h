@@ -1,0 +1,89 @@
+// What the node lifecycle does where Kubernetes lines differ from each other, and where Spillway differs from all of
+// them: one value of switches, chosen once at start. Default member values are Spillway's own behaviour.
+// Thread: any (a value). Source: spec "Node lifecycle", profiles and S18 (T1 … T17 name the switches there).
+#pragma once
+
+#include "api/taint.h"
+#include "policy/lifecycle/token_bucket.h"
+#include "policy/lifecycle/zone.h"
+
+#include <optional>
+#include <string_view>
+
+namespace spillway::lifecycle {
+
+inline constexpr std::string_view kTaintAlphaNotReady = "node.alpha.kubernetes.io/notReady";
+inline constexpr std::string_view kTaintAlphaUnreachable = "node.alpha.kubernetes.io/unreachable";
+
+/// The lines of `--compat`.
+enum class Line { kV1_7, kV1_19, kV1_29, kV1_34 };
+
+std::string_view to_string(Line line);
+/// "v1.29" → kV1_29; nullopt: not a known line.
+std::optional<Line> parse_line(std::string_view text);
+
+/// How pods leave a failed node.
+enum class EvictionMode {
+  kTaint,   // NoExecute taints; the taint eviction controller deletes
+  kLegacy,  // pod-eviction-timeout
+};
+
+struct Profile {
+  EvictionMode mode = EvictionMode::kTaint;
+
+  // Signals and conditions.
+  bool leases = true;
+  bool out_of_disk = false;   // a condition of 1.7
+  bool pid_pressure = true;   // not in 1.7
+  bool never_posted_overwrites_record = false;  // 1.7: a node without Ready starts its grace period over
+  bool never_posted_hides_current = false;      // 1.7: no decision in the pass that writes the first conditions
+
+  // Zones.
+  ZoneLabels zone_labels = ZoneLabels::kTopology;
+  ZoneExclusion zone_exclusion = ZoneExclusion::kLabel;
+  bool zone_of_known_nodes = true;  // a known node may move to a zone never seen; not in 1.7
+
+  // Queues and limiters.
+  BucketKind bucket = BucketKind::kContinuous;
+  bool requeue_every_pass = true;  // 1.7: order of first failure
+
+  // Pods of a node that turned not ready.
+  bool mark_pods_skips_false = true;   // 1.7 writes even if the pod's Ready is False already
+  bool mark_pods_events = true;        // not in 1.7
+  bool mark_pods_retry = true;         // not in 1.7
+  bool checks_kubelet_version = false; // 1.7: outdated kubelets' pods are not marked, their terminating pods forced
+  bool pod_updates = true;             // S10, since 1.16
+
+  // Legacy eviction.
+  bool eviction_status_per_node = true;   // 1.19; 1.7 knows only its queue
+  bool missing_pod_is_error = false;      // 1.7: deleting a pod that is gone counts as an error
+  bool counts_before_trying = false;      // 1.7: evictions_total
+  bool cloud_check = false;               // 1.7
+
+  // Taints.
+  std::string_view not_ready_taint = api::kTaintNodeNotReady;
+  std::string_view unreachable_taint = api::kTaintNodeUnreachable;
+  bool disruption_target_condition = true;      // since 1.26
+  bool forever_toleration_cancels_timer = true; // not in 1.7
+
+  // Spillway's answers to upstream's defects; `false` restores upstream.
+  bool decide_on_current = true;            // T5: the status after the pass, as 1.34
+  bool drop_record_of_deleted = true;       // T2
+  bool keep_taints_of_failing = true;       // T3
+  bool count_failed_writes = true;          // T4
+  bool remark_pods_at_start = true;         // T6
+  bool keep_queue_while_nodes_exist = true; // T8
+  bool sweep_while_disrupted = true;        // T10
+  bool clear_queues_on_leaving = true;      // T11
+  RateLimiter::StoppedReports stopped_reports = RateLimiter::StoppedReports::kZero;  // T12, T13
+  bool timers_follow_tolerations = true;    // T14
+  bool retry_failed_deletions = true;       // T15
+  bool explain_taints = true;               // T17: events
+
+  friend bool operator==(const Profile&, const Profile&) = default;
+};
+
+/// All upstream values of one line.
+Profile upstream_profile(Line line, EvictionMode mode);
+
+}  // namespace spillway::lifecycle
