@@ -5,15 +5,16 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <deque>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -80,6 +81,10 @@ class SignalHandlers {
 }  // namespace
 
 struct Loop::Impl {
+  // What epoll says is ready: one of ours, or a watched descriptor.
+  static constexpr std::uint64_t kWakeUp = 0;
+  static constexpr std::uint64_t kTimer = 1;
+
   struct Watched {
     int fd = -1;
     std::shared_ptr<std::function<void()>> ready;
@@ -87,6 +92,7 @@ struct Loop::Impl {
 
   int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
   int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 
   std::mutex mutex;
   std::deque<Task> posted;  // guarded by mutex
@@ -97,19 +103,20 @@ struct Loop::Impl {
   std::map<std::pair<Instant, TimerId>, Task> timers;
   std::map<TimerId, Instant> timer_due;
 
-  std::uint64_t last_watch = 0;  // 0 is the wake-up descriptor
+  std::optional<Instant> armed;  // what the kernel's timer is set to
+
+  std::uint64_t last_watch = kTimer;
   std::map<std::uint64_t, Watched> watched;
   std::map<int, std::uint64_t> watch_of_fd;
 
   Impl() {
-    SPILLWAY_CHECK(epoll_fd >= 0 && wake_fd >= 0);
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.u64 = 0;
-    SPILLWAY_CHECK(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) == 0);
+    SPILLWAY_CHECK(epoll_fd >= 0 && wake_fd >= 0 && timer_fd >= 0);
+    SPILLWAY_CHECK(control(EPOLL_CTL_ADD, wake_fd, EPOLLIN, kWakeUp) &&
+                   control(EPOLL_CTL_ADD, timer_fd, EPOLLIN, kTimer));
   }
 
   ~Impl() {
+    ::close(timer_fd);
     ::close(wake_fd);
     ::close(epoll_fd);
   }
@@ -117,32 +124,51 @@ struct Loop::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// How long epoll may wait; nullopt: for ever.
-  std::optional<timespec> wait_at_most() {
-    {
-      const std::lock_guard lock(mutex);
-      if (!posted.empty()) return timespec{};
+  bool control(int operation, int fd, std::uint32_t events, std::uint64_t id) const {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = id;
+    return epoll_ctl(epoll_fd, operation, fd, &event) == 0;
+  }
+
+  /// Sets the kernel's timer to the first timer of ours. A timer descriptor waits to the nanosecond, epoll does not.
+  void arm_kernel_timer() {
+    const std::optional<Instant> due = timers.empty() ? std::nullopt : std::optional(timers.begin()->first.first);
+    if (due == armed) return;
+    armed = due;
+    itimerspec spec{};  // all zero: off
+    if (due) {
+      const Duration since_start = std::max(due->time_since_epoch(), Duration{1});
+      const auto whole = std::chrono::floor<seconds>(since_start);
+      spec.it_value.tv_sec = static_cast<time_t>(whole.count());
+      spec.it_value.tv_nsec = static_cast<long>((since_start - whole).count());
     }
-    if (timers.empty()) return std::nullopt;
-    const Duration wait = timers.begin()->first.first - RealClock::read_mono();
-    if (wait <= Duration::zero()) return timespec{};
-    const auto whole = std::chrono::floor<seconds>(wait);
-    return timespec{static_cast<time_t>(whole.count()), static_cast<long>((wait - whole).count())};
+    SPILLWAY_CHECK(timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
+  }
+
+  bool has_posted() {
+    const std::lock_guard lock(mutex);
+    return !posted.empty();
   }
 
   void run_ready(const std::function<void(int)>& on_signal) {
+    arm_kernel_timer();
     std::array<epoll_event, kReadyPerTurn> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    const std::optional<timespec> wait = wait_at_most();
-    const int count =
-        epoll_pwait2(epoll_fd, events.data(), static_cast<int>(events.size()), wait ? &*wait : nullptr, nullptr);
+    const int count = epoll_wait(epoll_fd, events.data(), static_cast<int>(events.size()), has_posted() ? 0 : -1);
     if (count < 0) {
       SPILLWAY_CHECK(errno == EINTR);
       return;
     }
     for (int i = 0; i < count && !stopping; ++i) {
       const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
-      if (id == 0) {
+      if (id == kWakeUp) {
         take_wake_up(on_signal);
+        continue;
+      }
+      if (id == kTimer) {
+        armed.reset();  // expired; the timers that are due run after the descriptors
+        std::uint64_t expirations = 0;
+        [[maybe_unused]] const ssize_t got = ::read(timer_fd, &expirations, sizeof expirations);
         continue;
       }
       const auto it = watched.find(id);
@@ -223,11 +249,15 @@ void Loop::cancel(TimerId timer) {
 void Loop::watch_fd(int fd, short poll_events, std::function<void()> ready) {
   const std::uint64_t id = ++impl_->last_watch;
   SPILLWAY_CHECK(impl_->watch_of_fd.emplace(fd, id).second);
-  epoll_event event{};
-  event.events = static_cast<std::uint32_t>(poll_events);  // POLLIN, POLLPRI and EPOLLIN, EPOLLPRI are the same numbers
-  event.data.u64 = id;
-  SPILLWAY_CHECK(epoll_ctl(impl_->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
+  // POLLIN, POLLOUT, POLLPRI and EPOLLIN, EPOLLOUT, EPOLLPRI are the same numbers.
+  SPILLWAY_CHECK(impl_->control(EPOLL_CTL_ADD, fd, static_cast<std::uint32_t>(poll_events), id));
   impl_->watched.emplace(id, Impl::Watched{fd, std::make_shared<std::function<void()>>(std::move(ready))});
+}
+
+void Loop::rewatch_fd(int fd, short poll_events) {
+  const auto it = impl_->watch_of_fd.find(fd);
+  SPILLWAY_CHECK(it != impl_->watch_of_fd.end());
+  SPILLWAY_CHECK(impl_->control(EPOLL_CTL_MOD, fd, static_cast<std::uint32_t>(poll_events), it->second));
 }
 
 void Loop::unwatch_fd(int fd) {

@@ -28,10 +28,12 @@ class Loop {
   TimerId at(Instant due, Task task);
   /// Harmless if the timer has run or was never set.
   void cancel(TimerId timer);
-  /// Calls `ready` on the loop whenever `fd` is readable (or has POLLPRI, for PSI and cgroup events) until unwatched.
-  /// Level-triggered: `ready` must consume the event. Also called on error and hang-up. The descriptor must be one
-  /// that epoll takes, not yet watched, and must stay open until it is unwatched.
+  /// Calls `ready` on the loop whenever `fd` is ready (POLLIN, POLLOUT; POLLPRI for PSI and cgroup events) until
+  /// unwatched. Level-triggered: `ready` must consume the event. Also called on error and hang-up. The descriptor must
+  /// be one that epoll takes, not yet watched, and must stay open until it is unwatched.
   void watch_fd(int fd, short poll_events, std::function<void()> ready);
+  /// Waits for `poll_events` from now on (0: only for error and hang-up). `fd` must be watched.
+  void rewatch_fd(int fd, short poll_events);
   /// Harmless if `fd` is not watched.
   void unwatch_fd(int fd);
 
