@@ -1,8 +1,7 @@
 #include "store/watch_registry.h"
 
-#include "base/check.h"
-
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace spillway::store {
@@ -63,6 +62,11 @@ void WatchRegistry::tell(WatchId id, const std::vector<Change>& changes) {
   std::ranges::copy_if(changes, std::back_inserter(own), concerns);
   watch.told = std::max(watch.told, changes.back().revision);
   if (!own.empty()) watcher.on_changes(own);
+}
+
+void WatchRegistry::skip_to(WatchId id, Revision revision) {
+  const auto found = watches_.find(id);
+  if (found != watches_.end()) found->second.told = std::max(found->second.told, revision);
 }
 
 void WatchRegistry::end(WatchId id, const Error& error) {

@@ -1,0 +1,119 @@
+// One connection to a SQLite file and its prepared statements, as values that report errors as Result.
+// Thread: one at a time per connection; a statement belongs to its connection's thread and must not outlive it.
+// Source: SQLite C interface; connections are opened without SQLite's own mutexes.
+#pragma once
+
+#include "base/error.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace spillway::store::sqlite {
+
+/// What kind of failure the last one on a connection was: decides whether trying again can help.
+enum class Trouble {
+  kNone,
+  kFull,     // no space for another page: goes away when space comes back
+  kBusy,     // another program holds the file's lock
+  kDamaged,  // the file is not what was written, or not a database
+  kIo,       // the disk failed: what is on it is unknown until it has been read again
+  kOther,
+};
+
+/// Bytes bound as a blob; a string_view is bound as text.
+struct Blob {
+  std::string_view bytes;
+};
+
+/// The rows of one execution. Values are valid until next() or the destruction, which ends the execution.
+class Rows {
+ public:
+  Rows(sqlite3* database, sqlite3_stmt* statement, int bind_code);
+  ~Rows();
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+
+  /// True: there is a row.
+  Result<bool> next();
+  std::int64_t integer(int column) const;
+  /// Text or blob, as bytes.
+  std::string_view bytes(int column) const;
+  bool is_null(int column) const;
+
+ private:
+  sqlite3* database_;
+  sqlite3_stmt* statement_;
+  int bind_code_;
+};
+
+class Statement {
+ public:
+  Statement() = default;
+
+  /// Starts an execution with the arguments bound in order. They must stay valid while the Rows live. One at a time.
+  template <typename... Args>
+  Rows query(const Args&... args) {
+    int index = 0;
+    int code = 0;
+    ((code = code != 0 ? code : bind(++index, args)), ...);
+    return Rows(database_, handle_.get(), code);
+  }
+
+  /// Executes to the end; rows are dropped.
+  template <typename... Args>
+  Outcome run(const Args&... args) {
+    Rows rows = query(args...);
+    return finish(rows);
+  }
+
+ private:
+  friend class Connection;
+
+  struct Finalize {
+    void operator()(sqlite3_stmt* handle) const;
+  };
+
+  int bind(int index, std::int64_t value);
+  int bind(int index, std::uint64_t value);
+  int bind(int index, std::string_view value);
+  int bind(int index, const Blob& value);
+  int bind(int index, std::nullptr_t value);
+  static Outcome finish(Rows& rows);
+
+  sqlite3* database_ = nullptr;
+  std::unique_ptr<sqlite3_stmt, Finalize> handle_;
+};
+
+enum class Access { kReadOnly, kReadWrite };
+
+class Connection {
+ public:
+  Connection() = default;
+
+  /// The file must exist for kReadOnly; kReadWrite creates it. Errors name the file.
+  static Result<Connection> open(const std::string& path, Access access);
+
+  /// One or more statements without results.
+  Outcome exec(const char* sql);
+  Result<Statement> prepare(std::string_view sql);
+  /// The first column of the first row as a number; kInternalError if there is none.
+  Result<std::int64_t> number(std::string_view sql);
+
+  Trouble trouble() const;
+  /// Whether a transaction is open.
+  bool in_transaction() const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const;
+  };
+
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+}  // namespace spillway::store::sqlite

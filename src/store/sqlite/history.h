@@ -1,0 +1,41 @@
+// The changes of the past, from the undo log: what watches replay.
+// Thread: the reader's. Source: schema.h.
+#pragma once
+
+#include "store/sqlite/database.h"
+#include "store/store.h"
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace spillway::store::sqlite {
+
+class History {
+ public:
+  using Sink = std::function<void(std::vector<Change>)>;
+
+  /// `connection` must outlive the history.
+  static Result<History> open(Connection& connection);
+
+  /// Hands the changes of `prefix` with after < revision ≤ upto to `sink`, in revision order, in pieces of about
+  /// 1 MiB, from one state of the file. kExpired: `after` is compacted. Memory: two numbers per change, one piece.
+  Outcome replay(std::string_view prefix, Revision after, Revision upto, const Sink& sink);
+
+ private:
+  /// Where the value that a change wrote is to be found: as the previous value of the key's next change, or nullopt: in
+  /// `current`.
+  struct Step {
+    Revision revision;
+    std::optional<Revision> next;
+  };
+
+  Outcome replay_in_transaction(std::string_view prefix, Revision after, Revision upto, const Sink& sink);
+  Result<std::vector<Step>> steps(std::string_view prefix, Revision after, Revision upto);
+  Result<Change> change_of(const Step& step);
+  Result<Value> value_after(const Step& step, const std::string& key);
+
+  Statement begin_, end_, compacted_, keys_, row_, replaced_, current_;
+};
+
+}  // namespace spillway::store::sqlite

@@ -1,0 +1,61 @@
+// The tables as one writer sees them: conditional writes that get the next revision, inside a transaction.
+// Thread: the writer's. Invariants: revisions have no gaps; log holds exactly the revisions (compacted, head] and the
+// rest of what trim() has not deleted yet; after rollback() everything is as before begin().
+#pragma once
+
+#include "base/bytes.h"
+#include "store/sqlite/database.h"
+#include "store/store.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace spillway::store::sqlite {
+
+/// The row of table `state`, and where the log begins.
+struct LedgerState {
+  Revision head;
+  Revision compacted;
+  Bytes live_bytes;     // keys and values of `current`
+  Bytes history_bytes;  // of `log`, rows that trim() will delete included
+  Revision log_first;   // the oldest row of `log`; head + 1 when it is empty
+};
+
+class Ledger {
+ public:
+  /// `connection` must outlive the ledger.
+  static Result<Ledger> open(Connection& connection);
+
+  const LedgerState& state() const { return state_; }
+
+  Outcome begin();
+  /// Appends to `changes` when it commits. An error spoils the transaction: roll back.
+  Result<WriteResult> apply(const Write& write, std::vector<Change>& changes);
+  /// States before `revision` (≤ head) become unreadable; trim() deletes them.
+  void compact(Revision revision);
+  /// Deletes at most `rows` rows of history that is compacted; how many.
+  Result<std::uint64_t> trim(std::uint64_t rows);
+
+  /// Rows of `log` that are compacted and not deleted.
+  std::uint64_t rows_to_trim() const;
+
+  Outcome commit();
+  void rollback();
+
+ private:
+  explicit Ledger(Connection& connection) : connection_(&connection) {}
+
+  Outcome prepare();
+  Outcome load();
+  Result<std::optional<Entry>> find(const std::string& key);
+  Outcome store_entry(const Write& write, const std::optional<Entry>& before, Revision revision);
+  Outcome append_log(const Write& write, const std::optional<Entry>& before, Revision revision);
+
+  Connection* connection_;
+  LedgerState state_;
+  LedgerState before_;
+  Statement begin_, commit_, rollback_;
+  Statement find_, insert_, update_, erase_, log_, log_bytes_, trim_, save_;
+};
+
+}  // namespace spillway::store::sqlite

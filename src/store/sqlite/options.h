@@ -1,0 +1,37 @@
+// How a SQLite store is run. The defaults are what `spillway up` uses.
+// Thread: any.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "store/retention.h"
+#include "store/store.h"
+#include "telemetry/log.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::store {
+
+struct SqliteOptions {
+  StoreLimits limits;
+  HistoryPolicy history;
+  /// Writes that share one transaction, at most: bounds the latency of a group and the memory it takes.
+  std::size_t group_writes_max = 1024;
+  Bytes group_bytes_max = mebibytes(8);
+  /// Log rows that compaction deletes in one transaction, at most, besides those that make room for the group's own.
+  std::size_t trim_rows_max = 1'000;
+  /// nullopt: as large as the disk allows. Beyond it writes fail as on a full disk.
+  std::optional<Bytes> file_bytes_max;
+  /// Keys whose writes go first when there was no space: heartbeats, so that nodes do not get lost with the space.
+  std::vector<std::string> urgent_prefixes = {"/registry/leases/", "/registry/minions/"};
+  /// Monotonic time, for the age of history; empty: the system's.
+  std::function<Instant()> clock;
+  telemetry::Log log;
+};
+
+}  // namespace spillway::store

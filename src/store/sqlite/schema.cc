@@ -1,0 +1,155 @@
+#include "store/sqlite/schema.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace spillway::store::sqlite {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x53707779;  // "Spwy"
+constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+
+// Before the first table, or they have no effect. Larger pages keep rows of `current` in the leaves of its tree.
+constexpr const char* kLayout = "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;";
+
+constexpr const char* kTables = R"(
+  CREATE TABLE current(
+    key TEXT PRIMARY KEY, create_rev INTEGER NOT NULL, mod_rev INTEGER NOT NULL, version INTEGER NOT NULL,
+    value BLOB NOT NULL) WITHOUT ROWID;
+  CREATE TABLE log(
+    rev INTEGER PRIMARY KEY, key TEXT NOT NULL, create_rev INTEGER NOT NULL, deleted INTEGER NOT NULL,
+    prev_rev INTEGER, prev_version INTEGER, prev_value BLOB);
+  CREATE TABLE state(
+    id INTEGER PRIMARY KEY CHECK(id = 1), revision INTEGER NOT NULL, compacted INTEGER NOT NULL,
+    live_bytes INTEGER NOT NULL, history_bytes INTEGER NOT NULL);
+  INSERT INTO state VALUES(1, 0, 0, 0, 0);
+)";
+
+Error in_file(const std::string& path, Error error) {
+  error.at = path;
+  return error;
+}
+
+/// Makes the file, readable by its owner alone because objects hold secrets, or looks whether it can be a database.
+/// SQLite itself would notice a foreign file only after it has recovered a journal into it.
+Outcome check_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return invalid(path, "cannot open the database: {}", std::strerror(errno));
+  std::array<char, kMagic.size()> start{};
+  const ssize_t size = ::pread(file, start.data(), start.size(), 0);
+  const int cause = errno;
+  ::close(file);
+  if (size < 0) return invalid(path, "cannot read the database: {}", std::strerror(cause));
+  if (size == 0) return {};
+  if (std::string_view(start.data(), static_cast<std::size_t>(size)) != kMagic) {
+    return invalid(path, "not a Spillway database");
+  }
+  return {};
+}
+
+Outcome check_identity(Connection& connection, const std::string& path) {
+  SPILLWAY_TRY(application, connection.number("PRAGMA application_id"));
+  if (application != kApplicationId) {
+    return invalid(path, "the database of another program (application id {})", application);
+  }
+  SPILLWAY_TRY(version, connection.number("PRAGMA user_version"));
+  if (version > kSchemaVersion) {
+    return invalid(path, "written by a newer version of Spillway (schema {}, this one knows {})", version,
+                   kSchemaVersion);
+  }
+  if (version < 1) return invalid(path, "schema version {} is unknown", version);
+  return {};
+}
+
+Outcome check_integrity(Connection& connection, const std::string& path) {
+  SPILLWAY_TRY(statement, connection.prepare("PRAGMA quick_check(1)"));
+  Rows rows = statement.query();
+  Result<bool> found = rows.next();
+  const std::string finding = !found ? found.error().message : *found ? std::string(rows.bytes(0)) : "no answer";
+  if (finding == "ok") return {};
+  return invalid(path, "the database is damaged ({}); restore it from a backup or move it away",
+                 finding.substr(0, finding.find('\n')));
+}
+
+Outcome check_revisions(Connection& connection, const std::string& path) {
+  SPILLWAY_TRY(odd, connection.number("SELECT (SELECT ifnull(max(rev), 0) FROM log) > revision OR compacted > revision "
+                                      "FROM state"));
+  if (odd != 0) return invalid(path, "the database is damaged (its history is ahead of its revision)");
+  return {};
+}
+
+/// One transaction: a start that dies in the middle leaves an empty file, which the next one takes.
+Outcome create_tables(Connection& connection) {
+  const std::string identity =
+      fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId, kSchemaVersion);
+  SPILLWAY_TRY_VOID(connection.exec("BEGIN IMMEDIATE"));
+  SPILLWAY_TRY_VOID(connection.exec(kTables));
+  SPILLWAY_TRY_VOID(connection.exec(identity.c_str()));
+  return connection.exec("COMMIT");
+}
+
+Outcome use_journal(Connection& connection, const std::string& path) {
+  {
+    SPILLWAY_TRY(statement, connection.prepare("PRAGMA journal_mode=WAL"));
+    Rows rows = statement.query();
+    SPILLWAY_TRY(found, rows.next());
+    if (!found || rows.bytes(0) != "wal") {
+      return invalid(path, "the file system does not allow a write-ahead log; use a local disk");
+    }
+  }
+  // The checkpoint size trades how often pages are written twice against the length of the pause.
+  return connection.exec(
+      "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=2048; PRAGMA journal_size_limit=67108864;"
+      "PRAGMA cache_size=-16384");
+}
+
+Outcome limit_size(Connection& connection, Bytes bytes_max) {
+  SPILLWAY_TRY(page_bytes, connection.number("PRAGMA page_size"));
+  const std::string limit = fmt::format("PRAGMA max_page_count={}", bytes_max.count() / page_bytes);
+  return connection.exec(limit.c_str());
+}
+
+Outcome prepare_file(Connection& connection, const std::string& path, const SqliteOptions& options) {
+  SPILLWAY_TRY_VOID(connection.exec("PRAGMA busy_timeout=5000"));
+  SPILLWAY_TRY(tables, connection.number("SELECT count(*) FROM sqlite_schema"));
+  SPILLWAY_TRY(application, connection.number("PRAGMA application_id"));
+  const bool fresh = tables == 0 && application == 0;
+  if (fresh) {
+    SPILLWAY_TRY_VOID(connection.exec(kLayout));
+  } else {
+    SPILLWAY_TRY_VOID(check_identity(connection, path));
+    SPILLWAY_TRY_VOID(check_integrity(connection, path));
+  }
+  SPILLWAY_TRY_VOID(use_journal(connection, path));
+  if (fresh) SPILLWAY_TRY_VOID(create_tables(connection));
+  if (options.file_bytes_max) SPILLWAY_TRY_VOID(limit_size(connection, *options.file_bytes_max));
+  return check_revisions(connection, path);
+}
+
+}  // namespace
+
+Result<Connection> open_for_writing(const std::string& path, const SqliteOptions& options) {
+  SPILLWAY_TRY_VOID(check_file(path));
+  SPILLWAY_TRY(connection, Connection::open(path, Access::kReadWrite));
+  const Outcome prepared = prepare_file(connection, path, options);
+  if (prepared) return connection;
+  if (prepared.error().code == ErrorCode::kInvalid) return prepared.error();
+  if (connection.trouble() == Trouble::kDamaged) {
+    return invalid(path, "the database is damaged ({}); restore it from a backup or move it away",
+                   prepared.error().message);
+  }
+  return in_file(path, prepared.error());
+}
+
+Result<Connection> open_for_reading(const std::string& path) {
+  SPILLWAY_TRY(connection, Connection::open(path, Access::kReadOnly));
+  const Outcome prepared = connection.exec("PRAGMA busy_timeout=5000; PRAGMA query_only=ON; PRAGMA cache_size=-8192");
+  if (!prepared) return in_file(path, prepared.error());
+  return connection;
+}
+
+}  // namespace spillway::store::sqlite

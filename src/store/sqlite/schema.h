@@ -1,0 +1,25 @@
+// The tables, and the door to them: a file is served only when it is ours, whole and of a version we know.
+//   current   one row per live key
+//   log       one row per write since the compacted revision: the state it replaced. An undo log: with `current` it
+//             gives every older state and every change, and stores each value once
+//   state     one row: the revision, the compacted revision, and the sizes that bound history
+// Thread: one at a time. Source: spec "API server contract", 22.4.
+#pragma once
+
+#include "store/sqlite/database.h"
+#include "store/sqlite/options.h"
+
+#include <string>
+
+namespace spillway::store::sqlite {
+
+/// Version of the tables; written to the file as user_version.
+inline constexpr std::int64_t kSchemaVersion = 1;
+
+/// Opens `path` for writing, creating it if it is absent or empty. kInvalid: the file is foreign, damaged or newer.
+Result<Connection> open_for_writing(const std::string& path, const SqliteOptions& options);
+
+/// Another connection to a file that open_for_writing() has accepted.
+Result<Connection> open_for_reading(const std::string& path);
+
+}  // namespace spillway::store::sqlite

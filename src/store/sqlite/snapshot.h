@@ -1,0 +1,47 @@
+// Ranges of keys as they stand or stood at one revision, from the tables of one connection.
+// Thread: the reader's. Invariant: every answer comes from one transaction, hence one state. Complexity: rows of the
+// prefix, plus for an older revision the log rows since it, which are scanned once while pages of one list are read.
+#pragma once
+
+#include "store/sqlite/database.h"
+#include "store/store.h"
+
+#include <map>
+#include <string>
+
+namespace spillway::store::sqlite {
+
+class Snapshot {
+ public:
+  /// `connection` must outlive the snapshot.
+  static Result<Snapshot> open(Connection& connection);
+
+  /// Errors as for Store::range(); kInternalError: the file cannot be read.
+  Result<RangeResult> read(const Range& range);
+
+ private:
+  /// The first change of a key after the revision shown: its log row holds the state that was shown.
+  struct FirstChange {
+    Revision revision;
+    bool existed;
+  };
+
+  /// For every key of a prefix that changed after `at`. Kept from one page of a list to the next.
+  struct Overlay {
+    std::string prefix;
+    Revision at;
+    Revision scanned;
+    std::map<std::string, FirstChange, std::less<>> first_changes;
+  };
+
+  Result<RangeResult> read_in_transaction(const Range& range);
+  Outcome read_present(const Range& range, std::string_view first_key, RangeResult& result);
+  Outcome read_past(const Range& range, std::string_view first_key, RangeResult& result);
+  Outcome extend_overlay(const Range& range, Revision at);
+  Result<Entry> entry_before(const std::string& key, Revision change);
+
+  Statement begin_, end_, state_, list_, changes_, log_row_;
+  Overlay overlay_;
+};
+
+}  // namespace spillway::store::sqlite

@@ -1,0 +1,261 @@
+#include "store/sqlite/writer.h"
+
+#include "store/sqlite/ledger.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/write_queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+namespace spillway::store::sqlite {
+namespace {
+
+constexpr std::int64_t kVacuumPages = 128;  // given back in one step
+
+Instant system_clock_reading() {
+  return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
+}
+
+void refuse(Request& request, const Error& error) {
+  std::visit([&](auto& one) { one.answer = error; }, request);
+}
+
+}  // namespace
+
+struct Writer::Impl {
+  Impl(std::string file, SqliteOptions chosen, Deliver delivery)
+      : path(std::move(file)), options(std::move(chosen)), deliver(std::move(delivery)), queue(options) {}
+
+  std::string path;
+  SqliteOptions options;
+  Deliver deliver;
+  WriteQueue queue;
+  Connection connection;  // outlives the ledger
+  std::optional<Ledger> ledger;
+  std::optional<Retention> retention;
+  Revision first_head;
+  Revision first_compacted;
+  /// Set by the first write that found no space, until one of the writes that are not urgent succeeds.
+  bool short_of_space = false;
+  /// Set for good when it is unknown what is on the disk, or it is damaged.
+  std::optional<Error> broken;
+  bool tidied = true;
+  std::thread thread;
+
+  Instant now() const { return options.clock ? options.clock() : system_clock_reading(); }
+
+  Outcome open() {
+    SPILLWAY_TRY(opened, open_for_writing(path, options));
+    connection = std::move(opened);
+    SPILLWAY_TRY(made, Ledger::open(connection));
+    ledger.emplace(std::move(made));
+    first_head = ledger->state().head;
+    first_compacted = ledger->state().compacted;
+    retention.emplace(options.history, now(), first_head);
+    return {};
+  }
+
+  HistorySize size() const {
+    const LedgerState& state = ledger->state();
+    const std::uint64_t kept = state.head.number() - state.compacted.number();
+    const std::uint64_t rows = kept + ledger->rows_to_trim();
+    const double share = rows == 0 ? 0 : static_cast<double>(kept) / static_cast<double>(rows);
+    const Bytes history{static_cast<std::int64_t>(static_cast<double>(state.history_bytes.count()) * share)};
+    return HistorySize{state.head, state.compacted, state.live_bytes, history};
+  }
+
+  void run() {
+    while (std::optional<std::vector<Request>> group = queue.take(patience())) {
+      if (group->empty()) {
+        tidy();
+      } else {
+        commit(std::move(*group));
+      }
+    }
+    if (!broken) ignored(connection.exec("PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is as good as the file");
+  }
+
+  /// How long to wait for requests before there is something else to do.
+  std::optional<Duration> patience() const {
+    if (broken) return std::nullopt;
+    if (!tidied) return Duration::zero();
+    if (ledger->state().compacted == ledger->state().head) return std::nullopt;
+    return std::max(retention->next_wakeup() - now(), Duration(milliseconds(1)));
+  }
+
+  void commit(std::vector<Request> group) {
+    tidied = false;
+    if (short_of_space) return commit_urgent_first(std::move(group));
+    std::vector<Change> changes;
+    const Outcome outcome = transact(group, changes);
+    if (outcome || !short_of_space) return finish(std::move(group), std::move(changes), outcome);
+    commit_urgent_first(std::move(group));
+  }
+
+  /// Gives back history, then tries the heartbeats alone, then the rest.
+  void commit_urgent_first(std::vector<Request> group) {
+    ignored(give_back_history(), "the writes that follow show it");
+    const auto rest =
+        std::stable_partition(group.begin(), group.end(), [&](const Request& one) { return urgent(one); });
+    std::vector<Request> later(std::make_move_iterator(rest), std::make_move_iterator(group.end()));
+    group.erase(rest, group.end());
+    for (std::vector<Request>* part : {&group, &later}) {
+      if (part->empty()) continue;
+      std::vector<Change> changes;
+      const Outcome outcome = transact(*part, changes);
+      finish(std::move(*part), std::move(changes), outcome);
+      if (outcome && part == &later) space_is_back();
+    }
+  }
+
+  bool urgent(const Request& request) const {
+    const auto* write = std::get_if<WriteRequest>(&request);
+    return write == nullptr || std::ranges::any_of(options.urgent_prefixes, [&](const std::string& prefix) {
+             return write->write.key.starts_with(prefix);
+           });
+  }
+
+  /// One transaction. On success every request has its answer; else nothing has changed.
+  Outcome transact(std::vector<Request>& group, std::vector<Change>& changes) {
+    if (broken) return *broken;
+    Outcome outcome = try_transaction(group, changes);
+    if (outcome) return {};
+    note_trouble(outcome.error());
+    ledger->rollback();
+    changes.clear();
+    return make_error(ErrorCode::kServiceUnavailable, "not stored: {}", outcome.error().message);
+  }
+
+  Outcome try_transaction(std::vector<Request>& group, std::vector<Change>& changes) {
+    SPILLWAY_TRY_VOID(ledger->begin());
+    const LedgerState before = ledger->state();
+    for (Request& request : group) {
+      if (auto* write = std::get_if<WriteRequest>(&request)) {
+        SPILLWAY_TRY(result, ledger->apply(write->write, changes));
+        write->answer = std::move(result);
+      } else {
+        compact(std::get<CompactRequest>(request));
+      }
+    }
+    ledger->compact(retention->compact_to(size(), now()));
+    // As many rows go as come, and some more: compaction keeps pace with any load.
+    SPILLWAY_TRY(trimmed, ledger->trim(options.trim_rows_max + 2 * changes.size()));
+    const bool unchanged = changes.empty() && trimmed == 0 && before.compacted == ledger->state().compacted;
+    if (!unchanged) return ledger->commit();
+    ledger->rollback();
+    return {};
+  }
+
+  void compact(CompactRequest& request) {
+    const Revision head = ledger->state().head;
+    if (request.revision > head) {
+      request.answer = make_error(ErrorCode::kTimeout, "cannot compact to revision {}: the store is at {}",
+                                  request.revision.number(), head.number());
+      return;
+    }
+    ledger->compact(request.revision);
+    request.answer = ledger->state().compacted;
+  }
+
+  void finish(std::vector<Request> group, std::vector<Change> changes, const Outcome& outcome) {
+    if (!outcome) {
+      for (Request& request : group) refuse(request, outcome.error());
+    }
+    deliver(Committed{std::move(changes), std::move(group), ledger->state().compacted});
+  }
+
+  void note_trouble(const Error& error) {
+    const Trouble trouble = connection.trouble();
+    const bool first = trouble == Trouble::kFull ? !std::exchange(short_of_space, true) : !broken;
+    if (trouble == Trouble::kIo || trouble == Trouble::kDamaged) {
+      broken = make_error(ErrorCode::kServiceUnavailable, "the database {} failed ({}); it is read-only until restart",
+                          path, error.message);
+    }
+    if (first) options.log.error("store does not take writes", {{"file", path}, {"cause", error.message}});
+  }
+
+  void space_is_back() {
+    if (!std::exchange(short_of_space, false)) return;
+    options.log.info("store takes writes again", {{"file", path}});
+  }
+
+  /// Nobody waits: deletes history, gives pages back to the file system, until there is nothing left to do.
+  void tidy() {
+    std::vector<Request> nobody;
+    std::vector<Change> nothing;
+    const Revision compacted = ledger->state().compacted;
+    const std::uint64_t rows = ledger->rows_to_trim();
+    const Outcome outcome = transact(nobody, nothing);
+    if (ledger->state().compacted != compacted) finish(std::move(nobody), std::move(nothing), outcome);
+    if (outcome && (rows != 0 || ledger->rows_to_trim() != 0)) return;
+    const Result<bool> more = outcome ? vacuum() : Result<bool>(false);
+    tidied = !more || !*more;
+    if (tidied && !broken) ignored(connection.exec("PRAGMA wal_checkpoint(PASSIVE)"), "done again by later commits");
+  }
+
+  /// True: there are more pages to give back.
+  Result<bool> vacuum() {
+    SPILLWAY_TRY(free_pages, connection.number("PRAGMA freelist_count"));
+    SPILLWAY_TRY(pages, connection.number("PRAGMA page_count"));
+    // Free pages are used again first; a steady load keeps some.
+    if (free_pages < 2 * kVacuumPages || free_pages * 4 < pages) return false;
+    SPILLWAY_TRY_VOID(connection.exec(fmt::format("PRAGMA incremental_vacuum({})", kVacuumPages).c_str()));
+    return true;
+  }
+
+  Outcome give_back_history() {
+    if (broken) return *broken;
+    SPILLWAY_TRY_VOID(ledger->begin());
+    ledger->compact(retention->compact_to_floor(size()));
+    const Result<std::uint64_t> trimmed = ledger->trim(options.trim_rows_max);
+    if (trimmed && *trimmed != 0) {
+      const Outcome outcome = ledger->commit();
+      if (outcome) return {};
+    }
+    ledger->rollback();
+    return {};
+  }
+};
+
+Result<std::unique_ptr<Writer>> Writer::start(const std::string& path, SqliteOptions options, Deliver deliver) {
+  auto impl = std::make_unique<Impl>(path, std::move(options), std::move(deliver));
+  SPILLWAY_TRY_VOID(impl->open());
+  Impl* running = impl.get();
+  impl->thread = std::thread([running] { running->run(); });
+  return std::unique_ptr<Writer>(new Writer(std::move(impl)));
+}
+
+Writer::Writer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Writer::~Writer() {
+  stop();
+}
+
+Revision Writer::first_head() const {
+  return impl_->first_head;
+}
+
+Revision Writer::first_compacted() const {
+  return impl_->first_compacted;
+}
+
+std::optional<Error> Writer::refusal(std::size_t bytes) const {
+  return impl_->queue.refusal(bytes);
+}
+
+void Writer::submit(Request request) {
+  impl_->queue.push(std::move(request));
+}
+
+void Writer::stop() {
+  impl_->queue.stop();
+  if (!impl_->thread.joinable()) return;
+  impl_->thread.join();
+  impl_->ledger.reset();
+  impl_->connection = Connection();
+}
+
+}  // namespace spillway::store::sqlite
