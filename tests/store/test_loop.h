@@ -1,0 +1,66 @@
+// A loop for tests: runs what was posted, in order, on the thread that asks it to.
+// Thread: post() any; the rest the test's.
+#pragma once
+
+#include "store/store.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+
+namespace spillway::store {
+
+class TestLoop {
+ public:
+  using Task = std::move_only_function<void()>;
+
+  Poster poster() {
+    return [this](Task task) { post(std::move(task)); };
+  }
+
+  void post(Task task) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    wake_.notify_one();
+  }
+
+  /// Runs tasks until `done()`; false if nothing is posted for half a minute.
+  bool run_until(const std::function<bool()>& done) {
+    while (!done()) {
+      std::optional<Task> task = take(std::chrono::seconds(30));
+      if (!task) return false;
+      (*task)();
+    }
+    return true;
+  }
+
+  /// Runs what has been posted, and what that posts.
+  void run_posted() {
+    while (std::optional<Task> task = take(std::chrono::seconds(0))) (*task)();
+  }
+
+  std::size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return tasks_.size();
+  }
+
+ private:
+  std::optional<Task> take(std::chrono::seconds patience) {
+    std::unique_lock lock(mutex_);
+    if (!wake_.wait_for(lock, patience, [this] { return !tasks_.empty(); })) return std::nullopt;
+    std::optional<Task> task(std::move(tasks_.front()));
+    tasks_.pop_front();
+    return task;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Task> tasks_;
+};
+
+}  // namespace spillway::store
