@@ -71,8 +71,7 @@ void observe_status(const api::Node& node, const api::NodeCondition* ready, std:
     record = HealthRecord{.probe = now.mono, .transition = now.mono, .ready = seen};
   } else if (record->ready->heartbeat != seen.heartbeat) {
     const bool turned = record->ready->transition != seen.transition;
-    record = HealthRecord{
-        .probe = now.mono, .transition = turned ? now.mono : record->transition, .ready = seen};
+    record = HealthRecord{.probe = now.mono, .transition = turned ? now.mono : record->transition, .ready = seen};
   }
 }
 

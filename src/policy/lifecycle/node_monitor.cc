@@ -80,8 +80,8 @@ NodeMonitor::Opening NodeMonitor::begin_pass(Snapshot snapshot, Now now) {
   for (const api::Node* node : snapshot) {
     present.insert(node->metadata.name);
     const auto known = known_.find(node->metadata.name);
-    const bool recreated = profile_.drop_record_of_deleted && known != known_.end() &&
-                           known->second.uid != node->metadata.uid;
+    const bool recreated =
+        profile_.drop_record_of_deleted && known != known_.end() && known->second.uid != node->metadata.uid;
     if (recreated) {
       opening.deleted.push_back(node->metadata.name);
       forget(node->metadata.name);
@@ -215,8 +215,8 @@ void NodeMonitor::evicted(std::string_view node) {
 
 NodeMonitor::PodMarking NodeMonitor::decide_marking(const api::Node& node, const Assessment& assessment) {
   const std::string& name = node.metadata.name;
-  const bool turned = assessment.current && *assessment.current != Readiness::kTrue &&
-                      *assessment.observed == Readiness::kTrue;
+  const bool turned =
+      assessment.current && *assessment.current != Readiness::kTrue && *assessment.observed == Readiness::kTrue;
   const bool again = assessment.current && *assessment.observed != Readiness::kTrue && mark_pods_again_.contains(name);
   if (!turned && !again) mark_pods_again_.erase(name);
   return {turned, turned || again};
@@ -263,8 +263,8 @@ bool NodeMonitor::drop_vanished_zones(Snapshot snapshot) {
 void NodeMonitor::apply_state(const std::string& key, Zone& zone, ZoneState state, Verdict& verdict, Now now) {
   const float rate = eviction_rate(state, zone.counts.size(), config_.zones);
   zone.queue.limiter().set_rate(rate, now.mono);
-  verdict.changes.push_back({key, std::exchange(zone.state, state), state, zone.counts,
-                             zone.queue.limiter().effective_rate()});
+  verdict.changes.push_back(
+      {key, std::exchange(zone.state, state), state, zone.counts, zone.queue.limiter().effective_rate()});
 }
 
 NodeMonitor::Verdict NodeMonitor::finish_pass(Snapshot snapshot, Now now) {
@@ -283,8 +283,7 @@ NodeMonitor::Verdict NodeMonitor::finish_pass(Snapshot snapshot, Now now) {
   verdict.left_master_disruption = !all_disrupted && all_were_disrupted;
   master_disruption_ = verdict.master_disruption;
 
-  const bool sweep = verdict.entered_master_disruption ||
-                     (verdict.master_disruption && profile_.sweep_while_disrupted);
+  const bool sweep = verdict.entered_master_disruption || (verdict.master_disruption && profile_.sweep_while_disrupted);
   if (sweep && profile_.mode == EvictionMode::kTaint) verdict.untaint.assign(snapshot.begin(), snapshot.end());
   if (verdict.entered_master_disruption) {
     if (profile_.mode == EvictionMode::kLegacy) {
@@ -293,8 +292,8 @@ NodeMonitor::Verdict NodeMonitor::finish_pass(Snapshot snapshot, Now now) {
     for (auto& [key, zone] : zones_) {
       if (!zone.state) continue;
       zone.queue.limiter().set_rate(0, now.mono);
-      verdict.changes.push_back({key, std::exchange(zone.state, ZoneState::kFullDisruption),
-                                 ZoneState::kFullDisruption, zone.counts, zone.queue.limiter().effective_rate()});
+      verdict.changes.push_back({key, std::exchange(zone.state, ZoneState::kFullDisruption), ZoneState::kFullDisruption,
+                                 zone.counts, zone.queue.limiter().effective_rate()});
     }
     return verdict;
   }

@@ -119,7 +119,8 @@ class NodeMonitor {
 
   bool dequeue(const api::Node& node);
   /// Calls `handle` for every waiting node that a limiter lets through, zone by zone.
-  void process_queues(Now now, const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle);
+  void process_queues(Now now,
+                      const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle);
   /// The pods of the node are being deleted now (1.19 deletes newcomers at once from then on).
   void evicted(std::string_view node);
   /// A node that process_queues handed out could not be handled after all.

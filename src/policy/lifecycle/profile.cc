@@ -6,10 +6,9 @@
 namespace spillway::lifecycle {
 namespace {
 
-constexpr std::array kLines = {std::pair{Line::kV1_7, std::string_view("v1.7")},
-                               std::pair{Line::kV1_19, std::string_view("v1.19")},
-                               std::pair{Line::kV1_29, std::string_view("v1.29")},
-                               std::pair{Line::kV1_34, std::string_view("v1.34")}};
+constexpr std::array kLines = {
+    std::pair{Line::kV1_7, std::string_view("v1.7")}, std::pair{Line::kV1_19, std::string_view("v1.19")},
+    std::pair{Line::kV1_29, std::string_view("v1.29")}, std::pair{Line::kV1_34, std::string_view("v1.34")}};
 
 void make_original(Profile& profile) {
   profile.leases = false;

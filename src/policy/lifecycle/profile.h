@@ -33,8 +33,8 @@ struct Profile {
 
   // Signals and conditions.
   bool leases = true;
-  bool out_of_disk = false;   // a condition of 1.7
-  bool pid_pressure = true;   // not in 1.7
+  bool out_of_disk = false;                     // a condition of 1.7
+  bool pid_pressure = true;                     // not in 1.7
   bool never_posted_overwrites_record = false;  // 1.7: a node without Ready starts its grace period over
   bool never_posted_hides_current = false;      // 1.7: no decision in the pass that writes the first conditions
 
@@ -48,37 +48,37 @@ struct Profile {
   bool requeue_every_pass = true;  // 1.7: order of first failure
 
   // Pods of a node that turned not ready.
-  bool mark_pods_skips_false = true;   // 1.7 writes even if the pod's Ready is False already
-  bool mark_pods_events = true;        // not in 1.7
-  bool mark_pods_retry = true;         // not in 1.7
-  bool checks_kubelet_version = false; // 1.7: outdated kubelets' pods are not marked, their terminating pods forced
-  bool pod_updates = true;             // S10, since 1.16
+  bool mark_pods_skips_false = true;    // 1.7 writes even if the pod's Ready is False already
+  bool mark_pods_events = true;         // not in 1.7
+  bool mark_pods_retry = true;          // not in 1.7
+  bool checks_kubelet_version = false;  // 1.7: outdated kubelets' pods are not marked, their terminating pods forced
+  bool pod_updates = true;              // S10, since 1.16
 
   // Legacy eviction.
-  bool eviction_status_per_node = true;   // 1.19; 1.7 knows only its queue
-  bool missing_pod_is_error = false;      // 1.7: deleting a pod that is gone counts as an error
-  bool counts_before_trying = false;      // 1.7: evictions_total
-  bool cloud_check = false;               // 1.7
+  bool eviction_status_per_node = true;  // 1.19; 1.7 knows only its queue
+  bool missing_pod_is_error = false;     // 1.7: deleting a pod that is gone counts as an error
+  bool counts_before_trying = false;     // 1.7: evictions_total
+  bool cloud_check = false;              // 1.7
 
   // Taints.
   std::string_view not_ready_taint = api::kTaintNodeNotReady;
   std::string_view unreachable_taint = api::kTaintNodeUnreachable;
-  bool disruption_target_condition = true;      // since 1.26
-  bool forever_toleration_cancels_timer = true; // not in 1.7
+  bool disruption_target_condition = true;       // since 1.26
+  bool forever_toleration_cancels_timer = true;  // not in 1.7
 
   // Spillway's answers to upstream's defects; `false` restores upstream.
-  bool decide_on_current = true;            // T5: the status after the pass, as 1.34
-  bool drop_record_of_deleted = true;       // T2
-  bool keep_taints_of_failing = true;       // T3
-  bool count_failed_writes = true;          // T4
-  bool remark_pods_at_start = true;         // T6
-  bool keep_queue_while_nodes_exist = true; // T8
-  bool sweep_while_disrupted = true;        // T10
-  bool clear_queues_on_leaving = true;      // T11
+  bool decide_on_current = true;             // T5: the status after the pass, as 1.34
+  bool drop_record_of_deleted = true;        // T2
+  bool keep_taints_of_failing = true;        // T3
+  bool count_failed_writes = true;           // T4
+  bool remark_pods_at_start = true;          // T6
+  bool keep_queue_while_nodes_exist = true;  // T8
+  bool sweep_while_disrupted = true;         // T10
+  bool clear_queues_on_leaving = true;       // T11
   RateLimiter::StoppedReports stopped_reports = RateLimiter::StoppedReports::kZero;  // T12, T13
-  bool timers_follow_tolerations = true;    // T14
-  bool retry_failed_deletions = true;       // T15
-  bool explain_taints = true;               // T17: events
+  bool timers_follow_tolerations = true;                                             // T14
+  bool retry_failed_deletions = true;                                                // T15
+  bool explain_taints = true;                                                        // T17: events
 
   friend bool operator==(const Profile&, const Profile&) = default;
 };

@@ -1,0 +1,41 @@
+// Pods that leave at a known instant unless cancelled (NoExecute taint with tolerationSeconds).
+// Thread: loop. The driver arms a single timer for next_due(). Bound: one entry per pod.
+#pragma once
+
+#include "api/meta.h"
+#include "base/time.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace spillway::lifecycle {
+
+class EvictionSchedule {
+ public:
+  struct Timer {
+    Instant created;  // when the wait began
+    Instant due;
+  };
+
+  struct Due {
+    api::PodKey pod;
+    Instant created;
+  };
+
+  void schedule(const api::PodKey& pod, Timer timer);  // replaces an earlier entry of the same pod
+  bool cancel(const api::PodKey& pod);                 // false if it was not scheduled
+  const Timer* find(const api::PodKey& pod) const;
+  std::optional<Instant> next_due() const;
+  std::vector<Due> take_due(Instant now);  // in (due, pod) order
+
+  const std::map<api::PodKey, Timer>& all() const { return timer_by_pod_; }
+
+ private:
+  std::map<api::PodKey, Timer> timer_by_pod_;
+  std::set<std::pair<Instant, api::PodKey>> order_;  // same entries, other order
+};
+
+}  // namespace spillway::lifecycle
