@@ -1,0 +1,106 @@
+// The life of one container as a process of this host: started inside its cgroup, its output written to the log,
+// stopped with grace, killed with everything it left behind, gone only when its cgroup is empty. Thread: loop. Never
+// waits. Invariant: after a successful start(), exactly one of on_failed and on_exited is called, and on_exited only
+// after on_started.
+#pragma once
+
+#include "agent/ports.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "host/cgroup.h"
+#include "host/container_log.h"
+#include "host/pidfd.h"
+#include "host/process_spawn.h"
+#include "host/unique_fd.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace spillway::host {
+
+class ContainerProcess {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void on_started(agent::ContainerStarted event) = 0;
+    /// The container may be destroyed from here on.
+    virtual void on_failed(agent::ContainerStartFailed event) = 0;
+    virtual void on_exited(agent::ContainerExited event) = 0;
+  };
+
+  struct Start {
+    agent::StartContainer command;   // with env and working_dir complete
+    const CgroupDir* pod = nullptr;  // outlives the container
+    std::string log_path;
+    LogLimits log_limits;
+  };
+
+  ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start);
+  ~ContainerProcess();
+  ContainerProcess(const ContainerProcess&) = delete;
+  ContainerProcess& operator=(const ContainerProcess&) = delete;
+
+  /// Makes cgroup, log and process. An error: nothing is left of it and no event follows.
+  Outcome start();
+
+  /// SIGTERM now, SIGKILL to all after `grace`. A repeated stop can only shorten the grace.
+  void stop(Duration grace);
+
+  const std::string& name() const { return start_.command.name; }
+
+  const CgroupDir& cgroup() const { return cgroup_; }
+
+  bool is_running() const { return !end_.has_value(); }
+
+  Bytes log_size() const { return log_file_ ? log_file_->size() : Bytes{}; }
+
+ private:
+  struct Output {
+    explicit Output(LogStream stream) : framer(stream) {}
+
+    UniqueFd pipe;
+    LogFramer framer;
+  };
+
+  Outcome make_cgroup();
+  Outcome spawn_process();
+  void on_status();
+  void on_process_end();
+  /// Reads what is there, at most `bytes_max`; false at the end of the stream.
+  bool pump(Output& output, std::size_t bytes_max);
+  void close_output(Output& output);
+  void write_log(std::string_view records);
+  void kill();
+  void check_empty();
+  void complete();
+  void release();
+
+  runtime::Loop& loop_;
+  telemetry::Log log_;
+  Owner& owner_;
+  Start start_;
+  SpawnPlan plan_;
+  CgroupDir cgroup_;
+  std::optional<ContainerLog> log_file_;
+  bool log_failed_ = false;
+  Output stdout_{LogStream::kStdout};
+  Output stderr_{LogStream::kStderr};
+  UniqueFd pidfd_;
+  UniqueFd status_;
+  pid_t pid_ = 0;
+  WallTime started_at_;
+  WallTime finished_at_;
+  std::string failure_;
+  std::optional<ProcessEnd> end_;
+  std::optional<Instant> kill_due_;
+  std::optional<runtime::Loop::TimerId> grace_timer_;
+  std::optional<runtime::Loop::TimerId> empty_timer_;
+  Duration empty_wait_ = milliseconds(1);
+  bool killing_ = false;
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,51 @@
+#include "host/fs_probe.h"
+
+#include "host/kernel_file.h"
+
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+constexpr Duration kAgeMax = minutes(2);
+
+}  // namespace
+
+Result<api::FsStats> read_fs(const std::string& path) {
+  struct statvfs fs = {};
+  if (::statvfs(path.c_str(), &fs) != 0) return errno_error("statfs " + path, errno);
+  const std::uint64_t block = fs.f_frsize;
+  api::FsStats stats;
+  stats.capacity_bytes = block * fs.f_blocks;
+  stats.available_bytes = block * fs.f_bavail;
+  stats.used_bytes = block * (fs.f_blocks - fs.f_bfree);
+  stats.inodes = fs.f_files;
+  stats.inodes_free = fs.f_ffree;
+  stats.inodes_used = fs.f_files - fs.f_ffree;
+  return stats;
+}
+
+FsProbe::FsProbe(runtime::Loop& loop, std::string path) : loop_(loop), path_(std::move(path)), thread_(loop, 1) {}
+
+void FsProbe::refresh() {
+  if (thread_.busy()) return;
+  static_cast<void>(thread_.submit([this, path = path_]() -> runtime::Loop::Task {
+    Result<api::FsStats> read = read_fs(path);
+    return [this, read = std::move(read)]() mutable {
+      if (!read) return;  // the old answer ages
+      const Now now = loop_.now();
+      read->time = now.wall;
+      answer_ = Answer{*std::move(read), now.mono};
+    };
+  }));
+}
+
+std::optional<api::FsStats> FsProbe::latest(Instant now) const {
+  if (!answer_ || now - answer_->at > kAgeMax) return std::nullopt;
+  return answer_->stats;
+}
+
+}  // namespace spillway::host

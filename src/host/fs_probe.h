@@ -1,0 +1,42 @@
+// Sizes of the file system that holds a directory, asked for on a thread of its own because statfs may hang.
+// Thread: loop. Source: spec "Node agent", 10.2 (node.fs).
+#pragma once
+
+#include "api/summary.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "host/blocking_thread.h"
+#include "runtime/loop.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spillway::host {
+
+/// statvfs(3), now; may hang. `time` is left absent.
+Result<api::FsStats> read_fs(const std::string& path);
+
+class FsProbe {
+ public:
+  FsProbe(runtime::Loop& loop, std::string path);
+
+  /// Asks anew unless an answer is on its way.
+  void refresh();
+
+  /// The last answer; nothing once it is older than two minutes, because a file system that hangs has no size.
+  std::optional<api::FsStats> latest(Instant now) const;
+
+ private:
+  struct Answer {
+    api::FsStats stats;
+    Instant at;
+  };
+
+  runtime::Loop& loop_;
+  std::string path_;
+  std::optional<Answer> answer_;
+  BlockingThread thread_;  // last: its results touch the rest
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,78 @@
+// A node as a cgroup: <root>/spillway/<instance>/<node> with a memory and a pids limit, and the kubelet's tree of
+// quality-of-service classes below it. As "the whole host" the node measures the root of the hierarchy and limits
+// nothing. The cgroup is locked as long as this object lives; what a dead process left unlocked can be cleared away,
+// what another one holds cannot be touched. Thread: any (one at a time). Source: design "Nodes that are cgroups"; spec
+// "Node agent", 9.3, 9.4.
+#pragma once
+
+#include "api/pod.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "host/cgroup.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+enum class NodeRoot { kSlice, kHost };
+
+struct NodeSliceOptions {
+  NodeRoot root = NodeRoot::kSlice;
+  std::string instance = "default";
+  std::string node;
+  std::optional<Bytes> memory;           // of a slice: required, at least 16 MiB
+  std::optional<std::int64_t> pids_max;  // of a slice; absent: no limit
+};
+
+/// What can be said before anything is made: which cgroup to build in, or exactly what is missing and how to get it.
+/// kForbidden: no right to make cgroups. kNotFound: no memory controller to be had.
+Result<CgroupDir> find_writable_root(const CgroupMounts& mounts);
+
+class NodeSlice {
+ public:
+  /// `root` comes from find_writable_root (or is a fake tree). Leftovers of the same node of a dead process are killed
+  /// and removed first. kConflict: a running process has a node of that name. kInvalid: a bad name or size.
+  static Result<NodeSlice> create(CgroupDir root, NodeSliceOptions options);
+
+  NodeSlice(NodeSlice&&) = default;
+  NodeSlice& operator=(NodeSlice&&) = default;
+  ~NodeSlice() = default;
+
+  const NodeSliceOptions& options() const { return options_; }
+
+  bool is_host() const { return options_.root == NodeRoot::kHost; }
+
+  /// What the node's figures are read from: the slice, or the root of the hierarchy.
+  const CgroupDir& measured() const { return is_host() ? root_ : slice_; }
+
+  const CgroupDir& slice() const { return slice_; }
+
+  const CgroupDir& kubepods() const { return kubepods_; }
+
+  /// The parent of a pod's cgroup: kubepods itself for guaranteed pods, as the kubelet has it.
+  const CgroupDir& parent_of(api::QosClass qos) const;
+
+  /// Kills everything in the slice and removes it, and the folders above it if they are empty. Waits at most 10 s.
+  Outcome remove();
+
+ private:
+  NodeSlice() = default;
+
+  Outcome build_tree(Bytes machine_memory);
+
+  NodeSliceOptions options_;
+  CgroupDir root_;
+  CgroupDir instance_;
+  CgroupDir slice_;
+  CgroupDir kubepods_;
+  CgroupDir burstable_;
+  CgroupDir best_effort_;
+};
+
+/// Kills and removes the nodes of processes that are gone, in all instances. Returns their paths.
+Result<std::vector<std::string>> remove_dead_slices(const CgroupDir& root);
+
+}  // namespace spillway::host

@@ -1,0 +1,130 @@
+#include "host/observer.h"
+
+#include "host/kernel_file.h"
+#include "host/memory_stat.h"
+#include "host/proc_files.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+constexpr Duration kCpuWindow = milliseconds(500);  // shorter ones are noise
+
+std::optional<std::uint64_t> count_processes(const CgroupDir& cgroup) {
+  const Result<std::string> procs = cgroup.read(Controller::kMemory, "cgroup.procs");
+  if (!procs) return std::nullopt;
+  return static_cast<std::uint64_t>(std::ranges::count(*procs, '\n'));
+}
+
+}  // namespace
+
+Observer::Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir)
+    : slice_(slice), log_(std::move(log)), fs_(loop, std::move(state_dir)) {
+  fs_.refresh();
+}
+
+std::optional<api::CpuStats> Observer::observe_cpu(const CgroupDir& cgroup, Now now) {
+  const Result<CpuUsage> usage = read_cpu_usage(cgroup);
+  if (!usage) return std::nullopt;
+  const CpuSample sample{now.mono.time_since_epoch().count(), *usage};
+  auto [history, is_new] = cpu_.try_emplace(cgroup.path(), CpuHistory{sample, std::nullopt, pass_});
+  history->second.pass = pass_;
+  if (!is_new && sample.at_nanos - history->second.sample.at_nanos >= kCpuWindow.count()) {
+    const Result<std::uint64_t> rate = compute_cpu_rate(history->second.sample, sample);
+    history->second.rate = rate ? *rate : 0;  // as upstream reports a counter that went backwards
+    history->second.sample = sample;
+  }
+  return api::CpuStats{now.wall, history->second.rate, usage->total_nanos};
+}
+
+std::optional<api::MemoryStats> Observer::observe_memory(const CgroupDir& cgroup, Now now) const {
+  const Result<CgroupMemory> memory = read_memory(cgroup, nullptr);
+  if (!memory) return std::nullopt;
+  return to_memory_stats(*memory, now.wall);
+}
+
+Result<api::MemoryStats> Observer::observe_node_memory(Now now) const {
+  std::optional<MemInfo> machine;
+  if (slice_.is_host()) {
+    SPILLWAY_TRY(text, read_file("/proc/meminfo"));
+    SPILLWAY_TRY(parsed, parse_meminfo(text));
+    machine = parsed;
+  }
+  SPILLWAY_TRY(memory, read_memory(slice_.measured(), machine ? &*machine : nullptr));
+  return to_memory_stats(memory, now.wall);
+}
+
+Result<api::RlimitStats> Observer::observe_rlimit(Now now) const {
+  SPILLWAY_TRY(machine, read_process_limits());
+  api::RlimitStats stats{now.wall, machine.max_pid, machine.running_processes};
+  if (slice_.is_host() || !slice_.options().pids_max) return stats;
+  SPILLWAY_TRY(text, slice_.slice().read(Controller::kPids, "pids.current"));
+  const std::optional<std::uint64_t> current = parse_number(text);
+  if (!current) return invalid("pids.current", "\"{}\" is not a number", text);
+  stats.max_pid = *slice_.options().pids_max;
+  stats.running_processes = static_cast<std::int64_t>(*current);
+  return stats;
+}
+
+api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
+  api::PodStats stats;
+  stats.uid = pod.uid;
+  stats.ns = pod.pod.ns;
+  stats.name = pod.pod.name;
+  stats.cpu = observe_cpu(*pod.cgroup, now);
+  stats.memory = observe_memory(*pod.cgroup, now);
+  const std::optional<api::FsStats> fs = fs_.latest(now.mono);
+  std::optional<std::uint64_t> processes = 0;
+  for (const ContainerView& container : pod.containers) {
+    api::ContainerStats seen;
+    seen.name = container.name;
+    seen.cpu = observe_cpu(*container.cgroup, now);
+    seen.memory = observe_memory(*container.cgroup, now);
+    seen.logs = fs.value_or(api::FsStats{});
+    seen.logs->time = now.wall;
+    seen.logs->used_bytes = static_cast<std::uint64_t>(container.log_size.count());
+    seen.logs->inodes_used = 1;
+    const std::optional<std::uint64_t> count = count_processes(*container.cgroup);
+    processes = processes && count ? std::optional(*processes + *count) : std::nullopt;
+    stats.containers.push_back(std::move(seen));
+  }
+  stats.process_count = processes;
+  return stats;
+}
+
+void Observer::report(const std::optional<Error>& problem) {
+  const std::string text = problem ? problem->text() : std::string();
+  if (text == reported_) return;
+  reported_ = text;
+  if (problem) log_.warning("statistics incomplete", {{"node", slice_.options().node}, {"error", text}});
+}
+
+Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
+  ++pass_;
+  api::Summary summary;
+  summary.node.node_name = slice_.options().node;
+  const Result<api::MemoryStats> memory = observe_node_memory(now);
+  const Result<api::RlimitStats> rlimit = observe_rlimit(now);
+  if (!memory && !rlimit) return memory.error();
+  if (memory) summary.node.memory = *memory;
+  if (rlimit) summary.node.rlimit = *rlimit;
+  report(!memory ? std::optional(memory.error()) : !rlimit ? std::optional(rlimit.error()) : std::nullopt);
+  summary.node.cpu = observe_cpu(slice_.measured(), now);
+  summary.node.fs = fs_.latest(now.mono);
+  summary.node.image_fs = summary.node.fs;  // processes have no image: both are the state directory's file system
+  summary.node.container_fs = summary.node.fs;
+  fs_.refresh();
+
+  api::ContainerStats all_pods;
+  all_pods.name = "pods";
+  all_pods.cpu = observe_cpu(slice_.kubepods(), now);
+  all_pods.memory = observe_memory(slice_.kubepods(), now);
+  summary.node.system_containers.push_back(std::move(all_pods));
+  for (const PodView& pod : pods) summary.pods.push_back(observe_pod(pod, now));
+  std::erase_if(cpu_, [this](const auto& entry) { return entry.second.pass != pass_; });
+  return summary;
+}
+
+}  // namespace spillway::host

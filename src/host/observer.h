@@ -1,0 +1,69 @@
+// One pass over the machine: what the node, its pods and containers use, as a Summary. What cannot be read is absent,
+// never zero. Processor rates come from the passes before. The file system's sizes are the last ones known: the pass
+// never waits for another thread.
+// Thread: loop. Source: spec "Eviction manager", 2; spec "Node agent", 10.
+#pragma once
+
+#include "api/meta.h"
+#include "api/summary.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "host/cgroup.h"
+#include "host/cpu_stat.h"
+#include "host/fs_probe.h"
+#include "host/node_slice.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+struct ContainerView {
+  std::string name;
+  const CgroupDir* cgroup = nullptr;
+  Bytes log_size;
+};
+
+struct PodView {
+  std::string uid;
+  api::PodKey pod;
+  const CgroupDir* cgroup = nullptr;
+  std::vector<ContainerView> containers;  // running ones
+};
+
+class Observer {
+ public:
+  Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir);
+
+  /// An error: nothing of the node itself can be read; it names the file.
+  Result<api::Summary> observe(std::span<const PodView> pods, Now now);
+
+ private:
+  struct CpuHistory {
+    CpuSample sample;
+    std::optional<std::uint64_t> rate;
+    std::uint64_t pass = 0;
+  };
+
+  std::optional<api::CpuStats> observe_cpu(const CgroupDir& cgroup, Now now);
+  std::optional<api::MemoryStats> observe_memory(const CgroupDir& cgroup, Now now) const;
+  Result<api::MemoryStats> observe_node_memory(Now now) const;
+  Result<api::RlimitStats> observe_rlimit(Now now) const;
+  api::PodStats observe_pod(const PodView& pod, Now now);
+  void report(const std::optional<Error>& problem);
+
+  const NodeSlice& slice_;
+  telemetry::Log log_;
+  std::map<std::string, CpuHistory, std::less<>> cpu_;
+  std::uint64_t pass_ = 0;
+  std::string reported_;
+  FsProbe fs_;
+};
+
+}  // namespace spillway::host

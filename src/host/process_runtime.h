@@ -1,0 +1,109 @@
+// The "process" runtime: containers are processes of this host in the node's cgroups, without images or namespaces.
+// Executes the agent's host commands and tells what became of them. Thread: loop. Never waits; events come later, never
+// from inside execute(). Files are kept under <state>/pods/<namespace>_<name>_<uid>/: <container>/<attempt>.log, and
+// _work, the pod's directory. Source: agent/ports.h; spec "Node agent", 14; Kubernetes docs, "Logging Architecture",
+// log locations.
+#pragma once
+
+#include "agent/ports.h"
+#include "api/meta.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "host/blocking_thread.h"
+#include "host/cgroup.h"
+#include "host/container_log.h"
+#include "host/container_process.h"
+#include "host/node_slice.h"
+#include "host/observer.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+struct ProcessRuntimeOptions {
+  std::string state_dir;
+  LogLimits logs;
+  /// Of kubepods together; as the kubelet's --max-pods does, it bounds what this object keeps.
+  std::size_t pods_max = 1000;
+};
+
+class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner {
+ public:
+  /// Makes the directories. Those of pods that an earlier process left behind are removed.
+  static Result<std::unique_ptr<ProcessRuntime>> create(runtime::Loop& loop, const NodeSlice& slice,
+                                                        agent::Host::Receiver& receiver, telemetry::Log log,
+                                                        ProcessRuntimeOptions options);
+  ~ProcessRuntime() override;
+  ProcessRuntime(const ProcessRuntime&) = delete;
+  ProcessRuntime& operator=(const ProcessRuntime&) = delete;
+
+  void execute(agent::HostCommand command) override;
+
+  /// Stops everything, with that grace, and refuses new starts. `done` is called once no process of any pod is left;
+  /// call again with zero grace to hurry.
+  void shutdown(Duration grace, std::function<void()> done);
+
+  /// Where the log of a container of a known pod is, by attempt: the newest, or the one before it. kNotFound in the
+  /// words kubectl expects.
+  Result<std::string> find_log(const api::PodKey& pod, const std::string& container, bool previous) const;
+
+  /// Pods that have a cgroup, by uid.
+  std::vector<api::PodKey> pods() const;
+
+ private:
+  struct PodEntry {
+    agent::CreatePod command;
+    CgroupDir cgroup;
+    std::string directory;
+    std::optional<Error> broken;  // it could not be made
+    bool stopping = false;
+    bool stop_asked = false;
+    bool removing = false;
+    std::map<std::string, std::unique_ptr<ContainerProcess>> containers;
+  };
+
+  ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agent::Host::Receiver& receiver, telemetry::Log log,
+                 ProcessRuntimeOptions options);
+
+  void on_command(agent::CreatePod command);
+  void on_command(agent::StartContainer command);
+  void on_command(const agent::StopContainer& command);
+  void on_command(const agent::StopPod& command);
+  void on_command(const agent::RemovePod& command);
+  void on_command(const agent::Observe& command);
+
+  void on_started(agent::ContainerStarted event) override;
+  void on_failed(agent::ContainerStartFailed event) override;
+  void on_exited(agent::ContainerExited event) override;
+
+  Outcome make_pod(PodEntry& pod);
+  void refuse(const agent::StartContainer& command, std::string_view reason, std::string message);
+  void stop_pod(PodEntry& pod, Duration grace);
+  void forget_container(const std::string& uid, const std::string& name);
+  void settle(const std::string& uid);
+  void remove_pod(const std::string& uid);
+  void update_burstable_shares();
+  void emit(agent::HostEvent event);
+  std::vector<PodView> views() const;
+
+  runtime::Loop& loop_;
+  const NodeSlice& slice_;
+  agent::Host::Receiver& receiver_;
+  telemetry::Log log_;
+  ProcessRuntimeOptions options_;
+  Observer observer_;
+  std::map<std::string, PodEntry> pods_;
+  std::function<void()> on_shut_down_;
+  bool shutting_down_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  BlockingThread files_;
+};
+
+}  // namespace spillway::host
