@@ -14,17 +14,34 @@
 
 namespace spillway::api {
 
+/// Instantiated beside the description of each type.
+template <typename T>
+struct Codec {
+  static Result<T> decode(const Json& document);
+  static void encode_over(const T& value, Json& base);
+};
+
 /// T: Pod, PodSpec, PodStatus, Node, NodeStatus, Lease, Event, Namespace, ReplicaSet, DaemonSet, PriorityClass,
 /// ObjectMeta, Taint, Toleration, Summary.
 template <typename T>
-Result<T> decode(const Json& document);
+Result<T> decode(const Json& document) {
+  return Codec<T>::decode(document);
+}
+
+/// Writes the fields T knows over `base`, leaving every field T does not know as it was. Fields that mean the same keep
+/// their spelling, so encode_over(decode(x), x) changes nothing of a kind's document. Elements of lists are matched by
+/// their merge key (name, type, uid), else by position. A base that is no object becomes one.
+template <typename T>
+void encode_over(const T& value, Json& base) {
+  Codec<T>::encode_over(value, base);
+}
 
 /// With apiVersion and kind where T is a kind. Zero values are left out, as Kubernetes does.
 template <typename T>
-Json encode(const T& value);
-
-/// Writes the fields T knows over `base`, leaving every field T does not know as it was.
-template <typename T>
-void encode_over(const T& value, Json& base);
+Json encode(const T& value) {
+  Json document;
+  Codec<T>::encode_over(value, document);
+  return document;
+}
 
 }  // namespace spillway::api

@@ -143,6 +143,7 @@ struct ContainerStatus {
   std::string image;
   std::string image_id;
   std::string container_id;
+  std::optional<ResourceRequirements> resources;  // as in force, while a resize is on its way
 
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
 };
@@ -155,6 +156,7 @@ struct PodStatus {
   std::string pod_ip;
   std::string qos_class;
   std::string nominated_node_name;
+  std::string resize;  // "", Proposed, InProgress, Deferred, Infeasible
   std::optional<WallTime> start_time;
   std::vector<PodCondition> conditions;
   std::vector<ContainerStatus> init_container_statuses;
@@ -179,20 +181,42 @@ struct Pod {
 bool is_terminal(const Pod& pod);
 /// spec.priority, 0 if absent.
 std::int32_t priority_of(const Pod& pod);
+
+inline constexpr std::string_view kConfigSourceAnnotation = "kubernetes.io/config.source";
+inline constexpr std::string_view kConfigMirrorAnnotation = "kubernetes.io/config.mirror";
+
+/// Has the source annotation and it is not "api": the pod comes from a file or URL of its node.
+bool is_static(const Pod& pod);
+/// Stands in the API for a static pod.
+bool is_mirror(const Pod& pod);
 /// Static, mirror, or priority >= 2000000000. Source: spec "Eviction manager", 8.
 bool is_critical(const Pod& pod);
+/// Critical and of class system-node-critical.
+bool is_node_critical(const Pod& pod);
+/// A critical pod any that is not; else by priority, if both have one. Source: spec "Pod admission", 8.
+bool may_preempt(const Pod& preemptor, const Pod& victim);
 const PodCondition* find_condition(const std::vector<PodCondition>& conditions, std::string_view type);
+
+/// Gates of Kubernetes 1.32 that change what a pod asks for; both alpha and off by default.
+struct PodFeatures {
+  bool pod_level_resources = false;            // spec.resources counts
+  bool in_place_pod_vertical_scaling = false;  // status of containers counts
+
+  friend bool operator==(const PodFeatures&, const PodFeatures&) = default;
+};
 
 enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
 
 /// From cpu and memory of containers and init containers. Source: Kubernetes docs, "Pod Quality of Service Classes".
-QosClass compute_qos(const PodSpec& spec);
-/// status.qosClass if set, else computed.
+QosClass compute_qos(const PodSpec& spec, const PodFeatures& features = {});
+/// status.qosClass if set, else computed. A class of another name counts as computed.
 QosClass qos_of(const Pod& pod);
 std::string_view to_string(QosClass qos);
+/// nullopt: no class of that name.
+std::optional<QosClass> parse_qos(std::string_view text);
 
 /// What the scheduler and the agent reserve: max(sum of containers + sidecars, init containers in order) + overhead.
-/// Source: KEP-753, vectors admission/pod_requests.
+/// All features off; more in pod_requests.h. Source: KEP-753, vectors admission/pod_requests.
 ResourceList effective_requests(const PodSpec& spec);
 
 }  // namespace spillway::api

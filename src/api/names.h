@@ -1,0 +1,29 @@
+// What names, label keys and label values may look like, with the words clients know.
+// Thread: any. Source: Kubernetes docs, "Object Names and IDs", "Labels and Selectors"; spec "API server
+// contract", 7.2, 7.3.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::api {
+
+// Each returns one text per problem; none: the text is fine.
+
+/// [prefix/]name: prefix a DNS-1123 subdomain, name at most 63 characters of A-Z a-z 0-9 - _ . with alphanumeric ends.
+std::vector<std::string> qualified_name_errors(std::string_view text);
+/// Empty, or at most 63 characters of the same kind as a qualified name's.
+std::vector<std::string> label_value_errors(std::string_view text);
+/// At most 253 characters: lower-case labels joined by points.
+std::vector<std::string> dns1123_subdomain_errors(std::string_view text);
+/// At most 63 characters of a-z 0-9 - with alphanumeric ends.
+std::vector<std::string> dns1123_label_errors(std::string_view text);
+
+/// "a; b".
+std::string join_problems(const std::vector<std::string>& problems);
+
+/// One text as it is, several as "[a, b]" without repetitions: how upstream prints an aggregate.
+std::string join_errors(const std::vector<std::string>& errors);
+
+}  // namespace spillway::api
