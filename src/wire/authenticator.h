@@ -1,0 +1,47 @@
+// Who sends a request: client certificate, bearer token, or nobody; and whom an administrator acts as.
+// Thread: any (immutable once made). Source: spec "API server contract", 19.1, 19.3; Kubernetes docs, "Authenticating".
+#pragma once
+
+#include "api/exchange.h"
+#include "base/error.h"
+#include "wire/tls.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::wire {
+
+/// One line of a static token file: token,user,uid[,"group1,group2"].
+struct TokenEntry {
+  std::string token;
+  api::UserInfo user;
+};
+
+/// kInvalid: `file` and line, and what is wrong there. Empty lines and lines that start with # are skipped.
+Result<std::vector<TokenEntry>> parse_token_file(std::string_view text, std::string_view file);
+Result<std::vector<TokenEntry>> read_token_file(const std::string& path);
+
+class Authenticator {
+ public:
+  struct Options {
+    std::vector<TokenEntry> tokens;
+    /// Who a request without credentials comes from.
+    api::UserInfo anonymous = {"system:anonymous", "", {"system:unauthenticated"}};
+  };
+
+  explicit Authenticator(Options options);
+
+  /// The certificate counts before the token. kUnauthorized: a certificate that does not verify, an unknown token.
+  /// kForbidden: impersonation by somebody outside system:masters. kBadRequest: impersonated groups without a user.
+  Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate,
+                                     const api::Request& request) const;
+
+ private:
+  std::map<std::string, api::UserInfo> user_by_token_digest_;  // so that looking up takes no time that tells a token
+  api::UserInfo anonymous_;
+};
+
+}  // namespace spillway::wire

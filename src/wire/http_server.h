@@ -1,0 +1,83 @@
+// An HTTP/1.1 server, plain or over TLS: keep-alive, chunked bodies, Expect: 100-continue, limits and time-outs,
+// answers that stream. It knows nothing of resources: a RequestHandler on the loop answers. Sockets live on threads of
+// its own; requests and answers cross by posting. Everything is bounded: connections, header and body bytes, time per
+// phase, bytes waiting in a stream. Thread: loop. Source: RFC 9110, 9112; spec "API server contract", 4.
+#pragma once
+
+#include "api/exchange.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+#include "wire/authenticator.h"
+#include "wire/tls.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace spillway::wire {
+
+/// Port: who answers requests. Thread: loop.
+class RequestHandler {
+ public:
+  /// Chosen by the handler, handed back in on_abandoned().
+  using Ticket = std::uint64_t;
+
+  virtual ~RequestHandler() = default;
+  /// Answers into `sink`, now or later. `user` has been authenticated.
+  virtual Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) = 0;
+  /// The client left, or the server cut the stream, before the answer was complete: nothing more reaches the client.
+  virtual void on_abandoned(Ticket ticket) = 0;
+};
+
+struct HttpLimits {
+  std::size_t connections_max = 4096;
+  std::size_t header_bytes_max = 64 * 1024;
+  std::size_t body_bytes_max = 3 * 1024 * 1024;
+  /// Bytes of one stream that wait for a slow client. Most of them are shared with other watchers.
+  std::size_t stream_bytes_max = 64 * 1024 * 1024;
+  std::size_t gzip_bytes_min = 128 * 1024;
+  Duration handshake_max = seconds(10);
+  Duration header_max = seconds(10);   // from the first byte of a request to the end of its header
+  Duration body_max = seconds(60);     // from there to the end of its body
+  Duration idle_max = seconds(120);    // between requests
+  Duration stalled_max = seconds(30);  // a client that takes nothing of what waits for it
+};
+
+class HttpServer {
+ public:
+  struct Options {
+    std::string address = "127.0.0.1";                   // numeric, IPv4 or IPv6
+    std::uint16_t port = 0;                              // 0: the system picks a free one
+    std::shared_ptr<const TlsContext> tls;               // null: plain HTTP
+    std::shared_ptr<const Authenticator> authenticator;  // null: everybody is anonymous
+    HttpLimits limits;
+    int threads = 1;
+    telemetry::Log log;
+    telemetry::Registry* metrics = nullptr;  // must outlive the server
+  };
+
+  /// `loop` and `handler` must outlive the server.
+  HttpServer(runtime::Loop& loop, RequestHandler& handler, Options options);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Binds, listens and serves. The error says where: "127.0.0.1:6443: address already in use". Called once.
+  Outcome start();
+  /// The port that is served; 0 before start().
+  std::uint16_t port() const;
+
+  /// Refuses new connections, ends streams, finishes requests, closes what is left after `grace`, then calls `done` on
+  /// the loop. Called once, after start().
+  void stop(Duration grace, runtime::Loop::Task done);
+
+ private:
+  struct Core;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace spillway::wire

@@ -1,0 +1,61 @@
+// TCP sockets: non-blocking, close-on-exec, owned. Addresses are numeric here; names are looked up in name_lookup.h.
+// Thread: one at a time.
+#pragma once
+
+#include "base/error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace spillway::wire {
+
+/// An open socket; closed when it goes.
+class Socket {
+ public:
+  Socket() = default;
+
+  explicit Socket(int fd) : fd_(fd) {}
+
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+
+  ~Socket();
+
+  int fd() const { return fd_; }
+
+  bool open() const { return fd_ >= 0; }
+
+  void close();
+
+ private:
+  int fd_ = -1;
+};
+
+/// "127.0.0.1:6443", "[::1]:6443".
+std::string format_endpoint(const std::string& address, std::uint16_t port);
+
+/// True for "127.0.0.1", "::1"; false for names.
+bool is_numeric_address(const std::string& host);
+
+/// A socket that listens there; port 0 picks a free one. The error names the place: "127.0.0.1:6443: address already in
+/// use".
+Result<Socket> listen_on(const std::string& address, std::uint16_t port);
+
+std::uint16_t local_port(const Socket& socket);
+
+/// One accepted connection; nullopt if none waits. kServiceUnavailable: out of descriptors or memory.
+Result<std::optional<Socket>> accept_from(const Socket& listener);
+
+/// Begins to connect; the socket becomes writable when that has succeeded or failed.
+Result<Socket> connect_to(const std::string& address, std::uint16_t port);
+
+/// How the connecting ended: nullopt if it is established, else why not ("connection refused").
+std::optional<std::string> connect_problem(const Socket& socket);
+
+}  // namespace spillway::wire
