@@ -1,0 +1,31 @@
+#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/kinds.h"
+#include "apiserver/kinds/tables.h"
+
+#include <array>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+constexpr std::array<std::string_view, 2> kUnhealthyPolicies{"AlwaysAllow", "IfHealthyBudget"};
+
+void validate_budget(const api::Json& object, api::FieldErrors& errors) {
+  const api::Json& spec = value_of(object, "spec");
+  if (has(spec, "minAvailable") && has(spec, "maxUnavailable")) {
+    errors.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set");
+  }
+  validate_int_or_percent(spec, "minAvailable", "spec.minAvailable", AboveFull::kRefused, errors);
+  validate_int_or_percent(spec, "maxUnavailable", "spec.maxUnavailable", AboveFull::kRefused, errors);
+  require_one_of(spec, "unhealthyPodEvictionPolicy", "spec.unhealthyPodEvictionPolicy", kUnhealthyPolicies, errors);
+  if (has(spec, "selector")) validate_label_selector(value_of(spec, "selector"), "spec.selector", errors);
+}
+
+}  // namespace
+
+KindHooks pod_disruption_budget_hooks() {
+  const TableDefinition table = pod_disruption_budget_table();
+  return {.validate_create = validate_budget, .columns = table.columns, .table_row = table.row};
+}
+
+}  // namespace spillway::apiserver::kinds

@@ -1,0 +1,168 @@
+// ConfigMaps, Secrets and ServiceAccounts.
+#include "api/base64.h"
+#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/kinds.h"
+#include "apiserver/kinds/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+constexpr std::size_t kKeyLengthMax = 253;
+constexpr std::size_t kDataBytesMax = std::size_t{1024} * 1024;
+
+/// [-._a-zA-Z0-9]+, at most 253, neither "." nor "..", not starting with "..".
+bool is_config_key(std::string_view key) {
+  if (key.empty() || key.size() > kKeyLengthMax || key == "." || key.starts_with("..")) return false;
+  return std::all_of(key.begin(), key.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
+  });
+}
+
+std::size_t decoded_size(const api::Json& value) {
+  const auto bytes = api::decode_base64(value.string_at({}));
+  return bytes ? bytes->size() : 0;
+}
+
+void validate_keys(const api::Json& object, std::string_view list, api::FieldErrors& errors) {
+  const api::Json& entries = value_of(object, list);
+  if (entries.if_object() == nullptr) return;
+  for (const auto& [key, value] : *entries.if_object()) {
+    if (!is_config_key(key)) {
+      errors.invalid(api::key_path(list, key), key,
+                     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'");
+    }
+  }
+}
+
+void validate_config_map(const api::Json& object, api::FieldErrors& errors) {
+  validate_keys(object, "data", errors);
+  validate_keys(object, "binaryData", errors);
+  std::size_t total = 0;
+  const api::Json& data = value_of(object, "data");
+  const api::Json& binary = value_of(object, "binaryData");
+  if (data.if_object() != nullptr) {
+    for (const auto& [key, value] : *data.if_object()) {
+      total += value.string_at({}).size();
+      if (binary.find(key) != nullptr) {
+        errors.invalid(api::key_path("data", key), key, "duplicate of key present in binaryData");
+      }
+    }
+  }
+  if (binary.if_object() != nullptr) {
+    for (const auto& [key, value] : *binary.if_object()) total += decoded_size(value);
+  }
+  if (total > kDataBytesMax) errors.too_long("", kDataBytesMax);
+}
+
+/// `immutable: true` stays and freezes the data.
+void require_frozen(const api::Json& object, const api::Json& old, std::string_view list, api::FieldErrors& errors) {
+  if (!(value_of(object, list) == value_of(old, list))) {
+    errors.forbidden(list, "field is immutable when `immutable` is set");
+  }
+}
+
+void validate_freeze(const api::Json& object, const api::Json& old, std::string_view second_list,
+                     api::FieldErrors& errors) {
+  if (!is_true(old, "immutable")) return;
+  if (!is_true(object, "immutable")) errors.forbidden("immutable", "field is immutable when `immutable` is set");
+  require_frozen(object, old, "data", errors);
+  if (!second_list.empty()) require_frozen(object, old, second_list, errors);
+}
+
+void validate_config_map_update(const api::Json& object, const api::Json& old, Endpoint, api::FieldErrors& errors) {
+  validate_config_map(object, errors);
+  validate_freeze(object, old, "binaryData", errors);
+}
+
+void default_secret(api::Json& secret) {
+  set_default(secret, "type", "Opaque");
+  const api::Json* plain = secret.find("stringData");
+  if (plain == nullptr || plain->if_object() == nullptr) return;
+  const api::Json copied = *plain;
+  for (const auto& [key, value] : *copied.if_object()) {
+    secret.make({"data", key}) = api::encode_base64(value.string_at({}));
+  }
+  secret.erase({"stringData"});
+}
+
+void require_keys(const api::Json& data, std::initializer_list<std::string_view> keys, api::FieldErrors& errors) {
+  for (const std::string_view key : keys) {
+    if (data.find(key) == nullptr) errors.required(api::key_path("data", key));
+  }
+}
+
+void validate_json_key(const api::Json& data, std::string_view key, api::FieldErrors& errors) {
+  const api::Json* value = data.find(key);
+  if (value == nullptr) {
+    errors.required(api::key_path("data", key));
+    return;
+  }
+  const auto content = api::decode_base64(value->string_at({}));
+  if (!content || !api::parse_json(*content))
+    errors.invalid(api::key_path("data", key), "<secret contents redacted>", "must be JSON");
+}
+
+void validate_secret(const api::Json& secret, api::FieldErrors& errors) {
+  validate_keys(secret, "data", errors);
+  const api::Json& data = value_of(secret, "data");
+  std::size_t total = 0;
+  if (data.if_object() != nullptr) {
+    for (const auto& [key, value] : *data.if_object()) total += decoded_size(value);
+  }
+  if (total > kDataBytesMax) errors.too_long("data", kDataBytesMax);
+  const std::string_view type = text(secret, "type");
+  if (type == "kubernetes.io/basic-auth") {
+    if (data.find("username") == nullptr && data.find("password") == nullptr)
+      require_keys(data, {"username", "password"}, errors);
+  } else if (type == "kubernetes.io/ssh-auth") {
+    require_keys(data, {"ssh-privatekey"}, errors);
+  } else if (type == "kubernetes.io/tls") {
+    require_keys(data, {"tls.crt", "tls.key"}, errors);
+  } else if (type == "kubernetes.io/dockerconfigjson") {
+    validate_json_key(data, ".dockerconfigjson", errors);
+  } else if (type == "kubernetes.io/dockercfg") {
+    validate_json_key(data, ".dockercfg", errors);
+  } else if (type == "kubernetes.io/service-account-token" &&
+             secret.string_at({"metadata", "annotations", "kubernetes.io/service-account.name"}).empty()) {
+    errors.required("metadata.annotations[kubernetes.io/service-account.name]");
+  }
+}
+
+void validate_secret_update(const api::Json& secret, const api::Json& old, Endpoint, api::FieldErrors& errors) {
+  validate_secret(secret, errors);
+  if (text(secret, "type") != text(old, "type")) errors.invalid("type", value_of(secret, "type"), kImmutable);
+  validate_freeze(secret, old, {}, errors);
+}
+
+}  // namespace
+
+KindHooks config_map_hooks() {
+  const TableDefinition table = config_map_table();
+  return {.validate_create = validate_config_map,
+          .validate_update = validate_config_map_update,
+          .columns = table.columns,
+          .table_row = table.row};
+}
+
+KindHooks secret_hooks() {
+  const TableDefinition table = secret_table();
+  return {.set_defaults = default_secret,
+          .validate_create = validate_secret,
+          .validate_update = validate_secret_update,
+          .columns = table.columns,
+          .table_row = table.row};
+}
+
+KindHooks service_account_hooks() {
+  const TableDefinition table = service_account_table();
+  return {.columns = table.columns, .table_row = table.row};
+}
+
+}  // namespace spillway::apiserver::kinds

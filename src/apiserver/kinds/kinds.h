@@ -1,0 +1,35 @@
+// The hooks of every kind but Pod (pod.h), by the file that holds them. Pure.
+// Source: spec "API server contract", 12; vectors api/create.
+#pragma once
+
+#include "apiserver/kind_hooks.h"
+
+namespace spillway::apiserver::kinds {
+
+// workloads.cc
+KindHooks deployment_hooks();
+KindHooks replica_set_hooks();
+KindHooks daemon_set_hooks();
+// budgets.cc
+KindHooks pod_disruption_budget_hooks();
+// node.cc
+KindHooks node_hooks();
+KindHooks csi_node_hooks();
+KindHooks lease_hooks();
+KindHooks runtime_class_hooks();
+// configuration.cc
+KindHooks config_map_hooks();
+KindHooks secret_hooks();
+KindHooks service_account_hooks();
+// namespace.cc
+KindHooks namespace_hooks();
+KindHooks event_hooks();
+// service.cc
+KindHooks service_hooks();
+// priority_class.cc
+KindHooks priority_class_hooks();
+// roles.cc
+KindHooks role_hooks();
+KindHooks role_binding_hooks();
+
+}  // namespace spillway::apiserver::kinds

@@ -1,0 +1,156 @@
+#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/pod.h"
+
+#include <array>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+constexpr std::int64_t kVolumeMode = 420;  // 0644
+constexpr std::array<std::string_view, 3> kProbes{"livenessProbe", "readinessProbe", "startupProbe"};
+constexpr std::array<std::string_view, 3> kContainerLists{"containers", "initContainers", "ephemeralContainers"};
+
+void default_zero(api::Json& object, std::string_view key, std::int64_t value) {
+  if (integer(object, key).value_or(0) == 0) object[key] = value;
+}
+
+void default_http_get(api::Json& action) {
+  api::Json* get = action.find("httpGet");
+  if (get == nullptr || !get->is_object()) return;
+  set_default(*get, "path", "/");
+  set_default(*get, "scheme", "HTTP");
+}
+
+void default_probe(api::Json& probe) {
+  default_zero(probe, "timeoutSeconds", 1);
+  default_zero(probe, "periodSeconds", 10);
+  default_zero(probe, "successThreshold", 1);
+  default_zero(probe, "failureThreshold", 3);
+  default_http_get(probe);
+  if (api::Json* grpc = probe.find("grpc"); grpc != nullptr && grpc->is_object() && !has(*grpc, "service")) {
+    (*grpc)["service"] = "";
+  }
+}
+
+void default_field_ref(api::Json& holder) {
+  if (api::Json* reference = holder.find("fieldRef"); reference != nullptr && reference->is_object()) {
+    set_default(*reference, "apiVersion", "v1");
+  }
+}
+
+/// "Always" for the latest image, which is also what an image without tag or digest means.
+std::string_view pull_policy(std::string_view image) {
+  if (image.find('@') != std::string_view::npos) return "IfNotPresent";
+  const std::size_t name_at = image.rfind('/');
+  const std::string_view name = name_at == std::string_view::npos ? image : image.substr(name_at + 1);
+  const std::size_t colon = name.find(':');
+  return colon == std::string_view::npos || name.substr(colon + 1) == "latest" ? "Always" : "IfNotPresent";
+}
+
+void default_requests(api::Json& container) {
+  const api::Json* limits = container.at({"resources", "limits"});
+  if (limits == nullptr || limits->if_object() == nullptr) return;
+  const api::Json copied = *limits;
+  for (const auto& [resource, limit] : *copied.if_object()) {
+    api::Json& request = container.make({"resources", "requests", resource});
+    if (request.is_null()) request = limit;
+  }
+}
+
+void default_mode(api::Json& source) {
+  if (!has(source, "defaultMode")) source["defaultMode"] = kVolumeMode;
+}
+
+void default_downward_items(api::Json& source) {
+  if (api::Json::Array* items = elements(source, "items")) {
+    for (api::Json& item : *items) default_field_ref(item);
+  }
+}
+
+void default_projected(api::Json& projected) {
+  default_mode(projected);
+  api::Json::Array* sources = elements(projected, "sources");
+  if (sources == nullptr) return;
+  for (api::Json& source : *sources) {
+    if (api::Json* downward = source.find("downwardAPI")) default_downward_items(*downward);
+    if (api::Json* token = source.find("serviceAccountToken"); token != nullptr && token->is_object()) {
+      if (!has(*token, "expirationSeconds")) (*token)["expirationSeconds"] = 3600;
+    }
+  }
+}
+
+/// On the host's network a container port is a port of the host.
+void default_host_ports(api::Json& spec) {
+  for (const std::string_view list : {kContainerLists[0], kContainerLists[1]}) {
+    api::Json::Array* containers = elements(spec, list);
+    if (containers == nullptr) continue;
+    for (api::Json& container : *containers) {
+      api::Json::Array* ports = elements(container, "ports");
+      if (ports == nullptr) continue;
+      for (api::Json& port : *ports) {
+        if (integer(port, "hostPort").value_or(0) == 0 && has(port, "containerPort")) {
+          port["hostPort"] = *port.find("containerPort");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void default_container(api::Json& container) {
+  set_default(container, "imagePullPolicy", pull_policy(text(container, "image")));
+  set_default(container, "terminationMessagePath", "/dev/termination-log");
+  set_default(container, "terminationMessagePolicy", "File");
+  if (api::Json::Array* ports = elements(container, "ports")) {
+    for (api::Json& port : *ports) set_default(port, "protocol", "TCP");
+  }
+  if (api::Json::Array* env = elements(container, "env")) {
+    for (api::Json& variable : *env) {
+      if (api::Json* from = variable.find("valueFrom")) default_field_ref(*from);
+    }
+  }
+  for (const std::string_view name : kProbes) {
+    if (api::Json* probe = container.find(name); probe != nullptr && probe->is_object()) default_probe(*probe);
+  }
+  for (const std::string_view hook : {"postStart", "preStop"}) {
+    if (api::Json* action = container.at({"lifecycle", hook})) default_http_get(*action);
+  }
+  default_requests(container);
+}
+
+void default_volume(api::Json& volume) {
+  const api::Json::Object* members = volume.if_object();
+  if (members == nullptr) return;
+  if (members->size() <= (members->contains("name") ? 1U : 0U)) volume["emptyDir"] = api::Json::object();
+  for (const std::string_view source : {"secret", "configMap", "downwardAPI"}) {
+    if (api::Json* found = volume.find(source); found != nullptr && found->is_object()) default_mode(*found);
+  }
+  if (api::Json* downward = volume.find("downwardAPI")) default_downward_items(*downward);
+  if (api::Json* projected = volume.find("projected"); projected != nullptr && projected->is_object()) {
+    default_projected(*projected);
+  }
+  if (api::Json* path = volume.find("hostPath"); path != nullptr && path->is_object() && !has(*path, "type")) {
+    (*path)["type"] = "";
+  }
+}
+
+void default_pod_spec(api::Json& spec) {
+  set_default(spec, "restartPolicy", "Always");
+  set_default(spec, "dnsPolicy", "ClusterFirst");
+  set_default(spec, "schedulerName", "default-scheduler");
+  if (!has(spec, "terminationGracePeriodSeconds")) spec["terminationGracePeriodSeconds"] = 30;
+  if (!has(spec, "securityContext")) spec["securityContext"] = api::Json::object();
+  for (const std::string_view list : kContainerLists) {
+    if (api::Json::Array* containers = elements(spec, list)) {
+      for (api::Json& container : *containers) default_container(container);
+    }
+  }
+  if (api::Json::Array* volumes = elements(spec, "volumes")) {
+    for (api::Json& volume : *volumes) default_volume(volume);
+  }
+  if (is_true(spec, "hostNetwork")) default_host_ports(spec);
+}
+
+}  // namespace spillway::apiserver::kinds

@@ -1,0 +1,110 @@
+#include "apiserver/kinds/cells.h"
+#include "apiserver/kinds/tables.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+constexpr TableColumn kName{"Name", "string", "name", 0, "Name of the object"};
+constexpr TableColumn kAge{"Age", "string", "", 0, "Time since creation"};
+constexpr TableColumn kContainers{"Containers", "string", "", 1, "Names of the containers in the template"};
+constexpr TableColumn kImages{"Images", "string", "", 1, "Images of the containers in the template"};
+constexpr TableColumn kSelector{"Selector", "string", "", 1, "Label selector of the pods"};
+
+constexpr std::array kDeploymentColumns{kName,
+                                        TableColumn{"Ready", "string", "", 0, "Ready pods, of those wanted"},
+                                        TableColumn{"Up-to-date", "string", "", 0, "Pods of the latest template"},
+                                        TableColumn{"Available", "string", "", 0, "Pods ready for long enough"},
+                                        kAge,
+                                        kContainers,
+                                        kImages,
+                                        kSelector};
+constexpr std::array kReplicaSetColumns{kName,
+                                        TableColumn{"Desired", "integer", "", 0, "Pods wanted"},
+                                        TableColumn{"Current", "integer", "", 0, "Pods that exist"},
+                                        TableColumn{"Ready", "integer", "", 0, "Pods that are ready"},
+                                        kAge,
+                                        kContainers,
+                                        kImages,
+                                        kSelector};
+constexpr std::array kDaemonSetColumns{kName,
+                                       TableColumn{"Desired", "integer", "", 0, "Nodes that should run the pod"},
+                                       TableColumn{"Current", "integer", "", 0, "Nodes that run it"},
+                                       TableColumn{"Ready", "integer", "", 0, "Nodes on which it is ready"},
+                                       TableColumn{"Up-to-date", "integer", "", 0, "Nodes with the latest template"},
+                                       TableColumn{"Available", "integer", "", 0, "Nodes on which it is available"},
+                                       TableColumn{"Node Selector", "string", "", 0, "Nodes it is meant for"},
+                                       kAge,
+                                       kContainers,
+                                       kImages,
+                                       kSelector};
+
+TableRow deployment_row(const api::Json& object, WallTime now) {
+  const api::Json* pod_spec = object.at({"spec", "template", "spec"});
+  return {{object.string_at({"metadata", "name"}),
+           fmt::format("{}/{}", count_at(object, {"status", "readyReplicas"}), count_at(object, {"spec", "replicas"})),
+           count_at(object, {"status", "updatedReplicas"}), count_at(object, {"status", "availableReplicas"}),
+           age_of(object, now), container_names(pod_spec), container_images(pod_spec),
+           selector_text(object.at({"spec", "selector"}))},
+          nullptr};
+}
+
+TableRow replica_set_row(const api::Json& object, WallTime now) {
+  const api::Json* pod_spec = object.at({"spec", "template", "spec"});
+  return {{object.string_at({"metadata", "name"}), count_at(object, {"spec", "replicas"}),
+           count_at(object, {"status", "replicas"}), count_at(object, {"status", "readyReplicas"}), age_of(object, now),
+           container_names(pod_spec), container_images(pod_spec), selector_text(object.at({"spec", "selector"}))},
+          nullptr};
+}
+
+TableRow daemon_set_row(const api::Json& object, WallTime now) {
+  const api::Json* pod_spec = object.at({"spec", "template", "spec"});
+  return {{object.string_at({"metadata", "name"}), count_at(object, {"status", "desiredNumberScheduled"}),
+           count_at(object, {"status", "currentNumberScheduled"}), count_at(object, {"status", "numberReady"}),
+           count_at(object, {"status", "updatedNumberScheduled"}), count_at(object, {"status", "numberAvailable"}),
+           label_text(pod_spec != nullptr ? pod_spec->find("nodeSelector") : nullptr), age_of(object, now),
+           container_names(pod_spec), container_images(pod_spec), selector_text(object.at({"spec", "selector"}))},
+          nullptr};
+}
+
+constexpr std::array kBudgetColumns{kName, TableColumn{"Min Available", "string", "", 0, "Pods that must stay healthy"},
+                                    TableColumn{"Max Unavailable", "string", "", 0, "Pods that may be missing"},
+                                    TableColumn{"Allowed Disruptions", "integer", "", 0, "Evictions allowed now"},
+                                    kAge};
+
+std::string bound_text(const api::Json* bound) {
+  if (bound == nullptr || bound->is_null()) return "N/A";
+  if (const std::string* text = bound->if_string()) return *text;
+  return api::to_text(*bound);
+}
+
+TableRow budget_row(const api::Json& object, WallTime now) {
+  return {{object.string_at({"metadata", "name"}), bound_text(object.at({"spec", "minAvailable"})),
+           bound_text(object.at({"spec", "maxUnavailable"})), count_at(object, {"status", "disruptionsAllowed"}),
+           age_of(object, now)},
+          nullptr};
+}
+
+}  // namespace
+
+TableDefinition deployment_table() {
+  return {kDeploymentColumns, deployment_row};
+}
+
+TableDefinition replica_set_table() {
+  return {kReplicaSetColumns, replica_set_row};
+}
+
+TableDefinition daemon_set_table() {
+  return {kDaemonSetColumns, daemon_set_row};
+}
+
+TableDefinition pod_disruption_budget_table() {
+  return {kBudgetColumns, budget_row};
+}
+
+}  // namespace spillway::apiserver::kinds
