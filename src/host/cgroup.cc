@@ -315,6 +315,13 @@ Outcome CgroupDir::delegate_controllers() const {
   return {};
 }
 
+Outcome CgroupDir::check_writable() const {
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (::faccessat(parts_[i].get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+      return errno_error(layout_->hierarchies[i].mount + path_, errno);
+  return {};
+}
+
 Outcome CgroupDir::lock() const {
   if (::flock(fd(Controller::kMemory), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno == EWOULDBLOCK)

@@ -83,6 +83,9 @@ class CgroupDir {
   /// memory is not. Nothing to do on version 1.
   Outcome delegate_controllers() const;
 
+  /// kForbidden: children cannot be made here; names the directory.
+  Outcome check_writable() const;
+
   /// Takes and keeps the exclusive lock of this cgroup; it goes with this object or its process, however that ends.
   /// kConflict: another process, or another object, holds it.
   Outcome lock() const;

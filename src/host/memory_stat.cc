@@ -47,6 +47,16 @@ Result<std::uint64_t> must_parse(std::string_view at, const std::optional<std::s
   return parse_limit(at, *text);
 }
 
+Outcome parse_v1_limits(const MemoryFiles& files, CgroupMemory& memory) {
+  SPILLWAY_TRY(limit, must_parse("memory.limit_in_bytes", files.limit));
+  memory.limit_bytes = limit;
+  if (files.swap_limit) {
+    SPILLWAY_TRY(swap_limit, parse_limit("memory.memsw.limit_in_bytes", *files.swap_limit));
+    memory.swap_limit_bytes = swap_limit;
+  }
+  return {};
+}
+
 Result<CgroupMemory> compute_v1(const MemoryFiles& files) {
   CgroupMemory memory;
   std::uint64_t rss = 0;
@@ -60,18 +70,17 @@ Result<CgroupMemory> compute_v1(const MemoryFiles& files) {
                                          {"pgfault", &memory.page_faults},
                                          {"pgmajfault", &memory.major_page_faults},
                                          {"total_inactive_file", &memory.inactive_file_bytes}}};
-  if (files.stat) SPILLWAY_TRY_VOID(parse_stat_lines(*files.stat, wanted));
+  if (!files.stat) {  // upstream takes a cgroup without memory.stat for an empty one
+    SPILLWAY_TRY_VOID(parse_v1_limits(files, memory));
+    return memory;
+  }
+  SPILLWAY_TRY_VOID(parse_stat_lines(*files.stat, wanted));
   SPILLWAY_TRY(hierarchy, must_parse("memory.use_hierarchy", files.use_hierarchy));
   SPILLWAY_TRY(usage, must_parse("memory.usage_in_bytes", files.usage));
-  SPILLWAY_TRY(limit, must_parse("memory.limit_in_bytes", files.limit));
   memory.usage_bytes = usage;
-  memory.limit_bytes = limit;
   memory.rss_bytes = hierarchy == 1 ? total_rss : rss;
   memory.swap_bytes = hierarchy == 1 ? total_swap : swap;
-  if (files.swap_limit) {
-    SPILLWAY_TRY(swap_limit, parse_limit("memory.memsw.limit_in_bytes", *files.swap_limit));
-    memory.swap_limit_bytes = swap_limit;
-  }
+  SPILLWAY_TRY_VOID(parse_v1_limits(files, memory));
   return memory;
 }
 
@@ -83,13 +92,15 @@ Result<CgroupMemory> compute_v2(const MemoryFiles& files, const MemInfo* machine
                                          {"inactive_file", &memory.inactive_file_bytes},
                                          {"pgfault", &memory.page_faults},
                                          {"pgmajfault", &memory.major_page_faults}}};
-  if (files.stat) SPILLWAY_TRY_VOID(parse_stat_lines(*files.stat, wanted));
+  const Outcome parsed = parse_stat_lines(files.stat.value_or(std::string()), wanted);
   if (machine != nullptr && !files.usage) {  // the root has neither memory.current nor memory.swap.current
+    if (!parsed) return memory;              // upstream keeps what it has read so far, and no usage
     memory.usage_bytes = memory.rss_bytes + file;
     if (machine->swap_total_bytes && machine->swap_free_bytes)
       memory.swap_bytes = *machine->swap_total_bytes - *machine->swap_free_bytes;
     return memory;
   }
+  if (!parsed) return parsed.error();
   SPILLWAY_TRY(usage, must_parse("memory.current", files.usage));
   SPILLWAY_TRY(limit, must_parse("memory.max", files.limit));
   memory.usage_bytes = usage;
@@ -184,6 +195,9 @@ Result<CgroupMemory> read_memory(const CgroupDir& cgroup, const MemInfo* machine
   SPILLWAY_TRY(usage, read_if_present(cgroup, v1 ? "memory.usage_in_bytes" : "memory.current"));
   SPILLWAY_TRY(stat, read_if_present(cgroup, "memory.stat"));
   SPILLWAY_TRY(limit, read_if_present(cgroup, v1 ? "memory.limit_in_bytes" : "memory.max"));
+  // Stricter than upstream: a node whose usage cannot be told does not have all its memory free.
+  if (!stat) return Error{ErrorCode::kNotFound, "no such file", cgroup.file_path(Controller::kMemory) + "/memory.stat"};
+  if (!v1 && machine != nullptr) SPILLWAY_TRY_VOID(parse_stat_lines(*stat, {}));
   files.usage = std::move(usage);
   files.stat = std::move(stat);
   files.limit = std::move(limit);

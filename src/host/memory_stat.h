@@ -52,7 +52,8 @@ struct MemInfo {
 Result<MemInfo> parse_meminfo(std::string_view text);
 
 /// `machine` is given for the root cgroup alone, whose limits are the machine's. kNotFound: a file that must exist does
-/// not; kInvalid: a malformed line. Keys that are absent from memory.stat, and negative ones, count as 0.
+/// not; kInvalid: a malformed line. Keys that are absent from memory.stat, and negative ones, count as 0, and so does
+/// everything but the limits where memory.stat itself is absent, or malformed in the root of version 2.
 Result<CgroupMemory> compute_memory(CgroupVersion version, const MemoryFiles& files, const MemInfo* machine);
 
 /// limit - used if there is a limit (up to 2^62), without clamping; else absent.
@@ -66,7 +67,7 @@ api::MemoryStats to_memory_stats(const CgroupMemory& memory, WallTime at);
 std::optional<std::uint64_t> parse_oom_kills(std::string_view text);
 std::optional<std::uint64_t> read_oom_kills(const CgroupDir& cgroup);
 
-/// Reads the files of `cgroup` and computes.
+/// Reads the files of `cgroup` and computes; an absent or malformed memory.stat is an error.
 Result<CgroupMemory> read_memory(const CgroupDir& cgroup, const MemInfo* machine);
 
 }  // namespace spillway::host

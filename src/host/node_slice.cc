@@ -64,11 +64,8 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
 Result<CgroupDir> find_writable_root(const CgroupMounts& mounts) {
   SPILLWAY_TRY(root, CgroupDir::open_root(mounts));
   Outcome usable = root.delegate_controllers();
-  if (usable) {
-    const Result<CgroupDir> folder = root.create_child(std::string(kFolder));
-    if (folder) return root;
-    usable = folder.error();
-  }
+  if (usable) usable = root.check_writable();
+  if (usable) return root;
   if (mounts.version == CgroupVersion::kV2) {
     Result<CgroupDir> own = enter_own_leaf(root);
     if (own) return own;
@@ -121,6 +118,8 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
   const std::string folder = fmt::format("{}/{}", kFolder, slice.options_.instance);
   for (int tries = 0;; ++tries) {
     Result<CgroupDir> instance = slice.root_.create_path(folder);
+    // Another process may remove the empty folder above right after we made it.
+    if (!instance && instance.error().code == ErrorCode::kNotFound && tries < kCreateTriesMax) continue;
     if (!instance) return explain(instance.error());
     const Outcome delegated = instance->delegate_controllers();
     if (!delegated) return explain(delegated.error());

@@ -1,0 +1,126 @@
+#include "host/cgroup_kill.h"
+#include "host/process_spawn.h"
+#include "host/real_machine.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace spillway::host {
+namespace {
+
+class NodeSliceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string reason = no_cgroups_reason();
+    if (!reason.empty()) GTEST_SKIP() << "real cgroups are needed: " << reason;
+  }
+
+  static CgroupDir root() { return *find_writable_root(*read_cgroup_mounts()); }
+
+  NodeSliceOptions options() const { return {.instance = instance_, .node = "n1", .memory = mebibytes(64)}; }
+
+  std::string instance_ = unique_instance();
+};
+
+TEST_F(NodeSliceTest, MakesTheKubeletsTreeAndRemovesIt) {
+  Result<NodeSlice> slice = NodeSlice::create(root(), options());
+  ASSERT_TRUE(slice) << slice.error().text();
+  EXPECT_EQ(slice->slice().path(), "/spillway/" + instance_ + "/n1");
+  EXPECT_EQ(slice->parent_of(api::QosClass::kGuaranteed).path(), slice->slice().path() + "/kubepods");
+  EXPECT_EQ(slice->parent_of(api::QosClass::kBurstable).path(), slice->slice().path() + "/kubepods/burstable");
+  EXPECT_EQ(slice->parent_of(api::QosClass::kBestEffort).path(), slice->slice().path() + "/kubepods/besteffort");
+  const bool v1 = slice->slice().version() == CgroupVersion::kV1;
+  EXPECT_EQ(*slice->slice().read(Controller::kMemory, v1 ? "memory.limit_in_bytes" : "memory.max"), "67108864\n");
+  ASSERT_TRUE(slice->remove());
+  const Result<CgroupDir> folder = root().open_child("spillway");
+  EXPECT_TRUE(!folder || !folder->open_child(instance_));
+}
+
+TEST_F(NodeSliceTest, TwoProcessesCannotHaveTheSameNode) {
+  Result<NodeSlice> first = NodeSlice::create(root(), options());
+  ASSERT_TRUE(first) << first.error().text();
+  const Result<NodeSlice> second = NodeSlice::create(root(), options());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(second.error().message.contains("is run by another process")) << second.error().message;
+  // Nor does the cleaner touch what is held.
+  ASSERT_TRUE(remove_dead_slices(root()));
+  EXPECT_TRUE(first->slice().children()->size() == 1U);
+  NodeSliceOptions other = options();
+  other.node = "n2";
+  Result<NodeSlice> neighbour = NodeSlice::create(root(), other);
+  EXPECT_TRUE(neighbour) << neighbour.error().text();
+  ASSERT_TRUE(first->remove());
+  ASSERT_TRUE(neighbour->remove());
+}
+
+/// A slice with a process in it, as a killed agent leaves it behind.
+pid_t leave_behind(NodeSliceOptions options, const CgroupDir& root) {
+  const pid_t agent = ::fork();
+  if (agent == 0) {
+    Result<NodeSlice> slice = NodeSlice::create(CgroupDir(*find_writable_root(*read_cgroup_mounts())), options);
+    if (!slice) ::_exit(1);
+    const Result<CgroupDir> pod = slice->parent_of(api::QosClass::kBestEffort).create_child("podx");
+    const int null = ::open("/dev/null", O_WRONLY);
+    SpawnPlan plan{.argv = {"sleep", "1000"}, .environment = {"PATH=/bin:/usr/bin"}, .working_dir = "/"};
+    plan.cgroup = &*pod;
+    plan.stdout_fd = plan.stderr_fd = null;
+    const Result<SpawnedProcess> sleeper = spawn(plan);
+    while (sleeper && !read_start_report(plan, sleeper->status.get())) {
+    }
+    ::_exit(sleeper ? 0 : 1);  // the lock goes, the cgroups stay
+  }
+  int status = 0;
+  ::waitpid(agent, &status, 0);
+  const Result<CgroupDir> instance = root.open_child("spillway")->open_child(options.instance);
+  const std::vector<pid_t> left = tree_pids(*instance).value_or(std::vector<pid_t>());
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 && left.size() == 1 ? left[0] : -1;
+}
+
+TEST_F(NodeSliceTest, LeftoversOfADeadProcessAreClearedByItsSuccessor) {
+  ASSERT_GT(leave_behind(options(), root()), 0);
+  Result<NodeSlice> slice = NodeSlice::create(root(), options());
+  ASSERT_TRUE(slice) << slice.error().text();
+  EXPECT_TRUE(tree_pids(slice->slice())->empty());
+  EXPECT_TRUE(slice->parent_of(api::QosClass::kBestEffort).children()->empty());
+  ASSERT_TRUE(slice->remove());
+}
+
+TEST_F(NodeSliceTest, LeftoversOfADeadProcessAreClearedByAnybody) {
+  const pid_t sleeper = leave_behind(options(), root());
+  ASSERT_GT(sleeper, 0);
+  const Result<std::vector<std::string>> removed = remove_dead_slices(root());
+  ASSERT_TRUE(removed) << removed.error().text();
+  EXPECT_TRUE(std::ranges::find(*removed, "/spillway/" + instance_ + "/n1") != removed->end());
+  const Result<CgroupDir> folder = root().open_child("spillway");
+  EXPECT_TRUE(!folder || !folder->open_child(instance_));
+}
+
+TEST_F(NodeSliceTest, TheWholeHostIsMeasuredAtTheRoot) {
+  NodeSliceOptions host = options();
+  host.root = NodeRoot::kHost;
+  host.memory.reset();
+  Result<NodeSlice> slice = NodeSlice::create(root(), host);
+  ASSERT_TRUE(slice) << slice.error().text();
+  EXPECT_EQ(slice->measured().path(), root().path());
+  ASSERT_TRUE(slice->remove());
+}
+
+TEST_F(NodeSliceTest, BadNamesAndSizesAreRefused) {
+  for (const std::string name : {"", ".", "..", "a/b", "a b", ".hidden"}) {
+    NodeSliceOptions bad = options();
+    bad.node = name;
+    EXPECT_EQ(NodeSlice::create(root(), bad).error().code, ErrorCode::kInvalid) << name;
+  }
+  NodeSliceOptions small = options();
+  small.memory = mebibytes(1);
+  EXPECT_EQ(NodeSlice::create(root(), small).error().code, ErrorCode::kInvalid);
+  small.memory.reset();
+  EXPECT_EQ(NodeSlice::create(root(), small).error().code, ErrorCode::kInvalid);
+}
+
+}  // namespace
+}  // namespace spillway::host

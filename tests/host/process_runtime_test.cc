@@ -1,0 +1,297 @@
+#include "host/kernel_file.h"
+#include "host/real_machine.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+namespace spillway::host {
+namespace {
+
+using agent::ContainerExited;
+using agent::ContainerStarted;
+using agent::ContainerStartFailed;
+using agent::PodStopped;
+using ProcessRuntimeTest = RealMachine;
+
+TEST_F(ProcessRuntimeTest, RunsAProgramAndReportsItsExitCode) {
+  create_pod("u1");
+  start_shell("u1", "echo to stdout; echo to stderr >&2; printf unfinished; exit 7");
+  const auto exited = wait_for<ContainerExited>("u1");
+  ASSERT_TRUE(exited);
+  EXPECT_EQ(exited->exit_code, 7);
+  EXPECT_EQ(exited->signal, 0);
+  EXPECT_FALSE(exited->oom_killed);
+  EXPECT_LE(exited->started_at, exited->finished_at);
+  ASSERT_TRUE(std::holds_alternative<ContainerStarted>(events_.front()));
+  EXPECT_GT(std::get<ContainerStarted>(events_.front()).pid, 0);
+  EXPECT_EQ(count<ContainerExited>(), 1U);
+
+  const std::string log = log_text("u1", "c");
+  EXPECT_NE(log.find(" stdout F to stdout\n"), std::string::npos) << log;
+  EXPECT_NE(log.find(" stderr F to stderr\n"), std::string::npos) << log;
+  EXPECT_NE(log.find(" stdout F unfinished\n"), std::string::npos) << log;
+}
+
+TEST_F(ProcessRuntimeTest, ChildHasOnlyWhatItWasGiven) {
+  create_pod("u1");
+  runtime_->execute(agent::StartContainer{
+      .uid = "u1",
+      .name = "c",
+      .argv = {"sh", "-c",
+               "env; pwd; ls /proc/self/fd | tr '\\n' ' '; readlink /proc/self/fd/0; ps -o sid= -p $$; "
+               "echo $$; cat /proc/self/oom_score_adj; grep SigBlk /proc/self/status"},
+      .env = {{"COLOUR", "blue"}},
+      .oom_score_adj = 321});
+  ASSERT_TRUE(wait_for<ContainerExited>("u1"));
+  const std::string log = log_text("u1", "c");
+  EXPECT_NE(log.find(" F COLOUR=blue\n"), std::string::npos) << log;
+  EXPECT_NE(log.find(" F HOSTNAME=pod-u1\n"), std::string::npos) << log;
+  EXPECT_NE(log.find("/pods/default_pod-u1_u1/_work\n"), std::string::npos) << log;
+  EXPECT_EQ(log.find("LS_COLORS"), std::string::npos) << log;
+  EXPECT_EQ(log.find("LD_PRELOAD"), std::string::npos) << log;
+  EXPECT_NE(log.find(" F 0 1 2 3 /dev/null\n"), std::string::npos) << "3 is the directory that ls reads: " << log;
+  EXPECT_NE(log.find(" F 321\n"), std::string::npos) << log;
+  EXPECT_NE(log.find("SigBlk:\t0000000000000000\n"), std::string::npos) << log;
+}
+
+TEST_F(ProcessRuntimeTest, MissingProgramIsAStartFailure) {
+  create_pod("u1");
+  start("u1", "a", {"no-such-program"});
+  start("u1", "b", {"/no/such/program"});
+  start("u1", "d", {"/etc/passwd"});
+  start("u1", "e", {});
+  runtime_->execute(
+      agent::StartContainer{.uid = "u1", .name = "f", .argv = {"true"}, .working_dir = "/no/such/directory"});
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "a")->message,
+            "exec: \"no-such-program\": executable file not found in $PATH");
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "b")->message,
+            "exec: \"/no/such/program\": No such file or directory");
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "d")->message, "exec: \"/etc/passwd\": Permission denied");
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "e")->message, "e: no command specified");
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "f")->message,
+            "working directory \"/no/such/directory\": No such file or directory");
+  EXPECT_EQ(count<ContainerStarted>(), 0U);
+  EXPECT_EQ(count<ContainerExited>(), 0U);
+  // The name is free again.
+  start("u1", "a", {"true"}, 1);
+  EXPECT_EQ(wait_for<ContainerExited>("u1", "a")->attempt, 1);
+}
+
+TEST_F(ProcessRuntimeTest, UnknownPodRefusesContainersAndIsStoppedAlready) {
+  start("nobody", "c", {"true"});
+  EXPECT_EQ(wait_for<ContainerStartFailed>("nobody")->reason, "CreateContainerError");
+  runtime_->execute(agent::StopPod{"nobody", seconds(1)});
+  EXPECT_TRUE(wait_for<PodStopped>("nobody"));
+}
+
+TEST_F(ProcessRuntimeTest, TermWithinGraceIsGentle) {
+  create_pod("u1");
+  start_shell("u1", "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+  ASSERT_TRUE(run_until([&] { return log_text("u1", "c").contains("ready"); }));
+  runtime_->execute(agent::StopContainer{"u1", "c", seconds(30)});
+  const auto exited = wait_for<ContainerExited>("u1");
+  ASSERT_TRUE(exited);
+  EXPECT_EQ(exited->exit_code, 0);
+  EXPECT_TRUE(log_text("u1", "c").contains("bye"));
+}
+
+TEST_F(ProcessRuntimeTest, GraceEndsInSigkill) {
+  create_pod("u1");
+  start_shell("u1", "trap '' TERM; echo ready; while :; do sleep 0.01; done");
+  ASSERT_TRUE(run_until([&] { return log_text("u1", "c").contains("ready"); }));
+  const Instant asked = loop_.now().mono;
+  runtime_->execute(agent::StopPod{"u1", milliseconds(300)});
+  const auto exited = wait_for<ContainerExited>("u1");
+  ASSERT_TRUE(exited);
+  EXPECT_EQ(exited->exit_code, 137);
+  EXPECT_EQ(exited->signal, SIGKILL);
+  EXPECT_GE(loop_.now().mono - asked, milliseconds(300));
+  EXPECT_TRUE(wait_for<PodStopped>("u1"));
+  EXPECT_EQ(count<PodStopped>(), 1U);
+}
+
+TEST_F(ProcessRuntimeTest, ShorterGraceWins) {
+  create_pod("u1");
+  start_shell("u1", "trap '' TERM; echo ready; while :; do sleep 0.01; done");
+  ASSERT_TRUE(run_until([&] { return log_text("u1", "c").contains("ready"); }));
+  runtime_->execute(agent::StopContainer{"u1", "c", minutes(10)});
+  runtime_->execute(agent::StopContainer{"u1", "c", milliseconds(20)});
+  ASSERT_TRUE(wait_for<ContainerExited>("u1"));
+}
+
+TEST_F(ProcessRuntimeTest, DaemonsDoNotEscape) {
+  create_pod("u1");
+  // Twice forked, in a session of its own, ignoring every signal it can.
+  start_shell(
+      "u1",
+      "for i in 1 2 3; do (setsid sh -c \"trap '' TERM HUP INT; echo daemon; while :; do sleep 0.01; done\" &) & "
+      "done; echo ready; sleep 1000");
+  ASSERT_TRUE(run_until([&] {
+    const std::string log = log_text("u1", "c");
+    return std::ranges::count(log, '\n') >= 4;
+  }));
+  const std::vector<pid_t> before = pod_pids("u1");
+  EXPECT_GE(before.size(), 5U);
+  runtime_->execute(agent::StopContainer{"u1", "c", Duration::zero()});
+  ASSERT_TRUE(wait_for<ContainerExited>("u1"));
+  EXPECT_TRUE(pod_pids("u1").empty());
+  for (const pid_t pid : before) {
+    const Result<std::string> status = read_file(fmt::format("/proc/{}/status", pid));
+    EXPECT_TRUE(!status || status->contains("State:\tZ")) << pid << " lives";
+  }
+}
+
+TEST_F(ProcessRuntimeTest, WhatTheFirstProcessLeavesBehindDiesWithIt) {
+  create_pod("u1");
+  start_shell("u1", "setsid sleep 1000 & setsid sleep 1000 & exit 3");
+  const auto exited = wait_for<ContainerExited>("u1");
+  ASSERT_TRUE(exited);
+  EXPECT_EQ(exited->exit_code, 3);
+  EXPECT_TRUE(pod_pids("u1").empty());
+}
+
+TEST_F(ProcessRuntimeTest, ForkBombIsKilled) {
+  create_pod("u1");
+  start_shell("u1", "bomb() { bomb | bomb & wait; }; bomb 2>/dev/null");
+  ASSERT_TRUE(run_until([&] { return pod_pids("u1").size() > 100; }));
+  runtime_->execute(agent::StopPod{"u1", Duration::zero()});
+  ASSERT_TRUE(wait_for<PodStopped>("u1"));
+  EXPECT_TRUE(pod_pids("u1").empty());
+}
+
+TEST_F(ProcessRuntimeTest, MemoryLimitEndsInAnOomKill) {
+  create_pod("u1", api::QosClass::kGuaranteed, mebibytes(24));
+  runtime_->execute(agent::StartContainer{
+      .uid = "u1", .name = "c", .argv = {"tail", "/dev/zero"}, .memory_limit = mebibytes(24), .oom_score_adj = 1000});
+  const auto exited = wait_for<ContainerExited>("u1");
+  ASSERT_TRUE(exited);
+  EXPECT_EQ(exited->exit_code, 137);
+  EXPECT_TRUE(exited->oom_killed);
+}
+
+TEST_F(ProcessRuntimeTest, RestartGetsAFreshCgroupAndLog) {
+  create_pod("u1");
+  for (const int attempt : {0, 1, 2}) {
+    start("u1", "c", {"sh", "-c", fmt::format("echo attempt {}", attempt)}, attempt);
+    ASSERT_TRUE(run_until([&] { return count<ContainerExited>() == static_cast<std::size_t>(attempt) + 1; }));
+    EXPECT_TRUE(log_text("u1", "c", attempt).contains(fmt::format("attempt {}", attempt)));
+  }
+  const Result<std::string> newest = runtime_->find_log({"default", "pod-u1"}, "c", false);
+  ASSERT_TRUE(newest) << newest.error().text();
+  EXPECT_TRUE(newest->ends_with("/c/2.log"));
+  EXPECT_TRUE(runtime_->find_log({"default", "pod-u1"}, "c", true)->ends_with("/c/1.log"));
+}
+
+TEST_F(ProcessRuntimeTest, RemovedPodLeavesNothing) {
+  create_pod("u1");
+  start_shell("u1", "sleep 1000");
+  ASSERT_TRUE(wait_for<ContainerStarted>("u1"));
+  runtime_->execute(agent::RemovePod{"u1"});
+  ASSERT_TRUE(wait_for<ContainerExited>("u1"));
+  EXPECT_TRUE(run_until([&] { return !std::filesystem::exists(state_ / "pods" / "default_pod-u1_u1"); }));
+  EXPECT_FALSE(slice_->parent_of(api::QosClass::kBestEffort).open_child("podu1"));
+  EXPECT_TRUE(runtime_->pods().empty());
+}
+
+TEST_F(ProcessRuntimeTest, CreatePodTwiceIsHarmless) {
+  create_pod("u1");
+  start_shell("u1", "sleep 1000");
+  create_pod("u1");
+  ASSERT_TRUE(wait_for<ContainerStarted>("u1"));
+  EXPECT_EQ(runtime_->pods().size(), 1U);
+  start_shell("u1", "true");
+  EXPECT_TRUE(wait_for<ContainerStartFailed>("u1")->message.contains("still running"));
+}
+
+TEST_F(ProcessRuntimeTest, LimitsAreInTheFiles) {
+  runtime_->execute(agent::CreatePod{.uid = "u1",
+                                     .pod = {"default", "pod-u1"},
+                                     .qos = api::QosClass::kBurstable,
+                                     .memory_limit = mebibytes(64),
+                                     .cpu_limit_milli = 500,
+                                     .cpu_request_milli = 250});
+  runtime_->execute(agent::StartContainer{.uid = "u1",
+                                          .name = "c",
+                                          .argv = {"sleep", "1000"},
+                                          .memory_limit = mebibytes(32),
+                                          .cpu_limit_milli = 300,
+                                          .cpu_request_milli = 125});
+  ASSERT_TRUE(wait_for<ContainerStarted>("u1"));
+  const CgroupDir& burstable = slice_->parent_of(api::QosClass::kBurstable);
+  const Result<CgroupDir> pod = burstable.open_child("podu1");
+  ASSERT_TRUE(pod);
+  const Result<CgroupDir> container = pod->open_child("c");
+  ASSERT_TRUE(container);
+  if (pod->version() == CgroupVersion::kV1) {
+    EXPECT_EQ(*pod->read(Controller::kMemory, "memory.limit_in_bytes"), "67108864\n");
+    EXPECT_EQ(*pod->read(Controller::kCpu, "cpu.cfs_quota_us"), "50000\n");
+    EXPECT_EQ(*pod->read(Controller::kCpu, "cpu.shares"), "256\n");
+    EXPECT_EQ(*burstable.read(Controller::kCpu, "cpu.shares"), "256\n");
+    EXPECT_EQ(*container->read(Controller::kMemory, "memory.limit_in_bytes"), "33554432\n");
+    EXPECT_EQ(*container->read(Controller::kCpu, "cpu.cfs_quota_us"), "30000\n");
+  } else {
+    EXPECT_EQ(*pod->read(Controller::kMemory, "memory.max"), "67108864\n");
+    EXPECT_EQ(*container->read(Controller::kMemory, "memory.max"), "33554432\n");
+  }
+  EXPECT_EQ(container->pids()->size(), 1U);
+}
+
+TEST_F(ProcessRuntimeTest, ObservesNodePodsAndContainers) {
+  create_pod("u1", api::QosClass::kBurstable);
+  start("u1", "hog", {"sh", "-c", "x=$(head -c 20000000 /dev/zero | tr '\\0' x); echo ready; sleep 1000"});
+  ASSERT_TRUE(run_until([&] { return log_text("u1", "hog").contains("ready"); }));
+  api::Summary summary = observe();
+  ASSERT_TRUE(run_until([&] {
+    summary = observe();
+    return summary.node.fs.has_value();
+  }));
+  ASSERT_TRUE(summary.node.memory);
+  EXPECT_EQ(summary.node.node_name, "n1");
+  const api::MemoryStats& node = *summary.node.memory;
+  EXPECT_EQ(*node.available_bytes + *node.working_set_bytes, static_cast<std::uint64_t>(mebibytes(128).count()));
+  EXPECT_GT(*node.working_set_bytes, 20'000'000U);
+  ASSERT_EQ(summary.node.system_containers.size(), 1U);
+  EXPECT_EQ(summary.node.system_containers[0].name, "pods");
+  EXPECT_TRUE(summary.node.system_containers[0].memory->available_bytes);
+  EXPECT_EQ(summary.node.rlimit->max_pid, 200);
+  EXPECT_EQ(summary.node.rlimit->running_processes, 2);
+  ASSERT_EQ(summary.pods.size(), 1U);
+  const api::PodStats& pod = summary.pods[0];
+  EXPECT_EQ(pod.uid, "u1");
+  EXPECT_EQ(pod.process_count, 2U);
+  EXPECT_GT(*pod.memory->working_set_bytes, 20'000'000U);
+  EXPECT_GT(*pod.cpu->usage_core_nano_seconds, 0U);
+  ASSERT_EQ(pod.containers.size(), 1U);
+  EXPECT_EQ(pod.containers[0].name, "hog");
+  EXPECT_GT(*pod.containers[0].memory->working_set_bytes, 20'000'000U);
+  EXPECT_GT(*pod.containers[0].logs->used_bytes, 0U);
+}
+
+TEST_F(ProcessRuntimeTest, ShutdownStopsEverythingAndRefusesMore) {
+  for (const std::string uid : {"u1", "u2", "u3"}) {
+    create_pod(uid);
+    start(uid, "c", {"sleep", "1000"});
+    ASSERT_TRUE(wait_for<ContainerStarted>(uid));
+  }
+  bool done = false;
+  runtime_->shutdown(seconds(5), [&] { done = true; });
+  EXPECT_TRUE(run_until([&] { return done; }));
+  EXPECT_EQ(count<ContainerExited>(), 3U);
+  start("u1", "late", {"true"});
+  EXPECT_TRUE(wait_for<ContainerStartFailed>("u1", "late"));
+}
+
+TEST_F(ProcessRuntimeTest, MuchOutputIsBoundedAndComplete) {
+  create_pod("u1");
+  start_shell("u1", "seq 1 20000; head -c 40000 /dev/zero | tr '\\0' x");
+  ASSERT_TRUE(wait_for<ContainerExited>("u1"));
+  const std::string log = log_text("u1", "c");
+  EXPECT_TRUE(log.contains(" F 1\n"));
+  EXPECT_TRUE(log.contains(" F 20000\n"));
+  EXPECT_EQ(std::ranges::count(log, '\n'), 20003);  // 40000 bytes without an end: two pieces of 16 KiB and the rest
+  EXPECT_EQ(std::ranges::count(log, 'x'), 40000);
+}
+
+}  // namespace
+}  // namespace spillway::host
