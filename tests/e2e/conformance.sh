@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Starts `spillway apiserver` (first argument: the binary), runs the conformance suite against it, stops it.
+# The rest of the arguments go to the suite. CONFORMANCE_PASS_MIN: fewer passed checks are a failure (default: all).
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+binary=${1:?usage: conformance.sh BINARY [FLAG...]}
+shift
+folder=$(mktemp -d)
+"$binary" apiserver --data-dir "$folder/data" --port 0 --write-kubeconfig "$folder/kubeconfig" --log-level warning >"$folder/log" 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$folder"' EXIT
+for _ in $(seq 200); do
+  [ -s "$folder/kubeconfig" ] && break
+  kill -0 "$server" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }
+  sleep 0.1
+done
+status=0
+"$here/../conformance/run.sh" "$folder/kubeconfig" "$@" >"$folder/tap" || status=$?
+cat "$folder/tap"
+passed=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$folder/tap" | tail -1)
+if [ -n "${CONFORMANCE_PASS_MIN:-}" ]; then
+  [ "${passed:-0}" -ge "$CONFORMANCE_PASS_MIN" ] || { echo "conformance: ${passed:-0} passed, expected at least $CONFORMANCE_PASS_MIN" >&2; exit 1; }
+  exit 0
+fi
+exit "$status"

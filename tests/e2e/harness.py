@@ -1,0 +1,189 @@
+"""Real processes for the end-to-end tests: starts `spillway`, talks to it, and leaves nothing behind."""
+import base64
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BINARY = pathlib.Path(os.environ.get("SPILLWAY", ROOT / "build/dev/src/apps/spillway"))
+
+
+def wait_for(what, condition, timeout=30.0, interval=0.02):
+    """Polls until `condition` returns something true, and returns it. AssertionError with `what` after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"timed out after {timeout:.0f} s waiting for {what}")
+        time.sleep(interval)
+
+
+class ApiError(Exception):
+    def __init__(self, code, status):
+        super().__init__(f"{code}: {status.get('message', status)}")
+        self.code, self.status = code, status
+
+
+class Api:
+    """A client for one kubeconfig as Spillway writes it."""
+
+    def __init__(self, kubeconfig, timeout=10):
+        text = pathlib.Path(kubeconfig).read_text()
+
+        def field(name):
+            found = re.search(rf'^\s*-?\s*{name}:\s*"?([^"\s]+)"?\s*$', text, re.M)
+            return found.group(1) if found else None
+
+        server = re.match(r"(https?)://\[?([^\]]+?)\]?:(\d+)", field("server"))
+        self.scheme, self.host, self.port = server.group(1), server.group(2), int(server.group(3))
+        self.timeout, self.token, self.context = timeout, field("token"), None
+        if self.scheme == "https":
+            self.context = ssl.create_default_context(cadata=base64.b64decode(field("certificate-authority-data")).decode())
+            if field("client-certificate-data"):
+                with tempfile.NamedTemporaryFile("wb", suffix=".pem") as pem:
+                    pem.write(base64.b64decode(field("client-certificate-data")) + b"\n" + base64.b64decode(field("client-key-data")))
+                    pem.flush()
+                    self.context.load_cert_chain(pem.name)
+        self.connection = None
+
+    def connect(self):
+        if self.scheme == "https":
+            return http.client.HTTPSConnection(self.host, self.port, timeout=self.timeout, context=self.context)
+        return http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
+
+    def request(self, method, path, body=None, content_type="application/json"):
+        """The parsed answer; ApiError for a failure, OSError or HTTPException if no answer came."""
+        if self.connection is None:
+            self.connection = self.connect()
+        headers = {"Content-Type": content_type} if body is not None else {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        try:
+            self.connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+            answer = self.connection.getresponse()
+            data = answer.read()
+        except Exception:
+            self.connection.close()
+            self.connection = None
+            raise
+        document = json.loads(data) if answer.headers.get_content_type() == "application/json" else data.decode()
+        if answer.status >= 400:
+            raise ApiError(answer.status, document if isinstance(document, dict) else {"message": document})
+        return document
+
+    def get(self, path):
+        return self.request("GET", path)
+
+    def find(self, path):
+        """The object, or None if there is none."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    def create(self, path, body):
+        return self.request("POST", path, body)
+
+    def delete(self, path, grace=None):
+        return self.request("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": grace} if grace is not None else None)
+
+    def patch(self, path, body, kind="merge"):
+        return self.request("PATCH", path, body, f"application/{kind}-patch+json")
+
+    def nodes_ready(self):
+        """Names of the nodes whose Ready condition is True."""
+        return [node["metadata"]["name"] for node in self.get("/api/v1/nodes")["items"]
+                if any(c["type"] == "Ready" and c["status"] == "True" for c in node.get("status", {}).get("conditions", []))]
+
+    def pod_phases(self, namespace="default"):
+        return {pod["metadata"]["name"]: pod["status"].get("phase") for pod in self.get(f"/api/v1/namespaces/{namespace}/pods")["items"]}
+
+
+def pod(name, command, **spec):
+    resources = spec.pop("resources", {})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"containers": [{"name": "main", "image": "none", "command": command, "resources": resources}],
+                     "terminationGracePeriodSeconds": 1, **spec}}
+
+
+class Process:
+    """One running spillway. Its output goes to a file, shown when a test fails."""
+
+    def __init__(self, folder, *arguments):
+        self.log = pathlib.Path(folder) / f"{arguments[0]}-{time.monotonic_ns()}.log"
+        with open(self.log, "wb") as log:
+            self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+    def running(self):
+        return self.child.poll() is None
+
+    def kill(self):
+        self.child.send_signal(signal.SIGKILL)
+        self.child.wait()
+
+    def stop(self, timeout=20):
+        """SIGTERM; the exit code."""
+        if self.running():
+            self.child.send_signal(signal.SIGTERM)
+        try:
+            return self.child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"did not stop within {timeout} s of SIGTERM: {self.tail()}") from None
+
+    def tail(self, lines=15):
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+@contextlib.contextmanager
+def workspace():
+    folder = tempfile.mkdtemp(prefix="spillway-e2e-")
+    try:
+        yield pathlib.Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running(folder, *arguments):
+    process = Process(folder, *arguments)
+    try:
+        yield process
+    except BaseException:
+        print(f"--- {process.log.name}\n{process.tail(40)}", flush=True)
+        raise
+    finally:
+        if process.running():
+            process.stop()
+
+
+def serving(process, kubeconfig, timeout=20):
+    """An Api once the server has written its kubeconfig."""
+    def ready():
+        assert process.running(), f"exited with {process.child.returncode}: {process.tail()}"
+        return os.path.exists(kubeconfig)
+    wait_for("the kubeconfig", ready, timeout)
+    return Api(kubeconfig)
+
+
+def run(*arguments, timeout=20):
+    """Runs spillway to its end: (exit code, standard output, standard error)."""
+    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+def can_write_cgroups():
+    return os.geteuid() == 0 and any(os.access(path, os.W_OK) for path in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup/cgroup.procs"))

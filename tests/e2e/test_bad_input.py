@@ -1,0 +1,84 @@
+"""Everything a user can get wrong gets one line that says what, where and what was expected, and a non-zero exit."""
+import os
+import socket
+import unittest
+
+from harness import run, running, serving, workspace
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, code, expected, *arguments):
+        got, out, err = run(*arguments)
+        self.assertEqual(got, code, err)
+        self.assertEqual(out, "")
+        self.assertEqual(len(err.strip().splitlines()), 1, err)
+        for words in expected:
+            self.assertIn(words, err)
+
+    def test_unknown_command(self):
+        self.refused(2, ['"upp"', "did you mean up"], "upp")
+
+    def test_unknown_flag(self):
+        self.refused(2, ["--data-dri", "did you mean --data-dir"], "up", "--data-dri", "x")
+
+    def test_bad_quantity(self):
+        self.refused(2, ["--node-memory", "256MB"], "up", "--node-memory", "256MB")
+
+    def test_bad_duration(self):
+        self.refused(2, ["--node-monitor-period", "5"], "up", "--node-monitor-period", "5")
+
+    def test_bad_threshold(self):
+        self.refused(2, ["--eviction-hard", "memory.availabel"], "up", "--eviction-hard", "memory.availabel<1Gi")
+
+    def test_missing_kubeconfig(self):
+        self.refused(2, ["--kubeconfig"], "agent")
+        self.refused(2, ["/no/such/file"], "agent", "--kubeconfig", "/no/such/file")
+
+    def test_malformed_kubeconfig(self):
+        with workspace() as folder:
+            (folder / "k").write_text("clusters: [")
+            self.refused(2, [str(folder / "k")], "scheduler", "--kubeconfig", folder / "k")
+            (folder / "k").write_text("apiVersion: v1\nkind: Config\ncurrent-context: x\n")
+            self.refused(2, [str(folder / "k"), "x"], "scheduler", "--kubeconfig", folder / "k")
+
+    def test_port_in_use(self):
+        with workspace() as folder, socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            self.refused(1, [f"127.0.0.1:{port}", "in use"], "apiserver", "--log-level", "error", "--data-dir", folder / "d", "--port", port)
+
+    def test_data_directory_in_use(self):
+        with workspace() as folder, running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0",
+                                            "--write-kubeconfig", folder / "k") as process:
+            serving(process, folder / "k")
+            self.refused(1, [str(folder / "d"), str(process.child.pid)], "apiserver", "--log-level", "error", "--data-dir", folder / "d", "--port", "0")
+
+    def test_corrupt_database(self):
+        with workspace() as folder:
+            (folder / "d").mkdir()
+            with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k") as process:
+                serving(process, folder / "k")
+                process.stop()
+            database = next(path for path in (folder / "d").iterdir() if path.suffix == ".db")
+            with open(database, "r+b") as file:
+                file.write(os.urandom(4096))
+            self.refused(1, [str(database)], "apiserver", "--log-level", "error", "--data-dir", folder / "d", "--port", "0")
+
+    def test_unwritable_data_directory(self):
+        self.refused(1, ["/proc/none"], "apiserver", "--log-level", "error", "--data-dir", "/proc/none", "--port", "0")
+
+    def test_help_and_version(self):
+        code, out, err = run("--help")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("up", out)
+        code, out, _ = run("up", "--help")
+        self.assertEqual(code, 0)
+        self.assertIn("--node-memory", out)
+        code, out, _ = run("--version")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"^spillway \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,66 @@
+"""kubectl as an operator would use it, against `spillway up`."""
+import os
+import shutil
+import subprocess
+import unittest
+
+from harness import ROOT, can_write_cgroups, running, serving, wait_for, workspace
+
+
+@unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
+class Kubectl(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = [workspace()]
+        cls.folder = cls.stack[0].__enter__()
+        cls.stack.append(running(cls.folder, "up", "--data-dir", cls.folder / "data", "--state-dir", cls.folder / "state", "--port", "0",
+                                 "--write-kubeconfig", cls.folder / "kubeconfig", "--node-name", "n", "--node-memory", "256Mi"))
+        cls.api = serving(cls.stack[1].__enter__(), cls.folder / "kubeconfig")
+        wait_for("the node", lambda: cls.api.nodes_ready() == ["n"])
+        cls.environment = {**os.environ, "KUBECONFIG": str(cls.folder / "kubeconfig"), "HOME": str(cls.folder)}
+
+    @classmethod
+    def tearDownClass(cls):
+        for context in reversed(cls.stack):
+            context.__exit__(None, None, None)
+
+    def kubectl(self, *arguments, code=0):
+        done = subprocess.run(["kubectl", *arguments], capture_output=True, text=True, env=self.environment, timeout=60, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_a_day_of_an_operator(self):
+        self.assertRegex(self.kubectl("get", "nodes", "-o", "wide"), r"n\s+Ready\s+<none>\s+\S+\s+v1\.\d+")
+        self.kubectl("apply", "-f", str(ROOT / "examples/web.yaml"))
+        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "replicaset/web", "--timeout=30s")
+        pods = self.kubectl("get", "pods", "-o", "wide")
+        self.assertEqual(pods.count("Running"), 3)
+        name = self.kubectl("get", "pods", "-o", "name").split()[0]
+        self.assertIn("hello from", self.kubectl("logs", name))
+        described = self.kubectl("describe", name)
+        self.assertIn("Node:", described)
+        self.assertIn("Scheduled", described)
+        self.assertIn("MemoryPressure", self.kubectl("describe", "node", "n"))
+        self.kubectl("label", name, "tier=front")
+        self.assertIn(name.split("/")[1], self.kubectl("get", "pods", "-l", "tier=front"))
+        self.kubectl("cordon", "n")
+        self.assertIn("SchedulingDisabled", self.kubectl("get", "nodes"))
+        self.kubectl("uncordon", "n")
+        self.kubectl("taint", "node", "n", "maintenance=yes:NoSchedule")
+        self.assertIn("maintenance=yes:NoSchedule", self.kubectl("describe", "node", "n"))
+        self.kubectl("taint", "node", "n", "maintenance-")
+        self.kubectl("delete", name)
+        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "replicaset/web", "--timeout=30s")
+        self.kubectl("delete", "-f", str(ROOT / "examples/web.yaml"))
+        self.kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=60s")
+        self.assertIn("NotFound", self.kubectl("get", "pod", "none", code=1))
+
+    def test_namespaces_take_their_content_along(self):
+        self.kubectl("create", "namespace", "shop")
+        self.kubectl("create", "configmap", "prices", "-n", "shop", "--from-literal=apple=1")
+        self.kubectl("delete", "namespace", "shop", "--timeout=30s")
+        self.assertIn("NotFound", self.kubectl("get", "namespace", "shop", code=1))
+
+
+if __name__ == "__main__":
+    unittest.main()

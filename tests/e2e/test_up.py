@@ -1,0 +1,98 @@
+"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C."""
+import os
+import signal
+import unittest
+
+from harness import ApiError, can_write_cgroups, pod, running, serving, wait_for, workspace
+
+
+@unittest.skipUnless(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+class Up(unittest.TestCase):
+    def up(self, folder, *more):
+        return running(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0",
+                       "--write-kubeconfig", folder / "kubeconfig", "--node-name", "n", *more)
+
+    def test_a_node_gets_ready_and_runs_a_pod(self):
+        with workspace() as folder, self.up(folder, "--node-memory", "256Mi") as process:
+            api = serving(process, folder / "kubeconfig")
+            wait_for("the node", lambda: api.nodes_ready() == ["n"])
+            api.create("/api/v1/namespaces/default/pods", pod("hello", ["sh", "-c", "echo hello; exec tail -f /dev/null"]))
+            wait_for("the pod", lambda: api.pod_phases().get("hello") == "Running")
+            wait_for("its log", lambda: api.get("/api/v1/namespaces/default/pods/hello/log") == "hello\n")
+            api.delete("/api/v1/namespaces/default/pods/hello")
+            wait_for("its end", lambda: api.find("/api/v1/namespaces/default/pods/hello") is None)
+            self.assertEqual(process.stop(), 0)
+
+    def test_exit_codes_become_phases(self):
+        with workspace() as folder, self.up(folder, "--node-memory", "256Mi") as process:
+            api = serving(process, folder / "kubeconfig")
+            for name, command in (("good", ["true"]), ("bad", ["sh", "-c", "exit 3"]), ("absent", ["/no/such/program"])):
+                api.create("/api/v1/namespaces/default/pods", pod(name, command, restartPolicy="Never"))
+            wait_for("Succeeded", lambda: api.pod_phases().get("good") == "Succeeded")
+            wait_for("Failed", lambda: api.pod_phases().get("bad") == "Failed")
+            state = api.get("/api/v1/namespaces/default/pods/bad")["status"]["containerStatuses"][0]["state"]
+            self.assertEqual(state["terminated"]["exitCode"], 3)
+            wait_for("a reason", lambda: "RunContainerError" in str(api.get("/api/v1/namespaces/default/pods/absent")["status"]))
+
+    def test_several_nodes_and_replacement_of_pods(self):
+        with workspace() as folder, self.up(folder, "--nodes", "2", "--node-memory", "128Mi") as process:
+            api = serving(process, folder / "kubeconfig")
+            wait_for("two nodes", lambda: len(api.nodes_ready()) == 2)
+            template = pod("", ["tail", "-f", "/dev/null"])["spec"]
+            api.create("/apis/apps/v1/namespaces/default/replicasets",
+                       {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"},
+                        "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "web"}},
+                                 "template": {"metadata": {"labels": {"app": "web"}}, "spec": template}}})
+            wait_for("four pods", lambda: list(api.pod_phases().values()).count("Running") == 4)
+            nodes = {item["spec"]["nodeName"] for item in api.get("/api/v1/namespaces/default/pods")["items"]}
+            self.assertEqual(len(nodes), 2)
+            victim = sorted(api.pod_phases())[0]
+            api.delete(f"/api/v1/namespaces/default/pods/{victim}")
+            wait_for("a replacement", lambda: victim not in api.pod_phases() and list(api.pod_phases().values()).count("Running") == 4)
+
+    def test_objects_survive_a_kill_and_pods_come_back(self):
+        with workspace() as folder:
+            with self.up(folder, "--node-memory", "256Mi") as process:
+                api = serving(process, folder / "kubeconfig")
+                api.create("/api/v1/namespaces/default/pods", pod("stays", ["tail", "-f", "/dev/null"]))
+                wait_for("the pod", lambda: api.pod_phases().get("stays") == "Running")
+                process.kill()
+            os.remove(folder / "kubeconfig")
+            with self.up(folder, "--node-memory", "256Mi") as process:
+                api = serving(process, folder / "kubeconfig")
+                wait_for("the node", lambda: api.nodes_ready() == ["n"])
+
+                def restarted():
+                    status = api.get("/api/v1/namespaces/default/pods/stays")["status"]
+                    return status["phase"] == "Running" and status["containerStatuses"][0].get("restartCount", 0) >= 1
+                wait_for("the pod again", restarted)
+
+    def test_interrupt_stops_in_order(self):
+        with workspace() as folder, self.up(folder, "--node-memory", "128Mi") as process:
+            api = serving(process, folder / "kubeconfig")
+            wait_for("the node", lambda: api.nodes_ready() == ["n"])
+            process.child.send_signal(signal.SIGINT)
+            self.assertEqual(process.child.wait(15), 0)
+
+
+class ApiserverAlone(unittest.TestCase):
+    def test_it_serves_and_refuses_nonsense_with_a_status(self):
+        with workspace() as folder, running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0",
+                                            "--write-kubeconfig", folder / "kubeconfig") as process:
+            api = serving(process, folder / "kubeconfig")
+            self.assertEqual(api.get("/readyz"), "ok")
+            cases = [("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "NOT A NAME"}}, 422, "Invalid"),
+                     ("POST", "/api/v1/namespaces/absent/configmaps", {"metadata": {"name": "a"}}, 404, "NotFound"),
+                     ("GET", "/api/v1/nodes?limit=abc", None, 400, "BadRequest"),
+                     ("PUT", "/api/v1/pods", {}, 405, "MethodNotAllowed"),
+                     ("GET", "/apis/none/v1/things", None, 404, "NotFound"),
+                     ("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "big"}, "data": {"a": "x" * 3_200_000}}, 413, "RequestEntityTooLarge")]
+            for method, path, body, code, reason in cases:
+                with self.subTest(path=path), self.assertRaises(ApiError) as caught:
+                    api.request(method, path, body)
+                self.assertEqual((caught.exception.code, caught.exception.status.get("reason")), (code, reason))
+                self.assertEqual(caught.exception.status["kind"], "Status")
+
+
+if __name__ == "__main__":
+    unittest.main()
