@@ -63,8 +63,9 @@ std::string_view trimmed(std::string_view text) {
 std::string event_source(const api::Json& event) {
   const std::string_view component = event.string_at({"source", "component"});
   const std::string_view host = event.string_at({"source", "host"});
-  if (!component.empty() && !host.empty()) return fmt::format("{}, {}", component, host);
-  return std::string(component.empty() ? event.string_at({"reportingComponent"}) : component);
+  const std::string who(component.empty() ? event.string_at({"reportingComponent"}) : component);
+  const std::string_view where = host.empty() ? event.string_at({"reportingInstance"}) : host;
+  return where.empty() ? who : fmt::format("{}, {}", who, where);
 }
 
 TableRow event_row(const api::Json& event, WallTime now) {
