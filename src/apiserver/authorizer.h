@@ -1,0 +1,32 @@
+// Who may do what. Thread: loop. Source: spec "API server contract", 19.1, 19.4.
+#pragma once
+
+#include "api/exchange.h"
+#include "apiserver/route.h"
+
+#include <string>
+
+namespace spillway::apiserver {
+
+struct Verdict {
+  bool allowed = false;
+  std::string reason;
+};
+
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+  virtual Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const = 0;
+};
+
+/// Everything for whoever has a name; for anonymous clients health, version and the first page of discovery.
+class AuthenticatedMayAll final : public Authorizer {
+ public:
+  Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const override;
+};
+
+bool in_group(const api::UserInfo& user, std::string_view group);
+/// Paths that say nothing about the cluster's content.
+bool is_public_path(std::string_view path);
+
+}  // namespace spillway::apiserver

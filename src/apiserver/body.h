@@ -1,0 +1,39 @@
+// Bodies of requests into typed documents: format, size, strictness, contradictions with the URL.
+// Thread: any (pure but for the warnings it leaves). Source: spec "API server contract", 4.2, 5.1-5.4, 10.
+#pragma once
+
+#include "api/json.h"
+#include "api/patch.h"
+#include "api/schema.h"
+#include "api/status.h"
+#include "api/typed.h"
+#include "apiserver/exchange.h"
+#include "apiserver/request_options.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+inline constexpr std::size_t kBodyBytesMax = 3U << 20U;
+
+/// 413 for a body over 3 MiB.
+api::StatusResult<void> check_size(const api::Request& request);
+
+/// The type of a resource's documents.
+const api::Type& type_of(const Resource& resource);
+
+/// A typed document. 415, 413, 400. Unknown and duplicate fields become warnings or, when strict, a 400.
+api::StatusResult<api::Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
+                                         std::vector<std::string>& warnings);
+
+/// 400 when the namespace of the document is not that of the URL.
+api::StatusResult<void> check_namespace_matches(const api::Json& object, std::string_view ns);
+
+/// The outcome of a patch as a typed document; `strict_errors` of the patched object are 422.
+api::StatusResult<api::Json> patched_object(const api::Type& type, std::string_view kind_name, const api::Json& current,
+                                            api::PatchType patch_type, const api::Json& patch,
+                                            FieldValidation validation, std::vector<std::string>& warnings);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,130 @@
+#include "apiserver/pages.h"
+
+#include "apiserver/negotiation.h"
+#include "base/rng.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+
+}  // namespace
+
+bool Pages::answer(Exchange& exchange, const Health& health) {
+  const std::vector<std::string>& at = exchange.target.segments;
+  const bool read = exchange.request().method == api::Method::kGet;
+  if (health_page(exchange, health)) return true;
+  const bool root = at.empty();
+  const bool version = at.size() == 1 && at[0] == "version";
+  const bool metrics = at.size() == 1 && at[0] == "metrics";
+  if (!root && !version && !metrics) return discovery_page(exchange);
+  if (!read) {
+    exchange.fail(api::method_not_allowed_status());
+  } else if (metrics) {
+    exchange.answer(200, metrics_.text(), "text/plain; version=0.0.4; charset=utf-8");
+  } else if (version) {
+    exchange.answer(200, version_document(version_));
+  } else {
+    exchange.answer(200, paths());
+  }
+  return true;
+}
+
+bool Pages::health_page(Exchange& exchange, const Health& health) {
+  const std::vector<std::string>& at = exchange.target.segments;
+  if (at.empty() || at.size() > 2) return false;
+  const bool readiness = at[0] == "readyz";
+  if (!readiness && at[0] != "healthz" && at[0] != "livez") return false;
+  const std::pair<std::string_view, bool> checks[] = {{"ping", health.live}, {"store", health.ready}};
+  if (at.size() == 2) {
+    const auto check = std::ranges::find(checks, std::string_view(at[1]), &std::pair<std::string_view, bool>::first);
+    if (check == std::end(checks)) return false;
+    exchange.answer(check->second ? 200 : 500, check->second ? "ok" : health.why, kText);
+    return true;
+  }
+  const bool good = readiness ? health.live && health.ready : health.live;
+  std::string body = good ? "ok" : "not ready: " + health.why;
+  if (exchange.target.find("verbose") != nullptr || !good) {
+    body.clear();
+    for (const auto& [name, ok] : checks) {
+      if (!readiness && name == "store") continue;
+      body += ok ? fmt::format("[+]{} ok\n", name) : fmt::format("[-]{} failed: {}\n", name, health.why);
+    }
+    body += fmt::format("{} check {}\n", at[0], good ? "passed" : "failed");
+  }
+  exchange.answer(good ? 200 : 500, std::move(body), kText);
+  return true;
+}
+
+bool Pages::discovery_page(Exchange& exchange) {
+  const std::vector<std::string>& at = exchange.target.segments;
+  if (at.empty() || (at[0] != "api" && at[0] != "apis")) return false;
+  const bool core = at[0] == "api";
+  const std::size_t depth = core ? at.size() + 1 : at.size();
+  if (depth > 3) return false;
+  if (exchange.request().method != api::Method::kGet) {
+    exchange.fail(api::method_not_allowed_status());
+    return true;
+  }
+  if (at.size() == 1) {
+    discovery_root(exchange, core);
+    return true;
+  }
+  const std::optional<Json> document = core             ? discovery_.resources("", at[1])
+                                       : at.size() == 2 ? discovery_.group(at[1])
+                                                        : discovery_.resources(at[1], at[2]);
+  if (!document) {
+    exchange.fail(api::unknown_resource_status());
+    return true;
+  }
+  if (const auto form = negotiate_discovery(exchange.request().header("accept")); !form) {
+    exchange.fail(form.error());
+    return true;
+  }
+  cached_json(exchange, *document, "application/json");
+  return true;
+}
+
+void Pages::discovery_root(Exchange& exchange, bool core) {
+  const auto version = negotiate_discovery(exchange.request().header("accept"));
+  if (!version) return exchange.fail(version.error());
+  if (version->empty()) {
+    return cached_json(exchange, core ? discovery_.core_versions() : discovery_.groups(), "application/json");
+  }
+  cached_json(exchange, discovery_.aggregated(core, *version),
+              "application/json;g=apidiscovery.k8s.io;v=" + *version + ";as=APIGroupDiscoveryList");
+}
+
+void Pages::cached_json(Exchange& exchange, const Json& document, std::string_view content_type) {
+  std::string body = api::to_text(document) + "\n";
+  const std::string tag = fmt::format("\"{:016X}\"", fnv1a64(body));
+  api::HeaderList headers{{"Vary", "Accept"}, {"ETag", tag}, {"Cache-Control", "public"}};
+  if (exchange.request().header("if-none-match") == tag) {
+    exchange.answer(304, {}, content_type, std::move(headers));
+  } else {
+    exchange.answer(200, std::move(body), content_type, std::move(headers));
+  }
+}
+
+Json Pages::paths() const {
+  std::vector<std::string> paths{"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"};
+  for (const Resource& row : registry_.all()) {
+    if (row.group.empty()) continue;
+    paths.push_back("/apis/" + std::string(row.group));
+    paths.push_back("/apis/" + row.api_version());
+  }
+  std::ranges::sort(paths);
+  const auto doubles = std::ranges::unique(paths);
+  paths.erase(doubles.begin(), doubles.end());
+  return Json::object({{"paths", Json::Array(paths.begin(), paths.end())}});
+}
+
+}  // namespace spillway::apiserver

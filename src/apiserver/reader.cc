@@ -1,0 +1,188 @@
+#include "apiserver/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr Duration kVersionWait = seconds(3);
+
+api::Status too_large(store::Revision wanted, store::Revision present) {
+  api::Status status = api::retry_status(
+      ErrorCode::kTimeout,
+      fmt::format("Too large resource version: {}, current: {}", wanted.number(), present.number()), 1);
+  status.make_details().causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
+  return status;
+}
+
+api::Status expired_token() {
+  return make_error(ErrorCode::kExpired,
+                    "The provided continue parameter is too old to display a consistent list result. You must start a "
+                    "new list without the continue parameter.");
+}
+
+}  // namespace
+
+void Reader::when_reached(const ExchangePtr& exchange, store::Revision revision, Ready ready) {
+  if (revision <= core_.cache.revision()) return ready();
+  const auto entry = waiting_.emplace(revision, Waiting{exchange, std::move(ready), {}});
+  entry->second.timer = core_.timers.at(core_.now.mono + kVersionWait, [this, entry] {
+    const ExchangePtr late = entry->second.exchange;
+    const store::Revision wanted = entry->first;
+    waiting_.erase(entry);
+    late->fail(too_large(wanted, core_.cache.revision()));
+  });
+}
+
+void Reader::on_progress() {
+  while (!waiting_.empty() && waiting_.begin()->first <= core_.cache.revision()) {
+    Waiting reached = std::move(waiting_.begin()->second);
+    waiting_.erase(waiting_.begin());
+    core_.timers.cancel(reached.timer);
+    if (!reached.exchange->finished()) reached.ready();
+  }
+}
+
+void Reader::get(const ExchangePtr& exchange) {
+  const auto options = parse_list_options(exchange->target, false);
+  if (!options) return exchange->fail(options.error());
+  const Resource& resource = *exchange->route.resource;
+  auto rendering = Rendering::of(resource, exchange->form, exchange->target);
+  if (!rendering) return exchange->fail(rendering.error());
+  when_reached(exchange, options->version.value_or(store::Revision(0)),
+               [this, exchange, &resource, rendering = *std::move(rendering)] {
+                 const Route& route = exchange->route;
+                 const ObjectPtr object = core_.cache.of(resource).find(object_key(route.ns, route.name));
+                 if (!object) return exchange->fail(api::not_found_status(resource.group_resource(), route.name));
+                 exchange->answer_json(200, rendering.object(*object, core_.now.wall));
+               });
+}
+
+void Reader::watch(const ExchangePtr& exchange) {
+  const auto options = parse_list_options(exchange->target, true);
+  if (!options) return exchange->fail(options.error());
+  auto selection = parse_selection(exchange->route, exchange->target);
+  if (!selection) return exchange->fail(selection.error());
+  auto rendering = Rendering::of(*exchange->route.resource, exchange->form, exchange->target);
+  if (!rendering) return exchange->fail(rendering.error());
+  const bool waits = options->send_initial_events.value_or(false) && options->version;
+  when_reached(exchange, waits ? *options->version : store::Revision(0),
+               [this, exchange, options = *options, selection = *std::move(selection),
+                rendering = *std::move(rendering)]() mutable {
+                 hub_.open(exchange, std::move(rendering), std::move(selection), options);
+               });
+}
+
+void Reader::list(const ExchangePtr& exchange) {
+  const auto options = parse_list_options(exchange->target, false);
+  if (!options) return exchange->fail(options.error());
+  auto selection = parse_selection(exchange->route, exchange->target);
+  if (!selection) return exchange->fail(selection.error());
+  auto rendering = Rendering::of(*exchange->route.resource, exchange->form, exchange->target);
+  if (!rendering) return exchange->fail(rendering.error());
+  Page page{*std::move(rendering), *std::move(selection), options->limit, core_.cache.revision(), {}};
+  if (!options->continue_token.empty()) {
+    const Result<ContinueToken> token = decode_continue(options->continue_token);
+    if (!token) return exchange->fail(token.error());
+    page.at = token->revision;
+    page.start_after = token->start_after;
+    if (page.at > core_.cache.revision()) return exchange->fail(expired_token());
+    return show(exchange, page);
+  }
+  const store::Revision version = options->version.value_or(store::Revision(0));
+  const bool exact = options->match == VersionMatch::kExact ||
+                     (options->match == VersionMatch::kUnset && options->limit != 0 && version != store::Revision(0));
+  when_reached(exchange, version, [this, exchange, exact, version, page = std::move(page)]() mutable {
+    page.at = exact ? version : core_.cache.revision();
+    show(exchange, page);
+  });
+}
+
+std::vector<ObjectPtr> Reader::select(const Resource& resource, const Selection& selection) const {
+  std::vector<ObjectPtr> found;
+  const ResourceCache& cache = core_.cache.of(resource);
+  const auto add = [&](const ObjectPtr& object) {
+    if (selection.matches(*object)) found.push_back(object);
+    return true;
+  };
+  if (const auto name = selection.name(); name && (!selection.ns.empty() || !resource.namespaced())) {
+    if (const ObjectPtr object = cache.find(object_key(selection.ns, *name))) add(object);
+  } else if (const auto node = selection.first_field(); node && cache.indexes_nodes()) {
+    if (const ObjectMap* there = cache.on_node(*node)) {
+      for (const auto& [key, object] : *there) add(object);
+    }
+  } else {
+    cache.visit(selection.key_prefix(), {}, add);
+  }
+  return found;
+}
+
+void Reader::show(const ExchangePtr& exchange, const Page& page) {
+  const Resource& resource = *exchange->route.resource;
+  const ResourceCache& cache = core_.cache.of(resource);
+  const bool present = page.at == core_.cache.revision();
+  if (present && page.limit == 0 && page.start_after.empty()) {
+    return answer(exchange, page, select(resource, page.selection), 0);
+  }
+  if (!present && !cache.covers(page.at)) return show_from_store(exchange, page);
+  std::vector<ObjectPtr> objects;
+  std::size_t behind = 0;
+  const bool counts = page.selection.labels.is_everything() && page.selection.fields.empty();
+  const auto add = [&](const ObjectPtr& object) {
+    if (!page.selection.matches(*object)) return true;
+    if (page.limit == 0 || objects.size() < page.limit) {
+      objects.push_back(object);
+      return true;
+    }
+    ++behind;
+    return counts;  // without selectors the rest is counted, else one more is enough to know
+  };
+  if (present) {
+    cache.visit(page.selection.key_prefix(), page.start_after, add);
+  } else {
+    cache.visit_at(page.at, page.selection.key_prefix(), page.start_after, add);
+  }
+  answer(exchange, page, std::move(objects), behind);
+}
+
+void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
+  const Resource& resource = core_.cache.of(*exchange->route.resource).resource();
+  store::Range range{resource.storage + page.selection.key_prefix(),
+                     page.start_after.empty() ? std::string() : resource.storage + page.start_after, 0, page.at};
+  core_.store.range(std::move(range),
+                    [this, exchange, &resource, page = std::move(page)](Result<store::RangeResult> result) {
+                      if (exchange->finished()) return;
+                      if (!result) {
+                        const bool gone = result.error().code == ErrorCode::kExpired;
+                        return exchange->fail(gone ? expired_token() : api::Status(result.error()));
+                      }
+                      std::vector<ObjectPtr> objects;
+                      std::size_t behind = 0;
+                      for (const store::Entry& entry : result->entries) {
+                        const Result<api::Json> document = api::parse_json(*entry.value);
+                        if (!document) continue;
+                        const ObjectPtr object = make_object(entry.key.substr(resource.storage.size()), *entry.value,
+                                                             entry.mod_revision, extract(resource, *document));
+                        if (!page.selection.matches(*object)) continue;
+                        if (page.limit == 0 || objects.size() < page.limit) {
+                          objects.push_back(object);
+                        } else {
+                          ++behind;
+                        }
+                      }
+                      answer(exchange, page, std::move(objects), behind);
+                    });
+}
+
+void Reader::answer(const ExchangePtr& exchange, const Page& page, std::vector<ObjectPtr> objects, std::size_t behind) {
+  ListMeta meta{page.at, {}, std::nullopt};
+  if (behind != 0) {
+    meta.continue_token = encode_continue({page.at, objects.back()->key});
+    if (page.selection.labels.is_everything() && page.selection.fields.empty()) meta.remaining = behind;
+  }
+  exchange->answer_json(200, page.rendering.list(objects, meta, core_.now.wall));
+}
+
+}  // namespace spillway::apiserver

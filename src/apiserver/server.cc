@@ -1,0 +1,305 @@
+#include "apiserver/server.h"
+
+#include "apiserver/authorizer.h"
+#include "apiserver/bootstrap.h"
+#include "apiserver/committer.h"
+#include "apiserver/core.h"
+#include "apiserver/exchange.h"
+#include "apiserver/pages.h"
+#include "apiserver/reader.h"
+#include "apiserver/remover.h"
+#include "apiserver/request_metrics.h"
+#include "apiserver/watch_hub.h"
+#include "apiserver/write_path.h"
+#include "apiserver/writer.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr std::string_view kRoot = "/registry/";
+constexpr std::uint64_t kHistoryLoaded = 10'000;  // revisions replayed at start, so that watches can resume
+constexpr Duration kAnswerWithin = seconds(60);
+
+/// Empty, "." and ".." segments are refused, but for one trailing slash.
+api::StatusResult<api::Target> parse_path(const std::string& text) {
+  Result<api::Target> target = api::parse_target(text);
+  if (!target) return target.error();
+  std::vector<std::string>& segments = target->segments;
+  if (!segments.empty() && segments.back().empty()) segments.pop_back();
+  for (const std::string& segment : segments) {
+    if (segment.empty() || segment == "." || segment == "..") return api::unknown_resource_status();
+  }
+  return *std::move(target);
+}
+
+}  // namespace
+
+class ApiServer::Impl final : public WatchCache::Listener {
+ public:
+  Impl(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options)
+      : options_(std::move(options)),
+        cache_(registry_, *this),
+        core_{registry_, store, cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver")},
+        committer_(core_),
+        writer_(core_, committer_),
+        remover_(core_, committer_),
+        hub_(core_),
+        reader_(core_, hub_),
+        write_path_(core_, writer_, remover_, reader_),
+        pages_(registry_, metrics, options_.version),
+        metrics_(metrics) {}
+
+  ~Impl() override {
+    if (watching_) core_.store.unwatch(*watching_);
+  }
+
+  void start(Now now, std::move_only_function<void(Outcome)> ready) {
+    set_time(now);
+    ready_ = std::move(ready);
+    core_.store.range({std::string(kRoot), {}, 1, std::nullopt}, [this](Result<store::RangeResult> head) {
+      if (!head) return fail_start(head.error());
+      load(head->revision);
+    });
+  }
+
+  RequestId handle(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink, Now now) {
+    set_time(now);
+    const RequestId id = ++last_id_;
+    auto exchange =
+        std::make_shared<Exchange>(id, std::move(request), std::move(user), std::move(sink), new_uid(core_.rng),
+                                   [this](Exchange& done, int code) { finished(done, code); });
+    exchange->started = now.mono;
+    in_flight_.emplace(id, Open{exchange, std::nullopt});
+    metrics_.set_in_flight(in_flight_.size());
+    dispatch(exchange);
+    if (const auto open = in_flight_.find(id); open != in_flight_.end() && !is_long_running(*exchange)) {
+      open->second.deadline = timers_.at(now.mono + kAnswerWithin, [exchange] {
+        exchange->fail(
+            api::retry_status(ErrorCode::kTimeout, "request did not complete within the allotted timeout", 1));
+      });
+    }
+    return id;
+  }
+
+  void abandon(RequestId id) {
+    const auto open = in_flight_.find(id);
+    if (open == in_flight_.end()) return;
+    const ExchangePtr exchange = open->second.exchange;
+    exchange->abandon();
+  }
+
+  void on_wakeup(Now now) {
+    set_time(now);
+    timers_.run_due(now.mono);
+  }
+
+  std::optional<Instant> next_wakeup() const { return timers_.next(); }
+
+  void stop() {
+    stopping_ = true;
+    hub_.end_all();
+  }
+
+  std::size_t in_flight() const { return in_flight_.size(); }
+
+  // WatchCache::Listener
+  void on_cache_event(ResourceCache& cache, const EventPtr& event) override { hub_.on_event(cache, event); }
+
+  void on_cache_progress() override {
+    if (loading_to_ && cache_.revision() >= *loading_to_) loaded();
+    reader_.on_progress();
+  }
+
+  void on_cache_lost(const Error& error) override {
+    core_.log.error("the store is lost", {{"error", error.text()}});
+    lost_ = error.text();
+    watching_.reset();
+    if (loading_to_) fail_start(error);
+    hub_.end_all();
+  }
+
+ private:
+  struct Open {
+    ExchangePtr exchange;
+    std::optional<TimerQueue::Id> deadline;
+  };
+
+  void set_time(Now now) {
+    core_.now = now;
+    cache_.set_time(now.mono);
+  }
+
+  // Start: state some way back, then the history up to now, then what every cluster has.
+  void load(store::Revision head) {
+    const std::uint64_t back = head.number() > kHistoryLoaded ? head.number() - kHistoryLoaded : 0;
+    const store::Revision base = std::max(core_.store.compacted(), store::Revision(back));
+    core_.store.range({std::string(kRoot), {}, 0, base}, [this, head](Result<store::RangeResult> state) {
+      if (!state) return fail_start(state.error());
+      if (const Outcome taken = cache_.load(*state); !taken) return fail_start(taken.error());
+      loading_to_ = head;
+      watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
+      if (cache_.revision() >= head) loaded();
+    });
+  }
+
+  void loaded() {
+    loading_to_.reset();
+    create_cluster_objects(core_, writer_, [this](Outcome outcome) {
+      if (!outcome) return fail_start(outcome.error());
+      serving_ = true;
+      if (ready_) std::exchange(ready_, nullptr)({});
+    });
+  }
+
+  void fail_start(const Error& error) {
+    loading_to_.reset();
+    lost_ = error.text();
+    if (ready_) std::exchange(ready_, nullptr)(error);
+  }
+
+  static bool is_long_running(const Exchange& exchange) {
+    return exchange.route.resource != nullptr &&
+           (exchange.route.verb == Verb::kWatch ||
+            (exchange.route.subresource != nullptr && exchange.route.subresource->id == SubresourceId::kLog));
+  }
+
+  void finished(Exchange& exchange, int code) {
+    const auto open = in_flight_.find(exchange.id());
+    if (open != in_flight_.end()) {
+      if (open->second.deadline) timers_.cancel(*open->second.deadline);
+      in_flight_.erase(open);
+    }
+    metrics_.set_in_flight(in_flight_.size());
+    metrics_.set_watches(hub_.open_count());
+    if (code != 0) metrics_.answered(exchange, code, core_.now.mono);
+  }
+
+  Pages::Health health() const {
+    if (!lost_.empty()) return {.live = false, .ready = false, .why = lost_};
+    if (stopping_) return {.live = true, .ready = false, .why = "shutting down"};
+    return {.live = true, .ready = serving_, .why = serving_ ? "" : "loading"};
+  }
+
+  void dispatch(const ExchangePtr& exchange) {
+    auto target = parse_path(exchange->request().target);
+    if (!target) return exchange->fail(target.error());
+    exchange->target = *std::move(target);
+    const api::Method method = exchange->request().method;
+    const RequestAttributes asked = request_attributes(registry_, method, exchange->target);
+    if (const Verdict verdict = authorizer_.authorize(exchange->user(), asked); !verdict.allowed) {
+      return exchange->fail(refusal(exchange->user(), asked, verdict));
+    }
+    if (pages_.answer(*exchange, health())) return;
+    if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
+    if (stopping_ || !serving_ || !lost_.empty()) {
+      return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
+    }
+    auto route = find_route(registry_, method, exchange->target);
+    if (!route) return exchange->fail(route.error());
+    exchange->route = *std::move(route);
+    auto form = negotiate(exchange->request().header("accept"));
+    if (!form) return exchange->fail(form.error());
+    exchange->form = *std::move(form);
+    perform(exchange);
+  }
+
+  static api::Status refusal(const api::UserInfo& user, const RequestAttributes& asked, const Verdict& verdict) {
+    std::string why = "User \"" + user.name + "\" cannot " + asked.verb;
+    if (!asked.is_resource) {
+      why += " path \"" + asked.path + "\"";
+      if (!verdict.reason.empty()) why += ": " + verdict.reason;
+      return api::forbidden_status({}, {}, why);
+    }
+    why += " resource \"" + asked.resource + (asked.subresource.empty() ? "" : "/" + asked.subresource) +
+           "\" in API group \"" + asked.group + "\"" +
+           (asked.ns.empty() ? " at the cluster scope" : " in the namespace \"" + asked.ns + "\"");
+    if (!verdict.reason.empty()) why += ": " + verdict.reason;
+    return api::forbidden_status({asked.group, asked.resource}, asked.name, why);
+  }
+
+  void perform(const ExchangePtr& exchange) {
+    switch (exchange->route.verb) {
+      case Verb::kGet:
+        return reader_.get(exchange);
+      case Verb::kList:
+        return reader_.list(exchange);
+      case Verb::kWatch:
+        return reader_.watch(exchange);
+      case Verb::kCreate:
+        return write_path_.create(exchange);
+      case Verb::kUpdate:
+        return write_path_.update(exchange);
+      case Verb::kPatch:
+        return write_path_.patch(exchange);
+      case Verb::kDelete:
+        return write_path_.remove(exchange);
+      case Verb::kDeleteCollection:
+        return write_path_.remove_collection(exchange);
+    }
+  }
+
+  Options options_;
+  ResourceRegistry registry_;
+  TimerQueue timers_;
+  WatchCache cache_;
+  Core core_;
+  Committer committer_;
+  Writer writer_;
+  Remover remover_;
+  WatchHub hub_;
+  Reader reader_;
+  WritePath write_path_;
+  Pages pages_;
+  RequestMetrics metrics_;
+  AuthenticatedMayAll authorizer_;
+
+  std::move_only_function<void(Outcome)> ready_;
+  std::optional<store::WatchId> watching_;
+  std::optional<store::Revision> loading_to_;
+  bool serving_ = false;
+  bool stopping_ = false;
+  std::string lost_;
+  RequestId last_id_ = 0;
+  std::map<RequestId, Open> in_flight_;
+};
+
+ApiServer::ApiServer(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options)
+    : impl_(std::make_unique<Impl>(store, metrics, std::move(log), std::move(options))) {}
+
+ApiServer::~ApiServer() = default;
+
+void ApiServer::start(Now now, std::move_only_function<void(Outcome)> ready) {
+  impl_->start(now, std::move(ready));
+}
+
+RequestId ApiServer::handle(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink,
+                            Now now) {
+  return impl_->handle(std::move(request), std::move(user), std::move(sink), now);
+}
+
+void ApiServer::abandon(RequestId id) {
+  impl_->abandon(id);
+}
+
+void ApiServer::on_wakeup(Now now) {
+  impl_->on_wakeup(now);
+}
+
+std::optional<Instant> ApiServer::next_wakeup() const {
+  return impl_->next_wakeup();
+}
+
+void ApiServer::stop() {
+  impl_->stop();
+}
+
+std::size_t ApiServer::in_flight() const {
+  return impl_->in_flight();
+}
+
+}  // namespace spillway::apiserver

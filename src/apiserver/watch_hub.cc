@@ -1,0 +1,244 @@
+#include "apiserver/watch_hub.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr std::size_t kChunkBytes = 64U << 10U;
+constexpr Duration kBookmarkEvery = seconds(60);
+constexpr Duration kBookmarkBeforeEnd = seconds(1);
+constexpr Duration kLifeMin = minutes(30);  // of watches that name no time-out: up to twice this
+
+api::Status too_old(store::Revision wanted, store::Revision oldest) {
+  return make_error(ErrorCode::kExpired, "too old resource version: {} ({})", wanted.number(), oldest.number());
+}
+
+}  // namespace
+
+/// The lines one event makes, each rendered once however many watchers get it.
+class WatchHub::Frames {
+ public:
+  Frames(EventPtr event, WallTime now) : event_(std::move(event)), now_(now) {}
+
+  const CacheEvent& event() const { return *event_; }
+
+  std::shared_ptr<const std::string> line(WatchEventType type, const Rendering& rendering, bool columns) {
+    for (const Line& line : lines_) {
+      if (line.type == type && line.columns == columns && line.rendering == rendering) return line.text;
+    }
+    const ObjectPtr& object = type == WatchEventType::kDeleted ? leaving() : event_->object;
+    lines_.push_back(
+        {type, columns, rendering, std::make_shared<const std::string>(rendering.frame(type, *object, columns, now_))});
+    return lines_.back().text;
+  }
+
+ private:
+  struct Line {
+    WatchEventType type;
+    bool columns;
+    Rendering rendering;
+    std::shared_ptr<const std::string> text;
+  };
+
+  /// What a DELETED event shows: the old content under the new revision.
+  const ObjectPtr& leaving() {
+    if (event_->last) return event_->last;
+    if (!leaving_) {
+      auto object = std::make_shared<StoredObject>(*event_->previous);
+      object->text = std::make_shared<const std::string>(object->text_at(event_->revision));
+      object->version_length = std::to_string(event_->revision.number()).size();
+      object->revision = event_->revision;
+      leaving_ = std::move(object);
+    }
+    return leaving_;
+  }
+
+  EventPtr event_;
+  WallTime now_;
+  ObjectPtr leaving_;
+  std::vector<Line> lines_;
+};
+
+void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selection, const ListOptions& options) {
+  auto watch = std::make_shared<Watch>(Watch{.id = ++last_id_,
+                                             .exchange = std::move(exchange),
+                                             .rendering = std::move(rendering),
+                                             .selection = std::move(selection)});
+  Exchange& with = *watch->exchange;
+  watch->cache = &core_.cache.of(*with.route.resource);
+  with.open_stream("application/json", [this, id = watch->id] {
+    const auto found = watches_.find(id);
+    if (found != watches_.end()) drop(*found->second);
+  });
+  if (with.finished()) return;
+  watches_.emplace(watch->id, watch);
+  place_of(*watch).insert(watch->id);
+  arm(watch, options);
+
+  const bool initial = options.send_initial_events.value_or(false);
+  const bool from_version = options.version && *options.version != store::Revision(0);
+  if (initial || (!from_version && !options.send_initial_events)) {
+    const bool marker = options.bookmarks && (initial || !options.version);
+    send_state(*watch, marker);
+    return;
+  }
+  watch->sent = from_version ? *options.version : core_.cache.revision();
+  send_history(*watch);
+}
+
+void WatchHub::send_state(Watch& watch, bool marker) {
+  watch.sent = core_.cache.revision();
+  std::string chunk;
+  const auto add = [&](const ObjectPtr& object) {
+    if (!watch.selection.matches(*object)) return true;
+    chunk += watch.rendering.frame(WatchEventType::kAdded, *object, !std::exchange(watch.columns_sent, true),
+                                   core_.now.wall);
+    return chunk.size() < kChunkBytes || write(watch, std::exchange(chunk, {}));
+  };
+  if (const auto node = watch.selection.first_field(); node && watch.cache->indexes_nodes()) {
+    if (const ObjectMap* there = watch.cache->on_node(*node)) {
+      for (const auto& [key, object] : *there) {
+        if (!add(object)) break;
+      }
+    }
+  } else {
+    watch.cache->visit(watch.selection.key_prefix(), {}, add);
+  }
+  if (!watch.closed && !chunk.empty() && !write(watch, std::move(chunk))) return;
+  if (!watch.closed && marker) send_bookmark(watch, true);
+}
+
+bool WatchHub::send_history(Watch& watch) {
+  if (!watch.cache->covers(watch.sent)) {
+    const api::Status status = too_old(watch.sent, core_.store.compacted());
+    if (write(watch, error_frame(status))) end(watch);
+    return false;
+  }
+  for (const EventPtr& event : watch.cache->events_after(watch.sent)) {
+    if (watch.closed) return false;
+    Frames frames(event, core_.now.wall);
+    deliver(watch, frames);
+  }
+  return !watch.closed;
+}
+
+void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
+  const auto found = audiences_.find(&cache);
+  if (found == audiences_.end()) return;
+  const Audience& audience = found->second;
+  std::vector<WatchId> ids(audience.general.begin(), audience.general.end());
+  const auto add = [&ids](const auto& index, const std::string& value) {
+    const auto narrowed = index.find(value);
+    if (narrowed != index.end()) ids.insert(ids.end(), narrowed->second.begin(), narrowed->second.end());
+  };
+  const StoredObject& object = event->object ? *event->object : *event->previous;
+  add(audience.by_name, object.name);
+  if (!audience.by_first_field.empty()) {
+    add(audience.by_first_field, object.meta.fields.front());
+    if (event->previous && event->previous->meta.fields.front() != object.meta.fields.front()) {
+      add(audience.by_first_field, event->previous->meta.fields.front());
+    }
+  }
+  std::ranges::sort(ids);
+  Frames frames(event, core_.now.wall);
+  for (const WatchId id : ids) {
+    const auto watch = watches_.find(id);
+    if (watch == watches_.end()) continue;
+    const WatchPtr held = watch->second;
+    deliver(*held, frames);
+  }
+}
+
+void WatchHub::deliver(Watch& watch, Frames& frames) {
+  const CacheEvent& event = frames.event();
+  if (watch.closed || event.revision <= watch.sent) return;
+  watch.sent = event.revision;
+  const bool was = event.previous && watch.selection.matches(*event.previous);
+  const bool is = event.object && watch.selection.matches(*event.object);
+  if (!was && !is) return;
+  WatchEventType type = WatchEventType::kModified;
+  if (!was) type = WatchEventType::kAdded;
+  if (!is) type = WatchEventType::kDeleted;
+  const bool columns = watch.rendering.is_table() && !std::exchange(watch.columns_sent, true);
+  if (!watch.exchange->write(frames.line(type, watch.rendering, columns))) end(watch);
+}
+
+bool WatchHub::write(Watch& watch, std::string text) {
+  if (watch.closed) return false;
+  if (watch.exchange->write(std::make_shared<const std::string>(std::move(text)))) return !watch.closed;
+  end(watch);
+  return false;
+}
+
+void WatchHub::send_bookmark(Watch& watch, bool initial_end) {
+  write(watch, watch.rendering.bookmark(std::max(watch.sent, core_.cache.revision()), initial_end));
+}
+
+void WatchHub::arm(const WatchPtr& watch, const ListOptions& options) {
+  Duration life =
+      kLifeMin + Duration(static_cast<Duration::rep>(core_.rng.below(static_cast<std::uint64_t>(kLifeMin.count()))));
+  constexpr std::int64_t kSecondsMax = 1'000'000;
+  if (options.timeout_seconds && *options.timeout_seconds > 0) {
+    life = seconds(std::min(*options.timeout_seconds, kSecondsMax));
+  }
+  const Instant end_at = core_.now.mono + life;
+  watch->end_timer = core_.timers.at(end_at, [this, held = std::weak_ptr(watch)] {
+    if (const WatchPtr alive = held.lock()) end(*alive);
+  });
+  if (!options.bookmarks) return;
+  const Duration last = life > 2 * kBookmarkBeforeEnd ? life - kBookmarkBeforeEnd : life / 2;
+  arm_bookmark(watch, core_.now.mono + std::min<Duration>(kBookmarkEvery, last), core_.now.mono + last);
+}
+
+void WatchHub::arm_bookmark(const WatchPtr& watch, Instant due, Instant end) {
+  watch->bookmark_timer = core_.timers.at(due, [this, due, end, held = std::weak_ptr(watch)] {
+    const WatchPtr alive = held.lock();
+    if (!alive) return;
+    alive->bookmark_timer.reset();
+    send_bookmark(*alive, false);
+    if (!alive->closed && due < end) arm_bookmark(alive, std::min(due + kBookmarkEvery, end), end);
+  });
+}
+
+std::set<WatchHub::WatchId>& WatchHub::place_of(const Watch& watch) {
+  Audience& audience = audiences_[watch.cache];
+  if (const auto name = watch.selection.name()) return audience.by_name[std::string(*name)];
+  if (const auto value = watch.selection.first_field()) return audience.by_first_field[std::string(*value)];
+  return audience.general;
+}
+
+void WatchHub::drop(Watch& watch) {
+  if (watch.closed) return;
+  watch.closed = true;
+  core_.timers.cancel(watch.end_timer);
+  if (watch.bookmark_timer) core_.timers.cancel(*watch.bookmark_timer);
+  std::set<WatchId>& place = place_of(watch);
+  place.erase(watch.id);
+  Audience& audience = audiences_[watch.cache];
+  if (place.empty()) {
+    if (const auto name = watch.selection.name()) {
+      audience.by_name.erase(audience.by_name.find(*name));
+    } else if (const auto value = watch.selection.first_field()) {
+      audience.by_first_field.erase(audience.by_first_field.find(*value));
+    }
+  }
+  watches_.erase(watch.id);
+}
+
+void WatchHub::end(Watch& watch) {
+  const ExchangePtr exchange = watch.exchange;
+  drop(watch);
+  exchange->end();
+}
+
+void WatchHub::end_all() {
+  while (!watches_.empty()) {
+    const WatchPtr first = watches_.begin()->second;
+    end(*first);
+  }
+}
+
+}  // namespace spillway::apiserver

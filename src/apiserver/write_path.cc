@@ -1,0 +1,209 @@
+#include "apiserver/write_path.h"
+
+#include "apiserver/body.h"
+
+#include <memory>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::StatusResult;
+
+/// An empty name in a body means the one on the URL.
+void fill_name(Json& object, std::string_view name) {
+  Json& metadata = object["metadata"];
+  if (metadata.string_at({"name"}).empty()) metadata["name"] = name;
+}
+
+StatusResult<void> check_name_matches(const Json& object, std::string_view name) {
+  const std::string_view own = object.string_at({"metadata", "name"});
+  if (own == name) return {};
+  return make_error(ErrorCode::kBadRequest, "the name of the object ({}) does not match the name on the URL ({})", own,
+                    name);
+}
+
+SubresourceId part_of(const Route& route) {
+  return route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id;
+}
+
+}  // namespace
+
+WriteContext WritePath::context_of(const Exchange& exchange, const WriteOptions& options) {
+  return {exchange.user(), options.field_manager.empty() ? exchange.user_agent_name() : options.field_manager,
+          options.dry_run};
+}
+
+void WritePath::answer(const ExchangePtr& exchange, StatusResult<Written> result) {
+  if (!result) return exchange->fail(result.error());
+  exchange->warnings.insert(exchange->warnings.end(), result->warnings.begin(), result->warnings.end());
+  const auto rendering = Rendering::of(*exchange->route.resource, exchange->form, exchange->target);
+  if (!rendering) return exchange->fail(rendering.error());
+  exchange->answer_json(result->created ? 201 : 200, rendering->object(*result->object, core_.now.wall));
+}
+
+void WritePath::create(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const auto options = parse_write_options(exchange->target, "CreateOptions");
+  if (!options) return exchange->fail(options.error());
+  auto object =
+      read_object(exchange->request(), type_of(*route.resource), options->field_validation, exchange->warnings);
+  if (!object) return exchange->fail(object.error());
+  if (const auto same = check_namespace_matches(*object, route.ns); !same) return exchange->fail(same.error());
+  writer_.create({route.resource, route.ns, *std::move(object), context_of(*exchange, *options)},
+                 [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
+}
+
+void WritePath::update(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const auto options = parse_write_options(exchange->target, "UpdateOptions");
+  if (!options) return exchange->fail(options.error());
+  auto object =
+      read_object(exchange->request(), type_of(*route.resource), options->field_validation, exchange->warnings);
+  if (!object) return exchange->fail(object.error());
+  fill_name(*object, route.name);
+  if (const auto same = check_name_matches(*object, route.name); !same) return exchange->fail(same.error());
+  if (const auto same = check_namespace_matches(*object, route.ns); !same) return exchange->fail(same.error());
+
+  UpdateJob job{.resource = route.resource,
+                .ns = route.ns,
+                .name = route.name,
+                .part = part_of(route),
+                .context = context_of(*exchange, *options)};
+  auto body = std::make_shared<const Json>(*std::move(object));
+  job.change = [body](const Json&) -> StatusResult<Json> { return *body; };
+  if (route.resource->put_creates && route.subresource == nullptr) {
+    job.create = [body, &route]() -> StatusResult<Json> {
+      // What a precondition names has to exist.
+      if (body->string_at({"metadata", "resourceVersion"}).empty()) return *body;
+      return api::not_found_status(route.resource->group_resource(), route.name);
+    };
+  }
+  writer_.update(std::move(job),
+                 [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
+}
+
+void WritePath::patch(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const std::optional<api::PatchType> type = api::parse_patch_type(exchange->request().header("content-type"));
+  if (!type || *type == api::PatchType::kApply) {
+    return exchange->fail(
+        make_error(ErrorCode::kUnsupportedMediaType,
+                   "the body of the request was in an unknown format - accepted media types include: "
+                   "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, "
+                   "application/strategic-merge-patch+json"));
+  }
+  const auto options = parse_write_options(exchange->target, "PatchOptions");
+  if (!options) return exchange->fail(options.error());
+  if (options->force_given) {
+    api::FieldErrors errors;
+    errors.forbidden("force", "may not be specified for non-apply patch");
+    return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
+  }
+  if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
+  auto patch = std::make_shared<const Result<Json>>(api::parse_json(exchange->request().body));
+
+  UpdateJob job{.resource = route.resource,
+                .ns = route.ns,
+                .name = route.name,
+                .part = part_of(route),
+                .uid_is_immutable = true,
+                .context = context_of(*exchange, *options)};
+  job.change = [exchange, patch, type = *type,
+                validation = options->field_validation](const Json& current) -> StatusResult<Json> {
+    if (!*patch) return patch->error();
+    const Resource& resource = *exchange->route.resource;
+    return patched_object(type_of(resource), resource.kind, current, type, **patch, validation, exchange->warnings);
+  };
+  writer_.update(std::move(job),
+                 [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
+}
+
+StatusResult<DeleteOptions> WritePath::delete_options(const Exchange& exchange) {
+  if (exchange.request().body.empty()) return parse_delete_options(exchange.target, nullptr);
+  const api::Type* type = api::find_kind("v1", "DeleteOptions");
+  std::vector<std::string> warnings;
+  api::Request request = exchange.request();
+  SPILLWAY_TRY(format, body_format(request.header("content-type")));
+  SPILLWAY_TRY_VOID(check_size(request));
+  if (format != BodyFormat::kProtobuf) {
+    // Every group version has its DeleteOptions; a body may name any of them, or none.
+    SPILLWAY_TRY(document, api::parse_json(request.body));
+    if (!document.is_object()) return make_error(ErrorCode::kBadRequest, "DeleteOptions must be an object");
+    document.erase({"apiVersion"});
+    document.erase({"kind"});
+    request.body = api::to_text(document);
+  }
+  SPILLWAY_TRY(options, read_object(request, *type, FieldValidation::kIgnore, warnings));
+  return parse_delete_options(exchange.target, &options);
+}
+
+void WritePath::remove(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const auto options = delete_options(*exchange);
+  if (!options) return exchange->fail(options.error());
+  remover_.remove({route.resource, route.ns, route.name, *options}, [this, exchange](StatusResult<Removed> result) {
+    if (!result) return exchange->fail(result.error());
+    const Resource& resource = *exchange->route.resource;
+    if (!result->gone || resource.graceful) {
+      return answer(exchange, Written{result->object});
+    }
+    exchange->answer(200, api::to_json(api::deleted_status(resource.group_resource(), result->object->name,
+                                                           result->object->meta.uid)));
+  });
+}
+
+void WritePath::remove_collection(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const auto options = delete_options(*exchange);
+  if (!options) return exchange->fail(options.error());
+  const auto list_options = parse_list_options(exchange->target, false);
+  if (!list_options) return exchange->fail(list_options.error());
+  const auto selection = parse_selection(route, exchange->target);
+  if (!selection) return exchange->fail(selection.error());
+  const auto rendering = Rendering::of(*route.resource, exchange->form, exchange->target);
+  if (!rendering) return exchange->fail(rendering.error());
+
+  /// Removals under way; the answer lists what they removed.
+  struct Sweep {
+    ExchangePtr exchange;
+    Rendering rendering;
+    std::vector<ObjectPtr> objects;
+    std::vector<bool> removed;
+    std::optional<api::Status> failure;
+    std::size_t open = 1;  // one held until all removals have been sent
+  };
+
+  std::vector<ObjectPtr> objects = reader_.select(*route.resource, *selection);
+  const std::size_t count = objects.size();
+  auto sweep = std::make_shared<Sweep>(
+      Sweep{exchange, *rendering, std::move(objects), std::vector<bool>(count, false), std::nullopt, 1});
+  const auto close_one = [this, sweep] {
+    if (--sweep->open != 0) return;
+    if (sweep->failure) return sweep->exchange->fail(*sweep->failure);
+    std::vector<ObjectPtr> gone;
+    for (std::size_t i = 0; i < sweep->objects.size(); ++i) {
+      if (sweep->removed[i]) gone.push_back(sweep->objects[i]);
+    }
+    sweep->exchange->answer_json(
+        200, sweep->rendering.list(gone, {core_.cache.revision(), {}, std::nullopt}, core_.now.wall));
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    ++sweep->open;
+    remover_.remove({route.resource, sweep->objects[i]->ns, sweep->objects[i]->name, *options},
+                    [sweep, i, close_one](StatusResult<Removed> result) {
+                      if (result) {
+                        sweep->objects[i] = result->object;
+                        sweep->removed[i] = true;
+                      } else if (result.error().code != 404) {
+                        sweep->failure = result.error();
+                      }
+                      close_one();
+                    });
+  }
+  close_one();
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,39 @@
+// Requests that write, from HTTP to Writer and Remover and back: POST, PUT, PATCH, DELETE, on objects, collections and
+// the status, finalize, approval and ephemeralcontainers endpoints.
+// Thread: loop. Source: spec "API server contract", 3.3, 4.8, 8, 10, 11.
+#pragma once
+
+#include "apiserver/core.h"
+#include "apiserver/exchange.h"
+#include "apiserver/reader.h"
+#include "apiserver/remover.h"
+#include "apiserver/writer.h"
+
+namespace spillway::apiserver {
+
+class WritePath {
+ public:
+  WritePath(Core& core, Writer& writer, Remover& remover, Reader& reader)
+      : core_(core), writer_(writer), remover_(remover), reader_(reader) {}
+
+  void create(const ExchangePtr& exchange);
+  void update(const ExchangePtr& exchange);
+  void patch(const ExchangePtr& exchange);
+  void remove(const ExchangePtr& exchange);
+  void remove_collection(const ExchangePtr& exchange);
+
+  /// DeleteOptions of the body or, without one, of the query.
+  static api::StatusResult<DeleteOptions> delete_options(const Exchange& exchange);
+  /// Who writes, for a request.
+  static WriteContext context_of(const Exchange& exchange, const WriteOptions& options);
+
+ private:
+  void answer(const ExchangePtr& exchange, api::StatusResult<Written> result);
+
+  Core& core_;
+  Writer& writer_;
+  Remover& remover_;
+  Reader& reader_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,84 @@
+// Creates and updates, whoever asks: HTTP requests, collectors, evictions. From a typed document to a committed write:
+// metadata of the server, isolation of endpoints, hooks, validation, no-op detection, optimistic concurrency.
+// Thread: loop. Source: spec "API server contract", 4.8, 7, 8, 11.4.
+#pragma once
+
+#include "api/exchange.h"
+#include "api/json.h"
+#include "api/status.h"
+#include "apiserver/committer.h"
+#include "apiserver/core.h"
+#include "apiserver/request_options.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// Who writes and how.
+struct WriteContext {
+  api::UserInfo user;
+  std::string manager;  // under which name it is recorded in managedFields
+  bool dry_run = false;
+};
+
+struct Written {
+  ObjectPtr object;
+  bool created = false;
+  bool deleted = false;  // the update removed the last finalizer
+  std::vector<std::string> warnings;
+};
+
+using WriteDone = std::move_only_function<void(api::StatusResult<Written>)>;
+
+struct CreateJob {
+  const Resource* resource = nullptr;
+  std::string ns;
+  api::Json object;  // typed
+  WriteContext context;
+};
+
+struct UpdateJob {
+  const Resource* resource = nullptr;
+  std::string ns;
+  std::string name;
+  SubresourceId part = SubresourceId::kNone;
+  /// The object wanted, given the object as it stands (both typed, in the form of `resource`). Called again after a
+  /// lost race; an error ends the update.
+  std::function<api::StatusResult<api::Json>(const api::Json& current)> change;
+  /// The object to create if there is none. Empty: 404.
+  std::function<api::StatusResult<api::Json>()> create;
+  /// Another uid is 422 (patches) instead of 409.
+  bool uid_is_immutable = false;
+  WriteContext context;
+};
+
+class Writer {
+ public:
+  Writer(Core& core, Committer& committer) : core_(core), committer_(committer), cluster_(core) {}
+
+  void create(CreateJob job, WriteDone done);
+  void update(UpdateJob job, WriteDone done);
+
+  const Cluster& cluster() const { return cluster_; }
+
+ private:
+  struct Create;
+  struct Update;
+
+  void try_create(std::shared_ptr<Create> state);
+  void try_update(std::shared_ptr<Update> state, ObjectPtr current);
+  /// The document to store, or the failure. nullopt: nothing changed.
+  api::StatusResult<std::optional<api::Json>> prepare_update(Update& state, const ObjectPtr& current,
+                                                             const api::Json& old);
+  api::StatusResult<void> check_namespace(const Resource& resource, const std::string& ns, const std::string& name);
+
+  Core& core_;
+  Committer& committer_;
+  CachedCluster cluster_;
+};
+
+}  // namespace spillway::apiserver
