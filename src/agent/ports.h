@@ -62,9 +62,14 @@ struct RemovePod {
   std::string uid;
 };
 
+/// How much of the machine to look at. kNodeMemory: node.memory and the "pods" system container, from descriptors kept
+/// open; cheap enough for every millisecond. A host may always answer with the whole.
+enum class ObserveDepth { kNodeMemory, kWhole };
+
 /// Asks for fresh statistics; answered by Observed with the same id.
 struct Observe {
   std::uint64_t id = 0;
+  ObserveDepth depth = ObserveDepth::kWhole;
 };
 
 using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, Observe>;

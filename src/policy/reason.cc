@@ -70,6 +70,14 @@ std::string_view to_string(ReasonCode code) {
   check_failed("ReasonCode in range", __FILE__, __LINE__);
 }
 
+std::optional<ReasonCode> parse_reason_code(std::string_view text) {
+  for (int i = 0; i <= static_cast<int>(kLastReasonCode); ++i) {
+    const auto code = static_cast<ReasonCode>(i);
+    if (to_string(code) == text) return code;
+  }
+  return std::nullopt;
+}
+
 std::string render(const Reason& reason) {
   std::string text(to_string(reason.code));
   for (const Fact& fact : reason.facts) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,8 +48,12 @@ enum class ReasonCode {
   kPortConflict,
 };
 
+inline constexpr ReasonCode kLastReasonCode = ReasonCode::kPortConflict;
+
 /// "threshold-met": stable, for JSON and metrics.
 std::string_view to_string(ReasonCode code);
+/// nullopt: no such code.
+std::optional<ReasonCode> parse_reason_code(std::string_view text);
 
 /// One number or name that was looked at: {"available_bytes", 104857600}.
 struct Fact {

@@ -1,5 +1,6 @@
 #include "policy/eviction/decide.h"
 
+#include "api/pod_requests.h"
 #include "base/check.h"
 #include "policy/eviction/local_storage.h"
 #include "policy/eviction/message.h"
@@ -42,7 +43,7 @@ Reason pod_reason(ReasonCode code, const MeasuredPod& measured, Signal signal) {
   if (measured.stats == nullptr) {
     reason.facts.push_back({"stats", std::string("missing")});
   } else if (is_memory(signal)) {
-    const api::Quantity request = ranking_request(pod.spec, "memory");
+    const api::Quantity request = api::agent_request(pod.spec, "memory");
     const auto used = measured.stats->memory ? measured.stats->memory->working_set_bytes : std::nullopt;
     reason.facts.push_back({"request_bytes", request.value()});
     if (used) {
@@ -84,7 +85,7 @@ void evict_storage_violators(PassResult& result, std::span<const MeasuredPod> po
                                        .message = std::move(violation.message),
                                        .annotations = {},
                                        .disruption_target = false,
-                                       .metric_label = violation.metric_label});
+                                       .metric_label = std::string(violation.metric_label)});
   }
 }
 
@@ -190,7 +191,7 @@ void choose_victim(const PassConfig& config, PassResult& result, const api::Summ
                                        .message = std::move(message.text),
                                        .annotations = std::move(message.annotations),
                                        .disruption_target = true,
-                                       .metric_label = to_string(signal)});
+                                       .metric_label = std::string(to_string(signal))});
   }
   if (result.decision.actions.empty()) {
     result.decision.reasons.push_back({ReasonCode::kNoCandidate, {{"signal", std::string(to_string(signal))}}});

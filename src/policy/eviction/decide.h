@@ -56,7 +56,7 @@ struct EvictPod {
   std::string message;
   api::StringMap annotations;  // of the event
   bool disruption_target = false;
-  std::string_view metric_label;  // "memory.available", "emptydirfs.limit"
+  std::string metric_label;  // "memory.available", "emptydirfs.limit"
 
   friend bool operator==(const EvictPod&, const EvictPod&) = default;
 };

@@ -1,5 +1,6 @@
 #include "policy/eviction/ranking.h"
 
+#include "api/pod_requests.h"
 #include "base/check.h"
 
 #include <algorithm>
@@ -11,11 +12,6 @@ namespace {
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kEphemeralStorage = "ephemeral-storage";
 constexpr std::string_view kInodes = "inodes";
-
-const api::Quantity* find(const api::ResourceList& list, std::string_view resource) {
-  const auto it = list.find(resource);
-  return it == list.end() ? nullptr : &it->second;
-}
 
 api::Quantity amount(const std::optional<std::uint64_t>& measured, api::Quantity::Format format) {
   return api::Quantity::of_units(measured ? static_cast<std::int64_t>(*measured) : 0, format);
@@ -76,20 +72,6 @@ std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::
   return joined;
 }
 
-api::Quantity ranking_request(const api::PodSpec& spec, std::string_view resource) {
-  api::Quantity request;
-  for (const api::Container& container : spec.containers) {
-    if (const api::Quantity* own = find(container.resources.requests, resource)) request += *own;
-  }
-  for (const api::Container& container : spec.init_containers) {
-    const api::Quantity* own = find(container.resources.requests, resource);
-    if (own != nullptr && *own > request) request = *own;
-  }
-  const api::Quantity* overhead = find(spec.overhead, resource);
-  if (overhead != nullptr && !request.is_zero()) request += *overhead;
-  return request;
-}
-
 std::strong_ordering by_name(const api::Pod& a, const api::Pod& b) {
   if (const auto c = a.metadata.ns <=> b.metadata.ns; c != 0) return c;
   if (const auto c = a.metadata.name <=> b.metadata.name; c != 0) return c;
@@ -131,7 +113,7 @@ std::vector<UsageRank> rank_for_memory(std::span<const MeasuredPod> pods) {
     rank.priority = api::priority_of(*measured.pod);
     rank.missing_stats = measured.stats == nullptr;
     if (rank.missing_stats) continue;
-    const api::Quantity request = ranking_request(measured.pod->spec, kMemory);
+    const api::Quantity request = api::agent_request(measured.pod->spec, kMemory);
     const std::optional<std::uint64_t> used =
         measured.stats->memory ? measured.stats->memory->working_set_bytes : std::nullopt;
     rank.above_request = amount(used, api::Quantity::Format::kBinarySI) - request;
@@ -150,9 +132,9 @@ std::vector<UsageRank> rank_for_disk(std::span<const MeasuredPod> pods, DiskPart
     rank.missing_stats = measured.stats == nullptr;
     if (rank.missing_stats) continue;
     const api::Quantity usage = disk_usage(measured, parts, resource);
-    const api::Quantity storage_request = ranking_request(measured.pod->spec, kEphemeralStorage);
+    const api::Quantity storage_request = api::agent_request(measured.pod->spec, kEphemeralStorage);
     rank.exceeds_request = resource == DiskResource::kBytes ? usage > storage_request
-                                                            : usage > ranking_request(measured.pod->spec, kInodes);
+                                                            : usage > api::agent_request(measured.pod->spec, kInodes);
     rank.above_request = usage - storage_request;
   }
   return sorted(std::move(ranks));

@@ -25,10 +25,6 @@ struct MeasuredPod {
 /// By uid; of two entries with the same uid the later counts. Order of `pods`.
 std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::span<const api::PodStats> stats);
 
-/// max(sum over containers, each init container) and overhead on top unless that is zero. Sidecars count as init
-/// containers.
-api::Quantity ranking_request(const api::PodSpec& spec, std::string_view resource);
-
 /// Namespace, name, uid: where every order ends.
 std::strong_ordering by_name(const api::Pod& a, const api::Pod& b);
 

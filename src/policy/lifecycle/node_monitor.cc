@@ -57,7 +57,7 @@ NodeMonitor::Zone& NodeMonitor::open_zone(const std::string& key, Now now) {
   Zone fresh{ZoneState::kInitial,
              {},
              RateLimitedQueue(RateLimiter(profile_.bucket, config_.zones.node_eviction_rate, 1, now.mono,
-                                          profile_.stopped_reports))};
+                                          profile_.stopped_limiter))};
   return zones_.insert_or_assign(key, std::move(fresh)).first->second;
 }
 
@@ -261,8 +261,9 @@ bool NodeMonitor::drop_vanished_zones(Snapshot snapshot) {
 }
 
 void NodeMonitor::apply_state(const std::string& key, Zone& zone, ZoneState state, Verdict& verdict, Now now) {
-  const float rate = eviction_rate(state, zone.counts.size(), config_.zones);
-  zone.queue.limiter().set_rate(rate, now.mono);
+  if (const auto rate = eviction_rate(state, zone.counts.size(), config_.zones)) {
+    zone.queue.limiter().set_rate(*rate, now.mono);
+  }
   verdict.changes.push_back(
       {key, std::exchange(zone.state, state), state, zone.counts, zone.queue.limiter().effective_rate()});
 }
@@ -325,9 +326,13 @@ bool NodeMonitor::dequeue(const api::Node& node) {
 void NodeMonitor::process_queues(
     Now now, const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle) {
   for (auto& [key, zone] : zones_) {
-    while (auto entry = zone.queue.take(now.mono)) {
+    // Every look at the head is a nanosecond later than the one before, as it would be by a clock: an entry that is to
+    // be retried at once has its turn if there is another token.
+    Instant at = now.mono;
+    for (auto entry = zone.queue.take(at); entry; entry = zone.queue.take(at)) {
       const Answer answer = handle(key, *entry);
-      if (answer.handled == Handled::kRetry) zone.queue.put_back(*std::move(entry), answer.wait, now.mono);
+      if (answer.handled == Handled::kRetry) zone.queue.put_back(*std::move(entry), answer.wait, at);
+      at += nanoseconds(1);
     }
   }
 }

@@ -63,7 +63,7 @@ Profile upstream_profile(Line line, EvictionMode mode) {
   profile.keep_queue_while_nodes_exist = false;
   profile.sweep_while_disrupted = false;
   profile.clear_queues_on_leaving = false;
-  profile.stopped_reports = RateLimiter::StoppedReports::kOne;
+  profile.stopped_limiter = RateLimiter::Stopped::kReportsOneBurstAtZero;
   profile.timers_follow_tolerations = false;
   profile.retry_failed_deletions = false;
   profile.explain_taints = false;

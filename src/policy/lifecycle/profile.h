@@ -67,18 +67,18 @@ struct Profile {
   bool forever_toleration_cancels_timer = true;  // not in 1.7
 
   // Spillway's answers to upstream's defects; `false` restores upstream.
-  bool decide_on_current = true;             // T5: the status after the pass, as 1.34
-  bool drop_record_of_deleted = true;        // T2
-  bool keep_taints_of_failing = true;        // T3
-  bool count_failed_writes = true;           // T4
-  bool remark_pods_at_start = true;          // T6
-  bool keep_queue_while_nodes_exist = true;  // T8
-  bool sweep_while_disrupted = true;         // T10
-  bool clear_queues_on_leaving = true;       // T11
-  RateLimiter::StoppedReports stopped_reports = RateLimiter::StoppedReports::kZero;  // T12, T13
-  bool timers_follow_tolerations = true;                                             // T14
-  bool retry_failed_deletions = true;                                                // T15
-  bool explain_taints = true;                                                        // T17: events
+  bool decide_on_current = true;                                              // T5: the status after the pass, as 1.34
+  bool drop_record_of_deleted = true;                                         // T2
+  bool keep_taints_of_failing = true;                                         // T3
+  bool count_failed_writes = true;                                            // T4
+  bool remark_pods_at_start = true;                                           // T6
+  bool keep_queue_while_nodes_exist = true;                                   // T8
+  bool sweep_while_disrupted = true;                                          // T10
+  bool clear_queues_on_leaving = true;                                        // T11
+  RateLimiter::Stopped stopped_limiter = RateLimiter::Stopped::kReportsZero;  // T12, T13
+  bool timers_follow_tolerations = true;                                      // T14
+  bool retry_failed_deletions = true;                                         // T15
+  bool explain_taints = true;                                                 // T17: events
 
   friend bool operator==(const Profile&, const Profile&) = default;
 };

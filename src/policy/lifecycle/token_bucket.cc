@@ -85,9 +85,10 @@ double TokenBucket::saturation(Instant now) {
   return static_cast<double>(burst_ - available_) / static_cast<double>(burst_);
 }
 
-RateLimiter::RateLimiter(BucketKind kind, float rate, int burst, Instant created, StoppedReports stopped_reports)
-    : kind_(kind), stopped_reports_(stopped_reports) {
-  if (rate > 0) bucket_.emplace(kind, rate, burst, created);
+RateLimiter::RateLimiter(BucketKind kind, float rate, int burst, Instant created, Stopped stopped)
+    : kind_(kind), stopped_(stopped) {
+  if (rate > 0 || (rate == 0 && stopped == Stopped::kReportsOneBurstAtZero))
+    bucket_.emplace(kind, rate, burst, created);
 }
 
 bool RateLimiter::try_take(Instant now) {
@@ -96,7 +97,7 @@ bool RateLimiter::try_take(Instant now) {
 
 float RateLimiter::reported_rate() const {
   if (bucket_) return bucket_->rate();
-  return stopped_reports_ == StoppedReports::kOne ? 1.0F : 0.0F;
+  return stopped_ == Stopped::kReportsZero ? 0.0F : 1.0F;
 }
 
 float RateLimiter::effective_rate() const {

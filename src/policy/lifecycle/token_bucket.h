@@ -49,11 +49,16 @@ class TokenBucket {
 /// A limiter that can be stopped, with the rate changed in flight: one per zone.
 class RateLimiter {
  public:
-  /// What a stopped limiter says its rate is: upstream's says 1, so that a change to exactly 1 does nothing.
-  enum class StoppedReports { kZero, kOne };
+  enum class Stopped {
+    kReportsZero,
+    /// Upstream: a stopped limiter says its rate is 1, so that a change to exactly 1 does nothing.
+    kReportsOne,
+    /// Upstream: as kReportsOne, and a limiter made with rate 0 is not stopped but lets its burst through once.
+    kReportsOneBurstAtZero,
+  };
 
   /// `rate` <= 0: stopped.
-  RateLimiter(BucketKind kind, float rate, int burst, Instant created, StoppedReports stopped_reports);
+  RateLimiter(BucketKind kind, float rate, int burst, Instant created, Stopped stopped);
 
   bool try_take(Instant now);
   /// The rate that set_rate compares with.
@@ -68,7 +73,7 @@ class RateLimiter {
   double saturation(Instant now);
 
   BucketKind kind_;
-  StoppedReports stopped_reports_;
+  Stopped stopped_;
   std::optional<TokenBucket> bucket_;  // nullopt: stopped
 };
 

@@ -78,9 +78,17 @@ ZoneState zone_state(const ZoneCounts& counts, float unhealthy_zone_threshold) {
   return ZoneState::kNormal;
 }
 
-float eviction_rate(ZoneState state, std::int32_t zone_nodes, const ZoneConfig& config) {
-  if (state != ZoneState::kPartialDisruption) return config.node_eviction_rate;
-  return zone_nodes > config.large_cluster_size_threshold ? config.secondary_node_eviction_rate : 0.0F;
+std::optional<float> eviction_rate(ZoneState state, std::int32_t zone_nodes, const ZoneConfig& config) {
+  switch (state) {
+    case ZoneState::kInitial:
+      return std::nullopt;
+    case ZoneState::kNormal:
+    case ZoneState::kFullDisruption:
+      return config.node_eviction_rate;
+    case ZoneState::kPartialDisruption:
+      return zone_nodes > config.large_cluster_size_threshold ? config.secondary_node_eviction_rate : 0.0F;
+  }
+  return std::nullopt;
 }
 
 }  // namespace spillway::lifecycle

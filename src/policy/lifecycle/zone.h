@@ -7,6 +7,7 @@
 #include "api/node.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -61,8 +62,8 @@ ZoneState zone_state(const ZoneCounts& counts, float unhealthy_zone_threshold);
 
 /// Nodes per second that may be evicted in a zone of `zone_nodes` counted nodes.
 /// kNormal and kFullDisruption: the normal rate. kPartialDisruption: the secondary rate in zones larger than the
-/// threshold, else 0. kInitial: the normal rate. The caller stops every zone when all are in kFullDisruption: losing
-/// sight of all nodes is more likely the controller's fault than theirs.
-float eviction_rate(ZoneState state, std::int32_t zone_nodes, const ZoneConfig& config);
+/// threshold, else 0. kInitial: nullopt, the rate stays as it is. The caller stops every zone when all are in
+/// kFullDisruption: losing sight of all nodes is more likely the controller's fault than theirs.
+std::optional<float> eviction_rate(ZoneState state, std::int32_t zone_nodes, const ZoneConfig& config);
 
 }  // namespace spillway::lifecycle

@@ -1,0 +1,184 @@
+#include "agent/agent.h"
+
+#include "agent/allocatable.h"
+#include "agent/context.h"
+#include "agent/eviction_engine.h"
+#include "agent/lease_engine.h"
+#include "agent/node_status_engine.h"
+#include "agent/pod_workers.h"
+#include "client/informer.h"
+
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+constexpr std::string_view kComponent = "kubelet";
+
+}  // namespace
+
+/// Construction order is dependency order; references into it stay valid because it never moves.
+struct Agent::Parts {
+  Parts(AgentOptions given, MachineInfo info, Rng rng, AgentSinks to, eviction::PassConfig config,
+        api::ResourceList usable, std::span<const JournalEntry> history)
+      : options(std::move(given)),
+        machine(std::move(info)),
+        sinks(std::move(to)),
+        capacity(capacity_of(machine, options.pods_max)),
+        allocatable(std::move(usable)),
+        name("agent-" + options.node_name),
+        api("spillway-agent", rng.fork("api")),
+        events(api, rng.fork("events"), std::string(kComponent), options.node_name),
+        context{options, machine, api, events, sinks.log, host_commands},
+        nodes(api, client::object_path("v1", "nodes", {}),
+              "fieldSelector=" + api::percent_encode("metadata.name=" + options.node_name)),
+        pods(api, client::object_path("v1", "pods", {}),
+             "fieldSelector=" + api::percent_encode("spec.nodeName=" + options.node_name)),
+        workers(
+            context, [this] { return node_for_admission(); }, history),
+        eviction(context, std::move(config), workers, sinks.journal, sinks.metrics),
+        status(
+            context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
+            [this] { return facts(); }),
+        lease(context, rng.fork("lease")) {
+    pods.cache().listen(
+        {[this](const auto& before, const auto& after, Now now) { workers.on_pod(before, after, now); }});
+    nodes.cache().listen({[this](const auto&, const auto& after, Now now) {
+      if (after) status.on_node(*after, now);
+    }});
+    workers.when_finished([this](const std::string& uid, Now now) { eviction.on_pod_finished(uid, now); });
+    eviction.when_conditions_change([this](Now now) { status.report_soon(now); });
+  }
+
+  NodeForAdmission node_for_admission() const {
+    static const api::StringMap kNoLabels;
+    const auto node = nodes.cache().find(options.node_name);
+    return {.node_name = options.node_name,
+            .operating_system = options.operating_system,
+            .allocatable = allocatable,
+            .labels = node ? node->metadata.labels : kNoLabels,
+            .taints = node ? std::span<const api::Taint>(node->spec.taints) : std::span<const api::Taint>(),
+            .conditions = eviction.conditions()};
+  }
+
+  NodeFacts facts() const {
+    return {.capacity = capacity, .allocatable = allocatable, .pressure = eviction.conditions(), .not_ready = {}};
+  }
+
+  AgentOptions options;
+  MachineInfo machine;
+  AgentSinks sinks;
+  api::ResourceList capacity;
+  api::ResourceList allocatable;
+  std::string name;
+  std::vector<HostCommand> host_commands;
+  client::ApiClient api;
+  client::EventRecorder events;
+  AgentContext context;
+  client::Informer<api::Node> nodes;
+  client::Informer<api::Pod> pods;
+  PodWorkers workers;
+  EvictionEngine eviction;
+  NodeStatusEngine status;
+  LeaseEngine lease;
+};
+
+Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,
+                                             std::span<const JournalEntry> history) {
+  if (options.node_name.empty()) return invalid("node_name", "must not be empty");
+  eviction::PassConfig config{.thresholds = {},
+                              .pressure_transition_period = options.eviction.pressure_transition_period,
+                              .max_pod_grace_period_seconds = options.eviction.max_pod_grace_period_seconds,
+                              .local_storage_limits = options.eviction.local_storage_limits};
+  SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
+  SPILLWAY_TRY(allocatable, allocatable_of(capacity_of(machine, options.pods_max), options, thresholds));
+  for (const eviction::Signal signal : eviction::never_met(thresholds)) {
+    sinks.log.warning("eviction threshold can never be met", {{"signal", to_string(signal)}});
+  }
+  config.thresholds = std::move(thresholds);
+  return std::unique_ptr<Agent>(
+      new Agent(std::make_unique<Parts>(std::move(options), std::move(machine), rng, std::move(sinks),
+                                        std::move(config), std::move(allocatable), history)));
+}
+
+Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Agent::~Agent() = default;
+
+std::string_view Agent::name() const {
+  return parts_->name;
+}
+
+void Agent::start(Now now) {
+  Parts& p = *parts_;
+  p.api.when_synced([&p](Now synced) { p.workers.start(p.pods.cache(), synced); });
+  p.api.start(now);
+  p.status.start(now);
+  p.lease.start(now);
+  p.eviction.start(now);
+}
+
+void Agent::on_api_event(const client::ApiEvent& event, Now now) {
+  parts_->api.on_api_event(event, now);
+}
+
+void Agent::on_wakeup(Now now) {
+  parts_->api.on_wakeup(now);
+}
+
+std::optional<Instant> Agent::next_wakeup() const {
+  return parts_->api.next_wakeup();
+}
+
+std::vector<client::ApiCommand> Agent::take_api_commands() {
+  return parts_->api.take_api_commands();
+}
+
+void Agent::on_host_event(const HostEvent& event, Now now) {
+  Parts& p = *parts_;
+
+  struct Visitor {
+    Parts& p;
+    Now now;
+
+    void operator()(const ContainerStarted& e) const { p.workers.on_container_started(e, now); }
+
+    void operator()(const ContainerStartFailed& e) const { p.workers.on_container_start_failed(e, now); }
+
+    void operator()(const ContainerExited& e) const { p.workers.on_container_exited(e, now); }
+
+    void operator()(const PodStopped& e) const { p.workers.on_pod_stopped(e, now); }
+
+    void operator()(const Observed& e) const { p.eviction.on_observed(e, now); }
+
+    void operator()(const PressureWake& e) const { p.eviction.on_pressure_wake(e, now); }
+  };
+
+  std::visit(Visitor{p, now}, event);
+}
+
+std::vector<HostCommand> Agent::take_host_commands() {
+  return std::exchange(parts_->host_commands, {});
+}
+
+const AgentOptions& Agent::options() const {
+  return parts_->options;
+}
+
+bool Agent::registered() const {
+  return parts_->status.registered();
+}
+
+eviction::ConditionSet Agent::conditions() const {
+  return parts_->eviction.conditions();
+}
+
+std::shared_ptr<const api::Summary> Agent::last_summary() const {
+  return parts_->eviction.last_summary();
+}
+
+std::vector<api::Pod> Agent::pods() const {
+  return parts_->workers.all();
+}
+
+}  // namespace spillway::agent

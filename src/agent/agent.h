@@ -1,0 +1,71 @@
+// A node agent: registers the node, reports its status, renews its lease, admits and runs pods, and evicts them under
+// pressure. An engine: events in, commands out, no I/O. The driver executes take_api_commands() and
+// take_host_commands() after every step.
+// Thread: loop. Invariants: one eviction at a time; a journal entry precedes every eviction; a terminal pod phase is
+// reported only when no process of the pod is left.
+// Source: Kubernetes docs, "Nodes", "Node-pressure Eviction", "Pod Lifecycle"; spec "Node agent".
+#pragma once
+
+#include "agent/journal.h"
+#include "agent/options.h"
+#include "agent/ports.h"
+#include "api/summary.h"
+#include "base/rng.h"
+#include "client/engine.h"
+#include "policy/eviction/conditions.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+/// What an agent reports to besides the API server. The pointers may be null and must outlive the agent.
+struct AgentSinks {
+  telemetry::Log log;
+  telemetry::Registry* metrics = nullptr;
+  Journal* journal = nullptr;
+};
+
+class Agent final : public client::ApiEngine {
+ public:
+  /// `history`: the journal of earlier instances on this node; evictions found in it are finished, not repeated.
+  /// kInvalid: an eviction threshold or reservation that cannot be.
+  static Result<std::unique_ptr<Agent>> create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,
+                                               std::span<const JournalEntry> history = {});
+  ~Agent() override;
+
+  std::string_view name() const override;
+  void start(Now now) override;
+  void on_api_event(const client::ApiEvent& event, Now now) override;
+  void on_wakeup(Now now) override;
+  std::optional<Instant> next_wakeup() const override;
+  std::vector<client::ApiCommand> take_api_commands() override;
+
+  void on_host_event(const HostEvent& event, Now now);
+  /// Commands since the last call, in order.
+  std::vector<HostCommand> take_host_commands();
+
+  const AgentOptions& options() const;
+  /// The node object exists and its status has been written by this instance.
+  bool registered() const;
+  /// Pressure conditions the node reports.
+  eviction::ConditionSet conditions() const;
+  /// The last whole observation; null before the first.
+  std::shared_ptr<const api::Summary> last_summary() const;
+  /// Every pod the agent knows, in namespace/name order, with the status it would report.
+  std::vector<api::Pod> pods() const;
+
+ private:
+  struct Parts;
+  explicit Agent(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,145 @@
+#include "agent/lease_engine.h"
+
+#include "api/meta.h"
+
+#include <algorithm>
+
+namespace spillway::agent {
+namespace {
+
+constexpr std::string_view kNamespace = "kube-node-lease";
+constexpr std::string_view kLeaseVersion = "coordination.k8s.io/v1";
+constexpr int kUpdateAttempts = 5;
+constexpr Duration kEnsureBackOff = milliseconds(100);
+constexpr Duration kEnsureBackOffMax = seconds(7);
+constexpr double kJitter = 0.04;
+
+bool has_owner(const api::Json& lease) {
+  const api::Json* owners = lease.at({"metadata", "ownerReferences"});
+  return owners != nullptr && owners->if_array() != nullptr && !owners->if_array()->empty();
+}
+
+}  // namespace
+
+LeaseEngine::LeaseEngine(AgentContext& context, Rng rng) : context_(context), rng_(rng) {}
+
+void LeaseEngine::start(Now now) {
+  run(now);
+}
+
+void LeaseEngine::run(Now now) {
+  const auto update_found = [this](std::optional<api::Json> found, Now then) {
+    if (!found) return end_run(then);
+    update(0, std::move(found), [this](bool, Now ended) { end_run(ended); }, then);
+  };
+  if (!latest_) return ensure(kEnsureBackOff, update_found, now);
+  update(
+      0, latest_,
+      [this, update_found](bool written, Now then) {
+        written ? end_run(then) : ensure(kEnsureBackOff, update_found, then);
+      },
+      now);
+}
+
+void LeaseEngine::end_run(Now now) {
+  const Duration period = context_.options.lease_duration / 4;
+  const auto extra = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, std::nano>(static_cast<double>(period.count()) * kJitter * rng_.unit()));
+  context_.api.at(now.mono + period + extra, [this](Now later) { run(later); });
+}
+
+void LeaseEngine::update(int attempt, std::optional<api::Json> base, std::function<void(bool, Now)> done, Now now) {
+  if (attempt >= kUpdateAttempts) {
+    context_.log.warning("lease not renewed", {{"node", context_.options.node_name}});
+    return done(false, now);
+  }
+  prepare(
+      base,
+      [this, attempt, base, done](std::optional<api::Json> lease, Now then) {
+        if (!lease) return update(attempt + 1, base, done, then);
+        put(attempt, std::move(*lease), done, then);
+      },
+      now);
+}
+
+void LeaseEngine::put(int attempt, api::Json lease, std::function<void(bool, Now)> done, Now) {
+  const std::string path = client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name);
+  context_.api.update(path, lease, [this, attempt, lease, done](const Result<api::Json>& outcome, Now now) {
+    if (outcome) {
+      latest_ = *outcome;
+      return done(true, now);
+    }
+    if (outcome.error().code != ErrorCode::kConflict) return update(attempt + 1, lease, done, now);
+    const auto go_on = [this, attempt, done](std::optional<api::Json> found, Now then) {
+      update(attempt + 1, std::move(found), done, then);
+    };
+    ensure(kEnsureBackOff, go_on, now);
+  });
+}
+
+void LeaseEngine::ensure(Duration back_off, Ensured done, Now) {
+  const std::string path = client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name);
+  context_.api.get(path, [this, back_off, done](const Result<api::Json>& outcome, Now now) {
+    if (outcome) {
+      latest_ = *outcome;
+      return done(*outcome, now);
+    }
+    if (outcome.error().code == ErrorCode::kNotFound) return create(back_off, done, now);
+    retry_ensure(back_off, outcome.error(), done, now);
+  });
+}
+
+void LeaseEngine::create(Duration back_off, Ensured done, Now now) {
+  const auto post = [this, back_off, done](std::optional<api::Json> lease, Now then) {
+    if (!lease) {  // not without its owner: next run
+      latest_.reset();
+      return done(std::nullopt, then);
+    }
+    context_.api.create(client::object_path(kLeaseVersion, "leases", kNamespace), *lease,
+                        [this, back_off, done](const Result<api::Json>& outcome, Now answered) {
+                          if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
+                          latest_ = *outcome;
+                          done(std::nullopt, answered);
+                        });
+  };
+  prepare(std::nullopt, post, now);
+}
+
+void LeaseEngine::retry_ensure(Duration back_off, const Error& error, Ensured done, Now now) {
+  const Duration wait = std::min(back_off * 2, kEnsureBackOffMax);
+  context_.log.warning("lease not ensured", {{"node", context_.options.node_name}, {"error", error.text()}});
+  context_.api.at(now.mono + wait, [this, wait, done](Now later) { ensure(wait, done, later); });
+}
+
+void LeaseEngine::prepare(std::optional<api::Json> base, std::function<void(std::optional<api::Json>, Now)> done,
+                          Now now) {
+  api::Json lease;
+  if (base) {
+    lease = std::move(*base);
+  } else {
+    lease = api::Json::object({{"apiVersion", kLeaseVersion}, {"kind", "Lease"}});
+    lease.make({"metadata", "name"}) = context_.options.node_name;
+    lease.make({"metadata", "namespace"}) = kNamespace;
+    lease.make({"spec", "holderIdentity"}) = context_.options.node_name;
+    lease.make({"spec", "leaseDurationSeconds"}) =
+        std::int64_t{std::chrono::duration_cast<seconds>(context_.options.lease_duration).count()};
+  }
+  if (has_owner(lease)) {
+    lease.make({"spec", "renewTime"}) = api::format_micro_time(now.wall);
+    return done(std::move(lease), now);
+  }
+  context_.api.get(client::object_path("v1", "nodes", {}, context_.options.node_name),
+                   [this, lease, done](const Result<api::Json>& outcome, Now answered) {
+                     if (!outcome) return done(std::nullopt, answered);
+                     api::Json owned = lease;
+                     owned.make({"metadata", "ownerReferences"}) =
+                         api::Json::array({api::Json::object({{"apiVersion", "v1"},
+                                                              {"kind", "Node"},
+                                                              {"name", context_.options.node_name},
+                                                              {"uid", outcome->string_at({"metadata", "uid"})}})});
+                     owned.make({"spec", "renewTime"}) = api::format_micro_time(answered.wall);
+                     done(std::move(owned), answered);
+                   });
+}
+
+}  // namespace spillway::agent
