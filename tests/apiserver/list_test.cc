@@ -1,0 +1,81 @@
+// Lists: order, paging under one snapshot, resourceVersion rules.
+#include "apiserver/server_fixture.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
+
+std::vector<std::string> names_of(const Answer& answer) {
+  std::vector<std::string> names;
+  for (const api::Json& item : *answer.body.find("items")->if_array()) {
+    names.emplace_back(item.string_at({"metadata", "name"}));
+  }
+  return names;
+}
+
+void seed(TestServer& server, int count) {
+  for (int i = 0; i < count; ++i) server.post(kMaps, "{\"metadata\":{\"name\":\"m" + std::to_string(i) + "\"}}");
+}
+
+TEST(List, PagesShowOneSnapshotWhateverIsWrittenMeanwhile) {
+  TestServer server;
+  seed(server, 7);
+  Answer page = server.get(std::string(kMaps) + "?limit=3");
+  const std::string version = page.string_at({"metadata", "resourceVersion"});
+  EXPECT_EQ(page.body.at({"metadata", "remainingItemCount"})->if_int64(), 4);
+  server.remove(std::string(kMaps) + "/m5");
+  server.post(kMaps, R"({"metadata":{"name":"m45"}})");
+  server.merge(std::string(kMaps) + "/m6", R"({"data":{"new":"yes"}})");
+  std::vector<std::string> all = names_of(page);
+  int pages = 1;
+  while (!page.string_at({"metadata", "continue"}).empty()) {
+    page = server.get(std::string(kMaps) + "?limit=3&continue=" + page.string_at({"metadata", "continue"}));
+    ASSERT_EQ(page.code, 200) << page.text;
+    EXPECT_EQ(page.string_at({"metadata", "resourceVersion"}), version);
+    for (const std::string& name : names_of(page)) all.push_back(name);
+    ++pages;
+  }
+  EXPECT_EQ(all, (std::vector<std::string>{"m0", "m1", "m2", "m3", "m4", "m5", "m6"}));
+  EXPECT_EQ(pages, 3);
+  EXPECT_EQ(page.text.find("\"new\""), std::string::npos);
+}
+
+TEST(List, VersionsNotReachedInTimeAre504) {
+  TestServer server;
+  const auto sink = server.send(api::Method::kGet, std::string(kMaps) + "?resourceVersion=100000");
+  EXPECT_FALSE(sink->answered());
+  server.advance(seconds(4));
+  ASSERT_TRUE(sink->answered());
+  EXPECT_EQ(sink->response->status, 504);
+  EXPECT_NE(sink->response->body.find("ResourceVersionTooLarge"), std::string::npos);
+  EXPECT_EQ(sink->response->header("Retry-After"), "1");
+}
+
+TEST(List, ExactShowsThePast) {
+  TestServer server;
+  seed(server, 2);
+  const std::string version = server.get(kMaps).string_at({"metadata", "resourceVersion"});
+  server.remove(std::string(kMaps) + "/m0");
+  const Answer past = server.get(std::string(kMaps) + "?resourceVersionMatch=Exact&resourceVersion=" + version);
+  EXPECT_EQ(names_of(past), (std::vector<std::string>{"m0", "m1"}));
+}
+
+TEST(List, CombinationsThatMeanNothingAreRefused) {
+  TestServer server;
+  for (const char* query : {"resourceVersionMatch=Exact", "resourceVersion=0&resourceVersionMatch=Exact",
+                            "resourceVersion=5&resourceVersionMatch=Maybe", "sendInitialEvents=true"}) {
+    EXPECT_EQ(server.get(std::string(kMaps) + "?" + query).code, 422) << query;
+  }
+  for (const char* query : {"limit=abc", "resourceVersion=abc", "continue=garbage", "labelSelector=a%20b%20c",
+                            "fieldSelector=spec.bogus%3D1", "fieldSelector=metadata.name"}) {
+    EXPECT_EQ(server.get(std::string(kMaps) + "?" + query).code, 400) << query;
+  }
+}
+
+}  // namespace
+
+}  // namespace spillway::apiserver

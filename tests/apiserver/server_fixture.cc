@@ -1,0 +1,138 @@
+#include "apiserver/server_fixture.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr std::int64_t kStartSeconds = 1'767'225'600;  // 2026-01-01T00:00:00Z
+
+}  // namespace
+
+void TestSink::on_response(api::Response answer) {
+  EXPECT_FALSE(response.has_value()) << "answered twice";
+  response = std::move(answer);
+}
+
+void TestSink::on_stream(api::Response head) {
+  EXPECT_FALSE(response.has_value()) << "answered twice";
+  streaming = true;
+  response = std::move(head);
+}
+
+bool TestSink::write(std::shared_ptr<const std::string> chunk) {
+  EXPECT_FALSE(ended) << "written to after the end";
+  if (text.size() + chunk->size() > capacity) return false;
+  text += *chunk;
+  return true;
+}
+
+std::vector<api::Json> TestSink::events() const {
+  std::vector<api::Json> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    EXPECT_NE(end, std::string::npos) << "unfinished line";
+    if (end == std::string::npos) break;
+    Result<api::Json> event = api::parse_json(std::string_view(text).substr(at, end - at));
+    EXPECT_TRUE(event) << text.substr(at, end - at);
+    if (event) out.push_back(*std::move(event));
+    at = end + 1;
+  }
+  return out;
+}
+
+std::vector<std::string> TestSink::names() const {
+  std::vector<std::string> out;
+  for (const api::Json& event : events()) {
+    out.push_back(std::string(event.string_at({"type"})) + ":" +
+                  std::string(event.string_at({"object", "metadata", "name"})));
+  }
+  return out;
+}
+
+TestServer::TestServer()
+    : now_{Instant(seconds(1000)), WallTime(seconds(kStartSeconds))},
+      store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
+  start();
+}
+
+void TestServer::start() {
+  server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(), ApiServer::Options{.seed = 1});
+  bool ready = false;
+  server_->start(now_, [&](Outcome outcome) {
+    EXPECT_TRUE(outcome) << outcome.error().text();
+    ready = true;
+  });
+  settle();
+  EXPECT_TRUE(ready);
+}
+
+void TestServer::restart() {
+  server_.reset();
+  start();
+}
+
+void TestServer::settle() {
+  while (!tasks_.empty()) {
+    auto task = std::move(tasks_.front());
+    tasks_.pop_front();
+    task();
+  }
+}
+
+std::shared_ptr<TestSink> TestServer::send(api::Method method, std::string target, std::string body,
+                                           api::HeaderList headers) {
+  auto sink = std::make_shared<TestSink>();
+  last_id = server_->handle({method, std::move(target), std::move(headers), std::move(body)}, user, sink, now_);
+  settle();
+  return sink;
+}
+
+Answer TestServer::call(api::Method method, std::string target, std::string body, api::HeaderList headers) {
+  const std::string what = std::string(api::to_string(method)) + " " + target;
+  const auto sink = send(method, std::move(target), std::move(body), std::move(headers));
+  EXPECT_TRUE(sink->answered()) << what;
+  if (!sink->answered()) return {};
+  Answer answer{sink->response->status, sink->response->headers, sink->response->body, {}};
+  if (Result<api::Json> parsed = api::parse_json(answer.text)) answer.body = *std::move(parsed);
+  return answer;
+}
+
+Answer TestServer::get(std::string target, std::string accept) {
+  api::HeaderList headers;
+  if (!accept.empty()) headers.emplace_back("accept", std::move(accept));
+  return call(api::Method::kGet, std::move(target), {}, std::move(headers));
+}
+
+Answer TestServer::merge(std::string target, std::string body) {
+  return call(api::Method::kPatch, std::move(target), std::move(body),
+              {{"content-type", "application/merge-patch+json"}});
+}
+
+Answer TestServer::strategic(std::string target, std::string body) {
+  return call(api::Method::kPatch, std::move(target), std::move(body),
+              {{"content-type", "application/strategic-merge-patch+json"}});
+}
+
+Answer TestServer::json_patch(std::string target, std::string body) {
+  return call(api::Method::kPatch, std::move(target), std::move(body),
+              {{"content-type", "application/json-patch+json"}});
+}
+
+void TestServer::advance(Duration by) {
+  const Instant end = now_.mono + by;
+  for (;;) {
+    const std::optional<Instant> next = server_->next_wakeup();
+    const Instant until = next && *next < end ? std::max(*next, now_.mono) : end;
+    now_.wall += std::chrono::duration_cast<microseconds>(until - now_.mono);
+    now_.mono = until;
+    server_->on_wakeup(now_);
+    settle();
+    if (until == end && (!server_->next_wakeup() || *server_->next_wakeup() > end)) return;
+  }
+}
+
+}  // namespace spillway::apiserver

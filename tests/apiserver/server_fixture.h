@@ -1,0 +1,108 @@
+// An API server over the store in memory, on a clock that the test moves. Requests are answered before call() returns,
+// unless the server waits for time to pass.
+#pragma once
+
+#include "api/exchange.h"
+#include "api/json.h"
+#include "apiserver/server.h"
+#include "store/memory_store.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// Collects one answer.
+class TestSink final : public api::ResponseSink {
+ public:
+  void on_response(api::Response response) override;
+  void on_stream(api::Response head) override;
+  bool write(std::shared_ptr<const std::string> chunk) override;
+
+  void on_end() override { ended = true; }
+
+  bool answered() const { return response.has_value(); }
+
+  /// Lines of a watch stream, parsed.
+  std::vector<api::Json> events() const;
+  /// "ADDED:name" per event.
+  std::vector<std::string> names() const;
+
+  std::optional<api::Response> response;
+  bool streaming = false;
+  bool ended = false;
+  std::string text;
+  std::size_t capacity = 1U << 30U;
+};
+
+struct Answer {
+  int code = 0;
+  api::HeaderList headers;
+  std::string text;
+  api::Json body;
+
+  std::string string_at(std::initializer_list<std::string_view> path) const {
+    return std::string(body.string_at(path));
+  }
+};
+
+class TestServer {
+ public:
+  TestServer();
+  /// A second server over the same store, as after a restart.
+  void restart();
+
+  std::shared_ptr<TestSink> send(api::Method method, std::string target, std::string body = {},
+                                 api::HeaderList headers = {});
+  Answer call(api::Method method, std::string target, std::string body = {}, api::HeaderList headers = {});
+
+  Answer get(std::string target, std::string accept = {});
+
+  Answer post(std::string target, std::string body) {
+    return call(api::Method::kPost, std::move(target), std::move(body));
+  }
+
+  Answer put(std::string target, std::string body) {
+    return call(api::Method::kPut, std::move(target), std::move(body));
+  }
+
+  Answer remove(std::string target, std::string body = {}) {
+    return call(api::Method::kDelete, std::move(target), std::move(body));
+  }
+
+  Answer merge(std::string target, std::string body);
+  Answer strategic(std::string target, std::string body);
+  Answer json_patch(std::string target, std::string body);
+
+  std::shared_ptr<TestSink> watch(std::string target) { return send(api::Method::kGet, std::move(target)); }
+
+  /// Lets time pass, waking the server whenever it wants to be woken.
+  void advance(Duration by);
+  /// Runs what the store has to say.
+  void settle();
+
+  Now now() const { return now_; }
+
+  ApiServer& server() { return *server_; }
+
+  store::MemoryStore& store() { return store_; }
+
+  api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
+  RequestId last_id = 0;
+
+ private:
+  void start();
+
+  Now now_;
+  std::deque<std::move_only_function<void()>> tasks_;
+  store::MemoryStore store_;
+  telemetry::Registry metrics_;
+  std::unique_ptr<ApiServer> server_;
+};
+
+}  // namespace spillway::apiserver
