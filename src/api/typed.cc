@@ -91,8 +91,13 @@ bool is_struct(ValueKind kind) {
   return false;
 }
 
+/// Whole documents get what Go's types always write; partial ones stay as they are.
+enum class Fill { kWhole, kPartial };
+
 class Reader {
  public:
+  explicit Reader(Fill fill) : fill_(fill) {}
+
   Result<Json> message(const Type& type, const Json& document, const std::string& path) {
     const JsonObject* object = document.if_object();
     if (object == nullptr) return wrong_type(path, "an object", document);
@@ -126,12 +131,14 @@ class Reader {
   Outcome put_field(const Field& field, const Json* value, const std::string& path, JsonObject& out) {
     if (value == nullptr) return put_absent(field, path, out);
     SPILLWAY_TRY(read, field_value(field, *value, child(path, field.name)));
-    const bool always = field.keep || field.pointer || (field.shape == Shape::kSingle && is_struct(field.kind));
+    const bool always = fill_ == Fill::kPartial || field.keep || field.pointer ||
+                        (field.shape == Shape::kSingle && is_struct(field.kind));
     if (always || !is_zero(read)) out[field.name] = std::move(read);
     return {};
   }
 
   Outcome put_absent(const Field& field, const std::string& path, JsonObject& out) {
+    if (fill_ == Fill::kPartial) return {};
     if (field.pointer || field.shape != Shape::kSingle) {
       if (field.keep) out[field.name] = Json();
       return {};
@@ -273,10 +280,11 @@ class Reader {
     return value;
   }
 
+  Fill fill_;
   std::vector<std::string> unknown_;
 };
 
-Result<TypedDocument> read(const Type& type, const Json& document) {
+Result<TypedDocument> read(const Type& type, const Json& document, Fill fill) {
   const std::string_view kind = document.string_at({"kind"});
   const std::string_view api_version = document.string_at({"apiVersion"});
   if (type.has_type_meta() && !(kind.empty() && api_version.empty())) {
@@ -288,7 +296,7 @@ Result<TypedDocument> read(const Type& type, const Json& document) {
                         type.kind(), type.api_version());
     }
   }
-  Reader reader;
+  Reader reader(fill);
   SPILLWAY_TRY(object, reader.message(type, document, ""));
   if (type.has_type_meta()) {
     object["apiVersion"] = type.api_version();
@@ -307,7 +315,7 @@ Error refused_body(const Type& type, const Error& error) {
 }  // namespace
 
 Result<TypedDocument> read_body(const Type& type, const Json& document) {
-  Result<TypedDocument> typed = read(type, document);
+  Result<TypedDocument> typed = read(type, document, Fill::kWhole);
   if (!typed) return refused_body(type, typed.error());
   return typed;
 }
@@ -321,8 +329,14 @@ Result<TypedDocument> read_body(const Type& type, std::string_view text) {
   return typed;
 }
 
+Result<TypedDocument> read_partial(const Type& type, const Json& document) {
+  Result<TypedDocument> typed = read(type, document, Fill::kPartial);
+  if (!typed) return refused_body(type, typed.error());
+  return typed;
+}
+
 Result<TypedDocument> read_patched(const Type& type, const Json& document) {
-  Result<TypedDocument> typed = read(type, document);
+  Result<TypedDocument> typed = read(type, document, Fill::kWhole);
   if (!typed) return Error{ErrorCode::kInvalid, typed.error().text(), "patch"};
   return typed;
 }

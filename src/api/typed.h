@@ -26,6 +26,10 @@ Result<TypedDocument> read_body(const Type& type, const Json& document);
 /// The same from JSON text, with the duplicate fields.
 Result<TypedDocument> read_body(const Type& type, std::string_view text);
 
+/// A partial document, as server-side apply sends it: values in canonical form, but nothing is filled in and zero
+/// values stay; nulls go. Errors as read_body.
+Result<TypedDocument> read_partial(const Type& type, const Json& document);
+
 /// The outcome of a patch. kInvalid with "patch" in `at`: the patch made something that is no object of the type.
 Result<TypedDocument> read_patched(const Type& type, const Json& document);
 
