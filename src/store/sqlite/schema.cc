@@ -92,7 +92,7 @@ Outcome create_tables(Connection& connection) {
   return connection.exec("COMMIT");
 }
 
-Outcome use_journal(Connection& connection, const std::string& path) {
+Outcome use_journal(Connection& connection, const std::string& path, const SqliteOptions& options) {
   {
     SPILLWAY_TRY(statement, connection.prepare("PRAGMA journal_mode=WAL"));
     Rows rows = statement.query();
@@ -101,10 +101,11 @@ Outcome use_journal(Connection& connection, const std::string& path) {
       return invalid(path, "the file system does not allow a write-ahead log; use a local disk");
     }
   }
-  // The checkpoint size trades how often pages are written twice against the length of the pause.
-  return connection.exec(
-      "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=2048; PRAGMA journal_size_limit=67108864;"
-      "PRAGMA cache_size=-16384");
+  const std::string settings = fmt::format(
+      "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint={}; PRAGMA journal_size_limit=67108864;"
+      "PRAGMA cache_size=-16384",
+      options.checkpoint_pages);
+  return connection.exec(settings.c_str());
 }
 
 Outcome limit_size(Connection& connection, Bytes bytes_max) {
@@ -124,7 +125,7 @@ Outcome prepare_file(Connection& connection, const std::string& path, const Sqli
     SPILLWAY_TRY_VOID(check_identity(connection, path));
     SPILLWAY_TRY_VOID(check_integrity(connection, path));
   }
-  SPILLWAY_TRY_VOID(use_journal(connection, path));
+  SPILLWAY_TRY_VOID(use_journal(connection, path, options));
   if (fresh) SPILLWAY_TRY_VOID(create_tables(connection));
   if (options.file_bytes_max) SPILLWAY_TRY_VOID(limit_size(connection, *options.file_bytes_max));
   return check_revisions(connection, path);
