@@ -1,0 +1,84 @@
+#include "telemetry/log_line.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+
+namespace spillway::telemetry {
+namespace {
+
+std::string logfmt(std::initializer_list<Field> fields) {
+  return render_logfmt(Level::kInfo, "evicting pod", std::span(fields.begin(), fields.size()));
+}
+
+std::string json(std::initializer_list<Field> fields) {
+  return render_json_members(Level::kWarning, "evicting pod", std::span(fields.begin(), fields.size()));
+}
+
+TEST(LogLine, LogfmtIsWhatOperatorsRead) {
+  EXPECT_EQ(logfmt({{"node", "n3"}, {"pod", "shop/cart-7"}, {"above_request_bytes", 734003200}}),
+            R"(level=info msg="evicting pod" node=n3 pod=shop/cart-7 above_request_bytes=734003200)");
+}
+
+TEST(LogLine, LogfmtQuotesWhatWouldBeMisread) {
+  EXPECT_EQ(logfmt({{"a", ""}}), R"(level=info msg="evicting pod" a="")");
+  EXPECT_EQ(logfmt({{"a", "x y"}}), R"(level=info msg="evicting pod" a="x y")");
+  EXPECT_EQ(logfmt({{"a", "x=y"}}), R"(level=info msg="evicting pod" a="x=y")");
+  EXPECT_EQ(logfmt({{"a", R"(say "hi")"}}), R"(level=info msg="evicting pod" a="say \"hi\"")");
+  EXPECT_EQ(logfmt({{"a", "größe"}}), "level=info msg=\"evicting pod\" a=größe");
+}
+
+TEST(LogLine, IsOneLineWhateverTheFieldsHold) {
+  const std::string forged = "ok\nlevel=error msg=forged\r\x1b[2J";
+  EXPECT_EQ(logfmt({{"a", forged}}), R"(level=info msg="evicting pod" a="ok\nlevel=error msg=forged\r\u001b[2J")");
+  EXPECT_EQ(json({{"a", forged}}),
+            R"("level":"warning","msg":"evicting pod","a":"ok\nlevel=error msg=forged\r\u001b[2J")");
+}
+
+TEST(LogLine, JsonKeepsNumbersAndTruthValues) {
+  EXPECT_EQ(json({{"count", 3}, {"share", 0.5}, {"held", true}, {"below", -2}}),
+            R"("level":"warning","msg":"evicting pod","count":3,"share":0.5,"held":true,"below":-2)");
+}
+
+TEST(LogLine, JsonQuotesWhatIsNoNumber) {
+  EXPECT_EQ(json({{"count", "3"}, {"share", std::numeric_limits<double>::infinity()}, {"letter", 'x'}}),
+            R"("level":"warning","msg":"evicting pod","count":"3","share":"inf","letter":"x")");
+}
+
+TEST(Log, WritesFromItsThresholdOn) {
+  std::string lines;
+  const auto sink = [&](Level level, std::string_view event, std::span<const Field> fields) {
+    lines += render_logfmt(level, event, fields) + "\n";
+  };
+  const Log log(sink, Level::kWarning);
+  log.debug("one");
+  log.info("two");
+  log.warning("three", {{"n", 3}});
+  log.error("four");
+  EXPECT_EQ(lines, "level=warning msg=\"three\" n=3\nlevel=error msg=\"four\"\n");
+  EXPECT_FALSE(log.enabled(Level::kInfo));
+}
+
+TEST(Log, DropsEverythingWithoutASink) {
+  const Log log;
+  EXPECT_FALSE(log.enabled(Level::kError));
+  log.error("nobody hears this");
+}
+
+TEST(Log, WritesToStandardError) {
+  ::testing::internal::CaptureStderr();
+  make_stderr_log(Level::kInfo, LogFormat::kLogfmt).info("serving", {{"port", 6443}});
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(text.starts_with("time=20")) << text;
+  EXPECT_TRUE(text.ends_with("Z level=info msg=\"serving\" port=6443\n")) << text;
+
+  ::testing::internal::CaptureStderr();
+  make_stderr_log(Level::kDebug, LogFormat::kJson).debug("serving {} %v", {{"port", 6443}});
+  const std::string object = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(object.starts_with("{\"time\":\"20")) << object;
+  EXPECT_TRUE(object.ends_with("Z\",\"level\":\"debug\",\"msg\":\"serving {} %v\",\"port\":6443}\n")) << object;
+}
+
+}  // namespace
+}  // namespace spillway::telemetry
