@@ -99,6 +99,19 @@ class Walk {
   const RequestOptions& options_;
 };
 
+/// In a pod that asks as a whole, stand-ins count only for what neither the pod nor any container asks for.
+void restrict_stand_ins(const Pod& pod, RequestOptions& options) {
+  if (!options.features.pod_level_resources || !pod.spec.resources) return;
+  const ResourceList& whole = pod.spec.resources->requests;
+  if (!whole.contains("cpu") && !whole.contains("memory")) return;
+  RequestOptions plain = options;
+  plain.missing_cpu.reset();
+  plain.missing_memory.reset();
+  const ResourceList asked = Walk(pod.spec, &pod.status, Part::kRequests, plain).run();
+  if (asked.contains("cpu")) options.missing_cpu.reset();
+  if (asked.contains("memory")) options.missing_memory.reset();
+}
+
 }  // namespace
 
 ResourceList effective_requests(const PodSpec& spec) {
@@ -106,11 +119,16 @@ ResourceList effective_requests(const PodSpec& spec) {
 }
 
 ResourceList effective_requests(const Pod& pod, const RequestOptions& options) {
-  return Walk(pod.spec, &pod.status, Part::kRequests, options).run();
+  RequestOptions effective = options;
+  if (options.missing_cpu || options.missing_memory) restrict_stand_ins(pod, effective);
+  return Walk(pod.spec, &pod.status, Part::kRequests, effective).run();
 }
 
 ResourceList effective_limits(const Pod& pod, const RequestOptions& options) {
-  return Walk(pod.spec, &pod.status, Part::kLimits, options).run();
+  RequestOptions effective = options;
+  effective.missing_cpu.reset();
+  effective.missing_memory.reset();
+  return Walk(pod.spec, &pod.status, Part::kLimits, effective).run();
 }
 
 Quantity agent_request(const PodSpec& spec, std::string_view resource) {

@@ -15,7 +15,8 @@ enum class Overhead { kCounted, kLeftOut };
 struct RequestOptions {
   PodFeatures features;
   Overhead overhead = Overhead::kCounted;
-  // Stand in for every container that does not ask for cpu or memory at all (scoring); nullopt: nothing stands in.
+  // Stand in for every container that does not ask for cpu or memory at all (scoring); in a pod that asks as a whole
+  // only if nothing in it does. nullopt: nothing stands in. Limits never have stand-ins.
   std::optional<Quantity> missing_cpu;
   std::optional<Quantity> missing_memory;
 };
