@@ -1,0 +1,43 @@
+// The agent's journal as a file: one line per decision, appended with one write(2) and no fsync, so that an eviction
+// never waits for a disk. Bounded: at `bytes_max` the file becomes FILE.1, replacing the one before. Thread: loop.
+#pragma once
+
+#include "agent/journal.h"
+#include "base/error.h"
+#include "host/unique_fd.h"
+#include "telemetry/log.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+class JournalFile final : public agent::Journal {
+ public:
+  static constexpr std::size_t kBytesMax = std::size_t{8} * 1024 * 1024;
+
+  /// Opens or creates `path`. kInternalError: the path and the system's words.
+  static Result<std::unique_ptr<JournalFile>> open(std::string path, telemetry::Log log,
+                                                   std::size_t bytes_max = kBytesMax);
+
+  void append(const agent::JournalEntry& entry) override;
+
+  /// The entries of this file, oldest first. A line that was cut off by a crash is skipped.
+  Result<std::vector<agent::JournalEntry>> read() const;
+
+ private:
+  JournalFile(std::string path, telemetry::Log log, std::size_t bytes_max)
+      : path_(std::move(path)), log_(std::move(log)), bytes_max_(bytes_max) {}
+
+  Outcome reopen();
+
+  std::string path_;
+  telemetry::Log log_;
+  std::size_t bytes_max_;
+  std::size_t bytes_ = 0;
+  UniqueFd file_;
+};
+
+}  // namespace spillway::host
