@@ -43,17 +43,12 @@ class JsonObject {
   /// False if there was no such member.
   bool erase(std::string_view key);
 
-  std::size_t size() const { return members_.size(); }
-
-  bool empty() const { return members_.empty(); }
-
-  Members::const_iterator begin() const { return members_.begin(); }
-
-  Members::const_iterator end() const { return members_.end(); }
-
-  Members::iterator begin() { return members_.begin(); }
-
-  Members::iterator end() { return members_.end(); }
+  std::size_t size() const;
+  bool empty() const;
+  Members::const_iterator begin() const;
+  Members::const_iterator end() const;
+  Members::iterator begin();
+  Members::iterator end();
 
   /// Takes members in any order; of equal keys the last wins. Returns the keys that came more than once.
   std::vector<std::string> assign_unsorted(Members members);
@@ -164,6 +159,31 @@ struct JsonObject::Member {
 
   friend bool operator==(const Member&, const Member&) = default;
 };
+
+// Here, where Member is complete.
+inline std::size_t JsonObject::size() const {
+  return members_.size();
+}
+
+inline bool JsonObject::empty() const {
+  return members_.empty();
+}
+
+inline JsonObject::Members::const_iterator JsonObject::begin() const {
+  return members_.begin();
+}
+
+inline JsonObject::Members::const_iterator JsonObject::end() const {
+  return members_.end();
+}
+
+inline JsonObject::Members::iterator JsonObject::begin() {
+  return members_.begin();
+}
+
+inline JsonObject::Members::iterator JsonObject::end() {
+  return members_.end();
+}
 
 /// Parses one document. kBadRequest: where (byte offset) and what. Nesting deeper than 1,000 is an error.
 /// `duplicates`, if given, receives the dotted paths of members that occur twice (the last value wins).
