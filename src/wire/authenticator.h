@@ -4,7 +4,7 @@
 
 #include "api/exchange.h"
 #include "base/error.h"
-#include "wire/tls.h"
+#include "wire/byte_stream.h"
 
 #include <map>
 #include <optional>
@@ -40,6 +40,8 @@ class Authenticator {
                                      const api::Request& request) const;
 
  private:
+  Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request) const;
+
   std::map<std::string, api::UserInfo> user_by_token_digest_;  // so that looking up takes no time that tells a token
   api::UserInfo anonymous_;
 };

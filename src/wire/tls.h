@@ -1,5 +1,6 @@
 // TLS for servers and clients: which certificates to show and whom to believe. TLS 1.2 and newer.
-// Thread: any (immutable once made, shared by all connections). Only tls*.cc and certificate_authority.cc know OpenSSL.
+// Thread: any (immutable once made, shared by all connections). Only tls*.cc, openssl_handles.cc,
+// authenticator.cc and certificate_authority.cc know OpenSSL.
 #pragma once
 
 #include "base/error.h"
@@ -39,20 +40,18 @@ class TlsContext {
   static Result<std::shared_ptr<const TlsContext>> make_server(const ServerOptions& options);
   static Result<std::shared_ptr<const TlsContext>> make_client(const ClientOptions& options);
 
-  ~TlsContext();
+  TlsContext(std::shared_ptr<ssl_ctx_st> context, bool verify_peer);
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
   /// A stream over a connected socket, as the server or as a client that expects `host` (a name or an address) on the
   /// certificate. The handshake happens in handshake().
   std::unique_ptr<ByteStream> accept_stream(Socket socket) const;
-  Result<std::unique_ptr<ByteStream>> connect_stream(Socket socket, const std::string& host) const;
+  std::unique_ptr<ByteStream> connect_stream(Socket socket, const std::string& host) const;
 
  private:
-  TlsContext() = default;
-
-  ssl_ctx_st* context_ = nullptr;
-  bool verify_peer_ = false;
+  std::shared_ptr<ssl_ctx_st> context_;
+  bool verify_peer_;
 };
 
 }  // namespace spillway::wire

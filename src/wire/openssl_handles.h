@@ -1,0 +1,36 @@
+// Owners of OpenSSL's objects, and its error queue as words. The types stay incomplete here.
+// Thread: any; each object one at a time.
+#pragma once
+
+#include "base/error.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct evp_pkey_st;
+struct ssl_ctx_st;
+struct ssl_st;
+struct x509_st;
+
+namespace spillway::wire {
+
+struct OpensslFree {
+  void operator()(evp_pkey_st* key) const;
+  void operator()(ssl_st* ssl) const;
+  void operator()(x509_st* certificate) const;
+};
+
+using KeyPtr = std::unique_ptr<evp_pkey_st, OpensslFree>;
+using SslPtr = std::unique_ptr<ssl_st, OpensslFree>;
+using CertificatePtr = std::unique_ptr<x509_st, OpensslFree>;
+
+/// What the oldest entry of this thread's error queue says; empties the queue.
+std::string take_openssl_problem();
+
+/// The first certificate of a PEM text. kInvalid: `what` is none.
+Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what);
+/// A private key without a pass phrase.
+Result<KeyPtr> parse_key(std::string_view pem, std::string_view what);
+
+}  // namespace spillway::wire
