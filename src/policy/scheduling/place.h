@@ -1,0 +1,27 @@
+// Where a pod goes: filter, score, pick. Of equal nodes the one with fewer pods wins, then the name decides.
+// Thread: any (pure). Source: spec "Pod admission", scheduler.
+#pragma once
+
+#include "api/pod.h"
+#include "policy/reason.h"
+#include "policy/scheduling/filter.h"
+#include "policy/scheduling/node_load.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::scheduling {
+
+struct Placement {
+  std::optional<std::string> node;      // nullopt: it fits nowhere
+  std::vector<policy::Reason> reasons;  // of the choice, or why every node was refused
+  /// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable."; empty if a node was found.
+  std::string message;
+};
+
+/// `nodes` by name.
+Placement place_pod(const api::Pod& pod, const std::map<std::string, NodeLoad>& nodes);
+
+}  // namespace spillway::scheduling

@@ -1,0 +1,2 @@
+list(APPEND policy_sources scheduling/filter.cc scheduling/place.cc scheduling/score.cc)
+list(APPEND policy_headers scheduling/filter.h scheduling/node_load.h scheduling/place.h scheduling/score.h)
