@@ -32,7 +32,7 @@ void check_taints(const api::Pod& pod, const api::Node& node, std::vector<Misfit
                            fmt::format("node(s) had untolerated taint {{{}: {}}}", taint->key, taint->value)));
 }
 
-void check_resources(const api::Pod& pod, const NodeLoad& load, std::vector<Misfit>& misfits) {
+void check_resources(const PendingPod& pod, const NodeLoad& load, std::vector<Misfit>& misfits) {
   const api::ResourceList& allocatable = load.node->status.allocatable;
   const auto available_of = [&allocatable](std::string_view name) {
     const auto found = allocatable.find(name);
@@ -42,7 +42,7 @@ void check_resources(const api::Pod& pod, const NodeLoad& load, std::vector<Misf
     misfits.push_back(
         misfit(ReasonCode::kTooManyPods, {{"pods", load.pod_count}, {"pods_max", most}}, "Too many pods"));
   }
-  for (const auto& [name, wanted] : api::effective_requests(pod.spec)) {
+  for (const auto& [name, wanted] : pod.requests) {
     if (wanted.is_zero()) continue;
     const auto used = load.requested.find(name);
     const api::Quantity total = used == load.requested.end() ? wanted : used->second + wanted;
@@ -59,16 +59,16 @@ void check_resources(const api::Pod& pod, const NodeLoad& load, std::vector<Misf
 
 }  // namespace
 
-std::vector<Misfit> find_misfits(const api::Pod& pod, const NodeLoad& load) {
+std::vector<Misfit> find_misfits(const PendingPod& pod, const NodeLoad& load) {
   std::vector<Misfit> misfits;
   const api::Node& node = *load.node;
-  check_taints(pod, node, misfits);
-  const Result<bool> matches = api::required_node_affinity(pod.spec).matches(node.metadata);
+  check_taints(*pod.pod, node, misfits);
+  const Result<bool> matches = pod.required.matches(node.metadata);
   if (!matches || !*matches) {
     misfits.push_back(
         misfit(ReasonCode::kNodeSelectorMismatch, {}, "node(s) didn't match Pod's node affinity/selector"));
   }
-  if (load.ports.conflicts_with(pod.spec)) {
+  if (load.ports.conflicts_with(pod.pod->spec)) {
     misfits.push_back(
         misfit(ReasonCode::kPortConflict, {}, "node(s) didn't have free ports for the requested pod ports"));
   }

@@ -6,6 +6,7 @@
 #include "api/pod.h"
 #include "policy/reason.h"
 #include "policy/scheduling/node_load.h"
+#include "policy/scheduling/pending_pod.h"
 
 #include <string>
 #include <vector>
@@ -21,6 +22,6 @@ struct Misfit {
 };
 
 /// Empty: it fits.
-std::vector<Misfit> find_misfits(const api::Pod& pod, const NodeLoad& node);
+std::vector<Misfit> find_misfits(const PendingPod& pod, const NodeLoad& node);
 
 }  // namespace spillway::scheduling

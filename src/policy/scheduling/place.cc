@@ -35,13 +35,14 @@ std::string summarize(std::size_t node_count, const std::map<std::string, std::s
 }  // namespace
 
 Placement place_pod(const api::Pod& pod, const std::map<std::string, NodeLoad>& nodes) {
+  const PendingPod pending = make_pending(pod);
   Placement placement;
   std::map<std::string, std::size_t> counts;
   std::optional<Rank> best;
   for (const auto& [name, load] : nodes) {
-    std::vector<Misfit> misfits = find_misfits(pod, load);
+    std::vector<Misfit> misfits = find_misfits(pending, load);
     if (misfits.empty()) {
-      const Rank rank{score_node(pod, load), load.pod_count, &name};
+      const Rank rank{score_node(pending, load), load.pod_count, &name};
       if (!best || *best < rank) best = rank;
       continue;
     }

@@ -22,11 +22,11 @@ std::int64_t milli_of(const api::ResourceList& list, std::string_view name) {
 }
 
 /// Share of the resource in use once the pod is there, in parts per million; nullopt if the node has none.
-std::optional<std::int64_t> used_share(const api::Pod& pod, const NodeLoad& load, std::string_view name,
+std::optional<std::int64_t> used_share(const PendingPod& pod, const NodeLoad& load, std::string_view name,
                                        std::int64_t at_least) {
   const std::int64_t capacity = milli_of(load.node->status.allocatable, name);
   if (capacity <= 0) return std::nullopt;
-  const std::int64_t wanted = std::max(milli_of(api::effective_requests(pod.spec), name), at_least);
+  const std::int64_t wanted = std::max(milli_of(pod.requests, name), at_least);
   const double used = static_cast<double>(milli_of(load.requested, name)) + static_cast<double>(wanted);
   return std::min(kFull, static_cast<std::int64_t>(used * static_cast<double>(kFull) / static_cast<double>(capacity)));
 }
@@ -38,20 +38,12 @@ std::int64_t count_soft_taints(const api::Pod& pod, const api::Node& node) {
   });
 }
 
-std::int64_t score_affinity(const api::Pod& pod, const api::Node& node) {
-  const api::Json* preferred =
-      pod.spec.affinity.at({"nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
-  if (preferred == nullptr) return 0;
-  const auto terms = api::parse_preferred_node_terms(*preferred);
-  return terms ? api::preferred_node_score(*terms, node.metadata) : 0;
-}
-
 }  // namespace
 
-Score score_node(const api::Pod& pod, const NodeLoad& load) {
+Score score_node(const PendingPod& pod, const NodeLoad& load) {
   Score score;
-  score.soft_taints = count_soft_taints(pod, *load.node);
-  score.affinity = score_affinity(pod, *load.node);
+  score.soft_taints = count_soft_taints(*pod.pod, *load.node);
+  score.affinity = api::preferred_node_score(pod.preferred, load.node->metadata);
   const std::optional<std::int64_t> cpu = used_share(pod, load, "cpu", kDefaultMilliCpu);
   const std::optional<std::int64_t> memory = used_share(pod, load, "memory", kDefaultMemoryMilli);
   if (!cpu || !memory) return score;

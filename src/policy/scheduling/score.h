@@ -4,8 +4,8 @@
 // NodeResourcesBalancedAllocation, TaintToleration, NodeAffinity.
 #pragma once
 
-#include "api/pod.h"
 #include "policy/scheduling/node_load.h"
+#include "policy/scheduling/pending_pod.h"
 
 #include <cstdint>
 
@@ -27,6 +27,6 @@ struct Score {
   friend bool operator==(const Score& a, const Score& b) { return (a <=> b) == 0; }
 };
 
-Score score_node(const api::Pod& pod, const NodeLoad& node);
+Score score_node(const PendingPod& pod, const NodeLoad& node);
 
 }  // namespace spillway::scheduling
