@@ -185,8 +185,12 @@ void ProcessRuntime::on_command(const agent::RemovePod& command) {
 }
 
 void ProcessRuntime::on_command(const agent::Observe& command) {
+  emit(agent::Observed{command.id, observe_now()});
+}
+
+Result<api::Summary> ProcessRuntime::observe_now() {
   const std::vector<PodView> seen = views();
-  emit(agent::Observed{command.id, observer_.observe(seen, loop_.now())});
+  return observer_.observe(seen, loop_.now());
 }
 
 std::vector<PodView> ProcessRuntime::views() const {
@@ -273,12 +277,26 @@ void ProcessRuntime::shutdown(Duration grace, std::function<void()> done) {
   if (idle && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
 }
 
+const ProcessRuntime::PodEntry* ProcessRuntime::find_pod(const api::PodKey& pod) const {
+  const PodEntry* found = nullptr;
+  for (const auto& [uid, entry] : pods_) {
+    // A pod that was made anew lives beside the remains of its namesake.
+    if (entry.command.pod == pod && (found == nullptr || found->stopping)) found = &entry;
+  }
+  return found;
+}
+
+bool ProcessRuntime::is_running(const api::PodKey& pod, const std::string& container) const {
+  const PodEntry* entry = find_pod(pod);
+  return entry != nullptr && entry->containers.contains(container);
+}
+
 Result<std::string> ProcessRuntime::find_log(const api::PodKey& pod, const std::string& container,
                                              bool previous) const {
-  const auto entry = std::ranges::find_if(pods_, [&](const auto& each) { return each.second.command.pod == pod; });
-  if (entry == pods_.end()) return make_error(ErrorCode::kNotFound, "pod \"{}\" not found on this node", pod.text());
+  const PodEntry* entry = find_pod(pod);
+  if (entry == nullptr) return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", pod.text());
   if (!is_plain_name(container)) return invalid("container", "\"{}\" cannot name a container", container);
-  const fs::path folder = fs::path(entry->second.directory) / container;
+  const fs::path folder = fs::path(entry->directory) / container;
   std::vector<std::int32_t> attempts;
   std::error_code error;
   for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {

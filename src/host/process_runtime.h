@@ -54,6 +54,11 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   /// words kubectl expects.
   Result<std::string> find_log(const api::PodKey& pod, const std::string& container, bool previous) const;
 
+  bool is_running(const api::PodKey& pod, const std::string& container) const;
+
+  /// The same pass that answers Observe, at once.
+  Result<api::Summary> observe_now();
+
   /// Pods that have a cgroup, by uid.
   std::vector<api::PodKey> pods() const;
 
@@ -90,6 +95,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void settle(const std::string& uid);
   void remove_pod(const std::string& uid);
   void update_burstable_shares();
+  const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
   std::vector<PodView> views() const;
 

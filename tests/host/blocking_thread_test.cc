@@ -1,0 +1,109 @@
+#include "host/blocking_thread.h"
+
+#include "host/fs_probe.h"
+#include "host/unique_fd.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace spillway::host {
+namespace {
+
+/// A job that hangs until something is written into it.
+struct Hang {
+  Hang() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    read_end = std::make_shared<UniqueFd>(ends[0]);
+    write_end.reset(ends[1]);
+  }
+
+  BlockingThread::Job job(std::function<void()> after) const {
+    return [fd = read_end, after = std::move(after)]() -> runtime::Loop::Task {
+      char byte = 0;
+      static_cast<void>(!::read(fd->get(), &byte, 1));
+      return [after] { after(); };
+    };
+  }
+
+  void release() const { EXPECT_EQ(::write(write_end.get(), "x", 1), 1); }
+
+  std::shared_ptr<UniqueFd> read_end;
+  UniqueFd write_end;
+};
+
+TEST(BlockingThread, RunsJobsInOrderAndTheirEndsOnTheLoop) {
+  runtime::Loop loop;
+  std::vector<int> done;
+  BlockingThread thread(loop, 10);
+  for (const int number : {1, 2, 3})
+    ASSERT_TRUE(thread.submit([&, number]() -> runtime::Loop::Task {
+      return [&, number] {
+        done.push_back(number);
+        if (number == 3) loop.stop();
+      };
+    }));
+  EXPECT_TRUE(done.empty());
+  loop.run({});
+  EXPECT_EQ(done, (std::vector{1, 2, 3}));
+}
+
+TEST(BlockingThread, AHangingJobHoldsBackNothingButItsOwnQueue) {
+  runtime::Loop loop;
+  BlockingThread thread(loop, 1);
+  const Hang hang;
+  bool ended = false;
+  ASSERT_TRUE(thread.submit(hang.job([&] { ended = true; })));
+  ASSERT_TRUE(thread.submit([&]() -> runtime::Loop::Task { return [&] { loop.stop(); }; }));
+  EXPECT_FALSE(thread.submit([]() -> runtime::Loop::Task { return {}; })) << "the queue is full";
+  EXPECT_TRUE(thread.busy());
+  bool turned = false;
+  loop.at(loop.now().mono + milliseconds(5), [&] {
+    turned = !ended;
+    hang.release();
+  });
+  loop.run({});
+  EXPECT_TRUE(turned);
+  EXPECT_TRUE(ended);
+}
+
+TEST(BlockingThread, AJobThatNeverEndsIsAbandoned) {
+  const Hang hang;
+  bool ended = false;
+  {
+    runtime::Loop loop;
+    BlockingThread thread(loop, 1);
+    ASSERT_TRUE(thread.submit(hang.job([&] { ended = true; })));
+  }
+  hang.release();
+  EXPECT_FALSE(ended);
+}
+
+TEST(FsProbe, KnowsSizesOnceAsked) {
+  runtime::Loop loop;
+  FsProbe probe(loop, "/");
+  EXPECT_FALSE(probe.latest(loop.now().mono));
+  probe.refresh();
+  std::function<void()> look = [&] {
+    if (probe.latest(loop.now().mono)) return loop.stop();
+    loop.at(loop.now().mono + milliseconds(1), [&] { look(); });
+  };
+  look();
+  loop.run({});
+  const std::optional<api::FsStats> stats = probe.latest(loop.now().mono);
+  ASSERT_TRUE(stats);
+  EXPECT_GT(*stats->capacity_bytes, 0U);
+  EXPECT_TRUE(stats->time);
+  EXPECT_FALSE(probe.latest(loop.now().mono + minutes(3))) << "a file system that hangs has no size";
+}
+
+TEST(ReadFs, NamesWhatIsMissing) {
+  EXPECT_EQ(read_fs("/no/such/directory").error().at, "statfs /no/such/directory");
+}
+
+}  // namespace
+}  // namespace spillway::host

@@ -1,0 +1,131 @@
+// The node's HTTP surface over real containers.
+#include "host/kubelet_endpoint.h"
+
+#include "host/real_machine.h"
+
+#include <fstream>
+
+namespace spillway::host {
+namespace {
+
+struct Sink final : api::ResponseSink {
+  void on_response(api::Response answer) override {
+    response = std::move(answer);
+    ended = true;
+  }
+
+  void on_stream(api::Response head) override { response = std::move(head); }
+
+  bool write(std::shared_ptr<const std::string> chunk) override {
+    response.body += *chunk;
+    return !full;
+  }
+
+  void on_end() override { ended = true; }
+
+  api::Response response{.status = 0};
+  bool ended = false;
+  bool full = false;
+};
+
+class KubeletEndpointTest : public RealMachine {
+ protected:
+  void SetUp() override {
+    RealMachine::SetUp();
+    if (runtime_) endpoint_ = std::make_unique<KubeletEndpoint>(loop_, *runtime_, options_);
+  }
+
+  void TearDown() override {
+    endpoint_.reset();
+    RealMachine::TearDown();
+  }
+
+  std::shared_ptr<Sink> send(const std::string& target, api::Method method = api::Method::kGet) {
+    auto sink = std::make_shared<Sink>();
+    last_id_ = endpoint_->handle({.method = method, .target = target}, sink);
+    return sink;
+  }
+
+  api::Response get(const std::string& target) {
+    const std::shared_ptr<Sink> sink = send(target);
+    EXPECT_TRUE(run_until([&] { return sink->ended; }));
+    return sink->response;
+  }
+
+  KubeletEndpoint::Options options_{.pods = [] { return std::string(R"({"kind":"PodList"})"); }};
+  std::unique_ptr<KubeletEndpoint> endpoint_;
+  KubeletEndpoint::RequestId last_id_ = 0;
+};
+
+TEST_F(KubeletEndpointTest, AnswersHealthPodsAndNothingElse) {
+  EXPECT_EQ(get("/healthz").body, "ok");
+  EXPECT_EQ(get("/pods").body, R"({"kind":"PodList"})");
+  EXPECT_EQ(get("/nothing").status, 404);
+  EXPECT_EQ(get("/").status, 404);
+  EXPECT_EQ(send("/healthz", api::Method::kDelete)->response.status, 405);
+}
+
+TEST_F(KubeletEndpointTest, ServesTheSummary) {
+  create_pod("u1");
+  const api::Response answer = get("/stats/summary");
+  EXPECT_EQ(answer.status, 200);
+  const Result<api::Json> summary = api::parse_json(answer.body);
+  ASSERT_TRUE(summary) << answer.body;
+  EXPECT_EQ(summary->string_at({"node", "nodeName"}), "n1");
+  EXPECT_NE(summary->at({"node", "memory", "availableBytes"}), nullptr) << answer.body;
+}
+
+TEST_F(KubeletEndpointTest, PrintsLogsOfTheLastAndThePreviousAttempt) {
+  create_pod("u1");
+  start("u1", "c", {"sh", "-c", "echo old"}, 0);
+  ASSERT_TRUE(wait_for<agent::ContainerExited>("u1"));
+  const std::string url = "/containerLogs/default/pod-u1/c";
+  EXPECT_EQ(get(url).body, "old\n");
+  EXPECT_EQ(get(url + "?previous=true").status, 400);
+  start("u1", "c", {"sh", "-c", "seq 1 5"}, 1);
+  ASSERT_TRUE(run_until([&] { return count<agent::ContainerExited>() == 2; }));
+  EXPECT_EQ(get(url).body, "1\n2\n3\n4\n5\n");
+  EXPECT_EQ(get(url + "?tailLines=2").body, "4\n5\n");
+  EXPECT_EQ(get(url + "?tailLines=0").body, "");
+  EXPECT_EQ(get(url + "?limitBytes=3").body, "1\n2");
+  EXPECT_EQ(get(url + "?previous=true").body, "old\n");
+  EXPECT_EQ(get(url + "?sinceTime=2100-01-01T00:00:00Z").body, "");
+  EXPECT_TRUE(get(url + "?timestamps=true&tailLines=1").body.ends_with("Z 5\n"));
+  EXPECT_EQ(get(url + "?tailLines=x").status, 400);
+  EXPECT_EQ(get("/containerLogs/default/nobody/c").status, 404);
+  EXPECT_EQ(get("/containerLogs/default/pod-u1/other").status, 400);
+  EXPECT_EQ(get("/containerLogs/default/pod-u1/..").status, 400);
+}
+
+TEST_F(KubeletEndpointTest, FollowsUntilTheContainerEnds) {
+  create_pod("u1");
+  start_shell("u1", "echo begin; read line < " + (state_ / "go").string() + "; echo end");
+  ASSERT_EQ(::mkfifo((state_ / "go").c_str(), 0600), 0);
+  ASSERT_TRUE(run_until([&] { return log_text("u1", "c").contains("begin") || count<agent::ContainerExited>() > 0; }));
+  if (count<agent::ContainerExited>() > 0) GTEST_SKIP() << "the pipe came too late";
+  const std::shared_ptr<Sink> sink = send("/containerLogs/default/pod-u1/c?follow=true");
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "begin\n"; }));
+  EXPECT_FALSE(sink->ended);
+  std::ofstream(state_ / "go") << "on\n";
+  EXPECT_TRUE(run_until([&] { return sink->ended; }));
+  EXPECT_EQ(sink->response.body, "begin\nend\n");
+}
+
+TEST_F(KubeletEndpointTest, FollowerThatIsFullOrGoneIsDropped) {
+  create_pod("u1");
+  start_shell("u1", "while :; do echo tick; sleep 0.01; done");
+  ASSERT_TRUE(run_until([&] { return log_text("u1", "c").contains("tick"); }));
+  const std::shared_ptr<Sink> full = send("/containerLogs/default/pod-u1/c?follow=true");
+  full->full = true;
+  EXPECT_TRUE(run_until([&] { return full->ended; }));
+  const std::shared_ptr<Sink> gone = send("/containerLogs/default/pod-u1/c?follow=true");
+  ASSERT_TRUE(run_until([&] { return gone->response.body.contains("tick"); }));
+  endpoint_->abandon(last_id_);
+  const std::size_t size = gone->response.body.size();
+  const std::string log = log_text("u1", "c");
+  ASSERT_TRUE(run_until([&] { return log_text("u1", "c").size() > log.size() + 200; }));
+  EXPECT_EQ(gone->response.body.size(), size);
+}
+
+}  // namespace
+}  // namespace spillway::host
