@@ -29,8 +29,9 @@ Result<T> decode(const Json& document) {
 }
 
 /// Writes the fields T knows over `base`, leaving every field T does not know as it was. Fields that mean the same keep
-/// their spelling, so encode_over(decode(x), x) changes nothing of a kind's document. Elements of lists are matched by
-/// their merge key (name, type, uid), else by position. A base that is no object becomes one.
+/// their spelling, so encode_over(decode(x), x) at most adds fields that must be there (kind, status of a condition).
+/// Elements of lists are matched by their merge key (name, type, uid), else by position. A base that is no object
+/// becomes one.
 template <typename T>
 void encode_over(const T& value, Json& base) {
   Codec<T>::encode_over(value, base);
