@@ -1,0 +1,557 @@
+// The HTTP server in the clear: what well-behaved and other clients get.
+#include "wire/http_server.h"
+
+#include "api/json.h"
+#include "wire/wire_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+namespace spillway::wire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+std::string get(std::string_view target, std::string_view headers = "") {
+  return fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n{}\r\n", target, headers);
+}
+
+std::string post(std::string_view target, std::string_view body) {
+  return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", target, body.size(), body);
+}
+
+/// The message of a Status body.
+std::string status_message(const api::Response& response) {
+  const auto document = api::parse_json(response.body);
+  EXPECT_TRUE(document) << response.body;
+  if (!document) return {};
+  EXPECT_EQ(document->string_at({"kind"}), "Status");
+  return std::string(document->string_at({"message"}));
+}
+
+std::string gunzip(std::string_view data) {
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string out(8 * 1024 * 1024, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
+  stream.avail_in = static_cast<uInt>(data.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  inflateEnd(&stream);
+  return out;
+}
+
+TEST(HttpServer, AnswersAndKeepsTheConnection) {
+  ServerRoom room;
+  TestClient client(room.port);
+  client.send(get("/a?b=c%20d"));
+  const api::Response first = client.answer();
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.body, "GET /a?b=c%20d  by system:anonymous");
+  EXPECT_EQ(first.header("content-type"), "text/plain");
+  client.send(post("/b", "hello"));
+  EXPECT_EQ(client.answer().body, "POST /b hello by system:anonymous");
+}
+
+TEST(HttpServer, AddsTheHeadersEveryAnswerHas) {
+  ServerRoom room;
+  room.run([&] {
+    room.handler.on("/own", [](ScriptedHandler::Seen& seen) {
+      seen.sink->on_response(
+          {201, {{"Audit-Id", "mine"}, {"Cache-Control", "public"}, {"Warning", "299 - \"a\r\nEvil: yes\""}}, ""});
+    });
+  });
+  TestClient client(room.port);
+  client.send(get("/a"));
+  const api::Response added = client.answer();
+  EXPECT_THAT(std::string(added.header("audit-id")),
+              MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
+  EXPECT_EQ(added.header("cache-control"), "no-cache, private");
+  EXPECT_THAT(std::string(added.header("date")), HasSubstr(" GMT"));
+  client.send(get("/own"));
+  const api::Response own = client.answer();
+  EXPECT_EQ(own.status, 201);
+  EXPECT_EQ(own.header("audit-id"), "mine");
+  EXPECT_EQ(own.header("cache-control"), "public");
+  EXPECT_EQ(own.header("evil"), "") << "a header value started a header of its own";
+}
+
+TEST(HttpServer, TakesChunkedBodies) {
+  ServerRoom room;
+  TestClient client(room.port);
+  client.send("PUT /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\n");
+  client.send("de\r\n0\r\nAuthorization: Bearer trailer\r\n\r\n");
+  EXPECT_EQ(client.answer().body, "PUT /c abcde by system:anonymous");
+  client.send(get("/next"));
+  EXPECT_EQ(client.answer().body, "GET /next  by system:anonymous");
+}
+
+TEST(HttpServer, TakesRequestsByteByByte) {
+  ServerRoom room;
+  TestClient client(room.port);
+  for (const char c : post("/slow", "xyz")) client.send(std::string_view(&c, 1));
+  EXPECT_EQ(client.answer().body, "POST /slow xyz by system:anonymous");
+}
+
+TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
+  ServerRoom room;
+  TestClient client(room.port);
+  std::string all;
+  constexpr int kRequests = 300;
+  for (int i = 0; i < kRequests; ++i) all += post(fmt::format("/{}", i), "b");
+  client.send(all);
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_EQ(client.answer().body, fmt::format("POST /{} b by system:anonymous", i));
+  }
+}
+
+TEST(HttpServer, ContinuesWhenAsked) {
+  ServerRoom room;
+  TestClient client(room.port);
+  client.send("POST /e HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  ASSERT_TRUE(client.receive_until("\r\n\r\n"));
+  EXPECT_EQ(client.received, "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send("ok");
+  EXPECT_EQ(client.answer().body, "POST /e ok by system:anonymous");
+}
+
+TEST(HttpServer, RefusesABodyOverTheLimitBeforeItComes) {
+  ServerRoom room;
+  TestClient client(room.port);
+  client.send("POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 3145729\r\nExpect: 100-continue\r\n\r\n");
+  const api::Response refused = client.answer();
+  EXPECT_EQ(refused.status, 413);
+  EXPECT_THAT(status_message(refused), HasSubstr("limit is 3145728"));
+  EXPECT_FALSE(client.receive()) << "the connection stayed open";
+  EXPECT_TRUE(room.run([&] { return room.handler.targets; }).empty());
+}
+
+TEST(HttpServer, TellsAClientThatKeepsSendingThatItsBodyIsTooLarge) {
+  ServerRoom room;
+  for (const bool chunked : {false, true}) {
+    TestClient client(room.port);
+    const std::string block(1024 * 1024, 'x');
+    client.send(chunked ? "POST /big HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        : "POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 4194304\r\n\r\n");
+    for (int i = 0; i < 4; ++i) client.send(chunked ? "100000\r\n" + block + "\r\n" : block);
+    EXPECT_EQ(client.answer().status, 413) << (chunked ? "chunked" : "with a length");
+  }
+}
+
+TEST(HttpServer, TakesABodyOfExactlyTheLimit) {
+  ServerRoom room;
+  std::size_t got = 0;
+  room.run([&] {
+    room.handler.on("/full", [&](ScriptedHandler::Seen& seen) {
+      got = seen.request.body.size();
+      seen.sink->on_response({});
+    });
+  });
+  TestClient client(room.port);
+  client.send(post("/full", std::string(3 * 1024 * 1024, 'x')));
+  EXPECT_EQ(client.answer().status, 200);
+  EXPECT_EQ(room.run([&] { return got; }), 3U * 1024 * 1024);
+}
+
+class MalformedRequest : public ::testing::TestWithParam<std::pair<const char*, std::string>> {};
+
+TEST_P(MalformedRequest, Is400AndTheConnectionCloses) {
+  ServerRoom room;
+  TestClient client(room.port);
+  client.send(GetParam().second);
+  const api::Response refused = client.answer();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(status_message(refused), StartsWith("malformed HTTP request: "));
+  EXPECT_FALSE(client.receive());
+  EXPECT_TRUE(room.run([&] { return room.handler.targets; }).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    HttpServer, MalformedRequest,
+    ::testing::Values(
+        std::pair{"NoHttp", std::string("\x16\x03\x01 this is no request\r\n\r\n")},
+        std::pair{"Http2Preface", std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")},
+        std::pair{"NoHost", std::string("GET / HTTP/1.1\r\n\r\n")},
+        std::pair{"RelativeTarget", std::string("GET nodes HTTP/1.1\r\nHost: x\r\n\r\n")},
+        std::pair{"BlankInHeaderName", std::string("GET / HTTP/1.1\r\nHost: x\r\nBad Name: y\r\n\r\n")},
+        std::pair{"TwoLengths",
+                  std::string("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")},
+        std::pair{"NegativeLength", std::string("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n")},
+        std::pair{
+            "LengthAndChunked",
+            std::string(
+                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")},
+        std::pair{"UnknownCoding",
+                  std::string("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")},
+        std::pair{"BadChunkSize",
+                  std::string("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n")},
+        std::pair{"EndlessChunkLine",
+                  "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;" + std::string(100'000, 'x')},
+        std::pair{"HeaderTooLong", "GET / HTTP/1.1\r\nHost: x\r\nBig: " + std::string(100'000, 'x') + "\r\n\r\n"},
+        std::pair{"EndlessHeader", "GET / HTTP/1.1\r\nBig: " + std::string(100'000, 'x')}),
+    [](const auto& row) { return std::string(row.param.first); });
+
+TEST(HttpServer, TakesAnAbsoluteTarget) {
+  ServerRoom room;
+  TestClient client(room.port);
+  client.send(get("http://somewhere:80/path?q=1"));
+  EXPECT_EQ(client.answer().body, "GET /path?q=1  by system:anonymous");
+}
+
+TEST(HttpServer, ClosesWhenTheClientAsks) {
+  ServerRoom room;
+  TestClient client(room.port);
+  client.send(get("/a", "Connection: close\r\n"));
+  const api::Response response = client.answer();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.header("connection"), "close");
+  EXPECT_FALSE(client.receive());
+}
+
+TEST(HttpServer, SpeaksHttp10WithoutChunks) {
+  ServerRoom room;
+  room.run([&] {
+    room.handler.on("/stream", [](ScriptedHandler::Seen& seen) {
+      seen.sink->on_stream({});
+      EXPECT_TRUE(seen.sink->write(shared("one\n")));
+      EXPECT_TRUE(seen.sink->write(shared("two\n")));
+      seen.sink->on_end();
+    });
+  });
+  TestClient client(room.port);
+  client.send("GET /stream HTTP/1.0\r\n\r\n");
+  client.drain();
+  EXPECT_THAT(client.received, ::testing::EndsWith("\r\n\r\none\ntwo\n"));
+  EXPECT_THAT(client.received, ::testing::Not(HasSubstr("chunked")));
+}
+
+TEST(HttpServer, HeadHasNoBody) {
+  ServerRoom room;
+  TestClient client(room.port);
+  client.send("HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n" + get("/b"));
+  const api::Response head = client.answer(api::Method::kHead);
+  EXPECT_EQ(head.header("content-length"), fmt::format("{}", std::string("HEAD /a  by system:anonymous").size()));
+  EXPECT_EQ(client.answer().body, "GET /b  by system:anonymous");
+}
+
+TEST(HttpServer, FlushesTheHeadersOfAStreamBeforeAnyData) {
+  ServerRoom room;
+  std::shared_ptr<api::ResponseSink> sink;
+  room.run([&] {
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
+      sink = seen.sink;
+      sink->on_stream({200, {{"Content-Type", "application/json"}}, ""});
+    });
+  });
+  TestClient client(room.port);
+  client.send(get("/watch"));
+  ASSERT_TRUE(client.receive_until("\r\n\r\n"));
+  EXPECT_THAT(client.received, HasSubstr("Transfer-Encoding: chunked"));
+  client.received.clear();
+  room.run([&] { EXPECT_TRUE(sink->write(shared("{\"type\":\"ADDED\"}\n"))); });
+  ASSERT_TRUE(client.receive_until("ADDED"));
+  EXPECT_EQ(client.received, "11\r\n{\"type\":\"ADDED\"}\n\r\n") << "flushed as one chunk";
+  room.run([&] {
+    EXPECT_TRUE(sink->write(shared("")));  // would end the stream if it were sent
+    sink->on_end();
+    EXPECT_FALSE(sink->write(shared("late")));
+  });
+  client.received.clear();
+  ASSERT_TRUE(client.receive_until("\r\n\r\n"));
+  EXPECT_EQ(client.received, "0\r\n\r\n");
+  client.received.clear();
+  client.send(get("/next"));
+  EXPECT_EQ(client.answer().status, 200) << "the connection lives on after a stream";
+  room.run([&] { sink.reset(); });
+}
+
+TEST(HttpServer, TellsTheHandlerWhenAClientLeavesItsStream) {
+  ServerRoom room;
+  std::shared_ptr<api::ResponseSink> sink;
+  Mailbox<bool> left;
+  room.run([&] {
+    room.handler.when_abandoned = [&] { left.put(true); };
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
+      sink = seen.sink;
+      sink->on_stream({});
+    });
+  });
+  {
+    TestClient client(room.port);
+    client.send(get("/watch"));
+    ASSERT_TRUE(client.receive_until("\r\n\r\n"));
+  }
+  EXPECT_TRUE(left.take());
+  room.run([&] {
+    EXPECT_THAT(room.handler.abandoned, ElementsAre(1U));
+    EXPECT_FALSE(sink->write(shared("nobody reads this")));
+    sink.reset();
+  });
+}
+
+TEST(HttpServer, AnswersAClientThatClosedOnlyItsSendingSide) {
+  ServerRoom room;
+  std::shared_ptr<api::ResponseSink> sink;
+  Mailbox<bool> asked;
+  room.run([&] {
+    room.handler.on("/hold", [&](ScriptedHandler::Seen& seen) {
+      sink = seen.sink;
+      asked.put(true);
+    });
+  });
+  TestClient client(room.port);
+  client.send(get("/hold"));
+  client.stream().end_writing();
+  ASSERT_TRUE(asked.take());
+  room.run([&] {
+    sink->on_response({200, {}, "still here"});
+    sink.reset();
+  });
+  EXPECT_EQ(client.answer().body, "still here");
+  EXPECT_FALSE(client.receive());
+}
+
+TEST(HttpServer, BoundsWhatWaitsForASlowWatcher) {
+  HttpServer::Options options;
+  options.limits.stream_bytes_max = 256 * 1024;
+  ServerRoom room(std::move(options));
+  std::shared_ptr<api::ResponseSink> sink;
+  Mailbox<bool> opened;
+  room.run([&] {
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
+      sink = seen.sink;
+      sink->on_stream({});
+      opened.put(true);
+    });
+  });
+  TestClient slow(room.port);  // reads nothing
+  slow.send(get("/watch"));
+  ASSERT_TRUE(opened.take());
+  const auto block = shared(std::string(64 * 1024, 'x'));
+  bool full = false;
+  std::size_t taken = 0;
+  for (int i = 0; i < 4096 && !full; ++i) {
+    room.run([&] {
+      full = !sink->write(block);
+      if (!full) taken += block->size();
+    });
+  }
+  EXPECT_TRUE(full) << "took " << taken << " bytes for a client that reads nothing";
+  TestClient quick(room.port);
+  quick.send(get("/quick"));
+  EXPECT_EQ(quick.answer().status, 200) << "a slow watcher holds up others";
+  room.run([&] {
+    sink->on_end();
+    sink.reset();
+  });
+  std::size_t got = 0;
+  while (slow.receive()) {
+    got += std::exchange(slow.received, {}).size();
+    if (got > taken) break;  // chunk heads come on top
+  }
+  EXPECT_GT(got, taken) << "what was taken must still arrive";
+}
+
+TEST(HttpServer, CutsAStreamWhoseClientTakesNothing) {
+  telemetry::Registry metrics;
+  HttpServer::Options options;
+  options.limits.stalled_max = milliseconds(50);
+  options.metrics = &metrics;
+  ServerRoom room(std::move(options));
+  Mailbox<bool> left;
+  std::shared_ptr<api::ResponseSink> sink;
+  room.run([&] {
+    room.handler.when_abandoned = [&] { left.put(true); };
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
+      sink = seen.sink;
+      sink->on_stream({});
+      const auto block = shared(std::string(1024 * 1024, 'x'));
+      for (int i = 0; i < 32; ++i) EXPECT_TRUE(sink->write(block));
+    });
+  });
+  TestClient slow(room.port);
+  slow.send(get("/watch"));
+  EXPECT_TRUE(left.take());
+  EXPECT_THAT(metrics.text(), HasSubstr("spillway_http_slow_streams_total 1"));
+  room.run([&] { sink.reset(); });
+}
+
+TEST(HttpServer, CompressesLargeAnswersForClientsThatOfferIt) {
+  ServerRoom room;
+  const std::string body(200'000, 'z');
+  room.run([&] {
+    room.handler.on("/large", [&](ScriptedHandler::Seen& seen) { seen.sink->on_response({200, {}, body}); });
+    room.handler.on("/small", [&](ScriptedHandler::Seen& seen) {
+      seen.sink->on_response({200, {}, body.substr(0, 128 * 1024 - 1)});
+    });
+  });
+  TestClient client(room.port);
+  client.send(get("/large", "Accept-Encoding: br, gzip;q=0.5\r\n"));
+  const api::Response packed = client.answer();
+  EXPECT_EQ(packed.header("content-encoding"), "gzip");
+  EXPECT_EQ(packed.header("vary"), "Accept-Encoding");
+  EXPECT_LT(packed.body.size(), 10'000U);
+  EXPECT_EQ(gunzip(packed.body), body);
+  for (const char* offer : {"", "Accept-Encoding: br\r\n", "Accept-Encoding: gzip;q=0\r\n"}) {
+    client.send(get("/large", offer));
+    EXPECT_EQ(client.answer().body, body) << offer;
+  }
+  client.send(get("/small", "Accept-Encoding: gzip\r\n"));
+  EXPECT_EQ(client.answer().header("content-encoding"), "");
+}
+
+TEST(HttpServer, ClosesConnectionsThatKeepItWaiting) {
+  HttpServer::Options options;
+  options.limits.header_max = milliseconds(20);
+  options.limits.body_max = milliseconds(20);
+  options.limits.idle_max = milliseconds(20);
+  ServerRoom room(std::move(options));
+  for (const char* stuck :
+       {"", "GET / HTTP/1.1\r\nHos", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"}) {
+    TestClient client(room.port);
+    client.send(stuck);
+    client.drain();
+    EXPECT_EQ(client.received, "") << stuck;
+  }
+}
+
+TEST(HttpServer, RefusesConnectionsOverItsBound) {
+  HttpServer::Options options;
+  options.limits.connections_max = 2;
+  ServerRoom room(std::move(options));
+  TestClient first(room.port);
+  auto second = std::make_unique<TestClient>(room.port);
+  for (TestClient* client : {&first, second.get()}) {
+    client->send(get("/"));
+    EXPECT_EQ(client->answer().status, 200);
+  }
+  TestClient third(room.port);
+  third.send(get("/"));
+  EXPECT_EQ(third.answer().status, 0);
+  first.send(get("/"));
+  EXPECT_EQ(first.answer().status, 200);
+}
+
+TEST(HttpServer, AnswersForAHandlerThatDropsItsSink) {
+  ServerRoom room;
+  room.run([&] { room.handler.on("/lost", [](ScriptedHandler::Seen& seen) { seen.sink.reset(); }); });
+  TestClient client(room.port);
+  client.send(get("/lost"));
+  const api::Response response = client.answer();
+  EXPECT_EQ(response.status, 500);
+  EXPECT_EQ(status_message(response), "the request was dropped without an answer");
+}
+
+TEST(HttpServer, SaysWhichPortIsTaken) {
+  ServerRoom room;
+  const Outcome second = room.run([&] {
+    HttpServer::Options options;
+    options.port = room.port;
+    HttpServer server(room.loops.loop(), room.handler, options);
+    return server.start();
+  });
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().text(), fmt::format("127.0.0.1:{}: address already in use", room.port));
+}
+
+TEST(HttpServer, RefusesAnAddressThatIsNone) {
+  LoopRoom room;
+  ScriptedHandler handler;
+  const Outcome started = room.run([&] {
+    HttpServer::Options options;
+    options.address = "localhost";
+    HttpServer server(room.loop(), handler, options);
+    return server.start();
+  });
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().text(), "localhost:0: \"localhost\" is not a numeric IP address");
+}
+
+TEST(HttpServer, StopEndsStreamsAndFinishesRequests) {
+  ServerRoom room;
+  Mailbox<bool> held;
+  Mailbox<bool> stopped;
+  std::shared_ptr<api::ResponseSink> watch;
+  std::shared_ptr<api::ResponseSink> request;
+  room.run([&] {
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
+      watch = seen.sink;
+      watch->on_stream({});
+      EXPECT_TRUE(watch->write(shared("event\n")));
+    });
+    room.handler.on("/hold", [&](ScriptedHandler::Seen& seen) {
+      request = seen.sink;
+      held.put(true);
+    });
+  });
+  TestClient idle(room.port);
+  idle.send(get("/"));
+  EXPECT_EQ(idle.answer().status, 200);
+  TestClient watcher(room.port);
+  watcher.send(get("/watch"));
+  ASSERT_TRUE(watcher.receive_until("event"));
+  TestClient waiting(room.port);
+  waiting.send(get("/hold"));
+  ASSERT_TRUE(held.take());
+
+  room.run([&] { room.server->stop(seconds(30), [&] { stopped.put(true); }); });
+  EXPECT_FALSE(idle.receive()) << "an idle connection is closed at once";
+  watcher.drain();
+  EXPECT_THAT(watcher.received, ::testing::EndsWith("event\n\r\n0\r\n\r\n")) << "the stream ends properly";
+  room.run([&] {
+    EXPECT_EQ(room.handler.abandoned.size(), 1U);
+    request->on_response({200, {}, "finished"});
+    request.reset();
+    watch.reset();
+  });
+  const api::Response last = waiting.answer();
+  EXPECT_EQ(last.body, "finished");
+  EXPECT_EQ(last.header("connection"), "close");
+  EXPECT_TRUE(stopped.take());
+}
+
+TEST(HttpServer, StopDoesNotWaitLongerThanItsGrace) {
+  ServerRoom room;
+  Mailbox<bool> held;
+  Mailbox<bool> stopped;
+  std::shared_ptr<api::ResponseSink> request;
+  room.run([&] {
+    room.handler.on("/hold", [&](ScriptedHandler::Seen& seen) {
+      request = seen.sink;
+      held.put(true);
+    });
+  });
+  TestClient waiting(room.port);
+  waiting.send(get("/hold"));
+  ASSERT_TRUE(held.take());
+  room.run([&] { room.server->stop(milliseconds(10), [&] { stopped.put(true); }); });
+  EXPECT_TRUE(stopped.take());
+  EXPECT_EQ(waiting.answer().status, 0);
+  room.run([&] {
+    EXPECT_EQ(room.handler.abandoned.size(), 1U);
+    request.reset();
+  });
+}
+
+TEST(HttpServer, ServesManyConnectionsOnSeveralThreads) {
+  HttpServer::Options options;
+  options.threads = 3;
+  ServerRoom room(std::move(options));
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int i = 0; i < 60; ++i) clients.push_back(std::make_unique<TestClient>(room.port));
+  for (int round = 0; round < 5; ++round) {
+    for (std::size_t i = 0; i < clients.size(); ++i) clients[i]->send(post(fmt::format("/{}", i), "x"));
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      ASSERT_EQ(clients[i]->answer().body, fmt::format("POST /{} x by system:anonymous", i));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spillway::wire
