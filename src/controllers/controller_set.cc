@@ -1,0 +1,49 @@
+#include "controllers/controller_set.h"
+
+#include <utility>
+
+namespace spillway::controllers {
+
+ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telemetry::Registry& /*metrics*/)
+    : log_(std::move(log)),
+      client_("spillway-controller", rng.fork("client")),
+      events_(client_, rng.fork("events"), "spillway-controller"),
+      nodes_(client_, client::object_path("v1", "nodes", {})),
+      pods_(client_, client::object_path("v1", "pods", {})),
+      leases_(client_, client::object_path("coordination.k8s.io/v1", "leases", "kube-node-lease")),
+      replica_sets_(client_, client::object_path("apps/v1", "replicasets", {})),
+      daemon_sets_(client_, client::object_path("apps/v1", "daemonsets", {})),
+      replica_set_controller_(shared()),
+      daemon_set_controller_(shared()),
+      pod_gc_(shared(), options.pod_gc) {}
+
+Shared ControllerSet::shared() {
+  return {client_, events_, log_, nodes_, pods_, leases_, replica_sets_, daemon_sets_};
+}
+
+void ControllerSet::start(Now now) {
+  client_.start(now);
+  client_.when_synced([this](Now then) {
+    log_.info("caches are filled", {{"nodes", nodes_.cache().size()}, {"pods", pods_.cache().size()}});
+    replica_set_controller_.start(then);
+    daemon_set_controller_.start(then);
+    pod_gc_.start(then);
+  });
+}
+
+void ControllerSet::on_api_event(const client::ApiEvent& event, Now now) {
+  client_.on_api_event(event, now);
+  run(now);
+}
+
+void ControllerSet::on_wakeup(Now now) {
+  client_.on_wakeup(now);
+  run(now);
+}
+
+void ControllerSet::run(Now now) {
+  replica_set_controller_.run(now);
+  daemon_set_controller_.run(now);
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,59 @@
+// The controllers of one process as one engine: they share a client, caches and an event recorder, start when the
+// caches are filled, and run after every step. Thread: loop.
+#pragma once
+
+#include "base/rng.h"
+#include "client/engine.h"
+#include "controllers/daemon_set.h"
+#include "controllers/pod_gc.h"
+#include "controllers/replica_set.h"
+#include "controllers/shared.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <string_view>
+#include <vector>
+
+namespace spillway::controllers {
+
+class ControllerSet final : public client::ApiEngine {
+ public:
+  struct Options {
+    PodGc::Options pod_gc;
+  };
+
+  /// `metrics` must outlive the set.
+  ControllerSet(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics);
+  ControllerSet(const ControllerSet&) = delete;
+  ControllerSet& operator=(const ControllerSet&) = delete;
+
+  std::string_view name() const override { return "controller"; }
+
+  void start(Now now) override;
+  void on_api_event(const client::ApiEvent& event, Now now) override;
+  void on_wakeup(Now now) override;
+
+  std::optional<Instant> next_wakeup() const override { return client_.next_wakeup(); }
+
+  std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
+
+  bool synced() const { return client_.synced(); }
+
+ private:
+  void run(Now now);
+  Shared shared();
+
+  telemetry::Log log_;
+  client::ApiClient client_;
+  client::EventRecorder events_;
+  client::Informer<api::Node> nodes_;
+  client::Informer<api::Pod> pods_;
+  client::Informer<api::Lease> leases_;
+  client::Informer<api::ReplicaSet> replica_sets_;
+  client::Informer<api::DaemonSet> daemon_sets_;
+  ReplicaSetController replica_set_controller_;
+  DaemonSetController daemon_set_controller_;
+  PodGc pod_gc_;
+};
+
+}  // namespace spillway::controllers

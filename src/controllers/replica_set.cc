@@ -1,0 +1,272 @@
+#include "controllers/replica_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace spillway::controllers {
+
+namespace {
+
+Owner owner_of(const api::ReplicaSet& set) {
+  return {api::ReplicaSet::kApiVersion, api::ReplicaSet::kKind, set.metadata};
+}
+
+std::string pods_path(const api::ObjectMeta& of, std::string_view name = {}) {
+  return client::object_path("v1", "pods", of.ns, name);
+}
+
+int phase_rank(const api::Pod& pod) {
+  if (pod.status.phase == "Running") return 2;
+  return pod.status.phase == "Unknown" ? 1 : 0;
+}
+
+}  // namespace
+
+std::strong_ordering operator<=>(const SurplusRank& a, const SurplusRank& b) {
+  if (const auto c = a.bound <=> b.bound; c != 0) return c;
+  if (const auto c = a.phase <=> b.phase; c != 0) return c;
+  if (const auto c = a.ready <=> b.ready; c != 0) return c;
+  if (const auto c = b.on_same_node <=> a.on_same_node; c != 0) return c;
+  if (const auto c = b.ready_since <=> a.ready_since; c != 0) return c;
+  if (const auto c = b.restarts <=> a.restarts; c != 0) return c;
+  if (const auto c = b.created <=> a.created; c != 0) return c;
+  return a.pod <=> b.pod;
+}
+
+SurplusRank surplus_rank(const api::Pod& pod, std::int64_t on_same_node) {
+  SurplusRank rank;
+  rank.bound = !pod.spec.node_name.empty();
+  rank.phase = phase_rank(pod);
+  rank.ready = is_ready(pod);
+  rank.on_same_node = on_same_node;
+  if (const api::PodCondition* ready = api::find_condition(pod.status.conditions, "Ready"); rank.ready) {
+    rank.ready_since = ready->last_transition_time.value_or(WallTime());
+  }
+  for (const api::ContainerStatus& container : pod.status.container_statuses) {
+    rank.restarts = std::max<std::int64_t>(rank.restarts, container.restart_count);
+  }
+  rank.created = pod.metadata.creation_timestamp.value_or(WallTime());
+  rank.pod = pod.key();
+  return rank;
+}
+
+ReplicaSetController::ReplicaSetController(Shared shared) : shared_(shared) {
+  shared_.replica_sets.cache().listen(
+      {[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
+  shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
+}
+
+void ReplicaSetController::start(Now now) {
+  started_ = true;
+  for (const auto& [key, set] : shared_.replica_sets.cache().all()) enqueue(key, now);
+}
+
+void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now now) {
+  if (before && (!after || after->metadata.uid != before->metadata.uid)) {
+    key_by_uid_.erase(before->metadata.uid);
+    expectations_.erase(before->metadata.uid);
+  }
+  if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
+  enqueue(client::key_of((after ? after : before)->metadata), now);
+}
+
+void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
+  pods_.on_change(before, after);
+  const auto touch = [this, now](const PodPtr& pod) -> Expectations* {
+    const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
+    const auto key = owner != nullptr ? key_by_uid_.find(owner->uid) : key_by_uid_.end();
+    if (key == key_by_uid_.end()) return nullptr;
+    enqueue(key->second, now);
+    return &expectations_[owner->uid];
+  };
+  Expectations* of_before = touch(before);
+  Expectations* of_after = touch(after);
+  if (of_after != nullptr && of_before != of_after) of_after->creation_settled();
+  const bool leaving = before && (!after || after->metadata.deletion_timestamp);
+  if (leaving && of_before != nullptr) of_before->deletion_settled(before->metadata.uid);
+  if (after && api::controller_of(after->metadata) == nullptr) {
+    // Somebody may want to adopt it.
+    for (const auto& [key, set] : shared_.replica_sets.cache().all()) {
+      if (set->metadata.ns == after->metadata.ns && set->selector.matches(after->metadata.labels)) enqueue(key, now);
+    }
+  }
+}
+
+void ReplicaSetController::enqueue(const std::string& key, Now now) {
+  if (started_) queue_.add(key, now.mono);
+}
+
+void ReplicaSetController::run(Now now) {
+  if (!started_) return;
+  while (const std::optional<std::string> key = queue_.take(now.mono)) {
+    sync(*key, now);
+    queue_.done(*key);
+  }
+  arm(now);
+}
+
+void ReplicaSetController::arm(Now) {
+  const std::optional<Instant> due = queue_.next_due();
+  if (timer_ && (!due || timer_->first != *due)) {
+    shared_.client.cancel(timer_->second);
+    timer_.reset();
+  }
+  if (due && !timer_) {
+    timer_.emplace(*due, shared_.client.at(*due, [this](Now) { timer_.reset(); }));
+  }
+}
+
+void ReplicaSetController::sync(const std::string& key, Now now) {
+  const SetPtr set = shared_.replica_sets.cache().find(key);
+  if (!set) {
+    queue_.forget(key);
+    return;
+  }
+  std::vector<PodPtr> active = claim(*set);
+  std::erase_if(active, [](const PodPtr& pod) { return !is_active(*pod); });
+  Expectations& expected = expectations_[set->metadata.uid];
+  if (!set->metadata.deletion_timestamp && expected.fulfilled(now.mono)) {
+    expected.reset();
+    scale(*set, key, active, now);
+  }
+  write_status(*set, key, active);
+}
+
+/// The pods that belong to the set; adopts and releases on the way.
+std::vector<PodPtr> ReplicaSetController::claim(const api::ReplicaSet& set) {
+  std::vector<PodPtr> claimed;
+  for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
+    if (set.selector.matches(pod->metadata.labels)) {
+      claimed.push_back(pod);
+    } else if (!pod->metadata.deletion_timestamp) {
+      shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
+                           release_patch(set.metadata, *pod), {});
+    }
+  }
+  if (set.metadata.deletion_timestamp) return claimed;
+  for (const PodPtr& pod : pods_.orphans_in(set.metadata.ns)) {
+    if (!is_active(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
+    claimed.push_back(pod);
+    shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
+                         adoption_patch(owner_of(set), *pod), {});
+  }
+  return claimed;
+}
+
+void ReplicaSetController::scale(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
+                                 Now now) {
+  const auto wanted = static_cast<std::size_t>(std::max(set.replicas, 0));
+  if (active.size() < wanted) {
+    const SetPtr shared = shared_.replica_sets.cache().find(key);
+    create_batch(shared, key, std::min(wanted - active.size(), kBurstMax), 1, now);
+  } else if (active.size() > wanted) {
+    remove(set, key, active, std::min(active.size() - wanted, kBurstMax), now);
+  }
+}
+
+/// One pod first, then twice as many each time, so that a template that is refused is not tried 500 times.
+void ReplicaSetController::create_batch(const SetPtr& set, const std::string& key, std::size_t wanted,
+                                        std::size_t batch, Now now) {
+  const std::size_t now_created = std::min(wanted, batch);
+
+  struct Progress {
+    std::size_t open;
+    bool failed = false;
+  };
+
+  const auto progress = std::make_shared<Progress>(Progress{now_created});
+  Expectations& expected = expectations_[set->metadata.uid];
+  for (std::size_t i = 0; i < now_created; ++i) {
+    expected.expect_creation(now.mono);
+    shared_.client.create(
+        pods_path(set->metadata), pod_from_template(owner_of(*set), set->pod_template),
+        [this, set, key, wanted, now_created, progress](const Result<api::Json>& outcome, Now then) {
+          --progress->open;
+          if (outcome) {
+            shared_.events.record(client::reference_to(*set), client::EventType::kNormal, "SuccessfulCreate",
+                                  fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
+          } else {
+            progress->failed = true;
+            expectations_[set->metadata.uid].creation_settled();
+            shared_.log.warning("pod was not created", {{"replica_set", key}, {"error", outcome.error().text()}});
+            shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
+                                  fmt::format("Error creating: {}", outcome.error().message), then);
+          }
+          if (progress->open > 0) return;
+          if (progress->failed) {
+            queue_.retry(key, then.mono);
+          } else if (wanted > now_created && shared_.replica_sets.cache().find(key) == set) {
+            create_batch(set, key, wanted - now_created, now_created * 2, then);
+          } else {
+            queue_.forget(key);
+          }
+        });
+  }
+}
+
+void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
+                                  std::size_t surplus, Now now) {
+  std::map<std::string, std::int64_t> on_node;
+  for (const PodPtr& pod : active) ++on_node[pod->spec.node_name];
+  std::vector<std::pair<SurplusRank, PodPtr>> ranked;
+  for (const PodPtr& pod : active) ranked.emplace_back(surplus_rank(*pod, on_node[pod->spec.node_name]), pod);
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Expectations& expected = expectations_[set.metadata.uid];
+  const api::ObjectReference about = client::reference_to(set);
+  for (std::size_t i = 0; i < surplus; ++i) {
+    const PodPtr& pod = ranked[i].second;
+    expected.expect_deletion(pod->metadata.uid, now.mono);
+    shared_.client.remove(
+        pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
+        [this, about, key, pod, owner = set.metadata.uid](const Result<api::Json>& outcome, Now then) {
+          if (outcome) {
+            shared_.events.record(about, client::EventType::kNormal, "SuccessfulDelete",
+                                  fmt::format("Deleted pod: {}", pod->metadata.name), then);
+            return;
+          }
+          expectations_[owner].deletion_settled(pod->metadata.uid);
+          if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
+        });
+  }
+}
+
+void ReplicaSetController::write_status(const api::ReplicaSet& set, const std::string& key,
+                                        const std::vector<PodPtr>& active) {
+  api::ReplicaSetStatus status;
+  for (const PodPtr& pod : active) {
+    ++status.replicas;
+    const bool all_labels =
+        std::all_of(set.pod_template.labels.begin(), set.pod_template.labels.end(), [&](const auto& label) {
+          const auto found = pod->metadata.labels.find(label.first);
+          return found != pod->metadata.labels.end() && found->second == label.second;
+        });
+    if (all_labels) ++status.fully_labeled_replicas;
+    if (is_ready(*pod)) {
+      ++status.ready_replicas;
+      ++status.available_replicas;  // minReadySeconds is not counted
+    }
+  }
+  status.observed_generation = set.metadata.generation;
+  if (status == set.status) return;
+  const api::Json patch =
+      api::Json::object({{"metadata", api::Json::object({{"resourceVersion", set.metadata.resource_version}})},
+                         {"status", api::Json::object({{"replicas", status.replicas},
+                                                       {"fullyLabeledReplicas", status.fully_labeled_replicas},
+                                                       {"readyReplicas", status.ready_replicas},
+                                                       {"availableReplicas", status.available_replicas},
+                                                       {"observedGeneration", status.observed_generation}})}});
+  shared_.client.patch(
+      client::object_path(api::ReplicaSet::kApiVersion, "replicasets", set.metadata.ns, set.metadata.name, "status"),
+      client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
+        // A conflict means that a newer version is on its way to the cache; that one brings us back.
+        if (outcome || outcome.error().code == ErrorCode::kConflict || outcome.error().code == ErrorCode::kNotFound) {
+          return;
+        }
+        queue_.retry(key, then.mono);
+      });
+}
+
+}  // namespace spillway::controllers

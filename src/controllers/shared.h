@@ -1,0 +1,27 @@
+// What the controllers of one process share: one client, one cache per collection, one event recorder.
+// Thread: loop. Everything is owned by the ControllerSet and outlives its controllers.
+#pragma once
+
+#include "api/lease.h"
+#include "api/node.h"
+#include "api/pod.h"
+#include "api/workload.h"
+#include "client/api_client.h"
+#include "client/event_recorder.h"
+#include "client/informer.h"
+#include "telemetry/log.h"
+
+namespace spillway::controllers {
+
+struct Shared {
+  client::ApiClient& client;
+  client::EventRecorder& events;
+  const telemetry::Log& log;
+  client::Informer<api::Node>& nodes;
+  client::Informer<api::Pod>& pods;
+  client::Informer<api::Lease>& leases;
+  client::Informer<api::ReplicaSet>& replica_sets;
+  client::Informer<api::DaemonSet>& daemon_sets;
+};
+
+}  // namespace spillway::controllers
