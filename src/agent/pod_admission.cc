@@ -61,7 +61,7 @@ std::optional<Admission> check_room(const NodeForAdmission& node, const api::Pod
 }  // namespace
 
 Admission admit_pod(const NodeForAdmission& node, const api::Pod& pod, std::span<const api::Pod* const> others) {
-  if (Admission pressure = eviction::admit_pod(node.conditions, pod); !pressure.admit) return pressure;
+  if (Admission pressure = eviction::admit_pod(node.conditions.list(), pod); !pressure.admit) return pressure;
   const auto os = pod.metadata.labels.find("kubernetes.io/os");
   if (os != pod.metadata.labels.end() && os->second != node.operating_system) {
     return refuse("PodOSSelectorNodeLabelDoesNotMatch",

@@ -17,15 +17,13 @@ bool tolerates_memory_pressure(const api::Pod& pod) {
 
 }  // namespace
 
-Admission admit_pod(const ConditionSet& reported, const api::Pod& pod) {
+Admission admit_pod(std::span<const Condition> reported, const api::Pod& pod) {
   if (reported.empty() || api::is_critical(pod)) return {};
-  ConditionSet memory_only;
-  memory_only.insert(Condition::kMemoryPressure);
-  if (reported == memory_only) {
+  if (reported.size() == 1 && reported.front() == Condition::kMemoryPressure) {
     if (api::qos_of(pod) != api::QosClass::kBestEffort || tolerates_memory_pressure(pod)) return {};
   }
   std::string names;
-  for (const Condition condition : reported.list()) {
+  for (const Condition condition : reported) {
     if (!names.empty()) names += ' ';
     names += to_string(condition);
   }

@@ -5,6 +5,7 @@
 #include "api/pod.h"
 #include "policy/eviction/conditions.h"
 
+#include <span>
 #include <string>
 
 namespace spillway::eviction {
@@ -18,6 +19,7 @@ struct Admission {
 };
 
 /// Critical pods always pass. Under memory pressure alone only BestEffort pods that do not tolerate it are refused.
-Admission admit_pod(const ConditionSet& reported, const api::Pod& pod);
+/// `reported`: in the order in which the message names them.
+Admission admit_pod(std::span<const Condition> reported, const api::Pod& pod);
 
 }  // namespace spillway::eviction

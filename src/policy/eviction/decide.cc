@@ -59,15 +59,6 @@ Reason pod_reason(ReasonCode code, const MeasuredPod& measured, Signal signal) {
   return reason;
 }
 
-/// New since the last pass: no earlier observation, no time to compare, or a later time.
-bool is_fresh(Signal signal, const Observations& seen, const Observations& last) {
-  const std::optional<Observation>& now = seen[signal];
-  if (!now) return false;
-  const std::optional<Observation>& before = last[signal];
-  if (!before || !now->time) return true;
-  return !before->time || *now->time > *before->time;
-}
-
 std::int64_t grace_seconds_of(const Threshold& acting, const api::Pod& victim, const PassConfig& config) {
   if (acting.is_hard()) return kHardGraceSeconds;
   const std::optional<std::int64_t>& own = victim.spec.termination_grace_period_seconds;

@@ -133,6 +133,14 @@ Observations observe(const api::Summary& summary) {
   return seen;
 }
 
+bool is_fresh(Signal signal, const Observations& seen, const Observations& last) {
+  const std::optional<Observation>& now = seen[signal];
+  if (!now) return false;
+  const std::optional<Observation>& before = last[signal];
+  if (!before || !now->time) return true;
+  return !before->time || *now->time > *before->time;
+}
+
 api::Quantity quantity_of(Signal signal, std::int64_t amount) {
   return api::Quantity::of_units(amount, format_of(signal));
 }

@@ -84,6 +84,10 @@ class Observations {
 /// All signals the summary has both numbers for.
 Observations observe(const api::Summary& summary);
 
+/// Was the signal measured since `last`? Yes too if it was not in `last`, or if a time is missing on either side; no if
+/// it is not in `seen`.
+bool is_fresh(Signal signal, const Observations& seen, const Observations& last);
+
 /// The amount as messages print it.
 api::Quantity quantity_of(Signal signal, std::int64_t amount);
 

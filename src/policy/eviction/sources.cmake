@@ -3,6 +3,6 @@ list(APPEND policy_sources
   eviction/local_storage.cc eviction/message.cc eviction/notifier.cc eviction/ranking.cc eviction/reclaim.cc
   eviction/signal.cc eviction/threshold.cc eviction/threshold_parse.cc)
 list(APPEND policy_headers
-  eviction/admit.h eviction/conditions.h eviction/containerfs.h eviction/decide.h eviction/grace.h
+  eviction/admit.h eviction/cleanup_wait.h eviction/conditions.h eviction/containerfs.h eviction/decide.h eviction/grace.h
   eviction/local_storage.h eviction/message.h eviction/notifier.h eviction/ranking.h eviction/reclaim.h
   eviction/signal.h eviction/threshold.h eviction/threshold_parse.h)
