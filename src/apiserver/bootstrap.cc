@@ -59,7 +59,7 @@ void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<
   progress->open = wanted.size();
   if (wanted.empty()) return progress->done({});
   for (auto& [resource, document] : wanted) {
-    writer.create({resource, {}, std::move(document), {server_user(), "spillway", false}},
+    writer.create({resource, {}, std::move(document), false, {server_user(), "spillway", false}},
                   [progress](api::StatusResult<Written> result) {
                     if (!result && result.error().reason != "AlreadyExists" && progress->outcome) {
                       progress->outcome = api::to_error(result.error());

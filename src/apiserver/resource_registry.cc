@@ -487,6 +487,13 @@ const Resource* ResourceRegistry::find_kind(std::string_view api_version, std::s
   return nullptr;
 }
 
+const Resource* ResourceRegistry::find_group_kind(std::string_view group, std::string_view kind) const {
+  for (const Resource& row : resources_) {
+    if (row.group == group && row.kind == kind && row.view.from_stored == nullptr) return &row;
+  }
+  return nullptr;
+}
+
 const Resource* ResourceRegistry::find_plural(std::string_view plural_and_group) const {
   const std::size_t dot = plural_and_group.find('.');
   const std::string_view plural = plural_and_group.substr(0, dot);

@@ -137,6 +137,8 @@ class ResourceRegistry {
   const Resource* find(std::string_view group, std::string_view version, std::string_view plural) const;
   /// By "apps/v1" and "Deployment", as owner references name it.
   const Resource* find_kind(std::string_view api_version, std::string_view kind) const;
+  /// By group and kind, whatever version an owner reference names; views are not found.
+  const Resource* find_group_kind(std::string_view group, std::string_view kind) const;
   /// By "pods" or "deployments.apps".
   const Resource* find_plural(std::string_view plural_and_group) const;
   bool serves(std::string_view group, std::string_view version) const;

@@ -2,18 +2,28 @@
 
 #include "apiserver/authorizer.h"
 #include "apiserver/bootstrap.h"
+#include "apiserver/budgets.h"
 #include "apiserver/committer.h"
 #include "apiserver/core.h"
+#include "apiserver/eviction.h"
 #include "apiserver/exchange.h"
+#include "apiserver/expiry.h"
+#include "apiserver/garbage_collector.h"
+#include "apiserver/namespaces.h"
 #include "apiserver/pages.h"
+#include "apiserver/pod_binding.h"
+#include "apiserver/pod_log.h"
 #include "apiserver/reader.h"
 #include "apiserver/remover.h"
 #include "apiserver/request_metrics.h"
+#include "apiserver/reviews.h"
+#include "apiserver/scale.h"
 #include "apiserver/watch_hub.h"
 #include "apiserver/write_path.h"
 #include "apiserver/writer.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -51,8 +61,22 @@ class ApiServer::Impl final : public WatchCache::Listener {
         hub_(core_),
         reader_(core_, hub_),
         write_path_(core_, writer_, remover_, reader_),
+        scale_(core_, writer_),
+        binding_(core_, writer_),
+        eviction_(core_, writer_, remover_),
+        log_(core_, options_.gateway),
+        reviews_(authorizer_),
+        garbage_(core_, writer_, remover_),
+        namespaces_(core_, writer_, remover_),
+        budgets_(core_, writer_),
+        event_expiry_(core_, remover_),
+        compaction_(core_),
         pages_(registry_, metrics, options_.version),
-        metrics_(metrics) {}
+        metrics_(metrics) {
+    timers_.on_earlier([this] {
+      if (!driven_ && options_.rearm) options_.rearm();
+    });
+  }
 
   ~Impl() override {
     if (watching_) core_.store.unwatch(*watching_);
@@ -68,6 +92,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   RequestId handle(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink, Now now) {
+    const Driven driven(driven_);
     set_time(now);
     const RequestId id = ++last_id_;
     auto exchange =
@@ -94,6 +119,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void on_wakeup(Now now) {
+    const Driven driven(driven_);
     set_time(now);
     timers_.run_due(now.mono);
   }
@@ -108,11 +134,15 @@ class ApiServer::Impl final : public WatchCache::Listener {
   std::size_t in_flight() const { return in_flight_.size(); }
 
   // WatchCache::Listener
-  void on_cache_event(ResourceCache& cache, const EventPtr& event) override { hub_.on_event(cache, event); }
+  void on_cache_event(ResourceCache& cache, const EventPtr& event) override {
+    hub_.on_event(cache, event);
+    for (Collector* collector : collectors_) collector->on_event(cache, event);
+  }
 
   void on_cache_progress() override {
     if (loading_to_ && cache_.revision() >= *loading_to_) loaded();
     reader_.on_progress();
+    for (Collector* collector : collectors_) collector->run();
   }
 
   void on_cache_lost(const Error& error) override {
@@ -127,6 +157,21 @@ class ApiServer::Impl final : public WatchCache::Listener {
   struct Open {
     ExchangePtr exchange;
     std::optional<TimerQueue::Id> deadline;
+  };
+
+  /// Marks that the caller will look at next_wakeup() itself.
+  class Driven {
+   public:
+    explicit Driven(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
+
+    ~Driven() { flag_ = before_; }
+
+    Driven(const Driven&) = delete;
+    Driven& operator=(const Driven&) = delete;
+
+   private:
+    bool& flag_;
+    bool before_;
   };
 
   void set_time(Now now) {
@@ -149,6 +194,11 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   void loaded() {
     loading_to_.reset();
+    for (Collector* collector : collectors_) {
+      collector->load();
+      collector->run();
+    }
+    compaction_.start();
     create_cluster_objects(core_, writer_, [this](Outcome outcome) {
       if (!outcome) return fail_start(outcome.error());
       serving_ = true;
@@ -223,6 +273,28 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void perform(const ExchangePtr& exchange) {
+    const Route& route = exchange->route;
+    if (!route.resource->stored()) return reviews_.create(exchange);
+    switch (route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id) {
+      case SubresourceId::kScale:
+        return scale_.perform(exchange);
+      case SubresourceId::kBinding:
+        return binding_.create(exchange);
+      case SubresourceId::kEviction:
+        return eviction_.create(exchange);
+      case SubresourceId::kLog:
+        return log_.get(exchange);
+      case SubresourceId::kNone:
+      case SubresourceId::kStatus:
+      case SubresourceId::kEphemeralContainers:
+      case SubresourceId::kFinalize:
+      case SubresourceId::kApproval:
+      case SubresourceId::kToken:
+        return perform_generic(exchange);
+    }
+  }
+
+  void perform_generic(const ExchangePtr& exchange) {
     switch (exchange->route.verb) {
       case Verb::kGet:
         return reader_.get(exchange);
@@ -254,13 +326,25 @@ class ApiServer::Impl final : public WatchCache::Listener {
   WatchHub hub_;
   Reader reader_;
   WritePath write_path_;
+  ScalePath scale_;
+  PodBinding binding_;
+  EvictionPath eviction_;
+  PodLog log_;
+  AuthenticatedMayAll authorizer_;
+  Reviews reviews_;
+  GarbageCollector garbage_;
+  NamespaceCollector namespaces_;
+  BudgetCollector budgets_;
+  EventExpiry event_expiry_;
+  Compaction compaction_;
+  const std::array<Collector*, 4> collectors_{&garbage_, &namespaces_, &budgets_, &event_expiry_};
   Pages pages_;
   RequestMetrics metrics_;
-  AuthenticatedMayAll authorizer_;
 
   std::move_only_function<void(Outcome)> ready_;
   std::optional<store::WatchId> watching_;
   std::optional<store::Revision> loading_to_;
+  bool driven_ = false;
   bool serving_ = false;
   bool stopping_ = false;
   std::string lost_;

@@ -34,6 +34,9 @@ class ApiServer {
     std::uint64_t seed = 0;         // for uids, generated names, watch time-outs
     std::string version = "0.1.0";  // of Spillway; /version answers v1.32.0-spillway.<version>
     NodeGateway* gateway = nullptr;
+    /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
+    /// whoever drives the server looks at next_wakeup() after the store has called back.
+    std::function<void()> rearm;
   };
 
   ApiServer(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options);

@@ -20,9 +20,14 @@ class TimerQueue {
 
   Id at(Instant due, Action action) {
     const Id id{due, ++last_};
+    const bool earlier = actions_.empty() || due < actions_.begin()->first.first;
     actions_.emplace(id, std::move(action));
+    if (earlier && on_earlier_) on_earlier_();
     return id;
   }
+
+  /// Called whenever next() has moved to an earlier instant.
+  void on_earlier(std::function<void()> call) { on_earlier_ = std::move(call); }
 
   void cancel(const Id& id) { actions_.erase(id); }
 
@@ -48,6 +53,7 @@ class TimerQueue {
  private:
   std::map<Id, Action> actions_;
   std::uint64_t last_ = 0;
+  std::function<void()> on_earlier_;
 };
 
 }  // namespace spillway::apiserver

@@ -1,5 +1,6 @@
 #include "apiserver/write_path.h"
 
+#include "api/apply.h"
 #include "apiserver/body.h"
 
 #include <memory>
@@ -52,7 +53,7 @@ void WritePath::create(const ExchangePtr& exchange) {
       read_object(exchange->request(), type_of(*route.resource), options->field_validation, exchange->warnings);
   if (!object) return exchange->fail(object.error());
   if (const auto same = check_namespace_matches(*object, route.ns); !same) return exchange->fail(same.error());
-  writer_.create({route.resource, route.ns, *std::move(object), context_of(*exchange, *options)},
+  writer_.create({route.resource, route.ns, *std::move(object), false, context_of(*exchange, *options)},
                  [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
 }
 
@@ -117,6 +118,46 @@ void WritePath::patch(const ExchangePtr& exchange) {
     const Resource& resource = *exchange->route.resource;
     return patched_object(type_of(resource), resource.kind, current, type, **patch, validation, exchange->warnings);
   };
+  writer_.update(std::move(job),
+                 [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
+}
+
+void WritePath::apply(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const auto options = parse_write_options(exchange->target, "PatchOptions");
+  if (!options) return exchange->fail(options.error());
+  if (options->field_manager.empty()) {
+    api::FieldErrors errors;
+    errors.required("fieldManager", "is required for apply patch");
+    return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
+  }
+  if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
+  Result<Json> parsed = api::parse_json(exchange->request().body);
+  if (!parsed) return exchange->fail(make_error(ErrorCode::kBadRequest, "error decoding: {}", parsed.error().text()));
+  auto config = std::make_shared<Json>(*std::move(parsed));
+  if (config->is_object()) {
+    if (const auto same = check_name_matches(*config, route.name); !same) return exchange->fail(same.error());
+    if (const auto same = check_namespace_matches(*config, route.ns); !same) return exchange->fail(same.error());
+    if (route.resource->namespaced()) config->make({"metadata", "namespace"}) = route.ns;
+  }
+
+  UpdateJob job{.resource = route.resource,
+                .ns = route.ns,
+                .name = route.name,
+                .part = part_of(route),
+                .uid_is_immutable = true,
+                .applied = true,
+                .context = context_of(*exchange, *options)};
+  const auto merged = [this, exchange, config, force = options->force ? api::Force::kYes : api::Force::kNo,
+                       manager = options->field_manager, part = job.part](const Json* live) -> StatusResult<Json> {
+    const Resource& resource = *exchange->route.resource;
+    const api::FieldWriter writer = field_writer(resource, part, manager, core_.now.wall, live == nullptr);
+    return api::apply_config(type_of(resource), live, *config, writer, force);
+  };
+  job.change = [merged](const Json& current) { return merged(&current); };
+  if (route.subresource == nullptr) {
+    job.create = [merged] { return merged(nullptr); };
+  }
   writer_.update(std::move(job),
                  [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
 }

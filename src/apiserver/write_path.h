@@ -28,6 +28,7 @@ class WritePath {
   static WriteContext context_of(const Exchange& exchange, const WriteOptions& options);
 
  private:
+  void apply(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, api::StatusResult<Written> result);
 
   Core& core_;

@@ -1,6 +1,7 @@
 #include "apiserver/writer.h"
 
 #include "api/meta.h"
+#include "apiserver/body.h"
 #include "apiserver/metadata_rules.h"
 
 #include <utility>
@@ -50,6 +51,17 @@ void keep_member(Json& to, const Json& from, std::string_view name) {
 
 /// What may be changed through the endpoint comes from `object`, everything else from `old`.
 void isolate(const Resource& resource, SubresourceId part, Json& object, const Json& old) {
+  if (part == SubresourceId::kEphemeralContainers) {
+    Json isolated = old;
+    if (const Json* containers = object.at({"spec", "ephemeralContainers"})) {
+      isolated.make({"spec", "ephemeralContainers"}) = *containers;
+    } else {
+      isolated.erase({"spec", "ephemeralContainers"});
+    }
+    isolated["metadata"]["resourceVersion"] = object["metadata"]["resourceVersion"];
+    object = std::move(isolated);
+    return;
+  }
   if (part == SubresourceId::kStatus || part == SubresourceId::kApproval) {
     Json isolated = old;
     keep_member(isolated, object, "status");
@@ -71,14 +83,20 @@ void isolate(const Resource& resource, SubresourceId part, Json& object, const J
   }
 }
 
-/// Equal but for the times at which managers wrote.
-bool same_content(const Json& a, const Json& b) {
-  if (a == b) return true;
-  const auto without_managers = [](Json document) {
-    document.erase({"metadata", "managedFields"});
-    return document;
-  };
-  return without_managers(a) == without_managers(b);
+Json without_managers(Json document) {
+  document.erase({"metadata", "managedFields"});
+  return document;
+}
+
+/// metadata.managedFields without the times at which managers wrote.
+Json timeless_managers(const Json& document) {
+  const Json* managers = document.at({"metadata", "managedFields"});
+  if (managers == nullptr || managers->if_array() == nullptr) return {};
+  Json out = *managers;
+  for (Json& entry : *out.if_array()) {
+    if (entry.is_object()) entry.erase({"time"});
+  }
+  return out;
 }
 
 bool has_elements(const Json* list) {
@@ -142,6 +160,45 @@ StatusResult<void> Writer::check_namespace(const Resource& resource, const std::
   return status;
 }
 
+api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std::string manager, WallTime now,
+                              bool creates) {
+  static constexpr std::string_view kStatusMember[] = {"status"};
+  static constexpr std::string_view kSpecMember[] = {"spec"};
+  api::FieldWriter writer{std::move(manager), {}, now, {}};
+  switch (part) {
+    case SubresourceId::kStatus:
+      writer.subresource = "status";
+      writer.untracked = kSpecMember;
+      return writer;
+    case SubresourceId::kApproval:
+      writer.subresource = "approval";
+      writer.untracked = kSpecMember;
+      return writer;
+    case SubresourceId::kScale:
+      writer.subresource = "scale";
+      break;
+    case SubresourceId::kEphemeralContainers:
+      writer.subresource = "ephemeralcontainers";
+      break;
+    case SubresourceId::kNone:
+    case SubresourceId::kBinding:
+    case SubresourceId::kEviction:
+    case SubresourceId::kLog:
+    case SubresourceId::kFinalize:
+    case SubresourceId::kToken:
+      break;
+  }
+  if (resource.status_subresource && !(creates && resource.keeps_status_on_create)) writer.untracked = kStatusMember;
+  return writer;
+}
+
+Json Writer::tracked(const Resource& resource, const Json* old, Json object, const WriteContext& context,
+                     SubresourceId part) const {
+  if (!resource.tracks_managers || context.manager.empty()) return object;
+  return api::track_update(type_of(resource), old, std::move(object),
+                           field_writer(resource, part, context.manager, core_.now.wall, old == nullptr));
+}
+
 void Writer::create(CreateJob job, WriteDone done) {
   auto state = std::make_shared<Create>();
   state->job = std::move(job);
@@ -190,6 +247,9 @@ void Writer::create(CreateJob job, WriteDone done) {
   if (hooks.validate_create != nullptr && row.view.to_stored == nullptr) hooks.validate_create(object, errors);
   if (!errors.empty()) {
     return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
+  }
+  if (!state->job.applied) {
+    object = tracked(resource, nullptr, std::move(object), state->job.context, SubresourceId::kNone);
   }
   try_create(std::move(state));
 }
@@ -264,9 +324,11 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
 
   const KindHooks& hooks = *resource.hooks;
   const Endpoint endpoint = endpoint_of(job.part);
-  if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
-  isolate(resource, job.part, object, old);
-  if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
+  if (!job.trusted) {
+    if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
+    isolate(resource, job.part, object, old);
+    if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
+  }
   if (resource.counts_generation && endpoint == Endpoint::kMain) {
     const Json* before = old.find("spec");
     const Json* after = object.find("spec");
@@ -275,20 +337,27 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
     const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
     object["metadata"]["generation"] = count + (changed ? 1 : 0);
   }
-  if (hooks.admit_update != nullptr) {
-    const AdmissionContext context{cluster_, job.context.user, core_.now.wall, state.warnings};
-    if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
+  if (!job.trusted) {
+    if (hooks.admit_update != nullptr) {
+      const AdmissionContext context{cluster_, job.context.user, core_.now.wall, state.warnings};
+      if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
+    }
+    api::FieldErrors errors;
+    validate_metadata_update(resource, object, old, errors);
+    if (hooks.validate_update != nullptr) {
+      hooks.validate_update(object, old, endpoint, errors);
+    } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {
+      hooks.validate_create(object, errors);
+    }
+    if (!errors.empty()) return api::invalid_status(resource.group_kind(), job.name, errors);
   }
-  api::FieldErrors errors;
-  validate_metadata_update(resource, object, old, errors);
-  if (hooks.validate_update != nullptr) {
-    hooks.validate_update(object, old, endpoint, errors);
-  } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {
-    hooks.validate_create(object, errors);
-  }
-  if (!errors.empty()) return api::invalid_status(resource.group_kind(), job.name, errors);
   state.deletes = completes_deletion(object, old);
-  if (!state.deletes && same_content(object, old)) return std::optional<Json>();
+  if (state.deletes) return std::optional<Json>(std::move(object));
+  if (object == old) return std::optional<Json>();
+  if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
+  if (timeless_managers(object) == timeless_managers(old) && without_managers(object) == without_managers(old)) {
+    return std::optional<Json>();
+  }
   return std::optional<Json>(std::move(object));
 }
 
@@ -299,7 +368,7 @@ void Writer::try_update(std::shared_ptr<Update> state, ObjectPtr current) {
     if (!job.create) return state->done(api::not_found_status(resource.group_resource(), job.name));
     StatusResult<Json> wanted = job.create();
     if (!wanted) return state->done(wanted.error());
-    return create({job.resource, job.ns, *std::move(wanted), job.context}, std::move(state->done));
+    return create({job.resource, job.ns, *std::move(wanted), job.applied, job.context}, std::move(state->done));
   }
   state->warnings.clear();
   const Json old = current->document();

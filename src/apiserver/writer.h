@@ -3,6 +3,7 @@
 // Thread: loop. Source: spec "API server contract", 4.8, 7, 8, 11.4.
 #pragma once
 
+#include "api/apply.h"
 #include "api/exchange.h"
 #include "api/json.h"
 #include "api/status.h"
@@ -21,7 +22,7 @@ namespace spillway::apiserver {
 /// Who writes and how.
 struct WriteContext {
   api::UserInfo user;
-  std::string manager;  // under which name it is recorded in managedFields
+  std::string manager;  // under which name it is recorded in managedFields; empty: not recorded
   bool dry_run = false;
 };
 
@@ -37,7 +38,8 @@ using WriteDone = std::move_only_function<void(api::StatusResult<Written>)>;
 struct CreateJob {
   const Resource* resource = nullptr;
   std::string ns;
-  api::Json object;  // typed
+  api::Json object;      // typed
+  bool applied = false;  // its managedFields are final (server-side apply)
   WriteContext context;
 };
 
@@ -53,8 +55,16 @@ struct UpdateJob {
   std::function<api::StatusResult<api::Json>()> create;
   /// Another uid is 422 (patches) instead of 409.
   bool uid_is_immutable = false;
+  /// The change is the server's own: no isolation, no hooks, no validation.
+  bool trusted = false;
+  /// The managedFields that `change` returns are final (server-side apply).
+  bool applied = false;
   WriteContext context;
 };
+
+/// How a write through that endpoint is recorded. `creates`: there was no object before.
+api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std::string manager, WallTime now,
+                              bool creates);
 
 class Writer {
  public:
@@ -74,6 +84,9 @@ class Writer {
   /// The document to store, or the failure. nullopt: nothing changed.
   api::StatusResult<std::optional<api::Json>> prepare_update(Update& state, const ObjectPtr& current,
                                                              const api::Json& old);
+  /// Records who set which fields.
+  api::Json tracked(const Resource& resource, const api::Json* old, api::Json object, const WriteContext& context,
+                    SubresourceId part) const;
   api::StatusResult<void> check_namespace(const Resource& resource, const std::string& ns, const std::string& name);
 
   Core& core_;

@@ -1,0 +1,39 @@
+// pods/eviction: deletes a pod if its disruption budget allows it, spending the allowance in one conditional write.
+// Thread: loop. Source: spec "API server contract", 13.1-13.4; Kubernetes docs, "API-initiated Eviction".
+#pragma once
+
+#include "apiserver/core.h"
+#include "apiserver/exchange.h"
+#include "apiserver/remover.h"
+#include "apiserver/writer.h"
+
+#include <memory>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class EvictionPath {
+ public:
+  EvictionPath(Core& core, Writer& writer, Remover& remover) : core_(core), writer_(writer), remover_(remover) {}
+
+  void create(const ExchangePtr& exchange);
+
+ private:
+  struct Eviction;
+  using EvictionPtr = std::shared_ptr<Eviction>;
+
+  void decide(const EvictionPtr& eviction, const ObjectPtr& pod);
+  void spend(const EvictionPtr& eviction, const ObjectPtr& budget);
+  void mark_pod(const EvictionPtr& eviction);
+  void remove_pod(const EvictionPtr& eviction);
+  std::vector<ObjectPtr> budgets_of(const StoredObject& pod) const;
+
+  Core& core_;
+  Writer& writer_;
+  Remover& remover_;
+};
+
+/// True if the pod's Ready condition is True.
+bool is_ready(const api::Json& pod);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,58 @@
+// What the server forgets with time: Events after an hour, history of the store after some minutes.
+// Thread: loop. Bounds: kCollectorWritesMax deletions in flight. Source: spec "API server contract", 14.2, 22.4.
+#pragma once
+
+#include "apiserver/collector.h"
+#include "apiserver/core.h"
+#include "apiserver/remover.h"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace spillway::apiserver {
+
+/// Deletes Events an hour after they were last written.
+class EventExpiry final : public Collector {
+ public:
+  EventExpiry(Core& core, Remover& remover);
+
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+
+  void run() override {}
+
+ private:
+  void expect(const std::string& key, Instant due);
+  void arm();
+  void sweep();
+
+  Core& core_;
+  Remover& remover_;
+  const ResourceCache& events_;
+  std::set<std::pair<Instant, std::string>> due_;
+  std::map<std::string, Instant> due_by_key_;  // the same entries
+  std::optional<TimerQueue::Id> timer_;
+  std::size_t removing_ = 0;
+  bool loaded_ = false;
+};
+
+/// Compacts the store once a minute: keeps five minutes and ten thousand revisions, of a busy store at most two hundred
+/// thousand.
+class Compaction {
+ public:
+  explicit Compaction(Core& core) : core_(core) {}
+
+  void start();
+
+ private:
+  void tick();
+
+  Core& core_;
+  std::deque<std::pair<Instant, store::Revision>> samples_;  // one a minute
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,114 @@
+#include "apiserver/reviews.h"
+
+#include "apiserver/body.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::StatusResult;
+
+Json user_document(const api::UserInfo& user) {
+  Json out = Json::object({{"username", user.name}});
+  if (!user.uid.empty()) out["uid"] = user.uid;
+  if (!user.groups.empty()) out["groups"] = Json::Array(user.groups.begin(), user.groups.end());
+  return out;
+}
+
+RequestAttributes attributes_of(const Json& spec) {
+  RequestAttributes asked;
+  if (const Json* resource = spec.find("resourceAttributes")) {
+    asked.is_resource = true;
+    asked.verb = resource->string_at({"verb"});
+    asked.group = resource->string_at({"group"});
+    asked.version = resource->string_at({"version"});
+    asked.resource = resource->string_at({"resource"});
+    asked.subresource = resource->string_at({"subresource"});
+    asked.ns = resource->string_at({"namespace"});
+    asked.name = resource->string_at({"name"});
+  } else if (const Json* path = spec.find("nonResourceAttributes")) {
+    asked.verb = path->string_at({"verb"});
+    asked.path = path->string_at({"path"});
+  }
+  return asked;
+}
+
+Json all() {
+  return Json::array({"*"});
+}
+
+}  // namespace
+
+void Reviews::create(const ExchangePtr& exchange) {
+  const Resource& resource = *exchange->route.resource;
+  const auto options = parse_write_options(exchange->target, "CreateOptions");
+  if (!options) return exchange->fail(options.error());
+  auto body = read_object(exchange->request(), type_of(resource), options->field_validation, exchange->warnings);
+  if (!body) return exchange->fail(body.error());
+  Json review = *std::move(body);
+  if (resource.kind == "SelfSubjectReview") {
+    review["status"] = Json::object({{"userInfo", user_document(exchange->user())}});
+  } else if (resource.kind == "SelfSubjectRulesReview") {
+    rules(*exchange, review);
+  } else if (resource.kind == "TokenReview") {
+    review["status"] = Json::object({{"user", Json::object()}, {"error", "this server reviews no tokens"}});
+  } else if (const auto answered = access(*exchange, review); !answered) {
+    return exchange->fail(answered.error());
+  }
+  exchange->answer(201, review);
+}
+
+StatusResult<void> Reviews::access(const Exchange& exchange, Json& review) const {
+  const Resource& resource = *exchange.route.resource;
+  const Json none = Json::object();
+  const Json* given = review.find("spec");
+  const Json& spec = given == nullptr ? none : *given;
+  api::FieldErrors errors;
+  const bool for_resource = spec.find("resourceAttributes") != nullptr;
+  if (for_resource == (spec.find("nonResourceAttributes") != nullptr)) {
+    errors.invalid("spec.resourceAttributes", Json(),
+                   "exactly one of nonResourceAttributes or resourceAttributes must be specified");
+  }
+  api::UserInfo user = exchange.user();
+  if (resource.kind != "SelfSubjectAccessReview") {
+    user = {std::string(spec.string_at({"user"})), std::string(spec.string_at({"uid"})), {}};
+    if (const Json* groups = spec.find("groups"); groups != nullptr && groups->if_array() != nullptr) {
+      for (const Json& group : *groups->if_array()) user.groups.emplace_back(group.string_at({}));
+    }
+    if (user.name.empty() && user.groups.empty()) {
+      errors.invalid("spec.user", "", "at least one of user or group must be specified");
+    }
+  }
+  if (!exchange.route.ns.empty() && spec.string_at({"resourceAttributes", "namespace"}) != exchange.route.ns) {
+    errors.invalid("spec.resourceAttributes.namespace", spec.string_at({"resourceAttributes", "namespace"}),
+                   "must match metadata.namespace");
+  }
+  if (!errors.empty()) return api::invalid_status(resource.group_kind(), "", errors);
+  const Verdict verdict = authorizer_.authorize(user, attributes_of(spec));
+  Json status = Json::object({{"allowed", verdict.allowed}});
+  if (!verdict.reason.empty()) status["reason"] = verdict.reason;
+  review["status"] = std::move(status);
+  return {};
+}
+
+void Reviews::rules(const Exchange& exchange, Json& review) const {
+  // Whether everything is allowed can be asked; anything finer is told by the roles.
+  RequestAttributes everything;
+  everything.is_resource = true;
+  everything.verb = everything.group = everything.resource = "*";
+  Json status = Json::object({{"resourceRules", Json::array()}, {"nonResourceRules", Json::array()}});
+  if (authorizer_.authorize(exchange.user(), everything).allowed) {
+    status["resourceRules"] =
+        Json::array({Json::object({{"verbs", all()}, {"apiGroups", all()}, {"resources", all()}})});
+    status["nonResourceRules"] = Json::array({Json::object({{"verbs", all()}, {"nonResourceURLs", all()}})});
+    status["incomplete"] = false;
+  } else {
+    status["incomplete"] = true;
+  }
+  review["status"] = std::move(status);
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,137 @@
+// What the server does by itself: garbage collection, namespaces, expiry of events.
+#include "apiserver/server_fixture.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
+
+std::string map_path(const std::string& name) {
+  return std::string(kMaps) + "/" + name;
+}
+
+std::string make_owner(TestServer& server) {
+  return server.post(kMaps, R"({"metadata":{"name":"owner"}})").string_at({"metadata", "uid"});
+}
+
+Answer make_dependent(TestServer& server, const std::string& name, const std::string& uid,
+                      const std::string& more = {}) {
+  return server.post(kMaps, R"({"metadata":{"name":")" + name +
+                                R"(","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" +
+                                uid + "\"" + more + "}]}}");
+}
+
+TEST(Garbage, BackgroundTakesTheDependents) {
+  TestServer server;
+  make_dependent(server, "kid", make_owner(server));
+  EXPECT_EQ(server.get(map_path("kid")).code, 200);
+  EXPECT_EQ(server.remove(map_path("owner") + "?propagationPolicy=Background").string_at({"kind"}), "Status");
+  EXPECT_EQ(server.get(map_path("kid")).code, 404);
+}
+
+/// The worked exchange 24.5 of the contract.
+TEST(Garbage, ForegroundTakesThemFirst) {
+  TestServer server;
+  const std::string uid = make_owner(server);
+  make_dependent(server, "blocking", uid, R"(,"blockOwnerDeletion":true)");
+  make_dependent(server, "plain", uid);
+  const auto watch = server.watch(
+      std::string(kMaps) + "?watch=1&resourceVersion=" + server.get(kMaps).string_at({"metadata", "resourceVersion"}));
+  const Answer answer = server.remove(map_path("owner") + "?propagationPolicy=Foreground");
+  EXPECT_EQ(answer.body.at({"metadata", "finalizers"})->if_array()->front().if_string()[0], "foregroundDeletion");
+  EXPECT_EQ(watch->names(),
+            (std::vector<std::string>{"MODIFIED:owner", "DELETED:blocking", "DELETED:plain", "DELETED:owner"}));
+}
+
+TEST(Garbage, OrphansLoseTheirReference) {
+  TestServer server;
+  make_dependent(server, "kid", make_owner(server));
+  server.remove(map_path("owner"), R"({"propagationPolicy":"Orphan"})");
+  EXPECT_EQ(server.get(map_path("owner")).code, 404);
+  const Answer kid = server.get(map_path("kid"));
+  EXPECT_EQ(kid.code, 200);
+  EXPECT_EQ(kid.body.at({"metadata", "ownerReferences"}), nullptr);
+}
+
+TEST(Garbage, AnOwnerThatNeverWasIsGone) {
+  TestServer server;
+  make_dependent(server, "lost", "00000000-0000-4000-8000-000000000000");
+  EXPECT_EQ(server.get(map_path("lost")).code, 404);
+}
+
+TEST(Garbage, ADeletedNodeTakesItsLeaseAlong) {
+  TestServer server;
+  const std::string uid = server.post("/api/v1/nodes", R"({"metadata":{"name":"n1"}})").string_at({"metadata", "uid"});
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+  ASSERT_EQ(
+      server
+          .post(leases,
+                R"({"metadata":{"name":"n1","ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n1","uid":")" +
+                    uid + "\"}]}}")
+          .code,
+      201);
+  server.remove("/api/v1/nodes/n1");
+  EXPECT_EQ(server.get(leases + "/n1").code, 404);
+}
+
+TEST(Namespaces, GetAServiceAccountAndEmptyThemselves) {
+  TestServer server;
+  ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})").code, 201);
+  EXPECT_EQ(server.get("/api/v1/namespaces/shop/serviceaccounts/default").code, 200);
+  const std::string maps = "/api/v1/namespaces/shop/configmaps";
+  server.post(maps, R"({"metadata":{"name":"held","finalizers":["x.io/f"]}})");
+  for (int i = 0; i < 300; ++i) server.post(maps, "{\"metadata\":{\"name\":\"m" + std::to_string(i) + "\"}}");
+  EXPECT_EQ(server.remove("/api/v1/namespaces/shop").string_at({"status", "phase"}), "Terminating");
+  const Answer late = server.post(maps, R"({"metadata":{"name":"late"}})");
+  EXPECT_EQ(late.code, 403);
+  EXPECT_NE(late.text.find("NamespaceTerminating"), std::string::npos);
+  EXPECT_EQ(server.get(maps).body.find("items")->if_array()->size(), 1U);
+  EXPECT_EQ(server.get("/api/v1/namespaces/shop").code, 200);
+  server.merge(maps + "/held", R"({"metadata":{"finalizers":null}})");
+  EXPECT_EQ(server.get("/api/v1/namespaces/shop").code, 404);
+  EXPECT_EQ(server.get("/api/v1/namespaces/shop/serviceaccounts").body.find("items")->if_array()->size(), 0U);
+}
+
+TEST(Namespaces, TheOnesTheClusterNeedsStay) {
+  TestServer server;
+  for (const char* name : {"default", "kube-system", "kube-public"}) {
+    EXPECT_EQ(server.remove(std::string("/api/v1/namespaces/") + name).code, 403) << name;
+  }
+}
+
+TEST(Expiry, EventsLiveAnHour) {
+  TestServer server;
+  const std::string events = "/api/v1/namespaces/default/events";
+  server.post(
+      events,
+      R"({"metadata":{"name":"e1"},"involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"reason":"R","type":"Normal"})");
+  const auto watch = server.watch(events + "?watch=1&timeoutSeconds=7200");
+  server.advance(minutes(30));
+  server.post(
+      events,
+      R"({"metadata":{"name":"e2"},"involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"reason":"R","type":"Normal"})");
+  server.advance(minutes(31));
+  EXPECT_EQ(server.get(events + "/e1").code, 404);
+  EXPECT_EQ(server.get(events + "/e2").code, 200);
+  EXPECT_EQ(watch->names(), (std::vector<std::string>{"ADDED:e1", "ADDED:e2", "DELETED:e1"}));
+}
+
+TEST(Expiry, HistoryIsCompacted) {
+  TestServer server;
+  for (int i = 0; i < 10'100; ++i) {
+    const auto value = std::make_shared<const std::string>(R"({"metadata":{"name":"a","namespace":"default"}})");
+    server.store().write({"/registry/configmaps/default/a", value, std::nullopt}, [](auto) {});
+  }
+  server.settle();
+  EXPECT_EQ(server.store().compacted(), store::Revision(0));
+  server.advance(minutes(7));
+  EXPECT_GT(server.store().compacted(), store::Revision(0));
+  EXPECT_LE(server.store().compacted().number() + 10'000, server.store().revision().number());
+}
+
+}  // namespace
+
+}  // namespace spillway::apiserver

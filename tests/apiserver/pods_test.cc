@@ -1,0 +1,104 @@
+// Pods: binding, grace periods, eviction and budgets, logs.
+#include "apiserver/server_fixture.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr const char* kPods = "/api/v1/namespaces/default/pods";
+constexpr const char* kBudgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+
+std::string pod_path(const std::string& name, const std::string& rest = {}) {
+  return std::string(kPods) + "/" + name + rest;
+}
+
+void make_node(TestServer& server, const std::string& name) {
+  ASSERT_EQ(server.post("/api/v1/nodes", "{\"metadata\":{\"name\":\"" + name + "\"}}").code, 201);
+}
+
+Answer make_pod(TestServer& server, const std::string& name, const std::string& node, const std::string& more = {}) {
+  return server.post(kPods, R"({"metadata":{"name":")" + name + R"(","labels":{"app":"a"}},"spec":{)" +
+                                (node.empty() ? "" : "\"nodeName\":\"" + node + "\",") + more +
+                                R"("containers":[{"name":"c","image":"x:1"}]}})");
+}
+
+void make_ready(TestServer& server, const std::string& name) {
+  const Answer answer = server.strategic(
+      pod_path(name, "/status"), R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
+  ASSERT_EQ(answer.code, 200) << answer.text;
+}
+
+Answer evict(TestServer& server, const std::string& name, const std::string& options = "{}") {
+  return server.post(pod_path(name, "/eviction"),
+                     R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":")" + name +
+                         R"("},"deleteOptions":)" + options + "}");
+}
+
+TEST(Pods, BindingHappensOnce) {
+  TestServer server;
+  make_node(server, "n1");
+  ASSERT_EQ(make_pod(server, "p", "").code, 201);
+  const std::string binding = R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}})";
+  EXPECT_EQ(server.post(pod_path("p", "/binding"), binding).code, 201);
+  const Answer pod = server.get(pod_path("p"));
+  EXPECT_EQ(pod.string_at({"spec", "nodeName"}), "n1");
+  EXPECT_NE(pod.text.find(R"("type":"PodScheduled")"), std::string::npos);
+  EXPECT_EQ(server.post(pod_path("p", "/binding"), binding).code, 409);
+}
+
+/// The worked exchange 24.4 of the contract.
+TEST(Pods, GraceOnlyShrinks) {
+  TestServer server;
+  make_node(server, "n1");
+  make_pod(server, "p", "n1", R"("terminationGracePeriodSeconds":30,)");
+  const std::string version = server.get("/api/v1/pods").string_at({"metadata", "resourceVersion"});
+  const auto watch = server.watch("/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=" + version);
+  const Answer first = server.remove(pod_path("p"));
+  EXPECT_EQ(first.body.at({"metadata", "deletionGracePeriodSeconds"})->if_int64(), 30);
+  EXPECT_EQ(first.string_at({"metadata", "deletionTimestamp"}), "2026-01-01T00:00:30Z");
+  const Answer longer = server.remove(pod_path("p", "?gracePeriodSeconds=100"));
+  EXPECT_EQ(longer.string_at({"metadata", "resourceVersion"}), first.string_at({"metadata", "resourceVersion"}));
+  const Answer shorter = server.remove(pod_path("p"), R"({"gracePeriodSeconds":5})");
+  EXPECT_EQ(shorter.string_at({"metadata", "deletionTimestamp"}), "2026-01-01T00:00:05Z");
+  const Answer last = server.remove(pod_path("p"), R"({"gracePeriodSeconds":0})");
+  EXPECT_EQ(last.body.at({"metadata", "deletionGracePeriodSeconds"})->if_int64(), 0);
+  EXPECT_EQ(server.get(pod_path("p")).code, 404);
+  EXPECT_EQ(watch->names(), (std::vector<std::string>{"MODIFIED:p", "MODIFIED:p", "DELETED:p"}));
+  EXPECT_EQ(watch->events()[2].at({"object", "metadata", "deletionGracePeriodSeconds"})->if_int64(), 0);
+}
+
+TEST(Pods, ABudgetOfOneLetsOneGo) {
+  TestServer server;
+  make_node(server, "n1");
+  for (const char* name : {"a", "b"}) {
+    make_pod(server, name, "n1");
+    make_ready(server, name);
+  }
+  ASSERT_EQ(server.post(kBudgets, R"({"metadata":{"name":"pdb"},"spec":{"minAvailable":1,"selector":{}}})").code, 201);
+  const Answer budget = server.get(std::string(kBudgets) + "/pdb");
+  EXPECT_EQ(budget.body.at({"status", "disruptionsAllowed"})->if_int64(), 1) << budget.text;
+  EXPECT_EQ(evict(server, "a", R"({"dryRun":["All"]})").code, 201);
+  EXPECT_EQ(evict(server, "a", R"({"preconditions":{"uid":"other"}})").code, 409);
+  EXPECT_EQ(evict(server, "a").code, 201);
+  const Answer refused = evict(server, "b");
+  EXPECT_EQ(refused.code, 429);
+  EXPECT_NE(refused.text.find("The disruption budget pdb needs 1 healthy pods and has 1 currently"), std::string::npos);
+  EXPECT_NE(server.get(pod_path("a")).text.find("DisruptionTarget"), std::string::npos);
+  EXPECT_EQ(server.get(pod_path("b")).string_at({"metadata", "deletionTimestamp"}), "");
+}
+
+TEST(Pods, ALogNeedsAContainerAndANode) {
+  TestServer server;
+  server.post(kPods,
+              R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"x"},{"name":"b","image":"x"}]}})");
+  EXPECT_EQ(server.get(pod_path("p", "/log")).string_at({"message"}),
+            "a container name must be specified for pod p, choose one of: [a b]");
+  EXPECT_EQ(server.get(pod_path("p", "/log?container=z")).string_at({"message"}), "container z is not valid for pod p");
+  EXPECT_EQ(server.get(pod_path("p", "/log?container=a")).code, 400);
+}
+
+}  // namespace
+
+}  // namespace spillway::apiserver
