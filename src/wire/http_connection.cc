@@ -168,6 +168,7 @@ void HttpConnection::dispatch() {
 
 /// Answers a request that could not be taken in, and closes: where the next one would begin is unknown.
 void HttpConnection::refuse(const Error& error) {
+  refused_ = true;
   keep_alive_ = false;
   const api::Request& request = parser_.request();
   method_ = request.method;
@@ -318,10 +319,10 @@ void HttpConnection::on_drained() {
   }
 }
 
-/// Closes without a reset, which could take the answer from a client that is still sending.
+/// Closes; without a reset, which could take the answer from a client that is still sending.
 void HttpConnection::linger() {
   stream_->end_writing();
-  if (end_of_input_) return close();
+  if (end_of_input_ || (!refused_ && input_.empty())) return close();
   input_ = {};
   enter(Phase::kLinger);
 }

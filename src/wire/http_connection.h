@@ -122,6 +122,7 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   bool http_1_0_ = false;
   bool gzip_offered_ = false;
   bool continue_sent_ = false;
+  bool refused_ = false;  // a request was not taken in whole
   bool streaming_ = false;
   bool chunked_ = false;
   bool answered_ = false;  // the answer is queued whole

@@ -34,9 +34,15 @@ class AnswerTaker {
   virtual void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) = 0;
 };
 
+/// A sink that says how much of a stream still waits for its client, so that a source can keep pace. Thread: loop.
+class PacedSink : public api::ResponseSink {
+ public:
+  virtual std::size_t waiting_bytes() const = 0;
+};
+
 /// The handler's side of an answer: posts it to the connection. A sink that goes without an answer answers 500, or cuts
 /// the stream. Thread: loop.
-class HttpSink final : public api::ResponseSink {
+class HttpSink final : public PacedSink {
  public:
   HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
            std::shared_ptr<runtime::Loop> taker_loop, std::size_t stream_bytes_max);
@@ -48,6 +54,8 @@ class HttpSink final : public api::ResponseSink {
   void on_stream(api::Response head) override;
   bool write(std::shared_ptr<const std::string> chunk) override;
   void on_end() override;
+
+  std::size_t waiting_bytes() const override { return exchange_->waiting_bytes; }
 
  private:
   template <typename Act>

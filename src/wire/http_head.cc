@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <iterator>
+#include <limits>
 
 namespace spillway::wire {
 
@@ -108,7 +109,7 @@ std::string format_response_head(const api::Response& response, const ResponseFr
   return out;
 }
 
-std::string format_request_head(const api::Request& request, std::string_view host) {
+std::string format_request_head(const api::Request& request, std::size_t body_bytes, std::string_view host) {
   std::string out = fmt::format("{} {} HTTP/1.1\r\n", api::to_string(request.method), request.target);
   append_header("Host", host, out);
   for (const auto& [name, value] : request.headers) {
@@ -116,8 +117,8 @@ std::string format_request_head(const api::Request& request, std::string_view ho
   }
   const bool expects_body = request.method == api::Method::kPost || request.method == api::Method::kPut ||
                             request.method == api::Method::kPatch;
-  if (!request.body.empty() || expects_body) {
-    append_header("Content-Length", fmt::format("{}", request.body.size()), out);
+  if (body_bytes > 0 || expects_body) {
+    append_header("Content-Length", fmt::format("{}", body_bytes), out);
   }
   out += "\r\n";
   return out;

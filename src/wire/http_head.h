@@ -30,8 +30,8 @@ struct ResponseFrame {
 std::string format_response_head(const api::Response& response, const ResponseFrame& frame);
 
 /// Request line and headers with the empty line; `host` as the Host header says it. Content-Length is set if there is
-/// a body or the method expects one.
-std::string format_request_head(const api::Request& request, std::string_view host);
+/// a body (of `body_bytes`; request.body is not looked at) or the method expects one.
+std::string format_request_head(const api::Request& request, std::size_t body_bytes, std::string_view host);
 
 /// "Sun, 06 Nov 1994 08:49:37 GMT".
 std::string format_http_date(WallTime time);

@@ -3,7 +3,6 @@
 #include "client/api_client.h"
 #include "wire/frame_splitter.h"
 
-#include <map>
 #include <string>
 #include <utility>
 #include <variant>
@@ -11,200 +10,142 @@
 
 namespace spillway::wire {
 
-/// A call or a watch that the receiver still wants to hear of.
-struct InProcessTransport::Open {
-  client::Transport::Receiver* receiver = nullptr;  // null once the receiver has dropped it
-  client::CallId id = 0;
-  RequestHandler::Ticket ticket = 0;
-  bool answered = false;  // the server is through with it; the last event may still be on its way
-  std::size_t queued_bytes = 0;
-};
-
-/// What is open, by receiver and id.
-class InProcessTransport::Desk : public std::enable_shared_from_this<Desk> {
+/// The end of an answer, which comes once; a sink that goes without one ends with an error.
+class InProcessTransport::Sink : public api::ResponseSink {
  public:
-  using Key = std::pair<Receiver*, client::CallId>;
+  Sink(const InProcessTransport& transport, DeliveryDesk::EntryPtr entry)
+      : desk_(transport.desk_), unanswered_(transport.unanswered_), entry_(std::move(entry)) {}
 
-  explicit Desk(runtime::Loop& loop) : loop_(loop) {}
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
 
-  std::shared_ptr<Open> add(Receiver& receiver, client::CallId id) {
-    auto entry = std::make_shared<Open>();
-    entry->receiver = &receiver;
-    entry->id = id;
-    open_[Key(&receiver, id)] = entry;
-    return entry;
+ protected:
+  const DeliveryDesk::Entry& entry() const { return *entry_; }
+
+  bool finished() const { return finished_; }
+
+  void finish(client::ApiEvent event) {
+    if (std::exchange(finished_, true)) return;
+    if (const auto unanswered = unanswered_.lock()) unanswered->erase(entry_.get());
+    if (const auto desk = desk_.lock()) desk->post_last(entry_, std::move(event));
   }
 
-  std::shared_ptr<Open> remove(Receiver& receiver, client::CallId id) {
-    const auto it = open_.find(Key(&receiver, id));
-    if (it == open_.end()) return nullptr;
-    std::shared_ptr<Open> entry = std::move(it->second);
-    open_.erase(it);
-    entry->receiver = nullptr;
-    return entry;
-  }
-
-  std::vector<std::shared_ptr<Open>> remove_all(Receiver& receiver) {
-    std::vector<std::shared_ptr<Open>> removed;
-    for (auto it = open_.lower_bound(Key(&receiver, 0)); it != open_.end() && it->first.first == &receiver;) {
-      it->second->receiver = nullptr;
-      removed.push_back(std::move(it->second));
-      it = open_.erase(it);
+  void pass_on(std::vector<FrameSplitter::Frame> frames) {
+    const auto desk = desk_.lock();
+    for (FrameSplitter::Frame& frame : frames) {
+      if (desk) desk->post_frame(entry_, std::move(frame));
     }
-    return removed;
-  }
-
-  std::vector<std::shared_ptr<Open>> remove_all() {
-    std::vector<std::shared_ptr<Open>> removed;
-    for (auto& [key, entry] : open_) {
-      entry->receiver = nullptr;
-      removed.push_back(std::move(entry));
-    }
-    open_.clear();
-    return removed;
-  }
-
-  void post_frame(const std::shared_ptr<Open>& entry, FrameSplitter::Frame frame) {
-    entry->queued_bytes += frame->size();
-    loop_.post([entry, frame = std::move(frame)]() mutable {
-      entry->queued_bytes -= frame->size();
-      if (entry->receiver == nullptr) return;
-      entry->receiver->on_api_event(client::WatchFrame{entry->id, std::move(frame)});
-    });
-  }
-
-  void post_last(const std::shared_ptr<Open>& entry, client::ApiEvent event) {
-    entry->answered = true;
-    loop_.post([desk = weak_from_this(), entry, event = std::move(event)]() mutable {
-      Receiver* receiver = entry->receiver;
-      if (receiver == nullptr) return;
-      if (const auto alive = desk.lock()) alive->remove(*receiver, entry->id);
-      receiver->on_api_event(std::move(event));
-    });
   }
 
  private:
-  runtime::Loop& loop_;
-  std::map<Key, std::shared_ptr<Open>> open_;
+  std::weak_ptr<DeliveryDesk> desk_;
+  std::weak_ptr<std::set<DeliveryDesk::Entry*>> unanswered_;
+  DeliveryDesk::EntryPtr entry_;
+  bool finished_ = false;
 };
 
 /// Collects the answer to a call; one that streams is collected until it ends.
-class InProcessTransport::CallSink final : public api::ResponseSink {
+class InProcessTransport::CallSink final : public Sink {
  public:
-  CallSink(std::weak_ptr<Desk> desk, std::shared_ptr<Open> open) : desk_(std::move(desk)), open_(std::move(open)) {}
+  using Sink::Sink;
 
   ~CallSink() override {
-    finish(make_error(ErrorCode::kServiceUnavailable, "the API server dropped the request without an answer"));
+    done(make_error(ErrorCode::kServiceUnavailable, "the API server dropped the request without an answer"));
   }
 
-  CallSink(const CallSink&) = delete;
-  CallSink& operator=(const CallSink&) = delete;
-
-  void on_response(api::Response response) override { finish(std::move(response)); }
+  void on_response(api::Response response) override { done(std::move(response)); }
 
   void on_stream(api::Response head) override { streamed_ = std::move(head); }
 
   bool write(std::shared_ptr<const std::string> chunk) override {
-    if (open_->receiver == nullptr || streamed_.body.size() + chunk->size() > kWatchBytesMax) return false;
+    if (finished() || entry().receiver == nullptr) return false;
+    if (streamed_.body.size() + chunk->size() > kWatchBytesMax) return false;
     streamed_.body += *chunk;
     return true;
   }
 
-  void on_end() override { finish(std::move(streamed_)); }
+  void on_end() override { done(std::move(streamed_)); }
 
  private:
-  void finish(Result<api::Response> response) {
-    if (open_->answered) return;
-    open_->answered = true;
-    if (const auto desk = desk_.lock()) desk->post_last(open_, client::CallDone{open_->id, std::move(response)});
-  }
+  void done(Result<api::Response> response) { finish(client::CallDone{entry().id, std::move(response)}); }
 
-  std::weak_ptr<Desk> desk_;
-  std::shared_ptr<Open> open_;
   api::Response streamed_;
 };
 
-class InProcessTransport::WatchSink final : public api::ResponseSink {
+class InProcessTransport::WatchSink final : public Sink {
  public:
-  WatchSink(std::weak_ptr<Desk> desk, std::shared_ptr<Open> open) : desk_(std::move(desk)), open_(std::move(open)) {}
+  using Sink::Sink;
 
   ~WatchSink() override {
-    finish(make_error(ErrorCode::kServiceUnavailable, "the API server dropped the watch without an answer"));
+    done(make_error(ErrorCode::kServiceUnavailable, "the API server dropped the watch without an answer"));
   }
 
-  WatchSink(const WatchSink&) = delete;
-  WatchSink& operator=(const WatchSink&) = delete;
-
   void on_response(api::Response response) override {
-    if (!response.ok()) return finish(client::error_of_answer(response.status, response.body));
+    if (!response.ok()) return done(client::error_of_answer(response.status, response.body));
     if (write(std::make_shared<const std::string>(std::move(response.body)))) on_end();
   }
 
   void on_stream(api::Response head) override {
-    if (!head.ok()) finish(client::error_of_answer(head.status, head.body));
+    if (!head.ok()) done(client::error_of_answer(head.status, head.body));
   }
 
   bool write(std::shared_ptr<const std::string> chunk) override {
-    const auto desk = desk_.lock();
-    if (!desk || open_->receiver == nullptr || open_->answered) return false;
-    if (open_->queued_bytes + chunk->size() > kWatchBytesMax) return false;
+    if (finished() || entry().receiver == nullptr) return false;
+    if (entry().queued_bytes + chunk->size() > kWatchBytesMax) return false;
     auto frames = splitter_.push(chunk);
     if (!frames) {
-      finish(frames.error());
+      done(frames.error());
       return false;
     }
-    for (FrameSplitter::Frame& frame : *frames) desk->post_frame(open_, std::move(frame));
+    pass_on(*std::move(frames));
     return true;
   }
 
   void on_end() override {
-    const auto desk = desk_.lock();
     FrameSplitter::Frame rest = splitter_.finish();
-    if (desk && rest && !open_->answered) desk->post_frame(open_, std::move(rest));
-    finish(std::nullopt);
+    if (rest && !finished()) pass_on({std::move(rest)});
+    done(std::nullopt);
   }
 
  private:
-  void finish(std::optional<Error> error) {
-    if (open_->answered) return;
-    open_->answered = true;
-    if (const auto desk = desk_.lock()) desk->post_last(open_, client::WatchEnded{open_->id, std::move(error)});
-  }
+  void done(std::optional<Error> error) { finish(client::WatchEnded{entry().id, std::move(error)}); }
 
-  std::weak_ptr<Desk> desk_;
-  std::shared_ptr<Open> open_;
   FrameSplitter splitter_{kWatchBytesMax};
 };
 
 InProcessTransport::InProcessTransport(runtime::Loop& loop, RequestHandler& server, api::UserInfo user)
-    : server_(server), user_(std::move(user)), desk_(std::make_shared<Desk>(loop)) {}
+    : server_(server),
+      user_(std::move(user)),
+      desk_(std::make_shared<DeliveryDesk>(loop)),
+      unanswered_(std::make_shared<std::set<DeliveryDesk::Entry*>>()) {}
 
 InProcessTransport::~InProcessTransport() {
-  for (const std::shared_ptr<Open>& open : desk_->remove_all()) abandon(open);
+  for (const DeliveryDesk::EntryPtr& entry : desk_->remove_all()) abandon(entry);
 }
 
 void InProcessTransport::execute(client::ApiCommand command, Receiver& receiver) {
   if (auto* call = std::get_if<client::SendCall>(&command)) {
-    const std::shared_ptr<Open> entry = desk_->add(receiver, call->id);
-    auto sink = std::make_shared<CallSink>(desk_, entry);
-    entry->ticket = server_.on_request(std::move(call->request), user_, std::move(sink));
+    const DeliveryDesk::EntryPtr entry = desk_->add(receiver, call->id);
+    ask(entry, std::move(call->request), std::make_shared<CallSink>(*this, entry));
   } else if (auto* watch = std::get_if<client::OpenWatch>(&command)) {
-    const std::shared_ptr<Open> entry = desk_->add(receiver, watch->id);
-    auto sink = std::make_shared<WatchSink>(desk_, entry);
-    entry->ticket = server_.on_request(std::move(watch->request), user_, std::move(sink));
+    const DeliveryDesk::EntryPtr entry = desk_->add(receiver, watch->id);
+    ask(entry, std::move(watch->request), std::make_shared<WatchSink>(*this, entry));
   } else {
     abandon(desk_->remove(receiver, std::get<client::CloseWatch>(command).id));
   }
 }
 
 void InProcessTransport::disconnect(Receiver& receiver) {
-  for (const std::shared_ptr<Open>& open : desk_->remove_all(receiver)) abandon(open);
+  for (const DeliveryDesk::EntryPtr& entry : desk_->remove_all(receiver)) abandon(entry);
 }
 
-void InProcessTransport::abandon(const std::shared_ptr<Open>& open) {
-  if (!open || open->answered) return;
-  open->answered = true;
-  server_.on_abandoned(open->ticket);
+void InProcessTransport::ask(const DeliveryDesk::EntryPtr& entry, api::Request request, std::shared_ptr<Sink> sink) {
+  unanswered_->insert(entry.get());
+  entry->work = server_.on_request(std::move(request), user_, std::move(sink));
+}
+
+void InProcessTransport::abandon(const DeliveryDesk::EntryPtr& entry) {
+  if (entry && unanswered_->erase(entry.get()) == 1) server_.on_abandoned(entry->work);
 }
 
 }  // namespace spillway::wire

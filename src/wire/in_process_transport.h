@@ -5,10 +5,12 @@
 #include "api/exchange.h"
 #include "client/engine.h"
 #include "runtime/loop.h"
+#include "wire/delivery_desk.h"
 #include "wire/http_server.h"
 
 #include <cstddef>
 #include <memory>
+#include <set>
 
 namespace spillway::wire {
 
@@ -26,17 +28,17 @@ class InProcessTransport final : public client::Transport {
   static constexpr std::size_t kWatchBytesMax = 64 * 1024 * 1024;
 
  private:
+  class Sink;
   class CallSink;
   class WatchSink;
-  class Desk;
-  struct Open;
 
-  void abandon(const std::shared_ptr<Open>& open);
+  void ask(const DeliveryDesk::EntryPtr& entry, api::Request request, std::shared_ptr<Sink> sink);
+  void abandon(const DeliveryDesk::EntryPtr& entry);
 
   RequestHandler& server_;
   api::UserInfo user_;
-  std::shared_ptr<Desk>
-      desk_;  // sinks hold it weakly: what the server still writes after the transport is gone is lost
+  std::shared_ptr<DeliveryDesk> desk_;  // sinks hold it weakly: what is written after the transport has gone is lost
+  std::shared_ptr<std::set<DeliveryDesk::Entry*>> unanswered_;
 };
 
 }  // namespace spillway::wire

@@ -1,0 +1,53 @@
+// What a transport has open for its receivers, and the way of events to them: always posted, nothing after a receiver
+// has dropped the call. Thread: loop; post_frame() and post_last() any.
+#pragma once
+
+#include "client/engine.h"
+#include "runtime/loop.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::wire {
+
+class DeliveryDesk : public std::enable_shared_from_this<DeliveryDesk> {
+ public:
+  using Receiver = client::Transport::Receiver;
+
+  /// A call or a watch that the receiver still wants to hear of.
+  struct Entry {
+    Receiver* receiver = nullptr;  // loop; null once it has dropped the call
+    client::CallId id = 0;
+    std::uint64_t work = 0;  // what the transport calls it
+    std::atomic<std::size_t> queued_bytes = 0;
+  };
+
+  using EntryPtr = std::shared_ptr<Entry>;
+
+  /// `loop` must outlive the desk.
+  explicit DeliveryDesk(runtime::Loop& loop) : loop_(loop) {}
+
+  EntryPtr add(Receiver& receiver, client::CallId id);
+  /// Null if it is not open (any more).
+  EntryPtr remove(Receiver& receiver, client::CallId id);
+  std::vector<EntryPtr> remove_all(Receiver& receiver);
+  std::vector<EntryPtr> remove_all();
+
+  /// `delivered`, if given, is called on the loop when the frame has left the queue, delivered or dropped.
+  void post_frame(const EntryPtr& entry, std::shared_ptr<const std::string> frame,
+                  std::move_only_function<void()> delivered = {});
+  /// The last event of the entry, which is then closed.
+  void post_last(const EntryPtr& entry, client::ApiEvent event);
+
+ private:
+  runtime::Loop& loop_;
+  std::map<std::pair<Receiver*, client::CallId>, EntryPtr> open_;
+};
+
+}  // namespace spillway::wire
