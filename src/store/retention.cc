@@ -21,20 +21,16 @@ Revision Retention::compact_to(const HistorySize& size, Instant now) {
   if (marks_.front().at + policy_.age_min <= now) {
     target = std::max(target, std::min(marks_.front().head, minus(size.head, policy_.revisions_min)));
   }
-  const Bytes bytes_max = std::max(policy_.bytes_max, size.live);
+  const Bytes bytes_max = std::max(policy_.bytes_max, Bytes{size.live.count() / 2});
   if (size.history > bytes_max) {
     // Down to 7/8, so that it does not happen at every write. Revisions are taken to be of the same size.
     const double surplus = static_cast<double>(size.history.count()) - 0.875 * static_cast<double>(bytes_max.count());
     const double share = surplus / static_cast<double>(size.history.count());
     const auto revisions = static_cast<double>(size.head.number() - size.compacted.number());
     const Revision smaller(size.compacted.number() + static_cast<std::uint64_t>(share * revisions) + 1);
-    target = std::max(target, std::min(smaller, compact_to_floor(size)));
+    target = std::max(target, std::min(smaller, minus(size.head, policy_.revisions_floor)));
   }
   return target;
-}
-
-Revision Retention::compact_to_floor(const HistorySize& size) const {
-  return std::max(size.compacted, minus(size.head, policy_.revisions_floor));
 }
 
 }  // namespace spillway::store

@@ -15,9 +15,9 @@ struct HistoryPolicy {
   /// What is younger, and the newest `revisions_min` revisions, stay.
   Duration age_min = minutes(5);
   std::uint64_t revisions_min = 10'000;
-  /// But history does not outgrow the live objects, or this where they are few: churn (leases) shortens history
-  /// instead of letting the file grow. Even so the newest `revisions_floor` revisions stay.
-  Bytes bytes_max = mebibytes(64);
+  /// But history does not outgrow half of the live objects, or this where they are few: churn (leases) shortens
+  /// history instead of letting the file grow. Even so the newest `revisions_floor` revisions stay.
+  Bytes bytes_max = mebibytes(16);
   std::uint64_t revisions_floor = 1'000;
   /// How often ages are noted: history is kept up to this much longer than `age_min`.
   Duration interval = minutes(1);
@@ -39,9 +39,6 @@ class Retention {
   /// The revision to compact to, size.compacted if nothing may go. Call it after each group of writes, and at
   /// next_wakeup().
   Revision compact_to(const HistorySize& size, Instant now);
-
-  /// The same when the disk is full: everything that may go at all.
-  Revision compact_to_floor(const HistorySize& size) const;
 
   /// When age alone may change the answer.
   Instant next_wakeup() const { return marks_.back().at + policy_.interval; }

@@ -52,10 +52,10 @@ TEST(Retention, ChurnShortensHistory) {
   EXPECT_EQ(retention.compact_to(size_of(1'000, 301, Bytes{69'900}), at(seconds(1))), Revision(301));
 }
 
-TEST(Retention, HistoryMayBeAsLargeAsTheLiveObjects) {
+TEST(Retention, HistoryMayBeHalfOfTheLiveObjects) {
   Retention retention(small_policy(), at(seconds(0)), Revision(0));
   HistorySize size = size_of(1'000, 0, Bytes{100'000});
-  size.live = Bytes{100'000};
+  size.live = Bytes{200'000};
   EXPECT_EQ(retention.compact_to(size, at(seconds(1))), Revision(0));
 }
 
@@ -63,8 +63,7 @@ TEST(Retention, FewLargeRevisionsStay) {
   Retention retention(small_policy(), at(seconds(0)), Revision(0));
   EXPECT_EQ(retention.compact_to(size_of(12, 0, Bytes{10'000'000}), at(seconds(1))), Revision(2));
   EXPECT_EQ(retention.compact_to(size_of(9, 0, Bytes{10'000'000}), at(seconds(1))), Revision(0));
-  EXPECT_EQ(retention.compact_to_floor(size_of(12, 0)), Revision(2));
-  EXPECT_EQ(retention.compact_to_floor(size_of(12, 5)), Revision(5));
+  EXPECT_EQ(retention.compact_to(size_of(12, 5, Bytes{10'000'000}), at(seconds(1))), Revision(5));
 }
 
 TEST(Retention, NeverGoesBack) {

@@ -224,7 +224,7 @@ TEST_F(SqliteStoreTest, RefusesADamagedFile) {
   close();
   std::string bytes = read_file(path_);
   ASSERT_GT(bytes.size(), 100'000U);
-  for (std::size_t page = 3; page < 30; ++page) bytes.replace(page * 8192, 64, std::string(64, '\x7e'));
+  for (std::size_t page = 3; page < 60; ++page) bytes.replace(page * 4096, 64, std::string(64, '\x7e'));
   write_file(path_, bytes);
   expect_refused(ErrorCode::kInvalid, "the database is damaged");
 }
@@ -268,7 +268,6 @@ class FullDisk : public SqliteStoreTest {
   void fill() {
     SqliteOptions options;
     options.file_bytes_max = mebibytes(2);
-    options.history.revisions_floor = 100;
     open(std::move(options));
     put("/registry/leases/n1", "first");
     while (put_all(20, [&](int) { return fmt::format("/registry/pods/p{:05}", next_++); }, 4'000) == 20) {
@@ -344,6 +343,7 @@ TEST_F(SqliteStoreTest, OldHistoryGoesAndTheFileShrinks) {
   SqliteOptions options;
   options.clock = [time] { return Instant(Duration(time->load())); };
   options.history.revisions_min = 10;
+  options.history.bytes_max = mebibytes(64);
   open(std::move(options));
   EXPECT_EQ(put_all(5'000, [](int i) { return fmt::format("k{}", i % 10); }, 4'000), 5'000);
   EXPECT_EQ(store_->compacted(), Revision());

@@ -27,7 +27,7 @@ struct SqliteOptions {
   std::size_t trim_rows_max = 1'000;
   /// Pages of the write-ahead log that make a commit move it into the main file. Larger: pages that change often are
   /// written there less often, and the pause is longer.
-  std::int64_t checkpoint_pages = 2048;
+  std::int64_t checkpoint_pages = 4096;
   /// nullopt: as large as the disk allows. Beyond it writes fail as on a full disk.
   std::optional<Bytes> file_bytes_max;
   /// Keys whose writes go first when there was no space: heartbeats, so that nodes do not get lost with the space.

@@ -13,8 +13,8 @@ namespace {
 constexpr std::int64_t kApplicationId = 0x53707779;  // "Spwy"
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
-// Before the first table, or they have no effect. Larger pages keep rows of `current` in the leaves of its tree.
-constexpr const char* kLayout = "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;";
+// Before the first table, or they have no effect. A renewal rewrites the page of its lease: small pages, fewer bytes.
+constexpr const char* kLayout = "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL;";
 
 constexpr const char* kTables = R"(
   CREATE TABLE current(

@@ -13,7 +13,8 @@
 namespace spillway::store::sqlite {
 namespace {
 
-constexpr std::int64_t kVacuumPages = 128;  // given back in one step
+constexpr std::int64_t kVacuumPages = 128;       // given back in one step
+constexpr std::uint64_t kEmergencyRows = 1'000;  // of history, deleted in one step when the disk is full
 
 Instant system_clock_reading() {
   return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
@@ -206,16 +207,18 @@ struct Writer::Impl {
     return true;
   }
 
+  /// All of it: to be able to write is worth more than the past, and nobody loses what he has.
   Outcome give_back_history() {
-    if (broken) return *broken;
-    SPILLWAY_TRY_VOID(ledger->begin());
-    ledger->compact(retention->compact_to_floor(size()));
-    const Result<std::uint64_t> trimmed = ledger->trim(options.trim_rows_max);
-    if (trimmed && *trimmed != 0) {
-      const Outcome outcome = ledger->commit();
-      if (outcome) return {};
-    }
-    ledger->rollback();
+    do {
+      if (broken) return *broken;
+      SPILLWAY_TRY_VOID(ledger->begin());
+      ledger->compact(ledger->state().head);
+      Result<std::uint64_t> trimmed = ledger->trim(kEmergencyRows);
+      Outcome outcome = trimmed ? Outcome() : Outcome(trimmed.error());
+      if (outcome && *trimmed != 0) outcome = ledger->commit();
+      if (!outcome || *trimmed == 0) ledger->rollback();
+      if (!outcome) return outcome;
+    } while (ledger->rows_to_trim() != 0);
     return {};
   }
 };
