@@ -9,7 +9,7 @@
 namespace spillway::api {
 
 /// kBadRequest: the patch is no list. kInvalid: an operation failed; names its index. kRequestEntityTooLarge: more than
-/// 10,000 operations, or operations that copy more than 3 MiB or touch more than 50 million values. The result is never
+/// 10,000 operations, or operations that copy more than 3 MiB or touch more than 10 million values. The result is never
 /// nested deeper than 1,000.
 Result<Json> json_patch(const Json& original, const Json& patch);
 

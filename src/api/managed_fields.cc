@@ -99,8 +99,7 @@ Json ManagedFields::to_json() const {
   if (entries_.empty()) return Json();
   std::vector<const ManagedFieldsEntry*> sorted;
   for (const ManagedFieldsEntry& entry : entries_) sorted.push_back(&entry);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto* a, const auto* b) { return order_of(*a) < order_of(*b); });
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return order_of(*a) < order_of(*b); });
   Json::Array list;
   for (const ManagedFieldsEntry* entry : sorted) list.push_back(api::to_json(*entry));
   return Json(std::move(list));

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::api {
@@ -47,9 +48,11 @@ class ManagedFields {
 
   bool empty() const { return entries_.empty(); }
 
-  const std::vector<ManagedFieldsEntry>& entries() const { return entries_; }
+  const std::vector<ManagedFieldsEntry>& entries() const& { return entries_; }
 
-  std::vector<ManagedFieldsEntry>& entries() { return entries_; }
+  std::vector<ManagedFieldsEntry>& entries() & { return entries_; }
+
+  std::vector<ManagedFieldsEntry> entries() && { return std::move(entries_); }
 
   /// nullptr if there is none of the same manager.
   const ManagedFieldsEntry* find(const ManagedFieldsEntry& like) const;

@@ -109,27 +109,27 @@ Json::Array arrange(Json::Array merged, const Json::Array& order, const Json::Ar
                     const ListStrategy& strategy) {
   const Positions order_positions(order, strategy);
   const Positions original_positions(original, strategy);
-  std::vector<std::pair<std::size_t, Json>> listed;
-  Json::Array kept;
-  for (Json& element : merged) {
-    if (const auto at = order_positions.find(identity(element, strategy))) {
-      listed.emplace_back(*at, std::move(element));
+  std::vector<std::pair<std::size_t, std::size_t>> listed;  // place in the order, place in merged
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    if (const auto at = order_positions.find(identity(merged[i], strategy))) {
+      listed.emplace_back(*at, i);
     } else {
-      kept.push_back(std::move(element));
+      kept.push_back(i);
     }
   }
-  std::stable_sort(listed.begin(), listed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(listed.begin(), listed.end());
   Json::Array out;
   auto next_listed = listed.begin();
   auto next_kept = kept.begin();
   while (next_listed != listed.end() || next_kept != kept.end()) {
     bool take_kept = next_listed == listed.end();
     if (!take_kept && next_kept != kept.end()) {
-      const auto kept_at = original_positions.find(identity(*next_kept, strategy));
-      const auto listed_at = original_positions.find(identity(next_listed->second, strategy));
+      const auto kept_at = original_positions.find(identity(merged[*next_kept], strategy));
+      const auto listed_at = original_positions.find(identity(merged[next_listed->second], strategy));
       take_kept = kept_at && listed_at && *kept_at < *listed_at;
     }
-    out.push_back(std::move(take_kept ? *next_kept++ : (next_listed++)->second));
+    out.push_back(std::move(merged[take_kept ? *next_kept++ : (next_listed++)->second]));
   }
   return out;
 }
