@@ -31,19 +31,21 @@ std::vector<std::string> ClusterModel::pods_of(const std::string& node) const {
 }
 
 /// The taints of this controller that every node carries: a pass records only what it changed in the end.
-std::set<std::pair<std::string, std::string>> ClusterModel::taints_now() const {
-  std::set<std::pair<std::string, std::string>> result;
-  for (const auto& [name, machine] : machines_) {
-    if (!machine.exists || is_background(name)) continue;
-    for (const std::string_view key : {profile_.not_ready_taint, profile_.unreachable_taint}) {
-      if (has_taint(machine.node.spec.taints, key, api::kNoExecute)) result.emplace(name, key);
-    }
-  }
+ClusterModel::TaintSet ClusterModel::taints_now() const {
+  TaintSet result;
+  for (const auto& [name, machine] : machines_) add_taints(machine, result);
   return result;
 }
 
-void ClusterModel::record_taints(const std::set<std::pair<std::string, std::string>>& before) {
-  const auto after = taints_now();
+void ClusterModel::add_taints(const Machine& machine, TaintSet& taints) const {
+  const std::string& name = machine.node.metadata.name;
+  if (!machine.exists || is_background(name) || machine.node.spec.taints.empty()) return;
+  for (const std::string_view key : {profile_.not_ready_taint, profile_.unreachable_taint}) {
+    if (has_taint(machine.node.spec.taints, key, api::kNoExecute)) taints.emplace(name, key);
+  }
+}
+
+void ClusterModel::record_taints(const TaintSet& before, const TaintSet& after) {
   for (const auto& each : after) {
     if (!before.contains(each)) act({"taint+", each.first, each.second});
   }
@@ -52,15 +54,21 @@ void ClusterModel::record_taints(const std::set<std::pair<std::string, std::stri
   }
 }
 
+/// The node as the API has it now.
+std::shared_ptr<const api::Node> ClusterModel::read(Machine& machine) {
+  if (!machine.copy) machine.copy = std::make_shared<const api::Node>(machine.node);
+  return machine.copy;
+}
+
 void ClusterModel::monitor_pass() {
   const auto taints_before = taints_now();
   const auto queued_before = queued();
-  std::vector<api::Node> copies;
-  for (const auto& [name, machine] : machines_) {
-    if (machine.exists) copies.push_back(machine.node);
+  std::vector<std::shared_ptr<const api::Node>> copies;
+  for (auto& [name, machine] : machines_) {
+    if (machine.exists) copies.push_back(read(machine));
   }
   std::vector<const api::Node*> pointers;
-  for (const api::Node& node : copies) pointers.push_back(&node);
+  for (const auto& node : copies) pointers.push_back(node.get());
   const NodeMonitor::Snapshot snapshot(pointers);
 
   const std::string_view controller = original_ ? "NodeController" : "Controller";
@@ -77,13 +85,13 @@ void ClusterModel::monitor_pass() {
   for (const api::Node* node : opening.untaint) {
     if (untaint(*node)) monitor_.dequeue(*node);
   }
-  for (const api::Node& node : copies) process_node(node);
+  for (const auto& node : copies) process_node(node);
   const NodeMonitor::Verdict verdict = monitor_.finish_pass(snapshot, now());
   for (const api::Node* node : verdict.untaint) {
     if (untaint(*node)) monitor_.dequeue(*node);
   }
 
-  record_taints(taints_before);
+  record_taints(taints_before, taints_now());
   const auto queued_after = queued();
   const auto record = [&](const char* kind, const auto& more, const auto& less) {
     for (const auto& [zone, names] : more) {
@@ -100,45 +108,45 @@ void ClusterModel::monitor_pass() {
   record_health();
 }
 
-void ClusterModel::process_node(const api::Node& seen) {
-  api::Node node = seen;
+void ClusterModel::process_node(std::shared_ptr<const api::Node> node) {
   Assessment assessment;
   if (!update_health(node, assessment)) return;
-  monitor_.count(node, assessment);
+  monitor_.count(*node, assessment);
   if (assessment.current) {
-    if (!original_ && fails("list_pods", node.metadata.name)) {
-      monitor_.pods_unknown(node, assessment);
+    if (!original_ && fails("list_pods", node->metadata.name)) {
+      monitor_.pods_unknown(*node, assessment);
       return;
     }
     if (profile_.mode == EvictionMode::kTaint) {
-      taint_step(node, assessment);
+      taint_step(*node, assessment);
     } else {
-      evict_step(node, assessment);
+      evict_step(*node, assessment);
     }
   }
-  mark_step(node, assessment);
-  if (profile_.cloud_check && cloud_) cloud_step(node, assessment);
+  mark_step(*node, assessment);
+  if (profile_.cloud_check && cloud_) cloud_step(*node, assessment);
 }
 
-bool ClusterModel::update_health(api::Node& node, Assessment& assessment) {
-  const std::string name = node.metadata.name;
+bool ClusterModel::update_health(std::shared_ptr<const api::Node>& node, Assessment& assessment) {
+  const std::string& name = node->metadata.name;
+  Machine& machine = machines_.at(name);
   for (int i = 0; i < kUpdateTries; ++i) {
-    Machine& machine = machines_.at(name);
-    assessment = monitor_.assess(node, machine.lease ? &*machine.lease : nullptr, now());
+    assessment = monitor_.assess(*node, machine.lease ? &*machine.lease : nullptr, now());
     if (!assessment.write) return true;
-    if (!fails("update_node_status", name) && machine.exists) {
+    const bool refused = fails("update_node_status", name) || !machine.exists;
+    if (!refused) {
       machine.node.status.conditions = *assessment.write;
-      node = machine.node;
-      monitor_.confirm_written(node, assessment, now());
+      machine.copy.reset();
+      monitor_.confirm_written(machine.node, assessment, now());
       if (!is_background(name)) {
         api::Json::Array action{"status", name};
-        if (full_) action.push_back(conditions_of(node));
+        if (full_) action.push_back(conditions_of(machine.node));
         act(std::move(action));
       }
-      return true;
     }
     if (!machine.exists) return false;
-    node = machine.node;
+    node = read(machine);
+    if (!refused) return true;
   }
   return false;
 }
@@ -221,6 +229,7 @@ bool ClusterModel::remove_taint(const api::Node& seen, std::string_view key) {
   if (fails("patch_node", name)) return false;
   Machine& machine = machines_.at(name);
   if (!machine.exists) return false;
+  machine.copy.reset();
   erase_taint(machine.node.spec.taints, {std::string(key), {}, std::string(api::kNoExecute), {}});
   return true;
 }
@@ -233,22 +242,27 @@ bool ClusterModel::swap_taint(const api::Node& seen, std::string_view add, std::
   const std::string& name = seen.metadata.name;
   Machine& machine = machines_.at(name);
   if (fails("patch_node", name) || !machine.exists) return false;
+  machine.copy.reset();
   put_taint(machine.node.spec.taints,
             {std::string(add), {}, std::string(api::kNoExecute), std::chrono::floor<seconds>(now().wall)});
   return remove_taint(seen, remove);
 }
 
 void ClusterModel::queue_pass() {
-  const auto taints_before = taints_now();
   monitor_.process_queues(now(), [this](const std::string& zone, const RateLimitedQueue::Entry& entry) {
+    const auto machine = machines_.find(entry.name);
+    TaintSet before;
+    TaintSet after;
+    if (machine != machines_.end()) add_taints(machine->second, before);
     const NodeMonitor::Answer answer =
         profile_.mode == EvictionMode::kTaint ? taint_entry(entry.name) : evict_entry(entry.name);
+    if (machine != machines_.end()) add_taints(machine->second, after);
+    record_taints(before, after);
     if (answer.handled == NodeMonitor::Handled::kDone && !is_background(entry.name)) {
       act({"processed", zone, entry.name});
     }
     return answer;
   });
-  record_taints(taints_before);
 }
 
 NodeMonitor::Answer ClusterModel::taint_entry(const std::string& name) {
@@ -256,13 +270,13 @@ NodeMonitor::Answer ClusterModel::taint_entry(const std::string& name) {
   const NodeMonitor::Answer retry_next{NodeMonitor::Handled::kRetry, Duration::zero()};
   const auto it = machines_.find(name);
   if (it == machines_.end() || !it->second.exists) return {};
-  const api::Node node = it->second.node;
-  const auto readiness = readiness_of(node);
+  const std::shared_ptr<const api::Node> node = read(it->second);
+  const auto readiness = readiness_of(*node);
   if (!readiness) return retry_soon;
   if (*readiness == Readiness::kTrue) return {};
   const bool swapped = *readiness == Readiness::kFalse
-                           ? swap_taint(node, profile_.not_ready_taint, profile_.unreachable_taint)
-                           : swap_taint(node, profile_.unreachable_taint, profile_.not_ready_taint);
+                           ? swap_taint(*node, profile_.not_ready_taint, profile_.unreachable_taint)
+                           : swap_taint(*node, profile_.unreachable_taint, profile_.not_ready_taint);
   return swapped ? NodeMonitor::Answer{} : retry_next;
 }
 

@@ -197,6 +197,7 @@ void ClusterModel::apply(const Json& in) {
 void ClusterModel::apply_to(Machine& machine, const Json& in) {
   const std::string ev = text(in, "ev");
   api::Node& node = machine.node;
+  machine.copy.reset();
   if (ev == "kubelet_down") {
     machine.up = false;
   } else if (ev == "kubelet_up") {
@@ -275,6 +276,7 @@ void ClusterModel::post_status(Machine& machine, WallTime stamp) {
       Words{"Ready", "KubeletReady", "KubeletNotReady", "kubelet is posting ready status", "container runtime is down"},
   };
   machine.reported_ms = t_ms_;
+  machine.copy.reset();
   auto& conditions = machine.node.status.conditions;
   for (const std::string& type : owned_conditions()) {
     const auto pressure = machine.pressure.find(type);

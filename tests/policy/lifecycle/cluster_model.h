@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,6 +32,7 @@ class ClusterModel {
 
   struct Machine {
     api::Node node;
+    std::shared_ptr<const api::Node> copy;  // of node; null after a change
     std::optional<api::Lease> lease;
     bool exists = false;
     bool up = true;
@@ -58,8 +60,9 @@ class ClusterModel {
 
   // The controller.
   void monitor_pass();
-  void process_node(const api::Node& seen);
-  bool update_health(api::Node& node, Assessment& assessment);
+  void process_node(std::shared_ptr<const api::Node> node);
+  bool update_health(std::shared_ptr<const api::Node>& node, Assessment& assessment);
+  static std::shared_ptr<const api::Node> read(Machine& machine);
   void taint_step(const api::Node& node, const Assessment& assessment);
   void evict_step(const api::Node& node, const Assessment& assessment);
   void mark_step(const api::Node& node, const Assessment& assessment);
@@ -85,8 +88,10 @@ class ClusterModel {
   void act(api::Json::Array action);
   void event(std::string_view kind, const std::string& object, std::string_view type, std::string_view reason,
              const std::string& message);
-  std::set<std::pair<std::string, std::string>> taints_now() const;
-  void record_taints(const std::set<std::pair<std::string, std::string>>& before);
+  using TaintSet = std::set<std::pair<std::string, std::string>>;
+  void add_taints(const Machine& machine, TaintSet& taints) const;
+  TaintSet taints_now() const;
+  void record_taints(const TaintSet& before, const TaintSet& after);
   void record_zones();
   void record_health();
   std::map<std::string, std::set<std::string>> queued() const;
