@@ -2,7 +2,6 @@
 
 #include "host/fs_probe.h"
 #include "host/kernel_file.h"
-#include "host/memory_stat.h"
 #include "host/proc_files.h"
 
 #include <arpa/inet.h>
@@ -85,10 +84,7 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
   if (processors <= 0) return errno_error("sysconf", errno);
   info.cpu_milli = std::int64_t{processors} * 1000;
 
-  SPILLWAY_TRY(meminfo, read_file("/proc/meminfo"));
-  SPILLWAY_TRY(machine, parse_meminfo(meminfo));
-  if (!machine.total_bytes) return invalid("/proc/meminfo", "MemTotal missing");
-  info.memory = slice.options().memory.value_or(Bytes{static_cast<std::int64_t>(*machine.total_bytes)});
+  info.memory = slice.memory();
   SPILLWAY_TRY(limits, read_process_limits());
   info.pids_max = slice.is_host() ? limits.max_pid : slice.options().pids_max.value_or(limits.max_pid);
   SPILLWAY_TRY(fs, read_fs(state_dir));

@@ -1,7 +1,5 @@
 #include "host/memory_gauge.h"
 
-#include "host/memory_stat.h"
-
 #include <fcntl.h>
 
 #include <algorithm>
@@ -48,55 +46,38 @@ Result<MemoryReading> estimate_from_meminfo(std::string_view text) {
   return reading_of(Bytes{*found[0]}, usage, Bytes{*found[5]});
 }
 
-Result<MemoryGauge> MemoryGauge::open(const NodeSlice& slice) {
+Result<MemoryGauge> MemoryGauge::open(const CgroupDir& cgroup, Bytes limit) {
   MemoryGauge gauge;
-  const CgroupDir& cgroup = slice.measured();
   const bool v1 = cgroup.version() == CgroupVersion::kV1;
   const int directory = cgroup.fd(Controller::kMemory);
   gauge.inactive_key_ = v1 ? "total_inactive_file " : "inactive_file ";
-  if (slice.is_host()) {
+  gauge.limit_ = limit;
+  Result<HeldFile> usage = HeldFile::open_at(directory, v1 ? "memory.usage_in_bytes" : "memory.current");
+  if (!usage && !v1 && cgroup.path().empty()) {
     SPILLWAY_TRY(meminfo, HeldFile::open_at(AT_FDCWD, "/proc/meminfo"));
     gauge.meminfo_ = std::move(meminfo);
-    SPILLWAY_TRY(text, read_file("/proc/meminfo"));
-    SPILLWAY_TRY(machine, parse_meminfo(text));
-    if (!machine.total_bytes) return invalid("/proc/meminfo", "MemTotal missing");
-    gauge.limit_ = Bytes{static_cast<std::int64_t>(*machine.total_bytes)};
-  } else {
-    gauge.limit_ = slice.options().memory.value_or(Bytes{0});
+    return gauge;
   }
-  if (slice.is_host() && !v1) return gauge;
-  SPILLWAY_TRY(usage, HeldFile::open_at(directory, v1 ? "memory.usage_in_bytes" : "memory.current"));
+  if (!usage) return usage.error();
   SPILLWAY_TRY(stat, HeldFile::open_at(directory, "memory.stat"));
-  gauge.usage_ = std::move(usage);
+  gauge.usage_ = *std::move(usage);
   gauge.stat_ = std::move(stat);
-  SPILLWAY_TRY(first, gauge.read_exact());
-  static_cast<void>(first);
   return gauge;
 }
 
-Result<MemoryReading> MemoryGauge::read_with(Bytes inactive_file) const {
-  std::array<char, 64> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  SPILLWAY_TRY(text, usage_.read(buffer.data(), buffer.size()));
-  const std::optional<std::uint64_t> usage = parse_number(text);
-  if (!usage) return invalid("memory usage", "\"{}\" is not a number", text);
-  return reading_of(limit_, Bytes{static_cast<std::int64_t>(*usage)}, inactive_file);
-}
-
-Result<MemoryReading> MemoryGauge::read_exact() {
+Result<MemoryReading> MemoryGauge::read() const {
   std::array<char, kFileBytesMax> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  if (!usage_) {
+  if (meminfo_) {
     SPILLWAY_TRY(text, meminfo_.read(buffer.data(), buffer.size()));
     return estimate_from_meminfo(text);
   }
-  SPILLWAY_TRY(text, stat_.read(buffer.data(), buffer.size()));
-  const std::optional<Bytes> inactive_file = find_stat(text, inactive_key_);
+  SPILLWAY_TRY(stat, stat_.read(buffer.data(), buffer.size()));
+  const std::optional<Bytes> inactive_file = find_stat(stat, inactive_key_);
   if (!inactive_file) return invalid("memory.stat", "no line \"{}\"", inactive_key_);
-  inactive_file_ = *inactive_file;
-  return read_with(inactive_file_);
-}
-
-Result<MemoryReading> MemoryGauge::read_quick() {
-  return usage_ ? read_with(inactive_file_) : read_exact();
+  SPILLWAY_TRY(text, usage_.read(buffer.data(), buffer.size()));
+  const std::optional<std::uint64_t> usage = parse_number(text);
+  if (!usage) return invalid("memory usage", "\"{}\" is not a number", text);
+  return reading_of(limit_, Bytes{static_cast<std::int64_t>(*usage)}, *inactive_file);
 }
 
 }  // namespace spillway::host

@@ -1,11 +1,11 @@
-// memory.available of a node, read cheaply and often: held descriptors, no allocation, no open().
+// Available memory of a cgroup with a limit, read cheaply and often: held descriptors, no allocation, no open().
 // Thread: loop. Source: spec "Wake-up sources", 4, 6; spec "Node agent", 10.4, 10.5.
 #pragma once
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "host/cgroup.h"
 #include "host/kernel_file.h"
-#include "host/node_slice.h"
 
 #include <cstdint>
 #include <optional>
@@ -26,25 +26,21 @@ Result<MemoryReading> estimate_from_meminfo(std::string_view text);
 
 class MemoryGauge {
  public:
-  /// Errors name the file that cannot be opened.
-  static Result<MemoryGauge> open(const NodeSlice& slice);
+  /// Errors name the file that cannot be opened. A root of version 2 has no usage of its own: there the gauge reads
+  /// /proc/meminfo.
+  static Result<MemoryGauge> open(const CgroupDir& cgroup, Bytes limit);
 
-  /// As exact as a pass of statistics.
-  Result<MemoryReading> read_exact();
-  /// Usage as it is now, inactive_file as it was at the last exact reading.
-  Result<MemoryReading> read_quick();
+  /// kNotFound once the cgroup is gone.
+  Result<MemoryReading> read() const;
 
  private:
   MemoryGauge() = default;
 
-  Result<MemoryReading> read_with(Bytes inactive_file) const;
-
-  HeldFile usage_;  // absent in the root of version 2
+  HeldFile usage_;
   HeldFile stat_;
   HeldFile meminfo_;
   std::string_view inactive_key_;
   Bytes limit_;
-  Bytes inactive_file_;
 };
 
 }  // namespace spillway::host

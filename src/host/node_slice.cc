@@ -85,12 +85,12 @@ const CgroupDir& NodeSlice::parent_of(api::QosClass qos) const {
   return best_effort_;
 }
 
-Outcome NodeSlice::build_tree(Bytes machine_memory) {
+Outcome NodeSlice::build_tree() {
   if (!is_host()) SPILLWAY_TRY_VOID(apply_limits(slice_, {.memory = options_.memory, .pids = options_.pids_max}));
   SPILLWAY_TRY_VOID(slice_.delegate_controllers());
   SPILLWAY_TRY(kubepods, slice_.create_child("kubepods"));
   // As the kubelet enforces node allocatable: no more than the node has.
-  SPILLWAY_TRY_VOID(apply_limits(kubepods, {.memory = options_.memory.value_or(machine_memory)}));
+  SPILLWAY_TRY_VOID(apply_limits(kubepods, {.memory = memory_}));
   SPILLWAY_TRY_VOID(kubepods.delegate_controllers());
   SPILLWAY_TRY(burstable, kubepods.create_child("burstable"));
   SPILLWAY_TRY(best_effort, kubepods.create_child("besteffort"));
@@ -114,6 +114,7 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
 
   NodeSlice slice;
   slice.options_ = std::move(options);
+  slice.memory_ = slice.is_host() ? Bytes{static_cast<std::int64_t>(*machine.total_bytes)} : *slice.options_.memory;
   slice.root_ = std::move(root);
   const std::string folder = fmt::format("{}/{}", kFolder, slice.options_.instance);
   for (int tries = 0;; ++tries) {
@@ -139,7 +140,7 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
   SPILLWAY_TRY(leftovers, slice.slice_.children());
   SPILLWAY_TRY_VOID(kill_all(slice.slice_));
   for (const std::string& name : leftovers) SPILLWAY_TRY_VOID(destroy_tree(slice.slice_, name, kPatience));
-  const Outcome built = slice.build_tree(Bytes{static_cast<std::int64_t>(*machine.total_bytes)});
+  const Outcome built = slice.build_tree();
   if (!built) return explain(built.error());
   return slice;
 }

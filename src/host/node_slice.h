@@ -48,6 +48,9 @@ class NodeSlice {
   /// What the node's figures are read from: the slice, or the root of the hierarchy.
   const CgroupDir& measured() const { return is_host() ? root_ : slice_; }
 
+  /// What the node has: the slice's limit, or the machine's memory.
+  Bytes memory() const { return memory_; }
+
   const CgroupDir& slice() const { return slice_; }
 
   const CgroupDir& kubepods() const { return kubepods_; }
@@ -61,9 +64,10 @@ class NodeSlice {
  private:
   NodeSlice() = default;
 
-  Outcome build_tree(Bytes machine_memory);
+  Outcome build_tree();
 
   NodeSliceOptions options_;
+  Bytes memory_;
   CgroupDir root_;
   CgroupDir instance_;
   CgroupDir slice_;

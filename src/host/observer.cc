@@ -18,6 +18,24 @@ std::optional<std::uint64_t> count_processes(const CgroupDir& cgroup) {
   return static_cast<std::uint64_t>(std::ranges::count(*procs, '\n'));
 }
 
+api::MemoryStats stats_of(const MemoryReading& reading, WallTime at, Bytes limit) {
+  api::MemoryStats stats;
+  stats.time = at;
+  stats.available_bytes = static_cast<std::uint64_t>(reading.available.count());
+  stats.usage_bytes = static_cast<std::uint64_t>(reading.usage.count());
+  stats.working_set_bytes = static_cast<std::uint64_t>((limit - reading.available).count());
+  return stats;
+}
+
+Result<api::MemoryStats> read_gauge(std::optional<MemoryGauge>& gauge, const CgroupDir& cgroup, Bytes limit, Now now) {
+  if (!gauge) {
+    SPILLWAY_TRY(opened, MemoryGauge::open(cgroup, limit));
+    gauge = std::move(opened);
+  }
+  SPILLWAY_TRY(reading, gauge->read());
+  return stats_of(reading, now.wall, limit);
+}
+
 }  // namespace
 
 Observer::Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir)
@@ -124,6 +142,19 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   summary.node.system_containers.push_back(std::move(all_pods));
   for (const PodView& pod : pods) summary.pods.push_back(observe_pod(pod, now));
   std::erase_if(cpu_, [this](const auto& entry) { return entry.second.pass != pass_; });
+  return summary;
+}
+
+Result<api::Summary> Observer::observe_node_memory_alone(Now now) {
+  SPILLWAY_TRY(node, read_gauge(node_gauge_, slice_.measured(), slice_.memory(), now));
+  api::Summary summary;
+  summary.node.node_name = slice_.options().node;
+  summary.node.memory = node;
+  api::ContainerStats all_pods;
+  all_pods.name = "pods";
+  const Result<api::MemoryStats> pods = read_gauge(pods_gauge_, slice_.kubepods(), slice_.memory(), now);
+  if (pods) all_pods.memory = *pods;
+  summary.node.system_containers.push_back(std::move(all_pods));
   return summary;
 }
 

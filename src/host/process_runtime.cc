@@ -185,7 +185,9 @@ void ProcessRuntime::on_command(const agent::RemovePod& command) {
 }
 
 void ProcessRuntime::on_command(const agent::Observe& command) {
-  emit(agent::Observed{command.id, observe_now()});
+  Result<api::Summary> seen =
+      command.depth == agent::ObserveDepth::kWhole ? observe_now() : observer_.observe_node_memory_alone(loop_.now());
+  emit(agent::Observed{command.id, std::move(seen), command.depth});
 }
 
 Result<api::Summary> ProcessRuntime::observe_now() {

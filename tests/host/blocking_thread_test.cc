@@ -8,6 +8,7 @@
 
 #include <array>
 #include <optional>
+#include <semaphore>
 #include <vector>
 
 namespace spillway::host {
@@ -23,8 +24,9 @@ struct Hang {
   }
 
   BlockingThread::Job job(std::function<void()> after) const {
-    return [fd = read_end, after = std::move(after)]() -> runtime::Loop::Task {
+    return [fd = read_end, begun = begun, after = std::move(after)]() -> runtime::Loop::Task {
       char byte = 0;
+      begun->release();
       static_cast<void>(!::read(fd->get(), &byte, 1));
       return [after] { after(); };
     };
@@ -32,6 +34,7 @@ struct Hang {
 
   void release() const { EXPECT_EQ(::write(write_end.get(), "x", 1), 1); }
 
+  std::shared_ptr<std::binary_semaphore> begun = std::make_shared<std::binary_semaphore>(0);
   std::shared_ptr<UniqueFd> read_end;
   UniqueFd write_end;
 };
@@ -78,6 +81,7 @@ TEST(BlockingThread, AJobThatNeverEndsIsAbandoned) {
     runtime::Loop loop;
     BlockingThread thread(loop, 1);
     ASSERT_TRUE(thread.submit(hang.job([&] { ended = true; })));
+    hang.begun->acquire();
   }
   hang.release();
   EXPECT_FALSE(ended);

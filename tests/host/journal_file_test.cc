@@ -22,6 +22,7 @@ class JournalFileTest : public ::testing::Test {
   agent::JournalEntry entry(const std::string& node) const {
     agent::JournalEntry made;
     made.node = node;
+    made.action.uid = "uid-of-" + node;
     made.at = WallTime(seconds(1'767'225'600));
     return made;
   }

@@ -3,35 +3,14 @@
 #include "host/cgroup_kill.h"
 #include "host/real_machine.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace spillway::host {
 namespace {
-
-TEST(PollInterval, IsHalfTheTimeToTheThreshold) {
-  EXPECT_EQ(poll_interval_of(gibibytes(100), Bytes{0}), seconds(1));
-  EXPECT_EQ(poll_interval_of(Bytes{200'000'000}, Bytes{0}), milliseconds(25));
-  EXPECT_EQ(poll_interval_of(Bytes{200'000'000}, Bytes{1'000'000'000}), milliseconds(25)) << "slower than the floor";
-  EXPECT_EQ(poll_interval_of(Bytes{200'000'000}, Bytes{4'000'000'000}), Duration(12'500'000));
-  EXPECT_EQ(poll_interval_of(Bytes{1000}, Bytes{0}), milliseconds(1));
-  EXPECT_EQ(poll_interval_of(Bytes{0}, Bytes{0}), milliseconds(1));
-  EXPECT_EQ(poll_interval_of(Bytes{-5}, Bytes{0}), milliseconds(1));
-}
-
-TEST(FallMeter, RemembersTheSteepestFallOfTenSeconds) {
-  const auto at = [](int tenths) { return Instant(milliseconds(100) * tenths); };
-  FallMeter meter;
-  EXPECT_EQ(meter.steepest(at(0)), Bytes{0});
-  meter.add(Bytes{1000}, at(0));
-  meter.add(Bytes{900}, at(1));
-  EXPECT_EQ(meter.steepest(at(1)), Bytes{1000});
-  meter.add(Bytes{890}, at(2));
-  EXPECT_EQ(meter.steepest(at(2)), Bytes{1000}) << "a gentler fall does not hide it";
-  meter.add(Bytes{2000}, at(3));
-  EXPECT_EQ(meter.steepest(at(3)), Bytes{1000}) << "nor does a rise";
-  EXPECT_EQ(meter.steepest(at(102)), Bytes{100}) << "after ten seconds the gentler one is left";
-  EXPECT_EQ(meter.steepest(at(103)), Bytes{0});
-}
 
 class PressureWatchTest : public RealMachine {
  protected:
@@ -64,37 +43,22 @@ class PressureWatchTest : public RealMachine {
 };
 
 TEST_F(PressureWatchTest, GaugeSaysWhatThePassSays) {
-  Result<MemoryGauge> gauge = MemoryGauge::open(*slice_);
+  const Result<MemoryGauge> gauge = MemoryGauge::open(slice_->measured(), slice_->memory());
   ASSERT_TRUE(gauge) << gauge.error().text();
-  const Result<MemoryReading> reading = gauge->read_exact();
+  const Result<MemoryReading> reading = gauge->read();
   ASSERT_TRUE(reading) << reading.error().text();
-  const api::Summary summary = observe();
-  const auto seen = static_cast<std::int64_t>(*summary.node.memory->available_bytes);
-  EXPECT_NEAR(static_cast<double>(reading->available.count()), static_cast<double>(seen), 1 << 20);
-  EXPECT_EQ(gauge->read_quick()->available, reading->available);
+  const auto whole = static_cast<std::int64_t>(*observe().node.memory->available_bytes);
+  EXPECT_NEAR(static_cast<double>(reading->available.count()), static_cast<double>(whole), 1 << 20);
 }
 
-TEST_F(PressureWatchTest, WakesWhenAvailableMemoryFallsBelowAThreshold) {
-  watch_->set_thresholds({mebibytes(100), mebibytes(10)});
-  EXPECT_FALSE(woken_by("poll"));
-  EXPECT_LE(watch_->poll_interval(), seconds(1));
-  start_hog();
-  EXPECT_TRUE(run_until([&] { return woken_by("poll"); }));
-}
-
-TEST_F(PressureWatchTest, ThresholdAboveWhatThereIsWakesAtOnceAndAgain) {
-  watch_->set_thresholds({gibibytes(1)});
-  EXPECT_TRUE(run_until([&] { return count<agent::PressureWake>() >= 2; }));
-}
-
-TEST_F(PressureWatchTest, TheKernelTellsOnVersionOne) {
+TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOnVersionOne) {
   if (!watch_->sources().usage_threshold) GTEST_SKIP() << "no usage thresholds in this kernel";
-  watch_->set_thresholds({mebibytes(100)});
+  watch_->set_thresholds({mebibytes(10), mebibytes(100)});
   start_hog();
   EXPECT_TRUE(run_until([&] { return woken_by("memcg-threshold"); }));
 }
 
-TEST_F(PressureWatchTest, WithoutThresholdsNothingPolls) {
+TEST_F(PressureWatchTest, ThresholdsThatWereTakenBackAreSilent) {
   watch_->set_thresholds({mebibytes(100)});
   watch_->set_thresholds({});
   start_hog();
@@ -102,7 +66,22 @@ TEST_F(PressureWatchTest, WithoutThresholdsNothingPolls) {
     const api::Summary summary = observe();
     return *summary.node.memory->available_bytes < static_cast<std::uint64_t>(mebibytes(95).count());
   }));
-  EXPECT_FALSE(woken_by("poll"));
+  EXPECT_FALSE(woken_by("memcg-threshold"));
+}
+
+TEST(PsiTrigger, IsNoneWhereThereIsNoFile) {
+  const PsiTrigger trigger = open_psi_trigger(AT_FDCWD, "/proc/pressure/nothing");
+  EXPECT_EQ(trigger.window, PsiWindow::kNone);
+  EXPECT_FALSE(trigger.fd);
+}
+
+TEST(PsiTrigger, IsAsFineAsOurRightsAllow) {
+  const PsiTrigger trigger = open_psi_trigger(AT_FDCWD, "/proc/pressure/memory");
+  if (trigger.window == PsiWindow::kNone) GTEST_SKIP() << "this kernel gives us no PSI triggers";
+  EXPECT_TRUE(trigger.fd);
+  pollfd state{trigger.fd.get(), POLLPRI, 0};
+  EXPECT_GE(::poll(&state, 1, 0), 0);
+  EXPECT_EQ(state.revents & POLLNVAL, 0);
 }
 
 }  // namespace

@@ -268,6 +268,32 @@ TEST_F(ProcessRuntimeTest, ObservesNodePodsAndContainers) {
   EXPECT_GT(*pod.containers[0].logs->used_bytes, 0U);
 }
 
+TEST_F(ProcessRuntimeTest, NodeMemoryAloneIsWhatTheWholePassSays) {
+  create_pod("u1");
+  start_shell("u1", "x=$(head -c 20000000 /dev/zero | tr '\\0' x); echo ready; sleep 1000");
+  ASSERT_TRUE(run_until([&] { return log_text("u1", "c").contains("ready"); }));
+  runtime_->execute(agent::Observe{4711, agent::ObserveDepth::kNodeMemory});
+  std::optional<agent::Observed> quick;
+  ASSERT_TRUE(run_until([&] {
+    for (const agent::HostEvent& event : events_)
+      if (const auto* observed = std::get_if<agent::Observed>(&event)) quick = *observed;
+    return quick.has_value();
+  }));
+  ASSERT_EQ(quick->id, 4711U);
+  ASSERT_EQ(quick->depth, agent::ObserveDepth::kNodeMemory);
+  ASSERT_TRUE(quick->summary) << quick->summary.error().text();
+  const api::Summary whole = observe();
+  const auto near = [](std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
+    EXPECT_NEAR(static_cast<double>(*a), static_cast<double>(*b), 1 << 20);
+  };
+  near(quick->summary->node.memory->available_bytes, whole.node.memory->available_bytes);
+  near(quick->summary->node.memory->working_set_bytes, whole.node.memory->working_set_bytes);
+  ASSERT_EQ(quick->summary->node.system_containers.size(), 1U);
+  near(quick->summary->node.system_containers[0].memory->available_bytes,
+       whole.node.system_containers[0].memory->available_bytes);
+  EXPECT_TRUE(quick->summary->pods.empty());
+}
+
 TEST_F(ProcessRuntimeTest, ShutdownStopsEverythingAndRefusesMore) {
   for (const std::string uid : {"u1", "u2", "u3"}) {
     create_pod(uid);
