@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace spillway::api {
 namespace {
@@ -127,17 +128,27 @@ bool JsonObject::erase(std::string_view key) {
 }
 
 std::vector<std::string> JsonObject::assign_unsorted(Members members) {
+  const auto out_of_order = [](const Member& a, const Member& b) { return a.key >= b.key; };
+  if (std::adjacent_find(members.begin(), members.end(), out_of_order) == members.end()) {
+    members_ = std::move(members);
+    return {};
+  }
+  std::vector<std::size_t> order(members.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&members](std::size_t a, std::size_t b) {
+    const int keys = members[a].key.compare(members[b].key);
+    return keys != 0 ? keys < 0 : a < b;
+  });
   std::vector<std::string> repeated;
-  std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
   members_.clear();
   members_.reserve(members.size());
-  for (Member& member : members) {
-    if (!members_.empty() && members_.back().key == member.key) {
-      if (repeated.empty() || repeated.back() != member.key) repeated.push_back(member.key);
-      members_.back().value = std::move(member.value);
-    } else {
-      members_.push_back(std::move(member));
+  for (const std::size_t i : order) {
+    if (members_.empty() || members_.back().key != members[i].key) {
+      members_.push_back(std::move(members[i]));
+      continue;
     }
+    if (repeated.empty() || repeated.back() != members[i].key) repeated.push_back(members[i].key);
+    members_.back().value = std::move(members[i].value);
   }
   return repeated;
 }

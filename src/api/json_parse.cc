@@ -4,6 +4,9 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 
+#include <charconv>
+#include <cmath>
+
 namespace spillway::api {
 namespace {
 
@@ -71,13 +74,32 @@ class Builder {
     return add(Json(std::exchange(text_, {})));
   }
 
-  bool on_number_part(string_view, error_code&) { return true; }
+  bool on_number_part(string_view part, error_code&) {
+    text_.append(part.data(), part.size());
+    return true;
+  }
 
-  bool on_int64(std::int64_t value, string_view, error_code&) { return add(Json(value)); }
+  bool on_int64(std::int64_t value, string_view, error_code&) {
+    text_.clear();
+    return add(Json(value));
+  }
 
-  bool on_uint64(std::uint64_t value, string_view, error_code&) { return add(Json(value)); }
+  bool on_uint64(std::uint64_t value, string_view, error_code&) {
+    text_.clear();
+    return add(Json(value));
+  }
 
-  bool on_double(double value, string_view, error_code&) { return add(Json(value)); }
+  /// From the text, because the parser's own conversion may miss the nearest double.
+  bool on_double(double value, string_view part, error_code& error) {
+    text_.append(part.data(), part.size());
+    std::from_chars(text_.data(), text_.data() + text_.size(), value);
+    text_.clear();
+    if (!std::isfinite(value)) {
+      error = boost::json::error::exponent_overflow;
+      return false;
+    }
+    return add(Json(value));
+  }
 
   bool on_bool(bool value, error_code&) { return add(Json(value)); }
 

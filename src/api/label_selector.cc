@@ -192,6 +192,12 @@ bool LabelRequirement::matches(const StringMap& labels) const {
   return false;
 }
 
+void LabelSelector::add(LabelRequirement requirement) {
+  const auto behind = std::upper_bound(requirements.begin(), requirements.end(), requirement.key,
+                                       [](const std::string& key, const LabelRequirement& r) { return key < r.key; });
+  requirements.insert(behind, std::move(requirement));
+}
+
 bool LabelSelector::matches(const StringMap& labels) const {
   return !nothing && std::all_of(requirements.begin(), requirements.end(),
                                  [&labels](const LabelRequirement& r) { return r.matches(labels); });
@@ -240,7 +246,7 @@ Result<LabelSelector> label_selector_from_json(const Json* selector) {
     for (const auto& [key, value] : *labels->if_object()) {
       if (!value.is_string()) return wrong_type(fmt::format("matchLabels[{}]", key), "a string");
       SPILLWAY_TRY(requirement, checked({.key = key, .op = Op::kEquals, .values = {*value.if_string()}}));
-      result.requirements.push_back(std::move(requirement));
+      result.add(std::move(requirement));
     }
   }
   if (const Json* expressions = selector->find("matchExpressions"); expressions != nullptr && !expressions->is_null()) {
@@ -249,11 +255,9 @@ Result<LabelSelector> label_selector_from_json(const Json* selector) {
     for (const Json& document : *expressions->if_array()) {
       SPILLWAY_TRY(written, expression_from_json(document, fmt::format("matchExpressions[{}]", index++)));
       SPILLWAY_TRY(requirement, checked(std::move(written)));
-      result.requirements.push_back(std::move(requirement));
+      result.add(std::move(requirement));
     }
   }
-  std::stable_sort(result.requirements.begin(), result.requirements.end(),
-                   [](const LabelRequirement& a, const LabelRequirement& b) { return a.key < b.key; });
   return result;
 }
 

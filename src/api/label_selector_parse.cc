@@ -179,14 +179,12 @@ Result<LabelSelector> parse_label_selector(std::string_view text) {
     if (!requirement) {
       return make_error(ErrorCode::kBadRequest, "unable to parse requirement: {}", requirement.error().message);
     }
-    selector.requirements.push_back(*std::move(requirement));
+    selector.add(*std::move(requirement));
     const Token after = in.take();
     if (after.symbol == Symbol::kEnd) break;
     if (after.symbol != Symbol::kComma) return unexpected(after, "',' or 'end of string'");
     if (!starts_requirement()) return unexpected(in.peek(), "identifier after ','");
   }
-  std::stable_sort(selector.requirements.begin(), selector.requirements.end(),
-                   [](const LabelRequirement& a, const LabelRequirement& b) { return a.key < b.key; });
   return selector;
 }
 

@@ -103,28 +103,35 @@ struct PodCondition {
   friend bool operator==(const PodCondition&, const PodCondition&) = default;
 };
 
+struct ContainerStateWaiting {
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const ContainerStateWaiting&, const ContainerStateWaiting&) = default;
+};
+
+struct ContainerStateRunning {
+  std::optional<WallTime> started_at;
+
+  friend bool operator==(const ContainerStateRunning&, const ContainerStateRunning&) = default;
+};
+
+struct ContainerStateTerminated {
+  std::int32_t exit_code = 0;
+  std::int32_t signal = 0;
+  std::string reason;
+  std::string message;
+  std::optional<WallTime> started_at;
+  std::optional<WallTime> finished_at;
+  std::string container_id;
+
+  friend bool operator==(const ContainerStateTerminated&, const ContainerStateTerminated&) = default;
+};
+
 struct ContainerState {
-  struct Waiting {
-    std::string reason;
-    std::string message;
-    friend bool operator==(const Waiting&, const Waiting&) = default;
-  };
-
-  struct Running {
-    std::optional<WallTime> started_at;
-    friend bool operator==(const Running&, const Running&) = default;
-  };
-
-  struct Terminated {
-    std::int32_t exit_code = 0;
-    std::int32_t signal = 0;
-    std::string reason;
-    std::string message;
-    std::optional<WallTime> started_at;
-    std::optional<WallTime> finished_at;
-    std::string container_id;
-    friend bool operator==(const Terminated&, const Terminated&) = default;
-  };
+  using Waiting = ContainerStateWaiting;
+  using Running = ContainerStateRunning;
+  using Terminated = ContainerStateTerminated;
 
   std::optional<Waiting> waiting;
   std::optional<Running> running;

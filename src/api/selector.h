@@ -43,6 +43,9 @@ struct LabelSelector {
   std::vector<LabelRequirement> requirements;
   bool nothing = false;
 
+  /// Puts the requirement behind those of smaller or equal key.
+  void add(LabelRequirement requirement);
+
   bool matches(const StringMap& labels) const;
 
   bool is_everything() const { return !nothing && requirements.empty(); }
