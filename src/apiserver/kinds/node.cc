@@ -25,14 +25,14 @@ void default_node(api::Json& node) {
   api::Json& status = node.make({"status"});
   if (!status.is_object()) status = api::Json::object();
   if (has(status, "capacity") && (!has(status, "allocatable") || status["allocatable"].if_object()->empty())) {
-    status["allocatable"] = value_of(status, "capacity");
+    status["allocatable"] = api::Json(value_of(status, "capacity"));  // a copy: the new member moves the others
   }
   const std::string_view range = text(spec, "podCIDR");
   const api::Json::Array& ranges = elements(std::as_const(spec), "podCIDRs");
   if (!range.empty() && ranges.empty()) {
     spec["podCIDRs"] = api::Json::array({range});
   } else if (range.empty() && !ranges.empty()) {
-    spec["podCIDR"] = ranges.front();
+    spec["podCIDR"] = api::Json(ranges.front());
   }
 }
 

@@ -90,7 +90,7 @@ void default_host_ports(api::Json& spec) {
       if (ports == nullptr) continue;
       for (api::Json& port : *ports) {
         if (integer(port, "hostPort").value_or(0) == 0 && has(port, "containerPort")) {
-          port["hostPort"] = *port.find("containerPort");
+          port["hostPort"] = api::Json(*port.find("containerPort"));
         }
       }
     }

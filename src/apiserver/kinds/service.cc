@@ -32,7 +32,7 @@ void default_service(api::Json& service) {
       set_default(port, "protocol", "TCP");
       const api::Json* target = port.find("targetPort");
       if (target == nullptr || target->is_null() || target->if_int64() == 0)
-        port["targetPort"] = value_of(port, "port");
+        port["targetPort"] = api::Json(value_of(port, "port"));
     }
   }
 }
