@@ -93,7 +93,7 @@ void EvictionEngine::on_pressure_wake(const PressureWake& event, Now now) {
 
 void EvictionEngine::on_observed(const Observed& event, Now now) {
   if (!in_flight_ || in_flight_->id != event.id) return;  // given up, or unasked
-  const ObserveDepth depth = std::exchange(in_flight_, std::nullopt)->depth;
+  const ObserveDepth asked = std::exchange(in_flight_, std::nullopt)->depth;
   if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
   if (!event.summary) {
     metrics_.failed_observations.add();
@@ -108,9 +108,9 @@ void EvictionEngine::on_observed(const Observed& event, Now now) {
   if (const auto& memory = seen_[eviction::Signal::kMemoryAvailable]) fall_.add(Bytes{memory->available}, now.mono);
   escalate(now);
   give_up_waiting(now);
-  if (depth == ObserveDepth::kWhole) {
+  if (event.depth == ObserveDepth::kWhole) {
     last_summary_ = std::make_shared<const api::Summary>(*event.summary);
-    if (victims_.empty()) run_pass(now);
+    if (victims_.empty() && (asked == ObserveDepth::kWhole || needs_pass(now))) run_pass(now);
   } else if (needs_pass(now)) {
     observe(ObserveDepth::kWhole, now);
   }

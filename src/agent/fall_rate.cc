@@ -5,8 +5,8 @@
 namespace spillway::agent {
 namespace {
 
-/// Shorter steps would measure how the kernel batches its accounting.
-constexpr Duration kStepMin = milliseconds(5);
+/// Shorter steps would measure in what batches memory is taken and accounted.
+constexpr Duration kStepMin = milliseconds(20);
 constexpr double kNanosPerSecond = 1e9;
 
 std::int64_t second_of(Instant at) {

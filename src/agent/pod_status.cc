@@ -50,8 +50,9 @@ api::ContainerStatus status_of(const PodWorker& worker, const ContainerRun& run)
   }
   const bool running = run.state == ContainerRun::State::kRunning;
   const bool completed = run.state == ContainerRun::State::kExited && run.ended && run.ended->exit_code == 0;
-  const bool is_init = std::ranges::any_of(worker.init_containers, [&](const ContainerRun& r) { return &r == &run; });
-  status.ready = running || (is_init && completed);
+  const bool runs_first = std::ranges::any_of(
+      worker.init_containers, [&](const ContainerRun& each) { return &each == &run && !is_sidecar(*each.spec); });
+  status.ready = runs_first ? completed : running;
   status.started = running;
   if (running) status.container_id = container_id(worker.uid(), run.spec->name, run.restart_count);
   if (!running && run.ended) status.container_id = run.ended->container_id;

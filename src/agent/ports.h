@@ -108,10 +108,12 @@ struct PodStopped {
   std::string uid;
 };
 
-/// Statistics, read after the Observe with this id. An error names the file that could not be read.
+/// Statistics, read after the Observe with this id. An error names the file that could not be read. `depth`: how much
+/// was read, whatever was asked for.
 struct Observed {
   std::uint64_t id = 0;
   Result<api::Summary> summary;
+  ObserveDepth depth = ObserveDepth::kWhole;
 };
 
 /// Something moved: look now, do not wait for the timer. Never a reason to kill by itself.

@@ -1,0 +1,78 @@
+#include "agent/container_env.h"
+#include "agent/pod_resources.h"
+#include "agent/pod_worker.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::agent {
+namespace {
+
+TEST(Expand, FollowsTheRulesOfReferences) {
+  const Environment variables{{"A", "1"}, {"B", "2"}, {"EMPTY", ""}};
+
+  struct Row {
+    std::string_view text;
+    std::string_view want;
+  };
+
+  for (const Row& row : {Row{"$(A)", "1"}, Row{"x$(A)y$(B)z", "x1y2z"}, Row{"$$(A)", "$(A)"}, Row{"$$$(A)", "$1"},
+                         Row{"$(C)", "$(C)"}, Row{"$(A", "$(A"}, Row{"$A", "$A"}, Row{"$", "$"}, Row{"$$", "$"},
+                         Row{"", ""}, Row{"$(EMPTY)", ""}, Row{"$()", "$()"}}) {
+    EXPECT_EQ(expand(row.text, variables), row.want) << row.text;
+  }
+}
+
+TEST(FieldOf, KnowsTheFieldsOfAPod) {
+  api::Pod pod;
+  pod.metadata.name = "web";
+  pod.metadata.ns = "shop";
+  pod.metadata.uid = "u1";
+  pod.metadata.labels["app"] = "cart";
+  pod.spec.node_name = "n1";
+  const PodAddresses addresses{"10.0.0.7", "10.1.0.3"};
+  EXPECT_EQ(field_of(pod, addresses, "metadata.name").value(), "web");
+  EXPECT_EQ(field_of(pod, addresses, "metadata.namespace").value(), "shop");
+  EXPECT_EQ(field_of(pod, addresses, "metadata.uid").value(), "u1");
+  EXPECT_EQ(field_of(pod, addresses, "metadata.labels['app']").value(), "cart");
+  EXPECT_EQ(field_of(pod, addresses, "metadata.labels['none']").value(), "");
+  EXPECT_EQ(field_of(pod, addresses, "spec.nodeName").value(), "n1");
+  EXPECT_EQ(field_of(pod, addresses, "status.podIP").value(), "10.1.0.3");
+  EXPECT_EQ(field_of(pod, addresses, "status.hostIP").value(), "10.0.0.7");
+  EXPECT_FALSE(field_of(pod, addresses, "spec.secret").has_value());
+}
+
+TEST(CommandLine, NeedsAtLeastOneWord) {
+  api::Container container;
+  container.name = "c";
+  EXPECT_EQ(command_line_of(container, {}).error().text(),
+            "process runtime needs command: container c has neither command nor args");
+  container.args = {"only", "args"};
+  EXPECT_EQ(command_line_of(container, {}).value(), container.args);
+}
+
+TEST(OomScore, FollowsQosAndRequest) {
+  api::Pod pod;
+  api::Container& container = pod.spec.containers.emplace_back();
+  EXPECT_EQ(oom_score_adj(pod, container, gibibytes(1)), 1000);
+  container.resources.requests["memory"] = api::Quantity::of_bytes(mebibytes(256));
+  EXPECT_EQ(oom_score_adj(pod, container, gibibytes(1)), 750);
+  container.resources.requests["memory"] = api::Quantity::of_bytes(gibibytes(4));
+  EXPECT_EQ(oom_score_adj(pod, container, gibibytes(1)), 3);
+  for (const char* resource : {"cpu", "memory"}) {
+    container.resources.requests[resource] = api::Quantity::of_units(1);
+    container.resources.limits[resource] = api::Quantity::of_units(1);
+  }
+  EXPECT_EQ(oom_score_adj(pod, container, gibibytes(1)), -997);
+}
+
+TEST(EffectiveGrace, NeverGrowsAndIsAtLeastOneSecond) {
+  EXPECT_EQ(effective_grace_seconds(0, {}, {}, 30), 30);
+  EXPECT_EQ(effective_grace_seconds(0, 5, {}, 30), 5);
+  EXPECT_EQ(effective_grace_seconds(5, 10, {}, 30), 5);
+  EXPECT_EQ(effective_grace_seconds(30, {}, 1, 30), 1);
+  EXPECT_EQ(effective_grace_seconds(0, {}, 0, 30), 1) << "an override of zero counts";
+  EXPECT_EQ(effective_grace_seconds(0, {}, {}, {}), 1);
+}
+
+}  // namespace
+}  // namespace spillway::agent

@@ -1,0 +1,255 @@
+// Goal: under pressure the right pod goes, one at a time, in time; and everybody learns why.
+#include "agent/scripted_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace spillway::agent {
+namespace {
+
+using api::Json;
+
+/// A hog without request, a modest pod within its request, and a critical one above everything.
+struct Pressured : ScriptedCluster {
+  explicit Pressured(AgentOptions options = node_options()) : ScriptedCluster(std::move(options)) {
+    put(pod_document({.name = "hog"}));
+    put(pod_document({.name = "modest", .memory_request = "200Mi"}));
+    put(pod_document({.name = "system", .priority = 2'000'000'000}));
+    host.set_working_set("uid-hog", mebibytes(400));
+    host.set_working_set("uid-modest", mebibytes(5));
+    host.set_working_set("uid-system", mebibytes(420));
+    start();
+    run(seconds(2));
+    host.set_available(mebibytes(110));
+    run(seconds(20));  // the fall to here is forgotten
+  }
+
+  /// Memory falls by 10 MiB/s until that much is available.
+  void fall_to(std::int64_t available_mib) {
+    for (std::int64_t mib = 109; mib >= available_mib; --mib) {
+      host.set_available(mebibytes(mib));
+      run(mib > available_mib ? milliseconds(100) : milliseconds(2));
+    }
+  }
+};
+
+AgentOptions soft_options() {
+  AgentOptions options = node_options();
+  options.eviction.thresholds.hard = {};
+  options.eviction.thresholds.soft = {{"memory.available", "100Mi"}};
+  options.eviction.thresholds.soft_grace_period = {{"memory.available", "30s"}};
+  options.eviction.max_pod_grace_period_seconds = 5;
+  return options;
+}
+
+TEST(Eviction, EndsTheHogAndSaysWhy) {
+  Pressured cluster;
+  cluster.fall_to(99);
+  cluster.run(seconds(2));
+  const Json hog = cluster.pod("hog");
+  EXPECT_EQ(cluster.phase("hog"), "Failed");
+  EXPECT_EQ(hog.string_at({"status", "reason"}), "Evicted");
+  EXPECT_EQ(hog.string_at({"status", "message"}),
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 99Mi. ");
+  const Json& first = hog.at({"status", "conditions"})->if_array()->front();
+  EXPECT_EQ(first.string_at({"type"}), "DisruptionTarget");
+  EXPECT_EQ(first.string_at({"reason"}), "TerminationByKubelet");
+  EXPECT_EQ(cluster.phase("modest"), "Running");
+  EXPECT_EQ(cluster.phase("system"), "Running");
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
+
+  const std::vector<Json> events = cluster.events("Evicted");
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events.front().string_at({"metadata", "annotations", "starved_resource"}), "memory");
+  EXPECT_EQ(cluster.events("EvictionThresholdMet").size(), 1u);
+
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  const JournalEntry& entry = cluster.journal.entries.front();
+  EXPECT_EQ(entry.action.pod.text(), "shop/hog");
+  ASSERT_GE(entry.candidates.size(), 2u);
+  EXPECT_EQ(entry.candidates.front().reason.code, policy::ReasonCode::kRankedFirst);
+  EXPECT_EQ(entry.candidates[1].reason.code, policy::ReasonCode::kCriticalPodSpared) << "above its request";
+}
+
+TEST(Eviction, SeesACrossingWithinMilliseconds) {
+  AgentOptions options = node_options();
+  options.eviction.observe = {};
+  Pressured cluster(options);
+  cluster.host.set_available(mebibytes(104));
+  cluster.run(seconds(2));
+  cluster.host.set_available(mebibytes(99));
+  cluster.run(milliseconds(10));
+  EXPECT_EQ(cluster.journal.entries.size(), 1u);
+}
+
+TEST(Eviction, LooksAtOnceWhenThePressureSourceWakesIt) {
+  Pressured cluster;
+  cluster.host.set_available(mebibytes(50));
+  cluster.send(PressureWake{"psi"});
+  cluster.run(milliseconds(5));
+  EXPECT_EQ(cluster.journal.entries.size(), 1u);
+}
+
+TEST(Eviction, AWakeAloneKillsNobody) {
+  Pressured cluster;
+  for (int i = 0; i < 100; ++i) {
+    cluster.send(PressureWake{"psi"});
+    cluster.run(milliseconds(3));
+  }
+  EXPECT_TRUE(cluster.journal.entries.empty());
+}
+
+TEST(Eviction, WorksFromLightObservationsToo) {
+  ScriptedCluster cluster;
+  cluster.host.set_light(true);
+  cluster.put(pod_document({.name = "hog"}));
+  cluster.host.set_working_set("uid-hog", mebibytes(400));
+  cluster.start();
+  cluster.run(seconds(2));
+  cluster.host.set_available(mebibytes(90));
+  cluster.run(seconds(1));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  EXPECT_EQ(cluster.journal.entries.front().candidates.front().reason.facts.back().name, "above_request_bytes");
+}
+
+TEST(Eviction, WaitsForOneVictimBeforeTheNext) {
+  Pressured cluster;
+  cluster.host.set_stubborn(true);
+  cluster.host.set_working_set("uid-hog", mebibytes(0));
+  cluster.fall_to(99);
+  cluster.run(milliseconds(900));
+  EXPECT_EQ(cluster.journal.entries.size(), 1u) << "the first has a second of grace";
+  cluster.run(milliseconds(200));
+  EXPECT_EQ(cluster.journal.entries.size(), 2u) << "still under pressure: the next goes at once";
+  EXPECT_EQ(cluster.journal.entries.back().action.pod.name, "modest");
+  cluster.run(seconds(60));
+  EXPECT_EQ(cluster.journal.entries.size(), 2u) << "the critical one stays";
+  EXPECT_EQ(cluster.phase("system"), "Running");
+}
+
+TEST(Eviction, TakesTheGraceWhenMemoryWouldNotLastThatLong) {
+  Pressured cluster;
+  cluster.host.set_stubborn(true);
+  for (std::int64_t available = 300; available > 60; available -= 20) {  // 200 MiB/s
+    cluster.host.set_available(mebibytes(available));
+    cluster.run(milliseconds(100));
+  }
+  ASSERT_FALSE(cluster.journal.entries.empty());
+  EXPECT_TRUE(cluster.journal.entries.front().emergency);
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, Duration{});
+}
+
+TEST(Eviction, HasPatienceWhileMemoryFallsSlowly) {
+  Pressured cluster;
+  cluster.fall_to(99);
+  ASSERT_FALSE(cluster.journal.entries.empty());
+  EXPECT_FALSE(cluster.journal.entries.front().emergency);
+}
+
+TEST(Eviction, GivesSoftThresholdsTheirGrace) {
+  Pressured cluster(soft_options());
+  cluster.fall_to(99);
+  cluster.run(seconds(29));
+  EXPECT_TRUE(cluster.journal.entries.empty());
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
+  cluster.run(seconds(2));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  EXPECT_EQ(cluster.journal.entries.front().action.grace_period_seconds, 5);
+}
+
+TEST(Eviction, ForgetsTheGraceWhenPressureEnds) {
+  Pressured cluster(soft_options());
+  cluster.host.set_available(mebibytes(90));
+  cluster.run(seconds(25));
+  cluster.host.set_available(mebibytes(600));
+  cluster.run(seconds(10));
+  cluster.host.set_available(mebibytes(90));
+  cluster.run(seconds(25));
+  EXPECT_TRUE(cluster.journal.entries.empty());
+}
+
+TEST(Eviction, ReportsThePressureUntilTheTransitionPeriodIsOver) {
+  Pressured cluster;
+  cluster.host.set_available(mebibytes(90));
+  cluster.run(seconds(1));
+  cluster.run(minutes(4));
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
+  cluster.run(seconds(80));
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "False");
+}
+
+TEST(Eviction, TurnsBestEffortPodsAwayUnderPressure) {
+  Pressured cluster;
+  cluster.host.set_available(mebibytes(90));
+  cluster.run(seconds(1));
+  cluster.run(seconds(5));
+  cluster.put(pod_document({.name = "late"}));
+  cluster.put(pod_document({.name = "late-with-request", .memory_request = "10Mi"}));
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.phase("late"), "Failed");
+  EXPECT_EQ(cluster.pod("late").string_at({"status", "reason"}), "Evicted");
+  EXPECT_EQ(cluster.pod("late").string_at({"status", "message"}),
+            "Pod was rejected: The node had condition: [MemoryPressure]. ");
+  EXPECT_EQ(cluster.phase("late-with-request"), "Running");
+}
+
+TEST(Eviction, NeedsNoApiServer) {
+  Pressured cluster;
+  cluster.api.set_fault([](const api::Request&) -> std::optional<Result<api::Response>> {
+    return make_error(ErrorCode::kServiceUnavailable, "no answer");
+  });
+  cluster.fall_to(99);
+  cluster.run(milliseconds(1100));
+  EXPECT_FALSE(cluster.host.is_running("uid-hog", "c"));
+  cluster.api.set_fault({});
+  cluster.run(seconds(30));
+  EXPECT_EQ(cluster.phase("hog"), "Failed");
+  EXPECT_EQ(cluster.journal.entries.size(), 1u);
+}
+
+TEST(Eviction, IsFinishedNotRepeatedAfterACrash) {
+  Pressured cluster;
+  cluster.api.set_fault([](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (request.method != api::Method::kPatch) return {};
+    return make_error(ErrorCode::kServiceUnavailable, "no answer");
+  });
+  cluster.host.set_available(mebibytes(90));
+  cluster.run(seconds(1));
+  ASSERT_GE(cluster.journal.entries.size(), 1u);
+  const std::size_t decided = cluster.journal.entries.size();
+  EXPECT_EQ(cluster.phase("hog"), "Running") << "nobody could be told";
+  cluster.api.set_fault({});
+  cluster.host = ScriptedHost();
+  cluster.restart();
+  cluster.run(seconds(2));
+  EXPECT_EQ(cluster.phase("hog"), "Failed");
+  EXPECT_EQ(cluster.pod("hog").string_at({"status", "reason"}), "Evicted");
+  EXPECT_EQ(cluster.journal.entries.size(), decided);
+}
+
+TEST(Eviction, AnUnreadableMachineEvictsNobodyAndRecovers) {
+  Pressured cluster;
+  cluster.host.set_unreadable(true);
+  cluster.host.set_available(mebibytes(50));
+  cluster.run(seconds(20));
+  EXPECT_TRUE(cluster.journal.entries.empty());
+  cluster.host.set_unreadable(false);
+  cluster.run(seconds(2));
+  EXPECT_FALSE(cluster.journal.entries.empty());
+}
+
+TEST(Eviction, AnIdleNodeIsSeldomLookedAt) {
+  AgentOptions options = node_options();
+  options.eviction.observe.fall_floor_per_second = mebibytes(100);
+  Pressured cluster(options);
+  cluster.host.set_available(mebibytes(900));
+  cluster.run(seconds(1));
+  cluster.host.take_commands();
+  cluster.run(minutes(1));
+  EXPECT_LE(cluster.host.count<Observe>(), 70u);
+  EXPECT_GE(cluster.host.count<Observe>(), 50u);
+}
+
+}  // namespace
+}  // namespace spillway::agent

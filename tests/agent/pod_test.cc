@@ -1,0 +1,314 @@
+// Goal: pods live and end as their specs say, and the API server always learns how.
+#include "agent/scripted_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace spillway::agent {
+namespace {
+
+using api::Json;
+using Pods = std::vector<PodSpecText>;
+
+struct Running : ScriptedCluster {
+  explicit Running(const Pods& pods, AgentOptions options = node_options()) : ScriptedCluster(std::move(options)) {
+    for (const PodSpecText& pod : pods) put(pod_document(pod));
+    start();
+    run(seconds(1));
+  }
+};
+
+std::string_view condition(const Json& pod, std::string_view type) {
+  const Json* conditions = pod.at({"status", "conditions"});
+  if (conditions == nullptr) return {};
+  for (const Json& each : *conditions->if_array()) {
+    if (each.string_at({"type"}) == type) return each.string_at({"status"});
+  }
+  return {};
+}
+
+const Json& container(const Json& pod) {
+  return pod.at({"status", "containerStatuses"})->if_array()->front();
+}
+
+std::int64_t restarts_of(const Json& pod) {
+  return container(pod).find("restartCount")->if_int64().value();
+}
+
+TEST(Pod, RunsAndIsReported) {
+  Running cluster(Pods{{.name = "web", .memory_request = "64Mi"}});
+  const Json pod = cluster.pod("web");
+  EXPECT_EQ(cluster.phase("web"), "Running");
+  EXPECT_EQ(condition(pod, "Ready"), "True");
+  EXPECT_EQ(condition(pod, "Initialized"), "True");
+  EXPECT_EQ(pod.string_at({"status", "hostIP"}), "10.0.0.7");
+  EXPECT_EQ(pod.string_at({"status", "podIP"}), "10.0.0.7");
+  EXPECT_EQ(container(pod).string_at({"containerID"}), "process://uid-web/c/0");
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "c"));
+  EXPECT_EQ(cluster.events("Started").size(), 1u);
+}
+
+TEST(Pod, GetsItsCommandEnvironmentAndLimits) {
+  Json document = pod_document({.name = "web", .memory_request = "64Mi", .memory_limit = "128Mi"});
+  Json& spec = document.at({"spec", "containers"})->if_array()->front();
+  spec["command"] = Json::array({"serve", "--name=$(POD)", "$$(POD)", "$(MISSING)"});
+  spec["env"] = Json::array(
+      {Json::object({{"name", "POD"},
+                     {"valueFrom", Json::object({{"fieldRef", Json::object({{"fieldPath", "metadata.name"}})}})}}),
+       Json::object({{"name", "GREETING"}, {"value", "hello $(POD)"}})});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(1));
+  const StartContainer* start = cluster.host.last<StartContainer>();
+  ASSERT_NE(start, nullptr);
+  EXPECT_EQ(start->argv, (std::vector<std::string>{"serve", "--name=web", "$(POD)", "$(MISSING)"}));
+  EXPECT_EQ(std::ranges::count(start->env, std::pair<std::string, std::string>("GREETING", "hello web")), 1);
+  EXPECT_EQ(start->memory_limit, mebibytes(128));
+  EXPECT_EQ(cluster.host.last<CreatePod>()->memory_limit, mebibytes(128));
+}
+
+TEST(Pod, WithoutCommandWaitsAndSaysWhy) {
+  Json document = pod_document({.name = "web"});
+  document.at({"spec", "containers"})->if_array()->front().erase({"command"});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(minutes(1));
+  EXPECT_EQ(cluster.phase("web"), "Pending");
+  EXPECT_EQ(cluster.container_waiting_reason(cluster.pod("web")), "CreateContainerError");
+  EXPECT_EQ(cluster.host.count<StartContainer>(), 0u);
+}
+
+TEST(Pod, RestartsAtOnceThenWithGrowingBackOff) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.exit("web", 1);
+  cluster.run(seconds(1));
+  EXPECT_EQ(restarts_of(cluster.pod("web")), 1) << "the first restart is immediate";
+  for (const int wait : {10, 20, 40, 80, 160, 300, 300}) {
+    cluster.exit("web", 1);
+    cluster.run(milliseconds(100));
+    EXPECT_EQ(cluster.container_waiting_reason(cluster.pod("web")), "CrashLoopBackOff");
+    EXPECT_EQ(cluster.phase("web"), "Running");
+    cluster.run(seconds(wait) - milliseconds(200));
+    EXPECT_FALSE(cluster.host.is_running("uid-web", "c")) << wait;
+    cluster.run(milliseconds(300));
+    EXPECT_TRUE(cluster.host.is_running("uid-web", "c")) << wait;
+  }
+  cluster.run(minutes(11));
+  cluster.exit("web", 1);
+  cluster.run(milliseconds(100));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "c")) << "after ten good minutes it starts over";
+}
+
+TEST(Pod, FollowsItsRestartPolicy) {
+  struct Row {
+    std::string policy;
+    std::int32_t code;
+    std::string phase;
+    bool running;
+  };
+
+  for (const Row& row :
+       {Row{"Always", 0, "Running", true}, Row{"OnFailure", 0, "Succeeded", false},
+        Row{"OnFailure", 3, "Running", true}, Row{"Never", 0, "Succeeded", false}, Row{"Never", 3, "Failed", false}}) {
+    SCOPED_TRACE(row.policy + " " + std::to_string(row.code));
+    Running cluster(Pods{{.name = "job", .restart_policy = row.policy}});
+    cluster.exit("job", row.code);
+    cluster.run(seconds(1));
+    EXPECT_EQ(cluster.phase("job"), row.phase);
+    EXPECT_EQ(cluster.host.is_running("uid-job", "c"), row.running);
+    if (!row.running) {
+      EXPECT_EQ(condition(cluster.pod("job"), "Ready"), "False");
+    }
+  }
+}
+
+TEST(Pod, IsDeletedOnlyAfterItsTerminalPhaseIsWritten) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.host.set_stubborn(true);
+  cluster.delete_pod("web", 5);
+  cluster.run(seconds(4));
+  EXPECT_EQ(cluster.phase("web"), "Running") << "a terminal phase waits for the last process";
+  cluster.run(seconds(2));
+  EXPECT_TRUE(cluster.pod("web").is_null());
+  const auto& log = cluster.api.log();
+  const auto patch = std::ranges::find(log.rbegin(), log.rend(), "PATCH /api/v1/namespaces/shop/pods/web/status");
+  const auto deleted = std::ranges::find(log.rbegin(), log.rend(), "DELETE /api/v1/namespaces/shop/pods/web");
+  ASSERT_NE(deleted, log.rend());
+  EXPECT_LT(deleted - log.rbegin(), patch - log.rbegin());
+  EXPECT_NE(cluster.host.last<RemovePod>(), nullptr);
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(5));
+}
+
+TEST(Pod, GoneFromTheServerIsStoppedAndForgotten) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.remove("/api/v1/namespaces/shop/pods/web");
+  cluster.run(seconds(1));
+  EXPECT_FALSE(cluster.host.is_running("uid-web", "c"));
+  EXPECT_NE(cluster.host.last<RemovePod>(), nullptr);
+  EXPECT_TRUE(cluster.agent().pods().empty());
+}
+
+TEST(Pod, OfTheSameNameIsAnotherPod) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.remove("/api/v1/namespaces/shop/pods/web");
+  Json next = pod_document({.name = "web"});
+  next.make({"metadata", "uid"}) = "uid-second";
+  cluster.put(std::move(next));
+  cluster.run(seconds(1));
+  EXPECT_FALSE(cluster.host.is_running("uid-web", "c"));
+  EXPECT_TRUE(cluster.host.is_running("uid-second", "c"));
+  EXPECT_EQ(cluster.phase("web"), "Running");
+}
+
+TEST(Pod, ThatDoesNotFitIsRejected) {
+  Running cluster(Pods{{.name = "big", .memory_request = "2Gi"}});
+  const Json pod = cluster.pod("big");
+  EXPECT_EQ(cluster.phase("big"), "Failed");
+  EXPECT_EQ(pod.string_at({"status", "reason"}), "OutOfmemory");
+  EXPECT_EQ(pod.string_at({"status", "message"}),
+            "Pod was rejected: Node didn't have enough resource: memory, requested: 2147483648, used: 0, capacity: "
+            "968884224");
+  EXPECT_EQ(cluster.host.count<CreatePod>(), 0u);
+  EXPECT_EQ(cluster.events("OutOfmemory").size(), 1u);
+}
+
+TEST(Pod, BeyondTheLimitOfPodsIsRejected) {
+  AgentOptions options = node_options();
+  options.pods_max = 2;
+  Running cluster(Pods{{.name = "a"}, {.name = "b"}, {.name = "c"}}, options);
+  EXPECT_EQ(cluster.phase("b"), "Running");
+  EXPECT_EQ(cluster.pod("c").string_at({"status", "reason"}), "OutOfpods");
+}
+
+TEST(Pod, StatusThatSomebodyElseChangedIsPutRight) {
+  Running cluster(Pods{{.name = "web"}});
+  Json pod = cluster.pod("web");
+  for (Json& each : *pod.at({"status", "conditions"})->if_array()) {
+    if (each.string_at({"type"}) == "Ready") each["status"] = "False";
+  }
+  cluster.put(std::move(pod));
+  cluster.run(seconds(1));
+  EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "True");
+}
+
+TEST(Pod, StatusReachesTheServerAfterAnOutage) {
+  Running cluster(Pods{{.name = "web"}});
+  bool broken = true;
+  cluster.api.set_fault([&](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (!broken || request.method != api::Method::kPatch) return {};
+    return make_error(ErrorCode::kServiceUnavailable, "no answer");
+  });
+  cluster.exit("web", 1);
+  cluster.run(seconds(30));
+  broken = false;
+  cluster.run(seconds(11));
+  EXPECT_EQ(restarts_of(cluster.pod("web")), 1);
+}
+
+TEST(InitContainers, RunInOrderBeforeTheOthers) {
+  Json document = pod_document({.name = "web"});
+  document.make({"spec", "initContainers"}) =
+      Json::array({Json::object({{"name", "one"}, {"command", Json::array({"prepare"})}}),
+                   Json::object({{"name", "two"}, {"command", Json::array({"prepare"})}})});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "one"));
+  EXPECT_FALSE(cluster.host.is_running("uid-web", "two"));
+  EXPECT_EQ(cluster.phase("web"), "Pending");
+  cluster.send(cluster.host.exit("uid-web", "one", 0, cluster.now()));
+  cluster.run(seconds(1));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "two"));
+  EXPECT_FALSE(cluster.host.is_running("uid-web", "c"));
+  EXPECT_EQ(condition(cluster.pod("web"), "Initialized"), "False");
+  cluster.send(cluster.host.exit("uid-web", "two", 0, cluster.now()));
+  cluster.run(seconds(1));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "c"));
+  EXPECT_EQ(cluster.phase("web"), "Running");
+  EXPECT_EQ(condition(cluster.pod("web"), "Initialized"), "True");
+}
+
+TEST(InitContainers, FailThePodIfItNeverRestarts) {
+  Json document = pod_document({.name = "web", .restart_policy = "Never"});
+  document.make({"spec", "initContainers"}) =
+      Json::array({Json::object({{"name", "one"}, {"command", Json::array({"prepare"})}})});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(1));
+  cluster.send(cluster.host.exit("uid-web", "one", 2, cluster.now()));
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.phase("web"), "Failed");
+  EXPECT_FALSE(cluster.host.is_running("uid-web", "c"));
+}
+
+TEST(InitContainers, SidecarsKeepRunning) {
+  Json document = pod_document({.name = "web"});
+  document.make({"spec", "initContainers"}) =
+      Json::array({Json::object({{"name", "mesh"}, {"command", Json::array({"proxy"})}, {"restartPolicy", "Always"}})});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "mesh"));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "c"));
+  cluster.send(cluster.host.exit("uid-web", "mesh", 1, cluster.now()));
+  cluster.run(seconds(1));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "mesh"));
+  EXPECT_EQ(cluster.phase("web"), "Running");
+}
+
+TEST(Containers, ThatCannotStartAreTriedAgain) {
+  ScriptedCluster cluster;
+  cluster.host.set_start_failure("RunContainerError");
+  cluster.put(pod_document({.name = "web"}));
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.container_waiting_reason(cluster.pod("web")), "RunContainerError");
+  cluster.host.set_start_failure("");
+  cluster.run(seconds(10));
+  EXPECT_EQ(cluster.phase("web"), "Running");
+}
+
+TEST(Restart, StartsWhatRanBeforeAgainAndCountsIt) {
+  Running cluster(
+      {{.name = "web"}, {.name = "done", .restart_policy = "Never"}, {.name = "once", .restart_policy = "Never"}});
+  cluster.exit("done", 0);
+  cluster.run(seconds(1));
+  cluster.host = ScriptedHost();  // nothing survives
+  cluster.restart();
+  cluster.run(seconds(2));
+  EXPECT_EQ(cluster.phase("web"), "Running");
+  EXPECT_EQ(restarts_of(cluster.pod("web")), 1);
+  EXPECT_EQ(container(cluster.pod("web")).string_at({"lastState", "terminated", "reason"}), "ContainerStatusUnknown");
+  EXPECT_EQ(cluster.phase("done"), "Succeeded");
+  EXPECT_EQ(cluster.phase("once"), "Failed") << "it ran, nobody saw its end, and it must not run twice";
+}
+
+TEST(Restart, FinishesADeletionThatWasUnderWay) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.host.set_stubborn(true);
+  cluster.delete_pod("web", 30);
+  cluster.run(seconds(1));
+  cluster.host = ScriptedHost();
+  cluster.restart();
+  cluster.run(seconds(2));
+  EXPECT_TRUE(cluster.pod("web").is_null());
+}
+
+TEST(Watch, BrokenAndExpiredMakesNoPodRunTwice) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.break_watches(Error{ErrorCode::kExpired, "too old", {}});
+  cluster.run(seconds(5));
+  cluster.put(pod_document({.name = "late"}));
+  cluster.run(seconds(60));
+  EXPECT_EQ(cluster.phase("late"), "Running");
+  EXPECT_EQ(cluster.host.count<StartContainer>(), 2u);
+}
+
+}  // namespace
+}  // namespace spillway::agent

@@ -1,0 +1,85 @@
+// One agent between a scripted API server and a scripted machine, on a clock that the test moves.
+#pragma once
+
+#include "agent/agent.h"
+#include "agent/scripted_api.h"
+#include "agent/scripted_host.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+class MemoryJournal final : public Journal {
+ public:
+  void append(const JournalEntry& entry) override { entries.push_back(entry); }
+
+  std::vector<JournalEntry> entries;
+};
+
+AgentOptions node_options();
+MachineInfo machine_info();
+
+struct PodSpecText {
+  std::string name;
+  std::string memory_request;
+  std::string memory_limit;
+  std::string restart_policy = "Always";
+  std::int32_t priority = 0;
+  std::int64_t grace_seconds = 30;
+};
+
+/// A pod of one container "c" bound to the node, with uid "uid-NAME" in namespace "shop".
+api::Json pod_document(const PodSpecText& text);
+
+class ScriptedCluster {
+ public:
+  explicit ScriptedCluster(AgentOptions options = node_options());
+
+  /// Starts the agent, or a new instance of it that finds `journal` and whatever the API server holds.
+  void start();
+  void restart();
+
+  /// Advances the clock, delivering everything that falls due.
+  void run(Duration duration);
+  void put(api::Json object);
+  void remove(const std::string& path);
+  /// Marks a pod for deletion as the API server would.
+  void delete_pod(const std::string& name, std::int64_t grace_seconds);
+  void exit(const std::string& pod, std::int32_t code);
+  void send(HostEvent event);
+  void break_watches(const Error& error);
+
+  Now now() const { return now_; }
+
+  Agent& agent() { return *agent_; }
+
+  /// The pod's object; null document if it is gone.
+  api::Json pod(const std::string& name) const;
+  std::string phase(const std::string& name) const;
+  std::string_view container_waiting_reason(const api::Json& pod) const;
+  /// Status of a node condition as the API server has it.
+  std::string node_condition(std::string_view type) const;
+  /// Events with this reason.
+  std::vector<api::Json> events(std::string_view reason) const;
+
+  ScriptedApi api;
+  ScriptedHost host;
+  MemoryJournal journal;
+
+ private:
+  void later(Duration delay, std::function<void()> what);
+  void after_step();
+  void deliver(std::vector<client::ApiEvent> events);
+
+  AgentOptions options_;
+  Now now_{Instant(hours(1)), WallTime(seconds(1'700'000'000))};
+  std::unique_ptr<Agent> agent_;
+  std::multimap<Instant, std::function<void()>> queue_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace spillway::agent

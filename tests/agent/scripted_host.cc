@@ -1,0 +1,84 @@
+#include "agent/scripted_host.h"
+
+namespace spillway::agent {
+namespace {
+
+constexpr Duration kSoon = milliseconds(1);
+constexpr std::int32_t kTerminated = 143;
+constexpr std::int32_t kKilled = 137;
+
+}  // namespace
+
+bool ScriptedHost::is_running(const std::string& uid, const std::string& container) const {
+  return running_.contains({uid, container});
+}
+
+HostEvent ScriptedHost::exit(const std::string& uid, const std::string& container, std::int32_t code, Now now) {
+  const auto it = running_.find({uid, container});
+  ContainerExited event{.uid = uid, .name = container, .exit_code = code, .finished_at = now.wall};
+  if (it != running_.end()) {
+    event.attempt = it->second.attempt;
+    event.started_at = it->second.started;
+    running_.erase(it);
+  }
+  return event;
+}
+
+ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now) {
+  commands_.push_back(command);
+  Delayed events;
+  if (const auto* start = std::get_if<StartContainer>(&command)) {
+    if (!start_failure_.empty()) {
+      events.emplace_back(
+          kSoon, ContainerStartFailed{start->uid, start->name, start->attempt, start_failure_, "no such file"});
+    } else {
+      running_[{start->uid, start->name}] = {start->attempt, now.wall};
+      events.emplace_back(kSoon, ContainerStarted{start->uid, start->name, start->attempt, 4711, now.wall});
+    }
+  } else if (const auto* stop = std::get_if<StopPod>(&command)) {
+    const Duration lasts = stubborn_ ? stop->grace + kSoon : kSoon;
+    const bool killed = stubborn_ || stop->grace == Duration{};
+    std::vector<std::string> names;
+    for (const auto& [key, process] : running_) {
+      if (key.first == stop->uid) names.push_back(key.second);
+    }
+    for (const std::string& name : names) {
+      events.emplace_back(lasts, exit(stop->uid, name, killed ? kKilled : kTerminated, now));
+      if (stubborn_) running_[{stop->uid, name}] = {};  // still there until then
+    }
+    if (stubborn_) {
+      for (const std::string& name : names) running_.erase({stop->uid, name});
+    }
+    releases_.push_back({now.mono + lasts, stop->uid});
+    events.emplace_back(lasts, PodStopped{stop->uid});
+  } else if (const auto* observe = std::get_if<Observe>(&command)) {
+    const ObserveDepth depth = light_ ? observe->depth : ObserveDepth::kWhole;
+    Observed answer{observe->id, summary(depth, now), depth};
+    if (unreadable_) answer.summary = make_error(ErrorCode::kInternalError, "memory.stat cannot be read");
+    events.emplace_back(kSoon, std::move(answer));
+  }
+  return events;
+}
+
+api::Summary ScriptedHost::summary(ObserveDepth depth, Now now) {
+  for (const Release& release : releases_) {
+    if (release.at > now.mono) continue;
+    const auto used = working_sets_.extract(release.uid);
+    if (used) available_ += used.mapped();
+  }
+  std::erase_if(releases_, [&](const Release& release) { return release.at <= now.mono; });
+  api::Summary seen;
+  api::MemoryStats& memory = seen.node.memory.emplace();
+  memory.time = now.wall;
+  memory.available_bytes = static_cast<std::uint64_t>(available_.count());
+  memory.working_set_bytes = static_cast<std::uint64_t>((kCapacity - available_).count());
+  if (depth == ObserveDepth::kNodeMemory) return seen;
+  for (const auto& [uid, used] : working_sets_) {
+    api::PodStats& pod = seen.pods.emplace_back();
+    pod.uid = uid;
+    pod.memory.emplace().working_set_bytes = static_cast<std::uint64_t>(used.count());
+  }
+  return seen;
+}
+
+}  // namespace spillway::agent

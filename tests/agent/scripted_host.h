@@ -1,0 +1,89 @@
+// A machine of a few lines: containers start, use what the test says, and stop when told. Nothing happens by itself.
+#pragma once
+
+#include "agent/ports.h"
+#include "api/summary.h"
+#include "base/bytes.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::agent {
+
+class ScriptedHost {
+ public:
+  /// Events a command causes, each after a delay.
+  using Delayed = std::vector<std::pair<Duration, HostEvent>>;
+
+  Delayed execute(const HostCommand& command, Now now);
+
+  /// The main process of a container ends by itself.
+  HostEvent exit(const std::string& uid, const std::string& container, std::int32_t code, Now now);
+
+  void set_available(Bytes available) { available_ = available; }
+
+  /// What a pod uses; given back when it has stopped.
+  void set_working_set(const std::string& uid, Bytes used) { working_sets_[uid] = used; }
+
+  /// Every start fails like this until it is set to "".
+  void set_start_failure(std::string reason) { start_failure_ = std::move(reason); }
+
+  /// SIGTERM has no effect: containers die when their grace ends.
+  void set_stubborn(bool stubborn) { stubborn_ = stubborn; }
+
+  void set_unreadable(bool unreadable) { unreadable_ = unreadable; }
+
+  /// Light observations are answered as such.
+  void set_light(bool light) { light_ = light; }
+
+  bool is_running(const std::string& uid, const std::string& container) const;
+
+  std::vector<HostCommand> take_commands() { return std::exchange(commands_, {}); }
+
+  /// The last command of a kind; nullptr: there was none.
+  template <typename Command>
+  const Command* last() const {
+    for (auto it = commands_.rbegin(); it != commands_.rend(); ++it) {
+      if (const auto* found = std::get_if<Command>(&*it)) return found;
+    }
+    return nullptr;
+  }
+
+  template <typename Command>
+  std::size_t count() const {
+    std::size_t found = 0;
+    for (const HostCommand& command : commands_) found += std::holds_alternative<Command>(command) ? 1 : 0;
+    return found;
+  }
+
+  static constexpr Bytes kCapacity = gibibytes(1);
+
+ private:
+  struct Process {
+    std::int32_t attempt = 0;
+    WallTime started;
+  };
+
+  struct Release {
+    Instant at;
+    std::string uid;
+  };
+
+  api::Summary summary(ObserveDepth depth, Now now);
+
+  std::map<std::pair<std::string, std::string>, Process> running_;  // by uid and container
+  std::map<std::string, Bytes> working_sets_;
+  std::vector<Release> releases_;
+  std::vector<HostCommand> commands_;
+  Bytes available_ = mebibytes(900);
+  std::string start_failure_;
+  bool stubborn_ = false;
+  bool unreadable_ = false;
+  bool light_ = false;
+};
+
+}  // namespace spillway::agent
