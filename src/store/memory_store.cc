@@ -7,7 +7,8 @@
 
 namespace spillway::store {
 
-MemoryStore::MemoryStore(Poster post, StoreLimits limits) : post_(std::move(post)), limits_(limits) {}
+MemoryStore::MemoryStore(Poster post, StoreLimits limits, std::uint64_t history_revisions_max)
+    : post_(std::move(post)), limits_(limits), history_revisions_max_(history_revisions_max) {}
 
 MemoryStore::~MemoryStore() = default;
 
@@ -72,6 +73,7 @@ void MemoryStore::run_pending() {
   for (Pending& operation : operations) {
     std::visit([&](auto& one) { apply(one, changes); }, operation);
   }
+  bound_history();
   watches_.publish(changes);
   delivered_ = head_;
   for (Pending& operation : operations) {
@@ -190,6 +192,14 @@ void MemoryStore::forget_before(Revision revision) {
       versions.erase(versions.begin(), first + 1);
       if (versions.empty()) keys_.erase(key);
     }
+  }
+}
+
+/// Forgets in batches, so that a key that changes often is not gone through at each of its changes.
+void MemoryStore::bound_history() {
+  const std::uint64_t kept = head_.number() - compacted_.number();
+  if (kept > history_revisions_max_ + history_revisions_max_ / 8) {
+    forget_before(Revision(head_.number() - history_revisions_max_));
   }
 }
 

@@ -24,8 +24,9 @@ namespace spillway::store {
 
 class MemoryStore final : public Store {
  public:
-  /// `post` gets back onto the loop; in the simulator it schedules at the present virtual time.
-  explicit MemoryStore(Poster post, StoreLimits limits = {});
+  /// `post` gets back onto the loop; in the simulator it schedules at the present virtual time. Of the past at least
+  /// the newest `history_revisions_max` revisions are kept, and not many more.
+  explicit MemoryStore(Poster post, StoreLimits limits = {}, std::uint64_t history_revisions_max = 50'000);
   ~MemoryStore() override;
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
@@ -76,11 +77,13 @@ class MemoryStore final : public Store {
   WriteResult commit(Write write, std::vector<Change>& changes);
   Result<RangeResult> read(const Range& range) const;
   void forget_before(Revision revision);
+  void bound_history();
   Change change_at(Revision revision) const;
   static const Version* version_at(const std::vector<Version>& versions, Revision revision);
 
   Poster post_;
   StoreLimits limits_;
+  std::uint64_t history_revisions_max_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   bool scheduled_ = false;
   std::vector<Pending> pending_;

@@ -267,6 +267,11 @@ class FullDisk : public SqliteStoreTest {
  protected:
   void fill() {
     SqliteOptions options;
+    options.metrics = &metrics_;
+    options.log = telemetry::Log([this](telemetry::Level, std::string_view event, std::span<const telemetry::Field>) {
+      const std::lock_guard lock(mutex_);
+      events_.emplace_back(event);
+    });
     options.file_bytes_max = mebibytes(2);
     open(std::move(options));
     put("/registry/leases/n1", "first");
@@ -275,8 +280,31 @@ class FullDisk : public SqliteStoreTest {
     }
   }
 
+  std::vector<std::string> events() {
+    const std::lock_guard lock(mutex_);
+    return events_;
+  }
+
+  void TearDown() override { close(); }
+
   int next_ = 0;
+  telemetry::Registry metrics_;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> events_;
 };
+
+TEST_F(FullDisk, IsSaidOnce) {
+  fill();
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(client_->put("/registry/pods/large", std::string(500'000, 'x')));
+  EXPECT_THAT(events(), ElementsAre("store does not take writes"));
+  EXPECT_THAT(metrics_.text(), HasSubstr("spillway_store_takes_writes 0\n"));
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(client_->remove(fmt::format("/registry/pods/p{:05}", i)));
+  EXPECT_THAT(events(), ElementsAre("store does not take writes", "store takes writes again"));
+  EXPECT_THAT(metrics_.text(), HasSubstr("spillway_store_takes_writes 1\n"));
+  EXPECT_THAT(metrics_.text(), HasSubstr(fmt::format("spillway_store_revision {}\n", store_->revision().number())));
+}
 
 TEST_F(FullDisk, RefusesWritesAndGoesOnReading) {
   fill();

@@ -7,6 +7,7 @@
 #include "store/retention.h"
 #include "store/store.h"
 #include "telemetry/log.h"
+#include "telemetry/metrics.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,8 @@ struct SqliteOptions {
   /// Monotonic time, for the age of history; empty: the system's.
   std::function<Instant()> clock;
   telemetry::Log log;
+  /// Must outlive the store; nullptr: nothing is counted.
+  telemetry::Registry* metrics = nullptr;
 };
 
 }  // namespace spillway::store

@@ -1,6 +1,7 @@
 #include "store/sqlite/writer.h"
 
 #include "store/sqlite/ledger.h"
+#include "store/sqlite/metrics.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/write_queue.h"
 
@@ -28,12 +29,17 @@ void refuse(Request& request, const Error& error) {
 
 struct Writer::Impl {
   Impl(std::string file, SqliteOptions chosen, Deliver delivery)
-      : path(std::move(file)), options(std::move(chosen)), deliver(std::move(delivery)), queue(options) {}
+      : path(std::move(file)),
+        options(std::move(chosen)),
+        deliver(std::move(delivery)),
+        queue(options),
+        metrics(options.metrics) {}
 
   std::string path;
   SqliteOptions options;
   Deliver deliver;
   WriteQueue queue;
+  StoreMetrics metrics;
   Connection connection;  // outlives the ledger
   std::optional<Ledger> ledger;
   std::optional<Retention> retention;
@@ -122,12 +128,29 @@ struct Writer::Impl {
   /// One transaction. On success every request has its answer; else nothing has changed.
   Outcome transact(std::vector<Request>& group, std::vector<Change>& changes) {
     if (broken) return *broken;
+    const Instant start = now();
     Outcome outcome = try_transaction(group, changes);
-    if (outcome) return {};
+    if (outcome) {
+      count(changes.size(), now() - start);
+      return {};
+    }
     note_trouble(outcome.error());
     ledger->rollback();
     changes.clear();
     return make_error(ErrorCode::kServiceUnavailable, "not stored: {}", outcome.error().message);
+  }
+
+  void count(std::size_t writes, Duration took) {
+    const LedgerState& state = ledger->state();
+    metrics.writes.add(static_cast<double>(writes));
+    if (writes != 0) {
+      metrics.commit_writes.observe(static_cast<double>(writes));
+      metrics.commit_seconds.observe(std::chrono::duration<double>(took).count());
+    }
+    metrics.revision.set(static_cast<double>(state.head.number()));
+    metrics.compacted_revision.set(static_cast<double>(state.compacted.number()));
+    metrics.live_bytes.set(static_cast<double>(state.live_bytes.count()));
+    metrics.history_bytes.set(static_cast<double>(state.history_bytes.count()));
   }
 
   Outcome try_transaction(std::vector<Request>& group, std::vector<Change>& changes) {
@@ -164,6 +187,7 @@ struct Writer::Impl {
   void finish(std::vector<Request> group, std::vector<Change> changes, const Outcome& outcome) {
     if (!outcome) {
       for (Request& request : group) refuse(request, outcome.error());
+      metrics.refused.add(static_cast<double>(group.size()));
     }
     deliver(Committed{std::move(changes), std::move(group), ledger->state().compacted});
   }
@@ -175,11 +199,13 @@ struct Writer::Impl {
       broken = make_error(ErrorCode::kServiceUnavailable, "the database {} failed ({}); it is read-only until restart",
                           path, error.message);
     }
+    if (short_of_space || broken) metrics.takes_writes.set(0);
     if (first) options.log.error("store does not take writes", {{"file", path}, {"cause", error.message}});
   }
 
   void space_is_back() {
     if (!std::exchange(short_of_space, false)) return;
+    metrics.takes_writes.set(1);
     options.log.info("store takes writes again", {{"file", path}});
   }
 
