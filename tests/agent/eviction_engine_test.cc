@@ -29,7 +29,7 @@ struct Pressured : ScriptedCluster {
   void fall_to(std::int64_t available_mib) {
     for (std::int64_t mib = 109; mib >= available_mib; --mib) {
       host.set_available(mebibytes(mib));
-      run(mib > available_mib ? milliseconds(100) : milliseconds(2));
+      run(mib > available_mib ? milliseconds(100) : milliseconds(10));
     }
   }
 };
