@@ -200,7 +200,10 @@ void HttpClientConnection::watch(int fd, short interest) {
   watched_fd_ = fd;
   interest_ = interest;
   loop_.watch_fd(fd, interest, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->on_ready();
+    const auto self = weak.lock();
+    if (!self) return;
+    if (self->interest_ == 0) return self->break_off("connection lost");  // reported although nothing is waited for
+    self->on_ready();
   });
 }
 

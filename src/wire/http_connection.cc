@@ -36,7 +36,10 @@ void HttpConnection::start() {
   enter(Phase::kHandshake);
   interest_ = POLLIN;
   home_.loop()->watch_fd(stream_->socket().fd(), interest_, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->on_ready();
+    const auto self = weak.lock();
+    if (!self) return;
+    if (self->interest_ == 0) return self->close();  // reported although nothing is waited for: the peer is gone
+    self->on_ready();
   });
   on_ready();
 }

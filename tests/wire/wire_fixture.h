@@ -5,6 +5,7 @@
 #include "api/exchange.h"
 #include "runtime/loop_thread.h"
 #include "wire/byte_stream.h"
+#include "wire/http_exchange.h"
 #include "wire/http_parser.h"
 #include "wire/http_server.h"
 #include "wire/socket.h"

@@ -1,0 +1,197 @@
+// The API server's way to an agent: answers streamed on, failures as Status, nothing left behind by a client that goes.
+#include "wire/node_gateway.h"
+
+#include "api/json.h"
+#include "wire/http_exchange.h"
+#include "wire/transport_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::wire {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A sink that remembers, and refuses when it is told to.
+class MemorySink final : public PacedSink {
+ public:
+  void on_response(api::Response response) override {
+    head = std::move(response);
+    ended.put(true);
+  }
+
+  void on_stream(api::Response response) override { head = std::move(response); }
+
+  bool write(std::shared_ptr<const std::string> chunk) override {
+    if (refuse) return false;
+    body += *chunk;
+    return true;
+  }
+
+  void on_end() override { ended.put(true); }
+
+  std::size_t waiting_bytes() const override { return waiting; }
+
+  api::Response head;
+  std::string body;
+  bool refuse = false;
+  std::size_t waiting = 0;
+  Mailbox<bool> ended;
+};
+
+/// A node's server and the gateway that reaches it, both on one loop.
+struct Room {
+  explicit Room(HttpsNodeGateway::Options options = {}) {
+    node.run([&] { gateway = std::make_unique<HttpsNodeGateway>(node.loops.loop(), std::move(options)); });
+  }
+
+  ~Room() {
+    node.run([&] { gateway.reset(); });
+  }
+
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+  void open(const std::string& target, int port) {
+    node.run([&] { gateway->open("n1", "127.0.0.1", port, request_of(target), sink); });
+  }
+
+  ServerRoom node;
+  std::unique_ptr<HttpsNodeGateway> gateway;
+  std::shared_ptr<MemorySink> sink = std::make_shared<MemorySink>();
+};
+
+TEST(NodeGateway, PassesAnAnswerOn) {
+  Room room;
+  room.open("/containerLogs/shop/cart/app?follow=true", room.node.port);
+  ASSERT_TRUE(room.sink->ended.take());
+  EXPECT_EQ(room.sink->head.status, 200);
+  EXPECT_EQ(room.sink->head.header("content-type"), "text/plain");
+  EXPECT_EQ(room.sink->body, "GET /containerLogs/shop/cart/app?follow=true  by system:anonymous");
+}
+
+TEST(NodeGateway, StreamsAsItComes) {
+  Room room;
+  std::shared_ptr<api::ResponseSink> log;
+  Mailbox<bool> first;
+  room.node.run([&] {
+    room.node.handler.on("/log", [&](ScriptedHandler::Seen& seen) {
+      log = seen.sink;
+      log->on_stream({});
+      EXPECT_TRUE(log->write(shared("line 1\n")));
+    });
+  });
+  room.open("/log", room.node.port);
+  while (room.node.run([&] { return room.sink->body; }) != "line 1\n") std::this_thread::yield();
+  room.node.run([&] {
+    EXPECT_TRUE(log->write(shared("line 2\n")));
+    log->on_end();
+    log.reset();
+  });
+  ASSERT_TRUE(room.sink->ended.take());
+  EXPECT_EQ(room.sink->body, "line 1\nline 2\n");
+}
+
+TEST(NodeGateway, PassesAFailureOfTheNodeOn) {
+  Room room;
+  room.node.run([&] {
+    room.node.handler.on("/log", [](ScriptedHandler::Seen& seen) {
+      seen.sink->on_response({404, {{"Content-Type", "text/plain"}}, "container not found"});
+    });
+  });
+  room.open("/log", room.node.port);
+  ASSERT_TRUE(room.sink->ended.take());
+  EXPECT_EQ(room.sink->head.status, 404);
+  EXPECT_EQ(room.sink->head.body, "container not found");
+}
+
+TEST(NodeGateway, NamesTheNodeItCannotReach) {
+  Room room;
+  std::uint16_t free_port = 0;
+  {
+    const auto listener = listen_on("127.0.0.1", 0);
+    free_port = local_port(*listener);
+  }
+  room.open("/log", free_port);
+  ASSERT_TRUE(room.sink->ended.take());
+  EXPECT_EQ(room.sink->head.status, 503);
+  const auto status = api::parse_json(room.sink->head.body);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->string_at({"message"}),
+            fmt::format("cannot reach node \"n1\": http://127.0.0.1:{}: connection refused", free_port));
+}
+
+TEST(NodeGateway, RefusesANodeWithoutPort) {
+  Room room;
+  room.open("/log", 0);
+  ASSERT_TRUE(room.sink->ended.take());
+  EXPECT_EQ(room.sink->head.status, 503);
+  EXPECT_THAT(room.sink->head.body, HasSubstr("serves no port"));
+}
+
+TEST(NodeGateway, LeavesTheNodeWhenItsClientHasGone) {
+  Room room;
+  Mailbox<bool> left;
+  std::shared_ptr<api::ResponseSink> log;
+  room.node.run([&] {
+    room.node.handler.when_abandoned = [&] { left.put(true); };
+    room.node.handler.on("/log", [&](ScriptedHandler::Seen& seen) {
+      log = seen.sink;
+      log->on_stream({});
+      EXPECT_TRUE(log->write(shared("line\n")));
+    });
+    room.sink->refuse = true;
+  });
+  room.open("/log", room.node.port);
+  EXPECT_TRUE(left.take());
+  EXPECT_TRUE(room.sink->ended.take());
+  room.node.run([&] { log.reset(); });
+}
+
+TEST(NodeGateway, SlowsTheNodeDownToItsClient) {
+  Room room;
+  constexpr std::size_t kBlocks = 40;
+  const auto block = shared(std::string(1024 * 1024, 'x'));
+  room.node.run([&] {
+    room.node.handler.on("/log", [&](ScriptedHandler::Seen& seen) {
+      seen.sink->on_stream({});
+      for (std::size_t i = 0; i < kBlocks; ++i) EXPECT_TRUE(seen.sink->write(block));
+      seen.sink->on_end();
+    });
+    room.sink->waiting = 100 * 1024 * 1024;  // the client takes nothing
+  });
+  room.open("/log", room.node.port);
+  // What comes through now fits into the transit and the sockets between; then nothing moves.
+  while (room.node.run([&] { return room.sink->body.size(); }) < 1024 * 1024) std::this_thread::yield();
+  const std::size_t held_up = room.node.run([&] { return room.sink->body.size(); });
+  EXPECT_LT(held_up, kBlocks * 1024 * 1024 / 2);
+  room.node.run([&] { room.sink->waiting = 0; });
+  ASSERT_TRUE(room.sink->ended.take());
+  EXPECT_EQ(room.sink->body.size(), kBlocks * 1024 * 1024);
+}
+
+TEST(NodeGateway, BoundsWhatIsOpen) {
+  HttpsNodeGateway::Options options;
+  options.exchanges_max = 1;
+  Room room(std::move(options));
+  std::shared_ptr<api::ResponseSink> log;
+  room.node.run([&] {
+    room.node.handler.on("/log", [&](ScriptedHandler::Seen& seen) {
+      log = seen.sink;
+      log->on_stream({});
+    });
+  });
+  room.open("/log", room.node.port);
+  const auto second = std::make_shared<MemorySink>();
+  room.node.run([&] { room.gateway->open("n1", "127.0.0.1", room.node.port, request_of("/log"), second); });
+  ASSERT_TRUE(second->ended.take());
+  EXPECT_EQ(second->head.status, 429);
+  room.node.run([&] {
+    room.gateway.reset();  // with an answer still open
+    log.reset();
+  });
+}
+
+}  // namespace
+}  // namespace spillway::wire
