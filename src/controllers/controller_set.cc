@@ -4,7 +4,7 @@
 
 namespace spillway::controllers {
 
-ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telemetry::Registry& /*metrics*/)
+ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics)
     : log_(std::move(log)),
       client_("spillway-controller", rng.fork("client")),
       events_(client_, rng.fork("events"), "spillway-controller"),
@@ -13,6 +13,13 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       leases_(client_, client::object_path("coordination.k8s.io/v1", "leases", "kube-node-lease")),
       replica_sets_(client_, client::object_path("apps/v1", "replicasets", {})),
       daemon_sets_(client_, client::object_path("apps/v1", "daemonsets", {})),
+      lifecycle_metrics_(metrics),
+      pods_by_node_(pods_.cache()),
+      node_events_(client_, rng.fork("node events"), "node-controller"),
+      taint_events_(client_, rng.fork("taint events"), "taint-eviction-controller"),
+      node_lifecycle_controller_(shared(), pods_by_node_, node_events_, lifecycle_metrics_, rng.fork("node lifecycle"),
+                                 options.node_lifecycle),
+      taint_eviction_controller_(shared(), pods_by_node_, taint_events_, lifecycle_metrics_, options.taint_eviction),
       replica_set_controller_(shared()),
       daemon_set_controller_(shared()),
       pod_gc_(shared(), options.pod_gc) {}
@@ -25,6 +32,8 @@ void ControllerSet::start(Now now) {
   client_.start(now);
   client_.when_synced([this](Now then) {
     log_.info("caches are filled", {{"nodes", nodes_.cache().size()}, {"pods", pods_.cache().size()}});
+    node_lifecycle_controller_.start(then);
+    taint_eviction_controller_.start(then);
     replica_set_controller_.start(then);
     daemon_set_controller_.start(then);
     pod_gc_.start(then);

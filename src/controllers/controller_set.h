@@ -5,9 +5,13 @@
 #include "base/rng.h"
 #include "client/engine.h"
 #include "controllers/daemon_set.h"
+#include "controllers/lifecycle_metrics.h"
+#include "controllers/node_lifecycle.h"
 #include "controllers/pod_gc.h"
+#include "controllers/pods_by_node.h"
 #include "controllers/replica_set.h"
 #include "controllers/shared.h"
+#include "controllers/taint_eviction.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -19,6 +23,8 @@ namespace spillway::controllers {
 class ControllerSet final : public client::ApiEngine {
  public:
   struct Options {
+    NodeLifecycleController::Options node_lifecycle;
+    TaintEvictionController::Options taint_eviction;
     PodGc::Options pod_gc;
   };
 
@@ -39,6 +45,10 @@ class ControllerSet final : public client::ApiEngine {
 
   bool synced() const { return client_.synced(); }
 
+  const NodeLifecycleController& node_lifecycle() const { return node_lifecycle_controller_; }
+
+  const TaintEvictionController& taint_eviction() const { return taint_eviction_controller_; }
+
  private:
   void run(Now now);
   Shared shared();
@@ -51,6 +61,12 @@ class ControllerSet final : public client::ApiEngine {
   client::Informer<api::Lease> leases_;
   client::Informer<api::ReplicaSet> replica_sets_;
   client::Informer<api::DaemonSet> daemon_sets_;
+  LifecycleMetrics lifecycle_metrics_;
+  PodsByNode pods_by_node_;  // before the controllers: it listens first
+  client::EventRecorder node_events_;
+  client::EventRecorder taint_events_;
+  NodeLifecycleController node_lifecycle_controller_;
+  TaintEvictionController taint_eviction_controller_;
   ReplicaSetController replica_set_controller_;
   DaemonSetController daemon_set_controller_;
   PodGc pod_gc_;

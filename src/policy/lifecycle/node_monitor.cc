@@ -156,6 +156,7 @@ TaintAction NodeMonitor::queue_for_tainting(const api::Node& node, std::string_v
 TaintAction NodeMonitor::decide_taint(const api::Node& node, const Assessment& assessment, Now now) {
   if (!assessment.current) return TaintAction::kNone;
   const Readiness readiness = profile_.decide_on_current ? *assessment.current : *assessment.observed;
+  if (master_disruption_ && profile_.sweep_while_disrupted && readiness != Readiness::kTrue) return TaintAction::kNone;
   switch (taint_action_for(readiness)) {
     case TaintAction::kBecomeNotReady:
       return queue_for_tainting(node, profile_.not_ready_taint, profile_.unreachable_taint,

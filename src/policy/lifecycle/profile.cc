@@ -67,6 +67,7 @@ Profile upstream_profile(Line line, EvictionMode mode) {
   profile.timers_follow_tolerations = false;
   profile.retry_failed_deletions = false;
   profile.explain_taints = false;
+  profile.untaint_on_node_event = false;
   if (line == Line::kV1_7) make_original(profile);
   if (line == Line::kV1_19) {
     profile.zone_exclusion = ZoneExclusion::kLabelOrName;

@@ -1,0 +1,34 @@
+// What the node lifecycle and the taint evictions count. Upstream's names where the meaning is the same; the zone label
+// is the readable form of the key. Thread: loop. Source: spec "Node lifecycle", S15.
+#pragma once
+
+#include "base/time.h"
+#include "policy/lifecycle/node_monitor.h"
+#include "telemetry/metrics.h"
+
+#include <set>
+#include <string>
+
+namespace spillway::controllers {
+
+class LifecycleMetrics {
+ public:
+  explicit LifecycleMetrics(telemetry::Registry& registry);
+
+  /// After a pass: sizes, health, queues and rates of all zones; vanished zones read 0 and 100 % healthy.
+  void show_zones(const lifecycle::NodeMonitor& monitor, Instant now);
+  void node_tainted(const std::string& zone_key);
+
+  telemetry::Counter pod_deletions;
+  telemetry::Histogram pod_deletion_seconds;
+  telemetry::Gauge eviction_timers;
+  telemetry::Counter status_writes;
+  telemetry::Counter status_write_failures;
+  telemetry::Gauge master_disruption;
+
+ private:
+  telemetry::Registry& registry_;
+  std::set<std::string> zones_;
+};
+
+}  // namespace spillway::controllers

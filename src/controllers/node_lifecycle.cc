@@ -1,0 +1,447 @@
+#include "controllers/node_lifecycle.h"
+
+#include "api/codec.h"
+#include "policy/lifecycle/condition_taints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::controllers {
+
+namespace {
+
+using lifecycle::Assessment;
+using lifecycle::NodeMonitor;
+using lifecycle::Readiness;
+using lifecycle::TaintAction;
+
+std::string node_path(const std::string& name, std::string_view subresource = {}) {
+  return client::object_path("v1", "nodes", {}, name, subresource);
+}
+
+std::string lease_path(const std::string& name) {
+  return client::object_path("coordination.k8s.io/v1", "leases", "kube-node-lease", name);
+}
+
+api::Json condition_json(const api::NodeCondition& condition) {
+  api::Json json = api::Json::object({{"type", condition.type},
+                                      {"status", condition.status},
+                                      {"reason", condition.reason},
+                                      {"message", condition.message}});
+  if (condition.last_heartbeat_time) json["lastHeartbeatTime"] = api::format_time(*condition.last_heartbeat_time);
+  if (condition.last_transition_time) json["lastTransitionTime"] = api::format_time(*condition.last_transition_time);
+  return json;
+}
+
+/// Only the conditions that change; refused if the node has changed since it was read.
+api::Json status_patch(const api::Node& node, const std::vector<api::NodeCondition>& wanted) {
+  api::Json::Array conditions;
+  for (const api::NodeCondition& condition : wanted) {
+    const api::NodeCondition* known = api::find_condition(node.status.conditions, condition.type);
+    if (known == nullptr || *known != condition) conditions.push_back(condition_json(condition));
+  }
+  return api::Json::object({{"metadata", api::Json::object({{"resourceVersion", node.metadata.resource_version},
+                                                            {"uid", node.metadata.uid}})},
+                            {"status", api::Json::object({{"conditions", api::Json(std::move(conditions))}})}});
+}
+
+/// The continuation of a call knows only the text of the reasons.
+std::string reason_text(const Assessment& assessment, const lifecycle::MonitorConfig& config) {
+  return policy::render(assessment.reason(config.health));
+}
+
+}  // namespace
+
+NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node,
+                                                 client::EventRecorder& events, LifecycleMetrics& metrics, Rng rng,
+                                                 Options options)
+    : shared_(shared),
+      pods_by_node_(pods_by_node),
+      events_(events),
+      metrics_(metrics),
+      options_(options),
+      monitor_(options.monitor, options.profile),
+      taints_(shared_.client, shared_.nodes, rng.fork("taints"), shared_.log),
+      marker_(shared_, events, options.profile) {
+  shared_.nodes.cache().listen(
+      {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
+  shared_.pods.cache().listen(
+      {[this](const PodPtr& before, const PodPtr& after, Now now) { on_pod(before, after, now); }});
+}
+
+void NodeLifecycleController::node_event(const api::Node& node, std::string_view reason, const std::string& message,
+                                         Now now) {
+  events_.record(client::reference_to(node), client::EventType::kNormal, reason, message, now);
+}
+
+void NodeLifecycleController::start(Now now) {
+  started_ = true;
+  for (const auto& [name, node] : shared_.nodes.cache().all()) reconcile(node, now);
+  begin_pass(now);
+}
+
+void NodeLifecycleController::begin_pass(Now now) {
+  std::vector<const api::Node*> snapshot;
+  for (const auto& [name, node] : shared_.nodes.cache().all()) snapshot.push_back(node.get());
+  const NodeMonitor::Opening opening = monitor_.begin_pass(snapshot, now);
+  for (const api::Node* node : opening.added) {
+    const std::string& name = node->metadata.name;
+    node_event(*node, "RegisteredNode", fmt::format("Node {} event: Registered Node {} in Controller", name, name),
+               now);
+  }
+  for (const std::string& name : opening.deleted) {
+    api::Node gone;
+    gone.metadata.name = name;
+    node_event(gone, "RemovingNode", fmt::format("Node {} event: Removing Node {} from Controller", name, name), now);
+  }
+  for (const api::Node* node : opening.untaint) untaint(shared_.nodes.cache().find(node->metadata.name), now);
+
+  pass_.clear();
+  for (const auto& [name, node] : shared_.nodes.cache().all()) {
+    const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
+    Seen& seen = pass_[name];
+    seen = {node, monitor_.assess(*node, lease.get(), now)};
+    const bool asks = seen.assessment.write && options_.live_lease_check && options_.profile.leases;
+    if (asks && !writing_status_.contains(name)) leases_outstanding_.insert(name);
+  }
+  if (leases_outstanding_.empty()) return finish_pass(now);
+  for (const std::string& name : leases_outstanding_) check_live_lease(name);
+}
+
+void NodeLifecycleController::check_live_lease(const std::string& name) {
+  shared_.client.get(lease_path(name), [this, name](const Result<api::Json>& outcome, Now now) {
+    on_live_lease(name, outcome, now);
+    leases_outstanding_.erase(name);
+    if (leases_outstanding_.empty()) finish_pass(now);
+  });
+}
+
+void NodeLifecycleController::on_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now) {
+  Seen& seen = pass_.at(name);
+  if (const NodePtr node = shared_.nodes.cache().find(name)) seen.node = node;
+  if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
+    seen.assessment = monitor_.assess(*seen.node, nullptr, now);
+    return;
+  }
+  const auto lease = outcome ? api::decode<api::Lease>(*outcome) : Result<api::Lease>(outcome.error());
+  if (lease) {
+    seen.assessment = monitor_.assess(*seen.node, &*lease, now);
+    if (!seen.assessment.silent) {
+      shared_.log.warning("node is alive although its lease in the cache is old", {{"node", name}});
+    }
+    return;
+  }
+  // The API server cannot be asked: whatever is wrong, it is not known to be the node. It counts as it is recorded.
+  shared_.log.warning("lease could not be checked", {{"node", name}, {"error", lease.error().text()}});
+  seen.assessment.write.reset();
+  seen.assessment.current = lifecycle::readiness_of(*seen.node);
+}
+
+void NodeLifecycleController::finish_pass(Now now) {
+  std::vector<NodePtr> nodes;
+  std::vector<const api::Node*> snapshot;
+  for (auto& [name, seen] : pass_) {
+    const NodePtr node = shared_.nodes.cache().find(name);
+    if (!node || node->metadata.uid != seen.node->metadata.uid) continue;
+    seen.node = node;
+    nodes.push_back(node);
+    snapshot.push_back(node.get());
+    monitor_.count(*node, seen.assessment);
+  }
+  const NodeMonitor::Verdict verdict = monitor_.finish_pass(snapshot, now);
+  report_verdict(verdict);
+  for (const api::Node* node : verdict.untaint) {
+    if (carries_own_taint(*node)) untaint(shared_.nodes.cache().find(node->metadata.name), now);
+  }
+  for (const NodePtr& node : nodes) act(node, pass_.at(node->metadata.name).assessment, now);
+  pass_.clear();
+  metrics_.show_zones(monitor_, now.mono);
+  arm_tainting(now);
+  shared_.client.at(now.mono + options_.node_monitor_period, [this](Now then) { begin_pass(then); });
+}
+
+void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict) {
+  if (verdict.entered_master_disruption) shared_.log.warning("every zone is disrupted: evictions stop");
+  if (verdict.left_master_disruption) shared_.log.info("nodes are back: evictions resume");
+  for (const NodeMonitor::ZoneChange& change : verdict.changes) {
+    shared_.log.info("zone changed", {{"zone", lifecycle::readable_zone(change.zone)},
+                                      {"state", lifecycle::to_string(change.after)},
+                                      {"before", change.before ? lifecycle::to_string(*change.before) : "none"},
+                                      {"nodes", change.counts.size()},
+                                      {"unready_nodes", change.counts.unready},
+                                      {"eviction_rate", change.rate}});
+  }
+}
+
+void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessment, Now now) {
+  const std::string& name = node->metadata.name;
+  if (writing_status_.contains(name)) return;
+  if (assessment.write) {
+    writing_status_.insert(name);
+    return write_status(node, assessment, 1, now);
+  }
+  decide(node, assessment, now);
+  mark_pods(node, assessment, now);
+}
+
+void NodeLifecycleController::write_status(const NodePtr& node, const Assessment& assessment, int attempt, Now) {
+  shared_.client.patch(node_path(node->metadata.name, "status"), client::PatchType::kStrategicMerge,
+                       status_patch(*node, *assessment.write),
+                       [this, node, assessment, attempt](const Result<api::Json>& outcome, Now now) {
+                         on_status_written(node, assessment, attempt, outcome, now);
+                       });
+}
+
+void NodeLifecycleController::on_status_written(const NodePtr& node, const Assessment& assessment, int attempt,
+                                                const Result<api::Json>& outcome, Now now) {
+  const std::string& name = node->metadata.name;
+  if (outcome) {
+    end_status_write(name);
+    metrics_.status_writes.add();
+    shared_.log.info("node is silent", {{"node", name}, {"reason", reason_text(assessment, options_.monitor)}});
+    if (!shared_.nodes.cache().find(name)) return;
+    auto written = api::decode<api::Node>(*outcome);
+    const NodePtr fresh = written ? std::make_shared<const api::Node>(*std::move(written)) : node;
+    monitor_.confirm_written(*fresh, assessment, now);
+    decide(fresh, assessment, now);
+    mark_pods(fresh, assessment, now);
+    return arm_tainting(now);
+  }
+  if (outcome.error().code == ErrorCode::kNotFound) return end_status_write(name);
+  if (attempt >= options_.status_attempts_max) {
+    end_status_write(name);
+    metrics_.status_write_failures.add();
+    shared_.log.warning("node status was not written", {{"node", name}, {"error", outcome.error().text()}});
+    return;  // the next pass finds the node as silent as it is now
+  }
+  reread_and_write(name, attempt, now);
+}
+
+void NodeLifecycleController::reread_and_write(const std::string& name, int attempt, Now now) {
+  shared_.client.at(now.mono + options_.status_retry_wait, [this, name, attempt](Now) {
+    shared_.client.get(node_path(name), [this, name, attempt](const Result<api::Json>& outcome, Now then) {
+      auto node = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
+      const auto cached = shared_.nodes.cache().find(name);
+      if (!node || !cached || cached->metadata.uid != node->metadata.uid) return end_status_write(name);
+      const auto fresh = std::make_shared<const api::Node>(*std::move(node));
+      const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
+      const Assessment assessment = monitor_.assess(*fresh, lease.get(), then);
+      if (assessment.write) return write_status(fresh, assessment, attempt + 1, then);
+      end_status_write(name);  // it has posted in the meantime
+      decide(fresh, assessment, then);
+      mark_pods(fresh, assessment, then);
+      arm_tainting(then);
+    });
+  });
+}
+
+bool NodeLifecycleController::carries_own_taint(const api::Node& node) const {
+  return lifecycle::has_taint(node.spec.taints, options_.profile.not_ready_taint, api::kNoExecute) ||
+         lifecycle::has_taint(node.spec.taints, options_.profile.unreachable_taint, api::kNoExecute);
+}
+
+void NodeLifecycleController::decide(const NodePtr& node, const Assessment& assessment, Now now) {
+  const std::string& name = node->metadata.name;
+  if (tainting_.contains(name)) return;
+  const std::string key = lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels);
+  const auto zone = monitor_.zones().find(key);
+  const bool was_waiting = zone != monitor_.zones().end() && zone->second.queue.knows(name);
+  switch (const TaintAction action = monitor_.decide_taint(*node, assessment, now)) {
+    case TaintAction::kRemoveBoth:
+      if (carries_own_taint(*node)) {
+        untaint(node, now);
+      } else {
+        monitor_.dequeue(*node);
+      }
+      return;
+    case TaintAction::kBecomeNotReady:
+    case TaintAction::kBecomeUnreachable:
+      return taint(node, action, {}, now);
+    case TaintAction::kNone:
+      break;
+  }
+  if (was_waiting || zone == monitor_.zones().end() || !zone->second.queue.knows(name)) return;
+  if (!options_.profile.explain_taints) return;
+  const lifecycle::RateLimitedQueue& queue = zone->second.queue;
+  if (queue.size() <= 1 && queue.limiter().effective_rate() > 0) return;  // its turn is now
+  node_event(*node, "WaitingForTaint",
+             fmt::format("Node {} waits to be tainted: zone {} is {}, {} nodes/s, {} waiting", name,
+                         lifecycle::readable_zone(key),
+                         lifecycle::to_string(zone->second.state.value_or(lifecycle::ZoneState::kInitial)),
+                         queue.limiter().effective_rate(), queue.size()),
+             now);
+}
+
+void NodeLifecycleController::taint(const NodePtr& node, TaintAction action, NodeTaintWriter::Done done, Now now) {
+  const std::string& name = node->metadata.name;
+  const bool not_ready = action == TaintAction::kBecomeNotReady;
+  const std::string_view added = not_ready ? options_.profile.not_ready_taint : options_.profile.unreachable_taint;
+  const std::string_view removed = not_ready ? options_.profile.unreachable_taint : options_.profile.not_ready_taint;
+  tainting_.insert(name);
+  const auto edit = [uid = node->metadata.uid, added, removed](api::Node& seen, Now then) {
+    if (seen.metadata.uid != uid) return false;
+    const std::string effect(api::kNoExecute);
+    bool changed = lifecycle::erase_taint(seen.spec.taints, {std::string(removed), {}, effect, {}});
+    if (!lifecycle::has_taint(seen.spec.taints, added, api::kNoExecute)) {
+      seen.spec.taints.push_back({std::string(added), {}, effect, std::chrono::floor<seconds>(then.wall)});
+      changed = true;
+    }
+    return changed;
+  };
+  taints_.apply(
+      name, edit,
+      [this, node, added, done = std::move(done)](NodeTaintWriter::Outcome outcome, Now then) {
+        tainting_.erase(node->metadata.name);
+        if (outcome == NodeTaintWriter::Outcome::kWritten) {
+          shared_.log.info("node tainted", {{"node", node->metadata.name}, {"taint", added}});
+          if (options_.profile.explain_taints) {
+            node_event(*node, "TaintedNode",
+                       fmt::format("Node {} event: tainted {}:NoExecute", node->metadata.name, added), then);
+          }
+        }
+        if (done) done(outcome, then);
+      },
+      now);
+}
+
+/// Both taints in one write; the node leaves the queue once they are gone.
+void NodeLifecycleController::untaint(const NodePtr& node, Now now) {
+  if (!node) return;
+  const auto edit = [uid = node->metadata.uid, profile = options_.profile](api::Node& seen, Now) {
+    if (seen.metadata.uid != uid) return false;
+    const std::string effect(api::kNoExecute);
+    const bool one = lifecycle::erase_taint(seen.spec.taints, {std::string(profile.unreachable_taint), {}, effect, {}});
+    const bool two = lifecycle::erase_taint(seen.spec.taints, {std::string(profile.not_ready_taint), {}, effect, {}});
+    return one || two;
+  };
+  taints_.apply(
+      node->metadata.name, edit,
+      [this, node](NodeTaintWriter::Outcome outcome, Now then) {
+        if (outcome == NodeTaintWriter::Outcome::kFailed) return;  // the next pass tries again
+        monitor_.dequeue(*node);
+        if (outcome != NodeTaintWriter::Outcome::kWritten) return;
+        shared_.log.info("node taints removed", {{"node", node->metadata.name}});
+        if (options_.profile.explain_taints) {
+          node_event(*node, "UntaintedNode",
+                     fmt::format("Node {} event: NoExecute taints removed", node->metadata.name), then);
+        }
+      },
+      now);
+}
+
+void NodeLifecycleController::arm_tainting(Now now) {
+  if (tainting_timer_) return;
+  const bool waiting = std::ranges::any_of(monitor_.zones(), [](const auto& zone) {
+    return !zone.second.queue.empty() && zone.second.queue.limiter().effective_rate() > 0;
+  });
+  if (!waiting) return;
+  tainting_timer_ = shared_.client.at(now.mono + options_.tainting_period, [this](Now then) {
+    tainting_timer_.reset();
+    tainting_pass(then);
+    arm_tainting(then);
+  });
+}
+
+void NodeLifecycleController::tainting_pass(Now now) {
+  monitor_.process_queues(now, [this, now](const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry) {
+    return taint_waiting(zone, entry, now);
+  });
+}
+
+/// The Ready condition as this controller knows it: its own last write stands until the node says something new, even
+/// if the cache has not seen that write yet.
+std::optional<Readiness> NodeLifecycleController::effective_readiness(const api::Node& node) const {
+  const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
+  const lifecycle::HealthRecord* record = monitor_.find_record(node.metadata.name);
+  if (record != nullptr && record->ready &&
+      (ready == nullptr || ready->last_heartbeat_time == record->ready->heartbeat)) {
+    return record->ready->status;
+  }
+  if (ready == nullptr) return std::nullopt;
+  return lifecycle::readiness_of(*ready);
+}
+
+NodeMonitor::Answer NodeLifecycleController::taint_waiting(const std::string& zone,
+                                                           const lifecycle::RateLimitedQueue::Entry& entry, Now now) {
+  const NodePtr node = shared_.nodes.cache().find(entry.name);
+  if (!node || tainting_.contains(entry.name)) return {};
+  const std::optional<Readiness> readiness = effective_readiness(*node);
+  if (!readiness) return {NodeMonitor::Handled::kRetry, milliseconds(50)};
+  if (*readiness == Readiness::kTrue) return {};
+  taint(
+      node, lifecycle::taint_action_for(*readiness),
+      [this, zone, entry](NodeTaintWriter::Outcome outcome, Now then) {
+        if (outcome == NodeTaintWriter::Outcome::kFailed) {
+          monitor_.requeue(zone, entry, Duration::zero(), then);
+          arm_tainting(then);
+        } else if (outcome == NodeTaintWriter::Outcome::kWritten) {
+          metrics_.node_tainted(zone);
+        }
+      },
+      now);
+  return {};
+}
+
+void NodeLifecycleController::on_node(const NodePtr&, const NodePtr& after, Now now) {
+  if (started_ && after) reconcile(after, now);
+}
+
+/// What follows from the node object alone, without any limiter: NoSchedule taints, labels, and the end of the
+/// NoExecute taints as soon as the node is Ready.
+void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
+  const bool recovered = options_.profile.untaint_on_node_event && carries_own_taint(*node) &&
+                         lifecycle::readiness_of(*node) == Readiness::kTrue;
+  if (recovered && !tainting_.contains(node->metadata.name)) untaint(node, now);
+  if (!lifecycle::condition_taint_change(*node).empty()) {
+    const auto edit = [uid = node->metadata.uid](api::Node& seen, Now then) {
+      if (seen.metadata.uid != uid) return false;
+      const lifecycle::TaintChange change = lifecycle::condition_taint_change(seen);
+      for (api::Taint taint : change.add) {
+        taint.time_added = std::chrono::floor<seconds>(then.wall);
+        lifecycle::put_taint(seen.spec.taints, taint);
+      }
+      for (const api::Taint& taint : change.remove) lifecycle::erase_taint(seen.spec.taints, taint);
+      return !change.empty();
+    };
+    taints_.apply(node->metadata.name, edit, {}, now);
+  }
+  const api::StringMap labels = lifecycle::label_changes(node->metadata.labels);
+  if (labels.empty() || !labelling_.insert(node->metadata.name).second) return;
+  api::Json patch = api::Json::object();
+  for (const auto& [key, value] : labels) patch.make({"metadata", "labels"})[key] = value;
+  shared_.client.patch(node_path(node->metadata.name), client::PatchType::kMerge, patch,
+                       [this, name = node->metadata.name](const Result<api::Json>& outcome, Now) {
+                         labelling_.erase(name);
+                         if (!outcome) {  // the next event of the node tries again
+                           shared_.log.warning("node labels were not written",
+                                               {{"node", name}, {"error", outcome.error().text()}});
+                         }
+                       });
+}
+
+void NodeLifecycleController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
+  if (!started_ || !options_.profile.pod_updates || !after || after->spec.node_name.empty()) return;
+  if (before && before->spec.node_name == after->spec.node_name && before->metadata.uid == after->metadata.uid) return;
+  const lifecycle::HealthRecord* record = monitor_.find_record(after->spec.node_name);
+  if (record == nullptr || !record->ready || record->ready->status == Readiness::kTrue) return;
+  marker_.mark(
+      {after},
+      [this, node = after->spec.node_name](bool all, Now) {
+        if (!all) monitor_.pods_marked(node, false);
+      },
+      now);
+}
+
+void NodeLifecycleController::mark_pods(const NodePtr& node, const Assessment& assessment, Now now) {
+  const std::string& name = node->metadata.name;
+  const NodeMonitor::PodMarking marking = monitor_.decide_marking(*node, assessment);
+  if (marking.node_event) {
+    node_event(*node, "NodeNotReady", fmt::format("Node {} status is now: NodeNotReady", name), now);
+  }
+  if (!marking.mark) return;
+  marker_.mark(pods_by_node_.on(name), [this, name](bool all, Now) { monitor_.pods_marked(name, all); }, now);
+}
+
+}  // namespace spillway::controllers

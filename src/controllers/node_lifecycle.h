@@ -1,0 +1,113 @@
+// The node lifecycle controller: notices silent nodes by its own clock, sets their conditions to Unknown, taints them
+// at the rate of their zone, and takes all of it back when they return. The decisions are lifecycle::NodeMonitor's;
+// this engine reads the caches, writes to the API server and reports back.
+//
+// A pass every node_monitor_period: assess all nodes; ask for the lease of those that seem to have fallen silent (a
+// broken watch must not look like a dead node); judge the zones; then write and decide. The next pass starts a period
+// after the end of this one. Waiting nodes are tainted every 100 ms while a zone lets any through.
+// Thread: loop. Bounds: one status write and one taint write per node in flight; five attempts each.
+// Source: Kubernetes docs, "Nodes"; KEP-589; spec "Node lifecycle", S3 to S10, S14, S15.
+#pragma once
+
+#include "base/rng.h"
+#include "client/event_recorder.h"
+#include "controllers/lifecycle_metrics.h"
+#include "controllers/node_taint_writer.h"
+#include "controllers/pod_marker.h"
+#include "controllers/pods_by_node.h"
+#include "controllers/shared.h"
+#include "policy/lifecycle/node_monitor.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+class NodeLifecycleController {
+ public:
+  struct Options {
+    Duration node_monitor_period = seconds(5);
+    lifecycle::MonitorConfig monitor;
+    lifecycle::Profile profile;
+    Duration tainting_period = milliseconds(100);
+    Duration status_retry_wait = milliseconds(20);
+    int status_attempts_max = 5;
+    /// Ask the API server for the lease of a node before it is called silent.
+    bool live_lease_check = true;
+  };
+
+  NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node, client::EventRecorder& events,
+                          LifecycleMetrics& metrics, Rng rng, Options options);
+  NodeLifecycleController(const NodeLifecycleController&) = delete;
+  NodeLifecycleController& operator=(const NodeLifecycleController&) = delete;
+
+  /// Once the caches are filled: the first pass is at once.
+  void start(Now now);
+
+  const lifecycle::NodeMonitor& monitor() const { return monitor_; }
+
+ private:
+  using NodePtr = std::shared_ptr<const api::Node>;
+
+  struct Seen {
+    NodePtr node;
+    lifecycle::Assessment assessment;
+  };
+
+  // One pass, in this order.
+  void begin_pass(Now now);
+  void check_live_lease(const std::string& name);
+  void on_live_lease(const std::string& name, const Result<api::Json>& lease, Now now);
+  void finish_pass(Now now);
+  void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict);
+  void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+
+  // Conditions of a silent node.
+  void write_status(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt, Now now);
+  void on_status_written(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt,
+                         const Result<api::Json>& outcome, Now now);
+  void reread_and_write(const std::string& name, int attempt, Now now);
+
+  void end_status_write(const std::string& name) { writing_status_.erase(name); }
+
+  // Taints.
+  void decide(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+  void taint(const NodePtr& node, lifecycle::TaintAction action, NodeTaintWriter::Done done, Now now);
+  void untaint(const NodePtr& node, Now now);
+  void arm_tainting(Now now);
+  void tainting_pass(Now now);
+  lifecycle::NodeMonitor::Answer taint_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
+                                               Now now);
+  std::optional<lifecycle::Readiness> effective_readiness(const api::Node& node) const;
+  bool carries_own_taint(const api::Node& node) const;
+
+  // Events of the caches.
+  void on_node(const NodePtr& before, const NodePtr& after, Now now);
+  void reconcile(const NodePtr& node, Now now);
+  void on_pod(const PodPtr& before, const PodPtr& after, Now now);
+  void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+
+  void node_event(const api::Node& node, std::string_view reason, const std::string& message, Now now);
+
+  Shared shared_;
+  const PodsByNode& pods_by_node_;
+  client::EventRecorder& events_;
+  LifecycleMetrics& metrics_;
+  Options options_;
+  lifecycle::NodeMonitor monitor_;
+  NodeTaintWriter taints_;
+  PodMarker marker_;
+  bool started_ = false;
+  std::map<std::string, Seen> pass_;          // nodes of the pass under way
+  std::set<std::string> leases_outstanding_;  // live reads of the pass under way
+  std::set<std::string> writing_status_;
+  std::set<std::string, std::less<>> tainting_;
+  std::set<std::string, std::less<>> labelling_;
+  std::optional<client::ApiClient::TimerId> tainting_timer_;
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,29 @@
+// Sets Ready=False on the pods of a node that is not ready, so that nothing sends them traffic.
+// Thread: loop. Bounds: a failed write is left to the next pass; calls wait in the client's queue. Source: spec "Node
+// lifecycle", S5.7.
+#pragma once
+
+#include "controllers/owned_pods.h"
+#include "controllers/shared.h"
+#include "policy/lifecycle/profile.h"
+
+#include <functional>
+#include <vector>
+
+namespace spillway::controllers {
+
+class PodMarker {
+ public:
+  PodMarker(Shared shared, client::EventRecorder& events, lifecycle::Profile profile)
+      : shared_(shared), events_(events), profile_(profile) {}
+
+  /// `done(all)`: every pod was written or did not need to be.
+  void mark(const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done, Now now);
+
+ private:
+  Shared shared_;
+  client::EventRecorder& events_;
+  lifecycle::Profile profile_;
+};
+
+}  // namespace spillway::controllers
