@@ -15,6 +15,8 @@ namespace {
 using api::Json;
 
 constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kRevalidate = "public";
+constexpr std::string_view kImmutable = "public, immutable, max-age=31536000";
 
 }  // namespace
 
@@ -25,7 +27,7 @@ bool Pages::answer(Exchange& exchange, const Health& health) {
   const bool root = at.empty();
   const bool version = at.size() == 1 && at[0] == "version";
   const bool metrics = at.size() == 1 && at[0] == "metrics";
-  if (!root && !version && !metrics) return discovery_page(exchange);
+  if (!root && !version && !metrics) return discovery_page(exchange) || openapi_page(exchange);
   if (!read) {
     exchange.fail(api::method_not_allowed_status());
   } else if (metrics) {
@@ -89,7 +91,7 @@ bool Pages::discovery_page(Exchange& exchange) {
     exchange.fail(form.error());
     return true;
   }
-  cached_json(exchange, *document, "application/json");
+  cached(exchange, api::to_text(*document) + "\n", "application/json", kRevalidate);
   return true;
 }
 
@@ -97,16 +99,39 @@ void Pages::discovery_root(Exchange& exchange, bool core) {
   const auto version = negotiate_discovery(exchange.request().header("accept"));
   if (!version) return exchange.fail(version.error());
   if (version->empty()) {
-    return cached_json(exchange, core ? discovery_.core_versions() : discovery_.groups(), "application/json");
+    const Json document = core ? discovery_.core_versions() : discovery_.groups();
+    return cached(exchange, api::to_text(document) + "\n", "application/json", kRevalidate);
   }
-  cached_json(exchange, discovery_.aggregated(core, *version),
-              "application/json;g=apidiscovery.k8s.io;v=" + *version + ";as=APIGroupDiscoveryList");
+  cached(exchange, api::to_text(discovery_.aggregated(core, *version)) + "\n",
+         "application/json;g=apidiscovery.k8s.io;v=" + *version + ";as=APIGroupDiscoveryList", kRevalidate);
 }
 
-void Pages::cached_json(Exchange& exchange, const Json& document, std::string_view content_type) {
-  std::string body = api::to_text(document) + "\n";
+bool Pages::openapi_page(Exchange& exchange) {
+  const std::vector<std::string>& at = exchange.target.segments;
+  if (at.size() < 2 || at[0] != "openapi" || exchange.request().method != api::Method::kGet) return false;
+  if (at.size() == 2 && at[1] == "v2") {
+    constexpr std::string_view kProtobuf = "application/com.github.proto-openapi.spec.v2";
+    const bool wanted = exchange.request().header("accept").find(kProtobuf) != std::string_view::npos;
+    cached(exchange, wanted ? openapi_.v2_protobuf() : openapi_.v2_json(),
+           wanted ? "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" : "application/json", kRevalidate);
+    return true;
+  }
+  if (at[1] != "v3") return false;
+  if (at.size() == 2) {
+    cached(exchange, openapi_.v3_index(), "application/json", kRevalidate);
+    return true;
+  }
+  std::string path = at[2];
+  for (std::size_t i = 3; i < at.size(); ++i) path += "/" + at[i];
+  const std::string* document = openapi_.v3_document(path);
+  if (document == nullptr) return false;
+  cached(exchange, *document, "application/json", exchange.target.find("hash") != nullptr ? kImmutable : kRevalidate);
+  return true;
+}
+
+void Pages::cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching) {
   const std::string tag = fmt::format("\"{:016X}\"", fnv1a64(body));
-  api::HeaderList headers{{"Vary", "Accept"}, {"ETag", tag}, {"Cache-Control", "public"}};
+  api::HeaderList headers{{"Vary", "Accept"}, {"ETag", tag}, {"Cache-Control", std::string(caching)}};
   if (exchange.request().header("if-none-match") == tag) {
     exchange.answer(304, {}, content_type, std::move(headers));
   } else {
@@ -115,7 +140,8 @@ void Pages::cached_json(Exchange& exchange, const Json& document, std::string_vi
 }
 
 Json Pages::paths() const {
-  std::vector<std::string> paths{"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"};
+  std::vector<std::string> paths{"/api",     "/api/v1",     "/apis",       "/healthz", "/livez",
+                                 "/metrics", "/openapi/v2", "/openapi/v3", "/readyz",  "/version"};
   for (const Resource& row : registry_.all()) {
     if (row.group.empty()) continue;
     paths.push_back("/apis/" + std::string(row.group));

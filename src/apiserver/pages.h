@@ -4,6 +4,7 @@
 
 #include "apiserver/discovery.h"
 #include "apiserver/exchange.h"
+#include "apiserver/openapi.h"
 #include "telemetry/metrics.h"
 
 #include <string>
@@ -13,7 +14,11 @@ namespace spillway::apiserver {
 class Pages {
  public:
   Pages(const ResourceRegistry& registry, telemetry::Registry& metrics, std::string version)
-      : registry_(registry), metrics_(metrics), version_(std::move(version)), discovery_(registry) {}
+      : registry_(registry),
+        metrics_(metrics),
+        version_(std::move(version)),
+        discovery_(registry),
+        openapi_(registry, version_) {}
 
   /// Whether the server is up (`live`) and whether it serves (`ready`).
   struct Health {
@@ -28,14 +33,17 @@ class Pages {
  private:
   bool health_page(Exchange& exchange, const Health& health);
   bool discovery_page(Exchange& exchange);
+  bool openapi_page(Exchange& exchange);
   void discovery_root(Exchange& exchange, bool core);
-  void cached_json(Exchange& exchange, const api::Json& document, std::string_view content_type);
+  /// With an ETag, and 304 when the client has it already.
+  static void cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching);
   api::Json paths() const;
 
   const ResourceRegistry& registry_;
   telemetry::Registry& metrics_;
   std::string version_;
   Discovery discovery_;
+  OpenApi openapi_;
 };
 
 }  // namespace spillway::apiserver

@@ -89,7 +89,8 @@ void WritePath::update(const ExchangePtr& exchange) {
 void WritePath::patch(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const std::optional<api::PatchType> type = api::parse_patch_type(exchange->request().header("content-type"));
-  if (!type || *type == api::PatchType::kApply) {
+  if (type == api::PatchType::kApply) return apply(exchange);
+  if (!type) {
     return exchange->fail(
         make_error(ErrorCode::kUnsupportedMediaType,
                    "the body of the request was in an unknown format - accepted media types include: "

@@ -228,14 +228,8 @@ void Writer::create(CreateJob job, WriteDone done) {
     if (!state->prefix.empty()) metadata["name"] = state->prefix + name_suffix(core_.rng);
   }
 
-  // What a view adds in its own form, then what the stored kind does.
-  api::FieldErrors errors;
-  if (row.view.to_stored != nullptr) {
-    if (row.hooks->set_defaults != nullptr) row.hooks->set_defaults(object);
-    if (row.hooks->validate_create != nullptr) row.hooks->validate_create(object, errors);
-    object = row.view.to_stored(object);
-  }
-  const KindHooks& hooks = *resource.hooks;
+  if (row.view.to_stored != nullptr) object = row.view.to_stored(object);
+  const KindHooks& hooks = *row.hooks;
   if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
   if (resource.status_subresource && !resource.keeps_status_on_create) object.erase({"status"});
   if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
@@ -243,8 +237,9 @@ void Writer::create(CreateJob job, WriteDone done) {
     const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings};
     if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
   }
+  api::FieldErrors errors;
   validate_metadata(resource, object, errors);
-  if (hooks.validate_create != nullptr && row.view.to_stored == nullptr) hooks.validate_create(object, errors);
+  if (hooks.validate_create != nullptr) hooks.validate_create(object, errors);
   if (!errors.empty()) {
     return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
   }
