@@ -186,7 +186,7 @@ inline JsonObject::Members::iterator JsonObject::end() {
 }
 
 /// Parses one document. kBadRequest: where (byte offset) and what. Nesting deeper than 1,000 is an error.
-/// `duplicates`, if given, receives the dotted paths of members that occur twice (the last value wins).
+/// `duplicates`, if given, receives the dotted paths of members that occur twice (the last value wins), at most 100.
 Result<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates = nullptr);
 
 /// Compact text, members in key order, no final newline.

@@ -6,9 +6,13 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 namespace spillway::api {
 namespace {
+
+constexpr std::size_t kDuplicatesMax = 100;
 
 class Builder {
  public:
@@ -25,42 +29,38 @@ class Builder {
   bool on_document_end(error_code&) { return true; }
 
   bool on_object_begin(error_code&) {
-    open_.push_back(Open{.is_object = true, .key = std::move(key_), .elements = {}, .members = {}});
-    key_.clear();
+    open_.push_back({.is_object = true, .members = members_.size(), .elements = elements_.size()});
     return true;
   }
 
   bool on_object_end(std::size_t, error_code&) {
-    Open done = std::move(open_.back());
+    const std::size_t first = open_.back().members;
     open_.pop_back();
     JsonObject object;
-    for (const std::string& key : object.assign_unsorted(std::move(done.members))) {
-      duplicates.push_back(path_of(done.key) + key);
+    for (const std::string& key : object.assign_unsorted(take_from(members_, first))) {
+      if (duplicates.size() < kDuplicatesMax) duplicates.push_back(path_here() + key);
     }
-    key_ = std::move(done.key);
     return add(Json(std::move(object)));
   }
 
   bool on_array_begin(error_code&) {
-    open_.push_back(Open{.is_object = false, .key = std::move(key_), .elements = {}, .members = {}});
-    key_.clear();
+    open_.push_back({.is_object = false, .members = members_.size(), .elements = elements_.size()});
     return true;
   }
 
   bool on_array_end(std::size_t, error_code&) {
-    Open done = std::move(open_.back());
+    const std::size_t first = open_.back().elements;
     open_.pop_back();
-    key_ = std::move(done.key);
-    return add(Json(std::move(done.elements)));
+    return add(Json(take_from(elements_, first)));
   }
 
   bool on_key_part(string_view part, std::size_t, error_code&) {
-    key_.append(part.data(), part.size());
+    text_.append(part.data(), part.size());
     return true;
   }
 
   bool on_key(string_view part, std::size_t, error_code&) {
-    key_.append(part.data(), part.size());
+    members_.push_back({take_text(part), Json()});
     return true;
   }
 
@@ -69,10 +69,7 @@ class Builder {
     return true;
   }
 
-  bool on_string(string_view part, std::size_t, error_code&) {
-    text_.append(part.data(), part.size());
-    return add(Json(std::exchange(text_, {})));
-  }
+  bool on_string(string_view part, std::size_t, error_code&) { return add(Json(take_text(part))); }
 
   bool on_number_part(string_view part, error_code&) {
     text_.append(part.data(), part.size());
@@ -113,44 +110,59 @@ class Builder {
   std::vector<std::string> duplicates;
 
  private:
+  /// A container that is being read: where its members or elements begin among the pending ones.
   struct Open {
     bool is_object;
-    std::string key;  // under which this container will be added to its parent
-    Json::Array elements;
-    JsonObject::Members members;
+    std::size_t members;
+    std::size_t elements;
   };
 
-  bool add(Json value) {
+  /// The tail of a stack, as a vector without spare room.
+  template <typename T>
+  static std::vector<T> take_from(std::vector<T>& stack, std::size_t first) {
+    const auto from = stack.begin() + static_cast<std::ptrdiff_t>(first);
+    std::vector<T> taken(std::make_move_iterator(from), std::make_move_iterator(stack.end()));
+    stack.erase(from, stack.end());
+    return taken;
+  }
+
+  std::string take_text(string_view part) {
+    if (text_.empty()) return {part.data(), part.size()};
+    text_.append(part.data(), part.size());
+    return std::exchange(text_, {});
+  }
+
+  /// Not inlined: g++ 12 would warn of members of the variant that are not alive.
+  [[gnu::noinline]] bool add(Json value) {
     if (open_.empty()) {
       root = std::move(value);
     } else if (open_.back().is_object) {
-      open_.back().members.push_back({std::exchange(key_, {}), std::move(value)});
+      members_.back().value = std::move(value);
     } else {
-      open_.back().elements.push_back(std::move(value));
+      elements_.push_back(std::move(value));
     }
     return true;
   }
 
-  /// "spec.containers[1]." for a container that will be added under `key` to the innermost open one.
-  std::string path_of(const std::string& key) const {
+  /// "spec.containers[1].": the path of what comes next, with a point behind it; empty at the root.
+  std::string path_here() const {
     std::string path;
-    const auto step = [&path](const Open* parent, const std::string& name) {
-      if (parent == nullptr) return;
-      if (!parent->is_object) {
-        path += fmt::format("[{}]", parent->elements.size());
-      } else {
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      const bool innermost = i + 1 == open_.size();
+      if (open_[i].is_object) {
         if (!path.empty()) path += '.';
-        path += name;
+        path += members_[(innermost ? members_.size() : open_[i + 1].members) - 1].key;
+      } else {
+        path += fmt::format("[{}]", (innermost ? elements_.size() : open_[i + 1].elements) - open_[i].elements);
       }
-    };
-    for (std::size_t i = 1; i < open_.size(); ++i) step(&open_[i - 1], open_[i].key);
-    step(open_.empty() ? nullptr : &open_.back(), key);
+    }
     if (!path.empty()) path += '.';
     return path;
   }
 
   std::vector<Open> open_;
-  std::string key_;
+  JsonObject::Members members_;  // of all open objects; the last one of each waits for its value
+  Json::Array elements_;         // of all open arrays
   std::string text_;
 };
 
