@@ -226,8 +226,8 @@ Json track_update(const Type& type, const Json* before, Json after, const FieldW
   ManagedFields owners = owners_before(before, after, writer);
   after = without_managed_fields(std::move(after));
   if (before != nullptr && owners.empty()) return after;
-  const FieldChanges changes =
-      compare_fields(type, before != nullptr ? without_managed_fields(*before) : blank(type), after);
+  // The list itself differs, which nobody owns.
+  const FieldChanges changes = compare_fields(type, before != nullptr ? *before : blank(type), after);
   ManagedFieldsEntry self = entry_of(type, writer, FieldOperation::kUpdate);
   if (const ManagedFieldsEntry* last = owners.find(self)) {
     self.fields = last->fields;

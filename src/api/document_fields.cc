@@ -143,9 +143,8 @@ class Comparer {
  public:
   explicit Comparer(FieldChanges& changes) : changes_(changes) {}
 
+  /// The two differ; at most one is nullptr.
   void compare(const Slot& slot, const Json* before, const Json* after, std::vector<std::string>& path) {
-    if (before == nullptr && after == nullptr) return;
-    if (before != nullptr && after != nullptr && *before == *after) return;
     const bool as_leaf = slot.is_leaf() || (is_empty(before) && is_empty(after)) ||
                          (!is_empty(before) && !fits(slot, *before)) || (!is_empty(after) && !fits(slot, *after));
     if (as_leaf) {
@@ -174,16 +173,22 @@ class Comparer {
   }
 
   void compare_members(const Slot& slot, const Json* before, const Json* after, std::vector<std::string>& path) {
-    std::set<std::string_view> names;
-    for (const Json* side : {before, after}) {
-      if (side == nullptr || !side->is_object()) continue;
-      for (const auto& [name, member] : *side->if_object()) names.insert(name);
-    }
-    for (const std::string_view name : names) {
-      path.push_back(member_element(name));
-      compare(below(slot, name), before != nullptr ? before->find(name) : nullptr,
-              after != nullptr ? after->find(name) : nullptr, path);
-      path.pop_back();
+    static const JsonObject nothing;
+    const JsonObject& old_object = before != nullptr && before->is_object() ? *before->if_object() : nothing;
+    const JsonObject& new_object = after != nullptr && after->is_object() ? *after->if_object() : nothing;
+    auto o = old_object.begin();  // both sides are sorted: one walk
+    auto n = new_object.begin();
+    while (o != old_object.end() || n != new_object.end()) {
+      const bool has_old = o != old_object.end() && (n == new_object.end() || o->key <= n->key);
+      const bool has_new = n != new_object.end() && (o == old_object.end() || n->key <= o->key);
+      const std::string& name = has_old ? o->key : n->key;
+      if (!has_old || !has_new || o->value != n->value) {
+        path.push_back(member_element(name));
+        compare(below(slot, name), has_old ? &o->value : nullptr, has_new ? &n->value : nullptr, path);
+        path.pop_back();
+      }
+      if (has_old) ++o;
+      if (has_new) ++n;
     }
   }
 
@@ -218,6 +223,7 @@ class Comparer {
 
   /// An element counts as added or removed itself, besides what it holds.
   void compare_one(const Slot& slot, const Json* before, const Json* after, std::vector<std::string>& path) {
+    if (before != nullptr && after != nullptr && *before == *after) return;
     if (before == nullptr) at(changes_.added, path).own();
     if (after == nullptr) at(changes_.removed, path).own();
     compare(slot, before, after, path);
@@ -337,7 +343,7 @@ Result<FieldSet> fields_of(const Type& type, const Json& document) {
 FieldChanges compare_fields(const Type& type, const Json& before, const Json& after) {
   FieldChanges changes;
   std::vector<std::string> path;
-  Comparer(changes).compare(root_slot(type), &before, &after, path);
+  if (before != after) Comparer(changes).compare(root_slot(type), &before, &after, path);
   return changes;
 }
 

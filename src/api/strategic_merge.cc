@@ -100,15 +100,14 @@ Json without_directives(const Json& value) {
   return Json(std::move(out));
 }
 
-Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, const JsonObject& patch,
+Result<JsonObject> merge_objects(const Type* type, JsonObject original, const JsonObject& patch,
                                  const std::string& path);
 
 /// Listed elements in the order of `order`, the others in their own; two heads that both stood in the original keep
 /// their order there, else the listed one goes first.
-Json::Array arrange(Json::Array merged, const Json::Array& order, const Json::Array& original,
+Json::Array arrange(Json::Array merged, const Json::Array& order, const Positions& original_positions,
                     const ListStrategy& strategy) {
   const Positions order_positions(order, strategy);
-  const Positions original_positions(original, strategy);
   std::vector<std::pair<std::size_t, std::size_t>> listed;  // place in the order, place in merged
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < merged.size(); ++i) {
@@ -191,17 +190,20 @@ Outcome check_ordered_subset(const SentList& sent, const Json::Array& order, con
   return {};
 }
 
-Result<Json::Array> merge_lists(const ListStrategy& strategy, const Json::Array& original, const Json::Array& sent,
+Result<Json::Array> merge_lists(const ListStrategy& strategy, Json::Array original, const Json::Array& sent,
                                 const Json::Array* order, const std::string& path) {
   SPILLWAY_TRY(patch, read_sent(sent, strategy, path));
   if (order != nullptr) SPILLWAY_TRY_VOID(check_ordered_subset(patch, *order, strategy, path));
   if (patch.replaces) return std::move(patch.elements);
-  Json::Array merged = original;
-  const TextSet deleted = texts_of(patch.deleted);
-  std::erase_if(merged, [&](const Json& element) {
-    const Json* id = identity(element, strategy);
-    return !deleted.empty() && id != nullptr && deleted.contains(to_text(*id));
-  });
+  const Positions original_positions(original, strategy);
+  Json::Array merged = std::move(original);
+  if (!patch.deleted.empty()) {
+    const TextSet deleted = texts_of(patch.deleted);
+    std::erase_if(merged, [&](const Json& element) {
+      const Json* id = identity(element, strategy);
+      return id != nullptr && deleted.contains(to_text(*id));
+    });
+  }
   Positions positions(merged, strategy);
   for (const Json& element : patch.elements) {
     const Json* id = identity(element, strategy);
@@ -210,12 +212,12 @@ Result<Json::Array> merge_lists(const ListStrategy& strategy, const Json::Array&
       positions.add(*id, merged.size());
       merged.push_back(strategy.set ? element : without_directives(element));
     } else if (!strategy.set) {
-      SPILLWAY_TRY(one, merge_objects(strategy.element, *merged[*at].if_object(), *element.if_object(),
+      SPILLWAY_TRY(one, merge_objects(strategy.element, std::move(*merged[*at].if_object()), *element.if_object(),
                                       fmt::format("{}[{}]", path, *at)));
       merged[*at] = Json(std::move(one));
     }
   }
-  return arrange(std::move(merged), order != nullptr ? *order : patch.elements, original, strategy);
+  return arrange(std::move(merged), order != nullptr ? *order : patch.elements, original_positions, strategy);
 }
 
 /// $retainKeys: everything sent must be listed, everything else goes.
@@ -262,11 +264,12 @@ Result<const Json::Array*> order_of(const JsonObject& patch, std::string_view me
   return order->if_array();
 }
 
-Result<Json> merge_member(const Type* type, std::string_view name, const Json* before, const Json& sent,
+/// `before` is consumed; nullptr: the member is new.
+Result<Json> merge_member(const Type* type, std::string_view name, Json* before, const Json& sent,
                           const Json::Array* order, const std::string& path) {
   const Field* field = type != nullptr ? type->find(name) : nullptr;
+  const ListStrategy strategy = strategy_of(field);
   if (before == nullptr) {
-    const ListStrategy strategy = strategy_of(field);
     if (order != nullptr && strategy.merges() && sent.is_array()) {
       SPILLWAY_TRY(list, merge_lists(strategy, {}, *sent.if_array(), order, path));
       return Json(std::move(list));
@@ -276,12 +279,11 @@ Result<Json> merge_member(const Type* type, std::string_view name, const Json* b
   if (before->is_object() && sent.is_object()) {
     if (field != nullptr && field->replace) return sent;
     const Type* below = field != nullptr && field->shape == Shape::kSingle ? field->message : nullptr;
-    SPILLWAY_TRY(object, merge_objects(below, *before->if_object(), *sent.if_object(), path));
+    SPILLWAY_TRY(object, merge_objects(below, std::move(*before->if_object()), *sent.if_object(), path));
     return Json(std::move(object));
   }
-  const ListStrategy strategy = strategy_of(field);
   if (before->is_array() && sent.is_array() && strategy.merges()) {
-    SPILLWAY_TRY(list, merge_lists(strategy, *before->if_array(), *sent.if_array(), order, path));
+    SPILLWAY_TRY(list, merge_lists(strategy, std::move(*before->if_array()), *sent.if_array(), order, path));
     return Json(std::move(list));
   }
   return sent;
@@ -296,13 +298,14 @@ Outcome arrange_unsent(const Type* type, const JsonObject& patch, JsonObject& re
     const ListStrategy strategy = strategy_of(type != nullptr ? type->find(member) : nullptr);
     if (list == nullptr || !list->is_array() || !strategy.merges()) continue;
     SPILLWAY_TRY(order, order_of(patch, member, child(path, member)));
-    Json::Array original = *list->if_array();
-    *list = Json(arrange(original, *order, original, strategy));
+    Json::Array original = std::move(*list->if_array());
+    const Positions original_positions(original, strategy);
+    *list = Json(arrange(std::move(original), *order, original_positions, strategy));
   }
   return {};
 }
 
-Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, const JsonObject& patch,
+Result<JsonObject> merge_objects(const Type* type, JsonObject before, const JsonObject& patch,
                                  const std::string& path) {
   if (const Json* directive = patch.find(kPatch)) {
     if (*directive == Json("delete")) return JsonObject();
@@ -311,7 +314,6 @@ Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, c
     whole.erase(kPatch);
     return whole;
   }
-  JsonObject before = original;
   SPILLWAY_TRY_VOID(retain_keys(patch, before, path));
   SPILLWAY_TRY_VOID(delete_primitives(patch, before, path));
   JsonObject::Members members;  // both sides are sorted: one walk
@@ -319,7 +321,7 @@ Result<JsonObject> merge_objects(const Type* type, const JsonObject& original, c
   for (const auto& [key, value] : patch) {
     if (is_directive(key)) continue;
     while (old != before.end() && old->key < key) members.push_back(std::move(*old++));
-    const Json* present = old != before.end() && old->key == key ? &(old++)->value : nullptr;
+    Json* present = old != before.end() && old->key == key ? &(old++)->value : nullptr;
     const std::string below = child(path, key);
     SPILLWAY_TRY(order, order_of(patch, key, below));
     if (value.is_null()) {

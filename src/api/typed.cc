@@ -15,9 +15,48 @@ using std::chrono::sys_days;
 constexpr WallTime kZeroTime{
     std::chrono::duration_cast<microseconds>(sys_days{std::chrono::year{1} / 1 / 1}.time_since_epoch())};
 
-std::string child(std::string_view path, std::string_view name) {
-  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
-}
+/// Where the reader is; becomes text only when there is something to say about it.
+class Path {
+ public:
+  Path() = default;
+
+  Path member(std::string_view name) const { return Path(this, Kind::kMember, name, 0); }
+
+  Path key(std::string_view key) const { return Path(this, Kind::kKey, key, 0); }
+
+  Path index(std::size_t index) const { return Path(this, Kind::kIndex, {}, index); }
+
+  /// "spec.containers[0].resources.limits[cpu]"
+  std::string text() const {
+    std::string out = parent_ != nullptr ? parent_->text() : std::string();
+    switch (kind_) {
+      case Kind::kRoot:
+        break;
+      case Kind::kMember:
+        if (!out.empty()) out += '.';
+        out += name_;
+        break;
+      case Kind::kKey:
+        out += fmt::format("[{}]", name_);
+        break;
+      case Kind::kIndex:
+        out += fmt::format("[{}]", index_);
+        break;
+    }
+    return out;
+  }
+
+ private:
+  enum class Kind { kRoot, kMember, kKey, kIndex };
+
+  Path(const Path* parent, Kind kind, std::string_view name, std::size_t index)
+      : parent_(parent), kind_(kind), name_(name), index_(index) {}
+
+  const Path* parent_ = nullptr;
+  Kind kind_ = Kind::kRoot;
+  std::string_view name_;
+  std::size_t index_ = 0;
+};
 
 std::string_view name_of(Json::Type type) {
   switch (type) {
@@ -39,12 +78,12 @@ std::string_view name_of(Json::Type type) {
   return "";
 }
 
-Error wrong_type(const std::string& path, std::string_view expected, const Json& got) {
-  return Error{ErrorCode::kBadRequest, fmt::format("expected {}, got {}", expected, name_of(got.type())), path};
+Error wrong_type(const Path& path, std::string_view expected, const Json& got) {
+  return Error{ErrorCode::kBadRequest, fmt::format("expected {}, got {}", expected, name_of(got.type())), path.text()};
 }
 
-Error bad_value(const std::string& path, std::string_view why) {
-  return Error{ErrorCode::kBadRequest, std::string(why), path};
+Error bad_value(const Path& path, std::string_view why) {
+  return Error{ErrorCode::kBadRequest, std::string(why), path.text()};
 }
 
 /// Whether Go's omitempty leaves the value out.
@@ -98,14 +137,14 @@ class Reader {
  public:
   explicit Reader(Fill fill) : fill_(fill) {}
 
-  Result<Json> message(const Type& type, const Json& document, const std::string& path) {
+  Result<Json> message(const Type& type, const Json& document, const Path& path) {
     const JsonObject* object = document.if_object();
     if (object == nullptr) return wrong_type(path, "an object", document);
     JsonObject out;
     if (type.has_type_meta()) SPILLWAY_TRY_VOID(type_meta(*object, path, out));
     for (const auto& [key, value] : *object) {
       if (type.find(key) == nullptr && !(type.has_type_meta() && (key == "kind" || key == "apiVersion"))) {
-        unknown_.push_back(child(path, key));
+        unknown_.push_back(path.member(key).text());
       }
     }
     for (const auto& [name, field] : type.json_fields()) {
@@ -118,39 +157,39 @@ class Reader {
   std::vector<std::string> take_unknown() { return std::move(unknown_); }
 
  private:
-  static Outcome type_meta(const JsonObject& object, const std::string& path, JsonObject& out) {
+  static Outcome type_meta(const JsonObject& object, const Path& path, JsonObject& out) {
     for (const std::string_view key : {"apiVersion", "kind"}) {
       const Json* value = object.find(key);
       if (value == nullptr || value->is_null()) continue;
-      if (!value->is_string()) return wrong_type(child(path, key), "a string", *value);
+      if (!value->is_string()) return wrong_type(path.member(key), "a string", *value);
       if (!is_zero(*value)) out[key] = *value;
     }
     return {};
   }
 
-  Outcome put_field(const Field& field, const Json* value, const std::string& path, JsonObject& out) {
+  Outcome put_field(const Field& field, const Json* value, const Path& path, JsonObject& out) {
     if (value == nullptr) return put_absent(field, path, out);
-    SPILLWAY_TRY(read, field_value(field, *value, child(path, field.name)));
+    SPILLWAY_TRY(read, field_value(field, *value, path.member(field.name)));
     const bool always = fill_ == Fill::kPartial || field.keep || field.pointer ||
                         (field.shape == Shape::kSingle && is_struct(field.kind));
     if (always || !is_zero(read)) out[field.name] = std::move(read);
     return {};
   }
 
-  Outcome put_absent(const Field& field, const std::string& path, JsonObject& out) {
+  Outcome put_absent(const Field& field, const Path& path, JsonObject& out) {
     if (fill_ == Fill::kPartial) return {};
     if (field.pointer || field.shape != Shape::kSingle) {
       if (field.keep) out[field.name] = Json();
       return {};
     }
     if (!field.keep && !is_struct(field.kind)) return {};
-    SPILLWAY_TRY(zero, zero_of(field, child(path, field.name)));
+    SPILLWAY_TRY(zero, zero_of(field, path.member(field.name)));
     out[field.name] = std::move(zero);
     return {};
   }
 
   /// What null or nothing means where a value must stand.
-  Result<Json> zero_of(const Field& field, const std::string& path) {
+  Result<Json> zero_of(const Field& field, const Path& path) {
     switch (field.kind) {
       case ValueKind::kString:
         return Json("");
@@ -174,7 +213,7 @@ class Reader {
     return Json();
   }
 
-  Result<Json> field_value(const Field& field, const Json& value, const std::string& path) {
+  Result<Json> field_value(const Field& field, const Json& value, const Path& path) {
     switch (field.shape) {
       case Shape::kSingle:
         return element(field, value, path);
@@ -186,28 +225,28 @@ class Reader {
     return Json();
   }
 
-  Result<Json> list(const Field& field, const Json& value, const std::string& path) {
+  Result<Json> list(const Field& field, const Json& value, const Path& path) {
     if (!value.is_array()) return wrong_type(path, "a list", value);
     Json::Array out;
     out.reserve(value.if_array()->size());
     for (std::size_t i = 0; i < value.if_array()->size(); ++i) {
-      SPILLWAY_TRY(one, element(field, (*value.if_array())[i], fmt::format("{}[{}]", path, i)));
+      SPILLWAY_TRY(one, element(field, (*value.if_array())[i], path.index(i)));
       out.push_back(std::move(one));
     }
     return Json(std::move(out));
   }
 
-  Result<Json> map(const Field& field, const Json& value, const std::string& path) {
+  Result<Json> map(const Field& field, const Json& value, const Path& path) {
     if (!value.is_object()) return wrong_type(path, "an object", value);
     JsonObject out;
     for (const auto& [key, entry] : *value.if_object()) {
-      SPILLWAY_TRY(one, element(field, entry, fmt::format("{}[{}]", path, key)));
+      SPILLWAY_TRY(one, element(field, entry, path.key(key)));
       out[key] = std::move(one);
     }
     return Json(std::move(out));
   }
 
-  Result<Json> element(const Field& field, const Json& value, const std::string& path) {
+  Result<Json> element(const Field& field, const Json& value, const Path& path) {
     if (value.is_null()) return zero_of(field, path);
     switch (field.kind) {
       case ValueKind::kString:
@@ -238,7 +277,7 @@ class Reader {
     return Json();
   }
 
-  static Result<Json> integer(const Json& value, const std::string& path, std::int64_t min, std::int64_t max) {
+  static Result<Json> integer(const Json& value, const Path& path, std::int64_t min, std::int64_t max) {
     if (!value.is_number()) return wrong_type(path, "an integer", value);
     const std::optional<std::int64_t> number = value.if_int64();
     if (!number || *number < min || *number > max) {
@@ -247,14 +286,14 @@ class Reader {
     return value;
   }
 
-  static Result<Json> bytes(const Json& value, const std::string& path) {
+  static Result<Json> bytes(const Json& value, const Path& path) {
     if (!value.is_string()) return wrong_type(path, "a base64 string", value);
     const Result<std::string> raw = decode_base64(*value.if_string());
     if (!raw) return bad_value(path, raw.error().message);
     return Json(encode_base64(*raw));
   }
 
-  static Result<Json> time(const Json& value, const std::string& path, ValueKind kind) {
+  static Result<Json> time(const Json& value, const Path& path, ValueKind kind) {
     if (!value.is_string()) return wrong_type(path, "a time", value);
     const Result<WallTime> parsed = parse_time(*value.if_string());
     if (!parsed) return bad_value(path, parsed.error().message);
@@ -262,7 +301,7 @@ class Reader {
     return Json(kind == ValueKind::kTime ? format_time(*parsed) : format_micro_time(*parsed));
   }
 
-  static Result<Json> quantity(const Json& value, const std::string& path) {
+  static Result<Json> quantity(const Json& value, const Path& path) {
     if (!value.is_string() && !value.is_number()) return wrong_type(path, "a quantity", value);
     const std::string text = value.is_string() ? *value.if_string() : to_text(value);
     const std::size_t from = std::min(text.find_first_not_of(" \t\r\n"), text.size());
@@ -272,7 +311,7 @@ class Reader {
     return Json(parsed->to_string());
   }
 
-  static Result<Json> strings(const Json& value, const std::string& path) {
+  static Result<Json> strings(const Json& value, const Path& path) {
     if (!value.is_array()) return wrong_type(path, "a list of strings", value);
     for (const Json& one : *value.if_array()) {
       if (!one.is_string()) return wrong_type(path, "a list of strings", one);
@@ -297,7 +336,7 @@ Result<TypedDocument> read(const Type& type, const Json& document, Fill fill) {
     }
   }
   Reader reader(fill);
-  SPILLWAY_TRY(object, reader.message(type, document, ""));
+  SPILLWAY_TRY(object, reader.message(type, document, Path()));
   if (type.has_type_meta()) {
     object["apiVersion"] = type.api_version();
     object["kind"] = type.kind();
