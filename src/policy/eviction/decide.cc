@@ -44,10 +44,9 @@ Reason pod_reason(ReasonCode code, const MeasuredPod& measured, Signal signal) {
     reason.facts.push_back({"stats", std::string("missing")});
   } else if (is_memory(signal)) {
     const api::Quantity request = api::agent_request(pod.spec, "memory");
-    const auto used = measured.stats->memory ? measured.stats->memory->working_set_bytes : std::nullopt;
     reason.facts.push_back({"request_bytes", request.value()});
-    if (used) {
-      const auto bytes = static_cast<std::int64_t>(*used);
+    if (measured.stats->memory && measured.stats->memory->working_set_bytes) {
+      const auto bytes = static_cast<std::int64_t>(*measured.stats->memory->working_set_bytes);
       reason.facts.push_back({"working_set_bytes", bytes});
       reason.facts.push_back({"above_request_bytes", bytes - request.value()});
     }
@@ -97,8 +96,11 @@ std::string adopt_layout(const PassConfig& config, StorageLayout layout, PassSta
   return std::move(derived.warning);
 }
 
-PassResult observe_pressure(const PassConfig& config, PassState previous, const api::Summary& summary,
-                            std::span<const api::Pod* const> active, Now now) {
+namespace {
+
+/// observe_pressure with pods and statistics joined already.
+PassResult observe_pressure_of(const PassConfig& config, PassState previous, const api::Summary& summary,
+                               std::span<const MeasuredPod> pods, Now now) {
   SPILLWAY_CHECK(previous.layout);
   PassResult result;
   result.state = std::move(previous);
@@ -130,7 +132,7 @@ PassResult observe_pressure(const PassConfig& config, PassState previous, const 
   state.last = seen;
 
   if (config.local_storage_limits == LocalStorageLimits::kEnforced) {
-    evict_storage_violators(result, join_stats(active, summary.pods));
+    evict_storage_violators(result, pods);
     if (!result.decision.actions.empty()) return result;
   }
   if (fresh.empty()) {
@@ -146,8 +148,9 @@ PassResult observe_pressure(const PassConfig& config, PassState previous, const 
   return result;
 }
 
-void choose_victim(const PassConfig& config, PassResult& result, const api::Summary& summary,
-                   std::span<const api::Pod* const> active, const api::Summary* after, Now now) {
+/// choose_victim with pods and statistics joined already.
+void choose_victim_of(const PassConfig& config, PassResult& result, std::span<const MeasuredPod> pods,
+                      const api::Summary* after, Now now) {
   SPILLWAY_CHECK(result.pending);
   const PendingEviction pending = *std::exchange(result.pending, std::nullopt);
   const Signal signal = pending.acting.signal;
@@ -155,11 +158,11 @@ void choose_victim(const PassConfig& config, PassResult& result, const api::Summ
     result.decision.reasons.push_back({ReasonCode::kReclaimSufficed, {{"signal", std::string(to_string(signal))}}});
     return;
   }
-  if (active.empty()) {
+  if (pods.empty()) {
     result.decision.reasons.push_back({ReasonCode::kNoCandidate, {{"signal", std::string(to_string(signal))}}});
     return;
   }
-  const std::vector<MeasuredPod> ranked = rank_for(signal, *result.state.layout, join_stats(active, summary.pods));
+  const std::vector<MeasuredPod> ranked = rank_for(signal, *result.state.layout, pods);
   for (const Threshold& threshold : pending.fresh) {
     if (const auto& time = pending.seen[threshold.signal]->time) {
       result.stats_ages.emplace_back(threshold.signal, now.wall - *time);
@@ -189,10 +192,23 @@ void choose_victim(const PassConfig& config, PassResult& result, const api::Summ
   }
 }
 
+}  // namespace
+
+PassResult observe_pressure(const PassConfig& config, PassState state, const api::Summary& summary,
+                            std::span<const api::Pod* const> active, Now now) {
+  return observe_pressure_of(config, std::move(state), summary, join_stats(active, summary.pods), now);
+}
+
+void choose_victim(const PassConfig& config, PassResult& result, const api::Summary& summary,
+                   std::span<const api::Pod* const> active, const api::Summary* after, Now now) {
+  choose_victim_of(config, result, join_stats(active, summary.pods), after, now);
+}
+
 PassResult decide_eviction(const PassConfig& config, PassState state, const api::Summary& summary,
                            std::span<const api::Pod* const> active, Now now) {
-  PassResult result = observe_pressure(config, std::move(state), summary, active, now);
-  if (result.pending) choose_victim(config, result, summary, active, nullptr, now);
+  const std::vector<MeasuredPod> pods = join_stats(active, summary.pods);
+  PassResult result = observe_pressure_of(config, std::move(state), summary, pods, now);
+  if (result.pending) choose_victim_of(config, result, pods, nullptr, now);
   return result;
 }
 

@@ -42,10 +42,17 @@ api::Quantity disk_usage(const MeasuredPod& measured, DiskParts parts, DiskResou
   return total;
 }
 
+/// Sorts pointers and moves each rank once: ranks are large.
 template <typename Rank>
 std::vector<Rank> sorted(std::vector<Rank> ranks) {
-  std::ranges::sort(ranks, [](const Rank& a, const Rank& b) { return (a <=> b) < 0; });
-  return ranks;
+  std::vector<Rank*> order;
+  order.reserve(ranks.size());
+  for (Rank& rank : ranks) order.push_back(&rank);
+  std::ranges::sort(order, [](const Rank* a, const Rank* b) { return (*a <=> *b) < 0; });
+  std::vector<Rank> in_order;
+  in_order.reserve(ranks.size());
+  for (Rank* rank : order) in_order.push_back(std::move(*rank));
+  return in_order;
 }
 
 template <typename Rank>
@@ -59,15 +66,23 @@ std::vector<MeasuredPod> order_of(const std::vector<Rank>& ranks) {
 }  // namespace
 
 std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::span<const api::PodStats> stats) {
+  const auto uid_of = [](const api::PodStats* each) -> const std::string& { return each->uid; };
   std::vector<const api::PodStats*> by_uid;
   by_uid.reserve(stats.size());
   for (const api::PodStats& each : stats) by_uid.push_back(&each);
-  std::ranges::stable_sort(by_uid, {}, &api::PodStats::uid);
+  // Hosts list statistics by uid: then there is nothing to sort.
+  if (!std::ranges::is_sorted(by_uid, {}, uid_of)) std::ranges::stable_sort(by_uid, {}, uid_of);
   std::vector<MeasuredPod> joined;
   joined.reserve(pods.size());
+  auto expected = by_uid.begin();  // behind the last one found: right if pods come by uid as well
   for (const api::Pod* pod : pods) {
-    const auto [first, last] = std::ranges::equal_range(by_uid, pod->metadata.uid, {}, &api::PodStats::uid);
-    joined.push_back({pod, first == last ? nullptr : *std::prev(last)});
+    const std::string& uid = pod->metadata.uid;
+    auto found = expected;
+    if (found == by_uid.end() || (*found)->uid != uid) found = std::ranges::lower_bound(by_uid, uid, {}, uid_of);
+    const api::PodStats* last = nullptr;
+    for (; found != by_uid.end() && (*found)->uid == uid; ++found) last = *found;
+    expected = found;
+    joined.push_back({pod, last});
   }
   return joined;
 }
