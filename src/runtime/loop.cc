@@ -269,10 +269,6 @@ void Loop::unwatch_fd(int fd) {
   impl_->watch_of_fd.erase(it);
 }
 
-Now Loop::now() const {
-  return RealClock::read();
-}
-
 void Loop::run(std::function<void(int signal)> on_signal) {
   std::optional<SignalHandlers> handlers;
   if (on_signal) handlers.emplace(impl_->wake_fd);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/time.h"
+#include "runtime/clock.h"
 
 #include <chrono>
 #include <functional>
@@ -38,7 +39,7 @@ class Loop {
   void unwatch_fd(int fd);
 
   /// Both clocks, read now.
-  Now now() const;
+  Now now() const { return RealClock::read(); }
 
   /// Blocks until stop(). SIGINT and SIGTERM call `on_signal` on the loop; if it is empty they are left alone. At most
   /// one loop of the process takes signals at a time.

@@ -68,14 +68,13 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
  public:
   explicit Shard(Core& core) : core_(core), rng_(random_seed()), thread_("spillway-http") {}
 
-  /// Thread: owner's. No connection is served afterwards.
-  ~Shard() override {
-    thread_.stop();
-    core_.count_connection(-static_cast<int>(connections_.size()));
-  }
+  ~Shard() override { core_.count_connection(-static_cast<int>(connections_.size())); }
 
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
+
+  /// Thread: owner's. No connection is served afterwards.
+  void halt() { thread_.stop(); }
 
   const std::shared_ptr<runtime::Loop>& loop() const override { return thread_.share(); }
 
@@ -228,8 +227,9 @@ HttpServer::Core::Core(runtime::Loop& owner_loop, RequestHandler& request_handle
 
 HttpServer::Core::~Core() {
   if (grace_timer) loop.cancel(*grace_timer);
-  // The first shard hands connections to the others.
-  for (auto& shard : shards) shard.reset();
+  // All of them before any goes: the first hands connections to the others.
+  for (const auto& shard : shards) shard->halt();
+  shards.clear();
 }
 
 void HttpServer::Core::count_connection(int change) {

@@ -17,17 +17,18 @@ class EventLog final : public client::Transport::Receiver {
   void on_api_event(client::ApiEvent event) override {
     EXPECT_FALSE(inside_execute) << "called back from inside execute()";
     events.push_back(std::move(event));
-    if (wanted_ && events.size() >= wanted_->first) std::exchange(wanted_, {})->second->put(true);
+    if (waiting_ == nullptr || events.size() < wanted_) return;
+    waiting_->put(true);
+    waiting_.reset();
   }
 
   /// Thread: the test's. Waits until `count` events have come in all.
   void wait(LoopRoom& room, std::size_t count) {
     auto enough = std::make_shared<Mailbox<bool>>();
     room.run([&] {
-      if (events.size() >= count)
-        enough->put(true);
-      else
-        wanted_ = std::pair(count, enough);
+      if (events.size() >= count) return enough->put(true);
+      wanted_ = count;
+      waiting_ = enough;
     });
     ASSERT_TRUE(enough->take()) << "only " << events.size() << " events";
   }
@@ -48,7 +49,8 @@ class EventLog final : public client::Transport::Receiver {
   bool inside_execute = false;
 
  private:
-  std::optional<std::pair<std::size_t, std::shared_ptr<Mailbox<bool>>>> wanted_;
+  std::size_t wanted_ = 0;
+  std::shared_ptr<Mailbox<bool>> waiting_;
 };
 
 inline api::Request request_of(std::string target, api::Method method = api::Method::kGet, std::string body = {}) {
