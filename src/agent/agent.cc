@@ -47,6 +47,11 @@ struct Agent::Parts {
       if (after) status.on_node(*after, now);
     }});
     workers.when_finished([this](const std::string& uid, Now now) { eviction.on_pod_finished(uid, now); });
+    if (sinks.metrics != nullptr) {
+      lease_failures = sinks.metrics->counter("spillway_lease_repeated_failures_total",
+                                              "Lease writes that failed after another one had failed in the same run");
+    }
+    lease.when_failing_repeatedly([this] { lease_failures.add(); });
     eviction.when_conditions_change([this](Now now) { status.report_soon(now); });
   }
 
@@ -81,6 +86,7 @@ struct Agent::Parts {
   EvictionEngine eviction;
   NodeStatusEngine status;
   LeaseEngine lease;
+  telemetry::Counter lease_failures;
 };
 
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,

@@ -28,9 +28,9 @@ void LeaseEngine::start(Now now) {
 }
 
 void LeaseEngine::run(Now now) {
-  const auto update_found = [this](std::optional<api::Json> found, Now then) {
-    if (!found) return end_run(then);
-    update(0, std::move(found), [this](bool, Now ended) { end_run(ended); }, then);
+  const auto update_found = [this](EnsuredLease ensured, Now then) {
+    if (!ensured.lease || ensured.created) return end_run(then);
+    update(0, std::move(ensured.lease), [this](bool, Now ended) { end_run(ended); }, then);
   };
   if (!latest_) return ensure(kEnsureBackOff, update_found, now);
   update(
@@ -48,7 +48,7 @@ void LeaseEngine::end_run(Now now) {
   context_.api.at(now.mono + period + extra, [this](Now later) { run(later); });
 }
 
-void LeaseEngine::update(int attempt, std::optional<api::Json> base, std::function<void(bool, Now)> done, Now now) {
+void LeaseEngine::update(int attempt, std::optional<api::Json> base, Written done, Now now) {
   if (attempt >= kUpdateAttempts) {
     context_.log.warning("lease not renewed", {{"node", context_.options.node_name}});
     return done(false, now);
@@ -56,22 +56,27 @@ void LeaseEngine::update(int attempt, std::optional<api::Json> base, std::functi
   prepare(
       base,
       [this, attempt, base, done](std::optional<api::Json> lease, Now then) {
-        if (!lease) return update(attempt + 1, base, done, then);
-        put(attempt, std::move(*lease), done, then);
+        if (lease) return put(attempt, base, *lease, done);
+        failed(attempt, base, done, then);
       },
       now);
 }
 
-void LeaseEngine::put(int attempt, api::Json lease, std::function<void(bool, Now)> done, Now) {
+void LeaseEngine::failed(int attempt, std::optional<api::Json> base, Written done, Now now) {
+  if (attempt > 0 && on_repeated_failure_) on_repeated_failure_();
+  update(attempt + 1, std::move(base), std::move(done), now);
+}
+
+void LeaseEngine::put(int attempt, std::optional<api::Json> base, const api::Json& lease, Written done) {
   const std::string path = client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name);
-  context_.api.update(path, lease, [this, attempt, lease, done](const Result<api::Json>& outcome, Now now) {
+  context_.api.update(path, lease, [this, attempt, base, done](const Result<api::Json>& outcome, Now now) {
     if (outcome) {
       latest_ = *outcome;
       return done(true, now);
     }
-    if (outcome.error().code != ErrorCode::kConflict) return update(attempt + 1, lease, done, now);
-    const auto go_on = [this, attempt, done](std::optional<api::Json> found, Now then) {
-      update(attempt + 1, std::move(found), done, then);
+    if (outcome.error().code != ErrorCode::kConflict) return failed(attempt, base, done, now);
+    const auto go_on = [this, attempt, done](EnsuredLease ensured, Now then) {
+      update(attempt + 1, std::move(ensured.lease), done, then);
     };
     ensure(kEnsureBackOff, go_on, now);
   });
@@ -82,7 +87,7 @@ void LeaseEngine::ensure(Duration back_off, Ensured done, Now) {
   context_.api.get(path, [this, back_off, done](const Result<api::Json>& outcome, Now now) {
     if (outcome) {
       latest_ = *outcome;
-      return done(*outcome, now);
+      return done({.lease = *outcome, .created = false}, now);
     }
     if (outcome.error().code == ErrorCode::kNotFound) return create(back_off, done, now);
     retry_ensure(back_off, outcome.error(), done, now);
@@ -93,13 +98,13 @@ void LeaseEngine::create(Duration back_off, Ensured done, Now now) {
   const auto post = [this, back_off, done](std::optional<api::Json> lease, Now then) {
     if (!lease) {  // not without its owner: next run
       latest_.reset();
-      return done(std::nullopt, then);
+      return done({}, then);
     }
     context_.api.create(client::object_path(kLeaseVersion, "leases", kNamespace), *lease,
                         [this, back_off, done](const Result<api::Json>& outcome, Now answered) {
                           if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
                           latest_ = *outcome;
-                          done(std::nullopt, answered);
+                          done({.lease = *outcome, .created = true}, answered);
                         });
   };
   prepare(std::nullopt, post, now);

@@ -18,13 +18,23 @@ class LeaseEngine {
 
   void start(Now now);
 
+  /// Called for every failed write of a run but the first: connections may be dead without anybody having noticed.
+  void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
+
  private:
-  /// What to do once the lease is known to exist: `found` null if its creation was put off or it was just created.
-  using Ensured = std::function<void(std::optional<api::Json> found, Now now)>;
+  /// `lease` as the server has it; nullopt: its creation was put off, for want of the node's uid.
+  struct EnsuredLease {
+    std::optional<api::Json> lease;
+    bool created = false;
+  };
+
+  using Ensured = std::function<void(EnsuredLease ensured, Now now)>;
+  using Written = std::function<void(bool written, Now now)>;
 
   void run(Now now);
-  void update(int attempt, std::optional<api::Json> base, std::function<void(bool written, Now now)> done, Now now);
-  void put(int attempt, api::Json lease, std::function<void(bool written, Now now)> done, Now now);
+  void update(int attempt, std::optional<api::Json> base, Written done, Now now);
+  void put(int attempt, std::optional<api::Json> base, const api::Json& lease, Written done);
+  void failed(int attempt, std::optional<api::Json> base, Written done, Now now);
   void ensure(Duration back_off, Ensured done, Now now);
   void create(Duration back_off, Ensured done, Now now);
   void retry_ensure(Duration back_off, const Error& error, Ensured done, Now now);
@@ -34,6 +44,7 @@ class LeaseEngine {
 
   AgentContext& context_;
   Rng rng_;
+  std::function<void()> on_repeated_failure_;
   std::optional<api::Json> latest_;  // as the server last returned it
 };
 
