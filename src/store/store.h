@@ -122,9 +122,9 @@ class Store {
 /// What a store refuses. Source: etcd's default request limit, which objects must fit to be movable.
 struct StoreLimits {
   std::size_t key_bytes_max = 1024;
-  std::size_t value_bytes_max = 1536 * 1024;
+  std::size_t value_bytes_max = std::size_t{1536} * 1024;
   std::size_t pending_operations_max = 65'536;
-  std::size_t pending_bytes_max = 256 * 1024 * 1024;  // keys and values of writes that wait
+  std::size_t pending_bytes_max = std::size_t{256} * 1024 * 1024;  // keys and values of writes that wait
 };
 
 /// The error for a write that no store takes, nullopt if it may be queued.

@@ -7,11 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <string_view>
+#include <system_error>
 
 namespace spillway::store::sqlite {
 namespace {
+
+std::string reason_of(int cause) {
+  return std::error_code(cause, std::generic_category()).message();
+}
 
 /// What the holder wrote, if it is a number; it may be just about to write it.
 std::string holder_of(int descriptor) {
@@ -32,9 +36,9 @@ DirectoryLock::~DirectoryLock() {
 Result<DirectoryLock> DirectoryLock::take(const std::string& directory, const std::string& file) {
   const std::string path = directory + "/" + file;
   DirectoryLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock.descriptor_ < 0) return invalid(path, "cannot open the lock file: {}", std::strerror(errno));
+  if (lock.descriptor_ < 0) return invalid(path, "cannot open the lock file: {}", reason_of(errno));
   if (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return invalid(path, "cannot lock: {}", std::strerror(errno));
+    if (errno != EWOULDBLOCK) return invalid(path, "cannot lock: {}", reason_of(errno));
     return make_error(ErrorCode::kConflict, "data directory {} is in use by {}", directory,
                       holder_of(lock.descriptor_));
   }

@@ -6,7 +6,7 @@
 namespace spillway::store::sqlite {
 namespace {
 
-constexpr std::size_t kPieceBytes = 1024 * 1024;
+constexpr std::size_t kPieceBytes = std::size_t{1024} * 1024;
 
 Error damaged(Revision revision) {
   return make_error(ErrorCode::kInternalError, "the database is damaged (change {} is incomplete)", revision.number());

@@ -15,7 +15,10 @@ class History {
  public:
   using Sink = std::function<void(std::vector<Change>)>;
 
-  /// `connection` must outlive the history.
+  /// Without a connection: may only be assigned to.
+  History() = default;
+
+  /// What `connection` refers to must outlive the history; the object itself may be moved.
   static Result<History> open(Connection& connection);
 
   /// Hands the changes of `prefix` with after < revision ≤ upto to `sink`, in revision order, in pieces of about

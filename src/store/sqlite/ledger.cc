@@ -15,10 +15,10 @@ Bytes row_bytes(const std::string& key, const Value& value) {
 
 }  // namespace
 
-Result<Ledger> Ledger::open(Connection& connection) {
-  Ledger ledger(connection);
-  SPILLWAY_TRY_VOID(ledger.prepare());
-  SPILLWAY_TRY_VOID(ledger.load());
+Result<std::unique_ptr<Ledger>> Ledger::open(Connection connection) {
+  std::unique_ptr<Ledger> ledger(new Ledger(std::move(connection)));
+  SPILLWAY_TRY_VOID(ledger->prepare());
+  SPILLWAY_TRY_VOID(ledger->load());
   return ledger;
 }
 
@@ -41,15 +41,15 @@ Outcome Ledger::prepare() {
       {&save_, "UPDATE state SET revision = ?, compacted = ?, live_bytes = ?, history_bytes = ?"},
   };
   for (const auto& [slot, sql] : statements) {
-    SPILLWAY_TRY(statement, connection_->prepare(sql));
+    SPILLWAY_TRY(statement, connection_.prepare(sql));
     *slot = std::move(statement);
   }
   return {};
 }
 
 Outcome Ledger::load() {
-  SPILLWAY_TRY(statement, connection_->prepare("SELECT revision, compacted, live_bytes, history_bytes, "
-                                               "ifnull((SELECT min(rev) FROM log), revision + 1) FROM state"));
+  SPILLWAY_TRY(statement, connection_.prepare("SELECT revision, compacted, live_bytes, history_bytes, "
+                                              "ifnull((SELECT min(rev) FROM log), revision + 1) FROM state"));
   Rows rows = statement.query();
   SPILLWAY_TRY(found, rows.next());
   if (!found) return make_error(ErrorCode::kInvalid, "the database is damaged (table state is empty)");
@@ -146,7 +146,7 @@ Outcome Ledger::commit() {
 void Ledger::rollback() {
   state_ = before_;
   // After some failures SQLite has rolled back by itself.
-  if (connection_->in_transaction()) ignored(rollback_.run(), "the next begin() fails if this did");
+  if (connection_.in_transaction()) ignored(rollback_.run(), "the next begin() fails if this did");
 }
 
 }  // namespace spillway::store::sqlite

@@ -8,6 +8,9 @@
 #include "store/store.h"
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::store::sqlite {
@@ -23,10 +26,11 @@ struct LedgerState {
 
 class Ledger {
  public:
-  /// `connection` must outlive the ledger.
-  static Result<Ledger> open(Connection& connection);
+  static Result<std::unique_ptr<Ledger>> open(Connection connection);
 
   const LedgerState& state() const { return state_; }
+
+  Connection& connection() { return connection_; }
 
   Outcome begin();
   /// Appends to `changes` when it commits. An error spoils the transaction: roll back.
@@ -43,7 +47,7 @@ class Ledger {
   void rollback();
 
  private:
-  explicit Ledger(Connection& connection) : connection_(&connection) {}
+  explicit Ledger(Connection connection) : connection_(std::move(connection)) {}
 
   Outcome prepare();
   Outcome load();
@@ -51,7 +55,7 @@ class Ledger {
   Outcome store_entry(const Write& write, const std::optional<Entry>& before, Revision revision);
   Outcome append_log(const Write& write, const std::optional<Entry>& before, Revision revision);
 
-  Connection* connection_;
+  Connection connection_;  // outlives the statements
   LedgerState state_;
   LedgerState before_;
   Statement begin_, commit_, rollback_;

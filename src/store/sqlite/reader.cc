@@ -11,27 +11,19 @@
 namespace spillway::store::sqlite {
 
 struct Reader::Impl {
-  // The connection outlives the statements.
-  Connection connection;
-  std::optional<Snapshot> snapshot;
-  std::optional<History> history;
-  std::size_t jobs_max = 0;
+  Impl(Connection opened, Snapshot ranges, History past, std::size_t waiting_max)
+      : connection(std::move(opened)), snapshot(std::move(ranges)), history(std::move(past)), jobs_max(waiting_max) {}
+
+  Connection connection;  // outlives the statements of the two
+  Snapshot snapshot;
+  History history;
+  std::size_t jobs_max;
 
   std::mutex mutex;
   std::condition_variable wake;
   std::deque<Job> jobs;
   bool stopping = false;
   std::thread thread;
-
-  Outcome open(const std::string& path) {
-    SPILLWAY_TRY(opened, open_for_reading(path));
-    connection = std::move(opened);
-    SPILLWAY_TRY(reads_ranges, Snapshot::open(connection));
-    snapshot.emplace(std::move(reads_ranges));
-    SPILLWAY_TRY(reads_past, History::open(connection));
-    history.emplace(std::move(reads_past));
-    return {};
-  }
 
   std::optional<Job> take() {
     std::unique_lock lock(mutex);
@@ -43,14 +35,15 @@ struct Reader::Impl {
   }
 
   void run() {
-    while (std::optional<Job> job = take()) (*job)(*snapshot, *history);
+    while (std::optional<Job> job = take()) (*job)(snapshot, history);
   }
 };
 
 Result<std::unique_ptr<Reader>> Reader::start(const std::string& path, std::size_t jobs_max) {
-  auto impl = std::make_unique<Impl>();
-  impl->jobs_max = jobs_max;
-  SPILLWAY_TRY_VOID(impl->open(path));
+  SPILLWAY_TRY(connection, open_for_reading(path));
+  SPILLWAY_TRY(snapshot, Snapshot::open(connection));
+  SPILLWAY_TRY(history, History::open(connection));
+  auto impl = std::make_unique<Impl>(std::move(connection), std::move(snapshot), std::move(history), jobs_max);
   Impl* running = impl.get();
   impl->thread = std::thread([running] { running->run(); });
   return std::unique_ptr<Reader>(new Reader(std::move(impl)));
@@ -85,8 +78,8 @@ void Reader::stop() {
   impl_->wake.notify_one();
   if (!impl_->thread.joinable()) return;
   impl_->thread.join();
-  impl_->snapshot.reset();
-  impl_->history.reset();
+  impl_->snapshot = Snapshot();
+  impl_->history = History();
   impl_->connection = Connection();
 }
 

@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace spillway::store::sqlite {
 namespace {
@@ -29,6 +29,10 @@ constexpr const char* kTables = R"(
   INSERT INTO state VALUES(1, 0, 0, 0, 0);
 )";
 
+std::string reason_of(int cause) {
+  return std::error_code(cause, std::generic_category()).message();
+}
+
 Error in_file(const std::string& path, Error error) {
   error.at = path;
   return error;
@@ -38,12 +42,12 @@ Error in_file(const std::string& path, Error error) {
 /// SQLite itself would notice a foreign file only after it has recovered a journal into it.
 Outcome check_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return invalid(path, "cannot open the database: {}", std::strerror(errno));
+  if (file < 0) return invalid(path, "cannot open the database: {}", reason_of(errno));
   std::array<char, kMagic.size()> start{};
   const ssize_t size = ::pread(file, start.data(), start.size(), 0);
   const int cause = errno;
   ::close(file);
-  if (size < 0) return invalid(path, "cannot read the database: {}", std::strerror(cause));
+  if (size < 0) return invalid(path, "cannot read the database: {}", reason_of(cause));
   if (size == 0) return {};
   if (std::string_view(start.data(), static_cast<std::size_t>(size)) != kMagic) {
     return invalid(path, "not a Spillway database");

@@ -13,7 +13,10 @@ namespace spillway::store::sqlite {
 
 class Snapshot {
  public:
-  /// `connection` must outlive the snapshot.
+  /// Without a connection: may only be assigned to.
+  Snapshot() = default;
+
+  /// What `connection` refers to must outlive the snapshot; the object itself may be moved.
   static Result<Snapshot> open(Connection& connection);
 
   /// Errors as for Store::range(); kInternalError: the file cannot be read.

@@ -39,7 +39,7 @@ class RecentChanges {
 
  private:
   static constexpr std::size_t kChangesMax = 4096;
-  static constexpr std::size_t kBytesMax = 16 * 1024 * 1024;
+  static constexpr std::size_t kBytesMax = std::size_t{16} * 1024 * 1024;
 
   static std::size_t bytes_of(const Change& change) {
     return change.key.size() + (change.value ? change.value->size() : 0);
@@ -110,12 +110,7 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
   }
 
   void release_held() {
-    const auto first_later =
-        std::stable_partition(held.begin(), held.end(), [&](const auto& one) { return one.first <= delivered; });
-    std::vector<std::pair<Revision, std::move_only_function<void()>>> due(std::make_move_iterator(held.begin()),
-                                                                          std::make_move_iterator(first_later));
-    held.erase(held.begin(), first_later);
-    for (auto& [revision, task] : due) task();
+    for (auto& [revision, task] : std::exchange(held, {})) when_delivered(revision, std::move(task));
   }
 
   void read(Range range, Completion<RangeResult> done) {
@@ -180,12 +175,13 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path, 
   SPILLWAY_TRY(lock, sqlite::DirectoryLock::take(directory, lock_name));
   impl->lock = std::move(lock);
   const std::size_t reads_max = options.limits.pending_operations_max;
-  SPILLWAY_TRY(writer, sqlite::Writer::start(
-                           path, std::move(options), [post, weak = std::weak_ptr(impl)](sqlite::Committed committed) {
-                             Impl::post_to(post, weak, [committed = std::move(committed)](Impl& self) mutable {
-                               self.deliver(std::move(committed));
-                             });
-                           }));
+  SPILLWAY_TRY(
+      writer, sqlite::Writer::start(path, std::move(options),
+                                    [post = std::move(post), weak = std::weak_ptr(impl)](sqlite::Committed committed) {
+                                      Impl::post_to(post, weak, [committed = std::move(committed)](Impl& self) mutable {
+                                        self.deliver(std::move(committed));
+                                      });
+                                    }));
   impl->writer = std::move(writer);
   impl->delivered = impl->writer->first_head();
   impl->compacted = impl->writer->first_compacted();

@@ -28,23 +28,26 @@ void refuse(Request& request, const Error& error) {
 }  // namespace
 
 struct Writer::Impl {
-  Impl(std::string file, SqliteOptions chosen, Deliver delivery)
+  Impl(std::string file, SqliteOptions chosen, Deliver delivery, std::unique_ptr<Ledger> opened)
       : path(std::move(file)),
         options(std::move(chosen)),
         deliver(std::move(delivery)),
         queue(options),
-        metrics(options.metrics) {}
+        metrics(options.metrics),
+        ledger(std::move(opened)),
+        first_head(ledger->state().head),
+        first_compacted(ledger->state().compacted),
+        retention(options.history, now(), first_head) {}
 
   std::string path;
   SqliteOptions options;
   Deliver deliver;
   WriteQueue queue;
   StoreMetrics metrics;
-  Connection connection;  // outlives the ledger
-  std::optional<Ledger> ledger;
-  std::optional<Retention> retention;
+  std::unique_ptr<Ledger> ledger;
   Revision first_head;
   Revision first_compacted;
+  Retention retention;
   /// Set by the first write that found no space, until one of the writes that are not urgent succeeds.
   bool short_of_space = false;
   /// Set for good when it is unknown what is on the disk, or it is damaged.
@@ -53,17 +56,6 @@ struct Writer::Impl {
   std::thread thread;
 
   Instant now() const { return options.clock ? options.clock() : system_clock_reading(); }
-
-  Outcome open() {
-    SPILLWAY_TRY(opened, open_for_writing(path, options));
-    connection = std::move(opened);
-    SPILLWAY_TRY(made, Ledger::open(connection));
-    ledger.emplace(std::move(made));
-    first_head = ledger->state().head;
-    first_compacted = ledger->state().compacted;
-    retention.emplace(options.history, now(), first_head);
-    return {};
-  }
 
   HistorySize size() const {
     const LedgerState& state = ledger->state();
@@ -82,7 +74,8 @@ struct Writer::Impl {
         commit(std::move(*group));
       }
     }
-    if (!broken) ignored(connection.exec("PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is as good as the file");
+    if (!broken)
+      ignored(ledger->connection().exec("PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is as good as the file");
   }
 
   /// How long to wait for requests before there is something else to do.
@@ -90,7 +83,7 @@ struct Writer::Impl {
     if (broken) return std::nullopt;
     if (!tidied) return Duration::zero();
     if (ledger->state().compacted == ledger->state().head) return std::nullopt;
-    return std::max(retention->next_wakeup() - now(), Duration(milliseconds(1)));
+    return std::max(retention.next_wakeup() - now(), Duration(milliseconds(1)));
   }
 
   void commit(std::vector<Request> group) {
@@ -105,11 +98,10 @@ struct Writer::Impl {
   /// Gives back history, then tries the heartbeats alone, then the rest.
   void commit_urgent_first(std::vector<Request> group) {
     ignored(give_back_history(), "the writes that follow show it");
-    const auto rest =
-        std::stable_partition(group.begin(), group.end(), [&](const Request& one) { return urgent(one); });
-    std::vector<Request> later(std::make_move_iterator(rest), std::make_move_iterator(group.end()));
-    group.erase(rest, group.end());
-    for (std::vector<Request>* part : {&group, &later}) {
+    std::vector<Request> first;
+    std::vector<Request> later;
+    for (Request& request : group) (urgent(request) ? first : later).push_back(std::move(request));
+    for (std::vector<Request>* part : {&first, &later}) {
       if (part->empty()) continue;
       std::vector<Change> changes;
       const Outcome outcome = transact(*part, changes);
@@ -164,7 +156,7 @@ struct Writer::Impl {
         compact(std::get<CompactRequest>(request));
       }
     }
-    ledger->compact(retention->compact_to(size(), now()));
+    ledger->compact(retention.compact_to(size(), now()));
     // As many rows go as come, and some more: compaction keeps pace with any load.
     SPILLWAY_TRY(trimmed, ledger->trim(options.trim_rows_max + 2 * changes.size()));
     const bool unchanged = changes.empty() && trimmed == 0 && before.compacted == ledger->state().compacted;
@@ -193,7 +185,7 @@ struct Writer::Impl {
   }
 
   void note_trouble(const Error& error) {
-    const Trouble trouble = connection.trouble();
+    const Trouble trouble = ledger->connection().trouble();
     const bool first = trouble == Trouble::kFull ? !std::exchange(short_of_space, true) : !broken;
     if (trouble == Trouble::kIo || trouble == Trouble::kDamaged) {
       broken = make_error(ErrorCode::kServiceUnavailable, "the database {} failed ({}); it is read-only until restart",
@@ -220,16 +212,17 @@ struct Writer::Impl {
     if (outcome && (rows != 0 || ledger->rows_to_trim() != 0)) return;
     const Result<bool> more = outcome ? vacuum() : Result<bool>(false);
     tidied = !more || !*more;
-    if (tidied && !broken) ignored(connection.exec("PRAGMA wal_checkpoint(PASSIVE)"), "done again by later commits");
+    if (tidied && !broken)
+      ignored(ledger->connection().exec("PRAGMA wal_checkpoint(PASSIVE)"), "done again by later commits");
   }
 
   /// True: there are more pages to give back.
   Result<bool> vacuum() {
-    SPILLWAY_TRY(free_pages, connection.number("PRAGMA freelist_count"));
-    SPILLWAY_TRY(pages, connection.number("PRAGMA page_count"));
+    SPILLWAY_TRY(free_pages, ledger->connection().number("PRAGMA freelist_count"));
+    SPILLWAY_TRY(pages, ledger->connection().number("PRAGMA page_count"));
     // Free pages are used again first; a steady load keeps some.
     if (free_pages < 2 * kVacuumPages || free_pages * 4 < pages) return false;
-    SPILLWAY_TRY_VOID(connection.exec(fmt::format("PRAGMA incremental_vacuum({})", kVacuumPages).c_str()));
+    SPILLWAY_TRY_VOID(ledger->connection().exec(fmt::format("PRAGMA incremental_vacuum({})", kVacuumPages).c_str()));
     return true;
   }
 
@@ -250,8 +243,9 @@ struct Writer::Impl {
 };
 
 Result<std::unique_ptr<Writer>> Writer::start(const std::string& path, SqliteOptions options, Deliver deliver) {
-  auto impl = std::make_unique<Impl>(path, std::move(options), std::move(deliver));
-  SPILLWAY_TRY_VOID(impl->open());
+  SPILLWAY_TRY(connection, open_for_writing(path, options));
+  SPILLWAY_TRY(ledger, Ledger::open(std::move(connection)));
+  auto impl = std::make_unique<Impl>(path, std::move(options), std::move(deliver), std::move(ledger));
   Impl* running = impl.get();
   impl->thread = std::thread([running] { running->run(); });
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
@@ -284,7 +278,6 @@ void Writer::stop() {
   if (!impl_->thread.joinable()) return;
   impl_->thread.join();
   impl_->ledger.reset();
-  impl_->connection = Connection();
 }
 
 }  // namespace spillway::store::sqlite
