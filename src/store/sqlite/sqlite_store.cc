@@ -1,5 +1,6 @@
 #include "store/sqlite/sqlite_store.h"
 
+#include "store/sqlite/backup.h"
 #include "store/sqlite/directory_lock.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/writer.h"
@@ -66,6 +67,7 @@ Outcome make_directory(const std::string& directory) {
 /// The part on the loop. Posted tasks hold it weakly: what arrives after its end is dropped.
 struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
   Poster post;
+  std::string path;
   StoreLimits limits;
   sqlite::DirectoryLock lock;  // released last
   std::unique_ptr<sqlite::Writer> writer;
@@ -170,6 +172,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path, 
   SPILLWAY_TRY_VOID(make_directory(directory));
   auto impl = std::make_shared<Impl>();
   impl->post = post;
+  impl->path = path;
   impl->limits = options.limits;
   const std::string lock_name = std::filesystem::path(path).filename().string() + ".lock";
   SPILLWAY_TRY(lock, sqlite::DirectoryLock::take(directory, lock_name));
@@ -225,6 +228,18 @@ void SqliteStore::compact(Revision revision, Completion<Revision> done) {
     return impl_->refuse(std::move(*refusal), std::move(done));
   }
   impl_->writer->submit(sqlite::CompactRequest{revision, std::move(done)});
+}
+
+void SqliteStore::backup(std::string path, Completion<Revision> done) {
+  if (std::optional<Error> refusal = impl_->reader->refusal()) {
+    return impl_->refuse(std::move(*refusal), std::move(done));
+  }
+  impl_->reader->submit([weak = std::weak_ptr(impl_), post = impl_->post, from = impl_->path, to = std::move(path),
+                         done = std::move(done)](sqlite::Snapshot&, sqlite::History&) mutable {
+    Impl::post_to(
+        post, std::move(weak),
+        [done = std::move(done), result = sqlite::write_backup(from, to)](Impl&) mutable { done(std::move(result)); });
+  });
 }
 
 Revision SqliteStore::revision() const {
