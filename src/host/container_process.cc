@@ -59,6 +59,7 @@ Outcome ContainerProcess::spawn_process() {
   plan_.working_dir = start_.command.working_dir;
   plan_.oom_score_adj = start_.command.oom_score_adj;
   plan_.cgroup = &cgroup_;
+  plan_.open_files_max = start_.open_files_max;
   plan_.stdout_fd = out.second.get();
   plan_.stderr_fd = err.second.get();
   SPILLWAY_TRY(process, spawn(plan_));

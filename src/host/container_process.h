@@ -15,7 +15,7 @@
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 
-#include <functional>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -37,6 +37,7 @@ class ContainerProcess {
     const CgroupDir* pod = nullptr;  // outlives the container
     std::string log_path;
     LogLimits log_limits;
+    std::optional<std::uint64_t> open_files_max;
   };
 
   ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start);

@@ -12,12 +12,6 @@ namespace {
 
 constexpr Duration kCpuWindow = milliseconds(500);  // shorter ones are noise
 
-std::optional<std::uint64_t> count_processes(const CgroupDir& cgroup) {
-  const Result<std::string> procs = cgroup.read(Controller::kMemory, "cgroup.procs");
-  if (!procs) return std::nullopt;
-  return static_cast<std::uint64_t>(std::ranges::count(*procs, '\n'));
-}
-
 api::MemoryStats stats_of(const MemoryReading& reading, WallTime at, Bytes limit) {
   api::MemoryStats stats;
   stats.time = at;
@@ -43,22 +37,30 @@ Observer::Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log l
   fs_.refresh();
 }
 
-std::optional<api::CpuStats> Observer::observe_cpu(const CgroupDir& cgroup, Now now) {
-  const Result<CpuUsage> usage = read_cpu_usage(cgroup);
-  if (!usage) return std::nullopt;
-  const CpuSample sample{now.mono.time_since_epoch().count(), *usage};
-  auto [history, is_new] = cpu_.try_emplace(cgroup.path(), CpuHistory{sample, std::nullopt, pass_});
-  history->second.pass = pass_;
-  if (!is_new && sample.at_nanos - history->second.sample.at_nanos >= kCpuWindow.count()) {
-    const Result<std::uint64_t> rate = compute_cpu_rate(history->second.sample, sample);
-    history->second.rate = rate ? *rate : 0;  // as upstream reports a counter that went backwards
-    history->second.sample = sample;
-  }
-  return api::CpuStats{now.wall, history->second.rate, usage->total_nanos};
+Observer::Seen& Observer::seen(const CgroupDir& cgroup) {
+  auto [entry, is_new] = seen_.try_emplace(cgroup.path(), cgroup);
+  if (!is_new && entry->second.pass != pass_ && entry->second.stats.is_stale()) entry->second = Seen(cgroup);
+  entry->second.pass = pass_;
+  return entry->second;
 }
 
-std::optional<api::MemoryStats> Observer::observe_memory(const CgroupDir& cgroup, Now now) const {
-  const Result<CgroupMemory> memory = read_memory(cgroup, nullptr);
+std::optional<api::CpuStats> Observer::observe_cpu(const CgroupDir& cgroup, Now now) {
+  Seen& before = seen(cgroup);
+  const Result<CpuUsage> usage = before.stats.cpu(cgroup);
+  if (!usage) return std::nullopt;
+  const CpuSample sample{now.mono.time_since_epoch().count(), *usage};
+  if (!before.cpu) {
+    before.cpu = sample;
+  } else if (sample.at_nanos - before.cpu->at_nanos >= kCpuWindow.count()) {
+    const Result<std::uint64_t> rate = compute_cpu_rate(*before.cpu, sample);
+    before.cpu_rate = rate ? *rate : 0;  // as upstream reports a counter that went backwards
+    before.cpu = sample;
+  }
+  return api::CpuStats{now.wall, before.cpu_rate, usage->total_nanos};
+}
+
+std::optional<api::MemoryStats> Observer::observe_memory(const CgroupDir& cgroup, Now now) {
+  const Result<CgroupMemory> memory = seen(cgroup).stats.memory(cgroup);
   if (!memory) return std::nullopt;
   return to_memory_stats(*memory, now.wall);
 }
@@ -96,17 +98,17 @@ api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
   const std::optional<api::FsStats> fs = fs_.latest(now.mono);
   std::optional<std::uint64_t> processes = 0;
   for (const ContainerView& container : pod.containers) {
-    api::ContainerStats seen;
-    seen.name = container.name;
-    seen.cpu = observe_cpu(*container.cgroup, now);
-    seen.memory = observe_memory(*container.cgroup, now);
-    seen.logs = fs.value_or(api::FsStats{});
-    seen.logs->time = now.wall;
-    seen.logs->used_bytes = static_cast<std::uint64_t>(container.log_size.count());
-    seen.logs->inodes_used = 1;
-    const std::optional<std::uint64_t> count = count_processes(*container.cgroup);
+    api::ContainerStats found;
+    found.name = container.name;
+    found.cpu = observe_cpu(*container.cgroup, now);
+    found.memory = observe_memory(*container.cgroup, now);
+    found.logs = fs.value_or(api::FsStats{});
+    found.logs->time = now.wall;
+    found.logs->used_bytes = static_cast<std::uint64_t>(container.log_size.count());
+    found.logs->inodes_used = 1;
+    const Result<std::uint64_t> count = seen(*container.cgroup).stats.processes(*container.cgroup);
     processes = processes && count ? std::optional(*processes + *count) : std::nullopt;
-    stats.containers.push_back(std::move(seen));
+    stats.containers.push_back(std::move(found));
   }
   stats.process_count = processes;
   return stats;
@@ -141,7 +143,7 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   all_pods.memory = observe_memory(slice_.kubepods(), now);
   summary.node.system_containers.push_back(std::move(all_pods));
   for (const PodView& pod : pods) summary.pods.push_back(observe_pod(pod, now));
-  std::erase_if(cpu_, [this](const auto& entry) { return entry.second.pass != pass_; });
+  std::erase_if(seen_, [this](const auto& entry) { return entry.second.pass != pass_; });
   return summary;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "host/cgroup.h"
+#include "host/cgroup_stats.h"
 #include "host/cpu_stat.h"
 #include "host/fs_probe.h"
 #include "host/memory_gauge.h"
@@ -49,14 +50,19 @@ class Observer {
   Result<api::Summary> observe_node_memory_alone(Now now);
 
  private:
-  struct CpuHistory {
-    CpuSample sample;
-    std::optional<std::uint64_t> rate;
+  /// What is known of one cgroup from earlier passes.
+  struct Seen {
+    explicit Seen(const CgroupDir& cgroup) : stats(cgroup) {}
+
+    CgroupStats stats;
+    std::optional<CpuSample> cpu;
+    std::optional<std::uint64_t> cpu_rate;
     std::uint64_t pass = 0;
   };
 
+  Seen& seen(const CgroupDir& cgroup);
   std::optional<api::CpuStats> observe_cpu(const CgroupDir& cgroup, Now now);
-  std::optional<api::MemoryStats> observe_memory(const CgroupDir& cgroup, Now now) const;
+  std::optional<api::MemoryStats> observe_memory(const CgroupDir& cgroup, Now now);
   Result<api::MemoryStats> observe_node_memory(Now now) const;
   Result<api::RlimitStats> observe_rlimit(Now now) const;
   api::PodStats observe_pod(const PodView& pod, Now now);
@@ -64,7 +70,7 @@ class Observer {
 
   const NodeSlice& slice_;
   telemetry::Log log_;
-  std::map<std::string, CpuHistory, std::less<>> cpu_;
+  std::map<std::string, Seen, std::less<>> seen_;
   std::uint64_t pass_ = 0;
   std::string reported_;
   std::optional<MemoryGauge> node_gauge_;

@@ -148,9 +148,9 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   if (!made) return refuse(command, "CreateContainerError", made.error().text());
 
   const std::string log_path = fmt::format("{}/{}.log", log_folder, command.attempt);
-  auto container =
-      std::make_unique<ContainerProcess>(loop_, log_, static_cast<ContainerProcess::Owner&>(*this),
-                                         ContainerProcess::Start{command, &pod.cgroup, log_path, options_.logs});
+  auto container = std::make_unique<ContainerProcess>(
+      loop_, log_, static_cast<ContainerProcess::Owner&>(*this),
+      ContainerProcess::Start{command, &pod.cgroup, log_path, options_.logs, open_files_max_});
   const Outcome started = container->start();
   if (!started) return refuse(command, "CreateContainerError", started.error().text());
   pod.containers.emplace(command.name, std::move(container));

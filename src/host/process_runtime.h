@@ -104,6 +104,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   agent::Host::Receiver& receiver_;
   telemetry::Log log_;
   ProcessRuntimeOptions options_;
+  std::optional<std::uint64_t> open_files_max_ = raise_open_files();  // of programs
   Observer observer_;
   std::map<std::string, PodEntry> pods_;
   std::function<void()> on_shut_down_;

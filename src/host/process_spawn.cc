@@ -7,9 +7,11 @@
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -19,8 +21,9 @@ namespace {
 constexpr int kFirstFreeFd = 10;  // what the child moves to 0..3 must not lie there already
 constexpr int kStatusFd = 3;
 constexpr std::uint64_t kCloneIntoCgroup = 0x200000000ULL;
+constexpr rlim_t kOpenFilesWanted = 65'536;
 
-enum class Step : int { kCgroup, kSession, kOomScore, kWorkingDir, kDescriptors, kExec };
+enum class Step : int { kCgroup, kSession, kOomScore, kWorkingDir, kLimits, kDescriptors, kExec };
 
 struct Report {
   Step step;
@@ -35,6 +38,7 @@ struct ChildPlan {
   std::vector<UniqueFd> procs;  // cgroup.procs of each hierarchy still to be joined
   const char* working_dir = "/";
   std::string oom_score;
+  std::optional<rlimit> open_files;
   UniqueFd null;
   UniqueFd out;
   UniqueFd err;
@@ -95,6 +99,8 @@ void reset_signals() {
     fail(status, Step::kOomScore, errno);
   if (::syscall(SYS_chdir, plan.working_dir) != 0) fail(status, Step::kWorkingDir, errno);
   ::syscall(SYS_umask, 022);
+  if (plan.open_files && ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &*plan.open_files, nullptr) != 0)
+    fail(status, Step::kLimits, errno);
   if (::syscall(SYS_dup3, plan.null.get(), 0, 0) < 0 || ::syscall(SYS_dup3, plan.out.get(), 1, 0) < 0 ||
       ::syscall(SYS_dup3, plan.err.get(), 2, 0) < 0 || ::syscall(SYS_dup3, status, kStatusFd, O_CLOEXEC) < 0 ||
       ::syscall(SYS_close_range, kStatusFd + 1, ~0U, 0) != 0)
@@ -122,6 +128,9 @@ Result<ChildPlan> prepare(const SpawnPlan& plan) {
   child.argv = c_strings(plan.argv);
   child.environment = c_strings(plan.environment);
   child.working_dir = plan.working_dir.c_str();
+  rlimit files = {};
+  if (plan.open_files_max && ::getrlimit(RLIMIT_NOFILE, &files) == 0)
+    child.open_files = rlimit{std::min<rlim_t>(*plan.open_files_max, files.rlim_max), files.rlim_max};
   child.oom_score = fmt::format("{}", plan.oom_score_adj);
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null) return errno_error("/dev/null", errno);
@@ -177,6 +186,8 @@ std::string describe(const SpawnPlan& plan, const Report& report) {
       return fmt::format("oom_score_adj {}: {}", plan.oom_score_adj, why);
     case Step::kWorkingDir:
       return fmt::format("working directory \"{}\": {}", plan.working_dir, why);
+    case Step::kLimits:
+      return fmt::format("limit of open files: {}", why);
     case Step::kDescriptors:
       return fmt::format("descriptors: {}", why);
     case Step::kExec:
@@ -201,6 +212,18 @@ std::vector<std::string> program_candidates(const SpawnPlan& plan) {
     if (!directory.empty()) candidates.push_back(fmt::format("{}/{}", directory, program));
   }
   return candidates;
+}
+
+std::optional<std::uint64_t> raise_open_files() {
+  static const std::optional<std::uint64_t> before = []() -> std::optional<std::uint64_t> {
+    rlimit files = {};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return std::nullopt;
+    const rlim_t found = files.rlim_cur;
+    files.rlim_cur = std::max(found, std::min(kOpenFilesWanted, files.rlim_max));
+    if (files.rlim_cur != found && ::setrlimit(RLIMIT_NOFILE, &files) != 0) return std::nullopt;
+    return found;
+  }();
+  return before;
 }
 
 Result<SpawnedProcess> spawn(const SpawnPlan& plan) {

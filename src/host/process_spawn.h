@@ -24,6 +24,8 @@ struct SpawnPlan {
   const CgroupDir* cgroup = nullptr;
   int stdout_fd = -1;
   int stderr_fd = -1;
+  /// The soft limit of open files that the program starts with; absent: ours.
+  std::optional<std::uint64_t> open_files_max;
 };
 
 struct SpawnedProcess {
@@ -41,6 +43,10 @@ struct StartReport {
 };
 
 std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_fd);
+
+/// Raises our own soft limit of open files as far as we may: every container takes some fifteen. Returns what it was
+/// before the first call, for the programs that we start; absent if it cannot be told.
+std::optional<std::uint64_t> raise_open_files();
 
 /// Where a program may be: argv[0] itself if it has a slash, else in each directory of PATH.
 std::vector<std::string> program_candidates(const SpawnPlan& plan);

@@ -2,6 +2,7 @@
 #include "host/real_machine.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -13,6 +14,15 @@ using agent::ContainerStarted;
 using agent::ContainerStartFailed;
 using agent::PodStopped;
 using ProcessRuntimeTest = RealMachine;
+
+const rlim_t kOpenFilesBefore = [] {
+  rlimit files = {};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  // The first runtime of this process raises the limit; what it finds after that is ours already.
+  files.rlim_cur = std::min<rlim_t>(files.rlim_cur, 1000);
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  return files.rlim_cur;
+}();
 
 TEST_F(ProcessRuntimeTest, RunsAProgramAndReportsItsExitCode) {
   create_pod("u1");
@@ -35,12 +45,15 @@ TEST_F(ProcessRuntimeTest, RunsAProgramAndReportsItsExitCode) {
 
 TEST_F(ProcessRuntimeTest, ChildHasOnlyWhatItWasGiven) {
   create_pod("u1");
+  rlimit files = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_GE(files.rlim_cur, std::min<rlim_t>(files.rlim_max, 65'536)) << "ours is raised";
   runtime_->execute(agent::StartContainer{
       .uid = "u1",
       .name = "c",
       .argv = {"sh", "-c",
                "env; pwd; ls /proc/self/fd | tr '\\n' ' '; readlink /proc/self/fd/0; ps -o sid= -p $$; "
-               "echo $$; cat /proc/self/oom_score_adj; grep SigBlk /proc/self/status"},
+               "echo $$; cat /proc/self/oom_score_adj; grep SigBlk /proc/self/status; ulimit -Sn"},
       .env = {{"COLOUR", "blue"}},
       .oom_score_adj = 321});
   ASSERT_TRUE(wait_for<ContainerExited>("u1"));
@@ -53,6 +66,7 @@ TEST_F(ProcessRuntimeTest, ChildHasOnlyWhatItWasGiven) {
   EXPECT_NE(log.find(" F 0 1 2 3 /dev/null\n"), std::string::npos) << "3 is the directory that ls reads: " << log;
   EXPECT_NE(log.find(" F 321\n"), std::string::npos) << log;
   EXPECT_NE(log.find("SigBlk:\t0000000000000000\n"), std::string::npos) << log;
+  EXPECT_NE(log.find(fmt::format(" F {}\n", kOpenFilesBefore)), std::string::npos) << "theirs is not: " << log;
 }
 
 TEST_F(ProcessRuntimeTest, MissingProgramIsAStartFailure) {
