@@ -1,4 +1,5 @@
-#include "apps/stress.h"
+#include "apps/commands.h"
+#include "host/unique_fd.h"
 
 #include <sys/mman.h>
 #include <sys/timerfd.h>
@@ -8,8 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-
-#include "host/unique_fd.h"
 
 namespace spillway::apps {
 namespace {

@@ -1,0 +1,133 @@
+#include "apps/api_server_part.h"
+
+#include "apps/certificates.h"
+#include "wire/kubeconfig.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+constexpr Duration kStopGrace = seconds(5);
+const std::vector<std::string> kAdministratorGroups{"system:masters", "system:authenticated"};
+
+std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
+  const bool any = args.bind_address == "0.0.0.0" || args.bind_address == "::";
+  const std::string host = any ? "127.0.0.1" : args.bind_address;
+  const bool v6 = host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", args.insecure_http ? "http" : "https", v6 ? "[" : "", host, v6 ? "]" : "", port);
+}
+
+Outcome make_data_dir(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && access(path.c_str(), W_OK) != 0) error = std::error_code(errno, std::generic_category());
+  if (error)
+    return Error{ErrorCode::kForbidden, fmt::format("data directory cannot be written: {}", error.message()), path};
+  return {};
+}
+
+}  // namespace
+
+std::string resolve_data_dir(const std::string& given) {
+  if (!given.empty()) return std::filesystem::absolute(given).lexically_normal().string();
+  if (geteuid() == 0) return "/var/lib/spillway";
+  const char* home = std::getenv("HOME");
+  return (std::filesystem::path(home != nullptr ? home : ".") / ".local/share/spillway").string();
+}
+
+ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args)
+    : process_(process), args_(args), data_dir_(resolve_data_dir(args.data_dir)) {}
+
+ApiServerPart::~ApiServerPart() = default;
+
+Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, const cli::ServingArgs& args,
+                                                             std::function<void()> serving) {
+  std::unique_ptr<ApiServerPart> part(new ApiServerPart(process, args));  // NOLINT: private constructor
+  SPILLWAY_TRY_VOID(part->open(std::move(serving)));
+  return part;
+}
+
+Outcome ApiServerPart::open(std::function<void()> serving) {
+  SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
+  runtime::Loop& loop = process_.loop();
+  const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
+  SPILLWAY_TRY(store, store::SqliteStore::open(data_dir_ + "/spillway.db", post));
+  store_ = std::move(store);
+  server_ = std::make_unique<apiserver::ApiServer>(
+      *store_, process_.metrics(), process_.log(),
+      apiserver::ApiServer::Options{.seed = static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count()),
+                                    .version = SPILLWAY_VERSION,
+                                    .gateway = &gateway_,
+                                    .rearm = [this] {
+                                      if (endpoint_) endpoint_->rearm();
+                                    }});
+  endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
+  server_->start(loop.now(), [this, serving = std::move(serving)](Outcome ready) {
+    if (ready) ready = serve();
+    if (!ready) return process_.fail(ready.error());
+    serving();
+  });
+  return {};
+}
+
+/// Certificates, the listening socket, the kubeconfig: in this order, so that whoever finds the kubeconfig is answered.
+Outcome ApiServerPart::serve() {
+  wire::HttpServer::Options options;
+  options.address = args_.bind_address;
+  options.port = args_.port;
+  options.log = process_.log();
+  options.metrics = &process_.metrics();
+  wire::Kubeconfig config;
+  if (args_.insecure_http) {
+    options.authenticator = std::make_shared<wire::Authenticator>(
+        wire::Authenticator::Options{.tokens = {}, .anonymous = {"admin", "", kAdministratorGroups}});
+  } else {
+    SPILLWAY_TRY(credentials, prepare_credentials(data_dir_, args_.bind_address, process_.loop().now().wall));
+    std::vector<wire::TokenEntry> tokens;
+    if (!args_.token_auth_file.empty()) {
+      SPILLWAY_TRY(read, wire::read_token_file(args_.token_auth_file));
+      tokens = std::move(read);
+    }
+    options.tls = credentials.server;
+    options.authenticator =
+        std::make_shared<wire::Authenticator>(wire::Authenticator::Options{.tokens = std::move(tokens)});
+    config = std::move(credentials.administrator);
+    remote_nodes_ = std::make_unique<wire::HttpsNodeGateway>(
+        process_.loop(), wire::HttpsNodeGateway::Options{.tls = credentials.nodes, .limits = {}});
+    gateway_.set_remote(remote_nodes_.get());
+  }
+  http_ = std::make_unique<wire::HttpServer>(process_.loop(), *endpoint_, std::move(options));
+  SPILLWAY_TRY_VOID(http_->start());
+  config.server = url_of(args_, http_->port());
+  const std::string path = args_.write_kubeconfig.empty() ? data_dir_ + "/kubeconfig" : args_.write_kubeconfig;
+  SPILLWAY_TRY_VOID(wire::write_kubeconfig(path, config, "spillway"));
+  process_.log().info("serving", {{"url", config.server}, {"kubeconfig", path}});
+  return {};
+}
+
+std::unique_ptr<client::Transport> ApiServerPart::connect(std::string user) {
+  return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_,
+                                                    api::UserInfo{std::move(user), "", kAdministratorGroups});
+}
+
+void ApiServerPart::stop(runtime::Loop::Task done) {
+  server_->stop();
+  auto close_store = [this, done = std::move(done)]() mutable {
+    http_.reset();
+    store_->stop();
+    endpoint_.reset();
+    server_.reset();
+    store_.reset();
+    done();
+  };
+  if (!http_ || http_->port() == 0) return close_store();
+  http_->stop(kStopGrace, std::move(close_store));
+}
+
+}  // namespace spillway::apps

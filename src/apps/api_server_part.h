@@ -1,0 +1,58 @@
+// The API server of a process: store, engine, HTTP server, certificates, and the kubeconfig of its administrator.
+#pragma once
+
+#include "apiserver/server.h"
+#include "apps/local_gateway.h"
+#include "apps/process.h"
+#include "cli/command_line.h"
+#include "store/sqlite/sqlite_store.h"
+#include "wire/api_endpoint.h"
+#include "wire/http_server.h"
+#include "wire/in_process_transport.h"
+#include "wire/node_gateway.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace spillway::apps {
+
+class ApiServerPart final : public Part {
+ public:
+  /// Opens the store and begins to serve; `serving` is called once on the loop when requests are answered and the
+  /// kubeconfig is written. Errors that come later end the process.
+  static Result<std::unique_ptr<ApiServerPart>> create(Process& process, const cli::ServingArgs& args,
+                                                       std::function<void()> serving);
+  ~ApiServerPart() override;
+
+  void stop(runtime::Loop::Task done) override;
+
+  /// A way to the server without HTTP, as an administrator.
+  std::unique_ptr<client::Transport> connect(std::string user);
+
+  /// Nodes of this process; others are reached over HTTPS.
+  LocalGateway& local_nodes() { return gateway_; }
+
+  const std::string& data_dir() const { return data_dir_; }
+
+ private:
+  ApiServerPart(Process& process, const cli::ServingArgs& args);
+
+  Outcome open(std::function<void()> serving);
+  Outcome serve();
+
+  Process& process_;
+  cli::ServingArgs args_;
+  std::string data_dir_;
+  LocalGateway gateway_;
+  std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
+  std::unique_ptr<store::SqliteStore> store_;
+  std::unique_ptr<apiserver::ApiServer> server_;
+  std::unique_ptr<wire::ApiEndpoint> endpoint_;
+  std::unique_ptr<wire::HttpServer> http_;
+};
+
+/// DIR as given; else /var/lib/spillway for root, ~/.local/share/spillway for others.
+std::string resolve_data_dir(const std::string& given);
+
+}  // namespace spillway::apps

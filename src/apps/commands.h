@@ -1,0 +1,19 @@
+// What each subcommand does. Every function returns an exit code (cli/command_line.h) and has printed what went wrong.
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace spillway::apps {
+
+int run_up(const cli::LogArgs& log, const cli::UpCommand& command);
+int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command);
+int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command);
+int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command);
+int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command);
+int run_demo(const cli::DemoCommand& command);
+int run_simulate(const cli::SimulateCommand& command);
+int run_swarm(const cli::SwarmCommand& command);
+/// Allocates and touches memory at a rate, holds it, and ends by itself.
+int run_stress(const cli::StressCommand& command);
+
+}  // namespace spillway::apps

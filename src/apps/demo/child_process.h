@@ -1,0 +1,48 @@
+// A spillway of our own as a child process: its output in a file, suspended and resumed, never left behind.
+// Thread: any (one at a time).
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+#include "host/unique_fd.h"
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace spillway::apps {
+
+class ChildProcess {
+ public:
+  /// Runs this very program with other arguments; output goes to `log`. It gets SIGTERM when this process dies.
+  static Result<ChildProcess> start(const std::vector<std::string>& arguments, const std::string& log);
+
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  /// Kills it if it is still there.
+  ~ChildProcess();
+
+  bool running();
+  /// SIGSTOP and SIGCONT: the process is silent, not gone.
+  void suspend();
+  void resume();
+  /// SIGTERM, and SIGKILL after `patience`. Returns when it is gone.
+  void stop(Duration patience);
+
+  pid_t pid() const { return pid_; }
+
+  const std::string& log() const { return log_; }
+
+ private:
+  ChildProcess(pid_t pid, host::UniqueFd handle, std::string log);
+
+  bool wait(Duration patience);
+  void signal(int number);
+
+  pid_t pid_ = -1;
+  host::UniqueFd handle_;
+  std::string log_;
+};
+
+}  // namespace spillway::apps

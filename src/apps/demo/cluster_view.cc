@@ -1,0 +1,96 @@
+#include "apps/demo/cluster_view.h"
+
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+bool g_interrupted = false;  // set on the loop, which is this thread
+
+/// Runs the loop until somebody stops it; Ctrl-C does too.
+void run_loop(runtime::Loop& loop) {
+  if (g_interrupted) return;
+  loop.run([&loop](int) {
+    g_interrupted = true;
+    loop.stop();
+  });
+}
+
+}  // namespace
+
+class ClusterView::Engine final : public client::ApiEngine {
+ public:
+  explicit Engine(std::uint64_t seed) : client_("spillway-demo", Rng(seed)) {}
+
+  client::ApiClient& client() { return client_; }
+
+  std::string_view name() const override { return "demo"; }
+
+  void start(Now now) override { client_.start(now); }
+
+  void on_api_event(const client::ApiEvent& event, Now now) override { client_.on_api_event(event, now); }
+
+  void on_wakeup(Now now) override { client_.on_wakeup(now); }
+
+  std::optional<Instant> next_wakeup() const override { return client_.next_wakeup(); }
+
+  std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
+
+ private:
+  client::ApiClient client_;
+};
+
+ClusterView::ClusterView(runtime::Loop& loop, std::unique_ptr<client::Transport> transport)
+    : loop_(loop),
+      transport_(std::move(transport)),
+      engine_(std::make_unique<Engine>(1)),
+      driver_(std::make_unique<runtime::EngineDriver>(loop, *engine_, *transport_)) {
+  driver_->start();
+}
+
+ClusterView::~ClusterView() {
+  driver_->stop();
+}
+
+Result<api::Json> ClusterView::run(const std::function<void(client::ApiClient&, client::ApiClient::Done)>& call) {
+  std::optional<Result<api::Json>> outcome;
+  loop_.post([this, &call, &outcome] {
+    driver_->step([this, &call, &outcome](Now) {
+      call(engine_->client(), [this, &outcome](Result<api::Json> answer, Now) {
+        outcome = std::move(answer);
+        loop_.stop();
+      });
+    });
+  });
+  while (!outcome && !interrupted()) run_loop(loop_);
+  if (!outcome) return make_error(ErrorCode::kServiceUnavailable, "interrupted");
+  return *std::move(outcome);
+}
+
+Result<api::Json> ClusterView::get(const std::string& path) {
+  return run([&path](client::ApiClient& client, client::ApiClient::Done done) { client.get(path, std::move(done)); });
+}
+
+Result<api::Json> ClusterView::create(const std::string& path, const api::Json& object) {
+  return run(
+      [&](client::ApiClient& client, client::ApiClient::Done done) { client.create(path, object, std::move(done)); });
+}
+
+api::Json::Array ClusterView::list(const std::string& path) {
+  const Result<api::Json> answer = get(path);
+  const api::Json* items = answer ? answer->find("items") : nullptr;
+  return items != nullptr && items->if_array() != nullptr ? *items->if_array() : api::Json::Array();
+}
+
+bool interrupted() {
+  return g_interrupted;
+}
+
+void pause_for(runtime::Loop& loop, Duration duration) {
+  const auto timer = loop.at(loop.now().mono + duration, [&loop] { loop.stop(); });
+  run_loop(loop);
+  loop.cancel(timer);
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,40 @@
+// The one binary: parses the command line and runs one subcommand.
+#include "apps/commands.h"
+#include "cli/command_line.h"
+
+#include <cstdio>
+#include <variant>
+
+namespace {
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+int run(const spillway::cli::CommandLine& line) {
+  namespace cli = spillway::cli;
+  namespace apps = spillway::apps;
+  return std::visit(
+      Overloaded{[&](const cli::UpCommand& up) { return apps::run_up(line.log, up); },
+                 [&](const cli::ApiserverCommand& server) { return apps::run_apiserver(line.log, server); },
+                 [&](const cli::AgentCommand& agent) { return apps::run_agent(line.log, agent); },
+                 [&](const cli::ControllerCommand& set) { return apps::run_controller(line.log, set); },
+                 [&](const cli::SchedulerCommand& scheduler) { return apps::run_scheduler(line.log, scheduler); },
+                 [&](const cli::DemoCommand& demo) { return apps::run_demo(demo); },
+                 [&](const cli::StressCommand& stress) { return apps::run_stress(stress); },
+                 [&](const cli::SimulateCommand& simulate) { return apps::run_simulate(simulate); },
+                 [&](const cli::SwarmCommand& swarm) { return apps::run_swarm(swarm); }},
+      line.command);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto parsed = spillway::cli::parse_command_line(argc, argv);
+  if (const auto* farewell = std::get_if<spillway::cli::Farewell>(&parsed)) {
+    std::fputs(farewell->text.c_str(), farewell->exit_code == 0 ? stdout : stderr);
+    return farewell->exit_code;
+  }
+  return run(std::get<spillway::cli::CommandLine>(parsed));
+}

@@ -1,0 +1,26 @@
+// From the command line to what an agent is started with.
+#pragma once
+
+#include "agent/options.h"
+#include "base/error.h"
+#include "cli/command_line.h"
+#include "controllers/controller_set.h"
+
+#include <string>
+
+namespace spillway::apps {
+
+/// kInvalid: a threshold or grace period that cannot be; `at` names the flag. `memory` is the node's.
+Result<agent::AgentOptions> make_agent_options(const cli::NodeArgs& args, std::string node_name, Bytes memory);
+
+controllers::ControllerSet::Options make_controller_options(const cli::ControllerArgs& args);
+
+/// Names the cgroup tree of the processes that work in this directory: eight hexadecimal digits.
+std::string instance_of(const std::string& directory);
+/// Where one node keeps logs, pod directories and its journal. `given` may be empty.
+std::string node_state_dir(const std::string& given, const std::string& data_dir, const std::string& node);
+
+/// The thresholds alone, to refuse a bad command line before anything is started.
+Outcome check_node_args(const cli::NodeArgs& args);
+
+}  // namespace spillway::apps

@@ -1,0 +1,64 @@
+// One node of this machine: its cgroup, the process runtime, the agent with its journal, and what wakes it.
+#pragma once
+
+#include "agent/agent.h"
+#include "apps/node_server.h"
+#include "apps/process.h"
+#include "cli/command_line.h"
+#include "client/engine.h"
+#include "host/journal_file.h"
+#include "host/kubelet_endpoint.h"
+#include "host/node_slice.h"
+#include "host/pressure_watch.h"
+#include "host/process_runtime.h"
+#include "runtime/engine_driver.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spillway::apps {
+
+struct NodePartOptions {
+  cli::NodeArgs args;
+  std::string name;
+  std::string instance;   // of the cgroup tree; one per data or state directory
+  std::string state_dir;  // of this node
+  /// Who may ask the node for logs over HTTPS: the authority of their certificates. nullopt: nobody, there is no server
+  /// (the API server is in this process).
+  std::optional<std::string> client_authority_pem;
+};
+
+class NodePart final : public Part, private agent::Host::Receiver {
+ public:
+  /// Makes the cgroup and starts the agent. Errors say what is missing: rights, a controller, a directory.
+  static Result<std::unique_ptr<NodePart>> create(Process& process, NodePartOptions options,
+                                                  std::unique_ptr<client::Transport> transport);
+  ~NodePart() override;
+
+  void stop(runtime::Loop::Task done) override;
+
+  host::KubeletEndpoint& endpoint() { return *endpoint_; }
+
+  const std::string& name() const { return name_; }
+
+ private:
+  NodePart(Process& process, std::string name, host::NodeSlice slice, std::unique_ptr<client::Transport> transport);
+
+  Outcome start_agent(const NodePartOptions& options);
+  void on_host_event(agent::HostEvent event) override;
+
+  Process& process_;
+  std::string name_;
+  host::NodeSlice slice_;
+  std::unique_ptr<client::Transport> transport_;
+  std::unique_ptr<host::JournalFile> journal_;
+  std::unique_ptr<host::ProcessRuntime> runtime_;
+  std::unique_ptr<agent::Agent> agent_;
+  std::unique_ptr<runtime::EngineDriver> driver_;
+  std::unique_ptr<host::PressureWatch> watch_;
+  std::unique_ptr<NodeServer> server_;
+  std::unique_ptr<host::KubeletEndpoint> endpoint_;
+};
+
+}  // namespace spillway::apps

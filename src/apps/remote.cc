@@ -1,0 +1,18 @@
+#include "apps/remote.h"
+
+#include "wire/https_transport.h"
+#include "wire/kubeconfig.h"
+
+#include <utility>
+
+namespace spillway::apps {
+
+Result<Remote> connect_remote(runtime::Loop& loop, const std::string& kubeconfig) {
+  SPILLWAY_TRY(config, wire::read_kubeconfig(kubeconfig));
+  wire::HttpsTransport::Options options;
+  SPILLWAY_TRY(endpoint, wire::make_endpoint(config, kubeconfig));
+  options.endpoint = std::move(endpoint);
+  return Remote{std::make_unique<wire::HttpsTransport>(loop, std::move(options)), config.authority_pem};
+}
+
+}  // namespace spillway::apps

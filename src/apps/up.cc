@@ -1,0 +1,82 @@
+// `spillway up`: everything in one process.
+#include "apps/api_server_part.h"
+#include "apps/commands.h"
+#include "apps/engine_part.h"
+#include "apps/host_name.h"
+#include "apps/node_options.h"
+#include "apps/node_part.h"
+#include "apps/process.h"
+#include "controllers/controller_set.h"
+#include "controllers/scheduler.h"
+
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+class Up {
+ public:
+  Up(const cli::LogArgs& log, const cli::UpCommand& command) : command_(command), process_(log) {}
+
+  int run() {
+    auto server = ApiServerPart::create(process_, command_.serving, [this] { start_engines(); });
+    if (!server) {
+      print_error(server.error());
+      return server.error().code == ErrorCode::kInvalid ? cli::kExitUsage : cli::kExitFailure;
+    }
+    server_ = &process_.add(*std::move(server));
+    return process_.run();
+  }
+
+ private:
+  void start_engines() {
+    const Rng rng(static_cast<std::uint64_t>(process_.loop().now().wall.time_since_epoch().count()));
+    process_.add(std::make_unique<EnginePart>(
+        process_.loop(),
+        std::make_unique<controllers::ControllerSet>(make_controller_options(command_.controller),
+                                                     rng.fork("controller"), process_.log(), process_.metrics()),
+        server_->connect("system:kube-controller-manager")));
+    process_.add(
+        std::make_unique<EnginePart>(process_.loop(),
+                                     std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
+                                                                              rng.fork("scheduler"), process_.log()),
+                                     server_->connect("system:kube-scheduler")));
+    const std::string base = command_.node_name.empty() ? host_name() : command_.node_name;
+    for (std::int32_t i = 1; i <= command_.nodes; ++i) {
+      if (!start_node(command_.nodes == 1 ? base : fmt::format("{}-{}", base, i))) return;
+    }
+  }
+
+  bool start_node(const std::string& name) {
+    NodePartOptions options{.args = command_.node,
+                            .name = name,
+                            .instance = instance_of(server_->data_dir()),
+                            .state_dir = node_state_dir(command_.node.state_dir, server_->data_dir(), name),
+                            .client_authority_pem = std::nullopt};
+    auto node = NodePart::create(process_, std::move(options), server_->connect("system:node:" + name));
+    if (!node) {
+      process_.fail(node.error());
+      return false;
+    }
+    server_->local_nodes().add((*node)->name(), (*node)->endpoint());
+    process_.add(*std::move(node));
+    return true;
+  }
+
+  const cli::UpCommand& command_;
+  Process process_;
+  ApiServerPart* server_ = nullptr;
+};
+
+}  // namespace
+
+int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
+  if (const Outcome checked = check_node_args(command.node); !checked) {
+    print_error(checked.error());
+    return cli::kExitUsage;
+  }
+  return Up(log, command).run();
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,69 @@
+#include "sim/world.h"
+
+#include "api/codec.h"
+#include "base/check.h"
+
+namespace spillway::sim {
+namespace {
+
+constexpr std::string_view kPodPrefix = "/registry/pods/";
+constexpr std::string_view kNodePrefix = "/registry/minions/";
+
+template <typename T>
+T decode_stored(const store::Value& value) {
+  const auto document = api::parse_json(*value);
+  SPILLWAY_CHECK(document.has_value());  // the server wrote it
+  auto object = api::decode<T>(*document);
+  SPILLWAY_CHECK(object.has_value());
+  return *std::move(object);
+}
+
+}  // namespace
+
+World::World(VirtualTime& time, store::Store& store, Invariants& invariants)
+    : time_(time), store_(store), invariants_(invariants), watch_(store.watch("", store::Revision(), *this)) {}
+
+World::~World() {
+  store_.unwatch(watch_);
+}
+
+void World::on_changes(const std::vector<store::Change>& changes) {
+  for (const store::Change& change : changes) {
+    trace_.add(change, time_.now().mono);
+    if (change.key.starts_with(kPodPrefix)) on_pod(change);
+    if (change.key.starts_with(kNodePrefix)) on_node(change);
+    if (listener_) listener_(change, time_.now());
+  }
+}
+
+void World::on_watch_end(const Error&) {
+  SPILLWAY_CHECK(false);
+}  // it starts before the first write
+
+void World::on_pod(const store::Change& change) {
+  std::optional<api::Pod> before;
+  std::optional<api::Pod> after;
+  if (change.previous) before = decode_stored<api::Pod>(change.previous);
+  if (change.value) after = decode_stored<api::Pod>(change.value);
+  invariants_.on_pod(before, after, time_.now());
+  if (after) {
+    pods_.insert_or_assign(after->key(), *std::move(after));
+  } else if (before) {
+    pods_.erase(before->key());
+  }
+}
+
+void World::on_node(const store::Change& change) {
+  std::optional<api::Node> before;
+  std::optional<api::Node> after;
+  if (change.previous) before = decode_stored<api::Node>(change.previous);
+  if (change.value) after = decode_stored<api::Node>(change.value);
+  invariants_.on_node(before, after, time_.now());
+  if (after) {
+    nodes_.insert_or_assign(after->metadata.name, *std::move(after));
+  } else if (before) {
+    nodes_.erase(before->metadata.name);
+  }
+}
+
+}  // namespace spillway::sim

@@ -1,0 +1,52 @@
+// What is true in a simulated cluster: nodes and pods as the store holds them, seen by nobody but the invariants.
+// Thread: one.
+#pragma once
+
+#include "api/node.h"
+#include "api/pod.h"
+#include "sim/invariants.h"
+#include "sim/trace.h"
+#include "sim/virtual_time.h"
+#include "store/store.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace spillway::sim {
+
+class World final : public store::Watcher {
+ public:
+  World(VirtualTime& time, store::Store& store, Invariants& invariants);
+  ~World() override;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  void on_changes(const std::vector<store::Change>& changes) override;
+  void on_watch_end(const Error& error) override;
+
+  const std::map<api::PodKey, api::Pod>& pods() const { return pods_; }
+
+  const std::map<std::string, api::Node>& nodes() const { return nodes_; }
+
+  const TraceHash& trace() const { return trace_; }
+
+  /// Called for every change after the invariants have seen it, e.g. to print a trace.
+  void listen(std::function<void(const store::Change&, Now)> listener) { listener_ = std::move(listener); }
+
+ private:
+  void on_pod(const store::Change& change);
+  void on_node(const store::Change& change);
+
+  VirtualTime& time_;
+  store::Store& store_;
+  Invariants& invariants_;
+  store::WatchId watch_;
+  std::map<api::PodKey, api::Pod> pods_;
+  std::map<std::string, api::Node> nodes_;
+  TraceHash trace_;
+  std::function<void(const store::Change&, Now)> listener_;
+};
+
+}  // namespace spillway::sim
