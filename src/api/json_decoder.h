@@ -125,7 +125,7 @@ Result<T> decode_with_description(const Json& document) {
   Decoder decoder;
   T value;
   decoder.run(document, value);
-  if (decoder.error()) return *decoder.error();
+  if (const std::optional<Error>& error = decoder.error()) return *error;
   return value;
 }
 

@@ -73,7 +73,7 @@ std::optional<Op> parse_operator(std::string_view text) {
   return std::nullopt;
 }
 
-Error wrong_type(std::string at, std::string_view expected) {
+Error wrong_type(std::string_view at, std::string_view expected) {
   return invalid(at, "expected {}", expected);
 }
 
