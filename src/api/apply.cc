@@ -5,6 +5,7 @@
 #include "api/typed.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -70,7 +71,7 @@ ManagedFields owners_before(const Json* before, const Json& after, const FieldWr
   return before != nullptr ? ManagedFields::of(*before) : ManagedFields();
 }
 
-enum class Touched { kNo, kYes };
+enum class Touched : std::uint8_t { kNo, kYes };
 
 /// Other managers lose what changed and what is gone; `self` takes its place, with the time of its last write that
 /// changed anything.

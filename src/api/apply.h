@@ -8,6 +8,7 @@
 #include "api/status.h"
 #include "base/time.h"
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@ struct FieldWriter {
   std::span<const std::string_view> untracked;
 };
 
-enum class Force { kNo, kYes };
+enum class Force : std::uint8_t { kNo, kYes };
 
 /// The object after applying `config`, in canonical form with managedFields. `live`: in canonical form; nullptr
 /// creates. 400: no apiVersion or kind, another kind, an unknown field, a wrong value, managedFields sent, list

@@ -1,6 +1,7 @@
 #include "api/document_fields.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -11,7 +12,7 @@ namespace {
 
 /// What stands at a path, as far as ownership is concerned.
 struct Slot {
-  enum class Kind { kLeaf, kStruct, kMap, kSet, kKeyedList };
+  enum class Kind : std::uint8_t { kLeaf, kStruct, kMap, kSet, kKeyedList };
 
   Kind kind = Kind::kLeaf;
   const Type* type = nullptr;    // kStruct
@@ -240,8 +241,10 @@ Json merge_list(const Slot& slot, const Json& live, const Json& config) {
   const Json::Array& old_list = *live.if_array();
   const Json::Array& new_list = *config.if_array();
   std::vector<std::string> old_names;
+  old_names.reserve(old_list.size());
   for (std::size_t i = 0; i < old_list.size(); ++i) old_names.push_back(list_element(slot, old_list[i], i));
   std::vector<std::string> new_names;
+  new_names.reserve(new_list.size());
   for (std::size_t i = 0; i < new_list.size(); ++i) new_names.push_back(list_element(slot, new_list[i], i));
   std::map<std::string_view, std::size_t> old_position;
   for (std::size_t i = 0; i < old_names.size(); ++i) old_position.emplace(old_names[i], i);

@@ -142,14 +142,16 @@ class Editor {
   Outcome remove(std::string_view path) {
     SPILLWAY_TRY(tokens, parse_pointer(path));
     Json* parent = parent_of(tokens);
-    if (parent == nullptr || child(*parent, tokens.back()) == nullptr) return failed("remove", "no such member", path);
+    if (parent == nullptr) return failed("remove", "no such container", path);
     SPILLWAY_TRY_VOID(spend(size_of(*parent)));
-    if (parent->is_object()) {
-      parent->if_object()->erase(tokens.back());
+    if (JsonObject* object = parent->if_object()) {
+      if (!object->erase(tokens.back())) return failed("remove", "no such member", path);
       return {};
     }
     Json::Array& list = *parent->if_array();
-    list.erase(list.begin() + static_cast<std::ptrdiff_t>(*position(tokens.back(), list.size())));
+    const std::optional<std::size_t> at = position(tokens.back(), list.size());
+    if (!at) return failed("remove", "no such index", path);
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(*at));
     return {};
   }
 

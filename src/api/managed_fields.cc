@@ -98,6 +98,7 @@ ManagedFields ManagedFields::of(const Json& document) {
 Json ManagedFields::to_json() const {
   if (entries_.empty()) return Json();
   std::vector<const ManagedFieldsEntry*> sorted;
+  sorted.reserve(entries_.size());
   for (const ManagedFieldsEntry& entry : entries_) sorted.push_back(&entry);
   std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return order_of(*a) < order_of(*b); });
   Json::Array list;

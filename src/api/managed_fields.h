@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/time.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@
 
 namespace spillway::api {
 
-enum class FieldOperation { kApply, kUpdate };
+enum class FieldOperation : std::uint8_t { kApply, kUpdate };
 
 struct ManagedFieldsEntry {
   std::string manager;

@@ -43,12 +43,14 @@ std::string_view content_type_of(PatchType type) {
 }
 
 Json merge_patch(const Json& original, const Json& patch) {
-  if (!patch.is_object()) return patch;
+  const JsonObject* changes = patch.if_object();
+  if (changes == nullptr) return patch;
   static const JsonObject nothing;
-  const JsonObject& before = original.is_object() ? *original.if_object() : nothing;
+  const JsonObject* object = original.if_object();
+  const JsonObject& before = object != nullptr ? *object : nothing;
   JsonObject::Members members;  // both sides are sorted: one walk
   auto old = before.begin();
-  for (const auto& [key, value] : *patch.if_object()) {
+  for (const auto& [key, value] : *changes) {
     while (old != before.end() && old->key < key) members.push_back(*old++);
     const Json* present = old != before.end() && old->key == key ? &(old++)->value : nullptr;
     if (!value.is_null()) members.push_back({key, merge_patch(present != nullptr ? *present : Json(), value)});

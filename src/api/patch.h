@@ -8,12 +8,13 @@
 #include "api/schema.h"
 #include "base/error.h"
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
 namespace spillway::api {
 
-enum class PatchType { kJson, kMerge, kStrategicMerge, kApply };
+enum class PatchType : std::uint8_t { kJson, kMerge, kStrategicMerge, kApply };
 
 /// By Content-Type, parameters ignored: "application/merge-patch+json; charset=utf-8". nullopt: not a patch type.
 std::optional<PatchType> parse_patch_type(std::string_view content_type);

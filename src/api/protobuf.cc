@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kMagic{"k8s\0", 4};
 constexpr std::string_view kZeroTime = "0001-01-01T00:00:00Z";
 constexpr int kGroupDepthMax = 100;
+constexpr std::int64_t kSecondsMax = std::numeric_limits<std::int64_t>::max() / 2'000'000;
 
 enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kGroupEnd = 4, kFixed32 = 5 };
 
@@ -191,7 +192,6 @@ Result<Json> read_time(std::string_view bytes, ValueKind kind) {
   SPILLWAY_TRY(message, read_small(bytes));
   const auto whole = static_cast<std::int64_t>(message.first.value_or(0));
   const std::int64_t nanos = static_cast<std::int32_t>(message.second.value_or(0));
-  constexpr std::int64_t kSecondsMax = std::numeric_limits<std::int64_t>::max() / 2'000'000;
   if (whole > kSecondsMax || whole < -kSecondsMax) return malformed("a time out of range");
   const WallTime time{microseconds(whole * 1'000'000 + (kind == ValueKind::kMicroTime ? nanos / 1'000 : 0))};
   return Json(kind == ValueKind::kTime ? format_time(time) : format_micro_time(time));

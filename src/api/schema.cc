@@ -123,7 +123,8 @@ class Schema {
       SPILLWAY_CHECK(row.is_array() && row.if_array()->size() >= 3);
       const Json::Array& cells = *row.if_array();
       Field field;
-      field.number = static_cast<std::uint32_t>(cells[0].if_int64().value());
+      field.number = static_cast<std::uint32_t>(cells[0].if_int64().value_or(0));
+      SPILLWAY_CHECK(field.number > 0);
       field.name = keep(string_in(cells[1]));
       std::string_view value_type = string_in(cells[2]);
       if (value_type.starts_with(kMapPrefix)) {

@@ -26,7 +26,7 @@ std::string_view reason_text(ErrorCode code);
 ErrorCode error_code_of(std::string_view reason, int http_code);
 
 /// What a cause of an Invalid status says about a field.
-enum class FieldReason {
+enum class FieldReason : std::uint8_t {
   kRequired,
   kInvalid,
   kNotSupported,
@@ -132,7 +132,7 @@ struct GroupKind {
 };
 
 struct Status {
-  enum class Outcome { kSuccess, kFailure };
+  enum class Outcome : std::uint8_t { kSuccess, kFailure };
 
   Outcome outcome = Outcome::kFailure;
   int code = 500;

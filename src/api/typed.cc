@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "api/quantity.h"
 
+#include <cstdint>
 #include <limits>
 
 namespace spillway::api {
@@ -47,7 +48,7 @@ class Path {
   }
 
  private:
-  enum class Kind { kRoot, kMember, kKey, kIndex };
+  enum class Kind : std::uint8_t { kRoot, kMember, kKey, kIndex };
 
   Path(const Path* parent, Kind kind, std::string_view name, std::size_t index)
       : parent_(parent), kind_(kind), name_(name), index_(index) {}
@@ -92,13 +93,13 @@ bool is_zero(const Json& value) {
     case Json::Type::kNull:
       return true;
     case Json::Type::kBool:
-      return !*value.if_bool();
+      return value == Json(false);
     case Json::Type::kInt:
-      return *value.if_int64() == 0;
+      return value == Json(0);
     case Json::Type::kUint:
       return false;
     case Json::Type::kDouble:
-      return *value.if_double() == 0;
+      return value == Json(0.0);
     case Json::Type::kString:
       return value.if_string()->empty();
     case Json::Type::kArray:
@@ -131,7 +132,7 @@ bool is_struct(ValueKind kind) {
 }
 
 /// Whole documents get what Go's types always write; partial ones stay as they are.
-enum class Fill { kWhole, kPartial };
+enum class Fill : std::uint8_t { kWhole, kPartial };
 
 class Reader {
  public:
@@ -382,6 +383,7 @@ Result<TypedDocument> read_patched(const Type& type, const Json& document) {
 
 std::vector<std::string> field_warnings(const TypedDocument& document) {
   std::vector<std::string> lines;
+  lines.reserve(document.unknown_fields.size() + document.duplicate_fields.size());
   for (const std::string& path : document.unknown_fields) lines.push_back(fmt::format("unknown field \"{}\"", path));
   for (const std::string& path : document.duplicate_fields)
     lines.push_back(fmt::format("duplicate field \"{}\"", path));
