@@ -1,10 +1,12 @@
 #include "policy/scheduling/filter.h"
 
 #include "api/node_affinity.h"
+#include "api/taint.h"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 namespace spillway::scheduling {
 
@@ -14,66 +16,106 @@ using policy::ReasonCode;
 
 constexpr std::array<std::string_view, 2> kRepelling{api::kNoSchedule, api::kNoExecute};
 
-Misfit misfit(ReasonCode code, std::vector<policy::Fact> facts, std::string text) {
-  return {policy::Reason{code, std::move(facts)}, std::move(text)};
+Refusal refusal(Filter filter, ReasonCode code, std::vector<policy::Fact> facts, std::string text) {
+  return {filter, {{policy::Reason{code, std::move(facts)}, std::move(text)}}};
 }
 
-void check_taints(const api::Pod& pod, const api::Node& node, std::vector<Misfit>& misfits) {
-  if (node.spec.unschedulable) {
-    const api::Taint cordon{std::string(api::kTaintNodeUnschedulable), "", std::string(api::kNoSchedule), {}};
-    if (api::find_untolerated(std::span(&cordon, 1), pod.spec.tolerations, kRepelling) != nullptr) {
-      misfits.push_back(misfit(ReasonCode::kNodeUnschedulable, {}, "node(s) were unschedulable"));
-    }
-  }
+std::optional<Refusal> check_unschedulable(const api::Pod& pod, const api::Node& node) {
+  if (!node.spec.unschedulable) return std::nullopt;
+  const api::Taint cordon{std::string(api::kTaintNodeUnschedulable), "", std::string(api::kNoSchedule), {}};
+  if (api::find_untolerated(std::span(&cordon, 1), pod.spec.tolerations, kRepelling) == nullptr) return std::nullopt;
+  return refusal(Filter::kNodeUnschedulable, ReasonCode::kNodeUnschedulable, {}, "node(s) were unschedulable");
+}
+
+std::optional<Refusal> check_name(const api::Pod& pod, const api::Node& node) {
+  if (pod.spec.node_name.empty() || pod.spec.node_name == node.metadata.name) return std::nullopt;
+  return refusal(Filter::kNodeName, ReasonCode::kNodeSelectorMismatch, {{"node_name", pod.spec.node_name}},
+                 "node(s) didn't match the requested node name");
+}
+
+std::optional<Refusal> check_taints(const api::Pod& pod, const api::Node& node) {
   const api::Taint* taint = api::find_untolerated(node.spec.taints, pod.spec.tolerations, kRepelling);
-  // A cordoned node carries the unschedulable taint as well; one reason is enough.
-  if (taint == nullptr || (node.spec.unschedulable && taint->key == api::kTaintNodeUnschedulable)) return;
-  misfits.push_back(misfit(ReasonCode::kUntoleratedTaint, {{"key", taint->key}, {"effect", taint->effect}},
-                           fmt::format("node(s) had untolerated taint {{{}: {}}}", taint->key, taint->value)));
+  if (taint == nullptr) return std::nullopt;
+  return refusal(Filter::kTaintToleration, ReasonCode::kUntoleratedTaint,
+                 {{"key", taint->key}, {"effect", taint->effect}},
+                 fmt::format("node(s) had untolerated taint {{{}: {}}}", taint->key, taint->value));
 }
 
-void check_resources(const PendingPod& pod, const NodeLoad& load, std::vector<Misfit>& misfits) {
+std::optional<Refusal> check_affinity(const PendingPod& pod, const api::Node& node) {
+  if (!pod.asks_for_nodes) return std::nullopt;
+  const Result<bool> matches = pod.required.matches(node.metadata);
+  if (matches && *matches) return std::nullopt;
+  return refusal(Filter::kNodeAffinity, ReasonCode::kNodeSelectorMismatch, {},
+                 "node(s) didn't match Pod's node affinity/selector");
+}
+
+std::optional<Refusal> check_ports(const PendingPod& pod, const NodeLoad& node) {
+  if (!pod.asks_for_ports || !node.ports.conflicts_with(pod.pod->spec)) return std::nullopt;
+  return refusal(Filter::kNodePorts, ReasonCode::kPortConflict, {},
+                 "node(s) didn't have free ports for the requested pod ports");
+}
+
+std::optional<Refusal> check_resources(const PendingPod& pod, const NodeLoad& load) {
+  Refusal result{Filter::kNodeResourcesFit, {}};
   const api::ResourceList& allocatable = load.node->status.allocatable;
-  const auto available_of = [&allocatable](std::string_view name) {
-    const auto found = allocatable.find(name);
-    return found == allocatable.end() ? api::Quantity() : found->second;
+  const auto pods = allocatable.find("pods");
+  const std::int64_t pods_max = pods == allocatable.end() ? 0 : pods->second.value();
+  if (load.pod_count + 1 > pods_max) {
+    result.misfits.push_back(
+        {{ReasonCode::kTooManyPods, {{"pods", load.pod_count}, {"pods_max", pods_max}}}, "Too many pods"});
+  }
+  const Amounts room = amounts_of(allocatable);
+  const auto check = [&result](std::string_view name, std::int64_t wanted, std::int64_t used, std::int64_t available) {
+    // Nothing wanted is never short, even on a node that is over its limits.
+    if (wanted <= 0 || wanted <= available - used) return;
+    result.misfits.push_back(
+        {{ReasonCode::kInsufficientResource,
+          {{"resource", std::string(name)}, {"requested", wanted}, {"used", used}, {"allocatable", available}}},
+         fmt::format("Insufficient {}", name)});
   };
-  if (const std::int64_t most = available_of("pods").value(); load.pod_count + 1 > most) {
-    misfits.push_back(
-        misfit(ReasonCode::kTooManyPods, {{"pods", load.pod_count}, {"pods_max", most}}, "Too many pods"));
+  const Amounts& wanted = pod.load.requested;
+  check("cpu", wanted.milli_cpu, load.requested.milli_cpu, room.milli_cpu);
+  check("memory", wanted.memory_bytes, load.requested.memory_bytes, room.memory_bytes);
+  check("ephemeral-storage", wanted.ephemeral_storage_bytes, load.requested.ephemeral_storage_bytes,
+        room.ephemeral_storage_bytes);
+  for (const auto& [name, amount] : wanted.scalars) {
+    const auto used = load.requested.scalars.find(name);
+    const auto available = room.scalars.find(name);
+    check(name, amount, used == load.requested.scalars.end() ? 0 : used->second,
+          available == room.scalars.end() ? 0 : available->second);
   }
-  for (const auto& [name, wanted] : pod.requests) {
-    if (wanted.is_zero()) continue;
-    const auto used = load.requested.find(name);
-    const api::Quantity total = used == load.requested.end() ? wanted : used->second + wanted;
-    const api::Quantity available = available_of(name);
-    if (total <= available) continue;
-    misfits.push_back(misfit(ReasonCode::kInsufficientResource,
-                             {{"resource", name},
-                              {"requested", wanted.to_string()},
-                              {"used", used == load.requested.end() ? std::string("0") : used->second.to_string()},
-                              {"allocatable", available.to_string()}},
-                             fmt::format("Insufficient {}", name)));
-  }
+  if (result.misfits.empty()) return std::nullopt;
+  return result;
 }
 
 }  // namespace
 
-std::vector<Misfit> find_misfits(const PendingPod& pod, const NodeLoad& load) {
-  std::vector<Misfit> misfits;
+std::string_view to_string(Filter filter) {
+  switch (filter) {
+    case Filter::kNodeUnschedulable:
+      return "NodeUnschedulable";
+    case Filter::kNodeName:
+      return "NodeName";
+    case Filter::kTaintToleration:
+      return "TaintToleration";
+    case Filter::kNodeAffinity:
+      return "NodeAffinity";
+    case Filter::kNodePorts:
+      return "NodePorts";
+    case Filter::kNodeResourcesFit:
+      return "NodeResourcesFit";
+  }
+  return {};
+}
+
+std::optional<Refusal> refuse_pod(const PendingPod& pod, const NodeLoad& load) {
   const api::Node& node = *load.node;
-  check_taints(*pod.pod, node, misfits);
-  const Result<bool> matches = pod.required.matches(node.metadata);
-  if (!matches || !*matches) {
-    misfits.push_back(
-        misfit(ReasonCode::kNodeSelectorMismatch, {}, "node(s) didn't match Pod's node affinity/selector"));
-  }
-  if (load.ports.conflicts_with(pod.pod->spec)) {
-    misfits.push_back(
-        misfit(ReasonCode::kPortConflict, {}, "node(s) didn't have free ports for the requested pod ports"));
-  }
-  check_resources(pod, load, misfits);
-  return misfits;
+  if (auto no = check_unschedulable(*pod.pod, node)) return no;
+  if (auto no = check_name(*pod.pod, node)) return no;
+  if (auto no = check_taints(*pod.pod, node)) return no;
+  if (auto no = check_affinity(pod, node)) return no;
+  if (auto no = check_ports(pod, load)) return no;
+  return check_resources(pod, load);
 }
 
 }  // namespace spillway::scheduling

@@ -1,6 +1,6 @@
-// May this pod run on this node: unschedulable, taints, selector and affinity, ports, resources. All reasons, not the
-// first, in that order, with upstream's words. Thread: any (pure). Source: spec "Pod admission", scheduler's filters;
-// Kubernetes docs, "Scheduling Framework".
+// May this pod run on this node? Six filters in upstream's order; the first that says no ends it, with upstream's
+// words. Thread: any (pure). Source: Kubernetes docs, "Scheduling Framework"; spec "Pod admission", 15; vectors
+// admission/scheduler_filter.
 #pragma once
 
 #include "api/pod.h"
@@ -8,12 +8,26 @@
 #include "policy/scheduling/node_load.h"
 #include "policy/scheduling/pending_pod.h"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::scheduling {
 
-/// Why a pod does not fit. `text` is upstream's: "Insufficient memory", "node(s) were unschedulable".
+enum class Filter {
+  kNodeUnschedulable,
+  kNodeName,
+  kTaintToleration,
+  kNodeAffinity,
+  kNodePorts,
+  kNodeResourcesFit,
+};
+
+/// "NodeUnschedulable", …
+std::string_view to_string(Filter filter);
+
+/// One thing that is in the way. `text` is upstream's: "Insufficient memory", "node(s) were unschedulable".
 struct Misfit {
   policy::Reason reason;
   std::string text;
@@ -21,7 +35,18 @@ struct Misfit {
   friend bool operator==(const Misfit&, const Misfit&) = default;
 };
 
-/// Empty: it fits.
-std::vector<Misfit> find_misfits(const PendingPod& pod, const NodeLoad& node);
+/// A node's no: one misfit, or of kNodeResourcesFit every resource that is short.
+struct Refusal {
+  Filter filter{};
+  std::vector<Misfit> misfits;
+
+  /// Removing pods from the node could help.
+  bool resolvable() const { return filter == Filter::kNodePorts || filter == Filter::kNodeResourcesFit; }
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+/// nullopt: the pod fits.
+std::optional<Refusal> refuse_pod(const PendingPod& pod, const NodeLoad& node);
 
 }  // namespace spillway::scheduling

@@ -1,5 +1,6 @@
-// A node as the scheduler counts it: the object and what the pods bound to it ask for.
-// Thread: any (plain values).
+// A node as the scheduler counts it: the object and what the pods bound to it ask for, in whole numbers rounded once
+// per pod, as upstream counts them. Thread: any (plain values). Source: spec "Pod admission", 10, 15; vectors
+// admission/scheduler_filter.
 #pragma once
 
 #include "api/host_ports.h"
@@ -7,21 +8,47 @@
 #include "api/pod.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
 namespace spillway::scheduling {
 
+/// Amounts of resources as integers; sums saturate.
+struct Amounts {
+  std::int64_t milli_cpu = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t ephemeral_storage_bytes = 0;
+  std::map<std::string, std::int64_t, std::less<>> scalars;  // extended resources, huge pages, attachable volumes
+
+  friend bool operator==(const Amounts&, const Amounts&) = default;
+
+  Amounts& operator+=(const Amounts& other);
+};
+
+/// Each resource rounded away from zero. Names that fit does not count are left out.
+Amounts amounts_of(const api::ResourceList& resources);
+
+/// What one pod adds to its node.
+struct PodLoad {
+  Amounts requested;
+  /// For scoring: containers without a request count as 100m cpu and 200 MiB memory, so that a heap of them does not
+  /// look like an empty node.
+  std::int64_t scored_milli_cpu = 0;
+  std::int64_t scored_memory_bytes = 0;
+};
+
+PodLoad load_of(const api::Pod& pod);
+
 struct NodeLoad {
   std::shared_ptr<const api::Node> node;
-  api::ResourceList requested;  // sum of the effective requests of its pods
+  Amounts requested;
+  std::int64_t scored_milli_cpu = 0;
+  std::int64_t scored_memory_bytes = 0;
   std::int64_t pod_count = 0;
   api::UsedHostPorts ports;
 
-  void add(const api::Pod& pod) {
-    for (const auto& [name, amount] : api::effective_requests(pod.spec)) requested[name] += amount;
-    ++pod_count;
-    ports.add(pod.spec);
-  }
+  void add(const api::Pod& pod);
 };
 
 }  // namespace spillway::scheduling

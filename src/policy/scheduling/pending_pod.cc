@@ -1,12 +1,68 @@
 #include "policy/scheduling/pending_pod.h"
 
+#include "api/host_ports.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 namespace spillway::scheduling {
 
+namespace {
+
+using Names = std::set<std::string>;
+
+/// The names a term allows; nullopt: it does not speak of names.
+std::optional<Names> names_in_term(const api::Json& term) {
+  std::optional<Names> names;
+  const api::Json* fields = term.find("matchFields");
+  if (fields == nullptr || fields->if_array() == nullptr) return names;
+  for (const api::Json& field : *fields->if_array()) {
+    if (field.string_at({"key"}) != "metadata.name" || field.string_at({"operator"}) != "In") continue;
+    Names values;
+    if (const api::Json* list = field.find("values"); list != nullptr && list->if_array() != nullptr) {
+      for (const api::Json& value : *list->if_array()) {
+        if (value.if_string() != nullptr) values.insert(*value.if_string());
+      }
+    }
+    if (!names) {
+      names = std::move(values);
+      continue;
+    }
+    Names both;
+    std::ranges::set_intersection(*names, values, std::inserter(both, both.end()));
+    names = std::move(both);
+  }
+  return names;
+}
+
+std::optional<Names> names_in_terms(const api::Json* terms) {
+  if (terms == nullptr || terms->if_array() == nullptr || terms->if_array()->empty()) return std::nullopt;
+  Names all;
+  for (const api::Json& term : *terms->if_array()) {
+    const std::optional<Names> names = names_in_term(term);
+    if (!names) return std::nullopt;  // this term may match any node
+    all.insert(names->begin(), names->end());
+  }
+  return all;
+}
+
+}  // namespace
+
 PendingPod make_pending(const api::Pod& pod) {
-  PendingPod pending{&pod, api::effective_requests(pod.spec), api::required_node_affinity(pod.spec), {}};
-  const api::Json* terms = pod.spec.affinity.at({"nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
-  if (terms == nullptr) return pending;
-  if (auto parsed = api::parse_preferred_node_terms(*terms)) pending.preferred = *std::move(parsed);
+  PendingPod pending;
+  pending.pod = &pod;
+  pending.load = load_of(pod);
+  pending.required = api::required_node_affinity(pod.spec);
+  pending.asks_for_ports = !api::host_ports_of(pod.spec).empty();
+  const api::Json* required = pod.spec.affinity.at({"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+  const bool has_required = required != nullptr && required->is_object();
+  pending.asks_for_nodes = has_required || !pod.spec.node_selector.empty();
+  if (has_required) pending.only_nodes = names_in_terms(required->find("nodeSelectorTerms"));
+  const api::Json* preferred =
+      pod.spec.affinity.at({"nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
+  if (preferred == nullptr) return pending;
+  if (auto parsed = api::parse_preferred_node_terms(*preferred)) pending.preferred = *std::move(parsed);
   return pending;
 }
 

@@ -4,16 +4,24 @@
 
 #include "api/node_affinity.h"
 #include "api/pod.h"
+#include "policy/scheduling/node_load.h"
 
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace spillway::scheduling {
 
 struct PendingPod {
   const api::Pod* pod = nullptr;
-  api::ResourceList requests;
+  PodLoad load;
   api::RequiredNodeAffinity required;
   std::vector<api::PreferredNodeTerm> preferred;  // empty also if it cannot be understood: it is a wish only
+  bool asks_for_nodes = false;                    // has a node selector or required node affinity
+  bool asks_for_ports = false;
+  /// Every affinity term names nodes: only these are looked at. An empty set: the terms contradict themselves.
+  std::optional<std::set<std::string>> only_nodes;
 };
 
 PendingPod make_pending(const api::Pod& pod);

@@ -1,27 +1,24 @@
 #include "policy/scheduling/place.h"
 
+#include "policy/scheduling/pending_pod.h"
 #include "policy/scheduling/score.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace spillway::scheduling {
 
 namespace {
 
-/// Largest is best; total, ending in the name.
-struct Rank {
-  Score score;
-  std::int64_t pod_count;
-  const std::string* name;
+constexpr std::string_view kExcludedByName = "node(s) didn't satisfy plugin(s) [NodeAffinity]";
 
-  friend bool operator<(const Rank& a, const Rank& b) {
-    if (const auto c = a.score <=> b.score; c != 0) return c < 0;
-    if (a.pod_count != b.pod_count) return a.pod_count > b.pod_count;
-    return *a.name > *b.name;
-  }
+struct Candidate {
+  const std::string* name;
+  std::int64_t pod_count;
 };
 
 std::string summarize(std::size_t node_count, const std::map<std::string, std::size_t>& counts) {
@@ -32,39 +29,62 @@ std::string summarize(std::size_t node_count, const std::map<std::string, std::s
   return fmt::format("0/{} nodes are available: {}.", node_count, fmt::join(parts, ", "));
 }
 
+Placement choose(const std::vector<Candidate>& candidates, const std::vector<Score>& scores) {
+  const std::vector<std::int64_t> totals = total_scores(scores);
+  // Largest is best; total, ending in the name.
+  const auto rank = [&](std::size_t i) { return std::tuple(-totals[i], candidates[i].pod_count, *candidates[i].name); };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < candidates.size(); ++i) {
+    if (rank(i) < rank(best)) best = i;
+  }
+  const Score& score = scores[best];
+  Placement placement;
+  placement.node = *candidates[best].name;
+  placement.reasons = {policy::Reason{policy::ReasonCode::kFits,
+                                      {{"node", *placement.node},
+                                       {"score", totals[best]},
+                                       {"least_allocated", score.least_allocated},
+                                       {"balanced", score.balanced},
+                                       {"soft_taints", score.soft_taints},
+                                       {"affinity", score.affinity},
+                                       {"pods", candidates[best].pod_count},
+                                       {"candidates", static_cast<std::int64_t>(candidates.size())}}}};
+  return placement;
+}
+
 }  // namespace
 
 Placement place_pod(const api::Pod& pod, const std::map<std::string, NodeLoad>& nodes) {
   const PendingPod pending = make_pending(pod);
-  Placement placement;
+  Placement refused;
+  if (pending.only_nodes && pending.only_nodes->empty() && !nodes.empty()) {
+    refused.reasons = {policy::Reason{policy::ReasonCode::kNodeSelectorMismatch, {}}};
+    refused.message = fmt::format("0/{} nodes are available: pod affinity terms conflict.", nodes.size());
+    return refused;
+  }
   std::map<std::string, std::size_t> counts;
-  std::optional<Rank> best;
+  std::vector<Candidate> candidates;
+  std::vector<Score> scores;
   for (const auto& [name, load] : nodes) {
-    std::vector<Misfit> misfits = find_misfits(pending, load);
-    if (misfits.empty()) {
-      const Rank rank{score_node(pending, load), load.pod_count, &name};
-      if (!best || *best < rank) best = rank;
+    if (pending.only_nodes && !pending.only_nodes->contains(name)) {
+      ++counts[std::string(kExcludedByName)];
       continue;
     }
-    for (Misfit& misfit : misfits) {
+    std::optional<Refusal> no = refuse_pod(pending, load);
+    if (!no) {
+      candidates.push_back({&name, load.pod_count});
+      scores.push_back(score_node(pending, load));
+      continue;
+    }
+    for (Misfit& misfit : no->misfits) {
       ++counts[misfit.text];
       misfit.reason.facts.insert(misfit.reason.facts.begin(), {"node", name});
-      placement.reasons.push_back(std::move(misfit.reason));
+      refused.reasons.push_back(std::move(misfit.reason));
     }
   }
-  if (!best) {
-    placement.message = summarize(nodes.size(), counts);
-    return placement;
-  }
-  placement.node = *best->name;
-  placement.reasons = {policy::Reason{policy::ReasonCode::kFits,
-                                      {{"node", *best->name},
-                                       {"least_allocated", best->score.least_allocated},
-                                       {"balanced", best->score.balanced},
-                                       {"soft_taints", best->score.soft_taints},
-                                       {"affinity", best->score.affinity},
-                                       {"pods", best->pod_count}}}};
-  return placement;
+  if (!candidates.empty()) return choose(candidates, scores);
+  refused.message = summarize(nodes.size(), counts);
+  return refused;
 }
 
 }  // namespace spillway::scheduling

@@ -1,5 +1,5 @@
 // Where a pod goes: filter, score, pick. Of equal nodes the one with fewer pods wins, then the name decides.
-// Thread: any (pure). Source: spec "Pod admission", scheduler.
+// Thread: any (pure). Source: spec "Pod admission", 15; vectors admission/scheduler_filter.
 #pragma once
 
 #include "api/pod.h"

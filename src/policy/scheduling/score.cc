@@ -1,39 +1,41 @@
 #include "policy/scheduling/score.h"
 
 #include "api/node_affinity.h"
+#include "api/taint.h"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 namespace spillway::scheduling {
 
 namespace {
 
 constexpr std::int64_t kScoreMax = 100;
-constexpr std::int64_t kFull = 1'000'000;  // parts per million
-// What a container without a request counts for, so that a heap of them does not look like an empty node.
-constexpr std::int64_t kDefaultMilliCpu = 100;
-constexpr std::int64_t kDefaultMemoryMilli = std::int64_t{200} * 1024 * 1024 * 1000;
+constexpr std::int64_t kTaintWeight = 3;
+constexpr std::int64_t kAffinityWeight = 2;
+constexpr std::int64_t kMillion = 1'000'000;
 
-std::int64_t milli_of(const api::ResourceList& list, std::string_view name) {
-  const auto found = list.find(name);
-  return found == list.end() ? 0 : found->second.milli_value();
+__extension__ using Wide = __int128;
+
+/// part · factor / whole without overflow; whole > 0.
+std::int64_t proportion(std::int64_t part, std::int64_t whole, std::int64_t factor) {
+  return static_cast<std::int64_t>(Wide{part} * factor / whole);
 }
 
-/// Share of the resource in use once the pod is there, in parts per million; nullopt if the node has none.
-std::optional<std::int64_t> used_share(const PendingPod& pod, const NodeLoad& load, std::string_view name,
-                                       std::int64_t at_least) {
-  const std::int64_t capacity = milli_of(load.node->status.allocatable, name);
-  if (capacity <= 0) return std::nullopt;
-  const std::int64_t wanted = std::max(milli_of(pod.requests, name), at_least);
-  const double used = static_cast<double>(milli_of(load.requested, name)) + static_cast<double>(wanted);
-  return std::min(kFull, static_cast<std::int64_t>(used * static_cast<double>(kFull) / static_cast<double>(capacity)));
+/// Free share of one resource once the pod is there, 0..100.
+std::int64_t free_share(std::int64_t used, std::int64_t capacity) {
+  if (capacity <= 0 || used > capacity) return 0;
+  return proportion(capacity - used, capacity, kScoreMax);
+}
+
+/// Used share in parts per million, at most all.
+std::int64_t used_share_ppm(std::int64_t used, std::int64_t capacity) {
+  return std::min(proportion(used, capacity, kMillion), kMillion);
 }
 
 std::int64_t count_soft_taints(const api::Pod& pod, const api::Node& node) {
   constexpr std::array<std::string_view, 1> kSoft{api::kPreferNoSchedule};
-  return std::count_if(node.spec.taints.begin(), node.spec.taints.end(), [&](const api::Taint& taint) {
+  return std::ranges::count_if(node.spec.taints, [&](const api::Taint& taint) {
     return api::find_untolerated(std::span(&taint, 1), pod.spec.tolerations, kSoft) != nullptr;
   });
 }
@@ -44,12 +46,36 @@ Score score_node(const PendingPod& pod, const NodeLoad& load) {
   Score score;
   score.soft_taints = count_soft_taints(*pod.pod, *load.node);
   score.affinity = api::preferred_node_score(pod.preferred, load.node->metadata);
-  const std::optional<std::int64_t> cpu = used_share(pod, load, "cpu", kDefaultMilliCpu);
-  const std::optional<std::int64_t> memory = used_share(pod, load, "memory", kDefaultMemoryMilli);
-  if (!cpu || !memory) return score;
-  score.least_allocated = ((kFull - *cpu) + (kFull - *memory)) * kScoreMax / (2 * kFull);
-  score.balanced = (kFull - std::max(*cpu - *memory, *memory - *cpu)) * kScoreMax / kFull;
+  const Amounts capacity = amounts_of(load.node->status.allocatable);
+  const std::int64_t cpu = load.scored_milli_cpu + pod.load.scored_milli_cpu;
+  const std::int64_t memory = load.scored_memory_bytes + pod.load.scored_memory_bytes;
+  score.least_allocated = (free_share(cpu, capacity.milli_cpu) + free_share(memory, capacity.memory_bytes)) / 2;
+  if (capacity.milli_cpu <= 0 || capacity.memory_bytes <= 0) return score;
+  const std::int64_t cpu_share =
+      used_share_ppm(load.requested.milli_cpu + pod.load.requested.milli_cpu, capacity.milli_cpu);
+  const std::int64_t memory_share =
+      used_share_ppm(load.requested.memory_bytes + pod.load.requested.memory_bytes, capacity.memory_bytes);
+  // The deviation of two shares from their mean is half their distance.
+  const std::int64_t deviation = std::max(cpu_share - memory_share, memory_share - cpu_share) / 2;
+  score.balanced = (kMillion - deviation) * kScoreMax / kMillion;
   return score;
+}
+
+std::vector<std::int64_t> total_scores(std::span<const Score> candidates) {
+  std::int64_t taints_max = 0;
+  std::int64_t affinity_max = 0;
+  for (const Score& score : candidates) {
+    taints_max = std::max(taints_max, score.soft_taints);
+    affinity_max = std::max(affinity_max, score.affinity);
+  }
+  std::vector<std::int64_t> totals;
+  totals.reserve(candidates.size());
+  for (const Score& score : candidates) {
+    const std::int64_t taints = taints_max == 0 ? kScoreMax : kScoreMax - score.soft_taints * kScoreMax / taints_max;
+    const std::int64_t affinity = affinity_max <= 0 ? 0 : proportion(score.affinity, affinity_max, kScoreMax);
+    totals.push_back(score.least_allocated + score.balanced + kTaintWeight * taints + kAffinityWeight * affinity);
+  }
+  return totals;
 }
 
 }  // namespace spillway::scheduling

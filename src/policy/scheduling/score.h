@@ -1,13 +1,15 @@
-// How good a node is for a pod, from 0 to 100 per aspect: room left, evenness of cpu and memory, soft taints, preferred
-// affinity. Integers only, so that every machine agrees.
-// Thread: any (pure). Source: Kubernetes docs, "Scheduler Configuration", NodeResourcesFit LeastAllocated,
-// NodeResourcesBalancedAllocation, TaintToleration, NodeAffinity.
+// How good a node is for a pod: upstream's aspects and weights. What depends on the other candidates (taints, affinity)
+// is counted here and set in proportion by total_scores. Integers and one division each, so that every machine agrees.
+// Thread: any (pure). Source: Kubernetes docs, "Scheduler Configuration" (default weights), NodeResourcesFit
+// LeastAllocated, NodeResourcesBalancedAllocation, TaintToleration, NodeAffinity.
 #pragma once
 
 #include "policy/scheduling/node_load.h"
 #include "policy/scheduling/pending_pod.h"
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace spillway::scheduling {
 
@@ -17,16 +19,13 @@ struct Score {
   std::int64_t soft_taints = 0;      // PreferNoSchedule taints not tolerated; fewer is better
   std::int64_t affinity = 0;         // weight of the preferred terms that match
 
-  /// Soft taints outweigh everything; then affinity; then room and balance together.
-  friend auto operator<=>(const Score& a, const Score& b) {
-    if (const auto c = b.soft_taints <=> a.soft_taints; c != 0) return c;
-    if (const auto c = a.affinity <=> b.affinity; c != 0) return c;
-    return a.least_allocated + a.balanced <=> b.least_allocated + b.balanced;
-  }
-
-  friend bool operator==(const Score& a, const Score& b) { return (a <=> b) == 0; }
+  friend bool operator==(const Score&, const Score&) = default;
 };
 
 Score score_node(const PendingPod& pod, const NodeLoad& node);
+
+/// One total per candidate, in order: least_allocated + balanced + 3 · (100 for no soft taint, 0 for the most of them)
+/// + 2 · (100 for the best affinity).
+std::vector<std::int64_t> total_scores(std::span<const Score> candidates);
 
 }  // namespace spillway::scheduling

@@ -1,0 +1,64 @@
+#include "policy/scheduling/node_load.h"
+
+#include "api/pod_requests.h"
+#include "api/resource_names.h"
+
+#include <limits>
+
+namespace spillway::scheduling {
+
+namespace {
+
+constexpr std::int64_t kMissingMilliCpu = 100;
+constexpr std::int64_t kMissingMemoryBytes = std::int64_t{200} * 1024 * 1024;
+
+std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+}
+
+}  // namespace
+
+Amounts& Amounts::operator+=(const Amounts& other) {
+  milli_cpu = saturating_add(milli_cpu, other.milli_cpu);
+  memory_bytes = saturating_add(memory_bytes, other.memory_bytes);
+  ephemeral_storage_bytes = saturating_add(ephemeral_storage_bytes, other.ephemeral_storage_bytes);
+  for (const auto& [name, amount] : other.scalars) scalars[name] = saturating_add(scalars[name], amount);
+  return *this;
+}
+
+Amounts amounts_of(const api::ResourceList& resources) {
+  Amounts amounts;
+  for (const auto& [name, quantity] : resources) {
+    if (name == "cpu") {
+      amounts.milli_cpu = quantity.milli_value();
+    } else if (name == "memory") {
+      amounts.memory_bytes = quantity.value();
+    } else if (name == "ephemeral-storage") {
+      amounts.ephemeral_storage_bytes = quantity.value();
+    } else if (api::is_scalar_resource(name)) {
+      amounts.scalars.emplace(name, quantity.value());
+    }
+  }
+  return amounts;
+}
+
+PodLoad load_of(const api::Pod& pod) {
+  api::RequestOptions scored;
+  scored.missing_cpu = api::Quantity::of_milli(kMissingMilliCpu);
+  scored.missing_memory = api::Quantity::of_units(kMissingMemoryBytes, api::Quantity::Format::kBinarySI);
+  const Amounts padded = amounts_of(api::effective_requests(pod, scored));
+  return {amounts_of(api::effective_requests(pod.spec)), padded.milli_cpu, padded.memory_bytes};
+}
+
+void NodeLoad::add(const api::Pod& pod) {
+  const PodLoad load = load_of(pod);
+  requested += load.requested;
+  scored_milli_cpu = saturating_add(scored_milli_cpu, load.scored_milli_cpu);
+  scored_memory_bytes = saturating_add(scored_memory_bytes, load.scored_memory_bytes);
+  ++pod_count;
+  ports.add(pod.spec);
+}
+
+}  // namespace spillway::scheduling

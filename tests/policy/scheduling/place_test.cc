@@ -1,0 +1,122 @@
+// Which of several fitting nodes is chosen, and why.
+#include "policy/scheduling/place.h"
+
+#include "policy/scheduling/score.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace spillway::scheduling {
+namespace {
+
+using ::testing::ElementsAre;
+
+api::Quantity quantity(std::string_view text) {
+  return api::parse_quantity(text).value();
+}
+
+api::Pod pod_of(const std::string& name, std::string_view cpu, std::string_view memory) {
+  api::Pod pod;
+  pod.metadata.ns = "default";
+  pod.metadata.name = name;
+  api::Container container;
+  container.name = "c";
+  if (!cpu.empty()) container.resources.requests["cpu"] = quantity(cpu);
+  if (!memory.empty()) container.resources.requests["memory"] = quantity(memory);
+  pod.spec.containers.push_back(std::move(container));
+  return pod;
+}
+
+class Place : public ::testing::Test {
+ protected:
+  NodeLoad& add(const std::string& name, std::string_view cpu = "4", std::string_view memory = "8Gi") {
+    auto node = std::make_shared<api::Node>();
+    node->metadata.name = name;
+    node->status.allocatable = {
+        {"cpu", quantity(cpu)}, {"memory", quantity(memory)}, {"pods", api::Quantity::of_units(110)}};
+    NodeLoad& load = nodes[name];
+    load.node = node;
+    return load;
+  }
+
+  void taint(const std::string& name, std::string_view effect) {
+    auto node = std::make_shared<api::Node>(*nodes.at(name).node);
+    node->spec.taints.push_back({"dedicated", "x", std::string(effect), {}});
+    nodes.at(name).node = node;
+  }
+
+  std::map<std::string, NodeLoad> nodes;
+};
+
+TEST_F(Place, PrefersTheNodeWithMoreRoom) {
+  add("a").add(pod_of("old", "2", "4Gi"));
+  add("b");
+  EXPECT_EQ(place_pod(pod_of("new", "1", "1Gi"), nodes).node, "b");
+}
+
+TEST_F(Place, BreaksTiesByPodCountThenName) {
+  add("a");
+  add("b");
+  EXPECT_EQ(place_pod(pod_of("new", "1", "1Gi"), nodes).node, "a");
+  nodes.at("a").pod_count = 1;
+  EXPECT_EQ(place_pod(pod_of("new", "1", "1Gi"), nodes).node, "b");
+}
+
+TEST_F(Place, AvoidsSoftTaintsBeforeItLooksForRoom) {
+  add("a");
+  add("b").add(pod_of("old", "2", "4Gi"));
+  taint("a", api::kPreferNoSchedule);
+  EXPECT_EQ(place_pod(pod_of("new", "1", "1Gi"), nodes).node, "b");
+}
+
+TEST_F(Place, SpreadsPodsWithoutRequests) {
+  add("a");
+  add("b");
+  std::vector<std::string> order;
+  for (const std::string name : {"p0", "p1", "p2", "p3"}) {
+    const api::Pod pod = pod_of(name, "", "");
+    order.push_back(place_pod(pod, nodes).node.value());
+    nodes.at(order.back()).add(pod);
+  }
+  EXPECT_THAT(order, ElementsAre("a", "b", "a", "b"));
+}
+
+TEST_F(Place, SaysWhyEveryNodeWasRefused) {
+  add("a", "1", "8Gi");
+  add("b", "4", "1Gi");
+  taint("b", api::kNoSchedule);
+  const Placement placement = place_pod(pod_of("new", "2", "2Gi"), nodes);
+  EXPECT_FALSE(placement.node);
+  EXPECT_EQ(placement.message,
+            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {dedicated: x}.");
+  ASSERT_EQ(placement.reasons.size(), 2U);
+  EXPECT_EQ(policy::render(placement.reasons[0]),
+            "insufficient-resource node=a resource=cpu requested=2000 used=0 allocatable=1000");
+}
+
+TEST_F(Place, WithoutNodesThereIsNothingToRefuse) {
+  EXPECT_EQ(place_pod(pod_of("new", "1", "1Gi"), nodes).message, "no nodes available to schedule pods");
+}
+
+TEST(Score, ProportionsFollowTheCandidates) {
+  const Score clean{.least_allocated = 50, .balanced = 90, .soft_taints = 0, .affinity = 10};
+  const Score tainted{.least_allocated = 60, .balanced = 90, .soft_taints = 2, .affinity = 5};
+  EXPECT_THAT(total_scores(std::vector{clean, tainted}), ElementsAre(50 + 90 + 300 + 200, 60 + 90 + 0 + 100));
+  EXPECT_THAT(total_scores(std::vector{tainted}), ElementsAre(60 + 90 + 0 + 200));
+}
+
+TEST(Score, AFullNodeScoresNothingForRoom) {
+  NodeLoad load;
+  auto node = std::make_shared<api::Node>();
+  node->status.allocatable = {{"cpu", quantity("1")}, {"memory", quantity("1Gi")}};
+  load.node = node;
+  const api::Pod pod = pod_of("p", "1500m", "512Mi");
+  const Score score = score_node(make_pending(pod), load);
+  EXPECT_EQ(score.least_allocated, 25);  // (0 + 50) / 2
+  EXPECT_EQ(score.balanced, 75);         // shares 100 % and 50 %
+}
+
+}  // namespace
+}  // namespace spillway::scheduling
