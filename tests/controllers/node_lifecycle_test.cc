@@ -1,0 +1,247 @@
+// Silence, taints, evictions and recovery, with the real API server.
+#include "controllers/controller_set.h"
+#include "controllers/test_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::controllers {
+namespace {
+
+using api::Json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
+
+const std::string kSilent = "unreachable:NoExecute";
+
+class NodeLifecycle : public ::testing::Test {
+ protected:
+  std::unique_ptr<ControllerSet> make(std::uint64_t seed = 7) {
+    return std::make_unique<ControllerSet>(options, Rng(seed), telemetry::Log(), metrics);
+  }
+
+  void start(int nodes) {
+    for (int i = 0; i < nodes; ++i) cluster.add_node(fmt::format("n{}", i));
+    set = make();
+    cluster.run(*set);
+    cluster.advance(seconds(12));
+  }
+
+  ControllerSet::Options options;
+  telemetry::Registry metrics;
+  TestCluster cluster;
+  std::unique_ptr<ControllerSet> set;
+};
+
+TEST_F(NodeLifecycle, LeavesHealthyNodesAlone) {
+  start(3);
+  cluster.requests.clear();
+  cluster.advance(minutes(5));
+  EXPECT_EQ(cluster.ready_status("n1"), "True");
+  EXPECT_THAT(cluster.taints("n1"), IsEmpty());
+  for (const std::string& request : cluster.requests) EXPECT_TRUE(request.starts_with("GET")) << request;
+}
+
+TEST_F(NodeLifecycle, TakesAwayTheTaintOfCreation) {
+  cluster.add_node("n0");
+  EXPECT_THAT(cluster.taints("n0"), Contains("not-ready:NoSchedule"));
+  start(0);
+  EXPECT_THAT(cluster.taints("n0"), IsEmpty());
+  EXPECT_THAT(cluster.events_about("n0"), Contains(Pair("RegisteredNode", 1)));
+}
+
+TEST_F(NodeLifecycle, ASilentNodeIsUnknownTaintedAndTakenBack) {
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.advance(seconds(3));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(45));
+  EXPECT_EQ(cluster.ready_status("n1"), "True");
+  cluster.advance(seconds(16));
+  EXPECT_EQ(cluster.ready_status("n1"), "Unknown");
+  EXPECT_THAT(cluster.taints("n1"), ElementsAre(kSilent, "unreachable:NoSchedule"));
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"status", "phase"}), "Running");
+  EXPECT_THAT(cluster.events_about("n1"), Contains(Pair("NodeNotReady", 1)));
+  EXPECT_THAT(cluster.events_about("web"), Contains(Key("NodeNotReady")));
+  EXPECT_EQ(set->taint_eviction().schedule().all().size(), 1U);
+
+  cluster.set_up("n1", true);
+  cluster.advance(seconds(1));
+  EXPECT_EQ(cluster.ready_status("n1"), "True");
+  EXPECT_THAT(cluster.taints("n1"), IsEmpty());
+  EXPECT_TRUE(set->taint_eviction().schedule().all().empty());
+  EXPECT_THAT(cluster.events_about("web"), Contains(Key("TaintManagerEviction")));
+  cluster.advance(minutes(6));
+  EXPECT_THAT(cluster.pod_names(), ElementsAre("web"));
+}
+
+TEST_F(NodeLifecycle, PodsLeaveWhenTheirTolerationEnds) {
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(65));
+  ASSERT_THAT(cluster.taints("n1"), Contains(kSilent));
+  cluster.advance(seconds(280));
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
+  cluster.advance(seconds(20));
+  const Json pod = cluster.get("/api/v1/namespaces/default/pods/web");
+  EXPECT_NE(pod.string_at({"metadata", "deletionTimestamp"}), "");  // the kubelet is not there to finish it
+  EXPECT_THAT(api::to_text(pod), ::testing::HasSubstr("DeletionByTaintManager"));
+}
+
+TEST_F(NodeLifecycle, ANotReadyNodeIsTaintedNotReady) {
+  start(3);
+  cluster.set_ready("n2", false);
+  cluster.advance(seconds(6));
+  EXPECT_THAT(cluster.taints("n2"), ElementsAre("not-ready:NoExecute", "not-ready:NoSchedule"));
+  cluster.set_up("n2", false);
+  cluster.advance(seconds(62));
+  EXPECT_THAT(cluster.taints("n2"), ElementsAre(kSilent, "unreachable:NoSchedule"));
+}
+
+TEST_F(NodeLifecycle, PressureAndCordonBecomeTaints) {
+  start(2);
+  cluster.set_pressure("n0", "MemoryPressure", true);
+  cluster.merge("/api/v1/nodes/n0", *api::parse_json(R"({"spec":{"unschedulable":true}})"));
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.taints("n0"), ElementsAre("memory-pressure:NoSchedule", "unschedulable:NoSchedule"));
+  cluster.set_pressure("n0", "MemoryPressure", false);
+  cluster.merge("/api/v1/nodes/n0", *api::parse_json(R"({"spec":{"unschedulable":false}})"));
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.taints("n0"), IsEmpty());
+}
+
+TEST_F(NodeLifecycle, NothingIsTaintedWhileEveryNodeIsSilent) {
+  start(3);
+  for (const char* node : {"n0", "n1", "n2"}) cluster.set_up(node, false);
+  cluster.advance(minutes(10));
+  for (const std::string node : {"n0", "n1", "n2"}) {
+    EXPECT_EQ(cluster.ready_status(node), "Unknown");
+    EXPECT_THAT(cluster.taints(node), Not(Contains(kSilent))) << node;
+  }
+  EXPECT_TRUE(set->node_lifecycle().monitor().in_master_disruption());
+  cluster.set_up("n0", true);
+  cluster.advance(seconds(6));
+  EXPECT_FALSE(set->node_lifecycle().monitor().in_master_disruption());
+  cluster.advance(minutes(2));
+  EXPECT_THAT(cluster.taints("n1"), Contains(kSilent));  // one node answers: the others are really gone
+}
+
+TEST_F(NodeLifecycle, ASmallZoneThatMostlyFailsIsNotEvicted) {
+  start(5);
+  for (const char* node : {"n0", "n1", "n2"}) cluster.set_up(node, false);
+  cluster.advance(minutes(5));
+  for (const std::string node : {"n0", "n1", "n2"}) {
+    EXPECT_EQ(cluster.ready_status(node), "Unknown");
+    EXPECT_THAT(cluster.taints(node), Not(Contains(kSilent)));
+  }
+  EXPECT_THAT(cluster.events_about("n1"), Contains(Key("WaitingForTaint")));
+}
+
+TEST_F(NodeLifecycle, TaintsAreSpacedByTheRateOfTheZone) {
+  start(8);
+  for (const char* node : {"n0", "n1", "n2"}) cluster.set_up(node, false);
+  const auto tainted = [this] {
+    int count = 0;
+    for (int i = 0; i < 8; ++i) count += static_cast<int>(cluster.taints(fmt::format("n{}", i)).contains(kSilent));
+    return count;
+  };
+  cluster.advance(seconds(60));
+  EXPECT_EQ(tainted(), 1);
+  cluster.advance(seconds(10));
+  EXPECT_EQ(tainted(), 2);
+  cluster.advance(seconds(10));
+  EXPECT_EQ(tainted(), 3);
+}
+
+TEST_F(NodeLifecycle, ABrokenLeaseWatchDoesNotLookLikeDeadNodes) {
+  start(2);
+  // Events get lost without anybody noticing; calls still work.
+  cluster.cut(*set);
+  cluster.advance(seconds(48));
+  cluster.connect(*set);
+  cluster.advance(seconds(20));
+  EXPECT_EQ(cluster.ready_status("n0"), "True");
+  EXPECT_EQ(cluster.ready_status("n1"), "True");
+  EXPECT_THAT(cluster.taints("n0"), IsEmpty());
+  cluster.advance(minutes(5));
+  EXPECT_EQ(cluster.ready_status("n0"), "True");
+}
+
+TEST_F(NodeLifecycle, FailedWritesAreTriedAgain) {
+  start(3);
+  cluster.set_up("n1", false);
+  cluster.fail(api::Method::kPatch, "/nodes/n1/status", 500, 3);
+  cluster.fail(api::Method::kPatch, "/nodes/n1", 409, 2);
+  cluster.advance(seconds(61));
+  EXPECT_EQ(cluster.ready_status("n1"), "Unknown");
+  EXPECT_THAT(cluster.taints("n1"), ElementsAre(kSilent, "unreachable:NoSchedule"));
+}
+
+TEST_F(NodeLifecycle, AFailedDeletionIsTriedAgain) {
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.advance(seconds(2));
+  cluster.fail(api::Method::kDelete, "/pods/web", 500, 7);
+  cluster.merge("/api/v1/nodes/n1", *api::parse_json(R"({"spec":{"taints":[{"key":"drain","effect":"NoExecute"}]}})"));
+  cluster.advance(seconds(5));
+  EXPECT_THAT(cluster.pod_names(), IsEmpty());
+}
+
+TEST_F(NodeLifecycle, ARestartKeepsTheTaintsAndTheTimeAlreadyWaited) {
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(65));
+  ASSERT_THAT(cluster.taints("n1"), Contains(kSilent));
+  cluster.advance(seconds(150));
+  cluster.stop(*set);
+  const auto second = make(8);
+  cluster.run(*second);
+  cluster.advance(seconds(100));
+  EXPECT_THAT(cluster.taints("n1"), Contains(kSilent));
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
+  cluster.advance(seconds(55));
+  EXPECT_NE(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
+  cluster.stop(*second);
+}
+
+TEST_F(NodeLifecycle, AfterARestartNodesThatCameBackKeepTheirPods) {
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(65));
+  cluster.stop(*set);
+  cluster.advance(minutes(20));
+  cluster.set_up("n1", true);
+  const auto second = make(8);
+  cluster.run(*second);
+  cluster.advance(minutes(2));
+  EXPECT_THAT(cluster.taints("n1"), IsEmpty());
+  EXPECT_THAT(cluster.pod_names(), ElementsAre("web"));
+  cluster.stop(*second);
+}
+
+TEST_F(NodeLifecycle, SameSeedSameRequests) {
+  const auto run = [] {
+    ControllerSet::Options defaults;
+    telemetry::Registry registry;
+    TestCluster world;
+    ControllerSet controllers(defaults, Rng(11), telemetry::Log(), registry);
+    for (int i = 0; i < 4; ++i) world.add_node(fmt::format("n{}", i));
+    world.run(controllers);
+    world.advance(seconds(20));
+    world.set_up("n2", false);
+    world.advance(minutes(3));
+    world.stop(controllers);
+    return world.requests;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+}  // namespace
+}  // namespace spillway::controllers

@@ -1,0 +1,119 @@
+// A whole control plane on a clock that the test moves: the real API server over the store in memory, engines connected
+// to it without delay, and kubelets reduced to what the controllers see of them.
+#pragma once
+
+#include "api/json.h"
+#include "api/meta.h"
+#include "apiserver/server.h"
+#include "client/engine.h"
+#include "store/memory_store.h"
+#include "telemetry/metrics.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::controllers {
+
+class TestCluster {
+ public:
+  TestCluster();
+  ~TestCluster();
+  TestCluster(const TestCluster&) = delete;
+  TestCluster& operator=(const TestCluster&) = delete;
+
+  /// Starts the engine; it must outlive the cluster or be stopped.
+  void run(client::ApiEngine& engine);
+  /// The engine gets nothing any more, as after a crash.
+  void stop(client::ApiEngine& engine);
+  /// Nothing reaches the engine nor the server from it until it is connected again. Nothing is broken visibly.
+  void cut(client::ApiEngine& engine);
+  void connect(client::ApiEngine& engine);
+  /// The next `times` requests of this method whose target contains `part` are answered with this status.
+  void fail(api::Method method, std::string part, int status, int times);
+
+  void advance(Duration by);
+
+  /// Everything that is due now.
+  void settle() { advance(Duration::zero()); }
+
+  Now now() const { return now_; }
+
+  // The API, as its administrator sees it. Calls must succeed, except that get answers null for 404.
+  api::Json get(std::string target);
+  std::vector<api::Json> list(std::string target);
+  api::Json create(std::string target, const api::Json& object);
+  api::Json merge(std::string target, const api::Json& patch);
+  void remove(std::string target);
+
+  // Kubelets. A node posts its status and lease every ten seconds while it is up, runs the pods bound to it, and lets
+  // go of terminating ones.
+  void add_node(const std::string& name, api::StringMap labels = {}, std::string_view memory = "1Gi");
+  void set_up(const std::string& node, bool up);
+  void set_ready(const std::string& node, bool ready);
+  void set_pressure(const std::string& node, std::string_view condition, bool pressure);
+
+  // What tests ask for.
+  std::string ready_status(const std::string& node);
+  /// "key:Effect" of every taint, sorted.
+  std::set<std::string> taints(const std::string& node);
+  std::set<std::string> pod_names(std::string_view ns = "default");
+  /// Reasons of the events about the object, with their counts.
+  std::map<std::string, std::int64_t> events_about(std::string_view name);
+  /// Requests the engines have sent, "PATCH /api/v1/…".
+  std::vector<std::string> requests;
+
+ private:
+  class Connection;
+
+  struct Kubelet {
+    api::StringMap labels;
+    std::string memory;
+    bool up = true;
+    bool ready = true;
+    std::map<std::string, bool> pressure;
+    std::set<std::string> started;  // uids of pods
+  };
+
+  struct Failure {
+    api::Method method;
+    std::string part;
+    int status;
+    int times;
+  };
+
+  void at(Instant due, std::function<void()> task);
+  void settle_store();
+  void step(Connection& connection, const std::function<void(client::ApiEngine&)>& event);
+  std::optional<Instant> next_due() const;
+  std::optional<api::Response> injected(const api::Request& request);
+  api::Response call(api::Request request);
+  void post_status(const std::string& name, Kubelet& kubelet);
+  void sync_pods();
+  void tick_kubelets();
+
+  Now now_;
+  std::deque<std::move_only_function<void()>> store_tasks_;
+  std::map<std::pair<Instant, std::uint64_t>, std::function<void()>> tasks_;
+  std::uint64_t last_task_ = 0;
+  store::MemoryStore store_;
+  telemetry::Registry metrics_;
+  std::unique_ptr<apiserver::ApiServer> server_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Failure> failures_;
+  std::map<std::string, Kubelet> kubelets_;
+};
+
+/// A pod document for default/name that asks for `memory`.
+api::Json pod_json(std::string_view name, std::string_view memory = "64Mi", std::string_view node = {});
+/// A ReplicaSet or DaemonSet in default whose pods are labelled app=name.
+api::Json workload_json(std::string_view kind, std::string_view name, std::optional<int> replicas = {});
+
+}  // namespace spillway::controllers
