@@ -3,6 +3,7 @@
 
 #include "store/scratch_directory.h"
 #include "store/sqlite/database.h"
+#include "store/sqlite/history.h"
 #include "store/store_client.h"
 #include "store/test_loop.h"
 
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <fstream>
 #include <iterator>
 
@@ -154,6 +156,55 @@ TEST_F(SqliteStoreTest, ReplaysALongPastFromTheFile) {
   EXPECT_THAT(late.seen, SizeIs(510));
   EXPECT_EQ(late.seen.back(), watcher.seen.back());
   EXPECT_FALSE(watcher.end);
+}
+
+TEST_F(SqliteStoreTest, ReplaysUpToARevisionThatIsNotTheLast) {
+  open();
+  put("a", "1");
+  put("b", "1");
+  put("a", "2");
+  put("a", "3");
+  ASSERT_TRUE(client_->remove("b"));
+  close();
+  auto connection = sqlite::Connection::open(path_, sqlite::Access::kReadOnly);
+  ASSERT_TRUE(connection);
+  auto history = sqlite::History::open(*connection);
+  ASSERT_TRUE(history);
+  std::vector<std::string> seen;
+  ASSERT_TRUE(history->replay("", Revision(1), Revision(3), [&](std::vector<Change> changes) {
+    for (const Change& change : changes) seen.push_back(describe(change));
+  }));
+  EXPECT_THAT(seen, ElementsAre("2 b: (none) -> 1", "3 a: 1 -> 2"));
+}
+
+TEST_F(SqliteStoreTest, ShowsNothingThatWatchersHaveNotSeen) {
+  // The reader's answer may overtake the delivery of what it shows.
+  std::mutex mutex;
+  std::condition_variable posted;
+  std::vector<TestLoop::Task> tasks;
+  const auto post = [&](TestLoop::Task task) {
+    const std::lock_guard lock(mutex);
+    tasks.push_back(std::move(task));
+    posted.notify_one();
+  };
+  const auto wait_for = [&](std::size_t count) {
+    std::unique_lock lock(mutex);
+    posted.wait(lock, [&] { return tasks.size() >= count; });
+  };
+  auto store = SqliteStore::open(path_, post);
+  ASSERT_TRUE(store);
+  (*store)->write(Write{"a", value_of("1"), std::nullopt}, [](Result<WriteResult>) {});
+  wait_for(1);
+  std::optional<RangeResult> shown;
+  (*store)->range({}, [&](Result<RangeResult> result) { shown = *std::move(result); });
+  wait_for(2);
+  tasks[1]();
+  EXPECT_FALSE(shown);
+  EXPECT_EQ((*store)->revision(), Revision());
+  tasks[0]();
+  ASSERT_TRUE(shown);
+  EXPECT_THAT(describe(shown->entries), ElementsAre("a=1 c1 m1 v1"));
+  EXPECT_EQ((*store)->revision(), Revision(1));
 }
 
 TEST_F(SqliteStoreTest, HasOneHolder) {
