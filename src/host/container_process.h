@@ -53,6 +53,8 @@ class ContainerProcess {
 
   const std::string& name() const { return start_.command.name; }
 
+  const std::string& log_path() const { return start_.log_path; }
+
   const CgroupDir& cgroup() const { return cgroup_; }
 
   bool is_running() const { return !end_.has_value(); }

@@ -67,10 +67,7 @@ void KubeletEndpoint::handle_logs(RequestId id, const api::Target& target,
   const std::string& container = target.segments[3];
   const Result<std::string> path = runtime_.find_log(pod, container, query->previous);
   if (!path) return sink->on_response(error_answer(path.error()));
-  const bool previous = query->previous;
-  streams_[id] = logs_.open(
-      *path, *query, [this, pod, container, previous] { return !previous && runtime_.is_running(pod, container); },
-      sink);
+  streams_[id] = logs_.open(*path, *query, [this, path = *path] { return runtime_.is_log_live(path); }, sink);
   std::erase_if(streams_, [this](const auto& entry) { return !logs_.is_open(entry.second); });
 }
 

@@ -16,6 +16,10 @@ constexpr std::string_view kFolder = "spillway";
 constexpr Bytes kMemoryMin = mebibytes(16);
 constexpr Duration kPatience = seconds(10);
 constexpr int kCreateTriesMax = 5;
+constexpr std::string_view kHowToGetRights =
+    "run it as root (sudo), or, on cgroup version 2, in a cgroup of your own: systemd-run --user --scope -p "
+    "Delegate=yes "
+    "spillway ...";
 
 Outcome check_name(std::string_view what, const std::string& name) {
   const bool plain = std::ranges::all_of(name, [](char c) {
@@ -26,10 +30,6 @@ Outcome check_name(std::string_view what, const std::string& name) {
     return invalid(what, "\"{}\" cannot name a cgroup; expected letters, digits, '-', '_' and '.'", name);
   return {};
 }
-
-constexpr std::string_view kHowToGetRights =
-    "run it as root (sudo), or give your user a cgroup of its own: systemd-run --user --scope -p Delegate=yes -- "
-    "spillway …";
 
 Error explain(const Error& error) {
   if (error.code == ErrorCode::kForbidden)
@@ -55,7 +55,11 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
   }
   SPILLWAY_TRY(leaf, own.create_child("spillway-agent"));
   SPILLWAY_TRY_VOID(leaf.write(Controller::kMemory, "cgroup.procs", "0"));
-  SPILLWAY_TRY_VOID(own.delegate_controllers());
+  const Outcome delegated = own.delegate_controllers();
+  if (!delegated && delegated.error().code == ErrorCode::kConflict)
+    return make_error(ErrorCode::kConflict, "{} holds other processes too: start spillway in a cgroup of its own: {}",
+                      own.file_path(Controller::kMemory), kHowToGetRights);
+  if (!delegated) return delegated.error();
   return own;
 }
 
@@ -69,6 +73,7 @@ Result<CgroupDir> find_writable_root(const CgroupMounts& mounts) {
   if (mounts.version == CgroupVersion::kV2) {
     Result<CgroupDir> own = enter_own_leaf(root);
     if (own) return own;
+    if (own.error().code != ErrorCode::kForbidden) return explain(own.error());
   }
   return explain(usable.error());
 }
@@ -106,6 +111,8 @@ Outcome NodeSlice::build_tree() {
 Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
   SPILLWAY_TRY_VOID(check_name("instance", options.instance));
   SPILLWAY_TRY_VOID(check_name("node", options.node));
+  if (options.root == NodeRoot::kHost && (options.memory || options.pids_max))
+    return invalid("node-memory", "the whole host has no limit of its own; leave it out or make the node a slice");
   if (options.root == NodeRoot::kSlice && (!options.memory || *options.memory < kMemoryMin))
     return invalid("node-memory", "a node that is a cgroup needs at least {} bytes of memory", kMemoryMin.count());
   SPILLWAY_TRY(text, read_file("/proc/meminfo"));

@@ -28,7 +28,9 @@ struct NodeSliceOptions {
 };
 
 /// What can be said before anything is made: which cgroup to build in, or exactly what is missing and how to get it.
-/// kForbidden: no right to make cgroups. kNotFound: no memory controller to be had.
+/// On version 2 a process without the right to the whole hierarchy moves into a leaf of its own cgroup and builds
+/// beside it. kForbidden: no right to make cgroups. kNotFound: no memory controller to be had. kConflict: its own
+/// cgroup is shared.
 Result<CgroupDir> find_writable_root(const CgroupMounts& mounts);
 
 class NodeSlice {

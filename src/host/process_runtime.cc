@@ -246,11 +246,7 @@ void ProcessRuntime::remove_pod(const std::string& uid) {
   PodEntry pod = std::move(entry->second);
   pods_.erase(entry);
   update_burstable_shares();
-  if (pod.cgroup) {
-    const Outcome removed = remove_tree(slice_.parent_of(pod.command.qos), "pod" + uid);
-    if (!removed)
-      log_.warning("pod cgroup not removed", {{"cgroup", pod.cgroup.path()}, {"error", removed.error().text()}});
-  }
+  if (pod.cgroup) remove_pod_cgroup(pod.command.qos, "pod" + uid, 0);
   if (pod.directory.empty()) return;
   const bool queued = files_.submit([directory = pod.directory]() -> runtime::Loop::Task {
     std::error_code error;
@@ -258,6 +254,20 @@ void ProcessRuntime::remove_pod(const std::string& uid) {
     return {};
   });
   if (!queued) log_.warning("pod directory not removed", {{"directory", pod.directory}});
+}
+
+/// The kernel may hold a cgroup for a moment after its last process has ended.
+void ProcessRuntime::remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries) {
+  constexpr int kTriesMax = 100;
+  const auto is_known = std::ranges::any_of(pods_, [&](const auto& pod) { return "pod" + pod.first == name; });
+  if (is_known) return;  // made anew
+  const Outcome removed = remove_tree(slice_.parent_of(qos), name);
+  if (removed) return;
+  if (removed.error().code != ErrorCode::kConflict || tries == kTriesMax)
+    return log_.warning("pod cgroup not removed", {{"cgroup", name}, {"error", removed.error().text()}});
+  loop_.at(loop_.now().mono + milliseconds(10), [this, alive = std::weak_ptr(alive_), qos, name, tries] {
+    if (!alive.expired()) remove_pod_cgroup(qos, name, tries + 1);
+  });
 }
 
 void ProcessRuntime::update_burstable_shares() {
@@ -288,9 +298,11 @@ const ProcessRuntime::PodEntry* ProcessRuntime::find_pod(const api::PodKey& pod)
   return found;
 }
 
-bool ProcessRuntime::is_running(const api::PodKey& pod, const std::string& container) const {
-  const PodEntry* entry = find_pod(pod);
-  return entry != nullptr && entry->containers.contains(container);
+bool ProcessRuntime::is_log_live(const std::string& path) const {
+  return std::ranges::any_of(pods_, [&](const auto& pod) {
+    return std::ranges::any_of(pod.second.containers,
+                               [&](const auto& container) { return container.second->log_path() == path; });
+  });
 }
 
 Result<std::string> ProcessRuntime::find_log(const api::PodKey& pod, const std::string& container,

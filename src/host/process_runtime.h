@@ -54,7 +54,8 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   /// words kubectl expects.
   Result<std::string> find_log(const api::PodKey& pod, const std::string& container, bool previous) const;
 
-  bool is_running(const api::PodKey& pod, const std::string& container) const;
+  /// Whether a container that writes this log is alive.
+  bool is_log_live(const std::string& path) const;
 
   /// The same pass that answers Observe, at once.
   Result<api::Summary> observe_now();
@@ -94,6 +95,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void forget_container(const std::string& uid, const std::string& name);
   void settle(const std::string& uid);
   void remove_pod(const std::string& uid);
+  void remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries);
   void update_burstable_shares();
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);

@@ -118,6 +118,9 @@ TEST_F(NodeSliceTest, BadNamesAndSizesAreRefused) {
   NodeSliceOptions small = options();
   small.memory = mebibytes(1);
   EXPECT_EQ(NodeSlice::create(root(), small).error().code, ErrorCode::kInvalid);
+  NodeSliceOptions whole = options();
+  whole.root = NodeRoot::kHost;
+  EXPECT_EQ(NodeSlice::create(root(), whole).error().code, ErrorCode::kInvalid) << "the host has no --node-memory";
   small.memory.reset();
   EXPECT_EQ(NodeSlice::create(root(), small).error().code, ErrorCode::kInvalid);
 }

@@ -322,6 +322,47 @@ TEST_F(ProcessRuntimeTest, ShutdownStopsEverythingAndRefusesMore) {
   EXPECT_TRUE(wait_for<ContainerStartFailed>("u1", "late"));
 }
 
+TEST_F(ProcessRuntimeTest, ANodeThatIsFullSaysSo) {
+  Result<std::unique_ptr<ProcessRuntime>> small = ProcessRuntime::create(
+      loop_, *slice_, *this, telemetry::Log(), {.state_dir = (state_ / "small").string(), .pods_max = 1});
+  ASSERT_TRUE(small) << small.error().text();
+  (*small)->execute(agent::CreatePod{.uid = "s1", .pod = {"default", "one"}});
+  (*small)->execute(agent::CreatePod{.uid = "s2", .pod = {"default", "two"}});
+  (*small)->execute(agent::StartContainer{.uid = "s2", .name = "c", .argv = {"true"}});
+  EXPECT_EQ(wait_for<ContainerStartFailed>("s2")->message, "this node runs 1 pods already");
+}
+
+TEST_F(ProcessRuntimeTest, NamesThatLeadElsewhereAreRefused) {
+  runtime_->execute(agent::CreatePod{.uid = "../../x", .pod = {"default", "pod"}});
+  start("../../x", "c", {"true"});
+  EXPECT_EQ(wait_for<ContainerStartFailed>("../../x")->reason, "CreateContainerError");
+  create_pod("u1");
+  for (const std::string name : {"..", "a/b", "_work", ""}) {
+    start("u1", name, {"true"});
+    EXPECT_TRUE(run_until([&] {
+      return std::ranges::any_of(events_, [&](const agent::HostEvent& event) {
+        const auto* failed = std::get_if<ContainerStartFailed>(&event);
+        return failed != nullptr && failed->uid == "u1" && failed->name == name;
+      });
+    })) << name;
+  }
+  EXPECT_EQ(count<ContainerStarted>(), 0U);
+}
+
+TEST_F(ProcessRuntimeTest, RemainsOfAnEarlierProcessAreCleared) {
+  const std::filesystem::path stale = state_ / "pods" / "default_old_uid";
+  const std::filesystem::path foreign = state_ / "pods" / "keep";
+  std::filesystem::create_directories(stale / "c");
+  std::filesystem::create_directories(foreign);
+  runtime_.reset();
+  Result<std::unique_ptr<ProcessRuntime>> again =
+      ProcessRuntime::create(loop_, *slice_, *this, telemetry::Log(), {.state_dir = state_.string()});
+  ASSERT_TRUE(again) << again.error().text();
+  runtime_ = *std::move(again);
+  EXPECT_FALSE(std::filesystem::exists(stale));
+  EXPECT_TRUE(std::filesystem::exists(foreign)) << "what is not ours stays";
+}
+
 TEST_F(ProcessRuntimeTest, MuchOutputIsBoundedAndComplete) {
   create_pod("u1");
   start_shell("u1", "seq 1 20000; head -c 40000 /dev/zero | tr '\\0' x");
