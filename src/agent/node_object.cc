@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace spillway::agent {
 namespace {
@@ -146,7 +147,9 @@ void patch_conditions(const Json* before, const Json* after, Json& status) {
 
 std::vector<NodeCondition> comparable(std::vector<NodeCondition> conditions) {
   for (NodeCondition& condition : conditions) condition.last_heartbeat_time.reset();
-  std::ranges::stable_sort(conditions, {}, &NodeCondition::type);
+  std::ranges::sort(conditions, [](const NodeCondition& a, const NodeCondition& b) {
+    return std::tie(a.type, a.status, a.reason, a.message) < std::tie(b.type, b.status, b.reason, b.message);
+  });
   return conditions;
 }
 

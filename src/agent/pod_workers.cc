@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace spillway::agent {
 namespace {
@@ -69,8 +70,9 @@ void PodWorkers::start(const client::ObjectCache<api::Pod>& pods, Now now) {
   started_ = true;
   std::vector<std::shared_ptr<const api::Pod>> arrivals;
   for (const auto& [key, pod] : pods.all()) arrivals.push_back(pod);
-  std::ranges::stable_sort(arrivals, [](const auto& a, const auto& b) {
-    return a->metadata.creation_timestamp < b->metadata.creation_timestamp;
+  std::ranges::sort(arrivals, [](const auto& a, const auto& b) {
+    return std::tie(a->metadata.creation_timestamp, a->metadata.ns, a->metadata.name) <
+           std::tie(b->metadata.creation_timestamp, b->metadata.ns, b->metadata.name);
   });
   for (const auto& pod : arrivals) seen(pod, now);
   decided_before_.clear();

@@ -91,8 +91,8 @@ void ScriptedCluster::after_step() {
   }
   for (HostCommand& command : agent_->take_host_commands()) {
     for (auto& [delay, event] : host.execute(command, now_)) {
-      later(delay, [this, event = std::move(event)] {
-        agent_->on_host_event(event, now_);
+      later(delay, [this, happened = std::move(event)] {
+        agent_->on_host_event(happened, now_);
         after_step();
       });
     }

@@ -139,7 +139,7 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
     if (met.empty()) result.decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
     return result;
   }
-  std::ranges::stable_sort(fresh, [&](const Threshold& a, const Threshold& b) { return urgency(a, b, seen) < 0; });
+  std::ranges::sort(fresh, [&](const Threshold& a, const Threshold& b) { return urgency(a, b, seen) < 0; });
   PendingEviction pending{.acting = fresh.front(), .fresh = {}, .seen = seen, .reclaim = {}, .since = now.mono};
   pending.reclaim = reclaim_actions(pending.acting.signal, *state.layout);
   pending.fresh = std::move(fresh);

@@ -71,7 +71,12 @@ std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::
   by_uid.reserve(stats.size());
   for (const api::PodStats& each : stats) by_uid.push_back(&each);
   // Hosts list statistics by uid: then there is nothing to sort.
-  if (!std::ranges::is_sorted(by_uid, {}, uid_of)) std::ranges::stable_sort(by_uid, {}, uid_of);
+  if (!std::ranges::is_sorted(by_uid, {}, uid_of)) {
+    std::ranges::sort(by_uid, [](const api::PodStats* a, const api::PodStats* b) {
+      if (const auto c = a->uid <=> b->uid; c != 0) return c < 0;
+      return a < b;  // elements of one list: the later one comes later
+    });
+  }
   std::vector<MeasuredPod> joined;
   joined.reserve(pods.size());
   auto expected = by_uid.begin();  // behind the last one found: right if pods come by uid as well

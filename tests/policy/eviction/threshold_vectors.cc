@@ -227,8 +227,7 @@ std::optional<Mismatch> priority(const Json& in, const Json& out) {
   const std::vector<Threshold> all = read_thresholds(in, "thresholds");
   std::vector<std::size_t> order(all.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order,
-                           [&](std::size_t a, std::size_t b) { return urgency(all[a], all[b], Observations{}) < 0; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return urgency(all[a], all[b], Observations{}) < 0; });
   const std::vector<std::size_t> allowed = read_indices(out, "firstAnyOf");
   const bool right = std::ranges::find(allowed, order.front()) != allowed.end() &&
                      lists(out, "resourceAnyOf", resource_of(all[order.front()].signal));
