@@ -15,10 +15,4 @@ bool is_public_path(std::string_view path) {
   return path == "/version" || path == "/api" || path == "/apis";
 }
 
-Verdict AuthenticatedMayAll::authorize(const api::UserInfo& user, const RequestAttributes& request) const {
-  const bool anonymous = in_group(user, "system:unauthenticated") || user.name == "system:anonymous";
-  if (!anonymous || (!request.is_resource && request.verb == "get" && is_public_path(request.path))) return {true, {}};
-  return {false, "anonymous clients see health, version and discovery only"};
-}
-
 }  // namespace spillway::apiserver

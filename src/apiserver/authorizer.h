@@ -19,12 +19,6 @@ class Authorizer {
   virtual Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const = 0;
 };
 
-/// Everything for whoever has a name; for anonymous clients health, version and the first page of discovery.
-class AuthenticatedMayAll final : public Authorizer {
- public:
-  Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const override;
-};
-
 bool in_group(const api::UserInfo& user, std::string_view group);
 /// Paths that say nothing about the cluster's content.
 bool is_public_path(std::string_view path);

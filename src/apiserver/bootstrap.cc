@@ -1,5 +1,7 @@
 #include "apiserver/bootstrap.h"
 
+#include "apiserver/bootstrap_roles.h"
+
 #include <memory>
 #include <utility>
 
@@ -51,6 +53,10 @@ void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<
   wanted.emplace_back(&priorities, priority_document("system-node-critical", 2'000'001'000,
                                                      "Used for system critical pods that must not be moved from their "
                                                      "current node."));
+  for (Json& document : bootstrap_roles()) {
+    const Resource* resource = core.registry.find_kind("rbac.authorization.k8s.io/v1", document.string_at({"kind"}));
+    wanted.emplace_back(resource, std::move(document));
+  }
   std::erase_if(wanted, [&](const auto& one) {
     return core.cache.of(*one.first).find(one.second.string_at({"metadata", "name"})) != nullptr;
   });

@@ -1,4 +1,4 @@
-// What every cluster has from its first second: namespaces and priority classes. Created if absent, never changed.
+// What every cluster has from its first second: namespaces, priority classes, roles. Created if absent, never changed.
 // Thread: loop. Source: spec "API server contract", 2.
 #pragma once
 

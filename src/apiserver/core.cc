@@ -1,14 +1,24 @@
 #include "apiserver/core.h"
 
-#include <fmt/format.h>
-
 namespace spillway::apiserver {
 
 std::string new_uid(Rng& rng) {
-  const std::uint64_t high = (rng.next() & 0xffff'ffff'ffff'0fffULL) | 0x4000ULL;
-  const std::uint64_t low = (rng.next() & 0x3fff'ffff'ffff'ffffULL) | 0x8000'0000'0000'0000ULL;
-  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32U, (high >> 16U) & 0xffffU, high & 0xffffU,
-                     low >> 48U, low & 0xffff'ffff'ffffULL);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string uid = "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx";
+  std::uint64_t bits = 0;
+  int left = 0;
+  for (char& c : uid) {
+    if (c != 'x' && c != 'y') continue;
+    if (left == 0) {
+      bits = rng.next();
+      left = 16;
+    }
+    const std::uint64_t digit = bits & 0xfU;
+    c = kDigits[c == 'y' ? (digit & 0x3U) | 0x8U : digit];
+    bits >>= 4U;
+    --left;
+  }
+  return uid;
 }
 
 std::string name_suffix(Rng& rng) {

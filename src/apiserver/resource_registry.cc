@@ -119,6 +119,8 @@ constexpr std::array kPodSubresources{
     Subresource{SubresourceId::kLog, "log", VerbSet{kGet}, {}, {}, {}}, kStatus};
 constexpr std::array kNamespaceSubresources{
     Subresource{SubresourceId::kFinalize, "finalize", VerbSet{kUpdate}, {}, {}, {}}, kStatus};
+constexpr std::array kAccountSubresources{
+    Subresource{SubresourceId::kToken, "token", kCreateOnly, "authentication.k8s.io", "v1", "TokenRequest"}};
 constexpr std::array kCsrSubresources{Subresource{SubresourceId::kApproval, "approval", kReadWrite, {}, {}, {}},
                                       kStatus};
 
@@ -227,7 +229,8 @@ std::vector<Resource> table() {
        .kind = "ServiceAccount",
        .verbs = kAllVerbs,
        .storage = below("serviceaccounts"),
-       .short_names = kSa},
+       .short_names = kSa,
+       .subresources = kAccountSubresources},
       {.version = "v1",
        .plural = "services",
        .singular = "service",

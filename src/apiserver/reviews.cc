@@ -1,6 +1,7 @@
 #include "apiserver/reviews.h"
 
 #include "apiserver/body.h"
+#include "apiserver/node_authorizer.h"
 
 #include <utility>
 
@@ -34,10 +35,6 @@ RequestAttributes attributes_of(const Json& spec) {
     asked.path = path->string_at({"path"});
   }
   return asked;
-}
-
-Json all() {
-  return Json::array({"*"});
 }
 
 }  // namespace
@@ -95,20 +92,16 @@ StatusResult<void> Reviews::access(const Exchange& exchange, Json& review) const
 }
 
 void Reviews::rules(const Exchange& exchange, Json& review) const {
-  // Whether everything is allowed can be asked; anything finer is told by the roles.
-  RequestAttributes everything;
-  everything.is_resource = true;
-  everything.verb = everything.group = everything.resource = "*";
-  Json status = Json::object({{"resourceRules", Json::array()}, {"nonResourceRules", Json::array()}});
-  if (authorizer_.authorize(exchange.user(), everything).allowed) {
-    status["resourceRules"] =
-        Json::array({Json::object({{"verbs", all()}, {"apiGroups", all()}, {"resources", all()}})});
-    status["nonResourceRules"] = Json::array({Json::object({{"verbs", all()}, {"nonResourceURLs", all()}})});
-    status["incomplete"] = false;
-  } else {
-    status["incomplete"] = true;
+  Json::Array resource_rules;
+  Json::Array path_rules;
+  for (const PolicyRule& rule : roles_.rules_of(exchange.user(), review.string_at({"spec", "namespace"}))) {
+    (rule.non_resource_urls.empty() ? resource_rules : path_rules).push_back(to_json(rule));
   }
-  review["status"] = std::move(status);
+  // What a node may do follows from its pods, not from rules that could be listed.
+  const bool incomplete = node_identity(exchange.user()).has_value();
+  review["status"] = Json::object({{"resourceRules", std::move(resource_rules)},
+                                   {"nonResourceRules", std::move(path_rules)},
+                                   {"incomplete", incomplete}});
 }
 
 }  // namespace spillway::apiserver

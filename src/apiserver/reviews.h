@@ -5,12 +5,13 @@
 #include "apiserver/authorizer.h"
 #include "apiserver/core.h"
 #include "apiserver/exchange.h"
+#include "apiserver/role_rules.h"
 
 namespace spillway::apiserver {
 
 class Reviews {
  public:
-  explicit Reviews(const Authorizer& authorizer) : authorizer_(authorizer) {}
+  Reviews(const Authorizer& authorizer, const RoleRules& roles) : authorizer_(authorizer), roles_(roles) {}
 
   /// POST to a resource that is not stored.
   void create(const ExchangePtr& exchange);
@@ -20,6 +21,7 @@ class Reviews {
   void rules(const Exchange& exchange, api::Json& review) const;
 
   const Authorizer& authorizer_;
+  const RoleRules& roles_;
 };
 
 }  // namespace spillway::apiserver

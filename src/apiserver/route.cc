@@ -1,5 +1,7 @@
 #include "apiserver/route.h"
 
+#include "api/selector.h"
+
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -96,7 +98,7 @@ bool query_flag(const api::Target& target, std::string_view name) {
   return value != nullptr && *value != "0" && lower(*value) != "false";
 }
 
-RequestAttributes request_attributes(const ResourceRegistry& registry, api::Method method, const api::Target& target) {
+RequestAttributes request_attributes(api::Method method, const api::Target& target) {
   RequestAttributes out;
   for (const std::string& segment : target.segments) out.path += "/" + segment;
   if (out.path.empty()) out.path = "/";
@@ -113,10 +115,18 @@ RequestAttributes request_attributes(const ResourceRegistry& registry, api::Meth
   out.name = named.name;
   if (out.resource == "namespaces" && out.ns.empty()) out.ns = out.name;
   const bool watch = path->old_watch || query_flag(target, "watch");
-  if (const auto verb = verb_of(method, named.name.empty(), watch && method == api::Method::kGet)) {
-    out.verb = to_string(*verb);
+  const std::optional<Verb> verb = verb_of(method, named.name.empty(), watch && method == api::Method::kGet);
+  if (!verb) return out;
+  out.verb = to_string(*verb);
+  const std::string* selector = target.find("fieldSelector");
+  if (selector == nullptr || (*verb != Verb::kList && *verb != Verb::kWatch)) return out;
+  const Result<api::FieldSelector> fields = api::parse_field_selector(*selector);
+  if (!fields) return out;
+  for (const api::FieldRequirement& requirement : fields->requirements) {
+    if (!requirement.equal) continue;
+    if (requirement.field == "metadata.name" && out.name.empty()) out.name = requirement.value;
+    if (requirement.field == "spec.nodeName") out.node = requirement.value;
   }
-  static_cast<void>(registry);
   return out;
 }
 

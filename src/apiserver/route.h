@@ -30,11 +30,12 @@ struct RequestAttributes {
   std::string resource;
   std::string subresource;
   std::string ns;
-  std::string name;
+  std::string name;  // of a list or watch: the one that its field selector pins (metadata.name=)
+  std::string node;  // of a list or watch: the node that its field selector pins (spec.nodeName=)
   std::string path;
 };
 
-RequestAttributes request_attributes(const ResourceRegistry& registry, api::Method method, const api::Target& target);
+RequestAttributes request_attributes(api::Method method, const api::Target& target);
 
 /// 404 for what is not served, 405 for a method that is not served there.
 api::StatusResult<Route> find_route(const ResourceRegistry& registry, api::Method method, const api::Target& target);

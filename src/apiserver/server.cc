@@ -1,15 +1,18 @@
 #include "apiserver/server.h"
 
-#include "apiserver/authorizer.h"
 #include "apiserver/bootstrap.h"
 #include "apiserver/budgets.h"
 #include "apiserver/committer.h"
 #include "apiserver/core.h"
+#include "apiserver/escalation.h"
 #include "apiserver/eviction.h"
 #include "apiserver/exchange.h"
 #include "apiserver/expiry.h"
 #include "apiserver/garbage_collector.h"
+#include "apiserver/gatekeeper.h"
 #include "apiserver/namespaces.h"
+#include "apiserver/node_authorizer.h"
+#include "apiserver/node_restriction.h"
 #include "apiserver/pages.h"
 #include "apiserver/pod_binding.h"
 #include "apiserver/pod_log.h"
@@ -17,7 +20,9 @@
 #include "apiserver/remover.h"
 #include "apiserver/request_metrics.h"
 #include "apiserver/reviews.h"
+#include "apiserver/role_rules.h"
 #include "apiserver/scale.h"
+#include "apiserver/tokens.h"
 #include "apiserver/watch_hub.h"
 #include "apiserver/write_path.h"
 #include "apiserver/writer.h"
@@ -65,7 +70,13 @@ class ApiServer::Impl final : public WatchCache::Listener {
         binding_(core_, writer_),
         eviction_(core_, writer_, remover_),
         log_(core_, options_.gateway),
-        reviews_(authorizer_),
+        roles_(core_),
+        node_authorizer_(core_),
+        authorizer_(node_authorizer_, roles_),
+        node_restriction_(core_),
+        escalation_(roles_),
+        tokens_(core_, node_restriction_, options_.signer),
+        reviews_(authorizer_, roles_),
         garbage_(core_, writer_, remover_),
         namespaces_(core_, writer_, remover_),
         budgets_(core_, writer_),
@@ -73,6 +84,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
         compaction_(core_),
         pages_(registry_, metrics, options_.version),
         metrics_(metrics) {
+    writer_.add_check(node_restriction_);
+    writer_.add_check(escalation_);
     timers_.on_earlier([this] {
       if (!driven_ && options_.rearm) options_.rearm();
     });
@@ -240,15 +253,15 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!target) return exchange->fail(target.error());
     exchange->target = *std::move(target);
     const api::Method method = exchange->request().method;
-    const RequestAttributes asked = request_attributes(registry_, method, exchange->target);
+    const RequestAttributes asked = request_attributes(method, exchange->target);
+    if (asked.is_resource && (stopping_ || !serving_ || !lost_.empty())) {
+      return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
+    }
     if (const Verdict verdict = authorizer_.authorize(exchange->user(), asked); !verdict.allowed) {
       return exchange->fail(refusal(exchange->user(), asked, verdict));
     }
     if (pages_.answer(*exchange, health())) return;
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
-    if (stopping_ || !serving_ || !lost_.empty()) {
-      return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
-    }
     auto route = find_route(registry_, method, exchange->target);
     if (!route) return exchange->fail(route.error());
     exchange->route = *std::move(route);
@@ -289,8 +302,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
       case SubresourceId::kEphemeralContainers:
       case SubresourceId::kFinalize:
       case SubresourceId::kApproval:
-      case SubresourceId::kToken:
         return perform_generic(exchange);
+      case SubresourceId::kToken:
+        return tokens_.create(exchange);
     }
   }
 
@@ -330,14 +344,19 @@ class ApiServer::Impl final : public WatchCache::Listener {
   PodBinding binding_;
   EvictionPath eviction_;
   PodLog log_;
-  AuthenticatedMayAll authorizer_;
+  RoleRules roles_;
+  NodeAuthorizer node_authorizer_;
+  Gatekeeper authorizer_;
+  NodeRestriction node_restriction_;
+  EscalationCheck escalation_;
+  TokenPath tokens_;
   Reviews reviews_;
   GarbageCollector garbage_;
   NamespaceCollector namespaces_;
   BudgetCollector budgets_;
   EventExpiry event_expiry_;
   Compaction compaction_;
-  const std::array<Collector*, 4> collectors_{&garbage_, &namespaces_, &budgets_, &event_expiry_};
+  const std::array<Collector*, 5> collectors_{&roles_, &garbage_, &namespaces_, &budgets_, &event_expiry_};
   Pages pages_;
   RequestMetrics metrics_;
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/exchange.h"
+#include "api/json.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "store/store.h"
@@ -26,6 +27,16 @@ class NodeGateway {
                     std::shared_ptr<api::ResponseSink> sink) = 0;
 };
 
+/// Port: signs service account tokens. Implemented by wire/.
+class TokenSigner {
+ public:
+  virtual ~TokenSigner() = default;
+  /// The claim "iss": a URL.
+  virtual std::string issuer() const = 0;
+  /// A JSON Web Token with these claims.
+  virtual Result<std::string> sign(const api::Json& claims) = 0;
+};
+
 using RequestId = std::uint64_t;
 
 class ApiServer {
@@ -34,6 +45,7 @@ class ApiServer {
     std::uint64_t seed = 0;         // for uids, generated names, watch time-outs
     std::string version = "0.1.0";  // of Spillway; /version answers v1.32.0-spillway.<version>
     NodeGateway* gateway = nullptr;
+    TokenSigner* signer = nullptr;  // null: no tokens are issued
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

@@ -3,6 +3,7 @@
 #include "api/meta.h"
 #include "apiserver/body.h"
 #include "apiserver/metadata_rules.h"
+#include "apiserver/object_change.h"
 
 #include <utility>
 
@@ -83,22 +84,6 @@ void isolate(const Resource& resource, SubresourceId part, Json& object, const J
   }
 }
 
-Json without_managers(Json document) {
-  document.erase({"metadata", "managedFields"});
-  return document;
-}
-
-/// metadata.managedFields without the times at which managers wrote.
-Json timeless_managers(const Json& document) {
-  const Json* managers = document.at({"metadata", "managedFields"});
-  if (managers == nullptr || managers->if_array() == nullptr) return {};
-  Json out = *managers;
-  for (Json& entry : *out.if_array()) {
-    if (entry.is_object()) entry.erase({"time"});
-  }
-  return out;
-}
-
 bool has_elements(const Json* list) {
   return list != nullptr && list->if_array() != nullptr && !list->if_array()->empty();
 }
@@ -139,6 +124,7 @@ struct Writer::Create {
 
 struct Writer::Update {
   UpdateJob job;
+  std::string store_key;
   WriteDone done;
   std::vector<std::string> warnings;
   bool pinned = false;  // a resourceVersion was given: no second try
@@ -195,8 +181,14 @@ api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std:
 Json Writer::tracked(const Resource& resource, const Json* old, Json object, const WriteContext& context,
                      SubresourceId part) const {
   if (!resource.tracks_managers || context.manager.empty()) return object;
-  return api::track_update(type_of(resource), old, std::move(object),
-                           field_writer(resource, part, context.manager, core_.now.wall, old == nullptr));
+  const api::FieldWriter writer = field_writer(resource, part, context.manager, core_.now.wall, old == nullptr);
+  if (old != nullptr && is_repeated_update(object, *old, writer.manager, writer.subresource)) {
+    Json managers = *old->at({"metadata", "managedFields"});
+    managers.if_array()->front()["time"] = api::format_time(core_.now.wall);
+    object["metadata"]["managedFields"] = std::move(managers);
+    return object;
+  }
+  return api::track_update(type_of(resource), old, std::move(object), writer);
 }
 
 void Writer::create(CreateJob job, WriteDone done) {
@@ -236,6 +228,10 @@ void Writer::create(CreateJob job, WriteDone done) {
   if (hooks.admit_create != nullptr) {
     const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings};
     if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
+  }
+  for (const AdmissionCheck* check : checks_) {
+    const auto admitted = check->check_create(state->job.context.user, resource, object);
+    if (!admitted) return state->done(admitted.error());
   }
   api::FieldErrors errors;
   validate_metadata(resource, object, errors);
@@ -281,10 +277,35 @@ void Writer::try_create(std::shared_ptr<Create> state) {
 
 void Writer::update(UpdateJob job, WriteDone done) {
   auto state = std::make_shared<Update>();
+  state->store_key = job.resource->storage + object_key(job.ns, job.name);
   state->job = std::move(job);
   state->done = std::move(done);
-  const ObjectPtr current = core_.cache.of(*state->job.resource).find(object_key(state->job.ns, state->job.name));
-  try_update(std::move(state), current);
+  std::deque<UpdatePtr>& queue = updates_[state->store_key];
+  queue.push_back(state);
+  if (queue.size() == 1) begin_update(state);
+}
+
+void Writer::begin_update(const UpdatePtr& state) {
+  try_update(state, core_.cache.of(*state->job.resource).find(object_key(state->job.ns, state->job.name)));
+}
+
+void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result) {
+  const auto queue = updates_.find(state->store_key);
+  queue->second.pop_front();
+  if (queue->second.empty()) {
+    updates_.erase(queue);
+  } else {
+    next_updates_.push_back(queue->second.front());
+  }
+  state->done(std::move(result));
+  if (beginning_) return;
+  beginning_ = true;
+  while (!next_updates_.empty()) {
+    const UpdatePtr next = std::move(next_updates_.front());
+    next_updates_.pop_front();
+    begin_update(next);
+  }
+  beginning_ = false;
 }
 
 StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const ObjectPtr& current, const Json& old) {
@@ -337,6 +358,10 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
       const AdmissionContext context{cluster_, job.context.user, core_.now.wall, state.warnings};
       if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
     }
+    for (const AdmissionCheck* check : checks_) {
+      const auto admitted = check->check_update(job.context.user, resource, job.part, object, old);
+      if (!admitted) return admitted.error();
+    }
     api::FieldErrors errors;
     validate_metadata_update(resource, object, old, errors);
     if (hooks.validate_update != nullptr) {
@@ -350,38 +375,37 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
   if (state.deletes) return std::optional<Json>(std::move(object));
   if (object == old) return std::optional<Json>();
   if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
-  if (timeless_managers(object) == timeless_managers(old) && without_managers(object) == without_managers(old)) {
-    return std::optional<Json>();
-  }
+  if (same_but_manager_times(object, old)) return std::optional<Json>();
   return std::optional<Json>(std::move(object));
 }
 
-void Writer::try_update(std::shared_ptr<Update> state, ObjectPtr current) {
+void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
   const UpdateJob& job = state->job;
   const Resource& resource = core_.cache.of(*job.resource).resource();
   if (!current) {
-    if (!job.create) return state->done(api::not_found_status(resource.group_resource(), job.name));
+    if (!job.create) return finish_update(state, api::not_found_status(resource.group_resource(), job.name));
     StatusResult<Json> wanted = job.create();
-    if (!wanted) return state->done(wanted.error());
-    return create({job.resource, job.ns, *std::move(wanted), job.applied, job.context}, std::move(state->done));
+    if (!wanted) return finish_update(state, wanted.error());
+    return create({job.resource, job.ns, *std::move(wanted), job.applied, job.context},
+                  [this, state](StatusResult<Written> result) { finish_update(state, std::move(result)); });
   }
   state->warnings.clear();
   const Json old = current->document();
   StatusResult<std::optional<Json>> prepared = prepare_update(*state, current, old);
-  if (!prepared) return state->done(prepared.error());
-  if (!*prepared) return state->done(Written{current, false, false, std::move(state->warnings)});
+  if (!prepared) return finish_update(state, prepared.error());
+  if (!*prepared) return finish_update(state, Written{current, false, false, std::move(state->warnings)});
   if (job.context.dry_run) {
-    return state->done(
-        Written{Committer::imagine(resource, **prepared), false, state->deletes, std::move(state->warnings)});
+    return finish_update(
+        state, Written{Committer::imagine(resource, **prepared), false, state->deletes, std::move(state->warnings)});
   }
   const auto committed = [this, state, current](StatusResult<Commit> result) {
-    if (!result) return state->done(result.error());
+    if (!result) return finish_update(state, result.error());
     if (result->committed) {
-      return state->done(Written{result->object, false, state->deletes, std::move(state->warnings)});
+      return finish_update(state, Written{result->object, false, state->deletes, std::move(state->warnings)});
     }
     const Resource& raced = core_.cache.of(*state->job.resource).resource();
     if (++state->attempts == kUpdateAttempts) {
-      return state->done(api::stale_version_status(raced.group_resource(), state->job.name));
+      return finish_update(state, api::stale_version_status(raced.group_resource(), state->job.name));
     }
     try_update(state, result->object);
   };

@@ -7,11 +7,14 @@
 #include "api/exchange.h"
 #include "api/json.h"
 #include "api/status.h"
+#include "apiserver/admission_check.h"
 #include "apiserver/committer.h"
 #include "apiserver/core.h"
 #include "apiserver/request_options.h"
 
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +73,9 @@ class Writer {
  public:
   Writer(Core& core, Committer& committer) : core_(core), committer_(committer), cluster_(core) {}
 
+  /// Asked about every write that is not trusted, in this order. `check` must outlive the writer.
+  void add_check(const AdmissionCheck& check) { checks_.push_back(&check); }
+
   void create(CreateJob job, WriteDone done);
   void update(UpdateJob job, WriteDone done);
 
@@ -79,8 +85,13 @@ class Writer {
   struct Create;
   struct Update;
 
+  using UpdatePtr = std::shared_ptr<Update>;
+
   void try_create(std::shared_ptr<Create> state);
-  void try_update(std::shared_ptr<Update> state, ObjectPtr current);
+  void begin_update(const UpdatePtr& state);
+  void try_update(const UpdatePtr& state, const ObjectPtr& current);
+  /// Lets the next update of the same object begin, then reports.
+  void finish_update(const UpdatePtr& state, api::StatusResult<Written> result);
   /// The document to store, or the failure. nullopt: nothing changed.
   api::StatusResult<std::optional<api::Json>> prepare_update(Update& state, const ObjectPtr& current,
                                                              const api::Json& old);
@@ -92,6 +103,11 @@ class Writer {
   Core& core_;
   Committer& committer_;
   CachedCluster cluster_;
+  std::vector<const AdmissionCheck*> checks_;
+  /// Updates of one object run one after the other, so that they need not race; by store key, the first is running.
+  std::map<std::string, std::deque<UpdatePtr>> updates_;
+  std::deque<UpdatePtr> next_updates_;  // whose turn has come; begun by a loop, not by recursion
+  bool beginning_ = false;
 };
 
 }  // namespace spillway::apiserver

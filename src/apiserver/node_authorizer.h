@@ -1,0 +1,36 @@
+// What a node may do: its own Node, Lease and CSINode, the pods bound to it and what these refer to.
+// Thread: loop. Source: Kubernetes docs, "Using Node Authorization"; spec "API server contract", 19.7.
+#pragma once
+
+#include "apiserver/authorizer.h"
+#include "apiserver/core.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace spillway::apiserver {
+
+/// "n1" of system:node:n1 in the group system:nodes; nullopt for everybody else.
+std::optional<std::string> node_identity(const api::UserInfo& user);
+
+class NodeAuthorizer final : public Authorizer {
+ public:
+  explicit NodeAuthorizer(Core& core);
+
+  /// Not allowed and without reason: no node, or nothing this authorizer knows about.
+  Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const override;
+
+ private:
+  Verdict authorize_pods(const std::string& node, const RequestAttributes& request) const;
+  /// True if a pod on the node, in that namespace, satisfies `refers`.
+  bool any_pod(const std::string& node, std::string_view ns,
+               const std::function<bool(const api::Json& pod)>& refers) const;
+
+  const ResourceCache& pods_;
+};
+
+/// True if the pod names the Secret ("secrets"), ConfigMap ("configmaps") or ServiceAccount ("serviceaccounts").
+bool pod_refers_to(const api::Json& pod, std::string_view plural, std::string_view name);
+
+}  // namespace spillway::apiserver
