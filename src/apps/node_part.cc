@@ -81,8 +81,6 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
     server_ = std::move(server);
     agent_options.daemon_port = server_->port();
   }
-  // The watch looks at memory as often as needed and wakes the agent; whole observations need not be that frequent.
-  agent_options.eviction.observe.interval_min = milliseconds(100);
   SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process_.log()));
   journal_ = std::move(journal);
   SPILLWAY_TRY(history, journal_->read());

@@ -1,0 +1,231 @@
+#include "sim/cluster.h"
+
+#include "agent/journal.h"
+#include "base/check.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::sim {
+
+namespace {
+
+const api::UserInfo kAdministrator{"simulation", "", {"system:masters", "system:authenticated"}};
+
+/// Answers that nobody waits for.
+class NullSink final : public api::ResponseSink {
+ public:
+  void on_response(api::Response) override {}
+
+  void on_stream(api::Response) override {}
+
+  [[nodiscard]] bool write(std::shared_ptr<const std::string>) override { return true; }
+
+  void on_end() override {}
+};
+
+}  // namespace
+
+/// What an agent wrote down outlives it.
+class Cluster::Journal final : public agent::Journal {
+ public:
+  void append(const agent::JournalEntry& entry) override { entries_.push_back(entry); }
+
+  const std::vector<agent::JournalEntry>& entries() const { return entries_; }
+
+ private:
+  std::vector<agent::JournalEntry> entries_;
+};
+
+/// A machine that is up: destroyed in the reverse order, the driver first.
+struct Cluster::NodeParts {
+  std::unique_ptr<agent::Agent> agent;
+  std::unique_ptr<client::Transport> transport;
+  std::unique_ptr<SimHost> host;
+  std::unique_ptr<SimDriver> driver;
+};
+
+Cluster::Cluster(ClusterOptions options)
+    : options_(std::move(options)),
+      rng_(options_.seed),
+      network_(time_, rng_.fork("network")),
+      store_([this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); }),
+      invariants_({.node_eviction_rate =
+                       static_cast<double>(options_.controllers.node_lifecycle.monitor.zones.node_eviction_rate)}),
+      world_(time_, store_, invariants_) {
+  network_.set_faults(options_.faults);
+  for (std::int32_t i = 0; i < options_.nodes; ++i) {
+    nodes_.push_back({fmt::format("node-{:05}", i), fmt::format("zone-{}", i % options_.zones),
+                      std::make_unique<Journal>(), nullptr, 0});
+  }
+  restart_server();
+  restart_controllers();
+  restart_scheduler();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    // Machines do not boot in the same millisecond.
+    time_.after(microseconds(static_cast<std::int64_t>(rng_.below(5'000'000))), [this, i] { restart_node(i); });
+  }
+}
+
+Cluster::~Cluster() {
+  for (Node& node : nodes_) node.parts.reset();
+  crash_scheduler();
+  crash_controllers();
+  network_.attach(nullptr);
+}
+
+void Cluster::run_for(Duration duration) {
+  const Instant end = time_.now().mono + duration;
+  while (time_.now().mono < end) {
+    time_.run_until(std::min(end, time_.now().mono + seconds(1)));
+    look();
+  }
+}
+
+void Cluster::look() {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    for (const auto& [uid, pod] : running_on(i)) invariants_.on_running(nodes_[i].name, uid, pod, time_.now());
+  }
+}
+
+void Cluster::handle(api::Method method, std::string_view target, std::string body) {
+  if (!server_) return;
+  server_->handle({method, std::string(target), {{"content-type", "application/json"}}, std::move(body)},
+                  kAdministrator, std::make_shared<NullSink>(), time_.now());
+  arm_server();
+}
+
+void Cluster::create(std::string_view collection_path, const api::Json& object) {
+  handle(api::Method::kPost, collection_path, api::to_text(object));
+}
+
+void Cluster::remove(std::string_view path) {
+  handle(api::Method::kDelete, path, {});
+}
+
+void Cluster::crash_server() {
+  if (!server_) return;
+  network_.attach(nullptr);
+  server_->stop();
+  if (server_wakeup_) time_.cancel(*std::exchange(server_wakeup_, std::nullopt));
+  // Completions of its last writes are still on their way to it.
+  retired_servers_.push_back(std::move(server_));
+  time_.after(seconds(1), [this] { retired_servers_.erase(retired_servers_.begin()); });
+}
+
+void Cluster::restart_server() {
+  if (server_) return;
+  server_ = std::make_unique<apiserver::ApiServer>(
+      store_, metrics_, log_,
+      apiserver::ApiServer::Options{.seed = rng_.fork(fmt::format("server {}", ++starts_)).next(),
+                                    .version = "0.0.0",
+                                    .gateway = nullptr,
+                                    .rearm = [this] { arm_server(); }});
+  server_->start(time_.now(), [this](const Outcome& ready) {
+    SPILLWAY_CHECK(ready.has_value());  // the store in memory has nothing to refuse
+    network_.attach(server_.get());
+    arm_server();
+  });
+}
+
+void Cluster::arm_server() {
+  if (!server_) return;
+  const std::optional<Instant> next = server_->next_wakeup();
+  if (server_wakeup_ && next && server_wakeup_->first <= *next) return;  // it looks again then
+  if (server_wakeup_) time_.cancel(*std::exchange(server_wakeup_, std::nullopt));
+  if (!next) return;
+  server_wakeup_ = time_.at(*next, [this] {
+    server_wakeup_.reset();
+    if (server_) server_->on_wakeup(time_.now());
+    arm_server();
+  });
+}
+
+Cluster::EngineParts Cluster::drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint) {
+  EngineParts parts;
+  parts.engine = std::move(engine);
+  parts.transport = network_.connect(endpoint, kAdministrator);
+  parts.driver = std::make_unique<SimDriver>(time_, *parts.engine, *parts.transport);
+  parts.driver->start();
+  return parts;
+}
+
+void Cluster::crash_controllers() {
+  controllers_.driver.reset();
+  controllers_.transport.reset();
+  controllers_.engine.reset();
+}
+
+void Cluster::restart_controllers() {
+  if (controllers_.engine) return;
+  if (++starts_ > 3) invariants_.on_controller_restart();
+  controllers_ = drive(std::make_unique<controllers::ControllerSet>(
+                           options_.controllers, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
+                       "controller");
+}
+
+void Cluster::crash_scheduler() {
+  scheduler_.driver.reset();
+  scheduler_.transport.reset();
+  scheduler_.engine.reset();
+}
+
+void Cluster::restart_scheduler() {
+  if (scheduler_.engine) return;
+  scheduler_ = drive(std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
+                                                              rng_.fork(fmt::format("scheduler {}", ++starts_)), log_),
+                     "scheduler");
+}
+
+void Cluster::crash_node(std::size_t index) {
+  nodes_[index].parts.reset();
+}
+
+void Cluster::restart_node(std::size_t index) {
+  Node& node = nodes_[index];
+  if (node.parts) return;
+  const Rng rng = rng_.fork(fmt::format("{} {}", node.name, ++node.starts));
+  node.parts = std::make_unique<NodeParts>();
+  NodeParts& parts = *node.parts;
+  parts.transport = network_.connect(node.name, kAdministrator);
+  parts.host =
+      std::make_unique<SimHost>(time_, rng.fork("host"), options_.node_memory, [&parts](agent::HostEvent event) {
+        parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(event, now); });
+      });
+  agent::AgentOptions options;
+  options.node_name = node.name;
+  options.labels["topology.kubernetes.io/zone"] = node.zone;
+  options.eviction.thresholds.hard = {{"memory.available", "64Mi"}};
+  options.eviction.observe.interval_max = options_.observe_interval_max;
+  auto agent = agent::Agent::create(std::move(options), parts.host->machine_info(node.name), rng.fork("agent"),
+                                    {log_, nullptr, node.journal.get()}, node.journal->entries());
+  SPILLWAY_CHECK(agent.has_value());
+  parts.agent = *std::move(agent);
+  parts.driver = std::make_unique<SimDriver>(time_, *parts.agent, *parts.transport);
+  parts.driver->after_step([&parts] {
+    for (agent::HostCommand& command : parts.agent->take_host_commands()) parts.host->execute(std::move(command));
+  });
+  parts.driver->start();
+}
+
+void Cluster::partition_node(std::size_t node) {
+  network_.partition(nodes_[node].name);
+}
+
+void Cluster::heal_node(std::size_t node) {
+  network_.heal(nodes_[node].name);
+}
+
+std::map<std::string, api::PodKey> Cluster::running_on(std::size_t node) const {
+  const auto& parts = nodes_[node].parts;
+  return parts ? parts->host->running() : std::map<std::string, api::PodKey>();
+}
+
+std::uint64_t Cluster::kernel_oom_kills() const {
+  std::uint64_t kills = 0;
+  for (const Node& node : nodes_) kills += node.parts ? node.parts->host->kernel_oom_kills() : 0;
+  return kills;
+}
+
+}  // namespace spillway::sim

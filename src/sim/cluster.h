@@ -1,0 +1,124 @@
+// A whole cluster in one thread on virtual time: the product's API server, controllers, scheduler and agents over a
+// simulated network, store and machines. Everything random comes from the seed. Thread: one.
+#pragma once
+
+#include "agent/agent.h"
+#include "apiserver/server.h"
+#include "controllers/controller_set.h"
+#include "controllers/scheduler.h"
+#include "sim/invariants.h"
+#include "sim/sim_driver.h"
+#include "sim/sim_host.h"
+#include "sim/sim_network.h"
+#include "sim/virtual_time.h"
+#include "sim/world.h"
+#include "store/memory_store.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::sim {
+
+struct ClusterOptions {
+  std::uint64_t seed = 1;
+  std::int32_t nodes = 3;
+  std::int32_t zones = 1;
+  Bytes node_memory = mebibytes(512);
+  /// How rarely an agent may look at its memory. Large clusters without memory hogs need no second-by-second looks.
+  Duration observe_interval_max = seconds(1);
+  NetworkFaults faults;
+  controllers::ControllerSet::Options controllers;
+};
+
+class Cluster {
+ public:
+  explicit Cluster(ClusterOptions options);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  VirtualTime& time() { return time_; }
+
+  SimNetwork& network() { return network_; }
+
+  Invariants& invariants() { return invariants_; }
+
+  World& world() { return world_; }
+
+  /// Advances, looking every second which processes run where.
+  void run_for(Duration duration);
+
+  // What an administrator does; refusals of a server that is down or disagrees are ignored.
+  void create(std::string_view collection_path, const api::Json& object);
+  void remove(std::string_view path);
+
+  // Crashes lose all memory of the engine, and what was in flight. Restarting one that runs does nothing.
+  void crash_server();
+  void restart_server();
+  void crash_controllers();
+  void restart_controllers();
+  void crash_scheduler();
+  void restart_scheduler();
+  /// The machine goes with its agent; the journal survives.
+  void crash_node(std::size_t node);
+  void restart_node(std::size_t node);
+  void partition_node(std::size_t node);
+  void heal_node(std::size_t node);
+
+  std::size_t node_count() const { return nodes_.size(); }
+
+  const std::string& node_name(std::size_t node) const { return nodes_[node].name; }
+
+  const std::string& node_zone(std::size_t node) const { return nodes_[node].zone; }
+
+  /// Processes of that machine by pod uid; empty while it is down.
+  std::map<std::string, api::PodKey> running_on(std::size_t node) const;
+  std::uint64_t kernel_oom_kills() const;
+
+ private:
+  class Journal;
+  struct NodeParts;
+
+  struct Node {
+    std::string name;
+    std::string zone;
+    std::unique_ptr<Journal> journal;
+    std::unique_ptr<NodeParts> parts;  // null: down
+    std::uint64_t starts = 0;
+  };
+
+  struct EngineParts {
+    std::unique_ptr<client::ApiEngine> engine;
+    std::unique_ptr<client::Transport> transport;
+    std::unique_ptr<SimDriver> driver;
+  };
+
+  EngineParts drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint);
+  void handle(api::Method method, std::string_view target, std::string body);
+  void arm_server();
+  void look();
+
+  ClusterOptions options_;
+  Rng rng_;
+  VirtualTime time_;
+  telemetry::Log log_;
+  telemetry::Registry metrics_;
+  SimNetwork network_;
+  store::MemoryStore store_;
+  Invariants invariants_;
+  World world_;
+  std::unique_ptr<apiserver::ApiServer> server_;
+  std::vector<std::unique_ptr<apiserver::ApiServer>> retired_servers_;  // what the store still owes them comes to them
+  std::optional<VirtualTime::EventId> server_wakeup_;
+  EngineParts controllers_;
+  EngineParts scheduler_;
+  std::vector<Node> nodes_;
+  std::uint64_t starts_ = 0;
+};
+
+}  // namespace spillway::sim

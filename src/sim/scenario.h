@@ -1,0 +1,38 @@
+// What can be asked of a simulated cluster: one zone dying and coming back, and random work under random faults.
+// Thread: one. The same arguments give the same report, trace hash included.
+#pragma once
+
+#include "base/time.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spillway::sim {
+
+struct ZoneFailureOptions {
+  std::uint64_t seed = 1;
+  std::int32_t nodes = 1000;
+  std::int32_t zones = 3;
+  /// Of virtual time: a tenth to settle, half of it without the zone, the rest to recover.
+  Duration duration = minutes(20);
+};
+
+struct Report {
+  std::vector<std::string> violations;  // empty: everything held
+  std::string trace_hash;
+  std::uint64_t writes = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t events = 0;
+  std::uint64_t tainted_nodes_max = 0;  // NoExecute, at the same time
+  std::uint64_t pods_moved = 0;
+  std::string summary;  // what was drawn, for a person
+};
+
+Report run_zone_failure(const ZoneFailureOptions& options);
+
+/// A cluster of a few nodes, random pods, and five minutes of lost, late and reordered messages, crashes, partitions
+/// and conflicts; then everything is healed and must come to rest within ten minutes. All of it drawn from the seed.
+Report run_swarm_seed(std::uint64_t seed);
+
+}  // namespace spillway::sim

@@ -1,0 +1,203 @@
+// Random work under random faults. Phase one checks what must hold while things break; phase two heals everything and
+// demands that the cluster comes to rest.
+#include "api/taint.h"
+#include "sim/cluster.h"
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace spillway::sim {
+
+namespace {
+
+constexpr Duration kBreakingTime = minutes(5);
+constexpr Duration kHealingTimeMax = minutes(10);
+
+api::Json pod_spec(std::string_view memory, std::string_view rate) {
+  api::Json::Array command{"stress", "--memory", memory};
+  if (!rate.empty()) {
+    command.emplace_back("--rate");
+    command.emplace_back(rate);
+  }
+  return api::Json::object(
+      {{"terminationGracePeriodSeconds", 2},
+       {"containers",
+        api::Json::array({api::Json::object(
+            {{"name", "main"},
+             {"image", "none"},
+             {"command", api::Json(std::move(command))},
+             {"resources",
+              api::Json::object({{"requests", api::Json::object({{"cpu", "50m"}, {"memory", "20Mi"}})}})}})})}});
+}
+
+api::Json workload(std::string_view kind, const std::string& name, std::int64_t replicas, api::Json spec) {
+  const api::Json labels = api::Json::object({{"app", name}});
+  api::Json body = api::Json::object(
+      {{"selector", api::Json::object({{"matchLabels", labels}})},
+       {"template",
+        api::Json::object({{"metadata", api::Json::object({{"labels", labels}})}, {"spec", std::move(spec)}})}});
+  if (kind == "ReplicaSet") body["replicas"] = replicas;
+  return api::Json::object({{"apiVersion", "apps/v1"},
+                            {"kind", kind},
+                            {"metadata", api::Json::object({{"name", name}})},
+                            {"spec", std::move(body)}});
+}
+
+class Swarm {
+ public:
+  explicit Swarm(std::uint64_t seed) : rng_(Rng(seed).fork("swarm")), cluster_(draw(seed)) {}
+
+  Report run() {
+    cluster_.run_for(seconds(15));
+    create_workloads();
+    const Instant end = cluster_.time().now().mono + kBreakingTime;
+    while (cluster_.time().now().mono < end) {
+      cluster_.run_for(milliseconds(500 + static_cast<std::int64_t>(rng_.below(10'000))));
+      break_something();
+    }
+    heal();
+    Report report;
+    report.violations = cluster_.invariants().violations();
+    report.trace_hash = cluster_.world().trace().text();
+    report.writes = cluster_.world().trace().writes();
+    report.messages = cluster_.network().messages();
+    report.events = cluster_.time().events_run();
+    report.summary = summary_;
+    return report;
+  }
+
+ private:
+  ClusterOptions draw(std::uint64_t seed) {
+    ClusterOptions options;
+    options.seed = seed;
+    options.nodes = 3 + static_cast<std::int32_t>(rng_.below(6));
+    options.zones = 1 + static_cast<std::int32_t>(rng_.below(3));
+    options.node_memory = mebibytes(256);
+    options.faults.lost_ppm = static_cast<std::uint32_t>(rng_.below(20'000));
+    options.faults.slow_ppm = static_cast<std::uint32_t>(rng_.below(50'000));
+    options.faults.watch_break_ppm = static_cast<std::uint32_t>(rng_.below(5'000));
+    summary_ =
+        fmt::format("{} nodes, {} zones, {} ppm lost, {} ppm late, {} ppm broken watches", options.nodes, options.zones,
+                    options.faults.lost_ppm, options.faults.slow_ppm, options.faults.watch_break_ppm);
+    return options;
+  }
+
+  void create_workloads() {
+    replicas_ = 2 + static_cast<std::int64_t>(rng_.below(8));
+    cluster_.create("/apis/apps/v1/namespaces/default/replicasets",
+                    workload("ReplicaSet", "web", replicas_, pod_spec("20Mi", "")));
+    cluster_.create("/apis/apps/v1/namespaces/default/daemonsets",
+                    workload("DaemonSet", "watcher", 0, pod_spec("5Mi", "")));
+  }
+
+  void create_hog() {
+    const std::string name = fmt::format("hog-{}", ++hogs_);
+    api::Json spec = pod_spec("400Mi", "60Mi/s");
+    spec["restartPolicy"] = "Never";
+    cluster_.create("/api/v1/namespaces/default/pods",
+                    api::Json::object({{"apiVersion", "v1"},
+                                       {"kind", "Pod"},
+                                       {"metadata", api::Json::object({{"name", name}})},
+                                       {"spec", std::move(spec)}}));
+  }
+
+  void delete_a_pod() {
+    const auto& pods = cluster_.world().pods();
+    if (pods.empty()) return;
+    const auto chosen = std::next(pods.begin(), static_cast<std::ptrdiff_t>(rng_.below(pods.size())));
+    cluster_.remove(fmt::format("/api/v1/namespaces/{}/pods/{}", chosen->first.ns, chosen->first.name));
+  }
+
+  void break_something() {
+    const Duration outage = milliseconds(100 + static_cast<std::int64_t>(rng_.below(60'000)));
+    const std::size_t node = rng_.below(cluster_.node_count());
+    const auto later = [this, outage](auto repair) { cluster_.time().after(outage, std::move(repair)); };
+    switch (rng_.below(7)) {
+      case 0:
+        cluster_.crash_controllers();
+        return later([this] { cluster_.restart_controllers(); });
+      case 1:
+        cluster_.crash_scheduler();
+        return later([this] { cluster_.restart_scheduler(); });
+      case 2:
+        cluster_.crash_server();
+        return later([this] { cluster_.restart_server(); });
+      case 3:
+        cluster_.crash_node(node);
+        return later([this, node] { cluster_.restart_node(node); });
+      case 4:
+        cluster_.partition_node(node);
+        return later([this, node] { cluster_.heal_node(node); });
+      case 5:
+        return create_hog();
+      default:
+        return delete_a_pod();
+    }
+  }
+
+  void heal() {
+    cluster_.run_for(minutes(1) + seconds(5));  // repairs that are under way
+    cluster_.network().set_faults({});
+    cluster_.restart_server();
+    cluster_.restart_controllers();
+    cluster_.restart_scheduler();
+    for (std::size_t i = 0; i < cluster_.node_count(); ++i) {
+      cluster_.restart_node(i);
+      cluster_.heal_node(i);
+    }
+    const Instant deadline = cluster_.time().now().mono + kHealingTimeMax;
+    std::vector<std::string> unrest;
+    do {
+      cluster_.run_for(seconds(10));
+      unrest = find_unrest();
+    } while (!unrest.empty() && cluster_.time().now().mono < deadline);
+    for (const std::string& text : unrest) cluster_.invariants().violate(cluster_.time().now(), "not at rest: " + text);
+  }
+
+  /// What is not yet as the objects ask for.
+  std::vector<std::string> find_unrest() {
+    std::vector<std::string> unrest;
+    for (const auto& [name, node] : cluster_.world().nodes()) {
+      const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
+      if (ready == nullptr || ready->status != "True") unrest.push_back(fmt::format("node {} is not ready", name));
+      for (const api::Taint& taint : node.spec.taints)
+        unrest.push_back(fmt::format("node {} has taint {}", name, taint.key));
+    }
+    if (cluster_.world().nodes().size() != cluster_.node_count()) unrest.push_back("a node is missing");
+    std::int64_t web = 0;
+    std::set<std::string> should_run;
+    for (const auto& [key, pod] : cluster_.world().pods()) {
+      if (pod.metadata.deletion_timestamp) unrest.push_back(fmt::format("pod {} is still being deleted", key.text()));
+      if (pod.status.phase != "Running") continue;
+      should_run.insert(pod.metadata.uid);
+      const auto app = pod.metadata.labels.find("app");
+      if (app != pod.metadata.labels.end() && app->second == "web" && !pod.metadata.deletion_timestamp) ++web;
+    }
+    if (web != replicas_) unrest.push_back(fmt::format("{} of {} replicas run", web, replicas_));
+    for (std::size_t i = 0; i < cluster_.node_count(); ++i) {
+      for (const auto& [uid, pod] : cluster_.running_on(i)) {
+        if (should_run.erase(uid) == 0)
+          unrest.push_back(fmt::format("{} runs on {} but should not", pod.text(), cluster_.node_name(i)));
+      }
+    }
+    if (!should_run.empty()) unrest.push_back(fmt::format("{} pods are Running without a process", should_run.size()));
+    return unrest;
+  }
+
+  Rng rng_;
+  std::string summary_;
+  std::int64_t replicas_ = 0;
+  int hogs_ = 0;
+  Cluster cluster_;
+};
+
+}  // namespace
+
+Report run_swarm_seed(std::uint64_t seed) {
+  return Swarm(seed).run();
+}
+
+}  // namespace spillway::sim

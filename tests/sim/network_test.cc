@@ -1,0 +1,69 @@
+#include "sim/invariants.h"
+#include "sim/virtual_time.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace spillway::sim {
+
+namespace {
+
+TEST(VirtualTime, RunsInOrderOfTimeThenOfSetting) {
+  VirtualTime time;
+  std::vector<int> order;
+  time.after(milliseconds(2), [&] { order.push_back(3); });
+  time.after(milliseconds(1), [&] { order.push_back(1); });
+  time.after(milliseconds(1), [&] { order.push_back(2); });
+  time.run_until(Instant(milliseconds(10)));
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(time.now().mono, Instant(milliseconds(10)));
+}
+
+TEST(VirtualTime, ACancelledEventDoesNotRun) {
+  VirtualTime time;
+  bool ran = false;
+  const auto event = time.after(milliseconds(1), [&] { ran = true; });
+  time.cancel(event);
+  time.run_until(Instant(seconds(1)));
+  EXPECT_FALSE(ran);
+}
+
+api::Node tainted(const std::string& name) {
+  api::Node node;
+  node.metadata.name = name;
+  node.spec.taints.push_back({std::string(api::kTaintNodeUnreachable), "", std::string(api::kNoExecute), {}});
+  return node;
+}
+
+TEST(Invariants, FindATaintRateAboveTheLimit) {
+  Invariants invariants({.node_eviction_rate = 0.1});
+  const auto at = [](int second) { return Now{Instant(seconds(second)), WallTime(seconds(second))}; };
+  invariants.on_node(std::nullopt, tainted("a"), at(0));
+  invariants.on_node(std::nullopt, tainted("b"), at(10));
+  EXPECT_TRUE(invariants.violations().empty());
+  invariants.on_node(std::nullopt, tainted("c"), at(11));
+  EXPECT_EQ(invariants.violations().size(), 1U);
+}
+
+TEST(Invariants, FindAPodThatMoves) {
+  Invariants invariants({});
+  api::Pod before;
+  before.metadata.uid = "u";
+  before.spec.node_name = "a";
+  api::Pod after = before;
+  after.spec.node_name = "b";
+  invariants.on_pod(before, after, {});
+  EXPECT_EQ(invariants.violations().size(), 1U);
+}
+
+TEST(Invariants, FindAPodOnTwoNodes) {
+  Invariants invariants({});
+  invariants.on_running("a", "u", {"default", "p"}, {});
+  invariants.on_running("b", "u", {"default", "p"}, {});
+  EXPECT_EQ(invariants.violations().size(), 1U);
+}
+
+}  // namespace
+
+}  // namespace spillway::sim
