@@ -22,7 +22,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       taint_eviction_controller_(shared(), pods_by_node_, taint_events_, lifecycle_metrics_, options.taint_eviction),
       replica_set_controller_(shared()),
       daemon_set_controller_(shared()),
-      pod_gc_(shared(), options.pod_gc) {}
+      pod_gc_(shared(), metrics, options.pod_gc) {}
 
 Shared ControllerSet::shared() {
   return {client_, events_, log_, nodes_, pods_, leases_, replica_sets_, daemon_sets_};

@@ -252,10 +252,26 @@ void DaemonSetController::create(const SetPtr& set, const std::string& key, cons
                                 fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
           return;
         }
-        expectations_[set->metadata.uid].creation_settled();
+        settle_failed_creation(set->metadata.uid, key, outcome.error(), then);
         shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
         queue_.retry(key, then.mono);
       });
+}
+
+/// A creation without an answer may have happened: the cache gets some time to show it before another one is made.
+void DaemonSetController::settle_failed_creation(const std::string& uid, const std::string& key, const Error& error,
+                                                 Now now) {
+  const auto settle = [this, uid, key](Now then) {
+    const auto expected = expectations_.find(uid);
+    if (expected == expectations_.end()) return;
+    expected->second.creation_settled();
+    enqueue(key, then);
+  };
+  if (error.code == ErrorCode::kTimeout) {
+    shared_.client.at(now.mono + kUnansweredWait, settle);
+  } else if (const auto expected = expectations_.find(uid); expected != expectations_.end()) {
+    expected->second.creation_settled();
+  }
 }
 
 void DaemonSetController::remove(const SetPtr& set, const std::string& key, const PodPtr& pod, Now now) {

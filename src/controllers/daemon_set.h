@@ -48,6 +48,7 @@ class DaemonSetController {
   using SetPtr = std::shared_ptr<const api::DaemonSet>;
 
   static constexpr std::size_t kBurstMax = 250;
+  static constexpr Duration kUnansweredWait = seconds(10);
 
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
@@ -57,6 +58,7 @@ class DaemonSetController {
   void arm();
   void sync(const std::string& key, Now now);
   void create(const SetPtr& set, const std::string& key, const std::string& node, Now now);
+  void settle_failed_creation(const std::string& uid, const std::string& key, const Error& error, Now now);
   void remove(const SetPtr& set, const std::string& key, const PodPtr& pod, Now now);
   void write_status(const api::DaemonSet& set, const std::string& key, const api::DaemonSetStatus& status);
 

@@ -47,7 +47,12 @@ api::Json status_patch(const api::Node& node, const std::vector<api::NodeConditi
                             {"status", api::Json::object({{"conditions", api::Json(std::move(conditions))}})}});
 }
 
-/// The continuation of a call knows only the text of the reasons.
+bool carries_our_write(const api::Node& node, const Assessment& assessment) {
+  const api::NodeCondition* wanted = api::find_condition(*assessment.write, "Ready");
+  const api::NodeCondition* found = api::find_condition(node.status.conditions, "Ready");
+  return wanted != nullptr && found != nullptr && *wanted == *found;
+}
+
 std::string reason_text(const Assessment& assessment, const lifecycle::MonitorConfig& config) {
   return policy::render(assessment.reason(config.health));
 }
@@ -190,24 +195,16 @@ void NodeLifecycleController::write_status(const NodePtr& node, const Assessment
   shared_.client.patch(node_path(node->metadata.name, "status"), client::PatchType::kStrategicMerge,
                        status_patch(*node, *assessment.write),
                        [this, node, assessment, attempt](const Result<api::Json>& outcome, Now now) {
-                         on_status_written(node, assessment, attempt, outcome, now);
+                         on_status_answer(node, assessment, attempt, outcome, now);
                        });
 }
 
-void NodeLifecycleController::on_status_written(const NodePtr& node, const Assessment& assessment, int attempt,
-                                                const Result<api::Json>& outcome, Now now) {
+void NodeLifecycleController::on_status_answer(const NodePtr& node, const Assessment& assessment, int attempt,
+                                               const Result<api::Json>& outcome, Now now) {
   const std::string& name = node->metadata.name;
   if (outcome) {
-    end_status_write(name);
-    metrics_.status_writes.add();
-    shared_.log.info("node is silent", {{"node", name}, {"reason", reason_text(assessment, options_.monitor)}});
-    if (!shared_.nodes.cache().find(name)) return;
     auto written = api::decode<api::Node>(*outcome);
-    const NodePtr fresh = written ? std::make_shared<const api::Node>(*std::move(written)) : node;
-    monitor_.confirm_written(*fresh, assessment, now);
-    decide(fresh, assessment, now);
-    mark_pods(fresh, assessment, now);
-    return arm_tainting(now);
+    return on_status_written(written ? std::make_shared<const api::Node>(*std::move(written)) : node, assessment, now);
   }
   if (outcome.error().code == ErrorCode::kNotFound) return end_status_write(name);
   if (attempt >= options_.status_attempts_max) {
@@ -216,25 +213,39 @@ void NodeLifecycleController::on_status_written(const NodePtr& node, const Asses
     shared_.log.warning("node status was not written", {{"node", name}, {"error", outcome.error().text()}});
     return;  // the next pass finds the node as silent as it is now
   }
-  reread_and_write(name, attempt, now);
+  reread_and_write(name, assessment, attempt, now);
 }
 
-void NodeLifecycleController::reread_and_write(const std::string& name, int attempt, Now now) {
-  shared_.client.at(now.mono + options_.status_retry_wait, [this, name, attempt](Now) {
-    shared_.client.get(node_path(name), [this, name, attempt](const Result<api::Json>& outcome, Now then) {
-      auto node = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-      const auto cached = shared_.nodes.cache().find(name);
-      if (!node || !cached || cached->metadata.uid != node->metadata.uid) return end_status_write(name);
-      const auto fresh = std::make_shared<const api::Node>(*std::move(node));
-      const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
-      const Assessment assessment = monitor_.assess(*fresh, lease.get(), then);
-      if (assessment.write) return write_status(fresh, assessment, attempt + 1, then);
-      end_status_write(name);  // it has posted in the meantime
-      decide(fresh, assessment, then);
-      mark_pods(fresh, assessment, then);
-      arm_tainting(then);
-    });
-  });
+void NodeLifecycleController::on_status_written(const NodePtr& node, const Assessment& assessment, Now now) {
+  const std::string& name = node->metadata.name;
+  end_status_write(name);
+  metrics_.status_writes.add();
+  shared_.log.info("node is silent", {{"node", name}, {"reason", reason_text(assessment, options_.monitor)}});
+  if (!shared_.nodes.cache().find(name)) return;
+  monitor_.confirm_written(*node, assessment, now);
+  decide(node, assessment, now);
+  mark_pods(node, assessment, now);
+  arm_tainting(now);
+}
+
+void NodeLifecycleController::reread_and_write(const std::string& name, const Assessment& before, int attempt,
+                                               Now now) {
+  const auto on_reread = [this, name, before, attempt](const Result<api::Json>& outcome, Now then) {
+    auto node = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
+    const auto cached = shared_.nodes.cache().find(name);
+    if (!node || !cached || cached->metadata.uid != node->metadata.uid) return end_status_write(name);
+    const auto fresh = std::make_shared<const api::Node>(*std::move(node));
+    if (carries_our_write(*fresh, before)) return on_status_written(fresh, before, then);  // its answer was lost
+    const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
+    const Assessment assessment = monitor_.assess(*fresh, lease.get(), then);
+    if (assessment.write) return write_status(fresh, assessment, attempt + 1, then);
+    end_status_write(name);  // it has posted in the meantime
+    decide(fresh, assessment, then);
+    mark_pods(fresh, assessment, then);
+    arm_tainting(then);
+  };
+  shared_.client.at(now.mono + options_.status_retry_wait,
+                    [this, name, on_reread](Now) { shared_.client.get(node_path(name), on_reread); });
 }
 
 bool NodeLifecycleController::carries_own_taint(const api::Node& node) const {
@@ -350,12 +361,13 @@ void NodeLifecycleController::tainting_pass(Now now) {
   });
 }
 
-/// The Ready condition as this controller knows it: its own last write stands until the node says something new, even
-/// if the cache has not seen that write yet.
+/// The Ready condition as this controller knows it: its own Unknown stands until the node says something new, even if
+/// the cache has not seen that write yet.
 std::optional<Readiness> NodeLifecycleController::effective_readiness(const api::Node& node) const {
   const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
   const lifecycle::HealthRecord* record = monitor_.find_record(node.metadata.name);
-  if (record != nullptr && record->ready &&
+  const bool may_lag = ready == nullptr || lifecycle::readiness_of(*ready) == Readiness::kTrue;
+  if (may_lag && record != nullptr && record->ready &&
       (ready == nullptr || ready->last_heartbeat_time == record->ready->heartbeat)) {
     return record->ready->status;
   }

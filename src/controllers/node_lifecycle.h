@@ -68,9 +68,10 @@ class NodeLifecycleController {
 
   // Conditions of a silent node.
   void write_status(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt, Now now);
-  void on_status_written(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt,
-                         const Result<api::Json>& outcome, Now now);
-  void reread_and_write(const std::string& name, int attempt, Now now);
+  void on_status_answer(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt,
+                        const Result<api::Json>& outcome, Now now);
+  void on_status_written(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+  void reread_and_write(const std::string& name, const lifecycle::Assessment& before, int attempt, Now now);
 
   void end_status_write(const std::string& name) { writing_status_.erase(name); }
 

@@ -190,7 +190,7 @@ void ReplicaSetController::create_batch(const SetPtr& set, const std::string& ke
                                   fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
           } else {
             progress->failed = true;
-            expectations_[set->metadata.uid].creation_settled();
+            settle_failed_creation(set->metadata.uid, key, outcome.error(), then);
             shared_.log.warning("pod was not created", {{"replica_set", key}, {"error", outcome.error().text()}});
             shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
                                   fmt::format("Error creating: {}", outcome.error().message), then);
@@ -204,6 +204,22 @@ void ReplicaSetController::create_batch(const SetPtr& set, const std::string& ke
             queue_.forget(key);
           }
         });
+  }
+}
+
+/// A creation without an answer may have happened: the cache gets some time to show it before another one is made.
+void ReplicaSetController::settle_failed_creation(const std::string& uid, const std::string& key, const Error& error,
+                                                  Now now) {
+  const auto settle = [this, uid, key](Now then) {
+    const auto expected = expectations_.find(uid);
+    if (expected == expectations_.end()) return;
+    expected->second.creation_settled();
+    enqueue(key, then);
+  };
+  if (error.code == ErrorCode::kTimeout) {
+    shared_.client.at(now.mono + kUnansweredWait, settle);
+  } else if (const auto expected = expectations_.find(uid); expected != expectations_.end()) {
+    expected->second.creation_settled();
   }
 }
 

@@ -51,6 +51,7 @@ class ReplicaSetController {
   using SetPtr = std::shared_ptr<const api::ReplicaSet>;
 
   static constexpr std::size_t kBurstMax = 500;
+  static constexpr Duration kUnansweredWait = seconds(10);
 
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
@@ -60,6 +61,7 @@ class ReplicaSetController {
   std::vector<PodPtr> claim(const api::ReplicaSet& set);
   void scale(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active, Now now);
   void create_batch(const SetPtr& set, const std::string& key, std::size_t wanted, std::size_t batch, Now now);
+  void settle_failed_creation(const std::string& uid, const std::string& key, const Error& error, Now now);
   void remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
               std::size_t surplus, Now now);
   void write_status(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active);

@@ -182,6 +182,21 @@ TEST_F(NodeLifecycle, FailedWritesAreTriedAgain) {
   EXPECT_THAT(cluster.taints("n1"), ElementsAre(kSilent, "unreachable:NoSchedule"));
 }
 
+TEST_F(NodeLifecycle, LostAnswersChangeNothing) {
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.advance(seconds(2));
+  cluster.set_up("n1", false);
+  cluster.fail(api::Method::kPatch, "/nodes/n1/status", TestCluster::kLostAnswer, 1);
+  cluster.advance(seconds(75));
+  EXPECT_EQ(cluster.ready_status("n1"), "Unknown");
+  EXPECT_THAT(cluster.events_about("n1"), Contains(Key("NodeNotReady")));
+  EXPECT_THAT(cluster.events_about("web"), Contains(Key("NodeNotReady")));
+  cluster.fail(api::Method::kPatch, "/nodes/n1", TestCluster::kLostAnswer, 1);
+  cluster.advance(seconds(30));
+  EXPECT_THAT(cluster.taints("n1"), ElementsAre(kSilent, "unreachable:NoSchedule"));
+}
+
 TEST_F(NodeLifecycle, AFailedDeletionIsTriedAgain) {
   start(3);
   cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));

@@ -82,9 +82,13 @@ class TestCluster::Connection {
  private:
   void carry(const client::SendCall& call) {
     if (!is_open()) return;
-    if (auto refused = cluster_.injected(call.request)) return deliver(client::CallDone{call.id, *std::move(refused)});
+    const std::optional<int> status = cluster_.injected(call.request);
+    if (status && *status != kLostAnswer) {
+      return deliver(client::CallDone{call.id, api::Response{*status, {}, "injected"}});
+    }
     const auto sink = std::make_shared<Sink>();
-    sink->response = [this, id = call.id](api::Response answer) { deliver(client::CallDone{id, std::move(answer)}); };
+    if (!status)
+      sink->response = [this, id = call.id](api::Response answer) { deliver(client::CallDone{id, std::move(answer)}); };
     cluster_.server_->handle(call.request, kAdmin, sink, cluster_.now_);
     cluster_.settle_store();
   }
@@ -171,11 +175,11 @@ void TestCluster::fail(api::Method method, std::string part, int status, int tim
   failures_.push_back({method, std::move(part), status, times});
 }
 
-std::optional<api::Response> TestCluster::injected(const api::Request& request) {
+std::optional<int> TestCluster::injected(const api::Request& request) {
   for (Failure& failure : failures_) {
     if (failure.times == 0 || failure.method != request.method || !request.target.contains(failure.part)) continue;
     --failure.times;
-    return api::Response{failure.status, {}, "injected"};
+    return failure.status;
   }
   return std::nullopt;
 }

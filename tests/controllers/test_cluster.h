@@ -36,7 +36,9 @@ class TestCluster {
   /// Nothing reaches the engine nor the server from it until it is connected again. Nothing is broken visibly.
   void cut(client::ApiEngine& engine);
   void connect(client::ApiEngine& engine);
-  /// The next `times` requests of this method whose target contains `part` are answered with this status.
+  /// The next `times` requests of this method whose target contains `part` are answered with this status; kLostAnswer:
+  /// they are carried out and not answered.
+  static constexpr int kLostAnswer = 0;
   void fail(api::Method method, std::string part, int status, int times);
 
   void advance(Duration by);
@@ -93,7 +95,7 @@ class TestCluster {
   void settle_store();
   void step(Connection& connection, const std::function<void(client::ApiEngine&)>& event);
   std::optional<Instant> next_due() const;
-  std::optional<api::Response> injected(const api::Request& request);
+  std::optional<int> injected(const api::Request& request);
   api::Response call(api::Request request);
   void post_status(const std::string& name, Kubelet& kubelet);
   void sync_pods();

@@ -1,0 +1,48 @@
+// Which pods nobody else will delete: on nodes that are gone, terminating where nothing can finish it, and finished
+// ones above a threshold. Thread: any (pure functions). Source: Kubernetes docs, "Pod Lifecycle", garbage collection of
+// pods; "Node Shutdowns", out-of-service; spec "Node lifecycle", S13.
+#pragma once
+
+#include "api/node.h"
+#include "api/pod.h"
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::lifecycle {
+
+inline constexpr std::string_view kTaintOutOfService = "node.kubernetes.io/out-of-service";
+
+enum class PodGarbage { kTerminated, kOrphaned, kUnscheduled, kOutOfService };
+
+/// "terminated", "orphaned", "unscheduled", "out-of-service": the label of upstream's metrics.
+std::string_view to_string(PodGarbage reason);
+
+struct PodToCollect {
+  const api::Pod* pod = nullptr;
+  PodGarbage reason{};
+
+  friend bool operator==(const PodToCollect&, const PodToCollect&) = default;
+};
+
+struct PodGcView {
+  std::span<const api::Pod* const> pods;
+  /// nullptr: not in the cache.
+  std::function<const api::Node*(std::string_view name)> find_node;
+  /// Nodes that the API server has said do not exist.
+  const std::set<std::string, std::less<>>& gone;
+};
+
+/// Finished pods that are kept; 0 or less: all of them. Beyond it the evicted go first, then the oldest.
+/// In the order terminated, orphaned, unscheduled, out-of-service; a pod occurs once.
+std::vector<PodToCollect> pods_to_collect(const PodGcView& view, std::int64_t terminated_threshold);
+
+/// Nodes that pods name and the cache does not have, in order.
+std::set<std::string, std::less<>> missing_nodes(const PodGcView& view);
+
+}  // namespace spillway::lifecycle

@@ -1,0 +1,293 @@
+// ReplicaSets, DaemonSets, pod garbage and the scheduler together, with the real API server.
+#include "controllers/controller_set.h"
+#include "controllers/scheduler.h"
+#include "controllers/test_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace spillway::controllers {
+namespace {
+
+using api::Json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+const std::string kPods = "/api/v1/namespaces/default/pods";
+const std::string kReplicaSets = "/apis/apps/v1/namespaces/default/replicasets";
+const std::string kDaemonSets = "/apis/apps/v1/namespaces/default/daemonsets";
+
+Json json(std::string_view text) {
+  return api::parse_json(text).value();
+}
+
+class Workloads : public ::testing::Test {
+ protected:
+  Workloads() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log()) {}
+
+  ~Workloads() override {
+    cluster.stop(set);
+    cluster.stop(scheduler);
+  }
+
+  void start(int nodes, std::string_view memory = "1Gi") {
+    for (int i = 0; i < nodes; ++i) cluster.add_node(fmt::format("n{}", i), {}, memory);
+    cluster.run(set);
+    cluster.run(scheduler);
+    cluster.advance(seconds(2));
+  }
+
+  std::vector<Json> pods() { return cluster.list(kPods); }
+
+  std::map<std::string, int> pods_by_node() {
+    std::map<std::string, int> count;
+    for (const Json& pod : pods()) ++count[std::string(pod.string_at({"spec", "nodeName"}))];
+    return count;
+  }
+
+  std::int64_t status(const std::string& target, std::string_view field) {
+    const Json object = cluster.get(target);
+    const Json* value = object.at({"status", field});
+    return value == nullptr ? 0 : value->if_int64().value_or(-1);
+  }
+
+  ControllerSet::Options options;
+  telemetry::Registry metrics;
+  TestCluster cluster;
+  ControllerSet set;
+  Scheduler scheduler;
+};
+
+TEST_F(Workloads, AReplicaSetReachesItsSizeAndSpreads) {
+  start(3);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 6));
+  cluster.advance(seconds(5));
+  EXPECT_THAT(pods_by_node(), ElementsAre(Pair("n0", 2), Pair("n1", 2), Pair("n2", 2)));
+  EXPECT_EQ(status(kReplicaSets + "/web", "replicas"), 6);
+  EXPECT_EQ(status(kReplicaSets + "/web", "readyReplicas"), 6);
+  EXPECT_EQ(status(kReplicaSets + "/web", "availableReplicas"), 6);
+  EXPECT_EQ(status(kReplicaSets + "/web", "observedGeneration"), 1);
+  EXPECT_THAT(cluster.events_about("web"), Contains(Key("SuccessfulCreate")));
+}
+
+TEST_F(Workloads, AReplicaSetReplacesAndShrinks) {
+  start(2);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
+  cluster.advance(seconds(3));
+  const std::string victim = *cluster.pod_names().begin();
+  cluster.remove(kPods + "/" + victim);
+  cluster.advance(seconds(3));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+  EXPECT_FALSE(cluster.pod_names().contains(victim));
+  cluster.merge(kReplicaSets + "/web", json(R"({"spec":{"replicas":1}})"));
+  cluster.advance(seconds(3));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(1));
+  EXPECT_EQ(status(kReplicaSets + "/web", "replicas"), 1);
+}
+
+TEST_F(Workloads, AFailedPodIsReplacedAndStays) {
+  start(1);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 1));
+  cluster.advance(seconds(2));
+  const std::string first = *cluster.pod_names().begin();
+  cluster.merge(kPods + "/" + first + "/status", json(R"({"status":{"phase":"Failed","reason":"Evicted"}})"));
+  cluster.advance(seconds(3));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(2));
+  EXPECT_TRUE(cluster.pod_names().contains(first));
+  EXPECT_EQ(status(kReplicaSets + "/web", "readyReplicas"), 1);
+}
+
+TEST_F(Workloads, AReplicaSetAdoptsAndLetsGo) {
+  start(1);
+  Json orphan = pod_json("orphan");
+  orphan.make({"metadata", "labels"})["app"] = "web";
+  cluster.create(kPods, orphan);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
+  cluster.advance(seconds(3));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(2));
+  const Json adopted = cluster.get(kPods + "/orphan");
+  ASSERT_NE(adopted.at({"metadata", "ownerReferences"}), nullptr);
+  EXPECT_THAT(api::to_text(adopted), HasSubstr(R"("controller":true)"));
+
+  cluster.merge(kPods + "/orphan", json(R"({"metadata":{"labels":{"app":"debug"}}})"));
+  cluster.advance(seconds(3));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+  const Json* owners = cluster.get(kPods + "/orphan").at({"metadata", "ownerReferences"});
+  EXPECT_TRUE(owners == nullptr || owners->if_array()->empty());
+}
+
+TEST_F(Workloads, SlowStartStopsAtARefusal) {
+  start(1);
+  cluster.fail(api::Method::kPost, "/namespaces/default/pods", 403, 4);
+  cluster.requests.clear();
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 10));
+  cluster.advance(seconds(5));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(10));
+  EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kPods), 14);  // one at a time until one succeeded
+  EXPECT_THAT(cluster.events_about("web"), Contains(Pair("FailedCreate", 4)));
+}
+
+TEST_F(Workloads, ALostAnswerDoesNotMakeOnePodTooMany) {
+  start(2);
+  cluster.fail(api::Method::kPost, "/namespaces/default/pods", TestCluster::kLostAnswer, 1);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
+  cluster.fail(api::Method::kPost, "/binding", TestCluster::kLostAnswer, 1);
+  for (int i = 0; i < 40; ++i) {
+    cluster.advance(seconds(1));
+    ASSERT_LE(cluster.pod_names().size(), 3U);
+  }
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+  EXPECT_EQ(status(kReplicaSets + "/web", "readyReplicas"), 3);
+  cluster.fail(api::Method::kPost, "/namespaces/default/pods", TestCluster::kLostAnswer, 1);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  for (int i = 0; i < 40; ++i) {
+    cluster.advance(seconds(1));
+    ASSERT_LE(cluster.pod_names().size(), 5U);
+  }
+  EXPECT_THAT(cluster.pod_names(), SizeIs(5));
+}
+
+TEST_F(Workloads, PodsOfADeadNodeComeBackElsewhere) {
+  start(3);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
+  cluster.advance(seconds(5));
+  cluster.set_up("n1", false);
+  cluster.advance(minutes(7));
+  int elsewhere = 0;
+  for (const Json& pod : pods()) {
+    const bool leaving = !pod.string_at({"metadata", "deletionTimestamp"}).empty();
+    if (!leaving) elsewhere += static_cast<int>(pod.string_at({"spec", "nodeName"}) != "n1");
+  }
+  EXPECT_EQ(elsewhere, 3);
+  EXPECT_EQ(status(kReplicaSets + "/web", "readyReplicas"), 3);
+}
+
+TEST_F(Workloads, ADaemonSetRunsOnEveryNodeAndStaysOnAFailedOne) {
+  start(3);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  cluster.advance(seconds(5));
+  EXPECT_THAT(pods_by_node(), ElementsAre(Pair("n0", 1), Pair("n1", 1), Pair("n2", 1)));
+  EXPECT_EQ(status(kDaemonSets + "/agent", "desiredNumberScheduled"), 3);
+  EXPECT_EQ(status(kDaemonSets + "/agent", "numberReady"), 3);
+  const auto before = cluster.pod_names();
+  cluster.set_up("n1", false);
+  cluster.advance(minutes(8));
+  EXPECT_EQ(cluster.pod_names(), before);
+  for (const Json& pod : pods()) EXPECT_EQ(pod.string_at({"metadata", "deletionTimestamp"}), "");
+}
+
+TEST_F(Workloads, ADaemonSetFollowsTheNodes) {
+  start(2);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  cluster.advance(seconds(3));
+  cluster.add_node("n9");
+  cluster.advance(seconds(5));
+  EXPECT_THAT(pods_by_node(), Contains(Pair("n9", 1)));
+  cluster.remove("/api/v1/nodes/n0");
+  cluster.advance(seconds(90));
+  EXPECT_THAT(pods_by_node(), ElementsAre(Pair("n1", 1), Pair("n9", 1)));
+  cluster.merge("/api/v1/nodes/n1", json(R"({"spec":{"taints":[{"key":"keep","effect":"NoSchedule"}]}})"));
+  cluster.advance(seconds(3));
+  EXPECT_THAT(pods_by_node(), Contains(Pair("n1", 1)));  // it may stay where it is
+}
+
+TEST_F(Workloads, ADaemonSetReplacesFailedPodsWithBackOff) {
+  start(1);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  cluster.advance(seconds(3));
+  std::set<std::string> seen = cluster.pod_names();
+  for (int i = 0; i < 3; ++i) {
+    const std::string pod = *cluster.pod_names().begin();
+    cluster.merge(kPods + "/" + pod + "/status", json(R"({"status":{"phase":"Failed","reason":"Evicted"}})"));
+    cluster.advance(seconds(12));
+    ASSERT_THAT(cluster.pod_names(), SizeIs(1));
+    seen.merge(cluster.pod_names());
+  }
+  EXPECT_THAT(seen, SizeIs(4));
+}
+
+TEST_F(Workloads, PodsOfAVanishedNodeAreCollected) {
+  start(2);
+  cluster.create(kPods, pod_json("lost", "64Mi", "n1"));
+  cluster.advance(seconds(5));
+  cluster.set_up("n1", false);
+  cluster.remove("/api/v1/nodes/n1");
+  cluster.advance(seconds(35));
+  EXPECT_THAT(cluster.pod_names(), ElementsAre("lost"));  // quarantine
+  cluster.advance(seconds(50));
+  EXPECT_THAT(cluster.pod_names(), IsEmpty());
+}
+
+TEST_F(Workloads, TerminatingPodsOfAnOutOfServiceNodeAreCollected) {
+  start(3);
+  cluster.create(kPods, pod_json("stuck", "64Mi", "n1"));
+  cluster.advance(seconds(5));
+  cluster.set_up("n1", false);
+  cluster.remove(kPods + "/stuck");
+  cluster.advance(seconds(90));
+  EXPECT_THAT(cluster.pod_names(), ElementsAre("stuck"));
+  cluster.merge("/api/v1/nodes/n1",
+                json(R"({"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]}})"));
+  cluster.advance(seconds(25));
+  EXPECT_THAT(cluster.pod_names(), IsEmpty());
+}
+
+TEST_F(Workloads, APodThatFitsNowhereSaysWhyAndWaitsForRoom) {
+  start(2, "256Mi");
+  cluster.create(kPods, pod_json("big", "512Mi"));
+  cluster.advance(seconds(2));
+  const Json pod = cluster.get(kPods + "/big");
+  EXPECT_EQ(pod.string_at({"spec", "nodeName"}), "");
+  EXPECT_THAT(api::to_text(pod), HasSubstr("0/2 nodes are available: 2 Insufficient memory."));
+  EXPECT_THAT(api::to_text(pod), HasSubstr("Unschedulable"));
+  EXPECT_THAT(cluster.events_about("big"), Contains(Pair("FailedScheduling", 1)));
+  cluster.add_node("large", {}, "1Gi");
+  cluster.advance(seconds(2));
+  EXPECT_EQ(cluster.get(kPods + "/big").string_at({"spec", "nodeName"}), "large");
+  EXPECT_THAT(cluster.events_about("big"), Contains(Pair("Scheduled", 1)));
+}
+
+TEST_F(Workloads, TheImportantPodGoesFirst) {
+  start(0);
+  cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses",
+                 json(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},
+                          "value":1000})"));
+  cluster.create(kPods, pod_json("common", "200Mi"));
+  cluster.advance(seconds(1));
+  Json important = pod_json("important", "200Mi");
+  important.make({"spec"})["priorityClassName"] = "high";
+  cluster.create(kPods, important);
+  cluster.advance(seconds(1));
+  cluster.add_node("small", {}, "256Mi");
+  cluster.advance(seconds(3));
+  EXPECT_EQ(cluster.get(kPods + "/important").string_at({"spec", "nodeName"}), "small");
+  EXPECT_EQ(cluster.get(kPods + "/common").string_at({"spec", "nodeName"}), "");
+}
+
+TEST_F(Workloads, ARefusedBindingIsTriedAgain) {
+  start(1);
+  cluster.fail(api::Method::kPost, "/binding", 500, 2);
+  cluster.create(kPods, pod_json("web"));
+  cluster.advance(seconds(5));
+  EXPECT_EQ(cluster.get(kPods + "/web").string_at({"spec", "nodeName"}), "n0");
+}
+
+TEST_F(Workloads, TheSchedulerAvoidsTaintedAndCordonedNodes) {
+  start(3);
+  cluster.merge("/api/v1/nodes/n0", json(R"({"spec":{"unschedulable":true}})"));
+  cluster.set_pressure("n1", "MemoryPressure", true);
+  cluster.advance(seconds(1));
+  cluster.create(kPods, pod_json("web"));
+  cluster.advance(seconds(2));
+  EXPECT_EQ(cluster.get(kPods + "/web").string_at({"spec", "nodeName"}), "n2");
+}
+
+}  // namespace
+}  // namespace spillway::controllers
