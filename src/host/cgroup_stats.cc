@@ -21,8 +21,7 @@ CgroupStats::CgroupStats(const CgroupDir& cgroup)
       usage_(try_hold(cgroup, Controller::kMemory, v1_ ? "memory.usage_in_bytes" : "memory.current")),
       stat_(try_hold(cgroup, Controller::kMemory, "memory.stat")),
       limit_(try_hold(cgroup, Controller::kMemory, v1_ ? "memory.limit_in_bytes" : "memory.max")),
-      cpu_(try_hold(cgroup, Controller::kCpuacct, v1_ ? "cpuacct.usage" : "cpu.stat")),
-      procs_(try_hold(cgroup, Controller::kMemory, "cgroup.procs")) {
+      cpu_(try_hold(cgroup, Controller::kCpuacct, v1_ ? "cpuacct.usage" : "cpu.stat")) {
   if (!v1_) return;
   Result<std::string> text = cgroup.read(Controller::kMemory, "memory.use_hierarchy");
   if (text) use_hierarchy_ = *std::move(text);
@@ -60,8 +59,8 @@ Result<CpuUsage> CgroupStats::cpu(const CgroupDir& cgroup) const {
   return v1_ ? parse_cpuacct_usage(text) : parse_cpu_stat(text);
 }
 
-Result<std::uint64_t> CgroupStats::processes(const CgroupDir& cgroup) const {
-  SPILLWAY_TRY(text, read(procs_, cgroup, Controller::kMemory, "cgroup.procs"));
+Result<std::uint64_t> CgroupStats::processes(const CgroupDir& cgroup) {
+  SPILLWAY_TRY(text, cgroup.read(Controller::kMemory, "cgroup.procs"));
   return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
 }
 

@@ -22,8 +22,8 @@ class CgroupStats {
 
   Result<CgroupMemory> memory(const CgroupDir& cgroup) const;
   Result<CpuUsage> cpu(const CgroupDir& cgroup) const;
-  /// Processes of this cgroup alone.
-  Result<std::uint64_t> processes(const CgroupDir& cgroup) const;
+  /// Processes of this cgroup alone. Opened each time: version 1 answers a held descriptor from a list it made before.
+  static Result<std::uint64_t> processes(const CgroupDir& cgroup);
 
   /// The files are those of a cgroup that has been removed.
   bool is_stale() const;
@@ -37,7 +37,6 @@ class CgroupStats {
   HeldFile stat_;
   HeldFile limit_;
   HeldFile cpu_;
-  HeldFile procs_;
   std::optional<std::string> use_hierarchy_;  // fixed while the cgroup lives
 };
 

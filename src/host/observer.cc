@@ -106,7 +106,7 @@ api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
     found.logs->time = now.wall;
     found.logs->used_bytes = static_cast<std::uint64_t>(container.log_size.count());
     found.logs->inodes_used = 1;
-    const Result<std::uint64_t> count = seen(*container.cgroup).stats.processes(*container.cgroup);
+    const Result<std::uint64_t> count = CgroupStats::processes(*container.cgroup);
     processes = processes && count ? std::optional(*processes + *count) : std::nullopt;
     stats.containers.push_back(std::move(found));
   }

@@ -36,7 +36,7 @@ class PressureWatchTest : public RealMachine {
 
   void start_hog() {
     create_pod("hog");
-    start_shell("hog", "x=$(head -c 40000000 /dev/zero | tr '\\0' x); sleep 1000");
+    start_shell("hog", "dd if=/dev/zero bs=40000000 count=1 2>/dev/null | sleep 1000");
   }
 
   std::unique_ptr<PressureWatch> watch_;

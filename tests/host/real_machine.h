@@ -31,7 +31,7 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   void on_host_event(agent::HostEvent event) override { events_.push_back(std::move(event)); }
 
   /// Runs the loop until `done` holds; false after `limit`.
-  bool run_until(const std::function<bool()>& done, Duration limit = seconds(20));
+  bool run_until(const std::function<bool()>& done, Duration limit = seconds(60));
 
   template <typename Event>
   std::optional<Event> wait_for(const std::string& uid, const std::string& name = "") {
