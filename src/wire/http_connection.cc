@@ -12,7 +12,9 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::size_t kSendAtOnce = 64 * 1024;  // encoded before it is handed to the socket
-constexpr int kReadsPerTurn = 8;                // then the other connections of the thread have their turn
+constexpr std::size_t kEncodePerTurn =
+    512 * 1024;                   // body bytes; then the other connections of the thread have their turn
+constexpr int kReadsPerTurn = 8;  // then the other connections of the thread have their turn
 constexpr std::size_t kLingerMax = 4 * 1024 * 1024;
 constexpr Duration kLingerTime = seconds(2);
 
@@ -193,17 +195,19 @@ std::string HttpConnection::head_of(api::Response& response, Framing framing, st
 }
 
 void HttpConnection::send_answer(api::Response response) {
-  const HttpServer::Options& options = home_.options();
-  if (gzip_offered_ && response.body.size() >= options.limits.gzip_bytes_min &&
-      response.header("content-encoding").empty()) {
-    response.body = gzip(response.body);
+  const bool pack = gzip_offered_ && !http_1_0_ && method_ != api::Method::kHead &&
+                    response.body.size() >= home_.options().limits.gzip_bytes_min &&
+                    response.header("content-encoding").empty();
+  if (pack) {
     response.headers.emplace_back("Content-Encoding", "gzip");
     response.headers.emplace_back("Vary", "Accept-Encoding");
   }
-  const Framing framing = is_bodyless(response.status) ? Framing::kNone : Framing::kLength;
+  const Framing framing = pack ? Framing::kChunked : is_bodyless(response.status) ? Framing::kNone : Framing::kLength;
   queue(head_of(response, framing, response.body.size()));
-  const bool with_body = framing == Framing::kLength && method_ != api::Method::kHead && !response.body.empty();
-  if (with_body) queue(Piece{std::make_shared<const std::string>(std::move(response.body))});
+  if (framing != Framing::kNone && method_ != api::Method::kHead && !response.body.empty()) {
+    auto body = std::make_shared<const std::string>(std::move(response.body));
+    queue(Piece{.data = std::move(body), .gzip = pack ? std::make_unique<GzipStream>() : nullptr});
+  }
   exchange_.reset();
   answered_ = true;
   flush();
@@ -237,7 +241,7 @@ void HttpConnection::on_answer_data(const std::shared_ptr<HttpExchange>& exchang
                                     std::shared_ptr<const std::string> chunk) {
   if (phase_ == Phase::kClosed || exchange != exchange_) return;
   const auto self = shared_from_this();
-  queue(Piece{std::move(chunk), chunked_, true});
+  queue(Piece{.data = std::move(chunk), .as_chunks = chunked_, .of_stream = true});
   if (!write_waits_) flush();
   if (phase_ != Phase::kClosed) update_interest();
 }
@@ -252,34 +256,51 @@ void HttpConnection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange
 }
 
 void HttpConnection::queue(std::string text) {
-  queue(Piece{std::make_shared<const std::string>(std::move(text))});
+  queue(Piece{.data = std::make_shared<const std::string>(std::move(text))});
 }
 
 void HttpConnection::queue(Piece piece) {
   output_.push_back(std::move(piece));
 }
 
-/// Encodes the front of the output; false if there is nothing to send. Many small events become one write.
-bool HttpConnection::fill_sending() {
+/// Encodes the front of the output. Many small events become one write.
+void HttpConnection::fill_sending(std::size_t encoded_max) {
   sending_.clear();
   sent_ = 0;
-  while (!output_.empty() && sending_.size() < kSendAtOnce) {
-    const Piece piece = std::move(output_.front());
-    output_.pop_front();
-    if (piece.as_chunk) {
-      append_chunk(*piece.data, sending_);
-    } else {
-      sending_ += *piece.data;
-    }
-    if (piece.of_stream) sending_stream_bytes_ += piece.data->size();
+  while (!output_.empty() && sending_.size() < kSendAtOnce && encoded_bytes_ < encoded_max) {
+    Piece& piece = output_.front();
+    encode_slice(piece);
+    if (piece.taken == piece.data->size()) output_.pop_front();
   }
-  return !sending_.empty();
+}
+
+void HttpConnection::encode_slice(Piece& piece) {
+  const std::string_view slice = std::string_view(*piece.data).substr(piece.taken, kSendAtOnce);
+  piece.taken += slice.size();
+  encoded_bytes_ += slice.size();
+  if (piece.of_stream) sending_stream_bytes_ += slice.size();
+  if (piece.gzip) {
+    const bool last = piece.taken == piece.data->size();
+    const std::string packed = piece.gzip->add(slice, last ? GzipStream::Last::kYes : GzipStream::Last::kNo);
+    if (!packed.empty()) append_chunk(packed, sending_);
+    if (last) sending_ += kLastChunk;
+  } else if (piece.as_chunks) {
+    append_chunk(slice, sending_);
+  } else {
+    sending_ += slice;
+  }
 }
 
 void HttpConnection::flush() {
   write_waits_ = false;
   write_wants_read_ = false;
-  while (sent_ < sending_.size() || fill_sending()) {
+  encoded_bytes_ = 0;
+  while (sent_ < sending_.size() || !output_.empty()) {
+    if (sent_ == sending_.size()) {
+      if (encoded_bytes_ >= kEncodePerTurn) return wait_to_write();
+      fill_sending(kEncodePerTurn);
+      continue;
+    }
     const ByteStream::Moved moved = stream_->write(std::string_view(sending_).substr(sent_));
     if (moved.step == ByteStream::Step::kFailed || moved.step == ByteStream::Step::kEnd) return close();
     if (moved.step == ByteStream::Step::kDone) {
@@ -290,18 +311,20 @@ void HttpConnection::flush() {
       }
       continue;
     }
-    write_waits_ = true;
     write_wants_read_ = moved.step == ByteStream::Step::kWaitRead;
-    if (!write_deadline_) {
-      write_deadline_ = runtime::RealClock::read_mono() + home_.options().limits.stalled_max;
-      arm_timer();
-    }
-    return;
+    return wait_to_write();
   }
   // Nothing waits: give the memory back, a connection may stay idle for long.
   sending_ = {};
   sent_ = 0;
   if (answered_) on_drained();
+}
+
+void HttpConnection::wait_to_write() {
+  write_waits_ = true;
+  if (write_deadline_) return;
+  write_deadline_ = runtime::RealClock::read_mono() + home_.options().limits.stalled_max;
+  arm_timer();
 }
 
 /// The answer has left completely.

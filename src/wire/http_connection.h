@@ -6,11 +6,13 @@
 #include "base/time.h"
 #include "runtime/loop.h"
 #include "wire/byte_stream.h"
+#include "wire/gzip_stream.h"
 #include "wire/http_exchange.h"
 #include "wire/http_head.h"
 #include "wire/http_parser.h"
 #include "wire/http_server.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -65,11 +67,13 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
  private:
   enum class Phase { kHandshake, kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
 
-  /// Bytes to send; those of a stream are counted against its bound until the socket has taken them.
+  /// Bytes to send, a slice at a time; those of a stream are counted against its bound until the socket has them.
   struct Piece {
     std::shared_ptr<const std::string> data;
-    bool as_chunk = false;
+    bool as_chunks = false;
     bool of_stream = false;
+    std::unique_ptr<GzipStream> gzip;  // compresses on the way; the piece is then a whole chunked body
+    std::size_t taken = 0;             // bytes of data already encoded
   };
 
   void on_ready();
@@ -88,7 +92,9 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   void queue(std::string text);
   void queue(Piece piece);
   void flush();
-  bool fill_sending();
+  void wait_to_write();
+  void fill_sending(std::size_t encoded_max);
+  void encode_slice(Piece& piece);
   void on_drained();
   void linger();
 
@@ -131,6 +137,7 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   std::string sending_;  // encoded front of the output
   std::size_t sent_ = 0;
   std::size_t sending_stream_bytes_ = 0;
+  std::size_t encoded_bytes_ = 0;  // in this turn
   bool write_waits_ = false;
   bool write_wants_read_ = false;
 

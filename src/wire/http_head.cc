@@ -3,13 +3,11 @@
 #include "base/check.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <iterator>
-#include <limits>
 
 namespace spillway::wire {
 
@@ -88,12 +86,6 @@ void append_header(std::string_view name, std::string_view value, std::string& o
   out += "\r\n";
 }
 
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 }  // namespace
 
 std::string format_response_head(const api::Response& response, const ResponseFrame& frame) {
@@ -143,37 +135,6 @@ void append_chunk(std::string_view data, std::string& out) {
   fmt::format_to(std::back_inserter(out), "{:x}\r\n", data.size());
   out += data;
   out += "\r\n";
-}
-
-bool offers_gzip(std::string_view accept_encoding) {
-  while (!accept_encoding.empty()) {
-    const std::size_t comma = accept_encoding.find(',');
-    const std::string_view offer = accept_encoding.substr(0, comma);
-    accept_encoding.remove_prefix(comma == std::string_view::npos ? accept_encoding.size() : comma + 1);
-    const std::size_t semicolon = offer.find(';');
-    if (!same_name(trim(offer.substr(0, semicolon)), "gzip")) continue;
-    if (semicolon == std::string_view::npos) return true;
-    const std::string_view weight = trim(offer.substr(semicolon + 1));
-    return weight.find_first_of("123456789") != std::string_view::npos;  // q=0 and q=0.000 refuse it
-  }
-  return false;
-}
-
-std::string gzip(std::string_view data) {
-  constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for a gzip header
-  constexpr int kMemoryLevel = 8;
-  z_stream stream{};
-  SPILLWAY_CHECK(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, kMemoryLevel, Z_DEFAULT_STRATEGY) ==
-                 Z_OK);
-  std::string out(deflateBound(&stream, data.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));  // zlib reads only
-  stream.avail_in = static_cast<uInt>(data.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  SPILLWAY_CHECK(data.size() <= std::numeric_limits<uInt>::max() && deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 }  // namespace spillway::wire

@@ -42,10 +42,4 @@ void append_chunk(std::string_view data, std::string& out);
 /// The end of a chunked body.
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
-/// Whether Accept-Encoding offers gzip.
-bool offers_gzip(std::string_view accept_encoding);
-
-/// `data` compressed (gzip format, fastest level).
-std::string gzip(std::string_view data);
-
 }  // namespace spillway::wire

@@ -406,6 +406,22 @@ TEST(HttpServer, CompressesLargeAnswersForClientsThatOfferIt) {
   EXPECT_EQ(client.answer().header("content-encoding"), "");
 }
 
+TEST(HttpServer, LargeAnswersArriveWholePackedAndNot) {
+  ServerRoom room;
+  std::string body;
+  for (unsigned i = 0; body.size() < 4'000'000; ++i) body += std::to_string(i * 2654435761U);
+  room.run([&] {
+    room.handler.on("/large", [&](ScriptedHandler::Seen& seen) { seen.sink->on_response({200, {}, body}); });
+  });
+  TestClient client(room.port);
+  for (int round = 0; round < 2; ++round) {
+    client.send(get("/large", "Accept-Encoding: gzip\r\n"));
+    EXPECT_TRUE(gunzip(client.answer().body) == body);
+    client.send(get("/large"));
+    EXPECT_TRUE(client.answer().body == body);
+  }
+}
+
 TEST(HttpServer, ClosesConnectionsThatKeepItWaiting) {
   HttpServer::Options options;
   options.limits.header_max = milliseconds(20);
