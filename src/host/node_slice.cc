@@ -13,6 +13,7 @@ namespace spillway::host {
 namespace {
 
 constexpr std::string_view kFolder = "spillway";
+constexpr std::string_view kLeaf = "spillway-agent";
 constexpr Bytes kMemoryMin = mebibytes(16);
 constexpr Duration kPatience = seconds(10);
 constexpr int kCreateTriesMax = 5;
@@ -45,7 +46,11 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
   CgroupDir own;
   const CgroupDir* parent = &root;
   std::string path = parse_unified_path(text);
-  if (path == "/" || path.contains("/..")) return make_error(ErrorCode::kForbidden, "no cgroup of its own");
+  const bool in_leaf =
+      path.ends_with("/" + std::string(kLeaf));  // of an earlier call, or of the process that started us
+  if (in_leaf) path.resize(path.size() - kLeaf.size() - 1);
+  if (path.empty() || path == "/" || path.contains("/.."))
+    return make_error(ErrorCode::kForbidden, "no cgroup of its own");
   for (std::string_view rest = std::string_view(path).substr(1); !rest.empty();) {
     const std::string_view name = rest.substr(0, rest.find('/'));
     rest.remove_prefix(std::min(rest.size(), name.size() + 1));
@@ -53,8 +58,10 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
     own = std::move(next);
     parent = &own;
   }
-  SPILLWAY_TRY(leaf, own.create_child("spillway-agent"));
-  SPILLWAY_TRY_VOID(leaf.write(Controller::kMemory, "cgroup.procs", "0"));
+  if (!in_leaf) {
+    SPILLWAY_TRY(leaf, own.create_child(std::string(kLeaf)));
+    SPILLWAY_TRY_VOID(leaf.write(Controller::kMemory, "cgroup.procs", "0"));
+  }
   const Outcome delegated = own.delegate_controllers();
   if (!delegated && delegated.error().code == ErrorCode::kConflict)
     return make_error(ErrorCode::kConflict, "{} holds other processes too: start spillway in a cgroup of its own: {}",

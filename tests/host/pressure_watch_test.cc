@@ -69,6 +69,13 @@ TEST_F(PressureWatchTest, ThresholdsThatWereTakenBackAreSilent) {
   EXPECT_FALSE(woken_by("memcg-threshold"));
 }
 
+TEST_F(PressureWatchTest, MemoryEventsAreHeardOnVersionTwo) {
+  if (!watch_->sources().memory_events) GTEST_SKIP() << "memory.events is a file of cgroup version 2";
+  create_pod("small", api::QosClass::kGuaranteed, mebibytes(24));
+  start("small", "c", {"tail", "/dev/zero"});
+  EXPECT_TRUE(run_until([&] { return woken_by("memory.events"); }));
+}
+
 TEST(PsiTrigger, IsNoneWhereThereIsNoFile) {
   const PsiTrigger trigger = open_psi_trigger(AT_FDCWD, "/proc/pressure/nothing");
   EXPECT_EQ(trigger.window, PsiWindow::kNone);
