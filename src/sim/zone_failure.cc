@@ -56,6 +56,8 @@ Report run_zone_failure(const ZoneFailureOptions& options) {
   wanted.seed = options.seed;
   wanted.nodes = options.nodes;
   wanted.zones = options.zones;
+  // Far from any memory threshold, so that the agents have little to look at.
+  wanted.node_memory = gibibytes(64);
   wanted.observe_interval_max = seconds(10);
   Cluster cluster(wanted);
   const auto count = [&cluster](auto predicate) {
