@@ -138,13 +138,19 @@ Result<CgroupDir> CgroupDir::open_root(const CgroupMounts& mounts) {
         layout->hierarchies.push_back({mount, {controller}});
     }
   }
+  CgroupDir unopened;
+  unopened.layout_ = std::move(layout);
+  return unopened.hierarchy_root();
+}
+
+Result<CgroupDir> CgroupDir::hierarchy_root() const {
   CgroupDir root;
-  for (const Hierarchy& hierarchy : layout->hierarchies) {
+  root.layout_ = layout_;
+  for (const Hierarchy& hierarchy : layout_->hierarchies) {
     UniqueFd fd(::open(hierarchy.mount.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd) return errno_error(hierarchy.mount, errno);
     root.parts_.push_back(std::move(fd));
   }
-  root.layout_ = std::move(layout);
   return root;
 }
 

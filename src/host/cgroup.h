@@ -45,6 +45,9 @@ class CgroupDir {
 
   static Result<CgroupDir> open_root(const CgroupMounts& mounts);
 
+  /// The root of the hierarchies this cgroup is in.
+  Result<CgroupDir> hierarchy_root() const;
+
   /// The child of that name in every hierarchy, made where it is missing.
   Result<CgroupDir> create_child(const std::string& name) const;
   /// kNotFound if no hierarchy has it.

@@ -130,6 +130,10 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
   slice.options_ = std::move(options);
   slice.memory_ = slice.is_host() ? Bytes{static_cast<std::int64_t>(*machine.total_bytes)} : *slice.options_.memory;
   slice.root_ = std::move(root);
+  if (slice.is_host()) {
+    SPILLWAY_TRY(whole, slice.root_.hierarchy_root());
+    slice.machine_ = std::move(whole);
+  }
   const std::string folder = fmt::format("{}/{}", kFolder, slice.options_.instance);
   for (int tries = 0;; ++tries) {
     Result<CgroupDir> instance = slice.root_.create_path(folder);

@@ -48,7 +48,7 @@ class NodeSlice {
   bool is_host() const { return options_.root == NodeRoot::kHost; }
 
   /// What the node's figures are read from: the slice, or the root of the hierarchy.
-  const CgroupDir& measured() const { return is_host() ? root_ : slice_; }
+  const CgroupDir& measured() const { return is_host() ? machine_ : slice_; }
 
   /// What the node has: the slice's limit, or the machine's memory.
   Bytes memory() const { return memory_; }
@@ -70,7 +70,8 @@ class NodeSlice {
 
   NodeSliceOptions options_;
   Bytes memory_;
-  CgroupDir root_;
+  CgroupDir root_;     // what we may build in
+  CgroupDir machine_;  // the root of the hierarchy, if that is measured
   CgroupDir instance_;
   CgroupDir slice_;
   CgroupDir kubepods_;
