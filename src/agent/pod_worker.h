@@ -54,6 +54,7 @@ struct PodWorker {
   bool rejected = false;           // never started
   bool created = false;            // CreatePod was sent
   bool object_gone = false;        // deleted from the API server
+  bool removed = false;            // RemovePod was sent
   std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
   std::optional<WallTime> start_time;
   api::PodStatus status;  // as last computed

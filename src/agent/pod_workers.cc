@@ -339,7 +339,11 @@ void PodWorkers::finish(PodWorker& worker, Now now) {
   if (worker.phase != WorkerPhase::kTerminated) return;
   if (worker.object_gone) {
     forget(worker.uid());
-  } else if (worker.pod->metadata.deletion_timestamp && status_.is_written(worker.uid())) {
+    return;
+  }
+  // Of an evicted pod nothing stays but its object; logs of pods that failed by themselves stay with it.
+  if (worker.forced_end && status_.is_written(worker.uid())) remove_content(worker);
+  if (worker.pod->metadata.deletion_timestamp && status_.is_written(worker.uid())) {
     delete_object(worker, now);
   }
 }
@@ -378,9 +382,14 @@ void PodWorkers::forget(const std::string& uid) {
   PodWorker* worker = find(uid);
   if (worker == nullptr) return;
   if (worker->retry_timer) context_.api.cancel(*worker->retry_timer);
-  if (!worker->rejected) context_.host_commands.emplace_back(RemovePod{uid});
+  remove_content(*worker);
   status_.forget(uid);
   workers_.erase(uid);
+}
+
+void PodWorkers::remove_content(PodWorker& worker) {
+  if (worker.rejected || std::exchange(worker.removed, true)) return;
+  context_.host_commands.emplace_back(RemovePod{worker.uid()});
 }
 
 void PodWorkers::report(PodWorker& worker, Now now) {

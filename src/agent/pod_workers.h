@@ -69,6 +69,7 @@ class PodWorkers {
   void finish(PodWorker& worker, Now now);
   void delete_object(PodWorker& worker, Now now);
   void forget(const std::string& uid);
+  void remove_content(PodWorker& worker);
   void report(PodWorker& worker, Now now);
   void record(const PodWorker& worker, const std::string& container, client::EventType type, std::string_view reason,
               std::string_view message, Now now);

@@ -58,6 +58,8 @@ TEST(Eviction, EndsTheHogAndSaysWhy) {
   EXPECT_EQ(cluster.phase("modest"), "Running");
   EXPECT_EQ(cluster.phase("system"), "Running");
   EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
+  ASSERT_NE(cluster.host.last<RemovePod>(), nullptr) << "its cgroup and directory do not pile up";
+  EXPECT_EQ(cluster.host.last<RemovePod>()->uid, "uid-hog");
 
   const std::vector<Json> events = cluster.events("Evicted");
   ASSERT_EQ(events.size(), 1u);
