@@ -270,10 +270,11 @@ void Loop::unwatch_fd(int fd) {
 }
 
 void Loop::run(std::function<void(int signal)> on_signal) {
+  const std::function<void(int)> tell = std::move(on_signal);
   std::optional<SignalHandlers> handlers;
-  if (on_signal) handlers.emplace(impl_->wake_fd);
+  if (tell) handlers.emplace(impl_->wake_fd);
   while (!impl_->stopping) {
-    impl_->run_ready(on_signal);
+    impl_->run_ready(tell);
     impl_->run_timers();
     impl_->run_posted();
   }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for a gzip header
 constexpr int kMemoryLevel = 8;
-constexpr std::size_t kStepBytes = 64 * 1024;
+constexpr std::size_t kStepBytes = std::size_t{64} * 1024;
 
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");

@@ -34,10 +34,10 @@ Result<HttpEndpoint> make_endpoint(const Kubeconfig& config, const std::string& 
 class HttpClient {
  public:
   struct Limits {
-    std::size_t connections_max = 8;                // for calls
-    std::size_t waiting_max = 4096;                 // calls that wait for a connection
-    std::size_t body_bytes_max = 64 * 1024 * 1024;  // of the answer to a call
-    Duration connect_max = seconds(10);             // name, TCP and TLS
+    std::size_t connections_max = 8;                             // for calls
+    std::size_t waiting_max = 4096;                              // calls that wait for a connection
+    std::size_t body_bytes_max = std::size_t{64} * 1024 * 1024;  // of the answer to a call
+    Duration connect_max = seconds(10);                          // name, TCP and TLS
     Duration idle_max = seconds(90);
   };
 

@@ -9,7 +9,7 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
 constexpr int kReadsPerTurn = 8;
 
 }  // namespace

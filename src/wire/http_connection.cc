@@ -11,11 +11,11 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::size_t kSendAtOnce = 64 * 1024;  // encoded before it is handed to the socket
+constexpr std::size_t kSendAtOnce = std::size_t{64} * 1024;  // encoded before it is handed to the socket
 constexpr std::size_t kEncodePerTurn =
     512 * 1024;                   // body bytes; then the other connections of the thread have their turn
 constexpr int kReadsPerTurn = 8;  // then the other connections of the thread have their turn
-constexpr std::size_t kLingerMax = 4 * 1024 * 1024;
+constexpr std::size_t kLingerMax = std::size_t{4} * 1024 * 1024;
 constexpr Duration kLingerTime = seconds(2);
 
 bool is_bodyless(int status) {

@@ -46,7 +46,7 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
     virtual void on_closed(std::uint64_t connection) = 0;
   };
 
-  static constexpr std::size_t kPipelinedMax = 64 * 1024;
+  static constexpr std::size_t kPipelinedMax = std::size_t{64} * 1024;
 
   HttpConnection(std::uint64_t id, Home& home, std::unique_ptr<ByteStream> stream);
   ~HttpConnection() override;

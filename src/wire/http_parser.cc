@@ -17,7 +17,7 @@ using boost::beast::error_code;
 using boost::beast::iequals;
 using boost::beast::string_view;
 
-constexpr std::size_t kBodyReserveMax = 64 * 1024;  // what a Content-Length alone makes us allocate
+constexpr std::size_t kBodyReserveMax = std::size_t{64} * 1024;  // what a Content-Length alone makes us allocate
 
 std::string_view view(string_view text) {
   return {text.data(), text.size()};
@@ -252,7 +252,7 @@ ResponseParser::ResponseParser(api::Method to) : impl_(std::make_unique<Impl>(to
 ResponseParser::~ResponseParser() = default;
 
 Result<ResponseParser::Step> ResponseParser::feed(std::string& input) {
-  constexpr std::size_t kUnparsedMax = 64 * 1024;
+  constexpr std::size_t kUnparsedMax = std::size_t{64} * 1024;
   error_code error;
   pump(*impl_->message, input, kUnparsedMax, error);
   while (!error && impl_->message->is_done() && impl_->message->head.status / 100 == 1) {

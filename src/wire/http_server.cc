@@ -19,11 +19,11 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::size_t kScratchBytes = 64 * 1024;
+constexpr std::size_t kScratchBytes = std::size_t{64} * 1024;
 constexpr int kAcceptsPerTurn = 64;
 constexpr Duration kAcceptPause = milliseconds(100);
 /// Of requests that are being received or answered, over all connections.
-constexpr std::ptrdiff_t kRequestBytesMax = 256 * 1024 * 1024;
+constexpr std::ptrdiff_t kRequestBytesMax = std::ptrdiff_t{256} * 1024 * 1024;
 
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;

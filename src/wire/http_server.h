@@ -35,11 +35,11 @@ class RequestHandler {
 
 struct HttpLimits {
   std::size_t connections_max = 4096;
-  std::size_t header_bytes_max = 64 * 1024;
-  std::size_t body_bytes_max = 3 * 1024 * 1024;
+  std::size_t header_bytes_max = std::size_t{64} * 1024;
+  std::size_t body_bytes_max = std::size_t{3} * 1024 * 1024;
   /// Bytes of one stream that wait for a slow client. Most of them are shared with other watchers.
-  std::size_t stream_bytes_max = 64 * 1024 * 1024;
-  std::size_t gzip_bytes_min = 128 * 1024;
+  std::size_t stream_bytes_max = std::size_t{64} * 1024 * 1024;
+  std::size_t gzip_bytes_min = std::size_t{128} * 1024;
   Duration handshake_max = seconds(10);
   Duration header_max = seconds(10);   // from the first byte of a request to the end of its header
   Duration body_max = seconds(60);     // from there to the end of its body

@@ -15,11 +15,11 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::size_t kFrameBytesMax = 16 * 1024 * 1024;
-constexpr std::size_t kErrorBytesMax = 1024 * 1024;
+constexpr std::size_t kFrameBytesMax = std::size_t{16} * 1024 * 1024;
+constexpr std::size_t kErrorBytesMax = std::size_t{1024} * 1024;
 /// Above the first a watch is not read on, below the second it is again.
-constexpr std::size_t kQueuedBytesHigh = 8 * 1024 * 1024;
-constexpr std::size_t kQueuedBytesLow = 2 * 1024 * 1024;
+constexpr std::size_t kQueuedBytesHigh = std::size_t{8} * 1024 * 1024;
+constexpr std::size_t kQueuedBytesLow = std::size_t{2} * 1024 * 1024;
 
 /// The time the caller gives the server, if it says one.
 Duration time_for(const api::Request& request, Duration at_most) {

@@ -25,7 +25,7 @@ class InProcessTransport final : public client::Transport {
   void execute(client::ApiCommand command, Receiver& receiver) override;
   void disconnect(Receiver& receiver) override;
 
-  static constexpr std::size_t kWatchBytesMax = 64 * 1024 * 1024;
+  static constexpr std::size_t kWatchBytesMax = std::size_t{64} * 1024 * 1024;
 
  private:
   class Sink;

@@ -13,11 +13,11 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::size_t kRefusalBytesMax = 1024 * 1024;
+constexpr std::size_t kRefusalBytesMax = std::size_t{1024} * 1024;
 /// Bytes on their way from the node to the sink; above, the node is not read on.
-constexpr std::size_t kTransitBytesMax = 1024 * 1024;
+constexpr std::size_t kTransitBytesMax = std::size_t{1024} * 1024;
 /// Bytes waiting in the sink above which the transit is held up.
-constexpr std::size_t kSinkBytesHigh = 1024 * 1024;
+constexpr std::size_t kSinkBytesHigh = std::size_t{1024} * 1024;
 constexpr Duration kPaceInterval = milliseconds(10);
 /// How often a silent answer is checked for a client that has left.
 constexpr Duration kProbeInterval = seconds(15);

@@ -14,7 +14,7 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::size_t kFileBytesMax = 4 * 1024 * 1024;
+constexpr std::size_t kFileBytesMax = std::size_t{4} * 1024 * 1024;
 
 class File {
  public:

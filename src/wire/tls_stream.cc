@@ -16,7 +16,7 @@ namespace spillway::wire {
 namespace {
 
 int descriptor_of(BIO* bio) {
-  return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
+  return static_cast<const Socket*>(BIO_get_data(bio))->fd();
 }
 
 int socket_write(BIO* bio, const char* data, std::size_t size, std::size_t* moved) {
@@ -69,7 +69,7 @@ class TlsStream final : public ByteStream {
   TlsStream(Socket socket, SslPtr ssl) : ByteStream(std::move(socket)), ssl_(std::move(ssl)) {
     BIO* bio = BIO_new(socket_method());
     SPILLWAY_CHECK(bio != nullptr);
-    BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(this->socket().fd())));
+    BIO_set_data(bio, const_cast<Socket*>(&this->socket()));  // only read; outlives ssl_
     BIO_set_init(bio, 1);
     SSL_set_bio(ssl_.get(), bio, bio);
   }
