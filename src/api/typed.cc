@@ -13,6 +13,7 @@ namespace {
 using std::chrono::sys_days;
 
 /// 0001-01-01T00:00:00Z, the zero of Go's time.
+constexpr std::size_t kMicroDigits = 6;
 constexpr WallTime kZeroTime{
     std::chrono::duration_cast<microseconds>(sys_days{std::chrono::year{1} / 1 / 1}.time_since_epoch())};
 
@@ -296,8 +297,13 @@ class Reader {
 
   static Result<Json> time(const Json& value, const Path& path, ValueKind kind) {
     if (!value.is_string()) return wrong_type(path, "a time", value);
-    const Result<WallTime> parsed = parse_time(*value.if_string());
+    const std::string& text = *value.if_string();
+    const Result<WallTime> parsed = parse_time(text);
     if (!parsed) return bad_value(path, parsed.error().message);
+    if (const std::size_t point = text.find('.'); kind == ValueKind::kMicroTime && point != std::string::npos) {
+      const std::size_t end = text.find_first_not_of("0123456789", point + 1);
+      if (end != point + 1 + kMicroDigits) return bad_value(path, "a fraction of a MicroTime has six digits");
+    }
     if (*parsed == kZeroTime) return Json();
     return Json(kind == ValueKind::kTime ? format_time(*parsed) : format_micro_time(*parsed));
   }

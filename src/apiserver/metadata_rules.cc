@@ -104,7 +104,11 @@ void check_owners(const Json& object, FieldErrors& errors) {
   std::string controller;
   for (const Json& owner : *owners) {
     const std::string_view version = owner.string_at({"apiVersion"});
-    if (version.empty()) errors.invalid("metadata.ownerReferences.apiVersion", version, "version must not be empty");
+    if (version.empty()) {
+      errors.invalid("metadata.ownerReferences.apiVersion", version, "version must not be empty");
+    } else if (std::ranges::count(version, '/') > 1) {
+      errors.invalid("metadata.ownerReferences.apiVersion", version, "must be VERSION or GROUP/VERSION");
+    }
     for (const std::string_view member : {"kind", "name", "uid"}) {
       if (!owner.string_at({member}).empty()) continue;
       errors.invalid(std::string(kField) + "." + std::string(member), "", std::string(member) + " must not be empty");

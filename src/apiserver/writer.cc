@@ -88,6 +88,17 @@ bool has_elements(const Json* list) {
   return list != nullptr && list->if_array() != nullptr && !list->if_array()->empty();
 }
 
+/// A new object begins with the status that says nothing.
+void reset_status(const Resource& resource, Json& object) {
+  const Result<api::TypedDocument> blank = api::read_body(type_of(resource), Json::object());
+  const Json* status = blank ? blank->object.find("status") : nullptr;
+  if (status != nullptr) {
+    object["status"] = *status;
+  } else {
+    object.erase({"status"});
+  }
+}
+
 /// The update took the last thing that held a deletion back.
 bool completes_deletion(const Json& object, const Json& old) {
   if (old.string_at({"metadata", "deletionTimestamp"}).empty()) return false;
@@ -223,7 +234,7 @@ void Writer::create(CreateJob job, WriteDone done) {
   if (row.view.to_stored != nullptr) object = row.view.to_stored(object);
   const KindHooks& hooks = *row.hooks;
   if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
-  if (resource.status_subresource && !resource.keeps_status_on_create) object.erase({"status"});
+  if (resource.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
   if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
   if (hooks.admit_create != nullptr) {
     const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings};

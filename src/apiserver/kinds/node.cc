@@ -31,6 +31,8 @@ void default_node(api::Json& node) {
   const api::Json::Array& ranges = elements(std::as_const(spec), "podCIDRs");
   if (!range.empty() && ranges.empty()) {
     spec["podCIDRs"] = api::Json::array({range});
+  } else if (!range.empty()) {
+    elements(spec, "podCIDRs")->front() = api::Json(range);
   } else if (range.empty() && !ranges.empty()) {
     spec["podCIDR"] = api::Json(ranges.front());
   }
@@ -53,7 +55,9 @@ void validate_taints(const api::Json& spec, api::FieldErrors& errors) {
   for (std::size_t i = 0; i < taints.size(); ++i) {
     const std::string path = api::index_path("metadata.taints", i);
     const std::string_view key = text(taints[i], "key");
-    require_valid(api::qualified_name_errors(key), value_of(taints[i], "key"), path + ".key", errors);
+    if (const std::vector<std::string> problems = api::qualified_name_errors(key); !problems.empty()) {
+      errors.invalid(path + ".key", value_of(taints[i], "key"), api::join_problems(problems));
+    }
     require_valid(api::label_value_errors(text(taints[i], "value")), value_of(taints[i], "value"), path + ".value",
                   errors);
     if (text(taints[i], "effect").empty()) {
@@ -139,6 +143,14 @@ void validate_node_update(const api::Json& node, const api::Json& old, Endpoint 
   }
 }
 
+/// An empty list is no list.
+void default_csi_node(api::Json& node) {
+  if (api::Json* drivers = node.at({"spec", "drivers"});
+      drivers != nullptr && elements(node["spec"], "drivers") != nullptr) {
+    if (drivers->if_array()->empty()) *drivers = api::Json();
+  }
+}
+
 void validate_csi_node(const api::Json& node, api::FieldErrors& errors) {
   const api::Json::Array& drivers = elements(value_of(node, "spec"), "drivers");
   std::set<std::string_view> names;
@@ -189,7 +201,10 @@ KindHooks node_hooks() {
 
 KindHooks csi_node_hooks() {
   const TableDefinition table = csi_node_table();
-  return {.validate_create = validate_csi_node, .columns = table.columns, .table_row = table.row};
+  return {.set_defaults = default_csi_node,
+          .validate_create = validate_csi_node,
+          .columns = table.columns,
+          .table_row = table.row};
 }
 
 KindHooks lease_hooks() {

@@ -1,4 +1,5 @@
 #include "api/codec.h"
+#include "api/meta.h"
 #include "api/taint.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/pod.h"
@@ -127,7 +128,23 @@ void set_pod_defaults(api::Json& pod) {
   if (!has(spec, "enableServiceLinks")) spec["enableServiceLinks"] = true;
 }
 
-void start_status(api::Json& pod) {
+/// A pod with gates says from the start why it is not scheduled.
+void add_gated_condition(api::Json& pod, WallTime now) {
+  if (elements(value_of(pod, "spec"), "schedulingGates").empty()) return;
+  pod["status"]["conditions"] =
+      api::Json::array({api::Json::object({{"type", "PodScheduled"},
+                                           {"status", "False"},
+                                           {"lastProbeTime", nullptr},
+                                           {"lastTransitionTime", api::format_time(now)},
+                                           {"reason", "SchedulingGated"},
+                                           {"message", "Scheduling is blocked due to non-empty scheduling gates"}})});
+}
+
+void start_pod(api::Json& pod) {
+  // A negative grace period meant "at once"; it has become one second.
+  if (integer(pod["spec"], "terminationGracePeriodSeconds").value_or(0) < 0) {
+    pod["spec"]["terminationGracePeriodSeconds"] = 1;
+  }
   const auto spec = api::decode<api::PodSpec>(*pod.find("spec"));
   api::Json status = api::Json::object({{"phase", "Pending"}});
   if (spec) status["qosClass"] = api::to_string(api::compute_qos(*spec));  // else validation refuses the pod
@@ -145,13 +162,14 @@ api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& contex
   SPILLWAY_TRY_VOID(admit_runtime_class(pod, context));
   SPILLWAY_TRY_VOID(admit_priority(pod, context));
   add_default_tolerations(pod["spec"]);
+  add_gated_condition(pod, context.now);
   return {};
 }
 
 KindHooks pod_hooks() {
   const TableDefinition table = pod_table();
   return {.set_defaults = set_pod_defaults,
-          .prepare_create = start_status,
+          .prepare_create = start_pod,
           .admit_create = admit_pod,
           .validate_create = validate_new_pod,
           .validate_update = validate_pod_update,

@@ -1,3 +1,4 @@
+#include "api/quantity.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/pod.h"
 
@@ -48,7 +49,22 @@ std::string_view pull_policy(std::string_view image) {
   return colon == std::string_view::npos || name.substr(colon + 1) == "latest" ? "Always" : "IfNotPresent";
 }
 
+/// Amounts finer than a thousandth are rounded up to one.
+void round_amounts(api::Json* amounts) {
+  if (amounts == nullptr || amounts->if_object() == nullptr) return;
+  for (auto& [resource, amount] : *amounts->if_object()) {
+    if (amount.if_string() == nullptr) continue;
+    const Result<api::Quantity> exact = api::parse_quantity(*amount.if_string());
+    if (!exact) continue;
+    const api::Quantity rounded = api::Quantity::of_milli(exact->milli_value(), exact->format());
+    if (rounded > *exact) amount = rounded.to_string();
+  }
+}
+
 void default_requests(api::Json& container) {
+  round_amounts(container.at({"resources", "limits"}));
+  round_amounts(container.at({"resources", "requests"}));
+
   const api::Json* limits = container.at({"resources", "limits"});
   if (limits == nullptr || limits->if_object() == nullptr) return;
   const api::Json copied = *limits;

@@ -14,6 +14,13 @@ constexpr std::array<std::string_view, 2> kRoleKinds{"ClusterRole", "Role"};
 constexpr std::array<std::string_view, 1> kClusterRoleKinds{"ClusterRole"};
 constexpr std::array<std::string_view, 3> kSubjectKinds{"Group", "ServiceAccount", "User"};
 
+/// An empty list is no list.
+void default_role(api::Json& role) {
+  if (const api::Json::Array* rules = elements(role, "rules"); rules != nullptr && rules->empty()) {
+    role["rules"] = api::Json();
+  }
+}
+
 void validate_role(const api::Json& role, api::FieldErrors& errors) {
   const api::Json::Array& rules = elements(role, "rules");
   const bool namespaced = text(role, "kind") == "Role";
@@ -77,7 +84,8 @@ void validate_binding_update(const api::Json& binding, const api::Json& old, End
 
 KindHooks role_hooks() {
   const TableDefinition table = role_table();
-  return {.validate_create = validate_role, .columns = table.columns, .table_row = table.row};
+  return {
+      .set_defaults = default_role, .validate_create = validate_role, .columns = table.columns, .table_row = table.row};
 }
 
 KindHooks role_binding_hooks() {
