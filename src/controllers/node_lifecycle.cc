@@ -1,6 +1,7 @@
 #include "controllers/node_lifecycle.h"
 
 #include "api/codec.h"
+#include "base/check.h"
 #include "policy/lifecycle/condition_taints.h"
 
 #include <fmt/format.h>
@@ -17,12 +18,14 @@ using lifecycle::NodeMonitor;
 using lifecycle::Readiness;
 using lifecycle::TaintAction;
 
+constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+
 std::string node_path(const std::string& name, std::string_view subresource = {}) {
   return client::object_path("v1", "nodes", {}, name, subresource);
 }
 
 std::string lease_path(const std::string& name) {
-  return client::object_path("coordination.k8s.io/v1", "leases", "kube-node-lease", name);
+  return client::object_path("coordination.k8s.io/v1", "leases", kLeaseNamespace, name);
 }
 
 api::Json condition_json(const api::NodeCondition& condition) {
@@ -45,6 +48,11 @@ api::Json status_patch(const api::Node& node, const std::vector<api::NodeConditi
   return api::Json::object({{"metadata", api::Json::object({{"resourceVersion", node.metadata.resource_version},
                                                             {"uid", node.metadata.uid}})},
                             {"status", api::Json::object({{"conditions", api::Json(std::move(conditions))}})}});
+}
+
+/// The node whose lease has this key in the cache: "kube-node-lease/n1".
+std::string_view lease_owner(const client::ObjectKey& key) {
+  return std::string_view(key).substr(kLeaseNamespace.size() + 1);
 }
 
 bool carries_our_write(const api::Node& node, const Assessment& assessment) {
@@ -104,15 +112,25 @@ void NodeLifecycleController::begin_pass(Now now) {
   for (const api::Node* node : opening.untaint) untaint(shared_.nodes.cache().find(node->metadata.name), now);
 
   pass_.clear();
-  for (const auto& [name, node] : shared_.nodes.cache().all()) {
-    const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
-    Seen& seen = pass_[name];
-    seen = {node, monitor_.assess(*node, lease.get(), now)};
-    const bool asks = seen.assessment.write && options_.live_lease_check && options_.profile.leases;
+  pass_.reserve(snapshot.size());
+  const auto& leases = shared_.leases.cache().all();
+  auto lease = leases.begin();
+  for (const auto& [name, node] : shared_.nodes.cache().all()) {  // both caches are in name order
+    while (lease != leases.end() && lease_owner(lease->first) < name) ++lease;
+    const bool has_lease = lease != leases.end() && lease_owner(lease->first) == name;
+    pass_.push_back({node, monitor_.assess(*node, has_lease ? lease->second.get() : nullptr, now)});
+    const bool asks = pass_.back().assessment.write && options_.live_lease_check && options_.profile.leases;
     if (asks && !writing_status_.contains(name)) leases_outstanding_.insert(name);
   }
   if (leases_outstanding_.empty()) return finish_pass(now);
   for (const std::string& name : leases_outstanding_) check_live_lease(name);
+}
+
+NodeLifecycleController::Seen& NodeLifecycleController::seen_in_pass(const std::string& name) {
+  const auto seen = std::ranges::lower_bound(
+      pass_, name, {}, [](const Seen& each) -> const std::string& { return each.node->metadata.name; });
+  SPILLWAY_CHECK(seen != pass_.end() && seen->node->metadata.name == name);
+  return *seen;
 }
 
 void NodeLifecycleController::check_live_lease(const std::string& name) {
@@ -124,7 +142,7 @@ void NodeLifecycleController::check_live_lease(const std::string& name) {
 }
 
 void NodeLifecycleController::on_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now) {
-  Seen& seen = pass_.at(name);
+  Seen& seen = seen_in_pass(name);
   if (const NodePtr node = shared_.nodes.cache().find(name)) seen.node = node;
   if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
     seen.assessment = monitor_.assess(*seen.node, nullptr, now);
@@ -145,13 +163,12 @@ void NodeLifecycleController::on_live_lease(const std::string& name, const Resul
 }
 
 void NodeLifecycleController::finish_pass(Now now) {
-  std::vector<NodePtr> nodes;
   std::vector<const api::Node*> snapshot;
-  for (auto& [name, seen] : pass_) {
-    const NodePtr node = shared_.nodes.cache().find(name);
-    if (!node || node->metadata.uid != seen.node->metadata.uid) continue;
+  for (Seen& seen : pass_) {
+    const NodePtr node = shared_.nodes.cache().find(seen.node->metadata.name);
+    seen.present = node && node->metadata.uid == seen.node->metadata.uid;
+    if (!seen.present) continue;
     seen.node = node;
-    nodes.push_back(node);
     snapshot.push_back(node.get());
     monitor_.count(*node, seen.assessment);
   }
@@ -160,8 +177,9 @@ void NodeLifecycleController::finish_pass(Now now) {
   for (const api::Node* node : verdict.untaint) {
     if (carries_own_taint(*node)) untaint(shared_.nodes.cache().find(node->metadata.name), now);
   }
-  for (const NodePtr& node : nodes) act(node, pass_.at(node->metadata.name).assessment, now);
-  pass_.clear();
+  for (const Seen& seen : std::exchange(pass_, {})) {
+    if (seen.present) act(seen.node, seen.assessment, now);
+  }
   metrics_.show_zones(monitor_, now.mono);
   arm_tainting(now);
   shared_.client.at(now.mono + options_.node_monitor_period, [this](Now then) { begin_pass(then); });
@@ -254,11 +272,9 @@ bool NodeLifecycleController::carries_own_taint(const api::Node& node) const {
 }
 
 void NodeLifecycleController::decide(const NodePtr& node, const Assessment& assessment, Now now) {
-  const std::string& name = node->metadata.name;
-  if (tainting_.contains(name)) return;
-  const std::string key = lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels);
-  const auto zone = monitor_.zones().find(key);
-  const bool was_waiting = zone != monitor_.zones().end() && zone->second.queue.knows(name);
+  if (tainting_.contains(node->metadata.name)) return;
+  const bool explains = options_.profile.explain_taints && assessment.current != Readiness::kTrue;
+  const bool was_waiting = explains && find_waiting_zone(*node) != nullptr;
   switch (const TaintAction action = monitor_.decide_taint(*node, assessment, now)) {
     case TaintAction::kRemoveBoth:
       if (carries_own_taint(*node)) {
@@ -266,23 +282,40 @@ void NodeLifecycleController::decide(const NodePtr& node, const Assessment& asse
       } else {
         monitor_.dequeue(*node);
       }
-      return;
+      break;
     case TaintAction::kBecomeNotReady:
     case TaintAction::kBecomeUnreachable:
-      return taint(node, action, {}, now);
+      taint(node, action, {}, now);
+      break;
     case TaintAction::kNone:
+      if (explains && !was_waiting) explain_waiting(*node, now);
       break;
   }
-  if (was_waiting || zone == monitor_.zones().end() || !zone->second.queue.knows(name)) return;
-  if (!options_.profile.explain_taints) return;
+}
+
+/// The zone in whose queue the node waits, nullptr if it does not.
+const std::pair<const std::string, NodeMonitor::Zone>* NodeLifecycleController::find_waiting_zone(
+    const api::Node& node) const {
+  const auto zone = monitor_.zones().find(lifecycle::zone_key(node.metadata.labels, options_.profile.zone_labels));
+  if (zone == monitor_.zones().end() || !zone->second.queue.knows(node.metadata.name)) return nullptr;
+  return &*zone;
+}
+
+void NodeLifecycleController::explain_waiting(const api::Node& node, Now now) {
+  const auto* zone = find_waiting_zone(node);
+  if (zone == nullptr) return;
   const lifecycle::RateLimitedQueue& queue = zone->second.queue;
-  if (queue.size() <= 1 && queue.limiter().effective_rate() > 0) return;  // its turn is now
-  node_event(*node, "WaitingForTaint",
-             fmt::format("Node {} waits to be tainted: zone {} is {}, {} nodes/s, {} waiting", name,
-                         lifecycle::readable_zone(key),
-                         lifecycle::to_string(zone->second.state.value_or(lifecycle::ZoneState::kInitial)),
-                         queue.limiter().effective_rate(), queue.size()),
-             now);
+  const float rate = queue.limiter().effective_rate();
+  if (queue.size() <= 1 && rate > 0) return;  // its turn is now
+  const policy::Reason reason{
+      rate > 0 ? policy::ReasonCode::kZoneRateLimited : policy::ReasonCode::kZoneHalted,
+      {{"zone", lifecycle::readable_zone(zone->first)},
+       {"state", std::string(lifecycle::to_string(zone->second.state.value_or(lifecycle::ZoneState::kInitial)))},
+       {"nodes_per_second", static_cast<double>(rate)},
+       {"waiting_nodes", static_cast<std::int64_t>(queue.size())}}};
+  shared_.log.info("node waits to be tainted", {{"node", node.metadata.name}, {"reason", policy::render(reason)}});
+  node_event(node, "WaitingForTaint",
+             fmt::format("Node {} event: waits to be tainted: {}", node.metadata.name, policy::render(reason)), now);
 }
 
 void NodeLifecycleController::taint(const NodePtr& node, TaintAction action, NodeTaintWriter::Done done, Now now) {

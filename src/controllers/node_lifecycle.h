@@ -18,7 +18,6 @@
 #include "controllers/shared.h"
 #include "policy/lifecycle/node_monitor.h"
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -56,10 +55,12 @@ class NodeLifecycleController {
   struct Seen {
     NodePtr node;
     lifecycle::Assessment assessment;
+    bool present = true;  // still there at the end of the pass
   };
 
   // One pass, in this order.
   void begin_pass(Now now);
+  Seen& seen_in_pass(const std::string& name);
   void check_live_lease(const std::string& name);
   void on_live_lease(const std::string& name, const Result<api::Json>& lease, Now now);
   void finish_pass(Now now);
@@ -77,6 +78,8 @@ class NodeLifecycleController {
 
   // Taints.
   void decide(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+  const std::pair<const std::string, lifecycle::NodeMonitor::Zone>* find_waiting_zone(const api::Node& node) const;
+  void explain_waiting(const api::Node& node, Now now);
   void taint(const NodePtr& node, lifecycle::TaintAction action, NodeTaintWriter::Done done, Now now);
   void untaint(const NodePtr& node, Now now);
   void arm_tainting(Now now);
@@ -103,7 +106,7 @@ class NodeLifecycleController {
   NodeTaintWriter taints_;
   PodMarker marker_;
   bool started_ = false;
-  std::map<std::string, Seen> pass_;          // nodes of the pass under way
+  std::vector<Seen> pass_;                    // nodes of the pass under way, in name order
   std::set<std::string> leases_outstanding_;  // live reads of the pass under way
   std::set<std::string> writing_status_;
   std::set<std::string, std::less<>> tainting_;

@@ -8,6 +8,8 @@ namespace spillway::lifecycle {
 namespace {
 
 constexpr std::string_view kReady = "Ready";
+constexpr WallTime kNoLease = WallTime::min();
+constexpr WallTime kNeverRenewed = kNoLease + microseconds(1);  // a lease without a time is seen once
 
 /// Whole seconds, as metav1.Time keeps them.
 WallTime whole_seconds(WallTime time) {
@@ -76,11 +78,11 @@ void observe_status(const api::Node& node, const api::NodeCondition* ready, std:
 }
 
 /// Step 3: a lease that moved forward is a sign of life.
-void observe_lease(const api::Lease* lease, const std::optional<WallTime>& remembered, HealthRecord& record, Now now) {
+void observe_lease(const api::Lease* lease, WallTime remembered, HealthRecord& record, Now now) {
   record.lease_seen = lease != nullptr ? lease->renew_time : std::nullopt;
   if (lease == nullptr) return;
-  const WallTime renewed = lease->renew_time.value_or(WallTime::min());
-  if (remembered && *remembered >= renewed) return;
+  const WallTime renewed = lease->renew_time.value_or(kNeverRenewed);
+  if (remembered >= renewed) return;
   record.lease_renewed = renewed;
   record.probe = now.mono;
 }
@@ -116,14 +118,14 @@ Assessment assess_node_health(const api::Node& node, const api::Lease* lease, st
   const api::NodeCondition* ready = api::find_condition(node.status.conditions, kReady);
   // Rebuilding the record below forgets the remembered lease, so on the pass after a status post even an old lease
   // counts as fresh once.
-  const std::optional<WallTime> remembered = record ? record->lease_renewed : std::nullopt;
+  const WallTime remembered = record && record->lease_renewed ? *record->lease_renewed : kNoLease;
   observe_status(node, ready, record, profile, now);
   if (profile.leases) observe_lease(lease, remembered, *record, now);
 
   Assessment result;
   result.posted = ready != nullptr;
-  result.observed = ready != nullptr ? readiness_of(*ready) : Readiness::kUnknown;
-  result.current = readiness_of(node);
+  if (ready != nullptr) result.current = readiness_of(*ready);
+  result.observed = result.current.value_or(Readiness::kUnknown);
   result.silence = now.mono - record->probe;
   const Duration grace = ready != nullptr ? config.node_monitor_grace_period : config.node_startup_grace_period;
   result.silent = now.mono > record->probe + grace;

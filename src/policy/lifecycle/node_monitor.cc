@@ -43,8 +43,34 @@ TaintAction taint_action_for(Readiness readiness) {
 
 NodeMonitor::NodeMonitor(MonitorConfig config, Profile profile) : config_(config), profile_(profile) {}
 
-std::string NodeMonitor::zone_of(const api::Node& node) const {
-  return zone_key(node.metadata.labels, profile_.zone_labels);
+NodeMonitor::MemoryMap::iterator NodeMonitor::find(std::string_view name) {
+  if (cursor_ != nodes_.end()) {
+    if (cursor_->first == name) return cursor_;
+    if (const auto next = std::next(cursor_); next != nodes_.end() && next->first == name) return cursor_ = next;
+  }
+  const auto found = nodes_.find(name);
+  if (found != nodes_.end()) cursor_ = found;
+  return found;
+}
+
+void NodeMonitor::refresh(const api::Node& node, Memory& memory) const {
+  const std::string& version = node.metadata.resource_version;
+  if (!version.empty() && version == memory.resource_version) return;
+  memory.resource_version = version;
+  memory.zone = zone_key(node.metadata.labels, profile_.zone_labels);
+  memory.excluded = is_excluded_from_zone(node.metadata, profile_.zone_exclusion);
+}
+
+NodeMonitor::Memory& NodeMonitor::memory_of(const api::Node& node) {
+  auto entry = find(node.metadata.name);
+  if (entry == nodes_.end()) entry = cursor_ = nodes_.try_emplace(node.metadata.name).first;
+  refresh(node, entry->second);
+  return entry->second;
+}
+
+bool NodeMonitor::knows(std::string_view node) const {
+  const auto entry = nodes_.find(node);
+  return entry != nodes_.end() && entry->second.known;
 }
 
 /// A zone without a state starts over: Initial, and a queue of its own behind a full bucket.
@@ -62,42 +88,70 @@ NodeMonitor::Zone& NodeMonitor::open_zone(const std::string& key, Now now) {
 }
 
 NodeMonitor::Zone& NodeMonitor::find_or_open_zone(const api::Node& node, Now now) {
-  const std::string key = zone_of(node);
+  const std::string& key = memory_of(node).zone;
   const auto it = zones_.find(key);
   return it != zones_.end() ? it->second : open_zone(key, now);
 }
 
-void NodeMonitor::forget(const std::string& name) {
-  known_.erase(name);
-  mark_pods_again_.erase(name);
-  if (profile_.drop_record_of_deleted) records_.erase(name);
+RateLimitedQueue* NodeMonitor::find_queue(const api::Node& node) {
+  const auto it = zones_.find(memory_of(node).zone);
+  return it == zones_.end() ? nullptr : &it->second.queue;
+}
+
+/// Moves on to the next entry.
+void NodeMonitor::forget(MemoryMap::iterator& entry) {
+  mark_pods_again_.erase(entry->first);
+  if (profile_.drop_record_of_deleted) {
+    if (cursor_ == entry) cursor_ = nodes_.end();
+    entry = nodes_.erase(entry);
+  } else {
+    entry->second.known = false;
+    entry->second.eviction = EvictionStatus::kUnmarked;
+    ++entry;
+  }
 }
 
 NodeMonitor::Opening NodeMonitor::begin_pass(Snapshot snapshot, Now now) {
   for (auto& [key, zone] : zones_) zone.counts = {};
   Opening opening;
-  std::set<std::string_view> present;
-  for (const api::Node* node : snapshot) {
-    present.insert(node->metadata.name);
-    const auto known = known_.find(node->metadata.name);
-    const bool recreated =
-        profile_.drop_record_of_deleted && known != known_.end() && known->second.uid != node->metadata.uid;
-    if (recreated) {
-      opening.deleted.push_back(node->metadata.name);
-      forget(node->metadata.name);
+  // Both are in name order: one walk over them tells who came and who went.
+  auto entry = nodes_.begin();
+  const auto drop_before = [&](const std::string* name) {
+    while (entry != nodes_.end() && (name == nullptr || entry->first < *name)) {
+      if (entry->second.known) {
+        opening.deleted.push_back(entry->first);
+        forget(entry);
+      } else {
+        ++entry;
+      }
     }
-    if (known == known_.end() || recreated) {
+  };
+  for (const api::Node* node : snapshot) {
+    const std::string& name = node->metadata.name;
+    drop_before(&name);
+    const bool present = entry != nodes_.end() && entry->first == name;
+    const bool recreated =
+        present && entry->second.known && profile_.drop_record_of_deleted && entry->second.uid != node->metadata.uid;
+    if (recreated) {
+      opening.deleted.push_back(name);
+      forget(entry);
+    }
+    if (!present || recreated) entry = nodes_.try_emplace(entry, name);
+    Memory& memory = entry->second;
+    refresh(*node, memory);
+    if (!memory.known) {
       opening.added.push_back(node);
     } else if (profile_.zone_of_known_nodes) {
-      open_zone(zone_of(*node), now);
+      open_zone(memory.zone, now);
     }
+    ++entry;
   }
-  for (const auto& [name, known] : known_) {
-    if (!present.contains(name)) opening.deleted.push_back(name);
-  }
+  drop_before(nullptr);
   for (const api::Node* node : opening.added) {
-    open_zone(zone_of(*node), now);
-    known_[node->metadata.name] = {node->metadata.uid};
+    Memory& memory = memory_of(*node);
+    open_zone(memory.zone, now);
+    memory.known = true;
+    memory.uid = node->metadata.uid;
     if (profile_.mode == EvictionMode::kLegacy) {
       cancel_eviction(*node);
     } else if (!profile_.keep_taints_of_failing) {
@@ -107,33 +161,22 @@ NodeMonitor::Opening NodeMonitor::begin_pass(Snapshot snapshot, Now now) {
       mark_pods_again_.insert(node->metadata.name);
     }
   }
-  for (const std::string& name : opening.deleted) {
-    if (!present.contains(name)) forget(name);
-  }
   return opening;
 }
 
 Assessment NodeMonitor::assess(const api::Node& node, const api::Lease* lease, Now now) {
-  std::optional<HealthRecord> record;
-  const auto it = records_.find(node.metadata.name);
-  if (it != records_.end()) record = it->second;
-  Assessment result = assess_node_health(node, lease, record, config_.health, profile_, now);
-  if (it != records_.end()) {
-    it->second = *record;
-  } else {
-    records_.emplace(node.metadata.name, *record);
-  }
-  return result;
+  return assess_node_health(node, lease, memory_of(node).record, config_.health, profile_, now);
 }
 
 void NodeMonitor::confirm_written(const api::Node& node, const Assessment& assessment, Now now) {
-  const auto it = records_.find(node.metadata.name);
-  if (it != records_.end()) record_written_conditions(assessment, it->second, now);
+  Memory& memory = memory_of(node);
+  if (memory.record) record_written_conditions(assessment, *memory.record, now);
 }
 
 void NodeMonitor::count(const api::Node& node, const Assessment& assessment) {
-  if (is_excluded_from_zone(node.metadata, profile_.zone_exclusion)) return;
-  const auto it = zones_.find(zone_of(node));
+  const Memory& memory = memory_of(node);
+  if (memory.excluded) return;
+  const auto it = zones_.find(memory.zone);
   if (it == zones_.end()) return;
   ZoneCounts& counts = it->second.counts;
   ++(assessment.current == Readiness::kTrue ? counts.ready : counts.unready);
@@ -164,8 +207,13 @@ TaintAction NodeMonitor::decide_taint(const api::Node& node, const Assessment& a
     case TaintAction::kBecomeUnreachable:
       return queue_for_tainting(node, profile_.unreachable_taint, profile_.not_ready_taint,
                                 TaintAction::kBecomeUnreachable, now);
-    case TaintAction::kRemoveBoth:
-      return TaintAction::kRemoveBoth;
+    case TaintAction::kRemoveBoth: {
+      const RateLimitedQueue* queue = find_queue(node);
+      const bool waits = queue != nullptr && queue->knows(node.metadata.name);
+      const bool tainted =
+          has_no_execute(node, profile_.not_ready_taint) || has_no_execute(node, profile_.unreachable_taint);
+      return waits || tainted ? TaintAction::kRemoveBoth : TaintAction::kNone;
+    }
     case TaintAction::kNone:
       break;
   }
@@ -193,10 +241,10 @@ NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, Rea
   const Instant since = readiness == Readiness::kFalse ? record->transition : record->probe;
   if (now.mono <= since + config_.pod_eviction_timeout) return PodEviction::kNone;
   if (profile_.eviction_status_per_node) {
-    const auto known = known_.find(node.metadata.name);
-    if (known != known_.end()) {
-      if (known->second.eviction == EvictionStatus::kEvicted) return PodEviction::kDeleteAgain;
-      known->second.eviction = EvictionStatus::kToBeEvicted;
+    Memory& memory = memory_of(node);
+    if (memory.known) {
+      if (memory.eviction == EvictionStatus::kEvicted) return PodEviction::kDeleteAgain;
+      memory.eviction = EvictionStatus::kToBeEvicted;
     }
   }
   const bool added = find_or_open_zone(node, now).queue.add(node.metadata.name, node.metadata.uid, now.mono);
@@ -204,14 +252,13 @@ NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, Rea
 }
 
 void NodeMonitor::cancel_eviction(const api::Node& node) {
-  if (const auto known = known_.find(node.metadata.name); known != known_.end()) {
-    known->second.eviction = EvictionStatus::kUnmarked;
-  }
+  memory_of(node).eviction = EvictionStatus::kUnmarked;
   dequeue(node);
 }
 
 void NodeMonitor::evicted(std::string_view node) {
-  if (const auto known = known_.find(node); known != known_.end()) known->second.eviction = EvictionStatus::kEvicted;
+  const auto entry = find(node);
+  if (entry != nodes_.end() && entry->second.known) entry->second.eviction = EvictionStatus::kEvicted;
 }
 
 NodeMonitor::PodMarking NodeMonitor::decide_marking(const api::Node& node, const Assessment& assessment) {
@@ -241,9 +288,12 @@ void NodeMonitor::pods_marked(std::string_view node, bool all) {
 /// Zones without counted nodes lose their state; those without any node vanish. True if every zone that is left was in
 /// full disruption.
 bool NodeMonitor::drop_vanished_zones(Snapshot snapshot) {
-  std::set<std::string> in_use;
+  std::set<std::string_view> in_use;
   if (profile_.keep_queue_while_nodes_exist) {
-    for (const api::Node* node : snapshot) in_use.insert(zone_of(*node));
+    for (const api::Node* node : snapshot) {
+      const std::string& zone = memory_of(*node).zone;
+      if (!in_use.contains(zone)) in_use.insert(zone);
+    }
   }
   bool all_were_disrupted = true;
   for (auto it = zones_.begin(); it != zones_.end();) {
@@ -302,10 +352,10 @@ NodeMonitor::Verdict NodeMonitor::finish_pass(Snapshot snapshot, Now now) {
   if (all_disrupted) return verdict;
   if (verdict.left_master_disruption) {
     for (const api::Node* node : snapshot) {
-      const auto record = records_.find(node->metadata.name);
-      if (record == records_.end()) continue;
-      record->second.probe = now.mono;
-      record->second.transition = now.mono;
+      std::optional<HealthRecord>& record = memory_of(*node).record;
+      if (!record) continue;
+      record->probe = now.mono;
+      record->transition = now.mono;
     }
   }
   for (auto& [key, zone] : zones_) {
@@ -320,8 +370,8 @@ NodeMonitor::Verdict NodeMonitor::finish_pass(Snapshot snapshot, Now now) {
 }
 
 bool NodeMonitor::dequeue(const api::Node& node) {
-  const auto it = zones_.find(zone_of(node));
-  return it != zones_.end() && it->second.queue.remove(node.metadata.name);
+  RateLimitedQueue* queue = find_queue(node);
+  return queue != nullptr && queue->remove(node.metadata.name);
 }
 
 void NodeMonitor::process_queues(
@@ -344,8 +394,8 @@ void NodeMonitor::requeue(const std::string& zone, RateLimitedQueue::Entry entry
 }
 
 const HealthRecord* NodeMonitor::find_record(std::string_view node) const {
-  const auto it = records_.find(node);
-  return it == records_.end() ? nullptr : &it->second;
+  const auto entry = nodes_.find(node);
+  return entry == nodes_.end() || !entry->second.record ? nullptr : &*entry->second.record;
 }
 
 }  // namespace spillway::lifecycle

@@ -95,6 +95,8 @@ class NodeMonitor {
   };
 
   NodeMonitor(MonitorConfig config, Profile profile);
+  NodeMonitor(const NodeMonitor&) = delete;
+  NodeMonitor& operator=(const NodeMonitor&) = delete;
 
   Opening begin_pass(Snapshot snapshot, Now now);
   Assessment assess(const api::Node& node, const api::Lease* lease, Now now);
@@ -103,7 +105,8 @@ class NodeMonitor {
   /// The node takes part in the judgement of its zone with this status. Excluded nodes are left out.
   void count(const api::Node& node, const Assessment& assessment);
 
-  /// Taint mode. kNone also when the node was queued for tainting. After kRemoveBoth succeeded call dequeue.
+  /// Taint mode. kNone also when the node was queued for tainting, or is Ready and carries neither taint nor waits.
+  /// After kRemoveBoth succeeded call dequeue.
   TaintAction decide_taint(const api::Node& node, const Assessment& assessment, Now now);
   /// Legacy mode, for a node in a pass.
   PodEviction decide_eviction(const api::Node& node, const Assessment& assessment, Now now);
@@ -132,20 +135,32 @@ class NodeMonitor {
 
   bool in_master_disruption() const { return master_disruption_; }
 
-  bool knows(std::string_view node) const { return known_.contains(node); }
+  bool knows(std::string_view node) const;
 
  private:
   enum class EvictionStatus { kUnmarked, kToBeEvicted, kEvicted };
 
-  struct Known {
+  /// What is kept per node name. Upstream never forgets the record of a deleted node: it stays with `known` false.
+  struct Memory {
+    bool known = false;
     std::string uid;
     EvictionStatus eviction = EvictionStatus::kUnmarked;
+    std::optional<HealthRecord> record;
+    // What follows from the labels of the node at this resourceVersion.
+    std::string resource_version;
+    std::string zone;
+    bool excluded = false;
   };
 
-  std::string zone_of(const api::Node& node) const;
+  using MemoryMap = std::map<std::string, Memory, std::less<>>;
+
+  MemoryMap::iterator find(std::string_view name);
+  Memory& memory_of(const api::Node& node);
+  void refresh(const api::Node& node, Memory& memory) const;
   Zone& open_zone(const std::string& key, Now now);
   Zone& find_or_open_zone(const api::Node& node, Now now);
-  void forget(const std::string& name);
+  RateLimitedQueue* find_queue(const api::Node& node);
+  void forget(MemoryMap::iterator& entry);
   TaintAction queue_for_tainting(const api::Node& node, std::string_view wanted, std::string_view opposite,
                                  TaintAction swap, Now now);
   PodEviction decide_eviction(const api::Node& node, Readiness readiness, Now now);
@@ -155,8 +170,8 @@ class NodeMonitor {
 
   MonitorConfig config_;
   Profile profile_;
-  std::map<std::string, Known, std::less<>> known_;
-  std::map<std::string, HealthRecord, std::less<>> records_;
+  MemoryMap nodes_;
+  MemoryMap::iterator cursor_ = nodes_.end();  // calls come in name order: the next node is mostly here or just behind
   std::map<std::string, Zone, std::less<>> zones_;
   std::set<std::string, std::less<>> mark_pods_again_;
   bool master_disruption_ = false;

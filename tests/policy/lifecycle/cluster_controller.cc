@@ -72,7 +72,7 @@ void ClusterModel::monitor_pass() {
   const NodeMonitor::Snapshot snapshot(pointers);
 
   const std::string_view controller = original_ ? "NodeController" : "Controller";
-  const NodeMonitor::Opening opening = monitor_.begin_pass(snapshot, now());
+  const NodeMonitor::Opening opening = monitor_->begin_pass(snapshot, now());
   for (const api::Node* node : opening.added) {
     const std::string& name = node->metadata.name;
     event("Node", name, "Normal", "RegisteredNode",
@@ -83,12 +83,12 @@ void ClusterModel::monitor_pass() {
           fmt::format("Node {} event: Removing Node {} from {}", name, name, controller));
   }
   for (const api::Node* node : opening.untaint) {
-    if (untaint(*node)) monitor_.dequeue(*node);
+    if (untaint(*node)) monitor_->dequeue(*node);
   }
   for (const auto& node : copies) process_node(node);
-  const NodeMonitor::Verdict verdict = monitor_.finish_pass(snapshot, now());
+  const NodeMonitor::Verdict verdict = monitor_->finish_pass(snapshot, now());
   for (const api::Node* node : verdict.untaint) {
-    if (untaint(*node)) monitor_.dequeue(*node);
+    if (untaint(*node)) monitor_->dequeue(*node);
   }
 
   record_taints(taints_before, taints_now());
@@ -111,10 +111,10 @@ void ClusterModel::monitor_pass() {
 void ClusterModel::process_node(std::shared_ptr<const api::Node> node) {
   Assessment assessment;
   if (!update_health(node, assessment)) return;
-  monitor_.count(*node, assessment);
+  monitor_->count(*node, assessment);
   if (assessment.current) {
     if (!original_ && fails("list_pods", node->metadata.name)) {
-      monitor_.pods_unknown(*node, assessment);
+      monitor_->pods_unknown(*node, assessment);
       return;
     }
     if (profile_.mode == EvictionMode::kTaint) {
@@ -131,13 +131,13 @@ bool ClusterModel::update_health(std::shared_ptr<const api::Node>& node, Assessm
   const std::string& name = node->metadata.name;
   Machine& machine = machines_.at(name);
   for (int i = 0; i < kUpdateTries; ++i) {
-    assessment = monitor_.assess(*node, machine.lease ? &*machine.lease : nullptr, now());
+    assessment = monitor_->assess(*node, machine.lease ? &*machine.lease : nullptr, now());
     if (!assessment.write) return true;
     const bool refused = fails("update_node_status", name) || !machine.exists;
     if (!refused) {
       machine.node.status.conditions = *assessment.write;
       machine.copy.reset();
-      monitor_.confirm_written(machine.node, assessment, now());
+      monitor_->confirm_written(machine.node, assessment, now());
       if (!is_background(name)) {
         api::Json::Array action{"status", name};
         if (full_) action.push_back(conditions_of(machine.node));
@@ -152,9 +152,9 @@ bool ClusterModel::update_health(std::shared_ptr<const api::Node>& node, Assessm
 }
 
 void ClusterModel::taint_step(const api::Node& node, const Assessment& assessment) {
-  switch (monitor_.decide_taint(node, assessment, now())) {
+  switch (monitor_->decide_taint(node, assessment, now())) {
     case TaintAction::kRemoveBoth:
-      if (untaint(node)) monitor_.dequeue(node);
+      if (untaint(node)) monitor_->dequeue(node);
       break;
     case TaintAction::kBecomeNotReady:
       swap_taint(node, profile_.not_ready_taint, profile_.unreachable_taint);
@@ -168,14 +168,14 @@ void ClusterModel::taint_step(const api::Node& node, const Assessment& assessmen
 }
 
 void ClusterModel::evict_step(const api::Node& node, const Assessment& assessment) {
-  if (monitor_.decide_eviction(node, assessment, now()) == NodeMonitor::PodEviction::kDeleteAgain) {
+  if (monitor_->decide_eviction(node, assessment, now()) == NodeMonitor::PodEviction::kDeleteAgain) {
     delete_pods(pods_of(node.metadata.name), node.metadata.name);
   }
 }
 
 void ClusterModel::mark_step(const api::Node& node, const Assessment& assessment) {
   const std::string& name = node.metadata.name;
-  const NodeMonitor::PodMarking marking = monitor_.decide_marking(node, assessment);
+  const NodeMonitor::PodMarking marking = monitor_->decide_marking(node, assessment);
   if (marking.node_event) {
     event("Node", name, "Normal", "NodeNotReady", fmt::format("Node {} status is now: NodeNotReady", name));
   }
@@ -184,7 +184,7 @@ void ClusterModel::mark_step(const api::Node& node, const Assessment& assessment
     if (is_outdated_kubelet(node.status.node_info.kubelet_version, kKubeletMarksPods)) return;
     if (fails("list_pods", name)) return;
   }
-  monitor_.pods_marked(name, mark_pods(pods_of(name), name));
+  monitor_->pods_marked(name, mark_pods(pods_of(name), name));
 }
 
 bool ClusterModel::mark_pods(const std::vector<std::string>& pods, const std::string& node) {
@@ -249,7 +249,7 @@ bool ClusterModel::swap_taint(const api::Node& seen, std::string_view add, std::
 }
 
 void ClusterModel::queue_pass() {
-  monitor_.process_queues(now(), [this](const std::string& zone, const RateLimitedQueue::Entry& entry) {
+  monitor_->process_queues(now(), [this](const std::string& zone, const RateLimitedQueue::Entry& entry) {
     const auto machine = machines_.find(entry.name);
     TaintSet before;
     TaintSet after;
@@ -283,7 +283,7 @@ NodeMonitor::Answer ClusterModel::taint_entry(const std::string& name) {
 NodeMonitor::Answer ClusterModel::evict_entry(const std::string& name) {
   const NodeMonitor::Answer retry{NodeMonitor::Handled::kRetry, Duration::zero()};
   if (fails("list_pods", name) || !delete_pods(pods_of(name), name)) return retry;
-  monitor_.evicted(name);
+  monitor_->evicted(name);
   return {};
 }
 
@@ -355,13 +355,13 @@ void ClusterModel::on_pod_added(const std::string& key) {
   if (!profile_.pod_updates || !pods_.contains(key)) return;
   const std::string node_name = pods_.at(key).spec.node_name;
   for (int i = 0; i < kPodUpdateTries; ++i) {
-    const HealthRecord* record = monitor_.find_record(node_name);
+    const HealthRecord* record = monitor_->find_record(node_name);
     const auto machine = machines_.find(node_name);
     if (record == nullptr || !record->ready || machine == machines_.end()) return;
     if (!machine->second.exists) continue;
     const api::Pod seen = pods_.at(key);
     if (profile_.mode == EvictionMode::kLegacy) {
-      const auto eviction = monitor_.decide_eviction_of_new_pod(machine->second.node, now());
+      const auto eviction = monitor_->decide_eviction_of_new_pod(machine->second.node, now());
       if (eviction == NodeMonitor::PodEviction::kDeleteAgain && !delete_pods({key}, node_name)) continue;
     }
     if (record->ready->status == Readiness::kTrue || mark_pod(seen, node_name)) return;

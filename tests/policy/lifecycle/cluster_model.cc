@@ -96,7 +96,7 @@ ClusterModel::ClusterModel(const Json& row)
       original_(line_of(row) == Line::kV1_7),
       full_(text(input_, "detail") == "full"),
       cloud_(flag(input_, "cloud")),
-      monitor_(config_, profile_) {
+      monitor_(std::make_unique<NodeMonitor>(config_, profile_)) {
   for (const Json& group : array(input_, "groups")) add_group(group);
   for (const Json& pod : array(input_, "pods")) add_pod(pod);
   for (const Json& set : array(input_, "daemonsets")) {
@@ -182,7 +182,7 @@ std::vector<std::string> ClusterModel::selected(const Json& in) const {
 void ClusterModel::apply(const Json& in) {
   const std::string ev = text(in, "ev");
   if (ev == "controller_restart") {
-    monitor_ = NodeMonitor(config_, profile_);
+    monitor_ = std::make_unique<NodeMonitor>(config_, profile_);
   } else if (ev == "api_fail") {
     failures_[{text(in, "verb"), text(in, "name")}] += integer(in, "times");
   } else if (ev == "pod_add") {
@@ -373,14 +373,14 @@ Json ClusterModel::final_state() const {
 
 std::map<std::string, std::set<std::string>> ClusterModel::queued() const {
   std::map<std::string, std::set<std::string>> result;
-  for (const auto& [key, zone] : monitor_.zones()) {
+  for (const auto& [key, zone] : monitor_->zones()) {
     for (const auto* entry : zone.queue.entries()) result[key].insert(entry->name);
   }
   return result;
 }
 
 void ClusterModel::record_zones() {
-  for (const auto& [key, zone] : monitor_.zones()) {
+  for (const auto& [key, zone] : monitor_->zones()) {
     const std::string state = zone.state ? std::string(to_string(*zone.state)) : "(none)";
     const float rate = zone.queue.limiter().effective_rate();
     const auto [it, fresh] = zones_seen_.try_emplace(key, state, rate);
@@ -403,7 +403,7 @@ void ClusterModel::record_zones() {
 void ClusterModel::record_health() {
   if (!full_) return;
   for (const auto& [name, machine] : machines_) {
-    const HealthRecord* record = monitor_.find_record(name);
+    const HealthRecord* record = monitor_->find_record(name);
     if (record == nullptr || is_background(name)) continue;
     const std::pair seen(record->probe, record->transition);
     const auto [it, fresh] = health_seen_.try_emplace(name, seen);

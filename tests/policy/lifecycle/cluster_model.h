@@ -111,7 +111,7 @@ class ClusterModel {
   bool full_ = false;
   bool cloud_ = false;
   std::int64_t t_ms_ = 0;
-  NodeMonitor monitor_;
+  std::unique_ptr<NodeMonitor> monitor_;
   std::map<std::string, Machine> machines_;
   PodMap pods_;
   std::vector<api::DaemonSet> daemon_sets_;
