@@ -43,9 +43,12 @@ CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into
 }
 
 Result<Bytes> parse_bytes(const std::string& text) {
-  SPILLWAY_TRY(quantity, api::parse_quantity(text));
-  if (quantity.sign() <= 0) return make_error(ErrorCode::kInvalid, "must be positive, got \"{}\"", text);
-  return quantity.bytes();
+  const auto quantity = api::parse_quantity(text);
+  if (!quantity) {
+    return make_error(ErrorCode::kInvalid, "\"{}\" is no quantity; expected for example 256Mi or 1Gi", text);
+  }
+  if (quantity->sign() <= 0) return make_error(ErrorCode::kInvalid, "must be positive, got \"{}\"", text);
+  return quantity->bytes();
 }
 
 Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text) {

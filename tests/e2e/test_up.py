@@ -32,7 +32,10 @@ class Up(unittest.TestCase):
             wait_for("Failed", lambda: api.pod_phases().get("bad") == "Failed")
             state = api.get("/api/v1/namespaces/default/pods/bad")["status"]["containerStatuses"][0]["state"]
             self.assertEqual(state["terminated"]["exitCode"], 3)
-            wait_for("a reason", lambda: "RunContainerError" in str(api.get("/api/v1/namespaces/default/pods/absent")["status"]))
+            wait_for("a reason", lambda: api.pod_phases().get("absent") == "Failed")
+            state = api.get("/api/v1/namespaces/default/pods/absent")["status"]["containerStatuses"][0]["state"]["terminated"]
+            self.assertEqual((state["reason"], state["exitCode"]), ("StartError", 128))
+            self.assertIn("/no/such/program", state["message"])
 
     def test_several_nodes_and_replacement_of_pods(self):
         with workspace() as folder, self.up(folder, "--nodes", "2", "--node-memory", "128Mi") as process:
