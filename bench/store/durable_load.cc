@@ -77,6 +77,7 @@ void create_leases(Store& store, BenchLoop& loop, const Load& load) {
 LoadResult renew_leases(Store& store, BenchLoop& loop, const Load& load) {
   std::vector<double> latencies;
   latencies.reserve(static_cast<std::size_t>(load.writes));
+  int refused = 0;
   int sent = 0;
   const auto start = Clock::now();
   const auto send = [&](Clock::time_point asked) {
@@ -84,12 +85,17 @@ LoadResult renew_leases(Store& store, BenchLoop& loop, const Load& load) {
     const auto lease = static_cast<int>(static_cast<std::int64_t>(sent) * 7'919 % load.leases);
     ++sent;
     store.write(Write{lease_key(lease), lease_value(load.value_bytes, sent), std::nullopt},
-                [&latencies, asked](Result<WriteResult> result) {
-                  SPILLWAY_CHECK(result.has_value() && result->committed);
+                [&latencies, &refused, asked](Result<WriteResult> result) {
+                  if (!result) {
+                    SPILLWAY_CHECK(result.error().code == ErrorCode::kTooManyRequests);
+                    ++refused;
+                    return;
+                  }
+                  SPILLWAY_CHECK(result->committed);
                   latencies.push_back(milliseconds_since(asked));
                 });
   };
-  const auto finished = [&] { return latencies.size() == static_cast<std::size_t>(load.writes); };
+  const auto finished = [&] { return static_cast<int>(latencies.size()) + refused == load.writes; };
   loop.run_until([&] {
     if (load.offered_per_second > 0) {
       const double due = milliseconds_since(start) * load.offered_per_second / 1000;
@@ -102,7 +108,9 @@ LoadResult renew_leases(Store& store, BenchLoop& loop, const Load& load) {
     }
     return finished();
   });
-  return summary(std::move(latencies), milliseconds_since(start));
+  LoadResult result = summary(std::move(latencies), milliseconds_since(start));
+  result.refused = refused;
+  return result;
 }
 
 }  // namespace spillway::store

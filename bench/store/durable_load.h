@@ -34,6 +34,7 @@ struct LoadResult {
   double p50_milliseconds = 0;
   double p99_milliseconds = 0;
   double max_milliseconds = 0;
+  int refused = 0;  // more was offered than the store queues
 };
 
 struct Load {

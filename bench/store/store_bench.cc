@@ -203,9 +203,10 @@ void measure_cluster(const std::string& parent, int scale) {
   const double live = static_cast<double>(load.leases) * static_cast<double>(load.value_bytes + lease_key(0).size());
   const auto size = static_cast<double>(std::filesystem::file_size(path));
   fmt::print("130,000 leases, 13,000 renewals/s offered for {} s, one watcher\n", 6 * scale);
-  fmt::print("  {:.0f}/s durable, p50 {:.1f} ms, p99 {:.1f} ms, max {:.1f} ms; file {:.0f} MB = {:.2f}x live\n",
-             result.writes_per_second, result.p50_milliseconds, result.p99_milliseconds, result.max_milliseconds,
-             size / 1e6, size / live);
+  fmt::print(
+      "  {:.0f}/s durable, p50 {:.1f} ms, p99 {:.1f} ms, max {:.1f} ms, {} refused; file {:.0f} MB = {:.2f}x live\n",
+      result.writes_per_second, result.p50_milliseconds, result.p99_milliseconds, result.max_milliseconds,
+      result.refused, size / 1e6, size / live);
 }
 
 /// The simulator's store: 5,000 nodes renew leases and post status, one watcher follows. One thread, no disk.
@@ -242,6 +243,7 @@ void measure_memory(int scale) {
 }  // namespace spillway::store
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::string parent = std::filesystem::temp_directory_path().string();
   int scale = 5;
   std::string only;

@@ -202,7 +202,7 @@ class RandomWork {
 };
 
 TEST(StoreModel, MemoryStoreIsTheModel) {
-  for (std::uint64_t seed = 1; seed <= seeds_or(30); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds_or(20); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomWork(seed, false).run(200);
     if (HasFailure()) break;
@@ -210,7 +210,7 @@ TEST(StoreModel, MemoryStoreIsTheModel) {
 }
 
 TEST(StoreModel, SqliteStoreIsTheModel) {
-  for (std::uint64_t seed = 1; seed <= seeds_or(12); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds_or(8); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomWork(seed, true).run(120);
     if (HasFailure()) break;
