@@ -7,7 +7,6 @@ namespace spillway::controllers {
 ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics)
     : log_(std::move(log)),
       client_("spillway-controller", rng.fork("client")),
-      events_(client_, rng.fork("events"), "spillway-controller"),
       nodes_(client_, client::object_path("v1", "nodes", {})),
       pods_(client_, client::object_path("v1", "pods", {})),
       leases_(client_, client::object_path("coordination.k8s.io/v1", "leases", "kube-node-lease")),
@@ -17,15 +16,17 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       pods_by_node_(pods_.cache()),
       node_events_(client_, rng.fork("node events"), "node-controller"),
       taint_events_(client_, rng.fork("taint events"), "taint-eviction-controller"),
-      node_lifecycle_controller_(shared(), pods_by_node_, node_events_, lifecycle_metrics_, rng.fork("node lifecycle"),
+      replica_set_events_(client_, rng.fork("replica set events"), "replicaset-controller"),
+      daemon_set_events_(client_, rng.fork("daemon set events"), "daemonset-controller"),
+      node_lifecycle_controller_(shared(node_events_), pods_by_node_, lifecycle_metrics_, rng.fork("node lifecycle"),
                                  options.node_lifecycle),
-      taint_eviction_controller_(shared(), pods_by_node_, taint_events_, lifecycle_metrics_, options.taint_eviction),
-      replica_set_controller_(shared()),
-      daemon_set_controller_(shared()),
-      pod_gc_(shared(), metrics, options.pod_gc) {}
+      taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, options.taint_eviction),
+      replica_set_controller_(shared(replica_set_events_)),
+      daemon_set_controller_(shared(daemon_set_events_)),
+      pod_gc_(shared(node_events_), metrics, options.pod_gc) {}
 
-Shared ControllerSet::shared() {
-  return {client_, events_, log_, nodes_, pods_, leases_, replica_sets_, daemon_sets_};
+Shared ControllerSet::shared(client::EventRecorder& events) {
+  return {client_, events, log_, nodes_, pods_, leases_, replica_sets_, daemon_sets_};
 }
 
 void ControllerSet::start(Now now) {

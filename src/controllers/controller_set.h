@@ -51,11 +51,10 @@ class ControllerSet final : public client::ApiEngine {
 
  private:
   void run(Now now);
-  Shared shared();
+  Shared shared(client::EventRecorder& events);
 
   telemetry::Log log_;
   client::ApiClient client_;
-  client::EventRecorder events_;
   client::Informer<api::Node> nodes_;
   client::Informer<api::Pod> pods_;
   client::Informer<api::Lease> leases_;
@@ -65,6 +64,8 @@ class ControllerSet final : public client::ApiEngine {
   PodsByNode pods_by_node_;  // before the controllers: it listens first
   client::EventRecorder node_events_;
   client::EventRecorder taint_events_;
+  client::EventRecorder replica_set_events_;
+  client::EventRecorder daemon_set_events_;
   NodeLifecycleController node_lifecycle_controller_;
   TaintEvictionController taint_eviction_controller_;
   ReplicaSetController replica_set_controller_;

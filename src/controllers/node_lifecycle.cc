@@ -68,16 +68,14 @@ std::string reason_text(const Assessment& assessment, const lifecycle::MonitorCo
 }  // namespace
 
 NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node,
-                                                 client::EventRecorder& events, LifecycleMetrics& metrics, Rng rng,
-                                                 Options options)
+                                                 LifecycleMetrics& metrics, Rng rng, Options options)
     : shared_(shared),
       pods_by_node_(pods_by_node),
-      events_(events),
       metrics_(metrics),
       options_(options),
       monitor_(options.monitor, options.profile),
       taints_(shared_.client, shared_.nodes, rng.fork("taints"), shared_.log),
-      marker_(shared_, events, options.profile) {
+      marker_(shared_, options.profile) {
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
   shared_.pods.cache().listen(
@@ -86,7 +84,7 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode
 
 void NodeLifecycleController::node_event(const api::Node& node, std::string_view reason, const std::string& message,
                                          Now now) {
-  events_.record(client::reference_to(node), client::EventType::kNormal, reason, message, now);
+  shared_.events.record(client::reference_to(node), client::EventType::kNormal, reason, message, now);
 }
 
 void NodeLifecycleController::start(Now now) {

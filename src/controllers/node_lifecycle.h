@@ -39,8 +39,8 @@ class NodeLifecycleController {
     bool live_lease_check = true;
   };
 
-  NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node, client::EventRecorder& events,
-                          LifecycleMetrics& metrics, Rng rng, Options options);
+  NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, Rng rng,
+                          Options options);
   NodeLifecycleController(const NodeLifecycleController&) = delete;
   NodeLifecycleController& operator=(const NodeLifecycleController&) = delete;
 
@@ -99,7 +99,6 @@ class NodeLifecycleController {
 
   Shared shared_;
   const PodsByNode& pods_by_node_;
-  client::EventRecorder& events_;
   LifecycleMetrics& metrics_;
   Options options_;
   lifecycle::NodeMonitor monitor_;

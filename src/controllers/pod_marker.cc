@@ -35,7 +35,8 @@ void PodMarker::mark(const std::vector<PodPtr>& pods, std::function<void(bool al
   const auto progress = std::make_shared<Progress>(Progress{to_write.size(), true, std::move(done)});
   for (const PodPtr& pod : to_write) {
     if (profile_.mark_pods_events) {
-      events_.record(client::reference_to(*pod), client::EventType::kWarning, "NodeNotReady", "Node is not ready", now);
+      shared_.events.record(client::reference_to(*pod), client::EventType::kWarning, "NodeNotReady",
+                            "Node is not ready", now);
     }
     shared_.client.patch(client::object_path("v1", "pods", pod->metadata.ns, pod->metadata.name, "status"),
                          client::PatchType::kStrategicMerge, not_ready_patch(*pod, now),

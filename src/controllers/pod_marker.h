@@ -14,15 +14,13 @@ namespace spillway::controllers {
 
 class PodMarker {
  public:
-  PodMarker(Shared shared, client::EventRecorder& events, lifecycle::Profile profile)
-      : shared_(shared), events_(events), profile_(profile) {}
+  PodMarker(Shared shared, lifecycle::Profile profile) : shared_(shared), profile_(profile) {}
 
   /// `done(all)`: every pod was written or did not need to be.
   void mark(const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done, Now now);
 
  private:
   Shared shared_;
-  client::EventRecorder& events_;
   lifecycle::Profile profile_;
 };
 

@@ -99,8 +99,10 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
   }
   const std::string now_on = node_of(*after);
   if (!now_on.empty()) {
-    pods_by_node_[now_on].insert(key);
-    recount(now_on);
+    const bool counted = !pods_by_node_[now_on].insert(key).second;
+    const bool same_load = counted && before && before->metadata.uid == after->metadata.uid &&
+                           before->spec.containers == after->spec.containers;
+    if (!same_load) recount(now_on);
     return;
   }
   const bool same_wish = before && before->metadata.uid == after->metadata.uid && before->spec == after->spec;
@@ -112,7 +114,7 @@ void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const st
     loads_.erase(before->metadata.name);
     return;
   }
-  loads_[after->metadata.name].node = after;
+  loads_[after->metadata.name].set_node(after);
   if (!before) recount(after->metadata.name);
   if (!before || may_make_room(*before, *after)) try_refused_again();
 }
@@ -122,8 +124,7 @@ void Scheduler::recount(const std::string& node) {
   const auto pods = pods_by_node_.find(node);
   if (pods != pods_by_node_.end() && pods->second.empty()) pods_by_node_.erase(pods);
   if (load == loads_.end()) return;
-  scheduling::NodeLoad counted;
-  counted.node = load->second.node;
+  scheduling::NodeLoad counted(load->second.node);
   if (const auto bound = pods_by_node_.find(node); bound != pods_by_node_.end()) {
     for (const client::ObjectKey& key : bound->second) {
       if (const PodPtr pod = pods_.cache().find(key)) counted.add(*pod);

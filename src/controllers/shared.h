@@ -1,4 +1,4 @@
-// What the controllers of one process share: one client, one cache per collection, one event recorder.
+// What the controllers of one process share: one client and one cache per collection; each has its own event recorder.
 // Thread: loop. Everything is owned by the ControllerSet and outlives its controllers.
 #pragma once
 

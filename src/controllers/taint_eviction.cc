@@ -33,14 +33,8 @@ bool is_gone(const Error& error) {
 }  // namespace
 
 TaintEvictionController::TaintEvictionController(Shared shared, const PodsByNode& pods_by_node,
-                                                 client::EventRecorder& events, LifecycleMetrics& metrics,
-                                                 Options options)
-    : shared_(shared),
-      pods_by_node_(pods_by_node),
-      events_(events),
-      metrics_(metrics),
-      options_(options),
-      evictions_(options.profile) {
+                                                 LifecycleMetrics& metrics, Options options)
+    : shared_(shared), pods_by_node_(pods_by_node), metrics_(metrics), options_(options), evictions_(options.profile) {
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
   shared_.pods.cache().listen(
@@ -133,8 +127,8 @@ void TaintEvictionController::carry_out(const std::vector<TaintEvictions::Order>
     }
     const PodPtr pod = shared_.pods.cache().find(order.pod.text());
     if (!pod) continue;
-    events_.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
-                   fmt::format("Cancelling deletion of Pod {}", order.pod.text()), now);
+    shared_.events.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
+                          fmt::format("Cancelling deletion of Pod {}", order.pod.text()), now);
   }
   arm();
 }
@@ -144,8 +138,8 @@ void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason
   if (!pod) return evictions_.on_evicted(key, true, now);
   shared_.log.info("evicting pod",
                    {{"pod", key.text()}, {"node", pod->spec.node_name}, {"reason", policy::render(reason)}});
-  events_.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
-                 fmt::format("Marking for deletion Pod {}", key.text()), now);
+  shared_.events.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
+                        fmt::format("Marking for deletion Pod {}", key.text()), now);
   mark_disrupted(pod, 1, now.mono, now);
 }
 

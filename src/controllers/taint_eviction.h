@@ -30,8 +30,7 @@ class TaintEvictionController {
     Duration attempt_wait = milliseconds(10);
   };
 
-  TaintEvictionController(Shared shared, const PodsByNode& pods_by_node, client::EventRecorder& events,
-                          LifecycleMetrics& metrics, Options options);
+  TaintEvictionController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, Options options);
   TaintEvictionController(const TaintEvictionController&) = delete;
   TaintEvictionController& operator=(const TaintEvictionController&) = delete;
 
@@ -58,7 +57,6 @@ class TaintEvictionController {
 
   Shared shared_;
   const PodsByNode& pods_by_node_;
-  client::EventRecorder& events_;
   LifecycleMetrics& metrics_;
   Options options_;
   lifecycle::TaintEvictions evictions_;

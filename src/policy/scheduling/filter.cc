@@ -57,14 +57,11 @@ std::optional<Refusal> check_ports(const PendingPod& pod, const NodeLoad& node) 
 
 std::optional<Refusal> check_resources(const PendingPod& pod, const NodeLoad& load) {
   Refusal result{Filter::kNodeResourcesFit, {}};
-  const api::ResourceList& allocatable = load.node->status.allocatable;
-  const auto pods = allocatable.find("pods");
-  const std::int64_t pods_max = pods == allocatable.end() ? 0 : pods->second.value();
-  if (load.pod_count + 1 > pods_max) {
+  if (load.pod_count + 1 > load.pods_max) {
     result.misfits.push_back(
-        {{ReasonCode::kTooManyPods, {{"pods", load.pod_count}, {"pods_max", pods_max}}}, "Too many pods"});
+        {{ReasonCode::kTooManyPods, {{"pods", load.pod_count}, {"pods_max", load.pods_max}}}, "Too many pods"});
   }
-  const Amounts room = amounts_of(allocatable);
+  const Amounts& room = load.allocatable;
   const auto check = [&result](std::string_view name, std::int64_t wanted, std::int64_t used, std::int64_t available) {
     // Nothing wanted is never short, even on a node that is over its limits.
     if (wanted <= 0 || wanted <= available - used) return;

@@ -52,6 +52,13 @@ PodLoad load_of(const api::Pod& pod) {
   return {amounts_of(api::effective_requests(pod.spec)), padded.milli_cpu, padded.memory_bytes};
 }
 
+void NodeLoad::set_node(std::shared_ptr<const api::Node> to) {
+  node = std::move(to);
+  allocatable = amounts_of(node->status.allocatable);
+  const auto pods = node->status.allocatable.find("pods");
+  pods_max = pods == node->status.allocatable.end() ? 0 : pods->second.value();
+}
+
 void NodeLoad::add(const api::Pod& pod) {
   const PodLoad load = load_of(pod);
   requested += load.requested;

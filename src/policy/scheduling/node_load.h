@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace spillway::scheduling {
 
@@ -42,12 +43,19 @@ PodLoad load_of(const api::Pod& pod);
 
 struct NodeLoad {
   std::shared_ptr<const api::Node> node;
+  Amounts allocatable;  // of the node, as integers
+  std::int64_t pods_max = 0;
   Amounts requested;
   std::int64_t scored_milli_cpu = 0;
   std::int64_t scored_memory_bytes = 0;
   std::int64_t pod_count = 0;
   api::UsedHostPorts ports;
 
+  NodeLoad() = default;
+
+  explicit NodeLoad(std::shared_ptr<const api::Node> of) { set_node(std::move(of)); }
+
+  void set_node(std::shared_ptr<const api::Node> to);
   void add(const api::Pod& pod);
 };
 

@@ -24,8 +24,7 @@ Result<Room> read_nodes(const Json& list) {
   Room room;
   for (const Json& each : *list.if_array()) {
     SPILLWAY_TRY(node, api::decode<api::Node>(*each.find("node")));
-    NodeLoad load;
-    load.node = std::make_shared<const api::Node>(node);
+    NodeLoad load(std::make_shared<const api::Node>(node));
     if (const Json* pods = each.find("pods"); pods != nullptr && pods->if_array() != nullptr) {
       for (const Json& document : *pods->if_array()) {
         SPILLWAY_TRY(pod, api::decode<api::Pod>(document));

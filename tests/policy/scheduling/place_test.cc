@@ -37,14 +37,14 @@ class Place : public ::testing::Test {
     node->status.allocatable = {
         {"cpu", quantity(cpu)}, {"memory", quantity(memory)}, {"pods", api::Quantity::of_units(110)}};
     NodeLoad& load = nodes[name];
-    load.node = node;
+    load.set_node(node);
     return load;
   }
 
   void taint(const std::string& name, std::string_view effect) {
     auto node = std::make_shared<api::Node>(*nodes.at(name).node);
     node->spec.taints.push_back({"dedicated", "x", std::string(effect), {}});
-    nodes.at(name).node = node;
+    nodes.at(name).set_node(node);
   }
 
   std::map<std::string, NodeLoad> nodes;
@@ -108,10 +108,9 @@ TEST(Score, ProportionsFollowTheCandidates) {
 }
 
 TEST(Score, AFullNodeScoresNothingForRoom) {
-  NodeLoad load;
   auto node = std::make_shared<api::Node>();
   node->status.allocatable = {{"cpu", quantity("1")}, {"memory", quantity("1Gi")}};
-  load.node = node;
+  const NodeLoad load(node);
   const api::Pod pod = pod_of("p", "1500m", "512Mi");
   const Score score = score_node(make_pending(pod), load);
   EXPECT_EQ(score.least_allocated, 25);  // (0 + 50) / 2
