@@ -59,10 +59,11 @@ TEST(TypedBody, CanonicalQuantitiesTimesAndBytes) {
   EXPECT_EQ(*secret->object.find("data"), parse(R"({"a":"YQ==","b":"YWJjZGVm","c":null,"d":""})"));
   const auto lease =
       read_text(kind("coordination.k8s.io/v1", "Lease"),
-                R"({"spec":{"renewTime":"2026-01-02T03:04:05Z","acquireTime":"2026-01-02T03:04:05.1Z"}})");
+                R"({"spec":{"renewTime":"2026-01-02T03:04:05Z","acquireTime":"2026-01-02T03:04:05.100000Z"}})");
   ASSERT_TRUE(lease) << lease.error().text();
   EXPECT_EQ(lease->object.string_at({"spec", "renewTime"}), "2026-01-02T03:04:05.000000Z");
   EXPECT_EQ(lease->object.string_at({"spec", "acquireTime"}), "2026-01-02T03:04:05.100000Z");
+  EXPECT_FALSE(read_text(kind("coordination.k8s.io/v1", "Lease"), R"({"spec":{"renewTime":"2026-01-02T03:04:05.1Z"}})"));
 }
 
 TEST(TypedBody, TheZeroTimeIsNull) {
