@@ -75,7 +75,8 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode
       options_(options),
       monitor_(options.monitor, options.profile),
       taints_(shared_.client, shared_.nodes, rng.fork("taints"), shared_.log),
-      marker_(shared_, options.profile) {
+      marker_(shared_, options.profile),
+      evictor_(shared_, options.profile) {
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
   shared_.pods.cache().listen(
@@ -270,6 +271,12 @@ bool NodeLifecycleController::carries_own_taint(const api::Node& node) const {
 }
 
 void NodeLifecycleController::decide(const NodePtr& node, const Assessment& assessment, Now now) {
+  if (is_legacy()) {
+    if (monitor_.decide_eviction(*node, assessment, now) == NodeMonitor::PodEviction::kDeleteAgain) {
+      evict(node, pods_by_node_.on(node->metadata.name), now);
+    }
+    return;
+  }
   if (tainting_.contains(node->metadata.name)) return;
   const bool explains = options_.profile.explain_taints && assessment.current != Readiness::kTrue;
   const bool was_waiting = explains && find_waiting_zone(*node) != nullptr;
@@ -388,8 +395,40 @@ void NodeLifecycleController::arm_tainting(Now now) {
 
 void NodeLifecycleController::tainting_pass(Now now) {
   monitor_.process_queues(now, [this, now](const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry) {
-    return taint_waiting(zone, entry, now);
+    return is_legacy() ? evict_waiting(zone, entry, now) : taint_waiting(zone, entry, now);
   });
+}
+
+/// Pods that appear on a node whose turn has come already.
+void NodeLifecycleController::evict(const NodePtr& node, const std::vector<PodPtr>& pods, Now now) {
+  if (!evicting_.insert(node->metadata.name).second) return;
+  evictor_.evict(*node, pods, [this, name = node->metadata.name](bool, Now) { evicting_.erase(name); }, now);
+}
+
+NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zone,
+                                                           const lifecycle::RateLimitedQueue::Entry& entry, Now now) {
+  if (!evicting_.insert(entry.name).second) return {};
+  NodePtr node = shared_.nodes.cache().find(entry.name);
+  if (!node) {  // its pods are deleted even if the node is gone
+    auto gone = std::make_shared<api::Node>();
+    gone->metadata.name = entry.name;
+    node = std::move(gone);
+  }
+  const auto done = [this, zone, entry](bool all, Now then) {
+    evicting_.erase(entry.name);
+    if (all) {
+      monitor_.evicted(entry.name);
+      metrics_.node_tainted(zone);
+    } else {
+      monitor_.requeue(zone, entry, Duration::zero(), then);
+      arm_tainting(then);
+    }
+  };
+  // Not from inside the walk over the queues: an empty node is done at once.
+  shared_.client.at(now.mono, [this, node, done](Now then) {
+    evictor_.evict(*node, pods_by_node_.on(node->metadata.name), done, then);
+  });
+  return {};
 }
 
 /// The Ready condition as this controller knows it: its own Unknown stands until the node says something new, even if
@@ -434,7 +473,7 @@ void NodeLifecycleController::on_node(const NodePtr&, const NodePtr& after, Now 
 /// What follows from the node object alone, without any limiter: NoSchedule taints, labels, and the end of the
 /// NoExecute taints as soon as the node is Ready.
 void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
-  const bool recovered = options_.profile.untaint_on_node_event && carries_own_taint(*node) &&
+  const bool recovered = !is_legacy() && options_.profile.untaint_on_node_event && carries_own_taint(*node) &&
                          lifecycle::readiness_of(*node) == Readiness::kTrue;
   if (recovered && !tainting_.contains(node->metadata.name)) untaint(node, now);
   if (!lifecycle::condition_taint_change(*node).empty()) {
@@ -469,6 +508,12 @@ void NodeLifecycleController::on_pod(const PodPtr& before, const PodPtr& after, 
   if (before && before->spec.node_name == after->spec.node_name && before->metadata.uid == after->metadata.uid) return;
   const lifecycle::HealthRecord* record = monitor_.find_record(after->spec.node_name);
   if (record == nullptr || !record->ready || record->ready->status == Readiness::kTrue) return;
+  if (const NodePtr node = shared_.nodes.cache().find(after->spec.node_name); node && is_legacy()) {
+    if (monitor_.decide_eviction_of_new_pod(*node, now) == NodeMonitor::PodEviction::kDeleteAgain) {
+      evict(node, {after}, now);
+    }
+    arm_tainting(now);
+  }
   marker_.mark(
       {after},
       [this, node = after->spec.node_name](bool all, Now) {

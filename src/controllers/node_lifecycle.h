@@ -1,6 +1,6 @@
 // The node lifecycle controller: notices silent nodes by its own clock, sets their conditions to Unknown, taints them
-// at the rate of their zone, and takes all of it back when they return. The decisions are lifecycle::NodeMonitor's;
-// this engine reads the caches, writes to the API server and reports back.
+// at the rate of their zone, and takes all of it back when they return. In legacy mode it deletes their pods instead.
+// The decisions are lifecycle::NodeMonitor's; this engine reads the caches, writes to the API server and reports back.
 //
 // A pass every node_monitor_period: assess all nodes; ask for the lease of those that seem to have fallen silent (a
 // broken watch must not look like a dead node); judge the zones; then write and decide. The next pass starts a period
@@ -13,6 +13,7 @@
 #include "client/event_recorder.h"
 #include "controllers/lifecycle_metrics.h"
 #include "controllers/node_taint_writer.h"
+#include "controllers/pod_evictor.h"
 #include "controllers/pod_marker.h"
 #include "controllers/pods_by_node.h"
 #include "controllers/shared.h"
@@ -74,6 +75,8 @@ class NodeLifecycleController {
   void on_status_written(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
   void reread_and_write(const std::string& name, const lifecycle::Assessment& before, int attempt, Now now);
 
+  bool is_legacy() const { return options_.profile.mode == lifecycle::EvictionMode::kLegacy; }
+
   void end_status_write(const std::string& name) { writing_status_.erase(name); }
 
   // Taints.
@@ -88,6 +91,11 @@ class NodeLifecycleController {
                                                Now now);
   std::optional<lifecycle::Readiness> effective_readiness(const api::Node& node) const;
   bool carries_own_taint(const api::Node& node) const;
+
+  // Eviction by pod-eviction-timeout.
+  void evict(const NodePtr& node, const std::vector<PodPtr>& pods, Now now);
+  lifecycle::NodeMonitor::Answer evict_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
+                                               Now now);
 
   // Events of the caches.
   void on_node(const NodePtr& before, const NodePtr& after, Now now);
@@ -104,11 +112,13 @@ class NodeLifecycleController {
   lifecycle::NodeMonitor monitor_;
   NodeTaintWriter taints_;
   PodMarker marker_;
+  PodEvictor evictor_;
   bool started_ = false;
   std::vector<Seen> pass_;                    // nodes of the pass under way, in name order
   std::set<std::string> leases_outstanding_;  // live reads of the pass under way
   std::set<std::string> writing_status_;
   std::set<std::string, std::less<>> tainting_;
+  std::set<std::string, std::less<>> evicting_;
   std::set<std::string, std::less<>> labelling_;
   std::optional<client::ApiClient::TimerId> tainting_timer_;
 };

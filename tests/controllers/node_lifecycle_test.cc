@@ -241,6 +241,37 @@ TEST_F(NodeLifecycle, AfterARestartNodesThatCameBackKeepTheirPods) {
   cluster.stop(*second);
 }
 
+TEST_F(NodeLifecycle, LegacyModeDeletesThePodsAfterTheTimeout) {
+  options.node_lifecycle.profile =
+      lifecycle::upstream_profile(lifecycle::Line::kV1_19, lifecycle::EvictionMode::kLegacy);
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.create("/apis/apps/v1/namespaces/default/daemonsets", workload_json("DaemonSet", "agent"));
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("other", "64Mi", "n2"));
+  cluster.advance(seconds(3));
+  cluster.set_up("n1", false);
+  const auto leaves = [this] {
+    return !cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}).empty();
+  };
+  cluster.advance(seconds(290));
+  EXPECT_EQ(cluster.ready_status("n1"), "Unknown");
+  EXPECT_THAT(cluster.taints("n1"), ElementsAre("unreachable:NoSchedule"));
+  EXPECT_FALSE(leaves());
+  cluster.advance(seconds(20));
+  EXPECT_TRUE(leaves());
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"status", "reason"}), "NodeLost");
+  EXPECT_THAT(cluster.events_about("web"), Contains(Pair("NodeControllerEviction", 1)));
+  EXPECT_THAT(cluster.events_about("n1"), Contains(Key("DeletingAllPods")));
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/other").string_at({"metadata", "deletionTimestamp"}), "");
+  for (const Json& pod : cluster.list("/api/v1/namespaces/default/pods?labelSelector=app%3Dagent")) {
+    EXPECT_EQ(pod.string_at({"metadata", "deletionTimestamp"}), "");
+  }
+
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("late", "64Mi", "n1"));
+  cluster.advance(seconds(6));
+  EXPECT_NE(cluster.get("/api/v1/namespaces/default/pods/late").string_at({"metadata", "deletionTimestamp"}), "");
+}
+
 TEST_F(NodeLifecycle, SameSeedSameRequests) {
   const auto run = [] {
     ControllerSet::Options defaults;
