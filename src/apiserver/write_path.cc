@@ -26,11 +26,25 @@ StatusResult<void> check_name_matches(const Json& object, std::string_view name)
                     name);
 }
 
+constexpr std::size_t kSweepWindow = 64;  // removals of one deletecollection under way
+
 SubresourceId part_of(const Route& route) {
   return route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id;
 }
 
 }  // namespace
+
+/// One deletecollection.
+struct WritePath::Sweep {
+  ExchangePtr exchange;
+  Rendering rendering;
+  DeleteOptions options;
+  std::vector<ObjectPtr> objects;  // as selected, then as removed; null: was gone already
+  std::size_t next = 0;
+  std::size_t open = 0;
+  bool starting = false;
+  std::optional<api::Status> failure;
+};
 
 WriteContext WritePath::context_of(const Exchange& exchange, const WriteOptions& options) {
   return {exchange.user(), options.field_manager.empty() ? exchange.user_agent_name() : options.field_manager,
@@ -208,44 +222,34 @@ void WritePath::remove_collection(const ExchangePtr& exchange) {
   const auto rendering = Rendering::of(*route.resource, exchange->form, exchange->target);
   if (!rendering) return exchange->fail(rendering.error());
 
-  /// Removals under way; the answer lists what they removed.
-  struct Sweep {
-    ExchangePtr exchange;
-    Rendering rendering;
-    std::vector<ObjectPtr> objects;
-    std::vector<bool> removed;
-    std::optional<api::Status> failure;
-    std::size_t open = 1;  // one held until all removals have been sent
-  };
+  auto sweep =
+      std::make_shared<Sweep>(Sweep{exchange, *rendering, *options, reader_.select(*route.resource, *selection)});
+  continue_sweep(sweep);
+}
 
-  std::vector<ObjectPtr> objects = reader_.select(*route.resource, *selection);
-  const std::size_t count = objects.size();
-  auto sweep = std::make_shared<Sweep>(
-      Sweep{exchange, *rendering, std::move(objects), std::vector<bool>(count, false), std::nullopt, 1});
-  const auto close_one = [this, sweep] {
-    if (--sweep->open != 0) return;
-    if (sweep->failure) return sweep->exchange->fail(*sweep->failure);
-    std::vector<ObjectPtr> gone;
-    for (std::size_t i = 0; i < sweep->objects.size(); ++i) {
-      if (sweep->removed[i]) gone.push_back(sweep->objects[i]);
-    }
-    sweep->exchange->answer_json(
-        200, sweep->rendering.list(gone, {core_.cache.revision(), {}, std::nullopt}, core_.now.wall));
-  };
-  for (std::size_t i = 0; i < count; ++i) {
+/// Removes a window of objects at a time; the answer lists what has been removed.
+void WritePath::continue_sweep(const std::shared_ptr<Sweep>& sweep) {
+  if (sweep->starting) return;
+  sweep->starting = true;
+  const Route& route = sweep->exchange->route;
+  while (sweep->open < kSweepWindow && sweep->next < sweep->objects.size()) {
+    const std::size_t i = sweep->next++;
+    const ObjectPtr object = sweep->objects[i];
     ++sweep->open;
-    remover_.remove({route.resource, sweep->objects[i]->ns, sweep->objects[i]->name, *options},
-                    [sweep, i, close_one](StatusResult<Removed> result) {
-                      if (result) {
-                        sweep->objects[i] = result->object;
-                        sweep->removed[i] = true;
-                      } else if (result.error().code != 404) {
-                        sweep->failure = result.error();
-                      }
-                      close_one();
+    remover_.remove({route.resource, object->ns, object->name, sweep->options},
+                    [this, sweep, i](const StatusResult<Removed>& result) {
+                      --sweep->open;
+                      sweep->objects[i] = result ? result->object : nullptr;
+                      if (!result && result.error().code != 404) sweep->failure = result.error();
+                      continue_sweep(sweep);
                     });
   }
-  close_one();
+  sweep->starting = false;
+  if (sweep->open != 0 || sweep->next < sweep->objects.size()) return;
+  if (sweep->failure) return sweep->exchange->fail(*sweep->failure);
+  std::erase(sweep->objects, nullptr);
+  sweep->exchange->answer_json(
+      200, sweep->rendering.list(sweep->objects, {core_.cache.revision(), {}, std::nullopt}, core_.now.wall));
 }
 
 }  // namespace spillway::apiserver

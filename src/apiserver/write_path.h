@@ -9,6 +9,8 @@
 #include "apiserver/remover.h"
 #include "apiserver/writer.h"
 
+#include <memory>
+
 namespace spillway::apiserver {
 
 class WritePath {
@@ -28,6 +30,9 @@ class WritePath {
   static WriteContext context_of(const Exchange& exchange, const WriteOptions& options);
 
  private:
+  struct Sweep;
+
+  void continue_sweep(const std::shared_ptr<Sweep>& sweep);
   void apply(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, api::StatusResult<Written> result);
 

@@ -273,7 +273,7 @@ void Writer::try_create(std::shared_ptr<Create> state) {
   }
   Json document = state->prefix.empty() ? std::move(state->object) : state->object;
   committer_.put(resource, key, std::move(document), store::Revision(0),
-                 [this, state, &resource, name, exists](StatusResult<Commit> result) {
+                 [this, state, &resource, name, exists](const StatusResult<Commit>& result) {
                    if (!result) return state->done(result.error());
                    if (result->committed) {
                      return state->done(Written{result->object, true, false, std::move(state->warnings)});
@@ -409,7 +409,7 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
     return finish_update(
         state, Written{Committer::imagine(resource, **prepared), false, state->deletes, std::move(state->warnings)});
   }
-  const auto committed = [this, state, current](StatusResult<Commit> result) {
+  const auto committed = [this, state, current](const StatusResult<Commit>& result) {
     if (!result) return finish_update(state, result.error());
     if (result->committed) {
       return finish_update(state, Written{result->object, false, state->deletes, std::move(state->warnings)});

@@ -89,6 +89,41 @@ TEST(Pods, ABudgetOfOneLetsOneGo) {
   EXPECT_EQ(server.get(pod_path("b")).string_at({"metadata", "deletionTimestamp"}), "");
 }
 
+TEST(Pods, ALogComesFromTheNode) {
+  TestServer server;
+  server.post(
+      "/api/v1/nodes",
+      R"({"metadata":{"name":"n1"},"status":{"addresses":[{"type":"Hostname","address":"h"},{"type":"InternalIP","address":"10.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":10251}}}})");
+  make_pod(server, "p", "n1");
+  const auto sink = server.send(api::Method::kGet, pod_path("p", "/log?follow=true&tailLines=5&unknown=1"));
+  EXPECT_EQ(sink->text, "n1 10.0.0.1:10251/containerLogs/default/p/c?follow=true&tailLines=5\n");
+  EXPECT_EQ(sink->response->header("content-type"), "text/plain");
+  EXPECT_TRUE(sink->ended);
+  EXPECT_EQ(server.server().in_flight(), 0U);
+}
+
+TEST(Pods, TokensAreBoundToWhatTheyName) {
+  TestServer server;
+  make_node(server, "n1");
+  const std::string uid = make_pod(server, "p", "n1").string_at({"metadata", "uid"});
+  const std::string path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+  const Answer token = server.post(
+      path, R"({"spec":{"expirationSeconds":600,"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"p","uid":")" +
+                uid + "\"}}}");
+  ASSERT_EQ(token.code, 201) << token.text;
+  const std::string text = token.string_at({"status", "token"});
+  const Result<api::Json> claims = api::parse_json(text.substr(5, text.size() - 10));
+  ASSERT_TRUE(claims) << text;
+  EXPECT_EQ(claims->string_at({"sub"}), "system:serviceaccount:default:default");
+  EXPECT_EQ(claims->string_at({"kubernetes.io", "pod", "uid"}), uid);
+  EXPECT_EQ(claims->string_at({"kubernetes.io", "node", "name"}), "n1");
+  EXPECT_EQ(*claims->find("exp")->if_int64() - *claims->find("iat")->if_int64(), 600);
+  EXPECT_EQ(token.string_at({"status", "expirationTimestamp"}), "2026-01-01T00:10:00Z");
+  EXPECT_EQ(server.post(path, R"({"spec":{"expirationSeconds":60}})").code, 422);
+  EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"p","uid":"other"}}})").code, 409);
+  EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"none"}}})").code, 404);
+}
+
 TEST(Pods, ALogNeedsAContainerAndANode) {
   TestServer server;
   server.post(kPods,

@@ -53,6 +53,15 @@ std::vector<std::string> TestSink::names() const {
   return out;
 }
 
+void TestGateway::open(const std::string& node, const std::string& host, int port, api::Request request,
+                       std::shared_ptr<api::ResponseSink> sink) {
+  sink->on_stream(api::Response{200, {}, {}});
+  const auto line =
+      std::make_shared<const std::string>(node + " " + host + ":" + std::to_string(port) + request.target + "\n");
+  EXPECT_TRUE(sink->write(line));
+  sink->on_end();
+}
+
 TestServer::TestServer()
     : now_{Instant(seconds(1000)), WallTime(seconds(kStartSeconds))},
       store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
@@ -60,7 +69,8 @@ TestServer::TestServer()
 }
 
 void TestServer::start() {
-  server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(), ApiServer::Options{.seed = 1});
+  server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(),
+                                        ApiServer::Options{.seed = 1, .gateway = &gateway_, .signer = &signer_});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {
     EXPECT_TRUE(outcome) << outcome.error().text();

@@ -40,6 +40,21 @@ class TestSink final : public api::ResponseSink {
   std::size_t capacity = 1U << 30U;
 };
 
+/// Answers logs with what it was asked, as a stream of one chunk.
+class TestGateway final : public NodeGateway {
+ public:
+  void open(const std::string& node, const std::string& host, int port, api::Request request,
+            std::shared_ptr<api::ResponseSink> sink) override;
+};
+
+/// Tokens whose middle part tells the claims.
+class TestSigner final : public TokenSigner {
+ public:
+  std::string issuer() const override { return "https://issuer"; }
+
+  Result<std::string> sign(const api::Json& claims) override { return "head." + api::to_text(claims) + ".tail"; }
+};
+
 struct Answer {
   int code = 0;
   api::HeaderList headers;
@@ -99,6 +114,8 @@ class TestServer {
   void start();
 
   Now now_;
+  TestGateway gateway_;
+  TestSigner signer_;
   std::deque<std::move_only_function<void()>> tasks_;
   store::MemoryStore store_;
   telemetry::Registry metrics_;

@@ -1,0 +1,223 @@
+// Answers of the whole engine: which error wins, subresources, patches, apply, views, logs, tokens, discovery.
+#include "apiserver/server_fixture.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
+constexpr const char* kDeployments = "/apis/apps/v1/namespaces/default/deployments";
+constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
+std::string deployment(const std::string& name) {
+  return R"({"metadata":{"name":")" + name +
+         R"("},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+}
+
+TEST(Answers, WhichErrorWins) {
+  TestServer server;
+  server.post(kMaps, R"({"metadata":{"name":"a"}})");
+  const std::string a = std::string(kMaps) + "/a";
+  const std::string none = std::string(kMaps) + "/none";
+  EXPECT_EQ(server.post(kMaps, R"({"metadata":{"name":"a","labels":{"x y":"z"}}})").code, 422);
+  EXPECT_EQ(server.put(a, R"({"metadata":{"name":"a","resourceVersion":"1","labels":{"x y":"z"}}})").code, 409);
+  EXPECT_EQ(server.put(a, R"({"metadata":{"name":"other","resourceVersion":"1"}})").code, 400);
+  EXPECT_EQ(server.post("/api/v1/namespaces/none/configmaps", R"({"metadata":{"name":"A_B"}})").code, 404);
+  EXPECT_EQ(
+      server.post("/api/v1/namespaces/none/configmaps?fieldValidation=Strict", R"({"metadata":{"name":"a"},"bogus":1})")
+          .code,
+      400);
+  EXPECT_EQ(server.remove(none + "?propagationPolicy=Sideways").code, 422);
+  EXPECT_EQ(server.remove(none, R"({"preconditions":{"uid":"x"}})").code, 404);
+  EXPECT_EQ(server.put(none, R"({"metadata":{"name":"none","labels":{"x y":"z"}}})").code, 404);
+  EXPECT_EQ(server.merge(none, "{bad").code, 404);
+  EXPECT_EQ(server.merge(a, "{bad").code, 400);
+  EXPECT_EQ(server.call(api::Method::kPatch, none, "{}", {{"content-type", "text/plain"}}).code, 415);
+  EXPECT_EQ(server.get(a, "text/html").code, 406);
+  EXPECT_EQ(server.post(kMaps, std::string(3 * 1024 * 1024 + 1, ' ')).code, 413);
+  EXPECT_EQ(server.get("/api/v1/namespaces//configmaps").code, 404);
+  EXPECT_EQ(server.get("/nowhere").text, "404 page not found\n");
+}
+
+TEST(Answers, StatusAndSpecAreChangedThroughTheirOwnEndpoints) {
+  TestServer server;
+  Answer made = server.post(kDeployments, deployment("d"));
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(made.body.at({"metadata", "generation"})->if_int64(), 1);
+  const std::string path = std::string(kDeployments) + "/d";
+  const Answer status =
+      server.merge(path + "/status",
+                   R"({"status":{"collisionCount":3},"spec":{"minReadySeconds":9},"metadata":{"labels":{"x":"z"}}})");
+  EXPECT_EQ(status.body.at({"status", "collisionCount"})->if_int64(), 3);
+  EXPECT_EQ(status.body.at({"spec", "minReadySeconds"}), nullptr);
+  EXPECT_EQ(status.body.at({"metadata", "generation"})->if_int64(), 1);
+  const Answer spec = server.merge(path, R"({"status":{"collisionCount":5},"spec":{"minReadySeconds":9}})");
+  EXPECT_EQ(spec.body.at({"status", "collisionCount"})->if_int64(), 3);
+  EXPECT_EQ(spec.body.at({"metadata", "generation"})->if_int64(), 2);
+}
+
+TEST(Answers, ScaleIsAViewOfReplicas) {
+  TestServer server;
+  server.post(kDeployments, deployment("d"));
+  const std::string path = std::string(kDeployments) + "/d/scale";
+  Answer scale = server.get(path);
+  EXPECT_EQ(scale.string_at({"kind"}), "Scale");
+  EXPECT_EQ(scale.string_at({"status", "selector"}), "app=x");
+  scale.body["spec"]["replicas"] = 5;
+  EXPECT_EQ(server.put(path, api::to_text(scale.body)).code, 200);
+  EXPECT_EQ(server.get(std::string(kDeployments) + "/d").body.at({"spec", "replicas"})->if_int64(), 5);
+  EXPECT_EQ(server.put(path, api::to_text(scale.body)).code, 409) << "the version is a precondition";
+  EXPECT_EQ(server.merge(path, R"({"spec":{"replicas":1}})").body.at({"spec", "replicas"})->if_int64(), 1);
+  EXPECT_EQ(server.merge(path, R"({"spec":{"replicas":-1}})").code, 422);
+}
+
+/// The worked exchange 24.3 of the contract.
+TEST(Answers, StrategicPatchesPutNewElementsInFront) {
+  TestServer server;
+  server.post(kDeployments, deployment("d"));
+  const std::string path = std::string(kDeployments) + "/d";
+  const auto patch_env = [&](const std::string& env) {
+    const Answer answer =
+        server.strategic(path, R"({"spec":{"template":{"spec":{"containers":[{"name":"c","env":)" + env + "}]}}}}");
+    EXPECT_EQ(answer.code, 200) << answer.text;
+    const api::Json* containers = answer.body.at({"spec", "template", "spec", "containers"});
+    std::string names;
+    for (const api::Json& one : *containers->if_array()->front().find("env")->if_array()) {
+      names += std::string(one.string_at({"name"})) + "=" + std::string(one.string_at({"value"})) + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(patch_env(R"([{"name":"X","value":"1"},{"name":"Y","value":"2"}])"), "X=1 Y=2 ");
+  EXPECT_EQ(patch_env(R"([{"name":"X","value":"9"},{"name":"Z","value":"3"}])"), "X=9 Z=3 Y=2 ");
+  EXPECT_EQ(patch_env(R"([{"name":"X","$patch":"delete"}])"), "Z=3 Y=2 ");
+}
+
+/// The worked exchange 24.1 of the contract.
+TEST(Answers, AHeartbeatMovesTwoTimes) {
+  TestServer server;
+  server.post(
+      "/api/v1/nodes",
+      R"({"metadata":{"name":"n1"},"status":{"conditions":[{"type":"MemoryPressure","status":"False","reason":"r"},{"type":"Ready","status":"True","message":"m"}]}})");
+  const Answer answer = server.strategic(
+      "/api/v1/nodes/n1/status",
+      R"({"status":{"$setElementOrder/conditions":[{"type":"MemoryPressure"},{"type":"Ready"}],"conditions":[{"lastHeartbeatTime":"2026-01-01T00:00:10Z","type":"MemoryPressure"},{"lastHeartbeatTime":"2026-01-01T00:00:10Z","type":"Ready"}]}})");
+  const api::Json::Array& conditions = *answer.body.at({"status", "conditions"})->if_array();
+  ASSERT_EQ(conditions.size(), 2U);
+  EXPECT_EQ(conditions[0].string_at({"reason"}), "r");
+  EXPECT_EQ(conditions[1].string_at({"message"}), "m");
+  for (const api::Json& condition : conditions) {
+    EXPECT_EQ(condition.string_at({"lastHeartbeatTime"}), "2026-01-01T00:00:10Z");
+  }
+}
+
+TEST(Answers, ApplyOwnsConflictsAndForces) {
+  TestServer server;
+  const auto apply = [&](const std::string& query, const std::string& data) {
+    return server.call(api::Method::kPatch, std::string(kMaps) + "/a?" + query,
+                       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":)" + data + "}",
+                       {{"content-type", "application/apply-patch+yaml"}});
+  };
+  const Answer made = apply("fieldManager=m1", R"({"a":"1","b":"2"})");
+  EXPECT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(apply("fieldManager=m1", R"({"a":"1","b":"2"})").string_at({"metadata", "resourceVersion"}),
+            made.string_at({"metadata", "resourceVersion"}));
+  const Answer conflict = apply("fieldManager=m2", R"({"a":"9"})");
+  EXPECT_EQ(conflict.code, 409);
+  EXPECT_NE(conflict.text.find(R"("field":".data.a")"), std::string::npos) << conflict.text;
+  EXPECT_EQ(apply("fieldManager=m2&force=true", R"({"a":"9"})").code, 200);
+  const Answer last = apply("fieldManager=m1", "{}");
+  EXPECT_EQ(api::to_text(*last.body.find("data")), R"({"a":"9"})");
+  EXPECT_EQ(apply("", "{}").code, 422);
+}
+
+TEST(Answers, EventsHaveTwoFaces) {
+  TestServer server;
+  const std::string newer = "/apis/events.k8s.io/v1/namespaces/default/events";
+  const Answer made = server.post(
+      newer,
+      R"({"metadata":{"name":"e"},"eventTime":"2026-01-01T00:00:00.000000Z","action":"a","reason":"R","reportingController":"x.io/y","reportingInstance":"i","type":"Normal","note":"nn","regarding":{"kind":"Pod","namespace":"default","name":"p"}})");
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(made.string_at({"apiVersion"}), "events.k8s.io/v1");
+  const Answer old = server.get("/api/v1/namespaces/default/events/e");
+  EXPECT_EQ(old.string_at({"message"}), "nn");
+  EXPECT_EQ(old.string_at({"involvedObject", "name"}), "p");
+  const auto watch = server.watch(newer + "?watch=1&fieldSelector=regarding.name%3Dp");
+  ASSERT_EQ(watch->events().size(), 1U);
+  EXPECT_EQ(watch->events()[0].string_at({"object", "note"}), "nn");
+}
+
+TEST(Answers, TablesAndMetadata) {
+  TestServer server;
+  server.post(kMaps, R"({"metadata":{"name":"a"},"data":{"k":"v"}})");
+  const Answer table = server.get(std::string(kMaps) + "/a", kTable);
+  EXPECT_EQ(table.string_at({"kind"}), "Table");
+  const api::Json& row = table.body.find("rows")->if_array()->front();
+  EXPECT_EQ(row.find("cells")->if_array()->front().if_string()[0], "a");
+  EXPECT_EQ(row.string_at({"object", "kind"}), "PartialObjectMetadata");
+  EXPECT_EQ(server.get(std::string(kMaps) + "/a?includeObject=Sometimes", kTable).code, 400);
+  EXPECT_EQ(server.get(std::string(kMaps) + "/none", kTable).string_at({"kind"}), "Status");
+  const Answer partial = server.get(kMaps, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io");
+  EXPECT_EQ(partial.string_at({"kind"}), "PartialObjectMetadataList");
+  EXPECT_EQ(partial.text.find("\"data\""), std::string::npos);
+}
+
+TEST(Answers, DiscoveryIsCached) {
+  TestServer server;
+  const Answer first =
+      server.call(api::Method::kGet, "/apis", {},
+                  {{"accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}});
+  ASSERT_EQ(first.code, 200);
+  std::string tag;
+  for (const auto& [name, value] : first.headers) {
+    if (name == "ETag") tag = value;
+  }
+  ASSERT_FALSE(tag.empty());
+  const Answer again = server.call(
+      api::Method::kGet, "/apis", {},
+      {{"accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}, {"if-none-match", tag}});
+  EXPECT_EQ(again.code, 304);
+  EXPECT_TRUE(again.text.empty());
+}
+
+TEST(Answers, WarningsTellUnknownFields) {
+  TestServer server;
+  const auto warning = [&](const std::string& query) {
+    const Answer answer =
+        server.post(std::string(kMaps) + "?dryRun=All" + query, R"({"metadata":{"name":"a"},"bogus":1})");
+    for (const auto& [name, value] : answer.headers) {
+      if (name == "Warning") return value;
+    }
+    return std::to_string(answer.code);
+  };
+  EXPECT_EQ(warning(""), R"(299 - "unknown field \"bogus\"")");
+  EXPECT_EQ(warning("&fieldValidation=Ignore"), "201");
+  EXPECT_EQ(warning("&fieldValidation=Strict"), "400");
+}
+
+TEST(Answers, GeneratedNamesAndPutThatCreates) {
+  TestServer server;
+  const Answer a = server.post(kMaps, R"({"metadata":{"generateName":"gen-"}})");
+  const Answer b = server.post(kMaps, R"({"metadata":{"generateName":"gen-"}})");
+  EXPECT_EQ(a.string_at({"metadata", "name"}).size(), 9U);
+  EXPECT_NE(a.string_at({"metadata", "name"}), b.string_at({"metadata", "name"}));
+  const std::string lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+  EXPECT_EQ(server.put(lease, R"({"metadata":{"name":"l"},"spec":{"holderIdentity":"x"}})").code, 201);
+  EXPECT_EQ(server.put(std::string(kMaps) + "/none", R"({"metadata":{"name":"none"}})").code, 404);
+}
+
+TEST(Answers, DeleteCollectionTakesWhatTheSelectorNames) {
+  TestServer server;
+  for (int i = 0; i < 200; ++i) {
+    server.post(kMaps, "{\"metadata\":{\"name\":\"m" + std::to_string(i) + R"(","labels":{"odd":")" +
+                           std::to_string(i % 2) + "\"}}}");
+  }
+  const Answer gone = server.remove(std::string(kMaps) + "?labelSelector=odd%3D1");
+  EXPECT_EQ(gone.body.find("items")->if_array()->size(), 100U);
+  EXPECT_EQ(server.get(kMaps).body.find("items")->if_array()->size(), 100U);
+}
+
+}  // namespace
+
+}  // namespace spillway::apiserver
