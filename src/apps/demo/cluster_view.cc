@@ -1,20 +1,16 @@
 #include "apps/demo/cluster_view.h"
 
+#include <csignal>
 #include <utility>
 
 namespace spillway::apps {
 
 namespace {
 
-bool g_interrupted = false;  // set on the loop, which is this thread
+volatile std::sig_atomic_t g_interrupted = 0;
 
-/// Runs the loop until somebody stops it; Ctrl-C does too.
-void run_loop(runtime::Loop& loop) {
-  if (g_interrupted) return;
-  loop.run([&loop](int) {
-    g_interrupted = true;
-    loop.stop();
-  });
+void on_interrupt(int) {
+  g_interrupted = 1;
 }
 
 }  // namespace
@@ -63,7 +59,7 @@ Result<api::Json> ClusterView::run(const std::function<void(client::ApiClient&, 
       });
     });
   });
-  while (!outcome && !interrupted()) run_loop(loop_);
+  while (!outcome && !interrupted()) loop_.run({});
   if (!outcome) return make_error(ErrorCode::kServiceUnavailable, "interrupted");
   return *std::move(outcome);
 }
@@ -89,7 +85,7 @@ bool interrupted() {
 
 void pause_for(runtime::Loop& loop, Duration duration) {
   const auto timer = loop.at(loop.now().mono + duration, [&loop] { loop.stop(); });
-  run_loop(loop);
+  if (!interrupted()) loop.run({});
   loop.cancel(timer);
 }
 

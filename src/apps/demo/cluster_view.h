@@ -39,9 +39,11 @@ class ClusterView {
   std::unique_ptr<runtime::EngineDriver> driver_;
 };
 
+/// From now on SIGINT and SIGTERM are remembered instead of ending the process, also while no loop runs.
+void catch_interrupts();
 /// Was Ctrl-C pressed? Every blocking call returns early from then on.
 bool interrupted();
-/// Runs the loop for a while, or until Ctrl-C.
+/// Runs the loop for a while; not at all after Ctrl-C.
 void pause_for(runtime::Loop& loop, Duration duration);
 
 }  // namespace spillway::apps

@@ -58,6 +58,7 @@ std::optional<agent::JournalEntry> last_entry(const std::string& journal) {
 }  // namespace
 
 int Demo::run() {
+  catch_interrupts();
   std::array<char, 32> pattern{"/tmp/spillway-demo-XXXXXX"};
   if (mkdtemp(pattern.data()) == nullptr) {
     fmt::print(stderr, "spillway: demo: cannot make a directory below /tmp\n");
