@@ -79,8 +79,15 @@ api::Json::Array ClusterView::list(const std::string& path) {
   return items != nullptr && items->if_array() != nullptr ? *items->if_array() : api::Json::Array();
 }
 
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
 bool interrupted() {
-  return g_interrupted;
+  return g_interrupted != 0;
 }
 
 void pause_for(runtime::Loop& loop, Duration duration) {
