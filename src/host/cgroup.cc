@@ -232,7 +232,7 @@ Result<std::vector<std::string>> CgroupDir::children() const {
     DIR* dir = ::fdopendir(copy.get());
     if (dir == nullptr) return errno_error(path_, errno);
     static_cast<void>(copy.release());
-    while (const dirent* entry = ::readdir(dir)) {
+    while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
       const std::string_view name = entry->d_name;
       if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace(name);
     }
@@ -339,8 +339,9 @@ bool CgroupDir::is_child_of(const CgroupDir& parent) const {
   struct stat held = {};
   struct stat named = {};
   const int own = fd(Controller::kMemory);
-  return ::fstat(own, &held) == 0 &&
-         ::fstatat(parent.fd(Controller::kMemory), name().c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+  const int above = parent.fd(Controller::kMemory);
+  if (own < 0 || above < 0) return false;
+  return ::fstat(own, &held) == 0 && ::fstatat(above, name().c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 

@@ -13,6 +13,7 @@ namespace spillway::host {
 namespace {
 
 constexpr int kDepthMax = 16;
+constexpr std::chrono::milliseconds kRound(20);
 constexpr std::size_t kKillRoundsMax = 8;
 
 Outcome collect_pids(const CgroupDir& cgroup, int depth, std::set<pid_t>& found) {
@@ -130,7 +131,6 @@ Outcome remove_tree(const CgroupDir& parent, const std::string& name) {
 }
 
 Outcome destroy_tree(const CgroupDir& parent, const std::string& name, Duration patience) {
-  constexpr std::chrono::milliseconds kRound(20);
   const auto rounds = std::max<std::int64_t>(1, patience / kRound);
   for (std::int64_t round = 0;; ++round) {
     Result<CgroupDir> child = parent.open_child(name);

@@ -35,7 +35,7 @@ bool CgroupStats::is_stale() const {
 Result<std::string> CgroupStats::read(const HeldFile& held, const CgroupDir& cgroup, Controller controller,
                                       const std::string& file) const {
   if (held) {
-    std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    std::array<char, 16'384> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     const Result<std::string_view> text = held.read(buffer.data(), buffer.size());
     if (text) return std::string(*text);
   }

@@ -11,7 +11,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kLineBytesMax = 16 * 1024;
+constexpr std::size_t kLineBytesMax = 16'384;
 
 std::string part_path(const std::string& path, int part) {
   return part == 0 ? path : fmt::format("{}.{}", path, part);

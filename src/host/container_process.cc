@@ -18,8 +18,8 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kPumpBytesMax = 64 * 1024;     // of one stream in one turn of the loop
-constexpr std::size_t kDrainBytesMax = 1024 * 1024;  // what a full pipe can still hold at the end
+constexpr std::size_t kPumpBytesMax = 65'536;      // of one stream in one turn of the loop
+constexpr std::size_t kDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
 constexpr Duration kEmptyWaitMax = milliseconds(50);
 
 Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
@@ -55,7 +55,7 @@ Outcome ContainerProcess::spawn_process() {
   SPILLWAY_TRY(out, make_pipe());
   SPILLWAY_TRY(err, make_pipe());
   plan_.argv = start_.command.argv;
-  for (const auto& [name, value] : start_.command.env) plan_.environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : start_.command.env) plan_.environment.push_back(fmt::format("{}={}", name, value));
   plan_.working_dir = start_.command.working_dir;
   plan_.oom_score_adj = start_.command.oom_score_adj;
   plan_.cgroup = &cgroup_;
@@ -112,14 +112,14 @@ void ContainerProcess::on_process_end() {
   if (end && !*end) return;
   if (!end) log_.error("exit status lost", {{"container", name()}, {"error", end.error().text()}});
   loop_.unwatch_fd(pidfd_.get());
-  end_ = end ? **end : ProcessEnd{255, 0};
+  end_ = end ? end->value_or(ProcessEnd{255, 0}) : ProcessEnd{255, 0};
   finished_at_ = loop_.now().wall;
   if (status_) on_status();
   check_empty();
 }
 
 bool ContainerProcess::pump(Output& output, std::size_t bytes_max) {
-  std::array<char, 16 * 1024> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<char, 16'384> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   std::string records;
   bool open = true;
   for (std::size_t total = 0; total < bytes_max;) {
@@ -144,7 +144,7 @@ void ContainerProcess::close_output(Output& output) {
 }
 
 void ContainerProcess::write_log(std::string_view records) {
-  if (records.empty()) return;
+  if (records.empty() || !log_file_) return;
   const Outcome written = log_file_->write(records);
   if (!written && !log_failed_)
     log_.warning("container log incomplete", {{"container", name()}, {"error", written.error().text()}});
@@ -200,12 +200,13 @@ void ContainerProcess::complete() {
   const agent::StartContainer& command = start_.command;
   if (!failure_.empty())
     return owner_.on_failed({command.uid, command.name, command.attempt, "RunContainerError", failure_});
+  const ProcessEnd end = end_.value_or(ProcessEnd{255, 0});
   owner_.on_exited({.uid = command.uid,
                     .name = command.name,
                     .attempt = command.attempt,
-                    .exit_code = end_->exit_code,
-                    .signal = end_->signal,
-                    .oom_killed = oom_kills && *oom_kills > 0 && end_->exit_code != 0,
+                    .exit_code = end.exit_code,
+                    .signal = end.signal,
+                    .oom_killed = oom_kills && *oom_kills > 0 && end.exit_code != 0,
                     .started_at = started_at_,
                     .finished_at = finished_at_});
 }

@@ -13,6 +13,7 @@ namespace spillway::host {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 8U << 20;
+constexpr std::string_view kBlank = " \t\r\n";
 
 ErrorCode code_of(int error) {
   switch (error) {
@@ -106,7 +107,6 @@ std::string_view take_line(std::string_view& text) {
 }
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return std::nullopt;
   text = text.substr(first, text.find_last_not_of(kBlank) - first + 1);

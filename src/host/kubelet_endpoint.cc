@@ -28,7 +28,7 @@ KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, ProcessRuntime& runtime, O
     : loop_(loop), runtime_(runtime), options_(std::move(options)), logs_(loop) {}
 
 KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
-                                                   std::shared_ptr<api::ResponseSink> sink) {
+                                                   const std::shared_ptr<api::ResponseSink>& sink) {
   const RequestId id = ++last_id_;
   const Result<api::Target> target = api::parse_target(request.target);
   if (!target) {

@@ -27,7 +27,7 @@ class KubeletEndpoint {
   KubeletEndpoint(runtime::Loop& loop, ProcessRuntime& runtime, Options options);
 
   /// Answers now or later. The caller has authenticated and authorized.
-  RequestId handle(const api::Request& request, std::shared_ptr<api::ResponseSink> sink);
+  RequestId handle(const api::Request& request, const std::shared_ptr<api::ResponseSink>& sink);
   /// The client is gone: nothing more is written to its sink.
   void abandon(RequestId id);
 

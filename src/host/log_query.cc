@@ -8,7 +8,8 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kLineBytesMax = 64 * 1024;
+constexpr std::int64_t kAgeMax = 100LL * 365 * 24 * 3600;  // seconds
+constexpr std::size_t kLineBytesMax = 65'536;
 
 /// As query parameters spell it: present means true, unless it says 0 or false.
 bool parse_flag(const api::Target& target, std::string_view name) {
@@ -41,7 +42,6 @@ Result<LogQuery> parse_log_query(const api::Target& target, WallTime now) {
   SPILLWAY_TRY(age, parse_count(target, "sinceSeconds", 1));
   query.tail_lines = tail;
   query.limit_bytes = limit;
-  constexpr std::int64_t kAgeMax = 100LL * 365 * 24 * 3600;
   if (age) query.since = now - seconds(std::min(*age, kAgeMax)).count() * std::chrono::microseconds(1'000'000);
   const std::string* since_time = target.find("sinceTime");
   if (since_time == nullptr || since_time->empty()) return query;

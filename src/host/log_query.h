@@ -36,7 +36,7 @@ std::string_view tail_of(std::string_view text, std::int64_t lines);
 /// left out, at most limit_bytes.
 class LogPrinter {
  public:
-  explicit LogPrinter(LogQuery query) : query_(std::move(query)) {}
+  explicit LogPrinter(const LogQuery& query) : query_(query) {}
 
   /// Appends to `out`. A piece that ends within a line is kept for the next one. Lines that are no records are left
   /// out.

@@ -18,7 +18,7 @@ namespace spillway::host {
 namespace {
 
 constexpr std::size_t kBeginningBytesMax = 16U << 20;
-constexpr std::size_t kTurnBytesMax = 256 * 1024;
+constexpr std::size_t kTurnBytesMax = 262'144;
 constexpr std::size_t kStreamsMax = 100;
 constexpr int kPartsMax = 100;
 constexpr Duration kLookEvery = milliseconds(250);
@@ -30,7 +30,7 @@ api::Response text_response(int status, std::string body) {
 /// What is left of the file, at most `bytes_max`.
 Result<std::string> read_rest(int fd, const std::string& path, std::size_t bytes_max) {
   std::string text;
-  std::array<char, 64 * 1024> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<char, 65'536> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   while (text.size() < bytes_max) {
     const ssize_t got = ::read(fd, chunk.data(), std::min(chunk.size(), bytes_max - text.size()));
     if (got < 0 && errno == EINTR) continue;
@@ -201,7 +201,8 @@ void LogReader::finish(StreamId id) {
 void LogReader::close(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
-  if (found->second.timer) loop_.cancel(*found->second.timer);
+  const std::optional<runtime::Loop::TimerId> timer = found->second.timer;
+  if (timer) loop_.cancel(*timer);
   if (found->second.inotify) loop_.unwatch_fd(found->second.inotify.get());
   streams_.erase(found);
 }

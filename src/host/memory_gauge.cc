@@ -8,7 +8,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kFileBytesMax = 16 * 1024;
+constexpr std::size_t kFileBytesMax = 16'384;
 
 std::optional<Bytes> find_stat(std::string_view text, std::string_view key) {
   while (!text.empty()) {
@@ -28,22 +28,33 @@ MemoryReading reading_of(Bytes limit, Bytes usage, Bytes inactive_file) {
 }  // namespace
 
 Result<MemoryReading> estimate_from_meminfo(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kKeys = {
-      "MemTotal:", "AnonPages:", "Cached:", "Buffers:", "SwapCached:", "Inactive(file):"};
-  std::array<std::optional<std::int64_t>, kKeys.size()> found;
+  std::optional<Bytes> total;
+  std::optional<Bytes> anon;
+  std::optional<Bytes> cached;
+  std::optional<Bytes> buffers;
+  std::optional<Bytes> swap_cached;
+  std::optional<Bytes> inactive_file;
+  const std::array<std::pair<std::string_view, std::optional<Bytes>*>, 6> wanted = {
+      {{"MemTotal:", &total},
+       {"AnonPages:", &anon},
+       {"Cached:", &cached},
+       {"Buffers:", &buffers},
+       {"SwapCached:", &swap_cached},
+       {"Inactive(file):", &inactive_file}}};
   while (!text.empty()) {
     const std::string_view line = take_line(text);
-    for (std::size_t i = 0; i < kKeys.size(); ++i) {
-      if (!line.starts_with(kKeys[i])) continue;
-      const std::string_view rest = line.substr(kKeys[i].size());
-      const std::optional<std::uint64_t> kibibytes = parse_number(rest.substr(0, rest.rfind("kB")));
-      if (kibibytes && *kibibytes < (std::uint64_t{1} << 50)) found[i] = static_cast<std::int64_t>(*kibibytes * 1024);
+    for (const auto& [key, slot] : wanted) {
+      if (!line.starts_with(key)) continue;
+      const std::string_view rest = line.substr(key.size());
+      const std::optional<std::uint64_t> amount = parse_number(rest.substr(0, rest.rfind("kB")));
+      if (amount && *amount < (std::uint64_t{1} << 50)) *slot = kibibytes(static_cast<std::int64_t>(*amount));
     }
   }
-  for (std::size_t i = 0; i < kKeys.size(); ++i)
-    if (!found[i]) return invalid("/proc/meminfo", "line \"{}\" is missing or malformed", kKeys[i]);
-  const Bytes usage{*found[1] + *found[2] + *found[3] + *found[4]};
-  return reading_of(Bytes{*found[0]}, usage, Bytes{*found[5]});
+  for (const auto& [key, slot] : wanted)
+    if (!*slot) return invalid("/proc/meminfo", "line \"{}\" is missing or malformed", key);
+  const auto sum =
+      anon.value_or(Bytes{}) + cached.value_or(Bytes{}) + buffers.value_or(Bytes{}) + swap_cached.value_or(Bytes{});
+  return reading_of(total.value_or(Bytes{}), sum, inactive_file.value_or(Bytes{}));
 }
 
 Result<MemoryGauge> MemoryGauge::open(const CgroupDir& cgroup, Bytes limit) {

@@ -8,6 +8,7 @@
 namespace spillway::host {
 namespace {
 
+constexpr std::string_view kOomKillKey = "oom_kill ";
 constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 62;
 
 /// A number where negative ones count as 0, as upstream parses cgroup files.
@@ -174,10 +175,9 @@ api::MemoryStats to_memory_stats(const CgroupMemory& memory, WallTime at) {
 }
 
 std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {
-  constexpr std::string_view kKey = "oom_kill ";
   while (!text.empty()) {
     const std::string_view line = take_line(text);
-    if (line.starts_with(kKey)) return parse_number(line.substr(kKey.size()));
+    if (line.starts_with(kOomKillKey)) return parse_number(line.substr(kOomKillKey.size()));
   }
   return std::nullopt;
 }

@@ -79,11 +79,12 @@ Result<api::MemoryStats> Observer::observe_node_memory(Now now) const {
 Result<api::RlimitStats> Observer::observe_rlimit(Now now) const {
   SPILLWAY_TRY(machine, read_process_limits());
   api::RlimitStats stats{now.wall, machine.max_pid, machine.running_processes};
-  if (slice_.is_host() || !slice_.options().pids_max) return stats;
+  const std::optional<std::int64_t> pids_max = slice_.options().pids_max;
+  if (slice_.is_host() || !pids_max) return stats;
   SPILLWAY_TRY(text, slice_.slice().read(Controller::kPids, "pids.current"));
   const std::optional<std::uint64_t> current = parse_number(text);
   if (!current) return invalid("pids.current", "\"{}\" is not a number", text);
-  stats.max_pid = *slice_.options().pids_max;
+  stats.max_pid = pids_max;
   stats.running_processes = static_cast<std::int64_t>(*current);
   return stats;
 }

@@ -8,6 +8,8 @@
 namespace spillway::host {
 namespace {
 
+constexpr std::string_view kPrettyNameKey = "PRETTY_NAME=";
+
 Result<std::int64_t> read_count(const std::string& path) {
   SPILLWAY_TRY(text, read_file(path));
   const std::optional<std::uint64_t> value = parse_number(text);
@@ -35,11 +37,10 @@ Result<std::int64_t> parse_loadavg_processes(std::string_view text) {
 }
 
 std::optional<std::string> parse_pretty_name(std::string_view os_release) {
-  constexpr std::string_view kKey = "PRETTY_NAME=";
   while (!os_release.empty()) {
     std::string_view line = take_line(os_release);
-    if (!line.starts_with(kKey)) continue;
-    line.remove_prefix(kKey.size());
+    if (!line.starts_with(kPrettyNameKey)) continue;
+    line.remove_prefix(kPrettyNameKey.size());
     const bool quoted =
         line.size() >= 2 && (line.front() == '"' || line.front() == '\'') && line.back() == line.front();
     return std::string(quoted ? line.substr(1, line.size() - 2) : line);

@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kRemovalsMax = 10'000;
+constexpr int kCgroupRemovalsMax = 100;
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr std::string_view kWorkFolder = "_work";  // no container can be called that
 
@@ -258,12 +259,11 @@ void ProcessRuntime::remove_pod(const std::string& uid) {
 
 /// The kernel may hold a cgroup for a moment after its last process has ended.
 void ProcessRuntime::remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries) {
-  constexpr int kTriesMax = 100;
   const auto is_known = std::ranges::any_of(pods_, [&](const auto& pod) { return "pod" + pod.first == name; });
   if (is_known) return;  // made anew
   const Outcome removed = remove_tree(slice_.parent_of(qos), name);
   if (removed) return;
-  if (removed.error().code != ErrorCode::kConflict || tries == kTriesMax)
+  if (removed.error().code != ErrorCode::kConflict || tries == kCgroupRemovalsMax)
     return log_.warning("pod cgroup not removed", {{"cgroup", name}, {"error", removed.error().text()}});
   loop_.at(loop_.now().mono + milliseconds(10), [this, alive = std::weak_ptr(alive_), qos, name, tries] {
     if (!alive.expired()) remove_pod_cgroup(qos, name, tries + 1);
@@ -331,6 +331,7 @@ Result<std::string> ProcessRuntime::find_log(const api::PodKey& pod, const std::
 
 std::vector<api::PodKey> ProcessRuntime::pods() const {
   std::vector<api::PodKey> keys;
+  keys.reserve(pods_.size());
   for (const auto& [uid, pod] : pods_) keys.push_back(pod.command.pod);
   return keys;
 }

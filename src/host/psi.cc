@@ -10,6 +10,9 @@
 namespace spillway::host {
 namespace {
 
+constexpr std::array<std::pair<PsiWindow, std::string_view>, 2> kTriggers = {
+    {{PsiWindow::kHalfSecond, "some 50000 500000"}, {PsiWindow::kTwoSeconds, "some 100000 2000000"}}};
+
 /// "12.34" → 1234.
 std::optional<std::int32_t> parse_hundredths(std::string_view text) {
   const std::size_t point = text.find('.');
@@ -59,8 +62,6 @@ Result<Psi> parse_psi(std::string_view text) {
 }
 
 PsiTrigger open_psi_trigger(int directory, const std::string& file) {
-  constexpr std::array<std::pair<PsiWindow, std::string_view>, 2> kTriggers = {
-      {{PsiWindow::kHalfSecond, "some 50000 500000"}, {PsiWindow::kTwoSeconds, "some 100000 2000000"}}};
   for (const auto& [window, text] : kTriggers) {
     UniqueFd fd(::openat(directory, file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
     if (!fd) return {};
