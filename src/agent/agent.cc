@@ -36,13 +36,15 @@ struct Agent::Parts {
              "fieldSelector=" + api::percent_encode("spec.nodeName=" + options.node_name)),
         workers(
             context, [this] { return node_for_admission(); }, history),
-        eviction(context, std::move(config), workers, sinks.journal, sinks.metrics),
+        eviction(context, std::move(config), workers, sinks.journal, sinks.metrics, sinks.reaction),
         status(
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
             [this] { return facts(); }),
         lease(context, rng.fork("lease")) {
-    pods.cache().listen(
-        {[this](const auto& before, const auto& after, Now now) { workers.on_pod(before, after, now); }});
+    pods.cache().listen({[this](const auto& before, const auto& after, Now now) {
+      workers.on_pod(before, after, now);
+      eviction.on_pods_changed(now);
+    }});
     nodes.cache().listen({[this](const auto&, const auto& after, Now now) {
       if (after) status.on_node(*after, now);
     }});
@@ -117,7 +119,10 @@ std::string_view Agent::name() const {
 
 void Agent::start(Now now) {
   Parts& p = *parts_;
-  p.api.when_synced([&p](Now synced) { p.workers.start(p.pods.cache(), synced); });
+  p.api.when_synced([&p](Now synced) {
+    p.workers.start(p.pods.cache(), synced);
+    p.eviction.on_pods_changed(synced);
+  });
   p.api.start(now);
   p.status.start(now);
   p.lease.start(now);
@@ -158,6 +163,8 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     void operator()(const Observed& e) const { p.eviction.on_observed(e, now); }
 
     void operator()(const PressureWake& e) const { p.eviction.on_pressure_wake(e, now); }
+
+    void operator()(const Reacted& e) const { p.eviction.on_reacted(e, now); }
   };
 
   std::visit(Visitor{p, now}, event);

@@ -9,6 +9,7 @@
 #include "agent/journal.h"
 #include "agent/options.h"
 #include "agent/ports.h"
+#include "agent/reaction.h"
 #include "api/summary.h"
 #include "base/rng.h"
 #include "client/engine.h"
@@ -30,6 +31,7 @@ struct AgentSinks {
   telemetry::Log log;
   telemetry::Registry* metrics = nullptr;
   Journal* journal = nullptr;
+  Reaction* reaction = nullptr;
 };
 
 class Agent final : public client::ApiEngine {

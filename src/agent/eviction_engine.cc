@@ -19,6 +19,8 @@ constexpr Duration kHelplessInterval = milliseconds(100);
 constexpr Duration kKillMargin = milliseconds(200);
 constexpr Duration kRecentFall = seconds(2);
 constexpr Duration kFallMemory = seconds(10);
+/// Pods that come together make one plan.
+constexpr Duration kPlanDelay = milliseconds(20);
 constexpr std::string_view kComponent = "kubelet";
 
 std::string rendered(const std::vector<policy::Reason>& reasons) {
@@ -58,8 +60,13 @@ void EvictionMetrics::record_stats_age(eviction::Signal signal, Duration age) {
 }
 
 EvictionEngine::EvictionEngine(AgentContext& context, eviction::PassConfig config, PodWorkers& workers,
-                               Journal* journal, telemetry::Registry* metrics)
-    : context_(context), config_(std::move(config)), workers_(workers), journal_(journal), metrics_(metrics) {
+                               Journal* journal, telemetry::Registry* metrics, Reaction* reaction)
+    : context_(context),
+      config_(std::move(config)),
+      workers_(workers),
+      journal_(journal),
+      reaction_(reaction),
+      metrics_(metrics) {
   const std::string warning = adopt_layout(config_, {}, state_);
   if (!warning.empty()) context_.log.warning("eviction thresholds", {{"warning", warning}});
 }
@@ -152,7 +159,7 @@ Duration EvictionEngine::next_interval(Now now) const {
     if (left >= Bytes{0}) headroom = std::min(left, headroom.value_or(left));
   }
   Duration interval = options.interval_max;
-  if (headroom) {
+  if (headroom && !reaction_watches_) {
     interval = observe_interval(*headroom, fall_.steepest_per_second(now.mono, kFallMemory), options);
   }
   if (nobody_to_evict_) interval = std::max(interval, std::min(kHelplessInterval, options.interval_max));
@@ -173,11 +180,21 @@ void EvictionEngine::schedule(Now now) {
 }
 
 void EvictionEngine::run_pass(Now now) {
+  if (reaction_ != nullptr && !reaction_->claim()) return;  // Reacted is on its way, and a pass with it
+  reaction_watches_ = false;
   metrics_.passes.add();
   pass_wanted_ = false;
   last_pass_ = now.mono;
   const eviction::ConditionSet before = state_.conditions;
-  eviction::PassResult result = decide_eviction(config_, std::move(state_), *last_summary_, workers_.active(), now);
+  const eviction::PassResult result = judge(*last_summary_, workers_.active(), now);
+  for (const eviction::EvictPod& action : result.decision.actions) carry_out(action, result, std::nullopt, now);
+  conclude(result, before, now);
+  publish_plan();
+}
+
+eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::span<const api::Pod* const> active,
+                                           Now now) {
+  eviction::PassResult result = decide_eviction(config_, std::move(state_), summary, active, now);
   state_ = std::move(result.state);
   met_at_pass_ = memory_thresholds_met();
   nobody_to_evict_ = !result.past_grace.empty() && result.decision.actions.empty();
@@ -186,11 +203,78 @@ void EvictionEngine::run_pass(Now now) {
     context_.events.record(node_reference(context_.options.node_name), client::EventType::kWarning,
                            "EvictionThresholdMet", result.node_event, now);
   }
-  for (const eviction::EvictPod& action : result.decision.actions) carry_out(action, result, now);
-  if (state_.conditions != before) {
-    context_.log.info("pressure conditions changed", {{"reasons", rendered(result.decision.reasons)}});
-    if (on_conditions_) on_conditions_(now);
+  return result;
+}
+
+void EvictionEngine::conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now) {
+  if (state_.conditions == before) return;
+  context_.log.info("pressure conditions changed", {{"reasons", rendered(result.decision.reasons)}});
+  if (on_conditions_) on_conditions_(now);
+}
+
+void EvictionEngine::on_reacted(const Reacted& event, Now now) {
+  if (event.escalated) {
+    for (Victim& victim : victims_) {
+      if (victim.uid == event.uid && !victim.killed) take_grace(victim);
+    }
+    return;
   }
+  in_flight_.reset();
+  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  reaction_watches_ = false;
+  pass_wanted_ = false;
+  last_pass_ = now.mono;
+  last_summary_ = std::make_shared<const api::Summary>(summary_at(event, *last_summary_));
+  seen_ = eviction::observe(*last_summary_);
+  metrics_.passes.add();
+  metrics_.observations.add();
+  const Urgency urgency = event.emergency ? Urgency::kEmergency : Urgency::kGrace;
+  const eviction::ConditionSet before = state_.conditions;
+  const eviction::PassState state_before = state_;
+  const std::vector<const api::Pod*> active = workers_.active();
+  eviction::PassResult result = judge(*last_summary_, active, now);
+  bool accounted = false;
+  for (const eviction::EvictPod& action : result.decision.actions) {
+    const bool acted_on = action.uid == event.uid;
+    accounted = accounted || acted_on;
+    const bool by_storage = !result.pending && result.candidates.empty();
+    if (acted_on || by_storage) carry_out(action, result, acted_on ? std::optional(urgency) : std::nullopt, now);
+  }
+  const auto victim = std::ranges::find_if(active, [&](const api::Pod* pod) { return pod->metadata.uid == event.uid; });
+  if (!accounted && victim != active.end()) {
+    // The pods changed under the plan, or local storage came first: this pod was ended all the same.
+    context_.log.warning("the pod ended by the watch is not the one this pass chose",
+                         {{"pod", (*victim)->key().text()}});
+    state_ = state_before;
+    const eviction::PassConfig whole = config_;
+    config_.local_storage_limits = eviction::LocalStorageLimits::kIgnored;
+    const api::Pod* const only[] = {*victim};
+    result = judge(*last_summary_, only, now);
+    config_ = whole;
+    for (const eviction::EvictPod& action : result.decision.actions) carry_out(action, result, urgency, now);
+  }
+  context_.log.info(
+      "memory watch acted",
+      {{"pod_uid", event.uid}, {"micros_to_signal", std::chrono::duration_cast<microseconds>(event.took).count()}});
+  conclude(result, before, now);
+  publish_plan();
+  schedule(now);
+}
+
+void EvictionEngine::on_pods_changed(Now now) {
+  if (reaction_ == nullptr || plan_timer_ || !last_summary_) return;
+  plan_timer_ = context_.api.at(now.mono + kPlanDelay, [this](Now) {
+    plan_timer_.reset();
+    if (reaction_->claim()) publish_plan();
+  });
+}
+
+void EvictionEngine::publish_plan() {
+  if (reaction_ == nullptr || !last_summary_) return;
+  ReactionPlan plan = plan_reaction(context_.options, state_, *last_summary_, workers_.active());
+  if (std::ranges::any_of(victims_, &Victim::frees_memory)) plan.act.clear();  // one at a time
+  reaction_watches_ = !plan.act.empty();
+  reaction_->publish(std::move(plan));
 }
 
 bool EvictionEngine::emergency_with(Duration grace, Now now) const {
@@ -200,11 +284,13 @@ bool EvictionEngine::emergency_with(Duration grace, Now now) const {
   return is_emergency(Bytes{memory->available}, context_.options.eviction.blind_zone, fall, grace + kKillMargin);
 }
 
-void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, Now now) {
+void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction::PassResult& result,
+                               std::optional<Urgency> done, Now now) {
   const auto signal = eviction::parse_signal(action.metric_label);
   const bool by_memory = signal && is_memory(*signal);
   const Duration grace = seconds(std::max<std::int64_t>(action.grace_period_seconds, 1));
-  const Urgency urgency = by_memory && emergency_with(grace, now) ? Urgency::kEmergency : Urgency::kGrace;
+  const Urgency judged = by_memory && emergency_with(grace, now) ? Urgency::kEmergency : Urgency::kGrace;
+  const Urgency urgency = done.value_or(judged);
   JournalEntry entry{.at = now.wall,
                      .node = context_.options.node_name,
                      .action = action,
@@ -213,7 +299,11 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
                      .candidates = result.candidates};
   if (journal_ != nullptr) journal_->append(entry);
   workers_.evict(action, urgency, now);
-  victims_.push_back({action.uid, now.mono, now.mono + grace, entry.emergency});
+  victims_.push_back({.uid = action.uid,
+                      .since = now.mono,
+                      .grace_end = now.mono + grace,
+                      .killed = entry.emergency,
+                      .frees_memory = by_memory && action.grace_period_seconds <= eviction::kHardGraceSeconds});
   metrics_.count_eviction(action.metric_label);
   if (entry.emergency) metrics_.emergencies.add();
   context_.log.warning("evicting pod", {{"node", entry.node},
@@ -226,12 +316,15 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
 
 void EvictionEngine::escalate(Now now) {
   for (Victim& victim : victims_) {
-    if (victim.killed || !emergency_with(std::max(Duration{}, victim.grace_end - now.mono), now)) continue;
-    victim.killed = true;
-    metrics_.emergencies.add();
-    context_.log.warning("taking the grace from a pod being evicted", {{"pod_uid", victim.uid}});
-    workers_.kill_now(victim.uid);
+    if (!victim.killed && emergency_with(std::max(Duration{}, victim.grace_end - now.mono), now)) take_grace(victim);
   }
+}
+
+void EvictionEngine::take_grace(Victim& victim) {
+  victim.killed = true;
+  metrics_.emergencies.add();
+  context_.log.warning("taking the grace from a pod being evicted", {{"pod_uid", victim.uid}});
+  workers_.kill_now(victim.uid);
 }
 
 void EvictionEngine::give_up_waiting(Now now) {

@@ -10,6 +10,7 @@
 #include "agent/journal.h"
 #include "agent/pod_workers.h"
 #include "agent/ports.h"
+#include "agent/reaction.h"
 #include "policy/eviction/decide.h"
 #include "telemetry/metrics.h"
 
@@ -17,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,12 +39,16 @@ struct EvictionMetrics {
 class EvictionEngine {
  public:
   EvictionEngine(AgentContext& context, eviction::PassConfig config, PodWorkers& workers, Journal* journal,
-                 telemetry::Registry* metrics);
+                 telemetry::Registry* metrics, Reaction* reaction = nullptr);
 
   void start(Now now);
   void on_observed(const Observed& event, Now now);
   void on_pressure_wake(const PressureWake& event, Now now);
   void on_pod_finished(const std::string& uid, Now now);
+  /// A plan is out of date once pods come or go.
+  void on_pods_changed(Now now);
+  /// The machine acted by itself: the same numbers are judged here, and everything follows as from a pass.
+  void on_reacted(const Reacted& event, Now now);
 
   const eviction::ConditionSet& conditions() const { return state_.conditions; }
 
@@ -56,7 +62,8 @@ class EvictionEngine {
     std::string uid;
     Instant since;
     Instant grace_end;
-    bool killed = false;  // without grace
+    bool killed = false;        // without grace
+    bool frees_memory = false;  // soon: evicted for memory, with no more than the grace of a hard threshold
   };
 
   void observe(ObserveDepth depth, Now now);
@@ -64,8 +71,14 @@ class EvictionEngine {
   /// Is the last pass too old, or did the picture change since?
   bool needs_pass(Now now) const;
   void run_pass(Now now);
-  void carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, Now now);
+  eviction::PassResult judge(const api::Summary& summary, std::span<const api::Pod* const> active, Now now);
+  void conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now);
+  /// `done`: as the machine has done it already; nullopt: to be judged and done now.
+  void carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, std::optional<Urgency> done,
+                 Now now);
+  void publish_plan();
   void escalate(Now now);
+  void take_grace(Victim& victim);
   void give_up_waiting(Now now);
   void post_evicted_event(const eviction::EvictPod& action, Now now);
   bool emergency_with(Duration grace, Now now) const;
@@ -76,6 +89,7 @@ class EvictionEngine {
   eviction::PassConfig config_;
   PodWorkers& workers_;
   Journal* journal_;
+  Reaction* reaction_;
   EvictionMetrics metrics_;
   std::function<void(Now)> on_conditions_;
 
@@ -98,6 +112,8 @@ class EvictionEngine {
   std::optional<Request> in_flight_;
   bool wake_pending_ = false;
   std::optional<client::ApiClient::TimerId> timer_;
+  std::optional<client::ApiClient::TimerId> plan_timer_;
+  bool reaction_watches_ = false;  // a plan that may act is out
   bool last_failed_ = false;
 };
 

@@ -60,21 +60,23 @@ std::string to_line(const JournalEntry& entry) {
         {{"namespace", candidate.pod.ns}, {"name", candidate.pod.name}, {"reason", reason_to_json(candidate.reason)}}));
   }
   const eviction::EvictPod& action = entry.action;
-  return api::to_text(Json::object({{"action", "evict"},
-                                    {"at", api::format_micro_time(entry.at)},
-                                    {"atMicros", micros(entry.at)},
-                                    {"node", entry.node},
-                                    {"uid", action.uid},
-                                    {"namespace", action.pod.ns},
-                                    {"name", action.pod.name},
-                                    {"gracePeriodSeconds", action.grace_period_seconds},
-                                    {"emergency", entry.emergency},
-                                    {"signal", action.metric_label},
-                                    {"message", action.message},
-                                    {"annotations", std::move(annotations)},
-                                    {"disruptionTarget", action.disruption_target},
-                                    {"reasons", std::move(reasons)},
-                                    {"candidates", std::move(candidates)}}));
+  Json document = Json::object({{"action", "evict"},
+                                {"at", api::format_micro_time(entry.at)},
+                                {"atMicros", micros(entry.at)},
+                                {"node", entry.node},
+                                {"uid", action.uid},
+                                {"namespace", action.pod.ns},
+                                {"name", action.pod.name},
+                                {"gracePeriodSeconds", action.grace_period_seconds},
+                                {"emergency", entry.emergency},
+                                {"signal", action.metric_label},
+                                {"message", action.message},
+                                {"annotations", std::move(annotations)},
+                                {"disruptionTarget", action.disruption_target},
+                                {"reasons", std::move(reasons)},
+                                {"candidates", std::move(candidates)}});
+  if (entry.intent) document["intent"] = true;
+  return api::to_text(document);
 }
 
 Result<JournalEntry> parse_line(std::string_view line) {
@@ -100,6 +102,7 @@ Result<JournalEntry> parse_line(std::string_view line) {
     return value != nullptr && value->if_bool().value_or(false);
   };
   entry.emergency = flag("emergency");
+  entry.intent = flag("intent");
   entry.action.disruption_target = flag("disruptionTarget");
   if (const Json* annotations = document.find("annotations"); annotations != nullptr && annotations->if_object()) {
     for (const auto& [key, value] : *annotations->if_object()) {

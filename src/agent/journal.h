@@ -20,6 +20,7 @@ struct JournalEntry {
   std::string node;
   eviction::EvictPod action;
   bool emergency = false;  // no grace: the memory left would not have lasted that long
+  bool intent = false;     // written by the thread that acts, before it acts; the entry with all reasons follows
   std::vector<policy::Reason> reasons;
   std::vector<eviction::Candidate> candidates;
 };

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -121,8 +122,21 @@ struct PressureWake {
   std::string source;  // "psi", "memory.events", "memcg-threshold"
 };
 
+/// The machine has carried out the published plan by itself (agent/reaction.h): the pod `uid` is being ended, with the
+/// grace of a hard threshold or, in an emergency, at once. Comes before anything that follows from it.
+struct Reacted {
+  std::string uid;
+  bool emergency = false;                                   // memory would not have lasted for the grace
+  bool escalated = false;                                   // the same pod as before: now its grace is taken
+  std::optional<Bytes> node_available;                      // what was read, and led to it
+  std::optional<Bytes> pods_available;                      // of the "pods" system container
+  std::vector<std::pair<std::string, Bytes>> working_sets;  // of the pods that could be read, by uid
+  WallTime at;                                              // of the reading
+  Duration took{};                                          // from the reading to the signal
+};
+
 using HostEvent =
-    std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed, PressureWake>;
+    std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed, PressureWake, Reacted>;
 
 /// What does not change while the agent runs.
 struct MachineInfo {

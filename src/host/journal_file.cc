@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace spillway::host {
@@ -32,6 +33,12 @@ Outcome JournalFile::reopen() {
   if (!file_ || fstat(file_.get(), &status) != 0) return failed(path_, "open");
   bytes_ = static_cast<std::size_t>(status.st_size);
   return {};
+}
+
+Result<UniqueFd> JournalFile::duplicate() const {
+  UniqueFd copy(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3));
+  if (!copy) return failed(path_, "duplicate");
+  return copy;
 }
 
 void JournalFile::append(const agent::JournalEntry& entry) {
@@ -67,6 +74,11 @@ Result<std::vector<agent::JournalEntry>> JournalFile::read() const {
       entries.push_back(*std::move(entry));
     from = end + 1;
   }
+  // What was told in full needs its intent no longer.
+  std::set<std::string, std::less<>> told;
+  for (const agent::JournalEntry& entry : entries)
+    if (!entry.intent) told.insert(entry.action.uid);
+  std::erase_if(entries, [&](const auto& entry) { return entry.intent && told.contains(entry.action.uid); });
   return entries;
 }
 

@@ -24,7 +24,11 @@ class JournalFile final : public agent::Journal {
 
   void append(const agent::JournalEntry& entry) override;
 
-  /// The entries of this file, oldest first. A line that was cut off by a crash is skipped.
+  /// A descriptor that appends to the same file, for the thread that writes its intents there.
+  Result<UniqueFd> duplicate() const;
+
+  /// The entries of this file, oldest first. A line that was cut off by a crash is skipped, and so is an intent whose
+  /// entry follows.
   Result<std::vector<agent::JournalEntry>> read() const;
 
  private:

@@ -57,8 +57,8 @@ ScriptedCluster::ScriptedCluster(AgentOptions options) : options_(std::move(opti
 
 void ScriptedCluster::start() {
   ++generation_;
-  agent_ = Agent::create(options_, machine_info(), Rng(7), {.log = {}, .metrics = nullptr, .journal = &journal},
-                         journal.entries)
+  agent_ = Agent::create(options_, machine_info(), Rng(7),
+                         {.log = {}, .metrics = nullptr, .journal = &journal, .reaction = reaction}, journal.entries)
                .value();
   agent_->start(now_);
   after_step();

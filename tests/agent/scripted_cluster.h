@@ -69,6 +69,7 @@ class ScriptedCluster {
   ScriptedApi api;
   ScriptedHost host;
   MemoryJournal journal;
+  Reaction* reaction = nullptr;  // of the next start()
 
  private:
   void later(Duration delay, std::function<void()> what);

@@ -1,0 +1,171 @@
+// Goal: what the machine did by itself between two passes is judged, written down and told like any other eviction.
+#include "agent/reaction.h"
+
+#include "agent/scripted_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+using api::Json;
+
+class RecordedReaction final : public Reaction {
+ public:
+  void publish(ReactionPlan plan) override {
+    EXPECT_TRUE(claimed) << "the plan before was not claimed";
+    claimed = false;
+    last = std::move(plan);
+  }
+
+  bool claim() override {
+    if (acting) return false;
+    claimed = true;
+    return true;
+  }
+
+  std::optional<ReactionPlan> last;
+  bool claimed = true;
+  bool acting = false;  // the machine was quicker
+};
+
+struct Watched : ScriptedCluster {
+  Watched() {
+    reaction = &machine;
+    put(pod_document({.name = "hog"}));
+    put(pod_document({.name = "modest", .memory_request = "200Mi"}));
+    put(pod_document({.name = "system", .priority = 2'000'000'000}));
+    host.set_working_set("uid-hog", mebibytes(100));
+    host.set_working_set("uid-modest", mebibytes(5));
+    host.set_working_set("uid-system", mebibytes(420));
+    host.set_available(mebibytes(500));
+    start();
+    run(seconds(2));
+  }
+
+  /// The machine has seen 90 MiB and ended a pod.
+  Reacted acted_on(const std::string& uid, bool emergency) {
+    machine.acting = true;
+    return {.uid = uid,
+            .emergency = emergency,
+            .escalated = false,
+            .node_available = mebibytes(90),
+            .pods_available = mebibytes(90),
+            .working_sets = {{"uid-hog", mebibytes(500)}, {"uid-modest", mebibytes(5)}, {"uid-system", mebibytes(420)}},
+            .at = now().wall,
+            .took = microseconds(200)};
+  }
+
+  void report(const Reacted& event) {
+    machine.acting = false;
+    machine.claimed = true;
+    send(event);
+    run(milliseconds(1));
+  }
+
+  RecordedReaction machine;
+};
+
+TEST(Reaction, ThePlanHasThresholdsAndEverybodyInOrder) {
+  Watched cluster;
+  ASSERT_TRUE(cluster.machine.last);
+  const ReactionPlan& plan = *cluster.machine.last;
+  ASSERT_FALSE(plan.act.empty());
+  EXPECT_EQ(plan.act.front().signal, eviction::Signal::kMemoryAvailable);
+  EXPECT_EQ(plan.act.front().below, mebibytes(100));
+  ASSERT_EQ(plan.candidates.size(), 3u);
+  EXPECT_EQ(plan.candidates[0].uid, "uid-hog");
+  EXPECT_TRUE(plan.candidates[2].standing.spared);
+}
+
+TEST(Reaction, IsJournalledAndToldAsAnEviction) {
+  Watched cluster;
+  cluster.report(cluster.acted_on("uid-hog", false));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  const JournalEntry& entry = cluster.journal.entries.front();
+  EXPECT_EQ(entry.action.uid, "uid-hog");
+  EXPECT_FALSE(entry.emergency);
+  EXPECT_EQ(entry.action.message, "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ");
+  ASSERT_NE(cluster.host.last<StopPod>(), nullptr);
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(1));
+  EXPECT_TRUE(cluster.machine.last->act.empty()) << "one at a time";
+  cluster.run(seconds(2));
+  EXPECT_EQ(cluster.phase("hog"), "Failed");
+  EXPECT_EQ(cluster.events("Evicted").size(), 1u);
+  EXPECT_FALSE(cluster.machine.last->act.empty()) << "the next one may go";
+}
+
+TEST(Reaction, AnEmergencyLeavesNoGrace) {
+  Watched cluster;
+  cluster.report(cluster.acted_on("uid-hog", true));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  EXPECT_TRUE(cluster.journal.entries.front().emergency);
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, Duration{});
+}
+
+TEST(Reaction, TakesTheGraceWhenTheMachineDid) {
+  Watched cluster;
+  cluster.host.set_stubborn(true);
+  cluster.report(cluster.acted_on("uid-hog", false));
+  Reacted again = cluster.acted_on("uid-hog", true);
+  again.escalated = true;
+  cluster.machine.acting = false;
+  cluster.send(again);
+  cluster.run(milliseconds(1));
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, Duration{});
+  EXPECT_EQ(cluster.journal.entries.size(), 1u);
+}
+
+TEST(Reaction, AccountsForThePodThatWasEndedEvenIfAnotherWouldHaveBeenChosen) {
+  Watched cluster;
+  cluster.report(cluster.acted_on("uid-modest", false));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  EXPECT_EQ(cluster.journal.entries.front().action.uid, "uid-modest");
+  cluster.run(seconds(2));
+  EXPECT_EQ(cluster.phase("modest"), "Failed");
+  EXPECT_EQ(cluster.phase("hog"), "Running");
+}
+
+TEST(Reaction, TheEngineWaitsWhenTheMachineWasQuicker) {
+  Watched cluster;
+  cluster.machine.acting = true;
+  cluster.host.set_available(mebibytes(90));
+  cluster.send(PressureWake{"watch"});
+  cluster.run(milliseconds(20));
+  EXPECT_TRUE(cluster.journal.entries.empty()) << "its plan was not to be had";
+}
+
+TEST(Reaction, APodThatComesIsInTheNextPlan) {
+  Watched cluster;
+  cluster.put(pod_document({.name = "another"}));
+  cluster.run(milliseconds(100));
+  EXPECT_EQ(cluster.machine.last->candidates.size(), 4u);
+}
+
+TEST(PreparedEntry, IsALineOfTheJournalOnceItIsFilled) {
+  JournalEntry entry;
+  entry.node = "n1";
+  entry.intent = true;
+  entry.action.uid = "uid-1";
+  entry.action.pod = {"shop", "at-9"};
+  entry.action.metric_label = "memory.available";
+  PreparedEntry prepared(entry);
+  for (const std::int64_t available : {std::int64_t{0}, std::int64_t{-5}, std::int64_t{104'857'599}}) {
+    const WallTime at(microseconds(1'795'237'288'123'456));
+    prepared.fill(at, available < 0, available);
+    ASSERT_TRUE(prepared.line().ends_with("\n"));
+    const Result<JournalEntry> read = parse_line(prepared.line());
+    ASSERT_TRUE(read) << read.error().text() << prepared.line();
+    EXPECT_EQ(read->at, at);
+    EXPECT_EQ(read->emergency, available < 0);
+    EXPECT_TRUE(read->intent);
+    EXPECT_EQ(std::get<std::int64_t>(read->reasons.front().facts.back().value), available);
+    EXPECT_NE(prepared.line().find("\"2026-11-21T05:01:28.123456Z\""), std::string::npos) << prepared.line();
+  }
+}
+
+}  // namespace
+}  // namespace spillway::agent
