@@ -1,5 +1,6 @@
 #include "api/base64.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -71,6 +72,25 @@ Result<std::string> decode_base64(std::string_view text) {
   out += byte_of(digits == 2 ? bits << 12 : bits << 6, 16);
   if (digits == 3) out += byte_of(bits << 6, 8);
   return out;
+}
+
+std::string encode_base64_url(std::string_view bytes) {
+  std::string text = encode_base64(bytes);
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
+  std::erase(text, '=');
+  return text;
+}
+
+Result<std::string> decode_base64_url(std::string_view text) {
+  if (const std::size_t foreign = text.find_first_of("+/=\r\n"); foreign != std::string_view::npos) {
+    return illegal(foreign);
+  }
+  std::string standard(text);
+  std::ranges::replace(standard, '-', '+');
+  std::ranges::replace(standard, '_', '/');
+  standard.append((4 - standard.size() % 4) % 4, '=');
+  return decode_base64(standard);
 }
 
 }  // namespace spillway::api

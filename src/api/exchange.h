@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,11 +43,18 @@ struct Response {
   bool ok() const { return status >= 200 && status < 300; }
 };
 
+struct AccountToken;
+
 /// Who sent a request, as authentication established it.
 struct UserInfo {
   std::string name;
   std::string uid;
   std::vector<std::string> groups;
+  /// More about him, such as the pod a token is bound to.
+  std::map<std::string, std::vector<std::string>> extra = {};
+  /// The service account token he showed. It is genuine and in time; whether what it is bound to still exists is for
+  /// the API server to see.
+  std::shared_ptr<const AccountToken> token = {};
 };
 
 /// Where the answer to one request goes: either one on_response, or on_stream followed by data and one on_end.

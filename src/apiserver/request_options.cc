@@ -217,21 +217,13 @@ api::StatusResult<DeleteOptions> parse_delete_options(const api::Target& target,
 std::string encode_continue(const ContinueToken& token) {
   const api::Json document =
       api::Json::object({{"v", "meta.k8s.io/v1"}, {"rv", token.revision.number()}, {"start", token.start_after}});
-  std::string text = api::encode_base64(api::to_text(document));
-  std::ranges::replace(text, '+', '-');
-  std::ranges::replace(text, '/', '_');
-  std::erase(text, '=');
-  return text;
+  return api::encode_base64_url(api::to_text(document));
 }
 
 Result<ContinueToken> decode_continue(std::string_view text) {
-  std::string padded(text);
-  std::ranges::replace(padded, '-', '+');
-  std::ranges::replace(padded, '_', '/');
-  while (padded.size() % 4 != 0) padded += '=';
   const Error garbage =
       make_error(ErrorCode::kBadRequest, "continue key is not valid: it was not issued by this server");
-  const auto decoded = api::decode_base64(padded);
+  const auto decoded = api::decode_base64_url(text);
   if (!decoded) return garbage;
   const Result<api::Json> document = api::parse_json(*decoded);
   if (!document) return garbage;

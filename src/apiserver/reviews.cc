@@ -16,6 +16,7 @@ Json user_document(const api::UserInfo& user) {
   Json out = Json::object({{"username", user.name}});
   if (!user.uid.empty()) out["uid"] = user.uid;
   if (!user.groups.empty()) out["groups"] = Json::Array(user.groups.begin(), user.groups.end());
+  for (const auto& [key, values] : user.extra) out["extra"][key] = Json::Array(values.begin(), values.end());
   return out;
 }
 
@@ -51,7 +52,7 @@ void Reviews::create(const ExchangePtr& exchange) {
   } else if (resource.kind == "SelfSubjectRulesReview") {
     rules(*exchange, review);
   } else if (resource.kind == "TokenReview") {
-    review["status"] = Json::object({{"user", Json::object()}, {"error", "this server reviews no tokens"}});
+    if (const auto reviewed = token(review); !reviewed) return exchange->fail(reviewed.error());
   } else if (const auto answered = access(*exchange, review); !answered) {
     return exchange->fail(answered.error());
   }
@@ -87,6 +88,30 @@ StatusResult<void> Reviews::access(const Exchange& exchange, Json& review) const
   const Verdict verdict = authorizer_.authorize(user, attributes_of(spec));
   Json status = Json::object({{"allowed", verdict.allowed}});
   if (!verdict.reason.empty()) status["reason"] = verdict.reason;
+  review["status"] = std::move(status);
+  return {};
+}
+
+/// What is wrong with a service account token is an error of the review; a token nobody knows is just not good.
+StatusResult<void> Reviews::token(Json& review) const {
+  const std::string_view text = review.string_at({"spec", "token"});
+  if (text.empty()) return make_error(ErrorCode::kBadRequest, "token is required for TokenReview in authentication");
+  std::vector<std::string> audiences;
+  if (const Json* given = review.at({"spec", "audiences"}); given != nullptr && given->if_array() != nullptr) {
+    for (const Json& audience : *given->if_array()) audiences.emplace_back(audience.string_at({}));
+  }
+  Json status = Json::object({{"user", Json::object()}});
+  if (authenticator_ != nullptr) {
+    const auto identity = authenticator_->identify_token(text, audiences, core_.now.wall);
+    Outcome judged = identity ? Outcome() : Outcome(identity.error());
+    if (identity && *identity && (*identity)->user.token) judged = bound_.check(*(*identity)->user.token);
+    if (!judged) {
+      status["error"] = judged.error().message;
+    } else if (*identity) {
+      status = Json::object({{"authenticated", true}, {"user", user_document((*identity)->user)}});
+      status["audiences"] = Json::Array((*identity)->audiences.begin(), (*identity)->audiences.end());
+    }
+  }
   review["status"] = std::move(status);
   return {};
 }

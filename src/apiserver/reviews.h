@@ -3,25 +3,34 @@
 #pragma once
 
 #include "apiserver/authorizer.h"
+#include "apiserver/bound_tokens.h"
 #include "apiserver/core.h"
 #include "apiserver/exchange.h"
 #include "apiserver/role_rules.h"
+#include "apiserver/server.h"
 
 namespace spillway::apiserver {
 
 class Reviews {
  public:
-  Reviews(const Authorizer& authorizer, const RoleRules& roles) : authorizer_(authorizer), roles_(roles) {}
+  /// Without an authenticator no token is good.
+  Reviews(Core& core, const Authorizer& authorizer, const RoleRules& roles, const BoundTokens& bound,
+          const TokenAuthenticator* authenticator)
+      : core_(core), authorizer_(authorizer), roles_(roles), bound_(bound), authenticator_(authenticator) {}
 
   /// POST to a resource that is not stored.
   void create(const ExchangePtr& exchange);
 
  private:
   api::StatusResult<void> access(const Exchange& exchange, api::Json& review) const;
+  api::StatusResult<void> token(api::Json& review) const;
   void rules(const Exchange& exchange, api::Json& review) const;
 
+  Core& core_;
   const Authorizer& authorizer_;
   const RoleRules& roles_;
+  const BoundTokens& bound_;
+  const TokenAuthenticator* authenticator_;
 };
 
 }  // namespace spillway::apiserver

@@ -1,6 +1,7 @@
 #include "apiserver/server.h"
 
 #include "apiserver/bootstrap.h"
+#include "apiserver/bound_tokens.h"
 #include "apiserver/budgets.h"
 #include "apiserver/committer.h"
 #include "apiserver/core.h"
@@ -76,7 +77,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
         node_restriction_(core_),
         escalation_(roles_),
         tokens_(core_, node_restriction_, options_.signer),
-        reviews_(authorizer_, roles_),
+        bound_tokens_(core_),
+        reviews_(core_, authorizer_, roles_, bound_tokens_, options_.authenticator),
         garbage_(core_, writer_, remover_),
         namespaces_(core_, writer_, remover_),
         budgets_(core_, writer_),
@@ -249,6 +251,12 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void dispatch(const ExchangePtr& exchange) {
+    if (const auto& token = exchange->user().token) {
+      if (!serving_) return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
+      if (const Outcome bound = bound_tokens_.check(*token); !bound) {
+        return exchange->fail(make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", bound.error().message));
+      }
+    }
     auto target = parse_path(exchange->request().target);
     if (!target) return exchange->fail(target.error());
     exchange->target = *std::move(target);
@@ -350,6 +358,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   NodeRestriction node_restriction_;
   EscalationCheck escalation_;
   TokenPath tokens_;
+  BoundTokens bound_tokens_;
   Reviews reviews_;
   GarbageCollector garbage_;
   NamespaceCollector namespaces_;

@@ -16,6 +16,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace spillway::apiserver {
 
@@ -31,10 +33,26 @@ class NodeGateway {
 class TokenSigner {
  public:
   virtual ~TokenSigner() = default;
-  /// The claim "iss": a URL.
+  /// The claim "iss": a URL. Also the audience of this API server.
   virtual std::string issuer() const = 0;
   /// A JSON Web Token with these claims.
-  virtual Result<std::string> sign(const api::Json& claims) = 0;
+  virtual Result<std::string> sign(const api::Json& claims) const = 0;
+};
+
+/// Port: whose a bearer token is, for TokenReview. Implemented by wire/.
+class TokenAuthenticator {
+ public:
+  struct Identity {
+    api::UserInfo user;
+    std::vector<std::string> audiences;  // of those asked for
+  };
+
+  virtual ~TokenAuthenticator() = default;
+  /// `audiences`: for whom the token must be good, at least one of them; empty: for this API server. nullopt: nobody
+  /// knows the token. kUnauthorized: it is a service account token, but forged, expired or for others.
+  virtual Result<std::optional<Identity>> identify_token(std::string_view token,
+                                                         const std::vector<std::string>& audiences,
+                                                         WallTime now) const = 0;
 };
 
 using RequestId = std::uint64_t;
@@ -45,7 +63,8 @@ class ApiServer {
     std::uint64_t seed = 0;         // for uids, generated names, watch time-outs
     std::string version = "0.1.0";  // of Spillway; /version answers v1.32.0-spillway.<version>
     NodeGateway* gateway = nullptr;
-    TokenSigner* signer = nullptr;  // null: no tokens are issued
+    const TokenSigner* signer = nullptr;                // null: no tokens are issued
+    const TokenAuthenticator* authenticator = nullptr;  // null: no tokens are reviewed
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

@@ -17,16 +17,17 @@ constexpr std::int64_t kSecondsDefault = 3600;
 constexpr std::int64_t kSecondsMin = 600;
 constexpr std::int64_t kSecondsMax = std::int64_t{1} << 32;
 
-Json identity_of(const StoredObject& object) {
-  return Json::object({{"name", object.name}, {"uid", object.meta.uid}});
+api::ObjectIdentity identity_of(const StoredObject& object) {
+  return {object.name, object.meta.uid};
 }
 
 }  // namespace
 
-StatusResult<Json> TokenPath::private_claim(const StoredObject& account, const Json& request) const {
-  Json claim = Json::object({{"namespace", account.ns}, {"serviceaccount", identity_of(account)}});
+StatusResult<void> TokenPath::bind(const StoredObject& account, const Json& request, api::AccountToken& token) const {
+  token.ns = account.ns;
+  token.account = identity_of(account);
   const Json* bound = request.at({"spec", "boundObjectRef"});
-  if (bound == nullptr || bound->is_null()) return claim;
+  if (bound == nullptr || bound->is_null()) return {};
   const std::string_view kind = bound->string_at({"kind"});
   const std::string_view name = bound->string_at({"name"});
   if (kind != "Pod" && kind != "Secret" && kind != "Node") {
@@ -45,14 +46,18 @@ StatusResult<Json> TokenPath::private_claim(const StoredObject& account, const J
     return make_error(ErrorCode::kBadRequest,
                       "cannot bind token for serviceaccount \"{}\" to pod {} of another account", account.name, name);
   }
-  std::string member(kind);
-  member.front() = static_cast<char>(member.front() + ('a' - 'A'));
-  claim[member] = identity_of(*object);
-  if (kind == "Pod" && !object->meta.fields.front().empty()) {
-    const ObjectPtr node = core_.cache.of(core_.registry.get("nodes")).find(object->meta.fields.front());
-    claim["node"] = node ? identity_of(*node) : Json::object({{"name", object->meta.fields.front()}});
+  if (kind == "Node") {
+    token.node = identity_of(*object);
+  } else if (kind == "Secret") {
+    token.secret = identity_of(*object);
+  } else {
+    token.pod = identity_of(*object);
+    if (const std::string& name = object->meta.fields.front(); !name.empty()) {
+      const ObjectPtr node = core_.cache.of(core_.registry.get("nodes")).find(name);
+      token.node = node ? identity_of(*node) : api::ObjectIdentity{name, {}};
+    }
   }
-  return claim;
+  return {};
 }
 
 void TokenPath::create(const ExchangePtr& exchange) {
@@ -78,35 +83,30 @@ void TokenPath::create(const ExchangePtr& exchange) {
   if (!errors.empty()) {
     return exchange->fail(api::invalid_status({"authentication.k8s.io", "TokenRequest"}, "", errors));
   }
-  auto claim = private_claim(*account, request);
-  if (!claim) return exchange->fail(claim.error());
+  api::AccountToken token;
+  if (const auto bound = bind(*account, request, token); !bound) return exchange->fail(bound.error());
   if (signer_ == nullptr) {
     return exchange->fail(make_error(ErrorCode::kServiceUnavailable, "this server has no key to sign tokens with"));
   }
   const WallTime now = std::chrono::floor<seconds>(core_.now.wall);
-  const std::int64_t issued = std::chrono::duration_cast<seconds>(now.time_since_epoch()).count();
-  Json audiences = Json::array({signer_->issuer()});
-  if (const Json* given = request.at({"spec", "audiences"});
-      given != nullptr && given->if_array() != nullptr && !given->if_array()->empty()) {
-    audiences = *given;
+  token.issuer = signer_->issuer();
+  token.id = new_uid(core_.rng);
+  token.issued = now;
+  token.not_before = now;
+  token.expires = now + seconds(life);
+  if (const Json* given = request.at({"spec", "audiences"}); given != nullptr && given->if_array() != nullptr) {
+    for (const Json& audience : *given->if_array()) token.audiences.emplace_back(audience.string_at({}));
   }
-  const Json claims = Json::object({{"iss", signer_->issuer()},
-                                    {"sub", "system:serviceaccount:" + route.ns + ":" + route.name},
-                                    {"aud", audiences},
-                                    {"iat", issued},
-                                    {"nbf", issued},
-                                    {"exp", issued + life},
-                                    {"jti", new_uid(core_.rng)},
-                                    {"kubernetes.io", *std::move(claim)}});
-  Result<std::string> token = signer_->sign(claims);
-  if (!token) return exchange->fail(token.error());
+  if (token.audiences.empty()) token.audiences.push_back(signer_->issuer());
+  Result<std::string> text = signer_->sign(api::to_claims(token));
+  if (!text) return exchange->fail(text.error());
   request["metadata"]["name"] = route.name;
   request["metadata"]["namespace"] = route.ns;
   request["metadata"]["creationTimestamp"] = api::format_time(now);
   request["spec"]["expirationSeconds"] = life;
-  request["spec"]["audiences"] = std::move(audiences);
+  request["spec"]["audiences"] = Json::Array(token.audiences.begin(), token.audiences.end());
   request["status"] =
-      Json::object({{"token", *std::move(token)}, {"expirationTimestamp", api::format_time(now + seconds(life))}});
+      Json::object({{"token", *std::move(text)}, {"expirationTimestamp", api::format_time(token.expires)}});
   exchange->answer(201, request);
 }
 

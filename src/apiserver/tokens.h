@@ -2,6 +2,7 @@
 // Thread: loop. Source: Kubernetes docs, "Managing Service Accounts"; spec "API server contract", 19.2.
 #pragma once
 
+#include "api/account_token.h"
 #include "apiserver/core.h"
 #include "apiserver/exchange.h"
 #include "apiserver/node_restriction.h"
@@ -13,18 +14,18 @@ namespace spillway::apiserver {
 
 class TokenPath {
  public:
-  TokenPath(Core& core, const NodeRestriction& restriction, TokenSigner* signer)
+  TokenPath(Core& core, const NodeRestriction& restriction, const TokenSigner* signer)
       : core_(core), restriction_(restriction), signer_(signer) {}
 
   void create(const ExchangePtr& exchange);
 
  private:
-  /// The claim "kubernetes.io". 404 or 409 when the object the token is to be bound to is not there.
-  api::StatusResult<api::Json> private_claim(const StoredObject& account, const api::Json& request) const;
+  /// Fills in whom and what the token is bound to. 404 or 409 when the object to bind it to is not there.
+  api::StatusResult<void> bind(const StoredObject& account, const api::Json& request, api::AccountToken& token) const;
 
   Core& core_;
   const NodeRestriction& restriction_;
-  TokenSigner* signer_;
+  const TokenSigner* signer_;
 };
 
 }  // namespace spillway::apiserver

@@ -59,11 +59,14 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
   SPILLWAY_TRY(store, store::SqliteStore::open(data_dir_ + "/spillway.db", post));
   store_ = std::move(store);
+  SPILLWAY_TRY_VOID(open_tokens());
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
       apiserver::ApiServer::Options{.seed = static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count()),
                                     .version = SPILLWAY_VERSION,
                                     .gateway = &gateway_,
+                                    .signer = token_key_.get(),
+                                    .authenticator = authenticator_.get(),
                                     .rearm = [this] {
                                       if (endpoint_) endpoint_->rearm();
                                     }});
@@ -76,6 +79,21 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   return {};
 }
 
+/// Whom requests come from, by what they show.
+Outcome ApiServerPart::open_tokens() {
+  SPILLWAY_TRY(key, wire::TokenKey::open(data_dir_ + "/pki"));
+  token_key_ = std::move(key);
+  wire::Authenticator::Options options{.tokens = {}, .account_key = token_key_};
+  if (args_.insecure_http) {
+    options.anonymous = {"admin", "", kAdministratorGroups};
+  } else if (!args_.token_auth_file.empty()) {
+    SPILLWAY_TRY(read, wire::read_token_file(args_.token_auth_file));
+    options.tokens = std::move(read);
+  }
+  authenticator_ = std::make_shared<const wire::Authenticator>(std::move(options));
+  return {};
+}
+
 /// Certificates, the listening socket, the kubeconfig: in this order, so that whoever finds the kubeconfig is answered.
 Outcome ApiServerPart::serve() {
   wire::HttpServer::Options options;
@@ -84,19 +102,10 @@ Outcome ApiServerPart::serve() {
   options.log = process_.log();
   options.metrics = &process_.metrics();
   wire::Kubeconfig config;
-  if (args_.insecure_http) {
-    options.authenticator = std::make_shared<wire::Authenticator>(
-        wire::Authenticator::Options{.tokens = {}, .anonymous = {"admin", "", kAdministratorGroups}});
-  } else {
+  options.authenticator = authenticator_;
+  if (!args_.insecure_http) {
     SPILLWAY_TRY(credentials, prepare_credentials(data_dir_, args_.bind_address, process_.loop().now().wall));
-    std::vector<wire::TokenEntry> tokens;
-    if (!args_.token_auth_file.empty()) {
-      SPILLWAY_TRY(read, wire::read_token_file(args_.token_auth_file));
-      tokens = std::move(read);
-    }
     options.tls = credentials.server;
-    options.authenticator =
-        std::make_shared<wire::Authenticator>(wire::Authenticator::Options{.tokens = std::move(tokens)});
     config = std::move(credentials.administrator);
     remote_nodes_ = std::make_unique<wire::HttpsNodeGateway>(
         process_.loop(), wire::HttpsNodeGateway::Options{.tls = credentials.nodes, .limits = {}});

@@ -7,9 +7,11 @@
 #include "cli/command_line.h"
 #include "store/sqlite/sqlite_store.h"
 #include "wire/api_endpoint.h"
+#include "wire/authenticator.h"
 #include "wire/http_server.h"
 #include "wire/in_process_transport.h"
 #include "wire/node_gateway.h"
+#include "wire/token_key.h"
 
 #include <functional>
 #include <memory>
@@ -39,11 +41,14 @@ class ApiServerPart final : public Part {
   ApiServerPart(Process& process, const cli::ServingArgs& args);
 
   Outcome open(std::function<void()> serving);
+  Outcome open_tokens();
   Outcome serve();
 
   Process& process_;
   cli::ServingArgs args_;
   std::string data_dir_;
+  std::shared_ptr<const wire::TokenKey> token_key_;
+  std::shared_ptr<const wire::Authenticator> authenticator_;
   LocalGateway gateway_;
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<store::SqliteStore> store_;

@@ -1,8 +1,11 @@
 #include "wire/authenticator.h"
 
+#include "api/account_token.h"
+#include "api/meta.h"
 #include "base/check.h"
 #include "wire/private_file.h"
 
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -17,6 +20,8 @@ constexpr std::string_view kAuthenticated = "system:authenticated";
 constexpr std::string_view kUnauthenticated = "system:unauthenticated";
 constexpr std::string_view kAnonymous = "system:anonymous";
 constexpr std::string_view kMasters = "system:masters";
+constexpr std::string_view kExtraPrefix = "impersonate-extra-";
+constexpr microseconds kClockSkew = minutes(1);  // this clock may have been set back since a token was made
 constexpr std::string_view kServiceAccountPrefix = "system:serviceaccount:";
 
 std::string digest_of(std::string_view token) {
@@ -53,7 +58,11 @@ Result<std::optional<api::UserInfo>> impersonated(const api::Request& request) {
   bool asked = !target.name.empty() || !target.uid.empty();
   for (const auto& [name, value] : request.headers) {
     if (name == "impersonate-group") add_group(target, value);
-    asked = asked || name == "impersonate-group" || name.starts_with("impersonate-extra-");
+    if (name.starts_with(kExtraPrefix)) {
+      SPILLWAY_TRY(key, api::percent_decode(std::string_view(name).substr(kExtraPrefix.size())));
+      target.extra[key].push_back(value);
+    }
+    asked = asked || name == "impersonate-group" || name.starts_with(kExtraPrefix);
   }
   if (!asked) return std::optional<api::UserInfo>();
   if (target.name.empty()) {
@@ -128,15 +137,59 @@ Result<std::vector<TokenEntry>> read_token_file(const std::string& path) {
   return parse_token_file(text, path);
 }
 
-Authenticator::Authenticator(Options options) : anonymous_(std::move(options.anonymous)) {
+Authenticator::Authenticator(Options options)
+    : anonymous_(std::move(options.anonymous)), account_key_(std::move(options.account_key)) {
   for (TokenEntry& entry : options.tokens) {
     add_group(entry.user, kAuthenticated);
     user_by_token_digest_.insert_or_assign(digest_of(entry.token), std::move(entry.user));
   }
 }
 
+Result<Authenticator::Identity> Authenticator::identify_account(std::string_view token,
+                                                                const std::vector<std::string>& audiences,
+                                                                WallTime now) const {
+  SPILLWAY_TRY(claims, account_key_->verify(token));
+  SPILLWAY_TRY(account, api::parse_claims(claims));
+  if (account.issuer != account_key_->issuer()) {
+    return make_error(ErrorCode::kUnauthorized, "token is of another issuer: \"{}\"", account.issuer);
+  }
+  if (now < account.not_before - kClockSkew) {
+    return make_error(ErrorCode::kUnauthorized, "token is not valid before {}", api::format_time(account.not_before));
+  }
+  if (now >= account.expires) {
+    return make_error(ErrorCode::kUnauthorized, "token has expired at {}", api::format_time(account.expires));
+  }
+  Identity identity;
+  for (const std::string& audience : audiences) {
+    if (std::ranges::find(account.audiences, audience) != account.audiences.end()) {
+      identity.audiences.push_back(audience);
+    }
+  }
+  if (identity.audiences.empty()) {
+    return make_error(ErrorCode::kUnauthorized, "token is meant for \"{}\", not for \"{}\"",
+                      fmt::join(account.audiences, "\", \""), fmt::join(audiences, "\", \""));
+  }
+  identity.user = api::user_of(std::make_shared<const api::AccountToken>(std::move(account)));
+  return identity;
+}
+
+Result<std::optional<Authenticator::Identity>> Authenticator::identify_token(std::string_view token,
+                                                                             const std::vector<std::string>& audiences,
+                                                                             WallTime now) const {
+  const std::vector<std::string> own{std::string(TokenKey::kIssuer)};
+  const std::vector<std::string>& wanted = audiences.empty() ? own : audiences;
+  if (const auto known = user_by_token_digest_.find(digest_of(token)); known != user_by_token_digest_.end()) {
+    // A static token is good for this API server alone.
+    if (std::ranges::find(wanted, own.front()) == wanted.end()) return std::optional<Identity>();
+    return std::optional(Identity{known->second, own});
+  }
+  if (!account_key_ || !TokenKey::looks_like_token(token)) return std::optional<Identity>();
+  SPILLWAY_TRY(identity, identify_account(token, wanted, now));
+  return std::optional(std::move(identity));
+}
+
 Result<api::UserInfo> Authenticator::identify(const std::optional<PeerCertificate>& certificate,
-                                              const api::Request& request) const {
+                                              const api::Request& request, WallTime now) const {
   if (certificate) {
     if (certificate->problem) {
       return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate: {}", *certificate->problem);
@@ -150,14 +203,15 @@ Result<api::UserInfo> Authenticator::identify(const std::optional<PeerCertificat
   }
   const std::optional<std::string_view> token = bearer_token(request.header("authorization"));
   if (!token) return anonymous_;
-  const auto known = user_by_token_digest_.find(digest_of(*token));
-  if (known == user_by_token_digest_.end()) return make_error(ErrorCode::kUnauthorized, "Unauthorized");
-  return known->second;
+  auto identity = identify_token(*token, {}, now);
+  if (!identity) return make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", identity.error().message);
+  if (!*identity) return make_error(ErrorCode::kUnauthorized, "Unauthorized");
+  return std::move((*identity)->user);
 }
 
 Result<api::UserInfo> Authenticator::authenticate(const std::optional<PeerCertificate>& certificate,
-                                                  const api::Request& request) const {
-  SPILLWAY_TRY(user, identify(certificate, request));
+                                                  const api::Request& request, WallTime now) const {
+  SPILLWAY_TRY(user, identify(certificate, request, now));
   SPILLWAY_TRY(target, impersonated(request));
   if (!target) return user;
   if (std::ranges::find(user.groups, kMasters) == user.groups.end()) {

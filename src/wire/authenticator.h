@@ -1,12 +1,17 @@
-// Who sends a request: client certificate, bearer token, or nobody; and whom an administrator acts as.
-// Thread: any (immutable once made). Source: spec "API server contract", 19.1, 19.3; Kubernetes docs, "Authenticating".
+// Who sends a request: client certificate, bearer token (of a static file, or of a service account), or nobody; and
+// whom an administrator acts as. Thread: any (immutable once made). Source: spec "API server contract", 19.1-19.3;
+// Kubernetes docs, "Authenticating".
 #pragma once
 
 #include "api/exchange.h"
+#include "apiserver/server.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "wire/byte_stream.h"
+#include "wire/token_key.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,26 +29,35 @@ struct TokenEntry {
 Result<std::vector<TokenEntry>> parse_token_file(std::string_view text, std::string_view file);
 Result<std::vector<TokenEntry>> read_token_file(const std::string& path);
 
-class Authenticator {
+class Authenticator final : public apiserver::TokenAuthenticator {
  public:
   struct Options {
     std::vector<TokenEntry> tokens;
+    std::shared_ptr<const TokenKey> account_key;  // null: no service account token is known
     /// Who a request without credentials comes from.
     api::UserInfo anonymous = {"system:anonymous", "", {"system:unauthenticated"}};
   };
 
   explicit Authenticator(Options options);
 
-  /// The certificate counts before the token. kUnauthorized: a certificate that does not verify, an unknown token.
+  /// The certificate counts before the token. kUnauthorized: a certificate that does not verify, an unknown token, a
+  /// service account token that is forged, expired or for others.
   /// kForbidden: impersonation by somebody outside system:masters. kBadRequest: impersonated groups without a user.
-  Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate,
-                                     const api::Request& request) const;
+  Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
+                                     WallTime now) const;
+
+  Result<std::optional<Identity>> identify_token(std::string_view token, const std::vector<std::string>& audiences,
+                                                 WallTime now) const override;
 
  private:
-  Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request) const;
+  Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request,
+                                 WallTime now) const;
+  Result<Identity> identify_account(std::string_view token, const std::vector<std::string>& audiences,
+                                    WallTime now) const;
 
   std::map<std::string, api::UserInfo> user_by_token_digest_;  // so that looking up takes no time that tells a token
   api::UserInfo anonymous_;
+  std::shared_ptr<const TokenKey> account_key_;
 };
 
 }  // namespace spillway::wire

@@ -162,7 +162,8 @@ void HttpConnection::dispatch() {
 
   const HttpServer::Options& options = home_.options();
   Result<api::UserInfo> user = api::UserInfo{"system:anonymous", "", {"system:unauthenticated"}};
-  if (options.authenticator) user = options.authenticator->authenticate(peer_, request);
+  if (options.authenticator)
+    user = options.authenticator->authenticate(peer_, request, runtime::RealClock::read().wall);
   if (!user) return send_answer(status_response(user.error()));
   std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
 
@@ -180,7 +181,7 @@ void HttpConnection::refuse(const Error& error) {
   enter(Phase::kAnswer);
   const HttpServer::Options& options = home_.options();
   if (error.code == ErrorCode::kRequestEntityTooLarge && options.authenticator) {
-    const auto user = options.authenticator->authenticate(peer_, request);
+    const auto user = options.authenticator->authenticate(peer_, request, runtime::RealClock::read().wall);
     if (!user) return send_answer(status_response(user.error()));
   }
   send_answer(status_response(error));

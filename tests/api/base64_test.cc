@@ -37,5 +37,14 @@ TEST(Base64, ForeignCharactersAndBadPaddingAreRefused) {
   }
 }
 
+TEST(Base64Url, OtherAlphabetNoPadding) {
+  EXPECT_EQ(encode_base64_url("\xfb\xff\xfe!"), "-__-IQ");
+  EXPECT_EQ(decode_base64_url("-__-IQ").value(), "\xfb\xff\xfe!");
+  EXPECT_EQ(decode_base64_url("").value(), "");
+  for (const std::string_view text : {"-__-IQ==", "+//+IQ", "-", "-__-I", "-__\n-IQ"}) {
+    EXPECT_FALSE(decode_base64_url(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace spillway::api

@@ -124,6 +124,89 @@ TEST(Pods, TokensAreBoundToWhatTheyName) {
   EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"none"}}})").code, 404);
 }
 
+constexpr const char* kTokenReviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+
+Answer review(TestServer& server, const std::string& token) {
+  return server.post(kTokenReviews, api::to_text(api::Json::object({{"spec", api::Json::object({{"token", token}})}})));
+}
+
+/// A token of the account default, bound to a pod on n1.
+std::string bound_token(TestServer& server, const std::string& pod_uid) {
+  return server
+      .post("/api/v1/namespaces/default/serviceaccounts/default/token",
+            R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"p","uid":")" + pod_uid + "\"}}}")
+      .string_at({"status", "token"});
+}
+
+TEST(Pods, ATokenReviewNamesTheBearer) {
+  TestServer server;
+  make_node(server, "n1");
+  const std::string uid = make_pod(server, "p", "n1").string_at({"metadata", "uid"});
+  const Answer good = review(server, bound_token(server, uid));
+  ASSERT_EQ(good.code, 201) << good.text;
+  EXPECT_TRUE(good.body.at({"status", "authenticated"})->if_bool().value_or(false));
+  EXPECT_EQ(good.string_at({"status", "user", "username"}), "system:serviceaccount:default:default");
+  const api::Json* extra = good.body.at({"status", "user", "extra"});
+  ASSERT_NE(extra, nullptr) << good.text;
+  EXPECT_EQ(*extra->find("authentication.kubernetes.io/pod-uid"), api::Json::array({uid}));
+  EXPECT_EQ(*good.body.at({"status", "audiences"}), api::Json::array({"https://issuer"}));
+
+  const Answer unknown = review(server, "nobody's");
+  EXPECT_EQ(unknown.code, 201);
+  EXPECT_EQ(unknown.body.at({"status", "authenticated"}), nullptr);
+  EXPECT_EQ(unknown.body.at({"status", "error"}), nullptr) << "this may be remembered";
+  EXPECT_EQ(review(server, "").code, 400);
+}
+
+TEST(Pods, ATokenEndsWithItsPod) {
+  TestServer server;
+  make_node(server, "n1");
+  const std::string uid = make_pod(server, "p", "n1").string_at({"metadata", "uid"});
+  const std::string token = bound_token(server, uid);
+  const api::UserInfo admin = server.user;
+  const api::UserInfo bearer = (*TestSigner().identify_token(token, {}, server.now().wall))->user;
+  const auto enter = [&] {
+    server.user = bearer;
+    const Answer answer = server.get("/apis");
+    server.user = admin;
+    return answer;
+  };
+  EXPECT_EQ(enter().code, 200);
+  server.remove(std::string(kPods) + "/p", R"({"gracePeriodSeconds":30})");
+  EXPECT_EQ(enter().code, 200) << "it is still ending";
+  server.remove(std::string(kPods) + "/p", R"({"gracePeriodSeconds":0})");
+  const Answer gone = enter();
+  EXPECT_EQ(gone.code, 401);
+  EXPECT_EQ(gone.string_at({"message"}), "Unauthorized: Pod \"p\", which the token is bound to, is gone");
+  EXPECT_EQ(review(server, token).string_at({"status", "error"}), "Pod \"p\", which the token is bound to, is gone");
+  make_pod(server, "p", "n1");
+  EXPECT_EQ(enter().code, 401) << "another pod of the same name";
+}
+
+TEST(Pods, ATokenEndsAMinuteAfterTheEndOfAPodThatStays) {
+  TestServer server;
+  make_node(server, "n1");
+  const std::string uid = make_pod(server, "p", "n1").string_at({"metadata", "uid"});
+  const std::string token = bound_token(server, uid);
+  server.remove(std::string(kPods) + "/p", R"({"gracePeriodSeconds":30})");
+  server.advance(seconds(90));
+  EXPECT_EQ(review(server, token).string_at({"status", "error"}), "");
+  server.advance(seconds(1));
+  EXPECT_EQ(review(server, token).string_at({"status", "error"}), "Pod \"p\", which the token is bound to, is deleted");
+}
+
+TEST(Pods, ATokenEndsWithItsAccount) {
+  TestServer server;
+  const std::string accounts = "/api/v1/namespaces/default/serviceaccounts";
+  server.post(accounts, R"({"metadata":{"name":"a"}})");
+  const std::string token = server.post(accounts + "/a/token", "{}").string_at({"status", "token"});
+  EXPECT_EQ(review(server, token).string_at({"status", "user", "username"}), "system:serviceaccount:default:a");
+  server.remove(accounts + "/a");
+  server.post(accounts, R"({"metadata":{"name":"a"}})");
+  EXPECT_EQ(review(server, token).string_at({"status", "error"}),
+            "the token is bound to an earlier ServiceAccount \"a\"");
+}
+
 TEST(Pods, ALogNeedsAContainerAndANode) {
   TestServer server;
   server.post(kPods,

@@ -1,5 +1,7 @@
 #include "apiserver/server_fixture.h"
 
+#include "api/account_token.h"
+
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -62,6 +64,17 @@ void TestGateway::open(const std::string& node, const std::string& host, int por
   sink->on_end();
 }
 
+Result<std::optional<TokenAuthenticator::Identity>> TestSigner::identify_token(
+    std::string_view token, const std::vector<std::string>& audiences, WallTime now) const {
+  if (!token.starts_with("head.")) return std::optional<Identity>();
+  SPILLWAY_TRY(claims, api::parse_json(token.substr(5, token.size() - 10)));
+  SPILLWAY_TRY(account, api::parse_claims(claims));
+  if (now >= account.expires) return make_error(ErrorCode::kUnauthorized, "expired");
+  Identity identity{{}, audiences.empty() ? account.audiences : audiences};
+  identity.user = api::user_of(std::make_shared<const api::AccountToken>(std::move(account)));
+  return std::optional(std::move(identity));
+}
+
 TestServer::TestServer()
     : now_{Instant(seconds(1000)), WallTime(seconds(kStartSeconds))},
       store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
@@ -69,8 +82,9 @@ TestServer::TestServer()
 }
 
 void TestServer::start() {
-  server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(),
-                                        ApiServer::Options{.seed = 1, .gateway = &gateway_, .signer = &signer_});
+  server_ = std::make_unique<ApiServer>(
+      store_, metrics_, telemetry::Log(),
+      ApiServer::Options{.seed = 1, .gateway = &gateway_, .signer = &signer_, .authenticator = &signer_});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {
     EXPECT_TRUE(outcome) << outcome.error().text();

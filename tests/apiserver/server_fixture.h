@@ -47,12 +47,15 @@ class TestGateway final : public NodeGateway {
             std::shared_ptr<api::ResponseSink> sink) override;
 };
 
-/// Tokens whose middle part tells the claims.
-class TestSigner final : public TokenSigner {
+/// Tokens whose middle part tells the claims, and is believed.
+class TestSigner final : public TokenSigner, public TokenAuthenticator {
  public:
   std::string issuer() const override { return "https://issuer"; }
 
-  Result<std::string> sign(const api::Json& claims) override { return "head." + api::to_text(claims) + ".tail"; }
+  Result<std::string> sign(const api::Json& claims) const override { return "head." + api::to_text(claims) + ".tail"; }
+
+  Result<std::optional<Identity>> identify_token(std::string_view token, const std::vector<std::string>& audiences,
+                                                 WallTime now) const override;
 };
 
 struct Answer {
