@@ -57,7 +57,8 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
   runtime::Loop& loop = process_.loop();
   const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
-  SPILLWAY_TRY(store, store::SqliteStore::open(data_dir_ + "/spillway.db", post));
+  SPILLWAY_TRY(store, store::SqliteStore::open(data_dir_ + "/spillway.db", post,
+                                               {.log = process_.log(), .metrics = &process_.metrics()}));
   store_ = std::move(store);
   SPILLWAY_TRY_VOID(open_tokens());
   server_ = std::make_unique<apiserver::ApiServer>(

@@ -1,5 +1,5 @@
-// The store in memory: every version of every key since the last compaction. The simulator's store, the reference in
-// tests, and `--data-dir=` without a database.
+// The store in memory: every version of every key since the last compaction. The simulator's store, and the reference
+// in tests; `spillway up` and `spillway apiserver` always have a database.
 // Operations queue up and run in the order of the calls, in one posted task: first the writes of the queue are applied,
 // then watchers get their changes, then the completions run. So nothing runs inside a call, a burst of writes costs one
 // task (like the group commit of a database), and the same calls give the same order of callbacks. What cannot be
