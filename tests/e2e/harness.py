@@ -62,6 +62,12 @@ class Api:
             return http.client.HTTPSConnection(self.host, self.port, timeout=self.timeout, context=self.context)
         return http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
 
+    def close(self):
+        """Ends the connection; the next request opens another."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
     def request(self, method, path, body=None, content_type="application/json"):
         """The parsed answer; ApiError for a failure, OSError or HTTPException if no answer came."""
         if self.connection is None:
@@ -74,8 +80,7 @@ class Api:
             answer = self.connection.getresponse()
             data = answer.read()
         except Exception:
-            self.connection.close()
-            self.connection = None
+            self.close()
             raise
         document = json.loads(data) if answer.headers.get_content_type() == "application/json" else data.decode()
         if answer.status >= 400:
@@ -123,6 +128,7 @@ class Process:
     """One running spillway. Its output goes to a file, shown when a test fails."""
 
     def __init__(self, folder, *arguments):
+        self.clients = []  # closed with the process
         self.log = pathlib.Path(folder) / f"{arguments[0]}-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
             self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
@@ -133,9 +139,15 @@ class Process:
     def kill(self):
         self.child.send_signal(signal.SIGKILL)
         self.child.wait()
+        self.close_clients()
+
+    def close_clients(self):
+        while self.clients:
+            self.clients.pop().close()
 
     def stop(self, timeout=20):
         """SIGTERM; the exit code."""
+        self.close_clients()
         if self.running():
             self.child.send_signal(signal.SIGTERM)
         try:
@@ -166,17 +178,19 @@ def running(folder, *arguments):
         print(f"--- {process.log.name}\n{process.tail(40)}", flush=True)
         raise
     finally:
+        process.close_clients()
         if process.running():
             process.stop()
 
 
 def serving(process, kubeconfig, timeout=20):
-    """An Api once the server has written its kubeconfig."""
+    """An Api once the server has written its kubeconfig; it lives as long as the process."""
     def ready():
         assert process.running(), f"exited with {process.child.returncode}: {process.tail()}"
         return os.path.exists(kubeconfig)
     wait_for("the kubeconfig", ready, timeout)
-    return Api(kubeconfig)
+    process.clients.append(Api(kubeconfig))
+    return process.clients[-1]
 
 
 def run(*arguments, timeout=20):

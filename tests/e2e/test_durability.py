@@ -24,6 +24,12 @@ class Writer(threading.Thread):
         self.acknowledged, self.revision, self.stopped = {}, 0, False
 
     def run(self):
+        try:
+            self.write_until_killed()
+        finally:
+            self.api.close()
+
+    def write_until_killed(self):
         path = "/api/v1/namespaces/default/configmaps"
         count = 0
         while not self.stopped:
