@@ -14,6 +14,7 @@ for _ in $(seq 200); do
   kill -0 "$server" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }
   sleep 0.1
 done
+export CONFORMANCE_COMPACT_CMD="${CONFORMANCE_COMPACT_CMD:-python3 '$here/outgrow_history.py' '$folder/kubeconfig'}"
 status=0
 "$here/../conformance/run.sh" "$folder/kubeconfig" "$@" >"$folder/tap" || status=$?
 cat "$folder/tap"
