@@ -27,7 +27,7 @@ void one_pass(benchmark::State& state) {
   std::size_t evicted = 0;
   for (auto _ : state) {
     PassResult result = decide_eviction(config, std::move(kept), load.summary, load.active, now);
-    evicted += result.decision.actions.size();
+    evicted += result.actions.size();
     kept = std::move(result.state);
   }
   if (evicted != static_cast<std::size_t>(state.iterations()))

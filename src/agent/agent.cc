@@ -97,7 +97,8 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
   eviction::PassConfig config{.thresholds = {},
                               .pressure_transition_period = options.eviction.pressure_transition_period,
                               .max_pod_grace_period_seconds = options.eviction.max_pod_grace_period_seconds,
-                              .local_storage_limits = options.eviction.local_storage_limits};
+                              .local_storage_limits = options.eviction.local_storage_limits,
+                              .node = options.node_name};
   SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
   SPILLWAY_TRY(allocatable, allocatable_of(capacity_of(machine, options.pods_max), options, thresholds));
   for (const eviction::Signal signal : eviction::never_met(thresholds)) {

@@ -187,7 +187,7 @@ void EvictionEngine::run_pass(Now now) {
   last_pass_ = now.mono;
   const eviction::ConditionSet before = state_.conditions;
   const eviction::PassResult result = judge(*last_summary_, workers_.active(), now);
-  for (const eviction::EvictPod& action : result.decision.actions) carry_out(action, result, std::nullopt, now);
+  for (const eviction::EvictPod& action : result.actions) carry_out(action, result, std::nullopt, now);
   conclude(result, before, now);
   publish_plan();
 }
@@ -197,9 +197,9 @@ eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::spa
   eviction::PassResult result = decide_eviction(config_, std::move(state_), summary, active, now);
   state_ = std::move(result.state);
   met_at_pass_ = memory_thresholds_met();
-  nobody_to_evict_ = !result.past_grace.empty() && result.decision.actions.empty();
+  nobody_to_evict_ = !result.past_grace.empty() && result.actions.empty();
   for (const auto& [signal, age] : result.stats_ages) metrics_.record_stats_age(signal, age);
-  if (!result.node_event.empty() && !result.decision.actions.empty()) {
+  if (!result.node_event.empty() && !result.actions.empty()) {
     context_.events.record(node_reference(context_.options.node_name), client::EventType::kWarning,
                            "EvictionThresholdMet", result.node_event, now);
   }
@@ -234,10 +234,10 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
   const std::vector<const api::Pod*> active = workers_.active();
   eviction::PassResult result = judge(*last_summary_, active, now);
   bool accounted = false;
-  for (const eviction::EvictPod& action : result.decision.actions) {
+  for (const eviction::EvictPod& action : result.actions) {
     const bool acted_on = action.uid == event.uid;
     accounted = accounted || acted_on;
-    const bool by_storage = !result.pending && result.candidates.empty();
+    const bool by_storage = !result.pending && result.decision.candidates.empty();
     if (acted_on || by_storage) carry_out(action, result, acted_on ? std::optional(urgency) : std::nullopt, now);
   }
   const auto victim = std::ranges::find_if(active, [&](const api::Pod* pod) { return pod->metadata.uid == event.uid; });
@@ -251,7 +251,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
     const api::Pod* const only[] = {*victim};
     result = judge(*last_summary_, only, now);
     config_ = whole;
-    for (const eviction::EvictPod& action : result.decision.actions) carry_out(action, result, urgency, now);
+    for (const eviction::EvictPod& action : result.actions) carry_out(action, result, urgency, now);
   }
   context_.log.info(
       "memory watch acted",
@@ -291,26 +291,23 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
   const Duration grace = seconds(std::max<std::int64_t>(action.grace_period_seconds, 1));
   const Urgency judged = by_memory && emergency_with(grace, now) ? Urgency::kEmergency : Urgency::kGrace;
   const Urgency urgency = done.value_or(judged);
-  JournalEntry entry{.at = now.wall,
-                     .node = context_.options.node_name,
-                     .action = action,
-                     .emergency = urgency == Urgency::kEmergency,
-                     .reasons = result.decision.reasons,
-                     .candidates = result.candidates};
+  const bool emergency = urgency == Urgency::kEmergency;
+  JournalEntry entry{.decision = decision_about(action, result.decision), .eviction = action, .emergency = emergency};
+  if (emergency) entry.decision.reasons.push_back({policy::ReasonCode::kEmergency, {}});
+  context_.log.warning("evicting pod", {{"node", entry.decision.by},
+                                        {"pod", action.pod.text()},
+                                        {"signal", action.metric_label},
+                                        {"emergency", emergency ? "true" : "false"},
+                                        {"reasons", rendered(entry.decision.reasons)}});
   if (journal_ != nullptr) journal_->append(entry);
   workers_.evict(action, urgency, now);
   victims_.push_back({.uid = action.uid,
                       .since = now.mono,
                       .grace_end = now.mono + grace,
-                      .killed = entry.emergency,
+                      .killed = emergency,
                       .frees_memory = by_memory && action.grace_period_seconds <= eviction::kHardGraceSeconds});
   metrics_.count_eviction(action.metric_label);
-  if (entry.emergency) metrics_.emergencies.add();
-  context_.log.warning("evicting pod", {{"node", entry.node},
-                                        {"pod", action.pod.text()},
-                                        {"signal", action.metric_label},
-                                        {"emergency", entry.emergency ? "true" : "false"},
-                                        {"reasons", rendered(entry.reasons)}});
+  if (emergency) metrics_.emergencies.add();
   post_evicted_event(action, now);
 }
 

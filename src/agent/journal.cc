@@ -2,129 +2,126 @@
 
 #include "api/json.h"
 #include "api/meta.h"
+#include "policy/decision_json.h"
+
+#include <functional>
+#include <set>
+#include <utility>
 
 namespace spillway::agent {
 namespace {
 
 using api::Json;
 
-Json fact_to_json(const policy::Fact& fact) {
-  const Json value = std::visit([](const auto& held) { return Json(held); }, fact.value);
-  return Json::object({{"name", fact.name}, {"value", value}});
+Json eviction_to_json(const eviction::EvictPod& action) {
+  Json annotations = Json::object();
+  for (const auto& [key, value] : action.annotations) annotations[key] = value;
+  return Json::object({{"uid", action.uid},
+                       {"namespace", action.pod.ns},
+                       {"name", action.pod.name},
+                       {"gracePeriodSeconds", action.grace_period_seconds},
+                       {"signal", action.metric_label},
+                       {"message", action.message},
+                       {"annotations", std::move(annotations)},
+                       {"disruptionTarget", action.disruption_target}});
 }
 
-Json reason_to_json(const policy::Reason& reason) {
-  Json facts = Json::array();
-  for (const policy::Fact& fact : reason.facts) facts.if_array()->push_back(fact_to_json(fact));
-  return Json::object({{"code", to_string(reason.code)}, {"facts", std::move(facts)}});
-}
-
-Result<policy::Reason> reason_from_json(const Json& document) {
-  const auto code = policy::parse_reason_code(document.string_at({"code"}));
-  if (!code) return invalid("code", "unknown reason");
-  policy::Reason reason{*code, {}};
-  const Json* facts = document.find("facts");
-  if (facts == nullptr || facts->if_array() == nullptr) return invalid("facts", "expected a list");
-  for (const Json& fact : *facts->if_array()) {
-    policy::Fact& read = reason.facts.emplace_back();
-    read.name = fact.string_at({"name"});
-    const Json* value = fact.find("value");
-    if (value == nullptr) return invalid("facts", "a fact without value");
-    if (const std::string* text = value->if_string()) {
-      read.value = *text;
-    } else if (const auto number = value->if_int64()) {
-      read.value = *number;
-    } else if (const auto fraction = value->if_double()) {
-      read.value = *fraction;
-    } else {
-      return invalid("facts", "a fact is a number or a string");
+Result<eviction::EvictPod> eviction_from_json(const Json& document) {
+  eviction::EvictPod action;
+  action.uid = document.string_at({"uid"});
+  if (action.uid.empty()) return invalid("evict.uid", "must not be empty");
+  action.pod = {std::string(document.string_at({"namespace"})), std::string(document.string_at({"name"}))};
+  const Json* grace = document.find("gracePeriodSeconds");
+  const std::optional<std::int64_t> grace_seconds = grace == nullptr ? std::nullopt : grace->if_int64();
+  if (!grace_seconds) return invalid("evict.gracePeriodSeconds", "expected a number");
+  action.grace_period_seconds = *grace_seconds;
+  action.metric_label = document.string_at({"signal"});
+  action.message = document.string_at({"message"});
+  const Json* disruption = document.find("disruptionTarget");
+  action.disruption_target = disruption != nullptr && disruption->if_bool().value_or(false);
+  if (const Json* annotations = document.find("annotations"); annotations != nullptr && annotations->if_object()) {
+    for (const auto& [key, value] : *annotations->if_object()) {
+      if (const std::string* text = value.if_string()) action.annotations[key] = *text;
     }
   }
-  return reason;
+  return action;
 }
 
-std::int64_t micros(WallTime at) {
-  return at.time_since_epoch().count();
+Result<JournalLine> parse_aftermath(const Json& document) {
+  Aftermath aftermath;
+  aftermath.uid = document.string_at({"uid"});
+  if (aftermath.uid.empty()) return invalid("aftermath.uid", "must not be empty");
+  if (const Json* at = document.find("atMicros")) {
+    aftermath.at = WallTime(microseconds(at->if_int64().value_or(0)));
+  }
+  SPILLWAY_TRY(facts, policy::facts_from_json(document.find("facts")));
+  aftermath.facts = std::move(facts);
+  return JournalLine(std::move(aftermath));
 }
 
 }  // namespace
 
 std::string to_line(const JournalEntry& entry) {
-  Json annotations = Json::object();
-  for (const auto& [key, value] : entry.action.annotations) annotations[key] = value;
-  Json reasons = Json::array();
-  for (const policy::Reason& reason : entry.reasons) reasons.if_array()->push_back(reason_to_json(reason));
-  Json candidates = Json::array();
-  for (const eviction::Candidate& candidate : entry.candidates) {
-    candidates.if_array()->push_back(Json::object(
-        {{"namespace", candidate.pod.ns}, {"name", candidate.pod.name}, {"reason", reason_to_json(candidate.reason)}}));
-  }
-  const eviction::EvictPod& action = entry.action;
-  Json document = Json::object({{"action", "evict"},
-                                {"at", api::format_micro_time(entry.at)},
-                                {"atMicros", micros(entry.at)},
-                                {"node", entry.node},
-                                {"uid", action.uid},
-                                {"namespace", action.pod.ns},
-                                {"name", action.pod.name},
-                                {"gracePeriodSeconds", action.grace_period_seconds},
-                                {"emergency", entry.emergency},
-                                {"signal", action.metric_label},
-                                {"message", action.message},
-                                {"annotations", std::move(annotations)},
-                                {"disruptionTarget", action.disruption_target},
-                                {"reasons", std::move(reasons)},
-                                {"candidates", std::move(candidates)}});
+  Json document = Json::object({{"decision", policy::to_json(entry.decision)}, {"emergency", entry.emergency}});
   if (entry.intent) document["intent"] = true;
+  if (entry.eviction) document["evict"] = eviction_to_json(*entry.eviction);
   return api::to_text(document);
 }
 
-Result<JournalEntry> parse_line(std::string_view line) {
+std::string to_line(const Aftermath& aftermath) {
+  return api::to_text(Json::object({{"aftermath", Json::object({{"uid", aftermath.uid},
+                                                                {"at", api::format_micro_time(aftermath.at)},
+                                                                {"atMicros", aftermath.at.time_since_epoch().count()},
+                                                                {"facts", policy::to_json(aftermath.facts)}})}}));
+}
+
+Result<JournalLine> parse_line(std::string_view line) {
   SPILLWAY_TRY(document, api::parse_json(line));
-  if (document.string_at({"action"}) != "evict") return invalid("action", "expected \"evict\"");
+  if (const Json* aftermath = document.find("aftermath")) return parse_aftermath(*aftermath);
+  const Json* decision_document = document.find("decision");
+  if (decision_document == nullptr) return invalid("decision", "missing");
   JournalEntry entry;
-  const Json* at = document.find("atMicros");
-  const std::optional<std::int64_t> at_micros = at == nullptr ? std::nullopt : at->if_int64();
-  if (!at_micros) return invalid("atMicros", "expected a number");
-  entry.at = WallTime(microseconds(*at_micros));
-  entry.node = document.string_at({"node"});
-  entry.action.uid = document.string_at({"uid"});
-  if (entry.action.uid.empty()) return invalid("uid", "must not be empty");
-  entry.action.pod = {std::string(document.string_at({"namespace"})), std::string(document.string_at({"name"}))};
-  const Json* grace = document.find("gracePeriodSeconds");
-  const std::optional<std::int64_t> grace_seconds = grace == nullptr ? std::nullopt : grace->if_int64();
-  if (!grace_seconds) return invalid("gracePeriodSeconds", "expected a number");
-  entry.action.grace_period_seconds = *grace_seconds;
-  entry.action.metric_label = document.string_at({"signal"});
-  entry.action.message = document.string_at({"message"});
+  SPILLWAY_TRY(decision, policy::decision_from_json(*decision_document));
+  entry.decision = std::move(decision);
   const auto flag = [&](std::string_view key) {
     const Json* value = document.find(key);
     return value != nullptr && value->if_bool().value_or(false);
   };
   entry.emergency = flag("emergency");
   entry.intent = flag("intent");
-  entry.action.disruption_target = flag("disruptionTarget");
-  if (const Json* annotations = document.find("annotations"); annotations != nullptr && annotations->if_object()) {
-    for (const auto& [key, value] : *annotations->if_object()) {
-      if (const std::string* text = value.if_string()) entry.action.annotations[key] = *text;
+  if (const Json* evict = document.find("evict")) {
+    SPILLWAY_TRY(action, eviction_from_json(*evict));
+    entry.eviction = std::move(action);
+  }
+  return JournalLine(std::move(entry));
+}
+
+std::vector<JournalEntry> read_journal(std::string_view text) {
+  std::vector<JournalEntry> entries;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) break;
+    auto line = parse_line(text.substr(0, end));
+    text.remove_prefix(end + 1);
+    if (!line) continue;
+    if (auto* entry = std::get_if<JournalEntry>(&*line)) {
+      entries.push_back(std::move(*entry));
+      continue;
+    }
+    const auto& aftermath = std::get<Aftermath>(*line);
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+      if (entry->decision.subject.uid != aftermath.uid) continue;
+      auto& cost = entry->decision.cost;
+      cost.insert(cost.end(), aftermath.facts.begin(), aftermath.facts.end());
+      break;
     }
   }
-  if (const Json* reasons = document.find("reasons"); reasons != nullptr && reasons->if_array()) {
-    for (const Json& each : *reasons->if_array()) {
-      SPILLWAY_TRY(reason, reason_from_json(each));
-      entry.reasons.push_back(std::move(reason));
-    }
+  std::set<std::string, std::less<>> told;
+  for (const JournalEntry& entry : entries) {
+    if (!entry.intent) told.insert(entry.decision.subject.uid);
   }
-  if (const Json* candidates = document.find("candidates"); candidates != nullptr && candidates->if_array()) {
-    for (const Json& each : *candidates->if_array()) {
-      const Json* reason_document = each.find("reason");
-      if (reason_document == nullptr) return invalid("candidates", "a candidate without reason");
-      SPILLWAY_TRY(reason, reason_from_json(*reason_document));
-      entry.candidates.push_back(
-          {{std::string(each.string_at({"namespace"})), std::string(each.string_at({"name"}))}, std::move(reason)});
-    }
-  }
-  return entry;
+  std::erase_if(entries, [&](const auto& entry) { return entry.intent && told.contains(entry.decision.subject.uid); });
+  return entries;
 }
 
 }  // namespace spillway::agent

@@ -1,6 +1,6 @@
 // The journal of an agent: every decision that acts, written before the act, so that it can be explained after the pod
-// is gone and is finished, not repeated, after a crash. One JSON object per line.
-// Thread: loop. Source: design, "Every decision is data with its reasons".
+// is gone and is finished, not repeated, after a crash; and what came of it, added when it is known. One JSON object
+// per line. Thread: loop. Source: design, "Every decision is data with its reasons".
 #pragma once
 
 #include "base/error.h"
@@ -11,30 +11,42 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace spillway::agent {
 
 struct JournalEntry {
-  WallTime at;
-  std::string node;
-  eviction::EvictPod action;
-  bool emergency = false;  // no grace: the memory left would not have lasted that long
-  bool intent = false;     // written by the thread that acts, before it acts; the entry with all reasons follows
-  std::vector<policy::Reason> reasons;
-  std::vector<eviction::Candidate> candidates;
+  policy::Decision decision;
+  std::optional<eviction::EvictPod> eviction;  // what has to be finished after a crash, if it is one
+  bool emergency = false;                      // no grace: the memory left would not have lasted that long
+  bool intent = false;  // written by the thread that acts, before it acts; the entry with all reasons follows
 };
+
+/// What a decision came to, known later than the act.
+struct Aftermath {
+  std::string uid;  // of the decision's subject
+  WallTime at;
+  std::vector<policy::Fact> facts;  // to be added to the decision's cost
+};
+
+using JournalLine = std::variant<JournalEntry, Aftermath>;
 
 /// One line without the newline.
 std::string to_line(const JournalEntry& entry);
+std::string to_line(const Aftermath& aftermath);
 /// kInvalid: not a line that to_line wrote.
-Result<JournalEntry> parse_line(std::string_view line);
+Result<JournalLine> parse_line(std::string_view line);
 
-/// Port: where entries go. append() returns when the bytes are with the kernel (write(2), no fsync).
+/// The entries of a journal's text, oldest first, with what came of them. Lines that cannot be read, as one that a
+/// crash has cut off, are left out, and so are intents whose entry follows.
+std::vector<JournalEntry> read_journal(std::string_view text);
+
+/// Port: where lines go. append() returns when the bytes are with the kernel (write(2), no fsync).
 class Journal {
  public:
   virtual ~Journal() = default;
-  virtual void append(const JournalEntry& entry) = 0;
+  virtual void append(const JournalLine& line) = 0;
 };
 
 }  // namespace spillway::agent

@@ -52,7 +52,7 @@ PodWorkers::PodWorkers(AgentContext& context, std::function<NodeForAdmission()> 
         if (worker != nullptr) finish(*worker, now);
       }) {
   for (const JournalEntry& entry : history) {
-    decided_before_.insert_or_assign(entry.action.uid, forced_end_of(entry.action));
+    if (entry.eviction) decided_before_.insert_or_assign(entry.eviction->uid, forced_end_of(*entry.eviction));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "api/meta.h"
 #include "base/check.h"
+#include "policy/eviction/reasons.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +13,7 @@ namespace spillway::agent {
 namespace {
 
 constexpr std::size_t kNumberDigits = 20;
-constexpr std::string_view kAvailable = "available";
+constexpr std::string_view kAvailable = "available_bytes";
 constexpr std::int64_t kOpenNumber = 1'000'000'000'000'000'007;  // keeps the place of a number
 
 /// Right-aligned in `digits` columns; JSON allows the blanks before it.
@@ -52,15 +53,21 @@ std::optional<std::int64_t> capacity_of(const std::optional<eviction::Observatio
 
 JournalEntry open_entry(const AgentOptions& options, const api::Pod& pod, const eviction::Signal signal) {
   JournalEntry entry;
-  entry.node = options.node_name;
   entry.intent = true;
-  entry.action = {.uid = pod.metadata.uid,
-                  .pod = pod.key(),
-                  .grace_period_seconds = eviction::kHardGraceSeconds,
-                  .message = "The node was low on resource: " + std::string(eviction::resource_of(signal)) + ". ",
-                  .annotations = {},
-                  .disruption_target = true,
-                  .metric_label = std::string(to_string(signal))};
+  entry.eviction = {.uid = pod.metadata.uid,
+                    .pod = pod.key(),
+                    .grace_period_seconds = eviction::kHardGraceSeconds,
+                    .message = "The node was low on resource: " + std::string(eviction::resource_of(signal)) + ". ",
+                    .annotations = {},
+                    .disruption_target = true,
+                    .metric_label = std::string(to_string(signal))};
+  policy::Decision& decision = entry.decision;
+  decision.by = options.node_name;
+  decision.area = policy::Area::kEviction;
+  decision.verdict = policy::Verdict::kActs;
+  decision.action = "evict";
+  decision.subject = eviction::subject_of(pod);
+  decision.message = entry.eviction->message;
   return entry;
 }
 
@@ -75,15 +82,16 @@ void set_available(api::MemoryStats& stats, Bytes available, WallTime at) {
 }  // namespace
 
 PreparedEntry::PreparedEntry(JournalEntry entry) {
-  entry.at = WallTime(microseconds(kOpenNumber / 1000));
+  entry.decision.at = WallTime(microseconds(kOpenNumber / 1000));
   entry.emergency = false;
-  entry.reasons = {{policy::ReasonCode::kThresholdMet,
-                    {{"signal", entry.action.metric_label}, {std::string(kAvailable), kOpenNumber}}}};
+  entry.decision.reasons = {{policy::ReasonCode::kThresholdMet,
+                             {{"signal", entry.eviction ? entry.eviction->metric_label : std::string()},
+                              {std::string(kAvailable), kOpenNumber}}}};
   line_ = to_line(entry) + '\n';
   available_ = place_of(line_, std::to_string(kOpenNumber));
   line_.insert(available_, " ");  // room for a sign
-  at_ = place_of(line_, api::format_micro_time(entry.at));
-  const std::string micros = "\"atMicros\":" + std::to_string(entry.at.time_since_epoch().count());
+  at_ = place_of(line_, api::format_micro_time(entry.decision.at));
+  const std::string micros = "\"atMicros\":" + std::to_string(entry.decision.at.time_since_epoch().count());
   at_micros_ = place_of(line_, micros) + 11;
   const std::size_t flag = place_of(line_, "\"emergency\":false");
   emergency_ = flag + 12;

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <set>
 #include <utility>
 
 namespace spillway::host {
@@ -32,6 +31,9 @@ Outcome JournalFile::reopen() {
   struct stat status{};
   if (!file_ || fstat(file_.get(), &status) != 0) return failed(path_, "open");
   bytes_ = static_cast<std::size_t>(status.st_size);
+  char last = '\n';
+  if (bytes_ > 0 && pread(file_.get(), &last, 1, status.st_size - 1) != 1) return failed(path_, "read");
+  if (last != '\n' && ::write(file_.get(), "\n", 1) != 1) return failed(path_, "write");
   return {};
 }
 
@@ -41,15 +43,15 @@ Result<UniqueFd> JournalFile::duplicate() const {
   return copy;
 }
 
-void JournalFile::append(const agent::JournalEntry& entry) {
-  const std::string line = agent::to_line(entry) + '\n';
-  const ssize_t written = ::write(file_.get(), line.data(), line.size());
-  if (written != static_cast<ssize_t>(line.size())) {
+void JournalFile::append(const agent::JournalLine& line) {
+  const std::string text = std::visit([](const auto& held) { return agent::to_line(held); }, line) + '\n';
+  const ssize_t written = ::write(file_.get(), text.data(), text.size());
+  if (written != static_cast<ssize_t>(text.size())) {
     // The eviction goes on: a full disk must not keep a node from saving its memory.
     log_.error("journal entry was not written", {{"file", path_}, {"error", std::strerror(errno)}});
     return;
   }
-  bytes_ += line.size();
+  bytes_ += text.size();
   if (bytes_ < bytes_max_) return;
   if (std::rename(path_.c_str(), (path_ + ".1").c_str()) != 0) return;
   if (const Outcome opened = reopen(); !opened)
@@ -57,29 +59,28 @@ void JournalFile::append(const agent::JournalEntry& entry) {
 }
 
 Result<std::vector<agent::JournalEntry>> JournalFile::read() const {
+  return read_journal_files(path_);
+}
+
+Result<std::vector<agent::JournalEntry>> read_journal_files(const std::string& path) {
   std::string text;
-  std::array<char, 65536> chunk;
-  for (off_t at = 0;;) {
-    const ssize_t got = pread(file_.get(), chunk.data(), chunk.size(), at);
-    if (got < 0) return failed(path_, "read");
-    if (got == 0) break;
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-    at += got;
+  const auto append_file = [&text](const std::string& name) -> Outcome {
+    const UniqueFd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file && errno == ENOENT) return Error{ErrorCode::kNotFound, "no such journal", name};
+    if (!file) return failed(name, "open");
+    std::array<char, 65536> chunk;
+    for (;;) {
+      const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
+      if (got < 0) return failed(name, "read");
+      if (got == 0) return {};
+      text.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+  };
+  if (const Outcome older = append_file(path + ".1"); !older && older.error().code != ErrorCode::kNotFound) {
+    return older.error();
   }
-  std::vector<agent::JournalEntry> entries;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = text.find('\n', from);
-    if (end == std::string::npos) break;
-    if (auto entry = agent::parse_line(std::string_view(text).substr(from, end - from)))
-      entries.push_back(*std::move(entry));
-    from = end + 1;
-  }
-  // What was told in full needs its intent no longer.
-  std::set<std::string, std::less<>> told;
-  for (const agent::JournalEntry& entry : entries)
-    if (!entry.intent) told.insert(entry.action.uid);
-  std::erase_if(entries, [&](const auto& entry) { return entry.intent && told.contains(entry.action.uid); });
-  return entries;
+  SPILLWAY_TRY_VOID(append_file(path));
+  return agent::read_journal(text);
 }
 
 }  // namespace spillway::host

@@ -1,5 +1,6 @@
 // The agent's journal as a file: one line per decision, appended with one write(2) and no fsync, so that an eviction
-// never waits for a disk. Bounded: at `bytes_max` the file becomes FILE.1, replacing the one before. Thread: loop.
+// never waits for a disk. Bounded: at `bytes_max` the file becomes FILE.1, replacing the one before. A line that a
+// crash has cut off is ended when the file is opened again, so that it costs no other line. Thread: loop.
 #pragma once
 
 #include "agent/journal.h"
@@ -22,13 +23,13 @@ class JournalFile final : public agent::Journal {
   static Result<std::unique_ptr<JournalFile>> open(std::string path, telemetry::Log log,
                                                    std::size_t bytes_max = kBytesMax);
 
-  void append(const agent::JournalEntry& entry) override;
+  void append(const agent::JournalLine& line) override;
 
   /// A descriptor that appends to the same file, for the thread that writes its intents there.
   Result<UniqueFd> duplicate() const;
 
-  /// The entries of this file, oldest first. A line that was cut off by a crash is skipped, and so is an intent whose
-  /// entry follows.
+  /// The entries of this file and the one before it, oldest first. A line that was cut off by a crash is skipped, and
+  /// so is an intent whose entry follows.
   Result<std::vector<agent::JournalEntry>> read() const;
 
  private:
@@ -43,5 +44,9 @@ class JournalFile final : public agent::Journal {
   std::size_t bytes_ = 0;
   UniqueFd file_;
 };
+
+/// The entries of the journal at `path` and of the file before it, oldest first; for whoever looks at it from outside.
+/// kNotFound: there is no such file. kInternalError: the path and the system's words.
+Result<std::vector<agent::JournalEntry>> read_journal_files(const std::string& path);
 
 }  // namespace spillway::host

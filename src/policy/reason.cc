@@ -10,6 +10,8 @@ std::string_view to_string(ReasonCode code) {
   switch (code) {
     case ReasonCode::kNoThresholdMet:
       return "no-threshold-met";
+    case ReasonCode::kThresholdNotMet:
+      return "threshold-not-met";
     case ReasonCode::kThresholdMet:
       return "threshold-met";
     case ReasonCode::kGraceNotOver:
@@ -30,8 +32,16 @@ std::string_view to_string(ReasonCode code) {
       return "eviction-in-progress";
     case ReasonCode::kLocalStorageExceeded:
       return "local-storage-exceeded";
+    case ReasonCode::kReclaimed:
+      return "reclaimed";
     case ReasonCode::kReclaimSufficed:
       return "reclaim-sufficed";
+    case ReasonCode::kReclaimFellShort:
+      return "reclaim-fell-short";
+    case ReasonCode::kReclaimSuperseded:
+      return "reclaim-superseded";
+    case ReasonCode::kVictimOverdue:
+      return "victim-overdue";
     case ReasonCode::kEmergency:
       return "emergency";
     case ReasonCode::kHeartbeatFresh:
@@ -70,12 +80,68 @@ std::string_view to_string(ReasonCode code) {
   check_failed("ReasonCode in range", __FILE__, __LINE__);
 }
 
-std::optional<ReasonCode> parse_reason_code(std::string_view text) {
-  for (int i = 0; i <= static_cast<int>(kLastReasonCode); ++i) {
-    const auto code = static_cast<ReasonCode>(i);
-    if (to_string(code) == text) return code;
+namespace {
+
+/// The value with this name, of those up to `last`.
+template <typename Enum>
+std::optional<Enum> parse_name(std::string_view text, Enum last) {
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    const auto value = static_cast<Enum>(i);
+    if (to_string(value) == text) return value;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ReasonCode> parse_reason_code(std::string_view text) {
+  return parse_name(text, kLastReasonCode);
+}
+
+std::string_view to_string(Area area) {
+  switch (area) {
+    case Area::kEviction:
+      return "eviction";
+    case Area::kAdmission:
+      return "admission";
+    case Area::kPreemption:
+      return "preemption";
+    case Area::kScheduling:
+      return "scheduling";
+    case Area::kLifecycle:
+      return "lifecycle";
+  }
+  check_failed("Area in range", __FILE__, __LINE__);
+}
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kActs:
+      return "acts";
+    case Verdict::kRefuses:
+      return "refuses";
+    case Verdict::kWaits:
+      return "waits";
+    case Verdict::kRests:
+      return "rests";
+  }
+  check_failed("Verdict in range", __FILE__, __LINE__);
+}
+
+std::optional<Area> parse_area(std::string_view text) {
+  return parse_name(text, kLastArea);
+}
+
+std::optional<Verdict> parse_verdict(std::string_view text) {
+  return parse_name(text, kLastVerdict);
+}
+
+std::string Subject::text() const {
+  std::string text = kind;
+  if (!text.empty() && text.front() >= 'A' && text.front() <= 'Z') text.front() = static_cast<char>(text.front() + 32);
+  text += ' ';
+  if (!ns.empty()) text += ns + '/';
+  return text + name;
 }
 
 std::string render(const Reason& reason) {

@@ -1,7 +1,10 @@
 // Decision and Reason: what every rule below returns. A reason is an enumerator and the numbers compared, never prose;
-// logs, Events, `spillway explain` and tests render the same value.
-// Thread: any (plain values).
+// logs, Events, journals, `spillway explain` and tests render the same value. All rooms share these words: a decision
+// to evict, to turn a pod away, to leave it Pending, to taint a node, and to do none of that. Thread: any (plain
+// values).
 #pragma once
+
+#include "base/time.h"
 
 #include <cstdint>
 #include <optional>
@@ -16,6 +19,7 @@ namespace spillway::policy {
 enum class ReasonCode {
   // eviction
   kNoThresholdMet,
+  kThresholdNotMet,
   kThresholdMet,
   kGraceNotOver,
   kObservationMissing,
@@ -26,7 +30,11 @@ enum class ReasonCode {
   kNoCandidate,
   kEvictionInProgress,
   kLocalStorageExceeded,
+  kReclaimed,
   kReclaimSufficed,
+  kReclaimFellShort,
+  kReclaimSuperseded,
+  kVictimOverdue,
   kEmergency,
   // lifecycle
   kHeartbeatFresh,
@@ -73,10 +81,64 @@ struct Reason {
 /// "threshold-met signal=memory.available available_bytes=104857600".
 std::string render(const Reason& reason);
 
-template <typename Action>
+/// Who decided.
+enum class Area { kEviction, kAdmission, kPreemption, kScheduling, kLifecycle };
+
+inline constexpr Area kLastArea = Area::kLifecycle;
+
+/// What came of it.
+enum class Verdict {
+  kActs,     // `action` is carried out on the subject
+  kRefuses,  // what was asked for the subject is not done
+  kWaits,    // there is cause to act, and something holds it back
+  kRests,    // there is no cause to act
+};
+
+inline constexpr Verdict kLastVerdict = Verdict::kRests;
+
+/// "eviction"; "acts": stable, for JSON and metrics.
+std::string_view to_string(Area area);
+std::string_view to_string(Verdict verdict);
+/// nullopt: no such word.
+std::optional<Area> parse_area(std::string_view text);
+std::optional<Verdict> parse_verdict(std::string_view text);
+
+/// Whom a decision concerns.
+struct Subject {
+  std::string kind;  // "Pod", "Node"
+  std::string ns;    // empty for what has no namespace
+  std::string name;
+  std::string uid;  // may be empty: not known
+
+  /// "pod shop/cart-7", "node n1".
+  std::string text() const;
+
+  friend bool operator==(const Subject&, const Subject&) = default;
+};
+
+/// One of several that were compared, as it was judged.
+struct Candidate {
+  Subject subject;
+  Reason reason;
+  /// Why it stands before the next one: "priority", "above-request", "name". Empty for the last one.
+  std::string decided_by;
+
+  friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
+/// One decision, complete enough to be explained when everything it was about is gone.
 struct Decision {
-  std::vector<Action> actions;
-  std::vector<Reason> reasons;
+  WallTime at;
+  std::string by;  // the node or controller that decided
+  Area area{};
+  Verdict verdict = Verdict::kRests;
+  std::string action;  // "evict", "reject", "taint"; with another verdict than kActs: what was not done
+  Subject subject;
+  std::string message;                // what the object's status or event says; may be empty
+  std::vector<Reason> reasons;        // in the order in which they were found
+  std::vector<Candidate> candidates;  // in their order; the first few if there were many
+  std::int64_t candidates_total = 0;  // how many were compared
+  std::vector<Fact> cost;             // what it takes and gives; what is known only later is added later
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };

@@ -30,7 +30,9 @@ class NullSink final : public api::ResponseSink {
 /// What an agent wrote down outlives it.
 class Cluster::Journal final : public agent::Journal {
  public:
-  void append(const agent::JournalEntry& entry) override { entries_.push_back(entry); }
+  void append(const agent::JournalLine& line) override {
+    if (const auto* entry = std::get_if<agent::JournalEntry>(&line)) entries_.push_back(*entry);
+  }
 
   const std::vector<agent::JournalEntry>& entries() const { return entries_; }
 

@@ -68,10 +68,10 @@ TEST(Eviction, EndsTheHogAndSaysWhy) {
 
   ASSERT_EQ(cluster.journal.entries.size(), 1u);
   const JournalEntry& entry = cluster.journal.entries.front();
-  EXPECT_EQ(entry.action.pod.text(), "shop/hog");
-  ASSERT_GE(entry.candidates.size(), 2u);
-  EXPECT_EQ(entry.candidates.front().reason.code, policy::ReasonCode::kRankedFirst);
-  EXPECT_EQ(entry.candidates[1].reason.code, policy::ReasonCode::kCriticalPodSpared) << "above its request";
+  EXPECT_EQ(entry.eviction->pod.text(), "shop/hog");
+  ASSERT_GE(entry.decision.candidates.size(), 2u);
+  EXPECT_EQ(entry.decision.candidates.front().reason.code, policy::ReasonCode::kRankedFirst);
+  EXPECT_EQ(entry.decision.candidates[1].reason.code, policy::ReasonCode::kCriticalPodSpared) << "above its request";
 }
 
 TEST(Eviction, SeesACrossingWithinMilliseconds) {
@@ -112,7 +112,8 @@ TEST(Eviction, WorksFromLightObservationsToo) {
   cluster.host.set_available(mebibytes(90));
   cluster.run(seconds(1));
   ASSERT_EQ(cluster.journal.entries.size(), 1u);
-  EXPECT_EQ(cluster.journal.entries.front().candidates.front().reason.facts.back().name, "above_request_bytes");
+  EXPECT_EQ(cluster.journal.entries.front().decision.candidates.front().reason.facts.back().name,
+            "above_request_bytes");
 }
 
 TEST(Eviction, WaitsForOneVictimBeforeTheNext) {
@@ -124,7 +125,7 @@ TEST(Eviction, WaitsForOneVictimBeforeTheNext) {
   EXPECT_EQ(cluster.journal.entries.size(), 1u) << "the first has a second of grace";
   cluster.run(milliseconds(200));
   EXPECT_EQ(cluster.journal.entries.size(), 2u) << "still under pressure: the next goes at once";
-  EXPECT_EQ(cluster.journal.entries.back().action.pod.name, "modest");
+  EXPECT_EQ(cluster.journal.entries.back().eviction->pod.name, "modest");
   cluster.run(seconds(60));
   EXPECT_EQ(cluster.journal.entries.size(), 2u) << "the critical one stays";
   EXPECT_EQ(cluster.phase("system"), "Running");
@@ -157,7 +158,7 @@ TEST(Eviction, GivesSoftThresholdsTheirGrace) {
   EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
   cluster.run(seconds(2));
   ASSERT_EQ(cluster.journal.entries.size(), 1u);
-  EXPECT_EQ(cluster.journal.entries.front().action.grace_period_seconds, 5);
+  EXPECT_EQ(cluster.journal.entries.front().eviction->grace_period_seconds, 5);
 }
 
 TEST(Eviction, ForgetsTheGraceWhenPressureEnds) {

@@ -86,9 +86,10 @@ TEST(Reaction, IsJournalledAndToldAsAnEviction) {
   cluster.report(cluster.acted_on("uid-hog", false));
   ASSERT_EQ(cluster.journal.entries.size(), 1u);
   const JournalEntry& entry = cluster.journal.entries.front();
-  EXPECT_EQ(entry.action.uid, "uid-hog");
+  EXPECT_EQ(entry.eviction->uid, "uid-hog");
   EXPECT_FALSE(entry.emergency);
-  EXPECT_EQ(entry.action.message, "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ");
+  EXPECT_EQ(entry.eviction->message,
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ");
   ASSERT_NE(cluster.host.last<StopPod>(), nullptr);
   EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(1));
   EXPECT_TRUE(cluster.machine.last->act.empty()) << "one at a time";
@@ -123,7 +124,7 @@ TEST(Reaction, AccountsForThePodThatWasEndedEvenIfAnotherWouldHaveBeenChosen) {
   Watched cluster;
   cluster.report(cluster.acted_on("uid-modest", false));
   ASSERT_EQ(cluster.journal.entries.size(), 1u);
-  EXPECT_EQ(cluster.journal.entries.front().action.uid, "uid-modest");
+  EXPECT_EQ(cluster.journal.entries.front().eviction->uid, "uid-modest");
   cluster.run(seconds(2));
   EXPECT_EQ(cluster.phase("modest"), "Failed");
   EXPECT_EQ(cluster.phase("hog"), "Running");
@@ -147,22 +148,21 @@ TEST(Reaction, APodThatComesIsInTheNextPlan) {
 
 TEST(PreparedEntry, IsALineOfTheJournalOnceItIsFilled) {
   JournalEntry entry;
-  entry.node = "n1";
+  entry.decision.by = "n1";
   entry.intent = true;
-  entry.action.uid = "uid-1";
-  entry.action.pod = {"shop", "at-9"};
-  entry.action.metric_label = "memory.available";
+  entry.eviction = eviction::EvictPod{.uid = "uid-1", .pod = {"shop", "at-9"}, .metric_label = "memory.available"};
   PreparedEntry prepared(entry);
   for (const std::int64_t available : {std::int64_t{0}, std::int64_t{-5}, std::int64_t{104'857'599}}) {
     const WallTime at(microseconds(1'795'237'288'123'456));
     prepared.fill(at, available < 0, available);
     ASSERT_TRUE(prepared.line().ends_with("\n"));
-    const Result<JournalEntry> read = parse_line(prepared.line());
-    ASSERT_TRUE(read) << read.error().text() << prepared.line();
-    EXPECT_EQ(read->at, at);
+    const Result<JournalLine> line = parse_line(prepared.line());
+    ASSERT_TRUE(line) << line.error().text() << prepared.line();
+    const auto* read = &std::get<JournalEntry>(*line);
+    EXPECT_EQ(read->decision.at, at);
     EXPECT_EQ(read->emergency, available < 0);
     EXPECT_TRUE(read->intent);
-    EXPECT_EQ(std::get<std::int64_t>(read->reasons.front().facts.back().value), available);
+    EXPECT_EQ(std::get<std::int64_t>(read->decision.reasons.front().facts.back().value), available);
     EXPECT_NE(prepared.line().find("\"2026-11-21T05:01:28.123456Z\""), std::string::npos) << prepared.line();
   }
 }

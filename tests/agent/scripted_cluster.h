@@ -15,9 +15,13 @@ namespace spillway::agent {
 
 class MemoryJournal final : public Journal {
  public:
-  void append(const JournalEntry& entry) override { entries.push_back(entry); }
+  void append(const JournalLine& line) override {
+    if (const auto* entry = std::get_if<JournalEntry>(&line)) entries.push_back(*entry);
+    if (const auto* aftermath = std::get_if<Aftermath>(&line)) aftermaths.push_back(*aftermath);
+  }
 
   std::vector<JournalEntry> entries;
+  std::vector<Aftermath> aftermaths;
 };
 
 AgentOptions node_options();

@@ -21,9 +21,8 @@ class JournalFileTest : public ::testing::Test {
 
   agent::JournalEntry entry(const std::string& node) const {
     agent::JournalEntry made;
-    made.node = node;
-    made.action.uid = "uid-of-" + node;
-    made.at = WallTime(seconds(1'767'225'600));
+    made.decision.by = node;
+    made.decision.at = WallTime(seconds(1'767'225'600));
     return made;
   }
 
@@ -43,8 +42,8 @@ TEST_F(JournalFileTest, WhatWasAppendedIsReadAfterARestart) {
   const auto entries = (*journal)->read();
   ASSERT_TRUE(entries);
   ASSERT_EQ(entries->size(), 2U);
-  EXPECT_EQ((*entries)[0].node, "a");
-  EXPECT_EQ((*entries)[1].node, "b");
+  EXPECT_EQ((*entries)[0].decision.by, "a");
+  EXPECT_EQ((*entries)[1].decision.by, "b");
 }
 
 TEST_F(JournalFileTest, ALineThatWasCutOffIsSkipped) {
@@ -57,13 +56,37 @@ TEST_F(JournalFileTest, ALineThatWasCutOffIsSkipped) {
   EXPECT_EQ(entries->size(), 1U);
 }
 
+TEST_F(JournalFileTest, ALineThatWasCutOffCostsNoOtherLine) {
+  {
+    (*JournalFile::open(folder_ + "/j", {}))->append(entry("a"));
+  }
+  std::ofstream(folder_ + "/j", std::ios::app) << R"({"decision":{"at)";
+  const auto journal = JournalFile::open(folder_ + "/j", {});
+  ASSERT_TRUE(journal);
+  (*journal)->append(entry("b"));
+  const auto entries = (*journal)->read();
+  ASSERT_TRUE(entries);
+  ASSERT_EQ(entries->size(), 2U);
+  EXPECT_EQ((*entries)[1].decision.by, "b");
+}
+
+TEST_F(JournalFileTest, TheFileBeforeThisOneIsReadAsWell) {
+  auto journal = JournalFile::open(folder_ + "/j", {}, 1);
+  ASSERT_TRUE(journal);
+  (*journal)->append(entry("before"));
+  const auto entries = (*journal)->read();
+  ASSERT_TRUE(entries);
+  ASSERT_EQ(entries->size(), 1U);
+  EXPECT_EQ(entries->front().decision.by, "before");
+}
+
 TEST_F(JournalFileTest, ItDoesNotGrowForEver) {
   auto journal = JournalFile::open(folder_ + "/j", {}, 1000);
   ASSERT_TRUE(journal);
   for (int i = 0; i < 200; ++i) (*journal)->append(entry("node"));
   const auto entries = (*journal)->read();
   ASSERT_TRUE(entries);
-  EXPECT_LT(entries->size(), 20U);
+  EXPECT_LT(entries->size(), 40U);
   EXPECT_TRUE(std::ifstream(folder_ + "/j.1").good());
 }
 

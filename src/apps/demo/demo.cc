@@ -6,6 +6,7 @@
 #include "apps/demo/objects.h"
 #include "apps/node_options.h"
 #include "apps/remote.h"
+#include "host/journal_file.h"
 #include "host/memory_gauge.h"
 #include "host/memory_stat.h"
 #include "host/node_slice.h"
@@ -47,12 +48,9 @@ std::vector<std::string> node_flags(const std::string& name, const std::string& 
 }
 
 std::optional<agent::JournalEntry> last_entry(const std::string& journal) {
-  std::ifstream file(journal);
-  std::optional<agent::JournalEntry> last;
-  for (std::string line; std::getline(file, line);) {
-    if (auto entry = agent::parse_line(line)) last = *std::move(entry);
-  }
-  return last;
+  const auto entries = host::read_journal_files(journal);
+  if (!entries || entries->empty()) return std::nullopt;
+  return entries->back();
 }
 
 }  // namespace
@@ -200,19 +198,22 @@ Outcome Demo::watch_hog(const api::Json& hog) {
 /// Who, and why: from the journal that the agent wrote before it acted.
 void Demo::explain_eviction() {
   const std::optional<agent::JournalEntry> entry = last_entry(folder_ + "/nodes/node-1/journal.jsonl");
-  if (!entry || entry->action.pod.name != "hog")
+  if (!entry || entry->decision.subject.name != "hog")
     return screen_.failed("the journal does not say that the hog was chosen");
+  const policy::Decision& decision = entry->decision;
   screen_.line("the journal says, in the order of the ranking:");
-  for (const eviction::Candidate& candidate : entry->candidates) {
-    screen_.line(fmt::format("  {}", policy::render(candidate.reason)));
+  for (const policy::Candidate& candidate : decision.candidates) {
+    screen_.line(fmt::format("  {} {}", candidate.subject.text(), policy::render(candidate.reason)));
   }
-  for (const policy::Reason& reason : entry->reasons) {
+  bool emergency = false;
+  for (const policy::Reason& reason : decision.reasons) {
+    emergency = emergency || reason.code == policy::ReasonCode::kEmergency;
     if (reason.code == policy::ReasonCode::kThresholdMet)
       screen_.line(fmt::format("because {}", policy::render(reason)));
   }
-  screen_.line(entry->action.message);
-  screen_.passed(fmt::format("evicted: {}{}", entry->action.pod.text(),
-                             entry->emergency ? " (at once: the memory left would not have lasted a second)" : ""));
+  screen_.line(decision.message);
+  screen_.passed(fmt::format("evicted: {}{}", decision.subject.text(),
+                             emergency ? " (at once: the memory left would not have lasted a second)" : ""));
 }
 
 void Demo::check_survivors() {

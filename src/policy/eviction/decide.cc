@@ -1,62 +1,18 @@
 #include "policy/eviction/decide.h"
 
-#include "api/pod_requests.h"
 #include "base/check.h"
 #include "policy/eviction/local_storage.h"
 #include "policy/eviction/message.h"
+#include "policy/eviction/reasons.h"
 
 #include <algorithm>
 
 namespace spillway::eviction {
 namespace {
 
-using policy::Fact;
+using policy::Decision;
 using policy::Reason;
 using policy::ReasonCode;
-
-/// Amounts that are whole print as numbers, so that facts can be compared.
-Fact amount_fact(std::string name, const api::Quantity& amount) {
-  return {std::move(name), amount.value()};
-}
-
-Reason threshold_reason(ReasonCode code, const Threshold& threshold, const Observations& seen) {
-  Reason reason{code, {{"signal", std::string(to_string(threshold.signal))}}};
-  if (const std::optional<Observation>& observation = seen[threshold.signal]) {
-    reason.facts.push_back({"available", observation->available});
-    reason.facts.push_back({"capacity", observation->capacity});
-    if (const auto limit = amount_of(threshold.value, observation->capacity)) {
-      reason.facts.push_back(amount_fact("threshold", *limit));
-    }
-  }
-  if (!threshold.is_hard()) {
-    reason.facts.push_back({"grace_seconds", std::chrono::duration_cast<seconds>(threshold.grace_period).count()});
-  }
-  return reason;
-}
-
-Reason pod_reason(ReasonCode code, const MeasuredPod& measured, Signal signal) {
-  const api::Pod& pod = *measured.pod;
-  Reason reason{code,
-                {{"pod", pod.key().text()},
-                 {"signal", std::string(to_string(signal))},
-                 {"priority", std::int64_t{api::priority_of(pod)}}}};
-  if (measured.stats == nullptr) {
-    reason.facts.push_back({"stats", std::string("missing")});
-  } else if (is_memory(signal)) {
-    const api::Quantity request = api::agent_request(pod.spec, "memory");
-    reason.facts.push_back({"request_bytes", request.value()});
-    if (measured.stats->memory && measured.stats->memory->working_set_bytes) {
-      const auto bytes = static_cast<std::int64_t>(*measured.stats->memory->working_set_bytes);
-      reason.facts.push_back({"working_set_bytes", bytes});
-      reason.facts.push_back({"above_request_bytes", bytes - request.value()});
-    }
-  } else if (signal == Signal::kPidAvailable && measured.stats->process_count) {
-    reason.facts.push_back({"processes", static_cast<std::int64_t>(*measured.stats->process_count)});
-  } else if (measured.stats->ephemeral_storage && measured.stats->ephemeral_storage->used_bytes) {
-    reason.facts.push_back({"used_bytes", static_cast<std::int64_t>(*measured.stats->ephemeral_storage->used_bytes)});
-  }
-  return reason;
-}
 
 std::int64_t grace_seconds_of(const Threshold& acting, const api::Pod& victim, const PassConfig& config) {
   if (acting.is_hard()) return kHardGraceSeconds;
@@ -64,26 +20,49 @@ std::int64_t grace_seconds_of(const Threshold& acting, const api::Pod& victim, c
   return own ? std::min(config.max_pod_grace_period_seconds, *own) : config.max_pod_grace_period_seconds;
 }
 
+constexpr std::string_view kPodFact = "pod";
+
 void evict_storage_violators(PassResult& result, std::span<const MeasuredPod> pods) {
   for (StorageViolation& violation : find_storage_violations(pods, *result.state.layout)) {
-    result.decision.reasons.push_back(
-        {ReasonCode::kLocalStorageExceeded,
-         {{"pod", violation.pod->key().text()}, {"limit", std::string(violation.metric_label)}}});
-    result.decision.actions.push_back({.uid = violation.pod->metadata.uid,
-                                       .pod = violation.pod->key(),
-                                       .grace_period_seconds = kHardGraceSeconds,
-                                       .message = std::move(violation.message),
-                                       .annotations = {},
-                                       .disruption_target = false,
-                                       .metric_label = std::string(violation.metric_label)});
+    Reason reason{ReasonCode::kLocalStorageExceeded,
+                  {{std::string(kPodFact), violation.pod->key().text()},
+                   {"limit", std::string(violation.metric_label)},
+                   {"used_bytes", violation.used.value()},
+                   {"limit_bytes", violation.limit.value()}}};
+    if (!violation.what.empty()) reason.facts.push_back({"of", violation.what});
+    result.decision.reasons.push_back(std::move(reason));
+    result.actions.push_back({.uid = violation.pod->metadata.uid,
+                              .pod = violation.pod->key(),
+                              .grace_period_seconds = kHardGraceSeconds,
+                              .message = std::move(violation.message),
+                              .annotations = {},
+                              .disruption_target = false,
+                              .metric_label = std::string(violation.metric_label)});
   }
+  if (!result.actions.empty()) result.decision.verdict = policy::Verdict::kActs;
 }
 
-void record_missing(PassResult& result, const Observations& seen) {
-  for (const Threshold& threshold : result.state.thresholds) {
-    if (!seen[threshold.signal]) {
-      result.decision.reasons.push_back(threshold_reason(ReasonCode::kObservationMissing, threshold, seen));
-    }
+Decision begin_decision(const PassConfig& config, Now now) {
+  Decision decision;
+  decision.at = now.wall;
+  decision.by = config.node;
+  decision.area = policy::Area::kEviction;
+  decision.action = "evict";
+  decision.subject = {.kind = "Node", .ns = {}, .name = config.node, .uid = {}};
+  return decision;
+}
+
+Reason about_signal(ReasonCode code, Signal signal) {
+  return {code, {{"signal", std::string(to_string(signal))}}};
+}
+
+/// One reason for each threshold that is not met, and why.
+void record_unmet(Decision& decision, const PassState& state, std::span<const Threshold> met,
+                  const Observations& seen) {
+  for (const Threshold& threshold : state.thresholds) {
+    if (contains(met, threshold)) continue;
+    const ReasonCode code = seen[threshold.signal] ? ReasonCode::kThresholdNotMet : ReasonCode::kObservationMissing;
+    decision.reasons.push_back(threshold_reason(code, threshold, seen));
   }
 }
 
@@ -96,18 +75,23 @@ std::string adopt_layout(const PassConfig& config, StorageLayout layout, PassSta
   return std::move(derived.warning);
 }
 
+void postpone_layout(const PassConfig& config, PassState& state) {
+  state.thresholds = config.thresholds;
+  std::erase_if(state.thresholds,
+                [](const Threshold& threshold) { return condition_of(threshold.signal) == Condition::kDiskPressure; });
+}
+
 namespace {
 
 /// observe_pressure with pods and statistics joined already.
 PassResult observe_pressure_of(const PassConfig& config, PassState previous, const api::Summary& summary,
                                std::span<const MeasuredPod> pods, Now now) {
-  SPILLWAY_CHECK(previous.layout);
   PassResult result;
   result.state = std::move(previous);
+  result.decision = begin_decision(config, now);
   PassState& state = result.state;
 
   const Observations seen = observe(summary);
-  record_missing(result, seen);
   std::vector<Threshold> met = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
   if (!state.met_before.empty()) {
     met = merge_thresholds(std::move(met), thresholds_met(state.met_before, seen, Reclaim::kWithMinimum));
@@ -130,10 +114,12 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
     }
   }
   state.last = seen;
+  record_unmet(result.decision, state, met, seen);
+  if (!met.empty()) result.decision.verdict = policy::Verdict::kWaits;
 
-  if (config.local_storage_limits == LocalStorageLimits::kEnforced) {
+  if (config.local_storage_limits == LocalStorageLimits::kEnforced && state.layout) {
     evict_storage_violators(result, pods);
-    if (!result.decision.actions.empty()) return result;
+    if (!result.actions.empty()) return result;
   }
   if (fresh.empty()) {
     if (met.empty()) result.decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
@@ -141,7 +127,7 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   }
   std::ranges::sort(fresh, [&](const Threshold& a, const Threshold& b) { return urgency(a, b, seen) < 0; });
   PendingEviction pending{.acting = fresh.front(), .fresh = {}, .seen = seen, .reclaim = {}, .since = now.mono};
-  pending.reclaim = reclaim_actions(pending.acting.signal, *state.layout);
+  pending.reclaim = reclaim_actions(pending.acting.signal, state.layout.value_or(StorageLayout{}));
   pending.fresh = std::move(fresh);
   result.node_event = "Attempting to reclaim " + std::string(resource_of(pending.acting.signal));
   result.pending = std::move(pending);
@@ -154,42 +140,50 @@ void choose_victim_of(const PassConfig& config, PassResult& result, std::span<co
   SPILLWAY_CHECK(result.pending);
   const PendingEviction pending = *std::exchange(result.pending, std::nullopt);
   const Signal signal = pending.acting.signal;
-  if (after != nullptr && thresholds_met(result.state.thresholds, observe(*after), Reclaim::kWithMinimum).empty()) {
-    result.decision.reasons.push_back({ReasonCode::kReclaimSufficed, {{"signal", std::string(to_string(signal))}}});
-    return;
+  Decision& decision = result.decision;
+  if (after != nullptr) {
+    const Observations seen = observe(*after);
+    const std::vector<Threshold> met = thresholds_met(result.state.thresholds, seen, Reclaim::kWithMinimum);
+    if (met.empty()) {
+      decision.reasons.push_back(about_signal(ReasonCode::kReclaimSufficed, signal));
+      decision.verdict = policy::Verdict::kActs;
+      decision.action = "reclaim";
+      return;
+    }
+    for (const Threshold& threshold : met) {
+      decision.reasons.push_back(threshold_reason(ReasonCode::kReclaimFellShort, threshold, seen));
+    }
   }
   if (pods.empty()) {
-    result.decision.reasons.push_back({ReasonCode::kNoCandidate, {{"signal", std::string(to_string(signal))}}});
+    decision.reasons.push_back(about_signal(ReasonCode::kNoCandidate, signal));
     return;
   }
-  const std::vector<MeasuredPod> ranked = rank_for(signal, *result.state.layout, pods);
+  JudgedRanking judged = judge_ranking(signal, result.state.layout.value_or(StorageLayout{}), pods, kCandidatesMax);
+  decision.candidates = std::move(judged.candidates);
+  decision.candidates_total = static_cast<std::int64_t>(pods.size());
   for (const Threshold& threshold : pending.fresh) {
     if (const auto& time = pending.seen[threshold.signal]->time) {
       result.stats_ages.emplace_back(threshold.signal, now.wall - *time);
     }
   }
-  for (const MeasuredPod& measured : ranked) {
-    const api::Pod& pod = *measured.pod;
-    const bool spared = api::is_critical(pod);
-    const bool chosen = !spared && result.decision.actions.empty();
-    if (result.candidates.size() >= kCandidatesMax && !chosen) continue;
-    const ReasonCode code =
-        spared ? ReasonCode::kCriticalPodSpared : (chosen ? ReasonCode::kRankedFirst : ReasonCode::kRankedLater);
-    result.candidates.push_back({pod.key(), pod_reason(code, measured, signal)});
-    if (!chosen) continue;
-    EvictionMessage message = eviction_message(resource_of(signal), measured, pending.fresh, pending.seen);
-    result.decision.reasons.push_back(result.candidates.back().reason);
-    result.decision.actions.push_back({.uid = pod.metadata.uid,
-                                       .pod = pod.key(),
-                                       .grace_period_seconds = grace_seconds_of(pending.acting, pod, config),
-                                       .message = std::move(message.text),
-                                       .annotations = std::move(message.annotations),
-                                       .disruption_target = true,
-                                       .metric_label = std::string(to_string(signal))});
+  if (judged.victim.pod == nullptr) {
+    decision.reasons.push_back(about_signal(ReasonCode::kNoCandidate, signal));
+    return;
   }
-  if (result.decision.actions.empty()) {
-    result.decision.reasons.push_back({ReasonCode::kNoCandidate, {{"signal", std::string(to_string(signal))}}});
-  }
+  const api::Pod& pod = *judged.victim.pod;
+  EvictionMessage message = eviction_message(resource_of(signal), judged.victim, pending.fresh, pending.seen);
+  decision.verdict = policy::Verdict::kActs;
+  decision.subject = subject_of(pod);
+  decision.message = message.text;
+  decision.reasons.push_back(about_signal(ReasonCode::kRankedFirst, signal));
+  result.actions.push_back({.uid = pod.metadata.uid,
+                            .pod = pod.key(),
+                            .grace_period_seconds = grace_seconds_of(pending.acting, pod, config),
+                            .message = std::move(message.text),
+                            .annotations = std::move(message.annotations),
+                            .disruption_target = true,
+                            .metric_label = std::string(to_string(signal))});
+  decision.cost.push_back({"grace_seconds", result.actions.back().grace_period_seconds});
 }
 
 }  // namespace
@@ -210,6 +204,37 @@ PassResult decide_eviction(const PassConfig& config, PassState state, const api:
   PassResult result = observe_pressure_of(config, std::move(state), summary, pods, now);
   if (result.pending) choose_victim_of(config, result, pods, nullptr, now);
   return result;
+}
+
+Decision decision_about(const EvictPod& action, const Decision& pass) {
+  Decision decision = pass;
+  decision.subject = {.kind = "Pod", .ns = action.pod.ns, .name = action.pod.name, .uid = action.uid};
+  decision.message = action.message;
+  std::erase_if(decision.reasons, [&](const Reason& reason) {
+    const auto of = std::ranges::find(reason.facts, kPodFact, &policy::Fact::name);
+    return of != reason.facts.end() && of->value != decltype(of->value)(action.pod.text());
+  });
+  if (decision.cost.empty()) decision.cost.push_back({"grace_seconds", action.grace_period_seconds});
+  return decision;
+}
+
+Decision standing(const PassConfig& config, const PassState& state, const api::Summary& summary,
+                  std::span<const api::Pod* const> active, Signal signal, Now now) {
+  Decision decision = begin_decision(config, now);
+  const Observations seen = observe(summary);
+  const std::vector<Threshold> met = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
+  for (const Threshold& threshold : met) {
+    const bool past = state.grace.past_grace(std::span(&threshold, 1), now.mono).size() == 1;
+    decision.reasons.push_back(
+        threshold_reason(past ? ReasonCode::kThresholdMet : ReasonCode::kGraceNotOver, threshold, seen));
+  }
+  record_unmet(decision, state, met, seen);
+  if (met.empty()) decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
+  decision.verdict = met.empty() ? policy::Verdict::kRests : policy::Verdict::kWaits;
+  const std::vector<MeasuredPod> pods = join_stats(active, summary.pods);
+  decision.candidates = judge_ranking(signal, state.layout.value_or(StorageLayout{}), pods, pods.size()).candidates;
+  decision.candidates_total = static_cast<std::int64_t>(pods.size());
+  return decision;
 }
 
 }  // namespace spillway::eviction

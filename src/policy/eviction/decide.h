@@ -32,12 +32,13 @@ struct PassConfig {
   Duration pressure_transition_period = minutes(5);
   std::int64_t max_pod_grace_period_seconds = 0;  // ceiling of the grace of soft evictions
   LocalStorageLimits local_storage_limits = LocalStorageLimits::kEnforced;
+  std::string node;  // in whose name decisions are made
 };
 
 /// What one pass hands to the next.
 struct PassState {
   std::optional<StorageLayout> layout;
-  std::vector<Threshold> thresholds;  // with containerfs derived; valid once the layout is known
+  std::vector<Threshold> thresholds;  // with containerfs derived; valid after adopt_layout() or postpone_layout()
   GraceTracker grace;
   ConditionClock condition_clock;
   ConditionSet conditions;            // reported
@@ -47,6 +48,9 @@ struct PassState {
 
 /// Fixes the layout for good and derives the containerfs thresholds. Returns the warning of the derivation, or "".
 std::string adopt_layout(const PassConfig& config, StorageLayout layout, PassState& state);
+
+/// While the layout cannot be found out: thresholds of memory and processes are judged without it, those of disks wait.
+void postpone_layout(const PassConfig& config, PassState& state);
 
 /// Status: phase Failed, reason Evicted, `message`; and the condition, if `disruption_target`.
 struct EvictPod {
@@ -70,29 +74,21 @@ struct PendingEviction {
   Instant since{};
 };
 
-/// One pod of the ranking as it was judged.
-struct Candidate {
-  api::PodKey pod;
-  policy::Reason reason;
-
-  friend bool operator==(const Candidate&, const Candidate&) = default;
-};
-
 struct PassResult {
   PassState state;
-  policy::Decision<EvictPod> decision;
+  std::vector<EvictPod> actions;      // one for a threshold; one for each pod over a limit of local storage
+  policy::Decision decision;          // why, or why not
   std::vector<Threshold> past_grace;  // met and past grace, whether or not their observation is new
   std::optional<PendingEviction> pending;
-  std::vector<Candidate> candidates;  // the head of the ranking, if one was made; at most kCandidatesMax
-  std::string node_event;             // message of EvictionThresholdMet; empty: none
+  std::string node_event;                               // message of EvictionThresholdMet; empty: none
   std::vector<std::pair<Signal, Duration>> stats_ages;  // of the observations a ranking was based on
 };
 
 inline constexpr std::size_t kCandidatesMax = 10;
 inline constexpr std::int64_t kHardGraceSeconds = 1;
 
-/// Steps 5 to 16: conditions, graces, local storage limits, and which threshold acts. state.layout must be known.
-/// `active`: every pod that is not finished, in the caller's order.
+/// Steps 5 to 16: conditions, graces, local storage limits, and which threshold acts. `active`: every pod that is not
+/// finished, in the caller's order.
 PassResult observe_pressure(const PassConfig& config, PassState state, const api::Summary& summary,
                             std::span<const api::Pod* const> active, Now now);
 
@@ -104,5 +100,13 @@ void choose_victim(const PassConfig& config, PassResult& result, const api::Summ
 /// A whole pass on a node that has nothing to reclaim.
 PassResult decide_eviction(const PassConfig& config, PassState state, const api::Summary& summary,
                            std::span<const api::Pod* const> active, Now now);
+
+/// The part of a pass's decision that is about one of its actions: what is journalled before that pod is ended.
+policy::Decision decision_about(const EvictPod& action, const policy::Decision& pass);
+
+/// How things stand between passes, for whoever asks why nothing is evicted: every threshold with its numbers, and in
+/// which order all pods would leave if `signal` ran short. Changes nothing.
+policy::Decision standing(const PassConfig& config, const PassState& state, const api::Summary& summary,
+                          std::span<const api::Pod* const> active, Signal signal, Now now);
 
 }  // namespace spillway::eviction

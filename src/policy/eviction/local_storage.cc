@@ -78,7 +78,11 @@ std::optional<StorageViolation> empty_dir_violation(const MeasuredPod& measured)
     const api::Quantity& limit = *volume.empty_dir->size_limit;
     const MaybeQuantity used = used_by_volume(*measured.stats, volume.name);
     if (!used || *used <= limit) continue;
-    return StorageViolation{measured.pod, "emptydirfs.limit",
+    return StorageViolation{measured.pod,
+                            "emptydirfs.limit",
+                            volume.name,
+                            *used,
+                            limit,
                             fmt::format("Usage of EmptyDir volume {} exceeds the limit {}. ", quoted(volume.name),
                                         quoted(limit.to_string()))};
   }
@@ -91,7 +95,11 @@ std::optional<StorageViolation> pod_violation(const MeasuredPod& measured) {
   const api::Quantity used = measured_bytes(measured.stats->ephemeral_storage->used_bytes.value_or(0));
   if (used <= *limit) return std::nullopt;
   return StorageViolation{
-      measured.pod, "ephemeralpodfs.limit",
+      measured.pod,
+      "ephemeralpodfs.limit",
+      {},
+      used,
+      *limit,
       fmt::format("Pod ephemeral local storage usage exceeds the total limit of containers {}. ", limit->to_string())};
 }
 
@@ -104,7 +112,11 @@ std::optional<StorageViolation> container_violation(const MeasuredPod& measured,
     if (!limit || limit->is_zero()) continue;
     const MaybeQuantity used = used_by_container(stats, layout);
     if (*used <= *limit) continue;
-    return StorageViolation{measured.pod, "ephemeralcontainerfs.limit",
+    return StorageViolation{measured.pod,
+                            "ephemeralcontainerfs.limit",
+                            stats.name,
+                            *used,
+                            *limit,
                             fmt::format("Container {} exceeded its local ephemeral storage limit {}. ", stats.name,
                                         quoted(limit->to_string()))};
   }

@@ -15,6 +15,9 @@ namespace spillway::eviction {
 struct StorageViolation {
   const api::Pod* pod = nullptr;
   std::string_view metric_label;  // "emptydirfs.limit", "ephemeralpodfs.limit" or "ephemeralcontainerfs.limit"
+  std::string what;               // the volume or container; empty for the pod's total
+  api::Quantity used;
+  api::Quantity limit;
   std::string message;
 };
 

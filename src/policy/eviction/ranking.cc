@@ -1,7 +1,6 @@
 #include "policy/eviction/ranking.h"
 
 #include "api/pod_requests.h"
-#include "base/check.h"
 
 #include <algorithm>
 #include <array>
@@ -53,14 +52,6 @@ std::vector<Rank> sorted(std::vector<Rank> ranks) {
   in_order.reserve(ranks.size());
   for (Rank* rank : order) in_order.push_back(std::move(*rank));
   return in_order;
-}
-
-template <typename Rank>
-std::vector<MeasuredPod> order_of(const std::vector<Rank>& ranks) {
-  std::vector<MeasuredPod> order;
-  order.reserve(ranks.size());
-  for (const Rank& rank : ranks) order.push_back(rank.measured);
-  return order;
 }
 
 }  // namespace
@@ -171,25 +162,6 @@ std::vector<PidRank> rank_for_pids(std::span<const MeasuredPod> pods) {
     if (!rank.missing_stats && measured.stats->process_count) rank.processes = *measured.stats->process_count;
   }
   return sorted(std::move(ranks));
-}
-
-std::vector<MeasuredPod> rank_for(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods) {
-  switch (signal) {
-    case Signal::kMemoryAvailable:
-    case Signal::kAllocatableMemoryAvailable:
-      return order_of(rank_for_memory(pods));
-    case Signal::kNodeFsAvailable:
-    case Signal::kImageFsAvailable:
-    case Signal::kContainerFsAvailable:
-      return order_of(rank_for_disk(pods, disk_parts(signal, layout), DiskResource::kBytes));
-    case Signal::kNodeFsInodesFree:
-    case Signal::kImageFsInodesFree:
-    case Signal::kContainerFsInodesFree:
-      return order_of(rank_for_disk(pods, disk_parts(signal, layout), DiskResource::kInodes));
-    case Signal::kPidAvailable:
-      return order_of(rank_for_pids(pods));
-  }
-  check_failed("Signal in range", __FILE__, __LINE__);
 }
 
 }  // namespace spillway::eviction

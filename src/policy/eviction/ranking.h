@@ -74,7 +74,4 @@ std::vector<UsageRank> rank_for_memory(std::span<const MeasuredPod> pods);
 std::vector<UsageRank> rank_for_disk(std::span<const MeasuredPod> pods, DiskParts parts, DiskResource resource);
 std::vector<PidRank> rank_for_pids(std::span<const MeasuredPod> pods);
 
-/// The order for any signal, without the keys.
-std::vector<MeasuredPod> rank_for(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods);
-
 }  // namespace spillway::eviction

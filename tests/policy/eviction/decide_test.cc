@@ -62,12 +62,12 @@ TEST(DecideEviction, EndsExactlyOneOrdinaryPodAndNeverACriticalOne) {
     const Cluster cluster(chosen, 50, {});
     const PassResult result = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
     const bool anybody = std::ranges::any_of(chosen, [](const PodKind& kind) { return !kind.critical(); });
-    ASSERT_EQ(result.decision.actions.size(), anybody ? 1u : 0u);
+    ASSERT_EQ(result.actions.size(), anybody ? 1u : 0u);
     if (!anybody) {
       ASSERT_TRUE(has_reason(result, policy::ReasonCode::kNoCandidate));
       return;
     }
-    const EvictPod& action = result.decision.actions.front();
+    const EvictPod& action = result.actions.front();
     const auto victim =
         std::ranges::find(cluster.pods, action.uid, [](const api::Pod& pod) { return pod.metadata.uid; });
     ASSERT_NE(victim, cluster.pods.end());
@@ -75,8 +75,8 @@ TEST(DecideEviction, EndsExactlyOneOrdinaryPodAndNeverACriticalOne) {
     ASSERT_EQ(action.grace_period_seconds, kHardGraceSeconds);
     ASSERT_TRUE(has_reason(result, policy::ReasonCode::kRankedFirst));
     // Nobody who would have gone first was passed over, unless critical.
-    for (const Candidate& candidate : result.candidates) {
-      if (candidate.pod == action.pod) break;
+    for (const policy::Candidate& candidate : result.decision.candidates) {
+      if (candidate.subject.uid == action.uid) break;
       ASSERT_EQ(candidate.reason.code, policy::ReasonCode::kCriticalPodSpared);
     }
   });
@@ -87,7 +87,7 @@ TEST(DecideEviction, LeavesEverybodyAloneAtTheThreshold) {
   const PassConfig config = config_with({{"memory.available", "100Mi"}});
   const Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 100, {});
   const PassResult result = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
-  EXPECT_TRUE(result.decision.actions.empty());
+  EXPECT_TRUE(result.actions.empty());
   EXPECT_TRUE(result.state.conditions.empty());
   EXPECT_TRUE(has_reason(result, policy::ReasonCode::kNoThresholdMet));
 }
@@ -98,7 +98,7 @@ TEST(DecideEviction, WaitsForTheGraceOfASoftThreshold) {
   for (const Duration elapsed : {seconds(0), seconds(29)}) {
     const Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 50, elapsed);
     PassResult result = decide_eviction(config, std::move(state), cluster.summary, cluster.active, at(elapsed));
-    EXPECT_TRUE(result.decision.actions.empty());
+    EXPECT_TRUE(result.actions.empty());
     EXPECT_TRUE(has_reason(result, policy::ReasonCode::kGraceNotOver));
     EXPECT_TRUE(result.state.conditions.contains(Condition::kMemoryPressure)) << "conditions do not wait";
     state = std::move(result.state);
@@ -106,8 +106,8 @@ TEST(DecideEviction, WaitsForTheGraceOfASoftThreshold) {
   Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 50, seconds(30));
   cluster.pods.front().spec.termination_grace_period_seconds = 7;
   const PassResult result = decide_eviction(config, std::move(state), cluster.summary, cluster.active, at(seconds(30)));
-  ASSERT_EQ(result.decision.actions.size(), 1u);
-  EXPECT_EQ(result.decision.actions.front().grace_period_seconds, 7);
+  ASSERT_EQ(result.actions.size(), 1u);
+  EXPECT_EQ(result.actions.front().grace_period_seconds, 7);
 }
 
 TEST(DecideEviction, DoesNotActTwiceOnOneObservation) {
@@ -115,10 +115,10 @@ TEST(DecideEviction, DoesNotActTwiceOnOneObservation) {
   const Cluster cluster(
       {{.used_mib = 150, .request_mib = 0, .priority = 0}, {.used_mib = 150, .request_mib = 0, .priority = 0}}, 50, {});
   PassResult first = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
-  ASSERT_EQ(first.decision.actions.size(), 1u);
+  ASSERT_EQ(first.actions.size(), 1u);
   const PassResult second =
       decide_eviction(config, std::move(first.state), cluster.summary, cluster.active, at(seconds(1)));
-  EXPECT_TRUE(second.decision.actions.empty());
+  EXPECT_TRUE(second.actions.empty());
   EXPECT_TRUE(has_reason(second, policy::ReasonCode::kObservationStale));
 }
 
@@ -140,7 +140,7 @@ TEST(DecideEviction, AnUnreadableSignalDoesNotStopTheOthers) {
   const PassConfig config = config_with({{"memory.available", "100Mi"}, {"nodefs.available", "10%"}});
   const Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 50, {});
   const PassResult result = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
-  EXPECT_EQ(result.decision.actions.size(), 1u);
+  EXPECT_EQ(result.actions.size(), 1u);
   EXPECT_TRUE(has_reason(result, policy::ReasonCode::kObservationMissing));
 }
 

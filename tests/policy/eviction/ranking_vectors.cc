@@ -1,7 +1,7 @@
 // vectors/eviction: rank_memory, rank_disk, rank_pid, reference_load.
 #include "base/rng.h"
-#include "policy/eviction/ranking.h"
 #include "policy/eviction/reading.h"
+#include "policy/eviction/reasons.h"
 #include "policy/eviction/reference_load.h"
 #include "support/vectors.h"
 
@@ -16,9 +16,11 @@ using support::add_vector_check;
 using support::compare;
 using support::Mismatch;
 
-std::vector<std::string> uids_of(const std::vector<MeasuredPod>& order) {
+std::vector<std::string> order_of(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods) {
   std::vector<std::string> uids;
-  for (const MeasuredPod& measured : order) uids.push_back(measured.pod->metadata.uid);
+  for (const policy::Candidate& candidate : judge_ranking(signal, layout, pods, pods.size()).candidates) {
+    uids.push_back(candidate.subject.uid);
+  }
   return uids;
 }
 
@@ -42,7 +44,7 @@ std::optional<Mismatch> compare_groups(const Json& out, const std::vector<std::s
 std::optional<Mismatch> rank(const Json& row, Signal signal) {
   const Json& in = *row.find("in");
   const Scene scene = read_scene(in);
-  return compare_groups(*row.find("out"), uids_of(rank_for(signal, read_layout(in), scene.measured)));
+  return compare_groups(*row.find("out"), order_of(signal, read_layout(in), scene.measured));
 }
 
 std::optional<Mismatch> rank_disk(const Json& row) {
@@ -52,7 +54,7 @@ std::optional<Mismatch> rank_disk(const Json& row) {
 std::optional<Mismatch> reference_load(const Json& row) {
   const ReferenceLoad load(static_cast<int>(integer(*row.find("in"), "pods")));
   const std::vector<std::string> order =
-      uids_of(rank_for(Signal::kMemoryAvailable, {}, join_stats(load.active, load.summary.pods)));
+      order_of(Signal::kMemoryAvailable, {}, join_stats(load.active, load.summary.pods));
   std::uint64_t hash = fnv1a64({});
   for (const std::string& uid : order) hash = fnv1a64("\n", fnv1a64(uid, hash));
   Json first = Json::array();

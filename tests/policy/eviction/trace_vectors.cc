@@ -152,7 +152,7 @@ class Trace {
   }
 
   static void describe(const PassResult& result, Json& outcome) {
-    for (const EvictPod& action : result.decision.actions) {
+    for (const EvictPod& action : result.actions) {
       Json evicted = Json::object({{"uid", action.uid},
                                    {"gracePeriodOverride", action.grace_period_seconds},
                                    {"phase", "Failed"},

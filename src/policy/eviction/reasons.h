@@ -1,0 +1,37 @@
+// What a pass of eviction compared, as reasons: each threshold with what was observed, each pod with the numbers it was
+// ranked by and the key that put it before the next one.
+// Thread: any (pure). Names of facts end in the unit of the signal: _bytes, _inodes or _processes.
+#pragma once
+
+#include "policy/eviction/containerfs.h"
+#include "policy/eviction/ranking.h"
+#include "policy/eviction/threshold.h"
+#include "policy/reason.h"
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace spillway::eviction {
+
+/// The threshold and what was observed of its signal.
+policy::Reason threshold_reason(policy::ReasonCode code, const Threshold& threshold, const Observations& seen);
+
+policy::Subject subject_of(const api::Pod& pod);
+
+/// A ranking as it was judged from the top.
+struct JudgedRanking {
+  MeasuredPod victim;                         // the first that is not critical; its pod is null if there is none
+  std::vector<policy::Candidate> candidates;  // the first few, and the victim wherever it stands
+};
+
+/// Ranks for the signal and judges every pod. `candidates_max`: how many are put down, besides the victim.
+JudgedRanking judge_ranking(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods,
+                            std::size_t candidates_max);
+
+/// Which key puts `a` before `b`: "missing-stats", "exceeds-request", "priority", "above-request", "processes", "name".
+std::string_view deciding_key(const UsageRank& a, const UsageRank& b);
+std::string_view deciding_key(const PidRank& a, const PidRank& b);
+
+}  // namespace spillway::eviction
