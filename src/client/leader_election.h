@@ -1,0 +1,182 @@
+// Leader election by a Lease: of several processes that may act, one does. Whoever holds the lease renews it; the
+// others watch it by their own clocks and take it when it has not moved for as long as it says.
+//
+// Fencing: a leader may act until `renew_deadline` after the *sending* of its last successful renewal, and the others
+// wait `lease_duration` from when they saw that renewal, which is later. So there is always lease_duration -
+// renew_deadline between the last act of one leader and the first of the next, for what is still on its way. may_act()
+// is to be asked before every step (FencedEngine does), so that a process that was stopped and continued does nothing.
+// Thread: loop. Bounds: one call in flight, each ends within half of renew_deadline.
+// Source: Kubernetes docs, "Leases", leader election; client-go's lease/renew/retry semantics and jitter factor 1.2.
+#pragma once
+
+#include "api/json.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "client/api_client.h"
+#include "client/engine.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::client {
+
+/// Tells whether a lease is held, by when its content was last seen to change.
+class LeaseObservation {
+ public:
+  /// The lease as it was just read.
+  void see(const api::Json& lease, Instant now);
+
+  /// Empty: nobody holds it.
+  const std::string& holder() const { return holder_; }
+
+  /// Somebody holds it and its time has not run out since it last changed. `fallback`: used if the lease names none.
+  bool is_held(Instant now, Duration fallback) const;
+
+  /// The holder renewed it between two looks.
+  bool moved() const { return moves_ > 1; }
+
+ private:
+  std::string content_;
+  std::string holder_;
+  std::optional<Duration> duration_;
+  Instant changed_{};
+  int moves_ = 0;  // looks that differed from the one before; the first counts
+};
+
+class LeaderElection final : public ApiEngine {
+ public:
+  struct Options {
+    std::string ns = "kube-system";
+    std::string name = "spillway-controller";
+    std::string identity;  // unique per process
+    Duration lease_duration = seconds(15);
+    Duration renew_deadline = seconds(10);
+    Duration retry_period = seconds(2);
+  };
+
+  struct Listener {
+    std::function<void(Now)> on_elected;
+    /// Called once; the lease is never tried again: end the process. `why`: one line.
+    std::function<void(const std::string& why, Now)> on_lost;
+    /// Somebody else leads now.
+    std::function<void(const std::string& identity, Now)> on_leader_seen;
+  };
+
+  /// kInvalid: lease_duration > renew_deadline > 1.2 * retry_period must hold, and whole seconds of the first.
+  static Outcome check(const Options& options);
+
+  LeaderElection(Options options, Rng rng, Listener listener);
+
+  /// Leads, and it is still too early for anybody else.
+  bool may_act(Now now) const { return leads_ && now.mono < renewed_ + options_.renew_deadline; }
+
+  bool leads() const { return leads_; }
+
+  /// Gives the lease back if it is held, so that the next one need not wait; call it when nothing acts any more.
+  /// `done` runs when the server has answered or half of renew_deadline has passed.
+  void release(std::function<void()> done, Now now);
+
+  // ApiEngine
+  std::string_view name() const override { return "leader-election"; }
+
+  void start(Now now) override;
+  void on_api_event(const ApiEvent& event, Now now) override;
+  void on_wakeup(Now now) override;
+
+  std::optional<Instant> next_wakeup() const override { return client_.next_wakeup(); }
+
+  std::vector<ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
+
+ private:
+  void attempt(Now now);
+  void on_lease(const api::Json& lease, Now now);
+  void create(Now now);
+  void take(const api::Json& lease, Now now);
+  void on_taken(const Result<api::Json>& outcome, Now now);
+  void again(Now now);
+  void check_deadline(Now now);
+  void arm_deadline();
+  void lose(const std::string& why, Now now);
+  api::Json spec(const api::Json* before, Now now) const;
+
+  Options options_;
+  Rng rng_;
+  Listener listener_;
+  ApiClient client_;
+  LeaseObservation observed_;
+  std::string leader_seen_;
+  std::optional<api::Json> latest_;  // as our last write left it
+  Instant sent_{};                   // of the attempt under way
+  Instant renewed_{};                // sending of the last attempt that succeeded
+  bool leads_ = false;
+  bool over_ = false;  // lost or released
+};
+
+/// Another engine that gets no event and gives no command unless `may_act`. The first refusal is for good.
+class FencedEngine final : public ApiEngine {
+ public:
+  FencedEngine(std::unique_ptr<ApiEngine> inner, std::function<bool(Now)> may_act)
+      : inner_(std::move(inner)), may_act_(std::move(may_act)) {}
+
+  std::string_view name() const override { return inner_->name(); }
+
+  void start(Now now) override;
+  void on_api_event(const ApiEvent& event, Now now) override;
+  void on_wakeup(Now now) override;
+  std::optional<Instant> next_wakeup() const override;
+  std::vector<ApiCommand> take_api_commands() override;
+
+ private:
+  bool open(Now now);
+
+  std::unique_ptr<ApiEngine> inner_;
+  std::function<bool(Now)> may_act_;
+  bool closed_ = false;
+};
+
+/// Looks at the lease of another program again and again: refuses to live beside it.
+class LeaseGuard final : public ApiEngine {
+ public:
+  struct Options {
+    std::string ns = "kube-system";
+    std::string name = "kube-controller-manager";
+    Duration period = seconds(2);
+    Duration lease_duration = seconds(15);  // where the lease names none
+  };
+
+  struct Listener {
+    std::function<void(Now)> on_free;  // once: nobody holds it
+    std::function<void(const std::string& holder, Now)> on_held;
+  };
+
+  LeaseGuard(Options options, Rng rng, Listener listener);
+
+  std::string_view name() const override { return "lease-guard"; }
+
+  void start(Now now) override;
+
+  void on_api_event(const ApiEvent& event, Now now) override { client_.on_api_event(event, now); }
+
+  void on_wakeup(Now now) override { client_.on_wakeup(now); }
+
+  std::optional<Instant> next_wakeup() const override { return client_.next_wakeup(); }
+
+  std::vector<ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
+
+ private:
+  void look(Now now);
+  void judge(const Result<api::Json>& lease, Now now);
+
+  Options options_;
+  Listener listener_;
+  ApiClient client_;
+  LeaseObservation observed_;
+  bool told_free_ = false;
+};
+
+}  // namespace spillway::client

@@ -1,0 +1,191 @@
+// Several candidates over one lease, on a clock that the test moves: a server that is one object with a version.
+#include "client/leader_election.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::client {
+namespace {
+
+/// One lease behind a resourceVersion, and candidates that reach it or do not.
+class Election : public ::testing::Test {
+ protected:
+  struct Candidate {
+    std::unique_ptr<LeaderElection> engine;
+    bool reaches = true;  // the server
+    bool runs = true;     // the process is not stopped
+    std::deque<CallDone> answers;
+    std::optional<Instant> elected;
+    std::optional<Instant> lost;
+  };
+
+  Candidate& add(const std::string& identity) {
+    auto candidate = std::make_unique<Candidate>();
+    Candidate& added = *candidate;
+    added.engine = std::make_unique<LeaderElection>(
+        LeaderElection::Options{.identity = identity}, Rng(fnv1a64(identity)),
+        LeaderElection::Listener{[&added](Now at) { added.elected = at.mono; },
+                                 [&added](const std::string&, Now at) { added.lost = at.mono; },
+                                 {}});
+    candidates.push_back(std::move(candidate));
+    added.engine->start(now);
+    collect(added);
+    return added;
+  }
+
+  void collect(Candidate& candidate) {
+    for (ApiCommand& command : candidate.engine->take_api_commands()) {
+      const auto& call = std::get<SendCall>(command);
+      if (candidate.reaches) candidate.answers.push_back({call.id, handle(call.request)});
+    }
+  }
+
+  api::Response handle(const api::Request& request) {
+    if (request.method == api::Method::kGet) {
+      if (!lease) return {404, {}, R"({"kind":"Status","reason":"NotFound","code":404})"};
+      return {200, {}, api::to_text(*lease)};
+    }
+    api::Json body = *api::parse_json(request.body);
+    const bool creates = request.method == api::Method::kPost;
+    if (creates == lease.has_value() || (lease && body.string_at({"metadata", "resourceVersion"}) !=
+                                                      lease->string_at({"metadata", "resourceVersion"}))) {
+      return {409, {}, R"({"kind":"Status","reason":"Conflict","code":409})"};
+    }
+    body.make({"metadata", "resourceVersion"}) = std::to_string(++version);
+    lease = body;
+    return {creates ? 201 : 200, {}, api::to_text(body)};
+  }
+
+  void advance(Duration by) {
+    const Instant end = now.mono + by;
+    while (now.mono < end) {
+      now.mono += milliseconds(50);
+      now.wall += milliseconds(50);
+      for (const auto& candidate : candidates) {
+        if (candidate->runs) step(*candidate);
+      }
+      int acting = 0;
+      for (const auto& candidate : candidates) acting += candidate->engine->may_act(now) ? 1 : 0;
+      EXPECT_LE(acting, 1) << "two leaders act together";
+    }
+  }
+
+  void step(Candidate& candidate) {
+    while (!candidate.answers.empty()) {
+      const CallDone answer = candidate.answers.front();
+      candidate.answers.pop_front();
+      candidate.engine->on_api_event(answer, now);
+      collect(candidate);
+    }
+    if (const auto next = candidate.engine->next_wakeup(); next && *next <= now.mono) candidate.engine->on_wakeup(now);
+    collect(candidate);
+  }
+
+  std::string holder() { return lease ? std::string(lease->string_at({"spec", "holderIdentity"})) : "nobody"; }
+
+  Now now{Instant(seconds(1000)), WallTime(seconds(1'767'225'600))};
+  std::optional<api::Json> lease;
+  std::uint64_t version = 1;
+  std::vector<std::unique_ptr<Candidate>> candidates;
+};
+
+TEST_F(Election, TheFirstLeadsAndStaysIt) {
+  Candidate& a = add("a");
+  Candidate& b = add("b");
+  advance(minutes(2));
+  EXPECT_TRUE(a.engine->leads() != b.engine->leads());
+  EXPECT_EQ(lease->at({"spec", "leaseTransitions"})->if_int64(), 0);
+  EXPECT_EQ(lease->at({"spec", "leaseDurationSeconds"})->if_int64(), 15);
+}
+
+TEST_F(Election, AStandbyTakesOverWithinTheLeaseTime) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  ASSERT_TRUE(a.elected);
+  Candidate& b = add("b");
+  advance(seconds(5));
+  a.runs = false;
+  const Instant killed = now.mono;
+  advance(seconds(25));
+  ASSERT_TRUE(b.elected);
+  EXPECT_LE(*b.elected - killed, seconds(15) + milliseconds(4400 + 100));  // and one jittered retry
+  EXPECT_EQ(holder(), "b");
+  EXPECT_EQ(lease->at({"spec", "leaseTransitions"})->if_int64(), 1);
+}
+
+TEST_F(Election, WhoCannotRenewStopsBeforeAnotherMayBegin) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  Candidate& b = add("b");
+  advance(seconds(7));
+  a.reaches = false;
+  const Instant cut = now.mono;
+  advance(seconds(30));
+  ASSERT_TRUE(a.lost && b.elected);
+  EXPECT_LE(*a.lost - cut, seconds(10));
+  EXPECT_GE(*b.elected - *a.lost, seconds(2));
+  EXPECT_FALSE(a.engine->leads());
+  a.reaches = true;
+  advance(seconds(30));
+  EXPECT_EQ(holder(), "b");
+}
+
+TEST_F(Election, AProcessThatWasStoppedDoesNotActWhenItContinues) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  Candidate& b = add("b");
+  a.runs = false;  // SIGSTOP
+  advance(seconds(30));
+  ASSERT_TRUE(b.engine->leads());
+  EXPECT_FALSE(a.engine->may_act(now));
+  a.runs = true;
+  step(a);
+  EXPECT_TRUE(a.lost);
+}
+
+TEST_F(Election, ALeaseGivenBackIsTakenAtTheNextLook) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  Candidate& b = add("b");
+  bool released = false;
+  a.engine->release([&released] { released = true; }, now);
+  collect(a);
+  advance(seconds(6));
+  EXPECT_TRUE(released);
+  EXPECT_TRUE(b.engine->leads());
+}
+
+TEST_F(Election, RandomOutagesNeverMakeTwo) {
+  Rng rng(11);
+  for (const char* identity : {"a", "b", "c"}) add(identity);
+  for (int i = 0; i < 80; ++i) {
+    Candidate& chosen = *candidates[rng.below(candidates.size())];
+    if (rng.below(2) == 0) {
+      chosen.reaches = !chosen.reaches;
+    } else {
+      chosen.runs = !chosen.runs;
+    }
+    advance(milliseconds(static_cast<std::int64_t>(rng.below(20'000))));
+    if (chosen.lost) {  // its process ends, another begins
+      chosen.runs = false;
+      add(fmt::format("{}", i));
+    }
+  }
+}
+
+TEST(LeaderElectionOptions, AreChecked) {
+  EXPECT_TRUE(LeaderElection::check({}).has_value());
+  EXPECT_FALSE(LeaderElection::check({.lease_duration = seconds(10)}).has_value());
+  EXPECT_FALSE(LeaderElection::check({.lease_duration = milliseconds(10'900), .renew_deadline = milliseconds(10'500)}));
+  EXPECT_FALSE(LeaderElection::check({.renew_deadline = seconds(2)}).has_value());
+}
+
+}  // namespace
+}  // namespace spillway::client
