@@ -3,7 +3,6 @@
 #include "api/codec.h"
 #include "apps/node_options.h"
 #include "host/machine_info.h"
-#include "policy/eviction/threshold.h"
 
 #include <filesystem>
 #include <utility>
@@ -26,18 +25,6 @@ std::string pod_list(const agent::Agent& agent) {
   for (const api::Pod& pod : agent.pods()) items.if_array()->push_back(api::encode(pod));
   return api::to_text(api::Json::object(
       {{"kind", "PodList"}, {"apiVersion", "v1"}, {"metadata", api::Json::object()}, {"items", std::move(items)}}));
-}
-
-/// Where memory.available starts to matter, for the watch that polls it.
-std::vector<Bytes> memory_thresholds(const agent::AgentOptions& options, Bytes capacity) {
-  std::vector<Bytes> amounts;
-  const auto thresholds = eviction::parse_thresholds(options.eviction.thresholds);
-  if (!thresholds) return amounts;
-  for (const eviction::Threshold& threshold : *thresholds) {
-    if (threshold.signal != eviction::Signal::kMemoryAvailable) continue;
-    if (const auto amount = eviction::amount_of(threshold.value, capacity.count())) amounts.push_back(amount->bytes());
-  }
-  return amounts;
 }
 
 }  // namespace
@@ -87,18 +74,25 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   SPILLWAY_TRY(runtime, host::ProcessRuntime::create(loop, slice_, *this, process_.log(),
                                                      {.state_dir = options.state_dir, .logs = {}}));
   runtime_ = std::move(runtime);
-  const std::vector<Bytes> thresholds = memory_thresholds(agent_options, machine.memory);
+  SPILLWAY_TRY(reaction, host::MemoryReaction::create(
+                             loop, slice_,
+                             {.receiver = *this,
+                              .find_target = [this](const std::string& uid) { return runtime_->find_target(uid); },
+                              .journal = journal_.get()},
+                             process_.log()));
+  reaction_ = std::move(reaction);
+  if (host::protect_process() == host::MemoryLock::kNotAllowed)
+    process_.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
+  runtime_->listen([this] { reaction_->report(); }, [this] { reaction_->refresh_targets(); });
   const Rng rng(fnv1a64(options.name, static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count())));
-  SPILLWAY_TRY(agent, agent::Agent::create(std::move(agent_options), std::move(machine), rng,
-                                           {process_.log(), &process_.metrics(), journal_.get()}, history));
+  SPILLWAY_TRY(agent,
+               agent::Agent::create(std::move(agent_options), std::move(machine), rng,
+                                    {process_.log(), &process_.metrics(), journal_.get(), reaction_.get()}, history));
   agent_ = std::move(agent);
   driver_ = std::make_unique<runtime::EngineDriver>(loop, *agent_, *transport_);
   driver_->after_step([this] {
     for (agent::HostCommand& command : agent_->take_host_commands()) runtime_->execute(std::move(command));
   });
-  SPILLWAY_TRY(watch, host::PressureWatch::create(loop, slice_, *this, process_.log()));
-  watch_ = std::move(watch);
-  watch_->set_thresholds(thresholds);
   endpoint_ = std::make_unique<host::KubeletEndpoint>(
       loop, *runtime_, host::KubeletEndpoint::Options{.pods = [this] { return pod_list(*agent_); }});
   if (server_) server_->set_endpoint(endpoint_.get());
@@ -111,8 +105,9 @@ void NodePart::on_host_event(agent::HostEvent event) {
 }
 
 void NodePart::stop(runtime::Loop::Task done) {
-  watch_.reset();
+  runtime_->listen({}, {});
   driver_->stop();
+  reaction_.reset();
   if (server_) server_->set_endpoint(nullptr);
   // std::function wants something it can copy.
   const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));

@@ -8,8 +8,8 @@
 #include "client/engine.h"
 #include "host/journal_file.h"
 #include "host/kubelet_endpoint.h"
+#include "host/memory_reaction.h"
 #include "host/node_slice.h"
-#include "host/pressure_watch.h"
 #include "host/process_runtime.h"
 #include "runtime/engine_driver.h"
 
@@ -56,7 +56,7 @@ class NodePart final : public Part, private agent::Host::Receiver {
   std::unique_ptr<host::ProcessRuntime> runtime_;
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<runtime::EngineDriver> driver_;
-  std::unique_ptr<host::PressureWatch> watch_;
+  std::unique_ptr<host::MemoryReaction> reaction_;
   std::unique_ptr<NodeServer> server_;
   std::unique_ptr<host::KubeletEndpoint> endpoint_;
 };

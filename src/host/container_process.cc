@@ -65,6 +65,9 @@ Outcome ContainerProcess::spawn_process() {
   SPILLWAY_TRY(process, spawn(plan_));
   pid_ = process.pid;
   pidfd_ = std::move(process.pidfd);
+  handle_ = std::make_shared<ContainerHandle>();
+  handle_->pidfd.reset(::fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
+  handle_->directory.reset(::fcntl(cgroup_.fd(Controller::kMemory), F_DUPFD_CLOEXEC, 3));
   status_ = std::move(process.status);
   stdout_.pipe = std::move(out.first);
   stderr_.pipe = std::move(err.first);
@@ -156,7 +159,8 @@ void ContainerProcess::stop(Duration grace) {
   if (end_ || killing_) return;
   const Instant due = loop_.now().mono + grace;
   if (kill_due_ && *kill_due_ <= due) return;
-  if (!kill_due_) ignored(send_signal(pidfd_.get(), SIGTERM), "it ended by itself");
+  if (!kill_due_ && !handle_->terminated.exchange(true))
+    ignored(send_signal(pidfd_.get(), SIGTERM), "it ended by itself");
   kill_due_ = due;
   if (grace_timer_) loop_.cancel(*grace_timer_);
   grace_timer_ = loop_.at(due, [this] {

@@ -11,11 +11,13 @@
 #include "host/container_log.h"
 #include "host/pidfd.h"
 #include "host/process_spawn.h"
+#include "host/reaction_target.h"
 #include "host/unique_fd.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -59,6 +61,9 @@ class ContainerProcess {
 
   bool is_running() const { return !end_.has_value(); }
 
+  /// For the thread that acts on memory pressure; null before the start.
+  const std::shared_ptr<ContainerHandle>& handle() const { return handle_; }
+
   Bytes log_size() const { return log_file_ ? log_file_->size() : Bytes{}; }
 
  private:
@@ -93,6 +98,7 @@ class ContainerProcess {
   Output stdout_{LogStream::kStdout};
   Output stderr_{LogStream::kStderr};
   UniqueFd pidfd_;
+  std::shared_ptr<ContainerHandle> handle_;
   UniqueFd status_;
   pid_t pid_ = 0;
   WallTime started_at_;

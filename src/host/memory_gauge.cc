@@ -1,5 +1,7 @@
 #include "host/memory_gauge.h"
 
+#include "host/reaction_target.h"
+
 #include <fcntl.h>
 
 #include <algorithm>
@@ -10,19 +12,8 @@ namespace {
 
 constexpr std::size_t kFileBytesMax = 16'384;
 
-std::optional<Bytes> find_stat(std::string_view text, std::string_view key) {
-  while (!text.empty()) {
-    const std::string_view line = take_line(text);
-    if (!line.starts_with(key)) continue;
-    const std::optional<std::uint64_t> value = parse_number(line.substr(key.size()));
-    if (!value) return std::nullopt;
-    return Bytes{static_cast<std::int64_t>(*value)};
-  }
-  return std::nullopt;
-}
-
 MemoryReading reading_of(Bytes limit, Bytes usage, Bytes inactive_file) {
-  return {limit - std::max(Bytes{0}, usage - inactive_file), usage, inactive_file};
+  return {limit - std::max(Bytes{0}, usage - inactive_file), usage, inactive_file, std::nullopt};
 }
 
 }  // namespace
@@ -34,13 +25,15 @@ Result<MemoryReading> estimate_from_meminfo(std::string_view text) {
   std::optional<Bytes> buffers;
   std::optional<Bytes> swap_cached;
   std::optional<Bytes> inactive_file;
-  const std::array<std::pair<std::string_view, std::optional<Bytes>*>, 6> wanted = {
+  std::optional<Bytes> available;  // kernels before 3.14 have none
+  const std::array<std::pair<std::string_view, std::optional<Bytes>*>, 7> wanted = {
       {{"MemTotal:", &total},
        {"AnonPages:", &anon},
        {"Cached:", &cached},
        {"Buffers:", &buffers},
        {"SwapCached:", &swap_cached},
-       {"Inactive(file):", &inactive_file}}};
+       {"Inactive(file):", &inactive_file},
+       {"MemAvailable:", &available}}};
   while (!text.empty()) {
     const std::string_view line = take_line(text);
     for (const auto& [key, slot] : wanted) {
@@ -51,10 +44,12 @@ Result<MemoryReading> estimate_from_meminfo(std::string_view text) {
     }
   }
   for (const auto& [key, slot] : wanted)
-    if (!*slot) return invalid("/proc/meminfo", "line \"{}\" is missing or malformed", key);
+    if (!*slot && slot != &available) return invalid("/proc/meminfo", "line \"{}\" is missing or malformed", key);
   const auto sum =
       anon.value_or(Bytes{}) + cached.value_or(Bytes{}) + buffers.value_or(Bytes{}) + swap_cached.value_or(Bytes{});
-  return reading_of(total.value_or(Bytes{}), sum, inactive_file.value_or(Bytes{}));
+  MemoryReading reading = reading_of(total.value_or(Bytes{}), sum, inactive_file.value_or(Bytes{}));
+  reading.mem_available = available;
+  return reading;
 }
 
 Result<MemoryGauge> MemoryGauge::open(const CgroupDir& cgroup, Bytes limit) {
@@ -83,12 +78,30 @@ Result<MemoryReading> MemoryGauge::read() const {
     return estimate_from_meminfo(text);
   }
   SPILLWAY_TRY(stat, stat_.read(buffer.data(), buffer.size()));
-  const std::optional<Bytes> inactive_file = find_stat(stat, inactive_key_);
+  const std::optional<Bytes> inactive_file = find_memory_stat(stat, inactive_key_);
   if (!inactive_file) return invalid("memory.stat", "no line \"{}\"", inactive_key_);
   SPILLWAY_TRY(text, usage_.read(buffer.data(), buffer.size()));
   const std::optional<std::uint64_t> usage = parse_number(text);
   if (!usage) return invalid("memory usage", "\"{}\" is not a number", text);
   return reading_of(limit_, Bytes{static_cast<std::int64_t>(*usage)}, *inactive_file);
+}
+
+Result<RootGauge> RootGauge::open(const CgroupDir& root, Bytes machine_memory) {
+  RootGauge gauge;
+  gauge.memory_ = machine_memory;
+  SPILLWAY_TRY(stat, HeldFile::open_at(root.fd(Controller::kMemory), "memory.stat"));
+  gauge.stat_ = std::move(stat);
+  return gauge;
+}
+
+Result<MemoryReading> RootGauge::read() const {
+  std::array<char, kFileBytesMax> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  SPILLWAY_TRY(text, stat_.read(buffer.data(), buffer.size()));
+  const auto anon = find_memory_stat(text, "anon ");
+  const auto file = find_memory_stat(text, "file ");
+  const auto inactive_file = find_memory_stat(text, "inactive_file ");
+  if (!anon || !file || !inactive_file) return invalid("memory.stat", "anon, file or inactive_file missing");
+  return reading_of(memory_, *anon + *file, *inactive_file);
 }
 
 }  // namespace spillway::host

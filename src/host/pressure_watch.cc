@@ -1,9 +1,10 @@
 #include "host/pressure_watch.h"
 
 #include "host/kernel_file.h"
+#include "host/reaction_thread.h"
 
 #include <fcntl.h>
-#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -19,21 +20,23 @@
 namespace spillway::host {
 namespace {
 
+using Source = ReactionThread::Source;
+
 constexpr Duration kLookEvery = seconds(1);
 constexpr Duration kRearmEvery = seconds(10);
 constexpr Bytes kRearmMove = mebibytes(1);
 
 }  // namespace
 
-PressureWatch::PressureWatch(runtime::Loop& loop, const NodeSlice& slice, agent::Host::Receiver& receiver,
-                             telemetry::Log log, MemoryGauge gauge)
-    : loop_(loop), slice_(slice), receiver_(receiver), log_(std::move(log)), gauge_(std::move(gauge)) {}
+PressureWatch::PressureWatch(runtime::Loop& loop, const NodeSlice& slice, int epoll, telemetry::Log log,
+                             MemoryGauge gauge)
+    : loop_(loop), slice_(slice), epoll_(epoll), log_(std::move(log)), gauge_(std::move(gauge)) {}
 
-Result<std::unique_ptr<PressureWatch>> PressureWatch::create(runtime::Loop& loop, const NodeSlice& slice,
-                                                             agent::Host::Receiver& receiver, telemetry::Log log) {
+Result<std::unique_ptr<PressureWatch>> PressureWatch::create(runtime::Loop& loop, const NodeSlice& slice, int epoll,
+                                                             telemetry::Log log) {
   SPILLWAY_TRY(gauge, MemoryGauge::open(slice.measured(), slice.memory()));
   std::unique_ptr<PressureWatch> watch(  // NOLINT: private constructor
-      new PressureWatch(loop, slice, receiver, std::move(log), std::move(gauge)));
+      new PressureWatch(loop, slice, epoll, std::move(log), std::move(gauge)));
   watch->open_psi();
   watch->open_memory_events();
   watch->sources_.usage_threshold =
@@ -44,8 +47,14 @@ Result<std::unique_ptr<PressureWatch>> PressureWatch::create(runtime::Loop& loop
 
 PressureWatch::~PressureWatch() {
   if (timer_) loop_.cancel(*timer_);
-  for (UniqueFd* fd : {&psi_, &inotify_, &usage_event_})
-    if (*fd) loop_.unwatch_fd(fd->get());
+}
+
+void PressureWatch::add_waker(int fd, std::uint32_t events, std::uint64_t tag) const {
+  epoll_event event{};
+  event.events = events | EPOLLET;
+  event.data.u64 = tag;
+  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0)
+    log_.warning("pressure source not watched", {{"errno", errno}});
 }
 
 void PressureWatch::open_psi() {
@@ -54,19 +63,7 @@ void PressureWatch::open_psi() {
                            : open_psi_trigger(AT_FDCWD, "/proc/pressure/memory");
   sources_.psi = trigger.window;
   psi_ = std::move(trigger.fd);
-  if (psi_) loop_.watch_fd(psi_.get(), POLLPRI, [this] { on_psi(); });
-}
-
-void PressureWatch::on_psi() {
-  pollfd state{psi_.get(), POLLPRI, 0};
-  if (::poll(&state, 1, 0) <= 0) return;
-  if ((state.revents & POLLERR) != 0) {  // its cgroup is gone
-    loop_.unwatch_fd(psi_.get());
-    psi_.reset();
-    sources_.psi = PsiWindow::kNone;
-    return;
-  }
-  wake("psi");
+  if (psi_) add_waker(psi_.get(), EPOLLPRI, ReactionThread::tag(Source::kPsi, psi_.get()));
 }
 
 void PressureWatch::open_memory_events() {
@@ -78,12 +75,7 @@ void PressureWatch::open_memory_events() {
     return;
   }
   sources_.memory_events = true;
-  loop_.watch_fd(inotify_.get(), POLLIN, [this] {
-    std::array<char, 4096> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    while (::read(inotify_.get(), events.data(), events.size()) > 0) {
-    }
-    wake("memory.events");
-  });
+  add_waker(inotify_.get(), EPOLLIN, ReactionThread::tag(Source::kMemoryEvents, inotify_.get()));
 }
 
 void PressureWatch::set_thresholds(std::vector<Bytes> available) {
@@ -94,8 +86,7 @@ void PressureWatch::set_thresholds(std::vector<Bytes> available) {
 }
 
 void PressureWatch::disarm() {
-  if (usage_event_) loop_.unwatch_fd(usage_event_.get());
-  usage_event_.reset();
+  usage_event_.reset();  // and it leaves the epoll set
   armed_usage_.reset();
 }
 
@@ -136,18 +127,8 @@ Outcome PressureWatch::arm(Bytes usage) {
                                  fmt::format("{} {} {}", event.get(), file.get(), usage.count())));
   usage_event_ = std::move(event);
   armed_usage_ = usage;
-  loop_.watch_fd(usage_event_.get(), POLLIN, [this] {
-    std::uint64_t times = 0;
-    static_cast<void>(!::read(usage_event_.get(), &times, sizeof times));
-    wake("memcg-threshold");
-  });
+  add_waker(usage_event_.get(), EPOLLIN, ReactionThread::tag(Source::kUsageThreshold, usage_event_.get()));
   return {};
-}
-
-void PressureWatch::wake(std::string_view source) {
-  loop_.post([this, alive = std::weak_ptr(alive_), source = std::string(source)] {
-    if (!alive.expired()) receiver_.on_host_event(agent::PressureWake{source});
-  });
 }
 
 }  // namespace spillway::host

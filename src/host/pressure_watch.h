@@ -1,10 +1,9 @@
-// What the kernel tells of memory by itself, so that the agent looks before its timer: PSI triggers, inotify on
-// memory.events (version 2), usage thresholds (version 1). A wake says "look now", never "kill".
-// Thread: loop. Sources that the kernel does not offer are named states, not errors; the agent's own polling needs none
-// of them. Source: spec "Wake-up sources", 2, 3, 6.
+// What the kernel tells of memory by itself, so that the thread that watches looks before its time: PSI triggers,
+// inotify on memory.events (version 2), usage thresholds (version 1). They are opened and re-armed here and put into
+// the thread's epoll set. A wake says "look now", never "kill". Thread: loop. Sources that the kernel does not offer
+// are named states, not errors; the agent's own polling needs none of them. Source: spec "Wake-up sources", 2, 3, 6.
 #pragma once
 
-#include "agent/ports.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
@@ -15,9 +14,9 @@
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 namespace spillway::host {
@@ -31,9 +30,10 @@ class PressureWatch {
     bool usage_threshold = false;
   };
 
-  /// Errors: the node's memory cannot be read.
-  static Result<std::unique_ptr<PressureWatch>> create(runtime::Loop& loop, const NodeSlice& slice,
-                                                       agent::Host::Receiver& receiver, telemetry::Log log);
+  /// `epoll`: where descriptors go, edge-triggered and tagged (ReactionThread::tag); it outlives this object or has
+  /// nobody waiting any more. Errors: the node's memory cannot be read.
+  static Result<std::unique_ptr<PressureWatch>> create(runtime::Loop& loop, const NodeSlice& slice, int epoll,
+                                                       telemetry::Log log);
   ~PressureWatch();
   PressureWatch(const PressureWatch&) = delete;
   PressureWatch& operator=(const PressureWatch&) = delete;
@@ -45,20 +45,18 @@ class PressureWatch {
   const Sources& sources() const { return sources_; }
 
  private:
-  PressureWatch(runtime::Loop& loop, const NodeSlice& slice, agent::Host::Receiver& receiver, telemetry::Log log,
-                MemoryGauge gauge);
+  PressureWatch(runtime::Loop& loop, const NodeSlice& slice, int epoll, telemetry::Log log, MemoryGauge gauge);
 
   void open_psi();
   void open_memory_events();
-  void on_psi();
   void rearm();
   void disarm();
   Outcome arm(Bytes usage);
-  void wake(std::string_view source);
+  void add_waker(int fd, std::uint32_t events, std::uint64_t tag) const;
 
   runtime::Loop& loop_;
   const NodeSlice& slice_;
-  agent::Host::Receiver& receiver_;
+  int epoll_;
   telemetry::Log log_;
   MemoryGauge gauge_;
   Sources sources_;
@@ -69,7 +67,6 @@ class PressureWatch {
   std::optional<Bytes> armed_usage_;
   Instant armed_at_;
   std::optional<runtime::Loop::TimerId> timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace spillway::host

@@ -81,6 +81,7 @@ void ProcessRuntime::execute(agent::HostCommand command) {
 }
 
 void ProcessRuntime::emit(agent::HostEvent event) {
+  if (before_event_) before_event_();
   loop_.post([this, alive = std::weak_ptr(alive_), event = std::move(event)]() mutable {
     if (!alive.expired()) receiver_.on_host_event(std::move(event));
   });
@@ -155,6 +156,25 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   const Outcome started = container->start();
   if (!started) return refuse(command, "CreateContainerError", started.error().text());
   pod.containers.emplace(command.name, std::move(container));
+  change_target(pod);
+}
+
+void ProcessRuntime::change_target(PodEntry& pod) {
+  pod.target.reset();
+  if (targets_changed_) targets_changed_();
+}
+
+std::shared_ptr<const ReactionTarget> ProcessRuntime::find_target(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.broken) return nullptr;
+  PodEntry& pod = found->second;
+  if (!pod.target) {
+    std::vector<std::shared_ptr<ContainerHandle>> handles;
+    for (const auto& [name, container] : pod.containers)
+      if (container->is_running()) handles.push_back(container->handle());
+    pod.target = std::make_shared<const ReactionTarget>(pod.cgroup, std::move(handles));
+  }
+  return pod.target;
 }
 
 void ProcessRuntime::on_command(const agent::StopContainer& command) {
@@ -228,7 +248,9 @@ void ProcessRuntime::on_exited(agent::ContainerExited event) {
 }
 
 void ProcessRuntime::forget_container(const std::string& uid, const std::string& name) {
-  pods_.at(uid).containers.erase(name);
+  PodEntry& pod = pods_.at(uid);
+  pod.containers.erase(name);
+  change_target(pod);
   settle(uid);
 }
 

@@ -15,6 +15,7 @@
 #include "host/container_process.h"
 #include "host/node_slice.h"
 #include "host/observer.h"
+#include "host/reaction_target.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 
@@ -60,6 +61,16 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   /// The same pass that answers Observe, at once.
   Result<api::Summary> observe_now();
 
+  /// What the thread that acts on memory pressure needs of a pod; null: there is no such pod, or it has no cgroup.
+  std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);
+
+  /// `before_event`: called before any event is told, for what must be told first. `targets_changed`: containers came
+  /// or went.
+  void listen(std::function<void()> before_event, std::function<void()> targets_changed) {
+    before_event_ = std::move(before_event);
+    targets_changed_ = std::move(targets_changed);
+  }
+
   /// Pods that have a cgroup, by uid.
   std::vector<api::PodKey> pods() const;
 
@@ -73,6 +84,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
     bool stop_asked = false;
     bool removing = false;
     std::map<std::string, std::unique_ptr<ContainerProcess>> containers;
+    std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
   };
 
   ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agent::Host::Receiver& receiver, telemetry::Log log,
@@ -99,6 +111,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void update_burstable_shares();
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
+  void change_target(PodEntry& pod);
   std::vector<PodView> views() const;
 
   runtime::Loop& loop_;
@@ -110,6 +123,8 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   Observer observer_;
   std::map<std::string, PodEntry> pods_;
   std::function<void()> on_shut_down_;
+  std::function<void()> before_event_;
+  std::function<void()> targets_changed_;
   bool shutting_down_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   BlockingThread files_;

@@ -1,13 +1,14 @@
 #include "host/pressure_watch.h"
 
-#include "host/cgroup_kill.h"
+#include "host/reaction_thread.h"
 #include "host/real_machine.h"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <set>
 
 namespace spillway::host {
 namespace {
@@ -17,7 +18,9 @@ class PressureWatchTest : public RealMachine {
   void SetUp() override {
     RealMachine::SetUp();
     if (!slice_) return;
-    Result<std::unique_ptr<PressureWatch>> watch = PressureWatch::create(loop_, *slice_, *this, telemetry::Log());
+    epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    Result<std::unique_ptr<PressureWatch>> watch =
+        PressureWatch::create(loop_, *slice_, epoll_.get(), telemetry::Log());
     ASSERT_TRUE(watch) << watch.error().text();
     watch_ = *std::move(watch);
   }
@@ -27,11 +30,10 @@ class PressureWatchTest : public RealMachine {
     RealMachine::TearDown();
   }
 
-  bool woken_by(std::string_view source) const {
-    return std::ranges::any_of(events_, [&](const agent::HostEvent& event) {
-      const auto* wake = std::get_if<agent::PressureWake>(&event);
-      return wake != nullptr && (source.empty() || wake->source == source);
-    });
+  bool woken_by(ReactionThread::Source source) {
+    epoll_event event{};
+    while (::epoll_wait(epoll_.get(), &event, 1, 0) == 1) seen_.insert(static_cast<std::uint32_t>(event.data.u64));
+    return seen_.contains(static_cast<std::uint32_t>(source));
   }
 
   void start_hog() {
@@ -39,7 +41,9 @@ class PressureWatchTest : public RealMachine {
     start_shell("hog", "dd if=/dev/zero bs=40000000 count=1 2>/dev/null | sleep 1000");
   }
 
+  UniqueFd epoll_;
   std::unique_ptr<PressureWatch> watch_;
+  std::set<std::uint32_t> seen_;
 };
 
 TEST_F(PressureWatchTest, GaugeSaysWhatThePassSays) {
@@ -55,7 +59,7 @@ TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOnVersionOne) {
   if (!watch_->sources().usage_threshold) GTEST_SKIP() << "no usage thresholds in this kernel";
   watch_->set_thresholds({mebibytes(10), mebibytes(100)});
   start_hog();
-  EXPECT_TRUE(run_until([&] { return woken_by("memcg-threshold"); }));
+  EXPECT_TRUE(run_until([&] { return woken_by(ReactionThread::Source::kUsageThreshold); }));
 }
 
 TEST_F(PressureWatchTest, ThresholdsThatWereTakenBackAreSilent) {
@@ -66,14 +70,14 @@ TEST_F(PressureWatchTest, ThresholdsThatWereTakenBackAreSilent) {
     const api::Summary summary = observe();
     return *summary.node.memory->available_bytes < static_cast<std::uint64_t>(mebibytes(95).count());
   }));
-  EXPECT_FALSE(woken_by("memcg-threshold"));
+  EXPECT_FALSE(woken_by(ReactionThread::Source::kUsageThreshold));
 }
 
 TEST_F(PressureWatchTest, MemoryEventsAreHeardOnVersionTwo) {
   if (!watch_->sources().memory_events) GTEST_SKIP() << "memory.events is a file of cgroup version 2";
   create_pod("small", api::QosClass::kGuaranteed, mebibytes(24));
   start("small", "c", {"tail", "/dev/zero"});
-  EXPECT_TRUE(run_until([&] { return woken_by("memory.events"); }));
+  EXPECT_TRUE(run_until([&] { return woken_by(ReactionThread::Source::kMemoryEvents); }));
 }
 
 TEST(PsiTrigger, IsNoneWhereThereIsNoFile) {

@@ -1,0 +1,122 @@
+#include "host/reaction_target.h"
+
+#include "host/kernel_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+constexpr std::size_t kStatBytesMax = 16'384;
+constexpr std::size_t kListBytesMax = 4096;
+
+int open_pidfd_of(pid_t pid) noexcept {
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
+}
+
+bool signal_pidfd(int pidfd, int signal) noexcept {
+  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0U) == 0;
+}
+
+std::string_view pread_text(int fd, char* buffer, std::size_t size) noexcept {
+  const ssize_t got = ::pread(fd, buffer, size, 0);
+  return {buffer, got > 0 ? static_cast<std::size_t>(got) : 0};
+}
+
+void read_pids(int directory, KilledProcesses& found) noexcept {
+  const UniqueFd file(::openat(directory, "cgroup.procs", O_RDONLY | O_CLOEXEC));
+  if (!file) return;
+  std::array<char, kListBytesMax> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::string_view text = pread_text(file.get(), buffer.data(), buffer.size());
+  while (!text.empty() && found.count < found.pids.size()) {
+    const auto pid = parse_number(take_line(text));
+    if (pid && *pid > 0) found.pids[found.count++] = static_cast<pid_t>(*pid);
+  }
+}
+
+bool contains(const KilledProcesses& processes, pid_t pid) noexcept {
+  return std::find(processes.pids.begin(), processes.pids.begin() + static_cast<std::ptrdiff_t>(processes.count),
+                   pid) != processes.pids.begin() + static_cast<std::ptrdiff_t>(processes.count);
+}
+
+UniqueFd open_below(const CgroupDir& cgroup, const char* file, int flags) {
+  const int directory = cgroup.fd(Controller::kMemory);
+  return directory < 0 ? UniqueFd() : UniqueFd(::openat(directory, file, flags | O_CLOEXEC));
+}
+
+}  // namespace
+
+std::optional<Bytes> find_memory_stat(std::string_view text, std::string_view key) noexcept {
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (!line.starts_with(key)) continue;
+    const std::optional<std::uint64_t> value = parse_number(line.substr(key.size()));
+    if (!value) return std::nullopt;
+    return Bytes{static_cast<std::int64_t>(*value)};
+  }
+  return std::nullopt;
+}
+
+ReactionTarget::ReactionTarget(const CgroupDir& pod, std::vector<std::shared_ptr<ContainerHandle>> containers)
+    : v1_(pod.version() == CgroupVersion::kV1),
+      usage_(open_below(pod, v1_ ? "memory.usage_in_bytes" : "memory.current", O_RDONLY)),
+      stat_(open_below(pod, "memory.stat", O_RDONLY)),
+      kill_(v1_ ? UniqueFd() : open_below(pod, "cgroup.kill", O_WRONLY)),
+      containers_(std::move(containers)) {}
+
+std::optional<Bytes> ReactionTarget::usage() const noexcept {
+  std::array<char, 32> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  const auto value = parse_number(pread_text(usage_.get(), buffer.data(), buffer.size()));
+  if (!value) return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(*value)};
+}
+
+std::optional<Bytes> ReactionTarget::inactive_file() const noexcept {
+  std::array<char, kStatBytesMax> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  return find_memory_stat(pread_text(stat_.get(), buffer.data(), buffer.size()),
+                          v1_ ? "total_inactive_file " : "inactive_file ");
+}
+
+void ReactionTarget::terminate() const noexcept {
+  for (const auto& container : containers_) {
+    if (!container->terminated.exchange(true)) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGTERM));
+  }
+}
+
+void ReactionTarget::list(KilledProcesses& processes) const noexcept {
+  for (const auto& container : containers_) read_pids(container->directory.get(), processes);
+}
+
+void ReactionTarget::kill(KilledProcesses& killed) const noexcept {
+  if (kill_) {
+    list(killed);
+    if (::write(kill_.get(), "1", 1) == 1) return;
+    killed.count = 0;
+  }
+  for (const auto& container : containers_) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGKILL));
+  kill_one_by_one(killed);
+}
+
+/// Only who is in the cgroup after its pidfd was opened is the one that is meant.
+void ReactionTarget::kill_one_by_one(KilledProcesses& killed) const noexcept {
+  for (const auto& container : containers_) {
+    KilledProcesses before;
+    read_pids(container->directory.get(), before);
+    for (std::size_t i = 0; i < before.count; ++i) {
+      const UniqueFd pidfd(open_pidfd_of(before.pids[i]));
+      if (!pidfd) continue;
+      KilledProcesses after;
+      read_pids(container->directory.get(), after);
+      if (!contains(after, before.pids[i]) || !signal_pidfd(pidfd.get(), SIGKILL)) continue;
+      if (killed.count < killed.pids.size()) killed.pids[killed.count++] = before.pids[i];
+    }
+  }
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,275 @@
+#include "host/reaction_thread.h"
+
+#include "runtime/clock.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+using runtime::RealClock;
+
+/// As the engine has them: at least that long between two looks while a victim is dying, or nobody can be evicted.
+constexpr Duration kBusyInterval = milliseconds(10);
+constexpr Duration kHelplessInterval = milliseconds(100);
+/// What a kill itself takes, on top of the grace.
+constexpr Duration kKillMargin = milliseconds(200);
+constexpr Duration kRecentFall = seconds(2);
+constexpr Duration kFallMemory = seconds(10);
+constexpr Duration kGrace = seconds(eviction::kHardGraceSeconds);
+
+void ring(int eventfd) noexcept {
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(eventfd, &one, sizeof one));
+}
+
+/// The stack is there before it is needed.
+void touch_stack() noexcept {
+  std::array<volatile char, 65'536> room;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  for (std::size_t i = 0; i < room.size(); i += 4096) room[i] = 0;
+}
+
+}  // namespace
+
+ReactionThread::ReactionThread(Gauges gauges)
+    : gauges_(std::move(gauges)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      control_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.u64 = tag(Source::kControl, control_.get());
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, control_.get(), &event);
+  thread_ = std::thread([this] { run(); });
+}
+
+ReactionThread::~ReactionThread() {
+  stop_.store(true);
+  ring(control_.get());
+  thread_.join();
+  if (current_ != acted_) delete current_;  // NOLINT(cppcoreguidelines-owning-memory): lists of raw owners
+  delete acted_;                            // NOLINT(cppcoreguidelines-owning-memory)
+  delete offered_.load();                   // NOLINT(cppcoreguidelines-owning-memory)
+  for (ArmedPlan* plan = retired_.load(); plan != nullptr;) {
+    delete std::exchange(plan, plan->next);  // NOLINT(cppcoreguidelines-owning-memory)
+  }
+}
+
+void ReactionThread::offer(std::unique_ptr<ArmedPlan> plan) {
+  const std::unique_ptr<ArmedPlan> never_adopted(offered_.exchange(plan.release()));
+  ring(control_.get());
+}
+
+void ReactionThread::retire(ArmedPlan* plan) noexcept {
+  plan->next = retired_.load();
+  while (!retired_.compare_exchange_weak(plan->next, plan)) {
+  }
+}
+
+void ReactionThread::adopt() noexcept {
+  ArmedPlan* next = offered_.exchange(nullptr);
+  if (next == nullptr) return;
+  if (current_ != nullptr && current_ != acted_) retire(current_);
+  current_ = next;
+  looked_for_ = 0;
+  if (acted_ == nullptr || next->plan.act.empty()) return;
+  retire(std::exchange(acted_, nullptr));  // the engine has seen its end
+}
+
+void ReactionThread::wait(Duration limit) noexcept {
+  const auto whole = std::chrono::floor<seconds>(limit);
+  timespec time{};
+  time.tv_sec = whole.count();
+  time.tv_nsec = (limit - whole).count();
+  std::array<epoll_event, 8> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  int ready = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &time, nullptr);
+  if (ready < 0 && errno == ENOSYS) {  // before Linux 5.11
+    const auto millis = std::chrono::ceil<milliseconds>(limit);
+    ready =
+        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), static_cast<int>(millis.count()));
+  }
+  for (int i = 0; i < ready; ++i) {
+    const std::uint64_t data = events[static_cast<std::size_t>(i)].data.u64;
+    if (static_cast<Source>(data & 0xffffffffU) != Source::kMemoryEvents) continue;
+    std::array<char, 4096> notes;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    while (::read(static_cast<int>(data >> 32), notes.data(), notes.size()) > 0) {
+    }
+  }
+}
+
+ReactionThread::Seen ReactionThread::read_gauges(Depth depth) noexcept {
+  Seen seen;
+  if (auto node = gauges_.node.read()) seen.node = *node;
+  if (gauges_.pods && (depth == Depth::kAll || (current_ != nullptr && current_->watches_pods))) {
+    if (auto pods = gauges_.pods->read()) seen.pods = *pods;
+  }
+  return seen;
+}
+
+bool ReactionThread::is_met(const agent::ReactionPlan::Trigger& trigger, const Seen& seen) const noexcept {
+  const auto& reading = trigger.signal == eviction::Signal::kMemoryAvailable ? seen.node : seen.pods;
+  return reading && reading->available < trigger.below;
+}
+
+bool ReactionThread::act_is_met(const Seen& seen) const noexcept {
+  return std::ranges::any_of(current_->plan.act, [&](const auto& trigger) { return is_met(trigger, seen); });
+}
+
+std::optional<ReactionThread::Seen> ReactionThread::confirm() noexcept {
+  Seen again = read_gauges(Depth::kAll);
+  if (gauges_.root && again.node) {
+    const std::optional<Bytes> mem_available = again.node->mem_available;
+    if (auto exact = gauges_.root->read()) again.node = *exact;
+    again.node->mem_available = mem_available;
+  }
+  return act_is_met(again) ? std::optional(again) : std::nullopt;
+}
+
+std::optional<std::size_t> ReactionThread::choose() noexcept {
+  ArmedPlan& plan = *current_;
+  const auto measure = [&](std::size_t i, Bytes inactive) {
+    eviction::MemoryStanding& standing = plan.standings[i];
+    const auto usage = plan.targets[i] ? plan.targets[i]->usage() : std::nullopt;
+    standing.measured = usage.has_value();
+    standing.working_set_bytes = usage ? std::max<std::int64_t>(0, (*usage - inactive).count()) : 0;
+  };
+  for (std::size_t i = 0; i < plan.standings.size(); ++i) {
+    plan.exact[i] = 0;
+    measure(i, plan.plan.candidates[i].inactive_file);
+  }
+  for (;;) {  // ends: every turn makes one more of them exact
+    const auto first = eviction::first_for_memory(plan.standings);
+    if (!first || !plan.standings[*first].measured) return std::nullopt;
+    if (std::exchange(plan.exact[*first], 1) != 0) return first;
+    measure(*first, plan.targets[*first]->inactive_file().value_or(Bytes{}));
+  }
+}
+
+Bytes ReactionThread::blind_zone(const Seen& seen) const noexcept {
+  const Bytes configured = acted_ != nullptr ? acted_->plan.blind_zone : current_->plan.blind_zone;
+  if (!seen.node || !seen.node->mem_available) return configured;
+  return std::max(configured, seen.node->available - *seen.node->mem_available);
+}
+
+void ReactionThread::tell() noexcept {
+  ring(news_.get());
+}
+
+void ReactionThread::act(std::size_t victim, const Seen& seen, Instant since) noexcept {
+  ArmedPlan& plan = *current_;
+  const Now now = RealClock::read();
+  const Bytes available = seen.node ? seen.node->available : Bytes{};
+  const Bytes fall = fall_.steepest_per_second(now.mono, kRecentFall);
+  plan.victim = victim;
+  plan.emergency = seen.node && agent::is_emergency(available, blind_zone(seen), fall, kGrace + kKillMargin);
+  plan.node_available = seen.node ? std::optional(seen.node->available) : std::nullopt;
+  plan.pods_available = seen.pods ? std::optional(seen.pods->available) : std::nullopt;
+  plan.at = now.wall;
+  agent::PreparedEntry& entry = plan.plan.candidates[victim].entry;
+  entry.fill(now.wall, plan.emergency, available.count());
+  int open = ArmedPlan::kOpen;
+  if (!plan.state.compare_exchange_strong(open, ArmedPlan::kTaken)) return;  // the engine was quicker
+  if (plan.journal) static_cast<void>(!::write(plan.journal.get(), entry.line().data(), entry.line().size()));
+  KilledProcesses dying;
+  if (plan.emergency) {
+    plan.targets[victim]->kill(dying);
+  } else {
+    plan.targets[victim]->terminate();
+    plan.targets[victim]->list(dying);
+  }
+  plan.took_nanos.store((RealClock::read_mono() - since).count());
+  release_.release(dying);
+  if (acted_ != nullptr && acted_ != current_) retire(acted_);
+  acted_ = current_;
+  acted_at_ = now.mono;
+  grace_end_ = now.mono + kGrace;
+  tell();
+}
+
+void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
+  std::uint64_t met = 0;
+  for (std::size_t i = 0; i < current_->plan.look.size() && i < 64; ++i)
+    if (is_met(current_->plan.look[i], seen)) met |= std::uint64_t{1} << i;
+  if (std::exchange(looked_for_, met) != met) {
+    look_wanted_.store(true);
+    tell();
+  }
+  if (current_->state.load() != ArmedPlan::kOpen || !act_is_met(seen)) return;
+  const std::optional<Seen> certain = confirm();
+  if (!certain) return;
+  const std::optional<std::size_t> victim = choose();
+  if (victim) return act(*victim, *certain, now);
+  if (now - told_at_ < kHelplessInterval) return;
+  told_at_ = now;
+  look_wanted_.store(true);
+  tell();
+}
+
+/// The grace of a dying pod goes when memory would not last for the rest of it.
+void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
+  if (acted_ == nullptr || acted_->emergency || acted_->escalated.load() || !seen.node || now >= grace_end_) return;
+  const Bytes fall = fall_.steepest_per_second(now, std::min(kRecentFall, now - acted_at_));
+  if (now - acted_at_ < kBusyInterval || fall <= Bytes{0}) return;
+  if (!agent::is_emergency(seen.node->available, blind_zone(seen), fall, grace_end_ - now + kKillMargin)) return;
+  KilledProcesses dying;
+  acted_->targets[acted_->victim]->kill(dying);
+  acted_->escalated.store(true);
+  release_.release(dying);
+  tell();
+}
+
+Duration ReactionThread::interval(const Seen& seen, Instant now) const noexcept {
+  if (current_ == nullptr) return seconds(1);
+  const agent::ObserveOptions& options = current_->plan.observe;
+  std::optional<Bytes> headroom;
+  bool pressing = false;
+  for (const auto* triggers : {&current_->plan.act, &current_->plan.look}) {
+    for (const agent::ReactionPlan::Trigger& trigger : *triggers) {
+      const auto& reading = trigger.signal == eviction::Signal::kMemoryAvailable ? seen.node : seen.pods;
+      if (!reading) continue;
+      const Bytes left = reading->available - trigger.below;
+      if (left >= Bytes{0}) headroom = std::min(left, headroom.value_or(left));
+      if (left < Bytes{0} && triggers == &current_->plan.act) pressing = true;
+    }
+  }
+  Duration limit = options.interval_max;
+  if (headroom) limit = agent::observe_interval(*headroom, fall_.steepest_per_second(now, kFallMemory), options);
+  if (pressing)
+    limit = std::min(limit, current_->state.load() == ArmedPlan::kOpen ? options.interval_min : kBusyInterval);
+  if (acted_ != nullptr && now < grace_end_ + kKillMargin) limit = std::min(limit, kBusyInterval);
+  return std::max(limit, options.interval_min);
+}
+
+void ReactionThread::run() noexcept {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  ::prctl(PR_SET_NAME, "memory-watch", 0UL, 0UL, 0UL);
+  rank_.store(get_ahead());
+  touch_stack();
+  Duration sleep{};
+  while (!stop_.load()) {
+    wait(sleep);
+    adopt();
+    const Instant now = RealClock::read_mono();
+    const Seen seen = read_gauges(Depth::kWatched);
+    looks_.fetch_add(1, std::memory_order_relaxed);
+    if (seen.node) fall_.add(seen.node->available, now);
+    if (current_ != nullptr) {
+      follow_up(seen, now);
+      consider(seen, now);
+    }
+    sleep = interval(seen, now);
+  }
+}
+
+}  // namespace spillway::host

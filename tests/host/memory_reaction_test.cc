@@ -1,0 +1,156 @@
+// Goal: between two looks of the engine the machine ends the pod the plan names, once, tells of it before anything
+// else, and leaves a line in the journal. Method: a real slice of 128Mi, a hog, plans made by hand.
+#include "host/memory_reaction.h"
+
+#include "host/real_machine.h"
+
+#include <algorithm>
+
+namespace spillway::host {
+namespace {
+
+class MemoryReactionTest : public RealMachine {
+ protected:
+  void SetUp() override {
+    RealMachine::SetUp();
+    if (!slice_) return;
+    Result<std::unique_ptr<JournalFile>> journal = JournalFile::open((state_ / "journal.jsonl").string(), {});
+    ASSERT_TRUE(journal) << journal.error().text();
+    journal_ = *std::move(journal);
+    auto made =
+        MemoryReaction::create(loop_, *slice_,
+                               {.receiver = *this,
+                                .find_target = [this](const std::string& uid) { return runtime_->find_target(uid); },
+                                .journal = journal_.get()},
+                               telemetry::Log());
+    ASSERT_TRUE(made) << made.error().text();
+    reaction_ = *std::move(made);
+    runtime_->listen([this] { reaction_->report(); }, [this] { reaction_->refresh_targets(); });
+  }
+
+  void TearDown() override {
+    if (runtime_) runtime_->listen({}, {});
+    reaction_.reset();
+    RealMachine::TearDown();
+  }
+
+  static agent::ReactionPlan::Candidate candidate(const std::string& uid, bool spared = false) {
+    agent::JournalEntry entry;
+    entry.node = "n1";
+    entry.intent = true;
+    entry.action.uid = uid;
+    entry.action.pod = {"default", "pod-" + uid};
+    entry.action.metric_label = "memory.available";
+    agent::ReactionPlan::Candidate made;
+    made.uid = uid;
+    made.standing.spared = spared;
+    made.entry = agent::PreparedEntry(entry);
+    return made;
+  }
+
+  static agent::ReactionPlan plan_for(Bytes below, std::vector<agent::ReactionPlan::Candidate> candidates) {
+    agent::ReactionPlan plan;
+    plan.act = {{eviction::Signal::kMemoryAvailable, below}};
+    plan.candidates = std::move(candidates);
+    return plan;
+  }
+
+  void start_hog(const std::string& uid, int megabytes) {
+    create_pod(uid);
+    start_shell(uid, fmt::format("dd if=/dev/zero bs={}000000 count=1 2>/dev/null | sleep 1000", megabytes));
+  }
+
+  const agent::Reacted* reacted() const {
+    for (const agent::HostEvent& event : events_)
+      if (const auto* found = std::get_if<agent::Reacted>(&event)) return found;
+    return nullptr;
+  }
+
+  std::unique_ptr<JournalFile> journal_;
+  std::unique_ptr<MemoryReaction> reaction_;
+};
+
+TEST_F(MemoryReactionTest, EndsTheHogAndTellsBeforeItsExit) {
+  create_pod("small");
+  start_shell("small", "exec sleep 1000");
+  start_hog("hog", 60);
+  reaction_->publish(plan_for(mebibytes(90), {candidate("hog"), candidate("small")}));
+  ASSERT_TRUE(run_until([&] { return reacted() != nullptr; }));
+  EXPECT_EQ(reacted()->uid, "hog");
+  EXPECT_LT(*reacted()->node_available, mebibytes(90));
+  ASSERT_EQ(reacted()->working_sets.size(), 2u);
+  EXPECT_GT(reacted()->working_sets.front().second, mebibytes(20));
+
+  const auto entries = journal_->read();
+  ASSERT_TRUE(entries) << entries.error().text();
+  ASSERT_EQ(entries->size(), 1u);
+  EXPECT_TRUE(entries->front().intent);
+  EXPECT_EQ(entries->front().action.uid, "hog");
+
+  EXPECT_FALSE(reaction_->claim()) << "until the engine has published what follows";
+  runtime_->execute(agent::StopPod{"hog", Duration{}});
+  ASSERT_TRUE(wait_for<agent::ContainerExited>("hog"));
+  const auto order = std::ranges::find_if(events_, [](const auto& event) {
+    return std::holds_alternative<agent::Reacted>(event) || std::holds_alternative<agent::ContainerExited>(event);
+  });
+  EXPECT_TRUE(std::holds_alternative<agent::Reacted>(*order));
+  EXPECT_FALSE(pod_pids("small").empty());
+}
+
+TEST_F(MemoryReactionTest, WhatTheEngineHasClaimedIsNotCarriedOut) {
+  start_hog("hog", 60);
+  reaction_->publish(plan_for(mebibytes(1), {candidate("hog")}));
+  ASSERT_TRUE(reaction_->claim());
+  reaction_->publish(plan_for(mebibytes(90), {candidate("hog")}));
+  const bool claimed = reaction_->claim();  // before or after the thread has seen it: one of the two acts
+  run_until([&] { return reacted() != nullptr; }, milliseconds(300));
+  EXPECT_EQ(reacted() == nullptr, claimed);
+}
+
+TEST_F(MemoryReactionTest, SparesTheCriticalAndAsksForALook) {
+  start_hog("hog", 60);
+  reaction_->publish(plan_for(mebibytes(120), {candidate("hog", true)}));
+  ASSERT_TRUE(run_until([&] { return count<agent::PressureWake>() > 0; }));
+  EXPECT_EQ(reacted(), nullptr);
+  EXPECT_FALSE(pod_pids("hog").empty());
+}
+
+TEST_F(MemoryReactionTest, AFailingNodeIsAnEmergency) {
+  start_hog("hog", 100);  // far below the blind zone, whatever the rate
+  agent::ReactionPlan plan = plan_for(mebibytes(110), {candidate("hog")});
+  plan.blind_zone = mebibytes(200);
+  reaction_->publish(std::move(plan));
+  ASSERT_TRUE(run_until([&] { return reacted() != nullptr; }));
+  EXPECT_TRUE(reacted()->emergency);
+  ASSERT_TRUE(wait_for<agent::ContainerExited>("hog"));
+}
+
+TEST_F(MemoryReactionTest, AThresholdThatIsOnlyLookedForWakes) {
+  agent::ReactionPlan plan = plan_for(mebibytes(1), {});
+  plan.look = {{eviction::Signal::kMemoryAvailable, mebibytes(90)}};
+  reaction_->publish(std::move(plan));
+  start_hog("hog", 60);
+  EXPECT_TRUE(run_until([&] { return count<agent::PressureWake>() > 0; }));
+  EXPECT_EQ(reacted(), nullptr);
+}
+
+TEST_F(MemoryReactionTest, AContainerThatStartsLaterIsReached) {
+  create_pod("hog");
+  reaction_->publish(plan_for(mebibytes(90), {candidate("hog")}));
+  start_shell("hog", "dd if=/dev/zero bs=60000000 count=1 2>/dev/null | sleep 1000");
+  ASSERT_TRUE(run_until([&] { return reacted() != nullptr; }));
+  EXPECT_TRUE(wait_for<agent::ContainerExited>("hog")) << "it got the signal";
+}
+
+TEST(MemoryGauge, ReadsMemAvailableBeside) {
+  const auto reading = estimate_from_meminfo(
+      "MemTotal: 1000 kB\nMemAvailable: 400 kB\nBuffers: 1 kB\nCached: 100 kB\nSwapCached: 0 kB\nInactive(file): 50 "
+      "kB\n"
+      "AnonPages: 300 kB\n");
+  ASSERT_TRUE(reading) << reading.error().text();
+  EXPECT_EQ(reading->available, kibibytes(1000 - 351));
+  EXPECT_EQ(reading->mem_available, kibibytes(400));
+}
+
+}  // namespace
+}  // namespace spillway::host
