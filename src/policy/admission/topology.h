@@ -1,0 +1,69 @@
+// NUMA alignment: the hints of everybody who hands something out to a container, merged into one, and what each policy
+// makes of it.
+// Thread: any (pure). Bounds: NUMA nodes < 64; a merge costs hints x distinct intermediate sets, not their product.
+// Source: Kubernetes docs, "Control Topology Management Policies on a node"; KEP-693; spec "Pod admission", 5; vectors
+// admission/topology_hints.
+#pragma once
+
+#include "base/error.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::admission {
+
+inline constexpr int kNumaNodesMax = 8;  // unless max-allowable-numa-nodes says more
+
+/// A set of NUMA nodes; bit n is node n.
+using NumaSet = std::uint64_t;
+
+/// Where a container should be. No set: no opinion.
+struct TopologyHint {
+  std::optional<NumaSet> nodes;
+  bool preferred = false;
+
+  friend bool operator==(const TopologyHint&, const TopologyHint&) = default;
+};
+
+/// Resource -> its possible hints. nullopt for a resource: it does not mind. An empty list: it cannot be had.
+using ResourceHints = std::map<std::string, std::optional<std::vector<TopologyHint>>, std::less<>>;
+
+enum class TopologyPolicy { kNone, kBestEffort, kRestricted, kSingleNumaNode };
+enum class TopologyScope { kContainer, kPod };
+
+/// The machine and how it is to be used.
+struct TopologySetup {
+  TopologyPolicy policy = TopologyPolicy::kNone;
+  TopologyScope scope = TopologyScope::kContainer;
+  NumaSet all_nodes = 1;
+  bool prefer_closest = false;
+  std::vector<std::vector<std::uint64_t>> distances;  // rows by node; as long as there are nodes if prefer_closest
+};
+
+struct TopologyOptions {
+  std::string policy = "none";
+  std::string scope = "container";
+  std::map<std::string, std::string, std::less<>> policy_options;
+};
+
+struct NumaMachine {
+  int nodes_count = 1;
+  std::optional<std::vector<std::vector<std::uint64_t>>> distances;
+};
+
+/// Reads what was configured. With policy "none" nothing else is looked at. kInvalid, in upstream's words: unknown
+/// option, policy or scope, bad value, too many NUMA nodes, unknown distances.
+Result<TopologySetup> parse_topology(const TopologyOptions& options, const NumaMachine& machine);
+
+/// The best hint that respects all of `providers` (nullopt: one without opinion). With policy none: no set, not
+/// preferred.
+TopologyHint merge_hints(const TopologySetup& setup, const std::vector<std::optional<ResourceHints>>& providers);
+
+/// May a container start with that hint?
+bool accepts(TopologyPolicy policy, const TopologyHint& merged);
+
+}  // namespace spillway::admission

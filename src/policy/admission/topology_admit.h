@@ -1,0 +1,57 @@
+// Container by container: asks everybody who hands something out for hints, decides by the topology policy, and lets
+// them allocate.
+// Thread: any; what changes is what the providers change. Source: spec "Pod admission", 5; vectors
+// admission/topology_hints.
+#pragma once
+
+#include "api/pod.h"
+#include "policy/admission/topology.h"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace spillway::admission {
+
+/// Why something could not be allocated. `type`: the reason the pod is rejected with, if the provider has one of its
+/// own ("SMTAlignmentError").
+struct AllocationFailure {
+  std::optional<std::string> type;
+  std::string message;
+};
+
+/// Port: hands out one sort of resource (devices, CPUs, memory).
+class HintProvider {
+ public:
+  virtual ~HintProvider() = default;
+  /// nullopt: no opinion.
+  virtual std::optional<ResourceHints> container_hints(const api::Pod& pod, const api::Container& container) = 0;
+  virtual std::optional<ResourceHints> pod_hints(const api::Pod& pod) = 0;
+  /// nullopt: done, or nothing to do. `hint`: what was decided for the container.
+  virtual std::optional<AllocationFailure> allocate(const api::Pod& pod, const api::Container& container,
+                                                    const TopologyHint& hint) = 0;
+};
+
+struct TopologyRefusal {
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const TopologyRefusal&, const TopologyRefusal&) = default;
+};
+
+struct TopologyAnswer {
+  std::optional<TopologyRefusal> refusal;  // nullopt: everything is allocated
+  /// By container; those that were not reached are absent. Allocations of earlier containers stay when a later one
+  /// is refused.
+  std::map<std::string, TopologyHint, std::less<>> affinity;
+};
+
+/// "Allocate failed due to <why>, which is unexpected", unless the failure has a type of its own.
+TopologyRefusal refusal_of(const AllocationFailure& failure);
+
+/// Init containers first, then containers, in the order of the spec.
+TopologyAnswer admit_topology(const TopologySetup& setup, const api::Pod& pod,
+                              std::span<HintProvider* const> providers);
+
+}  // namespace spillway::admission
