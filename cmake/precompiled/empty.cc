@@ -1,0 +1,1 @@
+// Carries the precompiled header; has nothing of its own.

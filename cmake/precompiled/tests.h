@@ -1,0 +1,3 @@
+// What nearly every test includes beyond that.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
