@@ -2,6 +2,7 @@
 
 #include "agent/allocatable.h"
 #include "agent/context.h"
+#include "agent/decision_log.h"
 #include "agent/eviction_engine.h"
 #include "agent/lease_engine.h"
 #include "agent/node_status_engine.h"
@@ -36,7 +37,8 @@ struct Agent::Parts {
              "fieldSelector=" + api::percent_encode("spec.nodeName=" + options.node_name)),
         workers(
             context, [this] { return node_for_admission(); }, history),
-        eviction(context, std::move(config), workers, sinks.journal, sinks.metrics, sinks.reaction),
+        decisions(sinks.journal, history),
+        eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
         status(
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
             [this] { return facts(); }),
@@ -85,6 +87,7 @@ struct Agent::Parts {
   client::Informer<api::Node> nodes;
   client::Informer<api::Pod> pods;
   PodWorkers workers;
+  DecisionLog decisions;
   EvictionEngine eviction;
   NodeStatusEngine status;
   LeaseEngine lease;
@@ -166,6 +169,8 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     void operator()(const PressureWake& e) const { p.eviction.on_pressure_wake(e, now); }
 
     void operator()(const Reacted& e) const { p.eviction.on_reacted(e, now); }
+
+    void operator()(const Reclaimed& e) const { p.eviction.on_reclaimed(e, now); }
   };
 
   std::visit(Visitor{p, now}, event);
@@ -189,6 +194,10 @@ eviction::ConditionSet Agent::conditions() const {
 
 std::shared_ptr<const api::Summary> Agent::last_summary() const {
   return parts_->eviction.last_summary();
+}
+
+api::Json Agent::decisions(const std::optional<api::PodKey>& about, Now now) const {
+  return decision_list(parts_->options.node_name, parts_->eviction.standing(now), parts_->decisions.decisions(about));
 }
 
 std::vector<api::Pod> Agent::pods() const {

@@ -10,6 +10,7 @@
 #include "agent/options.h"
 #include "agent/ports.h"
 #include "agent/reaction.h"
+#include "api/json.h"
 #include "api/summary.h"
 #include "base/rng.h"
 #include "client/engine.h"
@@ -60,6 +61,8 @@ class Agent final : public client::ApiEngine {
   eviction::ConditionSet conditions() const;
   /// The last whole observation; null before the first.
   std::shared_ptr<const api::Summary> last_summary() const;
+  /// What it decided and how things stand now (agent/decision_log.h); with a pod, only what concerns that pod.
+  api::Json decisions(const std::optional<api::PodKey>& about, Now now) const;
   /// Every pod the agent knows, in namespace/name order, with the status it would report.
   std::vector<api::Pod> pods() const;
 

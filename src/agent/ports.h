@@ -8,6 +8,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/eviction/containerfs.h"
+#include "policy/eviction/reclaim.h"
 
 #include <cstdint>
 #include <map>
@@ -73,7 +75,14 @@ struct Observe {
   ObserveDepth depth = ObserveDepth::kWhole;
 };
 
-using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, Observe>;
+/// Frees what no pod needs, before a pod is evicted for it: kContainers, everything that containers that have ended
+/// left behind (files, logs), kImages, images no container uses. Answered by Reclaimed with the same id.
+struct ReclaimNode {
+  std::uint64_t id = 0;
+  std::vector<eviction::ReclaimAction> actions;  // in this order
+};
+
+using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, Observe, ReclaimNode>;
 
 // Events.
 
@@ -110,11 +119,26 @@ struct PodStopped {
 };
 
 /// Statistics, read after the Observe with this id. An error names the file that could not be read. `depth`: how much
-/// was read, whatever was asked for.
+/// was read, whatever was asked for. `layout`: how the node's file systems are laid out, as far as it could be found
+/// out; the first one that is told holds for good.
 struct Observed {
   std::uint64_t id = 0;
   Result<api::Summary> summary;
   ObserveDepth depth = ObserveDepth::kWhole;
+  std::optional<eviction::StorageLayout> layout = {};
+};
+
+/// What one action of ReclaimNode came to.
+struct ReclaimOutcome {
+  eviction::ReclaimAction action{};
+  std::int64_t deleted = 0;  // containers or images
+  Bytes freed;               // as far as it is known
+  std::string problem;       // why nothing or not everything could be freed: "the process runtime has no images"
+};
+
+struct Reclaimed {
+  std::uint64_t id = 0;
+  std::vector<ReclaimOutcome> outcomes;
 };
 
 /// Something moved: look now, do not wait for the timer. Never a reason to kill by itself.
@@ -135,8 +159,8 @@ struct Reacted {
   Duration took{};                                          // from the reading to the signal
 };
 
-using HostEvent =
-    std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed, PressureWake, Reacted>;
+using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
+                               PressureWake, Reacted, Reclaimed>;
 
 /// What does not change while the agent runs.
 struct MachineInfo {

@@ -2,6 +2,7 @@
 
 #include "host/cgroup_kill.h"
 #include "host/cgroup_limits.h"
+#include "host/dead_containers.h"
 #include "host/kernel_file.h"
 
 #include <algorithm>
@@ -208,7 +209,32 @@ void ProcessRuntime::on_command(const agent::RemovePod& command) {
 void ProcessRuntime::on_command(const agent::Observe& command) {
   Result<api::Summary> seen =
       command.depth == agent::ObserveDepth::kWhole ? observe_now() : observer_.observe_node_memory_alone(loop_.now());
-  emit(agent::Observed{command.id, std::move(seen), command.depth});
+  // Pods, their logs and what they write are below one state directory: one file system, whatever it is.
+  emit(agent::Observed{command.id, std::move(seen), command.depth, eviction::StorageLayout{}});
+}
+
+void ProcessRuntime::on_command(const agent::ReclaimNode& command) {
+  std::vector<PodLogs> logs;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.directory.empty()) continue;
+    PodLogs& each = logs.emplace_back(PodLogs{pod.directory, {}});
+    for (const auto& [name, container] : pod.containers) each.live.insert(container->log_path());
+  }
+  const bool queued = files_.submit([this, alive = std::weak_ptr(alive_), command, logs]() -> runtime::Loop::Task {
+    agent::Reclaimed done{command.id, {}};
+    for (const eviction::ReclaimAction action : command.actions) {
+      if (action == eviction::ReclaimAction::kContainers) {
+        done.outcomes.push_back(delete_dead_logs(logs));
+      } else {
+        done.outcomes.push_back(
+            {.action = action, .deleted = 0, .freed = {}, .problem = "the process runtime has no images"});
+      }
+    }
+    return [this, alive, done = std::move(done)]() mutable {
+      if (!alive.expired()) receiver_.on_host_event(std::move(done));
+    };
+  });
+  if (!queued) log_.warning("too much is being deleted to reclaim anything", {{"node", slice_.options().node}});
 }
 
 Result<api::Summary> ProcessRuntime::observe_now() {

@@ -96,6 +96,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_command(const agent::StopPod& command);
   void on_command(const agent::RemovePod& command);
   void on_command(const agent::Observe& command);
+  void on_command(const agent::ReclaimNode& command);
 
   void on_started(agent::ContainerStarted event) override;
   void on_failed(agent::ContainerStartFailed event) override;

@@ -58,7 +58,14 @@ void SimHost::execute(agent::HostCommand command) {
   } else if (const auto* remove = std::get_if<agent::RemovePod>(&command)) {
     pods_.erase(remove->uid);
   } else if (const auto* observe = std::get_if<agent::Observe>(&command)) {
-    send(milliseconds(1), agent::Observed{observe->id, summarize()});
+    send(milliseconds(1),
+         agent::Observed{observe->id, summarize(), agent::ObserveDepth::kWhole, eviction::StorageLayout{}});
+  } else if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
+    agent::Reclaimed answer{reclaim->id, {}};
+    for (const eviction::ReclaimAction action : reclaim->actions) {
+      answer.outcomes.push_back({.action = action, .deleted = 0, .freed = {}, .problem = "nothing is kept here"});
+    }
+    send(milliseconds(1), std::move(answer));
   }
 }
 

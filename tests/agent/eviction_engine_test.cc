@@ -254,5 +254,168 @@ TEST(Eviction, AnIdleNodeIsSeldomLookedAt) {
   EXPECT_GE(cluster.host.count<Observe>(), 50u);
 }
 
+AgentOptions disk_options() {
+  AgentOptions options = node_options();
+  options.eviction.thresholds.hard = {{"memory.available", "100Mi"}, {"nodefs.available", "10%"}};
+  options.eviction.thresholds.enforce_pods = eviction::EnforcePods::kNo;
+  return options;
+}
+
+bool has_reason(const policy::Decision& decision, policy::ReasonCode code) {
+  return std::ranges::any_of(decision.reasons, [&](const auto& reason) { return reason.code == code; });
+}
+
+TEST(EvictionReclaim, FreesWhatTheNodeCanBeforeAnyPodGoes) {
+  Pressured cluster(disk_options());
+  cluster.host.set_reclaimable(gibibytes(20));
+  cluster.host.set_disk_available(gibibytes(5));
+  cluster.run(seconds(12));
+  ASSERT_EQ(cluster.host.count<ReclaimNode>(), 1u);
+  EXPECT_EQ(cluster.host.last<ReclaimNode>()->actions.size(), 2u);
+  EXPECT_EQ(cluster.phase("hog"), "Running") << "20 GiB came back";
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  const policy::Decision& decision = cluster.journal.entries.front().decision;
+  EXPECT_EQ(decision.action, "reclaim");
+  EXPECT_TRUE(has_reason(decision, policy::ReasonCode::kReclaimSufficed));
+  EXPECT_FALSE(cluster.journal.entries.front().eviction);
+}
+
+TEST(EvictionReclaim, EvictsWhoeverUsesTheDiskWhenThatFallsShort) {
+  Pressured cluster(disk_options());
+  cluster.host.set_disk_used("uid-modest", gibibytes(40));
+  cluster.host.set_reclaimable(gibibytes(1));
+  cluster.host.set_disk_available(gibibytes(5));
+  cluster.run(seconds(12));
+  ASSERT_FALSE(cluster.journal.entries.empty());
+  const JournalEntry& entry = cluster.journal.entries.front();
+  EXPECT_EQ(entry.eviction->uid, "uid-modest");
+  EXPECT_EQ(entry.eviction->metric_label, "nodefs.available");
+  EXPECT_TRUE(has_reason(entry.decision, policy::ReasonCode::kReclaimed));
+  EXPECT_TRUE(has_reason(entry.decision, policy::ReasonCode::kReclaimFellShort));
+  EXPECT_EQ(cluster.phase("hog"), "Running");
+  EXPECT_EQ(cluster.events("EvictionThresholdMet").size(), 1u);
+  EXPECT_EQ(cluster.node_condition("DiskPressure"), "True");
+}
+
+TEST(EvictionReclaim, ANodeThatNeverAnswersIsNotWaitedForForEver) {
+  Pressured cluster(disk_options());
+  cluster.host.set_silent_reclaim(true);
+  cluster.host.set_disk_available(gibibytes(5));
+  cluster.run(seconds(15));
+  EXPECT_TRUE(cluster.journal.entries.empty());
+  cluster.run(seconds(20));
+  EXPECT_FALSE(cluster.journal.entries.empty());
+}
+
+TEST(EvictionReclaim, MemoryDoesNotWaitForADisk) {
+  Pressured cluster(disk_options());
+  cluster.host.set_silent_reclaim(true);
+  cluster.host.set_disk_available(gibibytes(5));
+  cluster.run(seconds(12));
+  ASSERT_EQ(cluster.host.count<ReclaimNode>(), 1u);
+  cluster.host.set_available(mebibytes(90));
+  cluster.run(seconds(2));
+  ASSERT_FALSE(cluster.journal.entries.empty());
+  EXPECT_EQ(cluster.journal.entries.front().eviction->metric_label, "memory.available");
+}
+
+TEST(EvictionLayout, DisksWaitUntilItIsKnownAndMemoryDoesNot) {
+  ScriptedCluster cluster(disk_options());
+  cluster.host.set_layout(std::nullopt);
+  cluster.put(pod_document({.name = "hog"}));
+  cluster.host.set_working_set("uid-hog", mebibytes(400));
+  cluster.host.set_disk_available(gibibytes(5));
+  cluster.start();
+  cluster.run(seconds(30));
+  EXPECT_EQ(cluster.host.count<ReclaimNode>(), 0u);
+  cluster.host.set_available(mebibytes(90));
+  cluster.run(seconds(2));
+  EXPECT_EQ(cluster.journal.entries.size(), 1u);
+  cluster.host.set_layout(eviction::StorageLayout{});
+  cluster.run(seconds(15));
+  EXPECT_GE(cluster.host.count<ReclaimNode>(), 1u);
+}
+
+AgentOptions soft_and_hard_options() {
+  AgentOptions options = node_options();
+  options.eviction.thresholds.hard = {{"memory.available", "50Mi"}};
+  options.eviction.thresholds.soft = {{"memory.available", "100Mi"}};
+  options.eviction.thresholds.soft_grace_period = {{"memory.available", "5s"}};
+  options.eviction.max_pod_grace_period_seconds = 600;
+  return options;
+}
+
+TEST(EvictionPreemption, AHardThresholdDoesNotWaitForASoftEviction) {
+  Pressured cluster(soft_and_hard_options());
+  cluster.put(pod_document({.name = "slow", .grace_seconds = 600}));
+  cluster.host.set_working_set("uid-slow", mebibytes(500));
+  cluster.run(seconds(1));
+  cluster.host.set_stubborn(true);
+  cluster.fall_to(99);
+  cluster.run(seconds(10));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  EXPECT_EQ(cluster.journal.entries.front().eviction->grace_period_seconds, 600);
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(600));
+  for (std::int64_t kib = 99 * 1024; kib >= 50 * 1024 - 100; kib -= 100) {
+    cluster.host.set_available(Bytes{kib * 1024});
+    cluster.run(milliseconds(50));
+  }
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(1));
+  EXPECT_EQ(cluster.journal.aftermaths.size(), 1u);
+  EXPECT_EQ(cluster.journal.entries.size(), 1u) << "the pod that leaves anyway leaves first";
+}
+
+TEST(EvictionPreemption, APodThatDoesNotDieHoldsUpNobodyUrgent) {
+  Pressured cluster;
+  cluster.host.set_immortal("uid-hog");
+  cluster.fall_to(99);
+  cluster.run(seconds(3));
+  EXPECT_EQ(cluster.journal.entries.size(), 1u);
+  cluster.run(seconds(2));
+  ASSERT_EQ(cluster.journal.entries.size(), 2u) << "its grace was over three seconds ago, and nothing was gained";
+  EXPECT_EQ(cluster.journal.entries.back().eviction->uid, "uid-modest");
+  EXPECT_TRUE(has_reason(cluster.journal.entries.back().decision, policy::ReasonCode::kVictimOverdue));
+  cluster.run(seconds(10));
+  EXPECT_EQ(cluster.events("ExceededGracePeriod").size(), 1u);
+  cluster.run(minutes(2));
+  EXPECT_EQ(cluster.journal.entries.size(), 2u) << "it is not chosen again";
+}
+
+TEST(EvictionStorage, ALimitOfAPodIsEnforcedWithoutAnyThreshold) {
+  ScriptedCluster cluster;
+  Json pod = pod_document({.name = "writer"});
+  pod["spec"]["containers"].if_array()->front()["resources"]["limits"]["ephemeral-storage"] = "1Gi";
+  cluster.put(std::move(pod));
+  cluster.host.set_working_set("uid-writer", mebibytes(10));
+  cluster.start();
+  cluster.run(seconds(12));
+  EXPECT_TRUE(cluster.journal.entries.empty());
+  cluster.host.set_disk_used("uid-writer", gibibytes(2));
+  cluster.run(seconds(12));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  EXPECT_EQ(cluster.pod("writer").string_at({"status", "message"}),
+            "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ");
+  EXPECT_EQ(cluster.journal.entries.front().eviction->metric_label, "ephemeralpodfs.limit");
+}
+
+TEST(EvictionDecisions, SayWhoWouldBeNextAndWhatBecameOfTheLast) {
+  Pressured cluster;
+  const Json before = cluster.agent().decisions(std::nullopt, cluster.now());
+  EXPECT_EQ(before.string_at({"now", "verdict"}), "rests");
+  EXPECT_EQ(before.at({"now", "candidates"})->if_array()->size(), 3u);
+  EXPECT_TRUE(before.find("items")->if_array()->empty());
+  cluster.fall_to(99);
+  cluster.run(seconds(2));
+  const Json after = cluster.agent().decisions(api::PodKey{"shop", "hog"}, cluster.now());
+  ASSERT_EQ(after.find("items")->if_array()->size(), 1u);
+  const Json& decision = after.find("items")->if_array()->front();
+  EXPECT_EQ(decision.string_at({"subject", "name"}), "hog");
+  EXPECT_EQ(decision.find("cost")->if_array()->back().string_at({"name"}), "gone_after_seconds");
+  cluster.restart();
+  cluster.run(seconds(1));
+  const Json again = cluster.agent().decisions(std::nullopt, cluster.now());
+  EXPECT_EQ(again.find("items")->if_array()->size(), 1u) << "a restart forgets nothing";
+}
+
 }  // namespace
 }  // namespace spillway::agent

@@ -49,13 +49,26 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     if (stubborn_) {
       for (const std::string& name : names) running_.erase({stop->uid, name});
     }
+    if (immortal_.contains(stop->uid)) return {};
     releases_.push_back({now.mono + lasts, stop->uid});
     events.emplace_back(lasts, PodStopped{stop->uid});
   } else if (const auto* observe = std::get_if<Observe>(&command)) {
     const ObserveDepth depth = light_ ? observe->depth : ObserveDepth::kWhole;
-    Observed answer{observe->id, summary(depth, now), depth};
+    Observed answer{observe->id, summary(depth, now), depth, layout_};
     if (unreadable_) answer.summary = make_error(ErrorCode::kInternalError, "memory.stat cannot be read");
     events.emplace_back(kSoon, std::move(answer));
+  } else if (const auto* reclaim = std::get_if<ReclaimNode>(&command)) {
+    Reclaimed answer{reclaim->id, {}};
+    for (const eviction::ReclaimAction action : reclaim->actions) {
+      const bool images = action == eviction::ReclaimAction::kImages;
+      answer.outcomes.push_back({.action = action,
+                                 .deleted = images ? 0 : 1,
+                                 .freed = images ? Bytes{} : reclaimable_,
+                                 .problem = images ? "no images here" : ""});
+    }
+    disk_available_ += reclaimable_;
+    reclaimable_ = {};
+    if (!silent_reclaim_) events.emplace_back(kSoon, std::move(answer));
   }
   return events;
 }
@@ -65,6 +78,8 @@ api::Summary ScriptedHost::summary(ObserveDepth depth, Now now) {
     if (release.at > now.mono) continue;
     const auto used = working_sets_.extract(release.uid);
     if (used) available_ += used.mapped();
+    const auto disk = disk_used_.extract(release.uid);
+    if (disk) disk_available_ += disk.mapped();
   }
   std::erase_if(releases_, [&](const Release& release) { return release.at <= now.mono; });
   api::Summary seen;
@@ -73,10 +88,24 @@ api::Summary ScriptedHost::summary(ObserveDepth depth, Now now) {
   memory.available_bytes = static_cast<std::uint64_t>(available_.count());
   memory.working_set_bytes = static_cast<std::uint64_t>((kCapacity - available_).count());
   if (depth == ObserveDepth::kNodeMemory) return seen;
+  api::FsStats& fs = seen.node.fs.emplace();
+  fs.time = now.wall;
+  fs.available_bytes = static_cast<std::uint64_t>(disk_available_.count());
+  fs.capacity_bytes = static_cast<std::uint64_t>(kDiskCapacity.count());
+  fs.inodes_free = 1'000'000;
+  fs.inodes = 2'000'000;
+  seen.node.image_fs = fs;
+  seen.node.container_fs = fs;
   for (const auto& [uid, used] : working_sets_) {
     api::PodStats& pod = seen.pods.emplace_back();
     pod.uid = uid;
     pod.memory.emplace().working_set_bytes = static_cast<std::uint64_t>(used.count());
+    if (const auto disk = disk_used_.find(uid); disk != disk_used_.end()) {
+      api::ContainerStats& container = pod.containers.emplace_back();
+      container.name = "c";
+      container.logs.emplace().used_bytes = static_cast<std::uint64_t>(disk->second.count());
+      pod.ephemeral_storage = container.logs;
+    }
   }
   return seen;
 }

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +37,22 @@ class ScriptedHost {
   /// SIGTERM has no effect: containers die when their grace ends.
   void set_stubborn(bool stubborn) { stubborn_ = stubborn; }
 
+  /// Nothing ends this pod.
+  void set_immortal(const std::string& uid) { immortal_.insert(uid); }
+
+  void set_disk_available(Bytes available) { disk_available_ = available; }
+
+  void set_disk_used(const std::string& uid, Bytes used) { disk_used_[uid] = used; }
+
+  /// What dead containers hold; given back by the next ReclaimNode.
+  void set_reclaimable(Bytes reclaimable) { reclaimable_ = reclaimable; }
+
+  /// ReclaimNode is never answered.
+  void set_silent_reclaim(bool silent) { silent_reclaim_ = silent; }
+
+  /// nullopt: it cannot be found out.
+  void set_layout(std::optional<eviction::StorageLayout> layout) { layout_ = layout; }
+
   void set_unreadable(bool unreadable) { unreadable_ = unreadable; }
 
   /// Light observations are answered as such.
@@ -61,6 +79,7 @@ class ScriptedHost {
   }
 
   static constexpr Bytes kCapacity = gibibytes(1);
+  static constexpr Bytes kDiskCapacity = gibibytes(100);
 
  private:
   struct Process {
@@ -84,6 +103,12 @@ class ScriptedHost {
   bool stubborn_ = false;
   bool unreadable_ = false;
   bool light_ = false;
+  std::set<std::string> immortal_;
+  std::map<std::string, Bytes> disk_used_;
+  Bytes disk_available_ = gibibytes(50);
+  Bytes reclaimable_;
+  bool silent_reclaim_ = false;
+  std::optional<eviction::StorageLayout> layout_ = eviction::StorageLayout{};
 };
 
 }  // namespace spillway::agent

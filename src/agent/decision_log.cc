@@ -1,0 +1,63 @@
+#include "agent/decision_log.h"
+
+#include "policy/decision_json.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+bool is_about(const policy::Subject& subject, const api::PodKey& pod) {
+  return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
+}
+
+bool concerns(const policy::Decision& decision, const api::PodKey& pod) {
+  return is_about(decision.subject, pod) || std::ranges::any_of(decision.candidates, [&](const auto& candidate) {
+           return is_about(candidate.subject, pod);
+         });
+}
+
+}  // namespace
+
+DecisionLog::DecisionLog(Journal* journal, std::span<const JournalEntry> history) : journal_(journal) {
+  const std::size_t known = std::min(history.size(), kKeptMax);
+  for (const JournalEntry& entry : history.last(known)) keep(entry.decision);
+}
+
+void DecisionLog::keep(policy::Decision decision) {
+  kept_.push_back(std::move(decision));
+  if (kept_.size() > kKeptMax) kept_.pop_front();
+}
+
+void DecisionLog::record(JournalEntry entry) {
+  if (journal_ != nullptr) journal_->append(entry);
+  keep(std::move(entry.decision));
+}
+
+void DecisionLog::add_aftermath(Aftermath aftermath) {
+  const auto of = std::find_if(kept_.rbegin(), kept_.rend(),
+                               [&](const policy::Decision& decision) { return decision.subject.uid == aftermath.uid; });
+  if (of != kept_.rend()) of->cost.insert(of->cost.end(), aftermath.facts.begin(), aftermath.facts.end());
+  if (journal_ != nullptr) journal_->append(std::move(aftermath));
+}
+
+std::vector<const policy::Decision*> DecisionLog::decisions(const std::optional<api::PodKey>& about) const {
+  std::vector<const policy::Decision*> found;
+  for (const policy::Decision& decision : kept_) {
+    if (!about || concerns(decision, *about)) found.push_back(&decision);
+  }
+  return found;
+}
+
+api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& standing,
+                        std::span<const policy::Decision* const> decisions) {
+  api::Json items = api::Json::array();
+  for (const policy::Decision* decision : decisions) items.if_array()->push_back(policy::to_json(*decision));
+  api::Json document = api::Json::object(
+      {{"kind", "DecisionList"}, {"apiVersion", "spillway/v1"}, {"node", node}, {"items", std::move(items)}});
+  if (standing) document["now"] = policy::to_json(*standing);
+  return document;
+}
+
+}  // namespace spillway::agent

@@ -1,0 +1,45 @@
+// What an agent decided: the last decisions in memory, every one that acts in the journal first, and how its last pass
+// ended. Thread: loop. Bounds: kKeptMax decisions; the journal bounds itself.
+#pragma once
+
+#include "agent/journal.h"
+#include "api/json.h"
+#include "api/meta.h"
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+class DecisionLog {
+ public:
+  static constexpr std::size_t kKeptMax = 200;
+
+  /// `journal` may be null; `history` is what it held before.
+  DecisionLog(Journal* journal, std::span<const JournalEntry> history);
+
+  /// Journals and keeps it. Returns when the journal has it.
+  void record(JournalEntry entry);
+  /// What came of the last decision about this uid.
+  void add_aftermath(Aftermath aftermath);
+
+  /// Oldest first; only those about this pod, or with it among their candidates, if one is given.
+  std::vector<const policy::Decision*> decisions(const std::optional<api::PodKey>& about) const;
+
+ private:
+  void keep(policy::Decision decision);
+
+  Journal* journal_;
+  std::deque<policy::Decision> kept_;
+};
+
+/// What a node answers about its decisions: {"kind":"DecisionList", "node", "now": how things stand, "items": oldest
+/// first}.
+api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& standing,
+                        std::span<const policy::Decision* const> decisions);
+
+}  // namespace spillway::agent

@@ -1,0 +1,64 @@
+// Pods that are being evicted, and how long the next pass waits for them. A hard threshold does not wait for the long
+// grace of a soft eviction, nor for a pod that does not die.
+// Thread: loop. Bounded by the pods of the node. Source: spec "Eviction manager", 8, 10, 17 (kubernetes issue 124081).
+#pragma once
+
+#include "base/time.h"
+#include "policy/eviction/decide.h"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct Victim {
+  eviction::EvictPod action;
+  Instant since;
+  Instant grace_end;
+  bool killed = false;        // without grace
+  bool frees_memory = false;  // soon: evicted for memory, with no more than the grace of a hard threshold
+  std::optional<std::int64_t> available_then;  // of the signal it is evicted for; of memory, if it is for none
+  bool exceeded_grace = false;                 // said already
+
+  eviction::Signal signal() const;
+  /// How long the runtime has to end it: 10 s or half as long again as its grace, whichever is more.
+  Instant kill_deadline() const;
+};
+
+class Victims {
+ public:
+  /// `cleanup_wait`: how long to wait beyond the kill.
+  explicit Victims(Duration cleanup_wait) : cleanup_wait_(cleanup_wait) {}
+
+  void add(Victim victim);
+  /// The pod has no process left. nullopt: it was none of ours, or given up already.
+  std::optional<Victim> finish(const std::string& uid);
+
+  bool empty() const { return dying_.empty(); }
+
+  bool any_frees_memory() const;
+
+  std::vector<Victim>& dying() { return dying_; }
+
+  /// May the next pass begin though some are left? `hard_met`: a hard threshold is met now. True if every one of them
+  /// should have been gone for three seconds and nothing has become free since it was chosen.
+  bool give_way(bool hard_met, const eviction::Observations& seen, Instant now) const;
+
+  /// Victims whose runtime has exceeded their grace, each once.
+  std::vector<Victim> take_exceeded(Instant now);
+  /// Stops waiting for those that are not gone long after they were killed. Returns how many.
+  std::size_t give_up(Instant now);
+
+  /// Chosen before and still there: to choose it again would free nothing.
+  bool is_known(const std::string& uid) const;
+
+ private:
+  Duration cleanup_wait_;
+  std::vector<Victim> dying_;
+  std::set<std::string, std::less<>> given_up_;
+};
+
+}  // namespace spillway::agent

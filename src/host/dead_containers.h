@@ -1,0 +1,23 @@
+// What containers that have ended leave behind on disk: their logs. Deleting them is all a node of the process runtime
+// can free by itself. Thread: any but the loop (it waits for the disk). Source: Kubernetes docs, "Node-pressure
+// Eviction", reclaiming node level resources.
+#pragma once
+
+#include "agent/ports.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+/// The logs of one pod: its directory holds <container>/<attempt>.log and, rotated, <attempt>.log.N.
+struct PodLogs {
+  std::string directory;
+  std::set<std::string> live;  // paths of the logs that are being written
+};
+
+/// Deletes every log that belongs to no live one, as far as it can; names the first problem.
+agent::ReclaimOutcome delete_dead_logs(const std::vector<PodLogs>& pods);
+
+}  // namespace spillway::host
