@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <any>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,6 +15,11 @@
 #include <vector>
 
 namespace spillway::api {
+
+class Json;
+
+/// A document that travels beside its bytes within one process, so that nobody parses them again. Null: only the bytes.
+using DocumentPtr = std::shared_ptr<const Json>;
 
 enum class Method { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions, kOther };
 
@@ -28,6 +34,7 @@ struct Request {
   std::string target;
   HeaderList headers;  // names lower-case
   std::string body;
+  DocumentPtr document;  // what a JSON body says
 
   /// The first header of that lower-case name; empty if absent.
   std::string_view header(std::string_view name) const;
@@ -37,6 +44,7 @@ struct Response {
   int status = 200;
   HeaderList headers;  // names as sent, e.g. "Content-Type"
   std::string body;
+  DocumentPtr document;  // what a JSON body says
 
   std::string_view header(std::string_view name) const;  // case-insensitive
 
@@ -57,6 +65,15 @@ struct UserInfo {
   std::shared_ptr<const AccountToken> token = {};
 };
 
+/// One event of a watch, beside its bytes. Thread: loop.
+struct WatchDocument {
+  std::string type;          // "ADDED"
+  DocumentPtr object;        // not null
+  mutable std::any decoded;  // the object as the value type of the first who decoded it, shared by all who watch
+};
+
+using WatchDocumentPtr = std::shared_ptr<const WatchDocument>;
+
 /// Where the answer to one request goes: either one on_response, or on_stream followed by data and one on_end.
 /// Thread: loop. The receiver bounds what it buffers: write() returns false when it is full, and the server ends the
 /// stream.
@@ -67,6 +84,13 @@ class ResponseSink {
   /// Headers of a streaming answer (watch, log -f); to be flushed at once.
   virtual void on_stream(Response head) = 0;
   [[nodiscard]] virtual bool write(std::shared_ptr<const std::string> chunk) = 0;
+
+  /// One whole event of a watch; `event` is what `line` says.
+  [[nodiscard]] virtual bool write_event(std::shared_ptr<const std::string> line, WatchDocumentPtr event) {
+    static_cast<void>(event);
+    return write(std::move(line));
+  }
+
   virtual void on_end() = 0;
 };
 

@@ -20,6 +20,7 @@ void warn(const api::TypedDocument& document, FieldValidation validation, std::v
 }
 
 Result<api::TypedDocument> read_any(const api::Request& request, const api::Type& type, BodyFormat format) {
+  if (request.document) return api::read_body(type, *request.document);
   if (format != BodyFormat::kProtobuf) return api::read_body(type, std::string_view(request.body));
   SPILLWAY_TRY(object, api::read_protobuf(type, request.body));
   return api::TypedDocument{std::move(object), {}, {}};
@@ -36,6 +37,12 @@ const api::Type& type_of(const Resource& resource) {
   const api::Type* type = api::find_kind(resource.api_version(), resource.kind);
   SPILLWAY_CHECK(type != nullptr);
   return *type;
+}
+
+Result<api::DocumentPtr> parsed_body(const api::Request& request) {
+  if (request.document) return request.document;
+  SPILLWAY_TRY(document, api::parse_json(request.body));
+  return std::make_shared<const Json>(std::move(document));
 }
 
 StatusResult<Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,

@@ -24,6 +24,9 @@ api::StatusResult<void> check_size(const api::Request& request);
 /// The type of a resource's documents.
 const api::Type& type_of(const Resource& resource);
 
+/// The body as a JSON document, parsed unless it came parsed. kBadRequest as parse_json.
+Result<api::DocumentPtr> parsed_body(const api::Request& request);
+
 /// A typed document. 415, 413, 400. Unknown and duplicate fields become warnings or, when strict, a 400.
 api::StatusResult<api::Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
                                          std::vector<std::string>& warnings);

@@ -170,7 +170,7 @@ Json BudgetCollector::computed(Json budget) const {
   BudgetCount count;
   for (const ObjectPtr& pod : pods) {
     if (pod->meta.deleting || disrupted.find(pod->name) != nullptr) continue;
-    if (is_ready(pod->document())) ++count.current_healthy;
+    if (is_ready(*pod->shared_document())) ++count.current_healthy;
   }
   const Json* available = budget.at({"spec", "minAvailable"});
   const bool counts_pods = available != nullptr && !percent_of(*available);

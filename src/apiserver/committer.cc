@@ -30,8 +30,8 @@ ObjectPtr Committer::object_of(const Resource& resource, const std::string& key,
 void Committer::put(const Resource& resource, std::string key, api::Json document, store::Revision expected,
                     Done done) {
   Extract meta = extract(resource, document);
-  auto value = std::make_shared<const std::string>(stored_text(std::move(document)));
-  core_.cache.expect(value, std::move(meta));
+  auto value = std::make_shared<const std::string>(to_stored_text(document));
+  core_.cache.expect(value, std::move(meta), std::move(document));
   std::string store_key = resource.storage + key;
   core_.store.write({std::move(store_key), value, expected},
                     [this, &resource, key = std::move(key), value,
@@ -52,11 +52,12 @@ void Committer::erase(const Resource& resource, std::string key, api::Json last,
   std::string store_key = resource.storage + key;
   const bool shows = !last.is_null();
   Extract meta;
+  std::string last_text;
   if (shows) {
     meta = extract(resource, last);
-    core_.cache.expect_deletion(store_key, stored_text(last), meta);
+    last_text = to_stored_text(last);
+    core_.cache.expect_deletion(store_key, last_text, meta);
   }
-  std::string last_text = shows ? stored_text(std::move(last)) : std::string();
   store::Write write{store_key, nullptr, expected};
   core_.store.write(std::move(write), [this, &resource, key = std::move(key), store_key = std::move(store_key), shows,
                                        last_text = std::move(last_text), meta = std::move(meta),

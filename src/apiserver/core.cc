@@ -42,7 +42,8 @@ void CachedCluster::visit(std::string_view plural, std::string_view ns,
   const Resource* resource = core_.registry.find_plural(plural);
   if (resource == nullptr || !resource->stored()) return;
   const std::string prefix = ns.empty() ? std::string() : std::string(ns) + "/";
-  core_.cache.of(*resource).visit(prefix, {}, [&](const ObjectPtr& object) { return visit(object->document()); });
+  core_.cache.of(*resource).visit(prefix, {},
+                                  [&](const ObjectPtr& object) { return visit(*object->shared_document()); });
 }
 
 }  // namespace spillway::apiserver

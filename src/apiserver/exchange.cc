@@ -54,8 +54,12 @@ void Exchange::answer(int code, std::string body, std::string_view content_type,
     else
       response.headers.push_back(std::move(header));
   }
+  send(std::move(response));
+}
+
+void Exchange::send(api::Response response) {
   const std::shared_ptr<api::ResponseSink> sink = sink_;
-  finish(code);
+  finish(response.status);
   sink->on_response(std::move(response));
 }
 
@@ -64,12 +68,13 @@ void Exchange::answer(int code, const api::Json& document) {
   answer(code, (pretty ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json");
 }
 
-void Exchange::answer_json(int code, std::string text) {
+void Exchange::answer_json(int code, std::string text, api::DocumentPtr document) {
+  if (finished()) return;
   if (query_flag(target, "pretty")) {
-    if (const Result<api::Json> document = api::parse_json(text)) return answer(code, *document);
+    if (const Result<api::Json> parsed = api::parse_json(text)) return answer(code, *parsed);
   }
   text += '\n';
-  answer(code, std::move(text), "application/json");
+  send({code, standard_headers("application/json"), std::move(text), std::move(document)});
 }
 
 void Exchange::fail(const api::Status& status) {
@@ -92,6 +97,12 @@ bool Exchange::write(std::shared_ptr<const std::string> chunk) {
   if (finished()) return false;
   const std::shared_ptr<api::ResponseSink> sink = sink_;
   return sink->write(std::move(chunk));
+}
+
+bool Exchange::write_event(const std::shared_ptr<const std::string>& line, const api::WatchDocumentPtr& event) {
+  if (finished()) return false;
+  const std::shared_ptr<api::ResponseSink> sink = sink_;
+  return event ? sink->write_event(line, event) : sink->write(line);
 }
 
 void Exchange::end() {

@@ -49,13 +49,16 @@ class Exchange {
   void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});
   /// JSON with a final newline; indented when `pretty` was asked for.
   void answer(int code, const api::Json& document);
-  void answer_json(int code, std::string text);
+  /// `document`: what the text says, or null.
+  void answer_json(int code, std::string text, api::DocumentPtr document = nullptr);
   void fail(const api::Status& status);
 
   /// Begins a streaming answer. `drop` is called if the client goes away before end().
   void open_stream(std::string_view content_type, std::function<void()> drop);
   /// False: the receiver is full or gone; call end().
   [[nodiscard]] bool write(std::shared_ptr<const std::string> chunk);
+  /// One event of a watch; `event` is what `line` says, or null.
+  [[nodiscard]] bool write_event(const std::shared_ptr<const std::string>& line, const api::WatchDocumentPtr& event);
   void end();
 
   /// The client is gone.
@@ -65,6 +68,7 @@ class Exchange {
 
  private:
   api::HeaderList standard_headers(std::string_view content_type) const;
+  void send(api::Response response);
   void finish(int code);
 
   std::uint64_t id_;

@@ -13,20 +13,6 @@ constexpr std::array<TableColumn, 2> kNeutralColumns{
     TableColumn{"Name", "string", "name", 0, "Name must be unique within a namespace."},
     TableColumn{"Created At", "date", "", 0, "When the object was created."}};
 
-std::string_view to_string(WatchEventType type) {
-  switch (type) {
-    case WatchEventType::kAdded:
-      return "ADDED";
-    case WatchEventType::kModified:
-      return "MODIFIED";
-    case WatchEventType::kDeleted:
-      return "DELETED";
-    case WatchEventType::kBookmark:
-      return "BOOKMARK";
-  }
-  return {};
-}
-
 std::span<const TableColumn> columns_of(const Resource& resource) {
   return resource.hooks->table_row != nullptr ? resource.hooks->columns : std::span<const TableColumn>(kNeutralColumns);
 }
@@ -71,6 +57,20 @@ std::string wrap(WatchEventType type, std::string_view object) {
 }
 
 }  // namespace
+
+std::string_view to_string(WatchEventType type) {
+  switch (type) {
+    case WatchEventType::kAdded:
+      return "ADDED";
+    case WatchEventType::kModified:
+      return "MODIFIED";
+    case WatchEventType::kDeleted:
+      return "DELETED";
+    case WatchEventType::kBookmark:
+      return "BOOKMARK";
+  }
+  return {};
+}
 
 api::StatusResult<Rendering> Rendering::of(const Resource& resource, const AnswerForm& form,
                                            const api::Target& target) {

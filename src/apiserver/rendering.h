@@ -28,6 +28,8 @@ struct ListMeta {
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark };
 
+std::string_view to_string(WatchEventType type);
+
 class Rendering {
  public:
   Rendering(const Resource& resource, AnswerForm form, IncludeObject include)
@@ -45,6 +47,10 @@ class Rendering {
   bool is_table() const { return form_.form == Form::kTable; }
 
   std::string object(const StoredObject& object, WallTime now) const;
+
+  /// What object() says, if it is at hand in parsed form; else null.
+  api::DocumentPtr document(const StoredObject& object) const { return is_verbatim() ? object.parsed : nullptr; }
+
   std::string list(std::span<const ObjectPtr> objects, const ListMeta& meta, WallTime now) const;
 
   /// One line of a watch stream with its newline. `columns`: a Table carries its column definitions.

@@ -23,6 +23,12 @@ std::string path_value(const Json& document, std::string_view path) {
   return {};
 }
 
+Json parse(std::string_view text) {
+  Result<Json> document = api::parse_json(text);
+  SPILLWAY_CHECK(document.has_value());
+  return *std::move(document);
+}
+
 std::size_t skip_string(std::string_view text, std::size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at) {
     if (text[at] == '\\') ++at;
@@ -105,9 +111,11 @@ std::string StoredObject::text_at(store::Revision other) const {
 }
 
 Json StoredObject::document() const {
-  Result<Json> parsed = api::parse_json(*text);
-  SPILLWAY_CHECK(parsed.has_value());
-  return *std::move(parsed);
+  return parsed ? *parsed : parse(*text);
+}
+
+api::DocumentPtr StoredObject::shared_document() const {
+  return parsed ? parsed : std::make_shared<const Json>(parse(*text));
 }
 
 std::string object_key(std::string_view ns, std::string_view name) {
@@ -159,7 +167,7 @@ ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision r
   return object;
 }
 
-std::string stored_text(Json document) {
+std::string to_stored_text(Json& document) {
   document.erase({"metadata", "resourceVersion"});
   return api::to_text(document);
 }

@@ -1,9 +1,10 @@
 // One object as it stood at one revision: the bytes every reader shares, and the few fields that selectors, collectors
 // and indexes need without parsing them again.
-// Thread: loop; immutable once made. Invariant: `text` holds metadata.resourceVersion, the bytes in the store do not.
-// Source: spec "API server contract", 9.4-9.7, 22.2.
+// Thread: loop; immutable once made, but for the parsed document that comes and goes. Invariant: `text` holds
+// metadata.resourceVersion, the bytes in the store do not. Source: spec "API server contract", 9.4-9.7, 22.2.
 #pragma once
 
+#include "api/exchange.h"
 #include "api/json.h"
 #include "api/meta.h"
 #include "apiserver/resource_registry.h"
@@ -56,8 +57,13 @@ struct StoredObject {
 
   /// The bytes with another resourceVersion.
   std::string text_at(store::Revision other) const;
-  /// Parsed anew; the bytes came from this server or its store, so they are well-formed.
+  /// The parsed document, for as long as the cache keeps it.
+  mutable api::DocumentPtr parsed;
+
+  /// A copy of the document, or parsed anew; the bytes came from this server or its store, so they are well-formed.
   api::Json document() const;
+  /// The same without a copy if the cache keeps it.
+  api::DocumentPtr shared_document() const;
 };
 
 using ObjectPtr = std::shared_ptr<const StoredObject>;
@@ -68,7 +74,7 @@ std::string object_key(std::string_view ns, std::string_view name);
 /// Puts the revision into the stored bytes, once. `bytes` must be a JSON object.
 ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta);
 
-/// The bytes to store: the document without its resourceVersion.
-std::string stored_text(api::Json document);
+/// The bytes to store: the document without its resourceVersion, which is taken out.
+std::string to_stored_text(api::Json& document);
 
 }  // namespace spillway::apiserver

@@ -9,6 +9,7 @@ namespace spillway::apiserver {
 
 namespace {
 
+constexpr std::size_t kParsedBytesMax = 16U << 20U;
 constexpr std::size_t kRingEventsMin = 1'000;
 constexpr std::size_t kRingEventsMax = 16'384;
 constexpr std::size_t kRingBytesMax = 32U << 20U;
@@ -100,7 +101,10 @@ void ResourceCache::index(const StoredObject& object, const ObjectPtr& value) {
 
 void ResourceCache::put(const ObjectPtr& object) {
   ObjectPtr& slot = objects_[object->key];
-  if (slot) index(*slot, nullptr);
+  if (slot) {
+    index(*slot, nullptr);
+    slot->parsed = nullptr;
+  }
   slot = object;
   index(*object, object);
 }
@@ -109,6 +113,7 @@ void ResourceCache::erase(const std::string& key) {
   const auto found = objects_.find(key);
   if (found == objects_.end()) return;
   index(*found->second, nullptr);
+  found->second->parsed = nullptr;
   objects_.erase(found);
 }
 
@@ -157,9 +162,11 @@ Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::s
                                         const store::Value& value, store::Revision revision) {
   std::string key = store_key.substr(cache.resource().storage.size());
   if (const auto found = expected_.find(value.get()); found != expected_.end()) {
-    Extract meta = std::move(found->second);
+    Expected expected = std::move(found->second);
     expected_.erase(found);
-    return make_object(std::move(key), *value, revision, std::move(meta));
+    ObjectPtr object = make_object(std::move(key), *value, revision, std::move(expected.meta));
+    keep_parsed(object, std::move(expected.document));
+    return object;
   }
   const Result<api::Json> document = api::parse_json(*value);
   if (!document || !document->is_object()) {
@@ -180,8 +187,20 @@ Outcome WatchCache::load(const store::RangeResult& state) {
   return {};
 }
 
-void WatchCache::expect(const store::Value& value, Extract meta) {
-  expected_.insert_or_assign(value.get(), std::move(meta));
+void WatchCache::expect(const store::Value& value, Extract meta, api::Json document) {
+  expected_.insert_or_assign(value.get(), Expected{std::move(meta), std::move(document)});
+}
+
+void WatchCache::keep_parsed(const ObjectPtr& object, api::Json document) {
+  document.make({"metadata", "resourceVersion"}) = std::to_string(object->revision.number());
+  object->parsed = std::make_shared<const api::Json>(std::move(document));
+  parsed_.push_back({object, object->text->size()});
+  parsed_bytes_ += object->text->size();
+  while (parsed_bytes_ > kParsedBytesMax) {
+    if (const ObjectPtr oldest = parsed_.front().object.lock()) oldest->parsed = nullptr;
+    parsed_bytes_ -= parsed_.front().bytes;
+    parsed_.pop_front();
+  }
 }
 
 void WatchCache::expect_deletion(const std::string& store_key, std::string final_text, Extract meta) {
@@ -220,6 +239,7 @@ void WatchCache::apply(const store::Change& change) {
       expected_deletions_.erase(found);
     } else {
       auto last = std::make_shared<StoredObject>(*event->previous);
+      last->parsed = nullptr;
       last->text = std::make_shared<const std::string>(event->previous->text_at(change.revision));
       last->version_length = std::to_string(change.revision.number()).size();
       last->revision = change.revision;

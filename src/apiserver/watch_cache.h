@@ -1,7 +1,9 @@
 // All objects of the store in memory, per resource, with the recent past: current objects by key, a ring of events
 // with the previous value of each, an index of pods by node. Readers share the bytes; a write is turned into bytes
-// once. Thread: loop. Bounds: per resource at least 1,000 events, older than 5 minutes are dropped beyond that, never
-// more than 16,384 events or 32 MiB of them. Source: spec "API server contract", 9.13, 22.3.
+// once. Current objects that were written lately are kept in parsed form, too.
+// Thread: loop. Bounds: parsed documents of 16 MiB of bytes; per resource at least 1,000 events, older than 5 minutes
+// are dropped beyond that, never more than 16,384 events or 32 MiB of them. Source: spec "API server
+// contract", 9.13, 22.3.
 #pragma once
 
 #include "apiserver/resource_registry.h"
@@ -110,8 +112,8 @@ class WatchCache final : public store::Watcher {
   /// Events get this time.
   void set_time(Instant now) { now_ = now; }
 
-  /// Bytes on their way to the store, with what was extracted from them; saves parsing them again.
-  void expect(const store::Value& value, Extract meta);
+  /// Bytes on their way to the store, with what they say and what was extracted from it; saves parsing them again.
+  void expect(const store::Value& value, Extract meta, api::Json document);
   /// A deletion on its way: the content that its event is to show.
   void expect_deletion(const std::string& store_key, std::string final_text, Extract meta);
   /// The write of these bytes has ended, either way.
@@ -127,6 +129,18 @@ class WatchCache final : public store::Watcher {
     Extract meta;
   };
 
+  struct Expected {
+    Extract meta;
+    api::Json document;
+  };
+
+  /// An object whose parsed document is kept.
+  struct Parsed {
+    std::weak_ptr<const StoredObject> object;
+    std::size_t bytes = 0;
+  };
+
+  void keep_parsed(const ObjectPtr& object, api::Json document);
   ResourceCache* cache_of_key(std::string_view store_key);
   Result<ObjectPtr> object_of(const ResourceCache& cache, const std::string& store_key, const store::Value& value,
                               store::Revision revision);
@@ -135,8 +149,10 @@ class WatchCache final : public store::Watcher {
   Listener& listener_;
   std::vector<std::unique_ptr<ResourceCache>> caches_;
   std::map<std::string, ResourceCache*, std::less<>> by_prefix_;
-  std::map<const std::string*, Extract> expected_;
+  std::map<const std::string*, Expected> expected_;
   std::map<std::string, FinalState> expected_deletions_;
+  std::deque<Parsed> parsed_;  // oldest first
+  std::size_t parsed_bytes_ = 0;
   store::Revision revision_;
   Instant now_{};
 };

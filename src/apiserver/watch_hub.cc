@@ -25,29 +25,38 @@ class WatchHub::Frames {
 
   const CacheEvent& event() const { return *event_; }
 
-  std::shared_ptr<const std::string> line(WatchEventType type, const Rendering& rendering, bool columns) {
-    for (const Line& line : lines_) {
-      if (line.type == type && line.columns == columns && line.rendering == rendering) return line.text;
-    }
-    const ObjectPtr& object = type == WatchEventType::kDeleted ? leaving() : event_->object;
-    lines_.push_back(
-        {type, columns, rendering, std::make_shared<const std::string>(rendering.frame(type, *object, columns, now_))});
-    return lines_.back().text;
-  }
-
- private:
   struct Line {
     WatchEventType type;
     bool columns;
     Rendering rendering;
     std::shared_ptr<const std::string> text;
+    api::WatchDocumentPtr document;  // null: not at hand
   };
+
+  const Line& line(WatchEventType type, const Rendering& rendering, bool columns) {
+    for (const Line& line : lines_) {
+      if (line.type == type && line.columns == columns && line.rendering == rendering) return line;
+    }
+    const ObjectPtr& object = type == WatchEventType::kDeleted ? leaving() : event_->object;
+    auto text = std::make_shared<const std::string>(rendering.frame(type, *object, columns, now_));
+    lines_.push_back({type, columns, rendering, std::move(text), document_of(type, rendering, *object)});
+    return lines_.back();
+  }
+
+ private:
+  static api::WatchDocumentPtr document_of(WatchEventType type, const Rendering& rendering,
+                                           const StoredObject& object) {
+    api::DocumentPtr document = rendering.document(object);
+    if (!document) return nullptr;
+    return std::make_shared<const api::WatchDocument>(std::string(to_string(type)), std::move(document), std::any());
+  }
 
   /// What a DELETED event shows: the old content under the new revision.
   const ObjectPtr& leaving() {
     if (event_->last) return event_->last;
     if (!leaving_) {
       auto object = std::make_shared<StoredObject>(*event_->previous);
+      object->parsed = nullptr;
       object->text = std::make_shared<const std::string>(object->text_at(event_->revision));
       object->version_length = std::to_string(event_->revision.number()).size();
       object->revision = event_->revision;
@@ -163,7 +172,8 @@ void WatchHub::deliver(Watch& watch, Frames& frames) {
   if (!was) type = WatchEventType::kAdded;
   if (!is) type = WatchEventType::kDeleted;
   const bool columns = watch.rendering.is_table() && !std::exchange(watch.columns_sent, true);
-  if (!watch.exchange->write(frames.line(type, watch.rendering, columns))) end(watch);
+  const Frames::Line& line = frames.line(type, watch.rendering, columns);
+  if (!watch.exchange->write_event(line.text, line.document)) end(watch);
 }
 
 bool WatchHub::write(Watch& watch, std::string text) {

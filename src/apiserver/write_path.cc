@@ -56,7 +56,9 @@ void WritePath::answer(const ExchangePtr& exchange, StatusResult<Written> result
   exchange->warnings.insert(exchange->warnings.end(), result->warnings.begin(), result->warnings.end());
   const auto rendering = Rendering::of(*exchange->route.resource, exchange->form, exchange->target);
   if (!rendering) return exchange->fail(rendering.error());
-  exchange->answer_json(result->created ? 201 : 200, rendering->object(*result->object, core_.now.wall));
+  const StoredObject& object = *result->object;
+  exchange->answer_json(result->created ? 201 : 200, rendering->object(object, core_.now.wall),
+                        rendering->document(object));
 }
 
 void WritePath::create(const ExchangePtr& exchange) {
@@ -119,7 +121,7 @@ void WritePath::patch(const ExchangePtr& exchange) {
     return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
   }
   if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
-  auto patch = std::make_shared<const Result<Json>>(api::parse_json(exchange->request().body));
+  const Result<api::DocumentPtr> patch = parsed_body(exchange->request());
 
   UpdateJob job{.resource = route.resource,
                 .ns = route.ns,
@@ -129,7 +131,7 @@ void WritePath::patch(const ExchangePtr& exchange) {
                 .context = context_of(*exchange, *options)};
   job.change = [exchange, patch, type = *type,
                 validation = options->field_validation](const Json& current) -> StatusResult<Json> {
-    if (!*patch) return patch->error();
+    if (!patch) return patch.error();
     const Resource& resource = *exchange->route.resource;
     return patched_object(type_of(resource), resource.kind, current, type, **patch, validation, exchange->warnings);
   };
@@ -191,6 +193,7 @@ StatusResult<DeleteOptions> WritePath::delete_options(const Exchange& exchange) 
     document.erase({"apiVersion"});
     document.erase({"kind"});
     request.body = api::to_text(document);
+    request.document = nullptr;
   }
   SPILLWAY_TRY(options, read_object(request, *type, FieldValidation::kIgnore, warnings));
   return parse_delete_options(exchange.target, &options);

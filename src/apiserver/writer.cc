@@ -401,8 +401,8 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
                   [this, state](StatusResult<Written> result) { finish_update(state, std::move(result)); });
   }
   state->warnings.clear();
-  const Json old = current->document();
-  StatusResult<std::optional<Json>> prepared = prepare_update(*state, current, old);
+  const api::DocumentPtr old = current->shared_document();
+  StatusResult<std::optional<Json>> prepared = prepare_update(*state, current, *old);
   if (!prepared) return finish_update(state, prepared.error());
   if (!*prepared) return finish_update(state, Written{current, false, false, std::move(state->warnings)});
   if (job.context.dry_run) {

@@ -21,9 +21,15 @@ std::string_view content_type(PatchType type) {
   return {};
 }
 
+/// Other text may be malformed; the server finds out when it parses it.
+bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 Result<api::Json> outcome_of(const Result<api::Response>& response) {
   if (!response) return response.error();
   if (!response->ok()) return error_of_answer(response->status, response->body);
+  if (response->document) return *response->document;
   if (response->body.empty()) return api::Json();
   auto document = api::parse_json(response->body);
   if (!document) return make_error(ErrorCode::kInternalError, "answer is not JSON: {}", document.error().message);
@@ -38,32 +44,33 @@ ApiClient::ApiClient(std::string user_agent, Rng rng, Limits limits)
     : user_agent_(std::move(user_agent)), rng_(rng), limits_(limits) {}
 
 void ApiClient::get(std::string path, Done done) {
-  call(api::Method::kGet, std::move(path), {}, {}, std::move(done));
+  call(api::Method::kGet, std::move(path), {}, nullptr, std::move(done));
 }
 
-void ApiClient::create(std::string collection_path, const api::Json& object, Done done) {
-  call(api::Method::kPost, std::move(collection_path), "application/json", api::to_text(object), std::move(done));
+void ApiClient::create(std::string collection_path, api::Json object, Done done) {
+  call(api::Method::kPost, std::move(collection_path), "application/json", std::move(object), std::move(done));
 }
 
-void ApiClient::update(std::string path, const api::Json& object, Done done) {
-  call(api::Method::kPut, std::move(path), "application/json", api::to_text(object), std::move(done));
+void ApiClient::update(std::string path, api::Json object, Done done) {
+  call(api::Method::kPut, std::move(path), "application/json", std::move(object), std::move(done));
 }
 
-void ApiClient::patch(std::string path, PatchType type, const api::Json& patch, Done done) {
-  call(api::Method::kPatch, std::move(path), content_type(type), api::to_text(patch), std::move(done));
+void ApiClient::patch(std::string path, PatchType type, api::Json patch, Done done) {
+  call(api::Method::kPatch, std::move(path), content_type(type), std::move(patch), std::move(done));
 }
 
-void ApiClient::remove(std::string path, const api::Json& options, Done done) {
-  const bool none = options.is_null();
-  call(api::Method::kDelete, std::move(path), none ? std::string_view() : "application/json",
-       none ? std::string() : api::to_text(options), std::move(done));
+void ApiClient::remove(std::string path, api::Json options, Done done) {
+  call(api::Method::kDelete, std::move(path), "application/json", std::move(options), std::move(done));
 }
 
-void ApiClient::call(api::Method method, std::string target, std::string_view content_type, std::string body,
+void ApiClient::call(api::Method method, std::string target, std::string_view content_type, api::Json document,
                      Done done) {
   api::Request request{method, std::move(target), {{"accept", "application/json"}, {"user-agent", user_agent_}}, {}};
-  if (!content_type.empty()) request.headers.emplace_back("content-type", content_type);
-  request.body = std::move(body);
+  if (!document.is_null()) {
+    request.headers.emplace_back("content-type", content_type);
+    request.body = api::to_text(document);
+    if (is_ascii(request.body)) request.document = std::make_shared<const api::Json>(std::move(document));
+  }
   send(std::move(request), [done = std::move(done)](const CallDone& answer, Now now) {
     if (done) done(outcome_of(answer.response), now);
   });

@@ -58,11 +58,11 @@ class ApiClient {
 
   // Calls. `done` may be empty.
   void get(std::string path, Done done);
-  void create(std::string collection_path, const api::Json& object, Done done);
-  void update(std::string path, const api::Json& object, Done done);
-  void patch(std::string path, PatchType type, const api::Json& patch, Done done);
+  void create(std::string collection_path, api::Json object, Done done);
+  void update(std::string path, api::Json object, Done done);
+  void patch(std::string path, PatchType type, api::Json patch, Done done);
   /// `options`: a DeleteOptions document, or null for none.
-  void remove(std::string path, const api::Json& options, Done done);
+  void remove(std::string path, api::Json options, Done done);
 
   /// Runs `action` at or after `due`. Timers due at the same instant run in the order they were set.
   TimerId at(Instant due, std::function<void(Now)> action);
@@ -102,7 +102,8 @@ class ApiClient {
 
   CallId send(api::Request request, std::function<void(const CallDone&, Now)> done);
   void transmit(CallId id, api::Request request, std::function<void(const CallDone&, Now)> done);
-  void call(api::Method method, std::string target, std::string_view content_type, std::string body, Done done);
+  /// `document` null: no body.
+  void call(api::Method method, std::string target, std::string_view content_type, api::Json document, Done done);
   CallId open_watch(std::string target, InformerBase& informer);
   void close_watch(CallId id);
   void enter(Now now);

@@ -51,6 +51,7 @@ struct CallDone {
 struct WatchFrame {
   CallId id = 0;
   std::shared_ptr<const std::string> document;
+  api::WatchDocumentPtr event = {};  // the same, parsed; null if it came as bytes only
 };
 
 /// The watch is over. An error carries the API's reason (kExpired for 410) or kServiceUnavailable.

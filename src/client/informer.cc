@@ -58,7 +58,7 @@ void InformerBase::on_page(const CallDone& answer, Now now) {
   last_heard_ = now.mono;
   const api::Json* items = page->find("items");
   if (items != nullptr && items->if_array() != nullptr) {
-    for (const api::Json& item : *items->if_array()) on_put(item, now);
+    for (const api::Json& item : *items->if_array()) on_put(item, nullptr, now);
   }
   const std::string_view token = page->string_at({"metadata", "continue"});
   if (!token.empty()) return request_page(std::string(token));
@@ -101,25 +101,29 @@ void InformerBase::abort_watch(Error error, Now now) {
 
 void InformerBase::on_frame(const WatchFrame& frame, Now now) {
   if (watch_ != frame.id) return;
+  if (frame.event) return on_event(frame.event->type, *frame.event->object, &frame.event->decoded, now);
   const auto event = api::parse_json(*frame.document);
   const api::Json* object = event ? event->find("object") : nullptr;
   if (object == nullptr) {
     return abort_watch(make_error(ErrorCode::kInternalError, "watch of {}: frame is not an event", path_), now);
   }
-  const std::string_view type = event->string_at({"type"});
+  on_event(event->string_at({"type"}), *object, nullptr, now);
+}
+
+void InformerBase::on_event(std::string_view type, const api::Json& object, std::any* decoded, Now now) {
   if (type == "ERROR") {
-    const auto* code = object->find("code");
+    const auto* code = object.find("code");
     const auto status = code != nullptr ? code->if_int64() : std::nullopt;
     const int http_status = status && *status >= 400 && *status < 600 ? static_cast<int>(*status) : 500;
-    return abort_watch(error_of_answer(http_status, api::to_text(*object)), now);
+    return abort_watch(error_of_answer(http_status, api::to_text(object)), now);
   }
   last_heard_ = now.mono;
   if (type == "ADDED" || type == "MODIFIED") {
-    on_put(*object, now);
+    on_put(object, decoded, now);
   } else if (type == "DELETED") {
-    on_deleted(*object, now);
+    on_deleted(object, now);
   }
-  if (const auto version = object->string_at({"metadata", "resourceVersion"}); !version.empty()) {
+  if (const auto version = object.string_at({"metadata", "resourceVersion"}); !version.empty()) {
     session_.on_progress(std::string(version));
   }
 }
@@ -158,17 +162,23 @@ void Informer<T>::on_list_started() {
 }
 
 template <typename T>
-void Informer<T>::on_put(const api::Json& object, Now now) {
+void Informer<T>::on_put(const api::Json& object, std::any* decoded, Now now) {
   ObjectKey key = key_of_document(object);
   const auto known = cache_.find(key);
   if (collecting_) listed_.insert(key);
   if (known && known->metadata.resource_version == object.string_at({"metadata", "resourceVersion"})) return;
-  auto decoded = api::decode<T>(object);
-  if (!decoded) {
+  using Ptr = std::shared_ptr<const T>;
+  if (const Ptr* known_value = decoded != nullptr ? std::any_cast<Ptr>(decoded) : nullptr) {
+    return cache_.put(key, *known_value, now);
+  }
+  auto value = api::decode<T>(object);
+  if (!value) {
     count_undecodable();
     return;
   }
-  cache_.put(key, std::make_shared<const T>(*std::move(decoded)), now);
+  Ptr made = std::make_shared<const T>(*std::move(value));
+  if (decoded != nullptr) *decoded = made;
+  cache_.put(key, std::move(made), now);
 }
 
 template <typename T>

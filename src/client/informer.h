@@ -9,10 +9,12 @@
 #include "client/object_cache.h"
 #include "client/watch_session.h"
 
+#include <any>
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace spillway::client {
@@ -39,7 +41,8 @@ class InformerBase {
   InformerBase(ApiClient& client, std::string collection_path, std::string query);
 
   virtual void on_list_started() = 0;
-  virtual void on_put(const api::Json& object, Now now) = 0;
+  /// `decoded`: where whoever decodes the object first leaves it for others; null: nobody else gets it.
+  virtual void on_put(const api::Json& object, std::any* decoded, Now now) = 0;
   virtual void on_deleted(const api::Json& object, Now now) = 0;
   /// Everything not put since on_list_started() is gone.
   virtual void on_list_completed(Now now) = 0;
@@ -53,6 +56,7 @@ class InformerBase {
   void on_page(const CallDone& answer, Now now);
   void watch(Now now);
   void on_frame(const WatchFrame& frame, Now now);
+  void on_event(std::string_view type, const api::Json& object, std::any* decoded, Now now);
   void on_end(const WatchEnded& end, Now now);
   void abort_watch(Error error, Now now);
   void again(const WatchSession::Next& next, Now now);
@@ -88,7 +92,7 @@ class Informer final : public InformerBase {
 
  private:
   void on_list_started() override;
-  void on_put(const api::Json& object, Now now) override;
+  void on_put(const api::Json& object, std::any* decoded, Now now) override;
   void on_deleted(const api::Json& object, Now now) override;
   void on_list_completed(Now now) override;
 

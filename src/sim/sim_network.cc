@@ -33,11 +33,15 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   void on_stream(api::Response) override {}
 
   [[nodiscard]] bool write(std::shared_ptr<const std::string> chunk) override {
+    return write_event(std::move(chunk), nullptr);
+  }
+
+  [[nodiscard]] bool write_event(std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) override {
     if (network_.rng_.chance_ppm(network_.faults_.watch_break_ppm)) {
       break_connection();
       return false;
     }
-    deliver(client::WatchFrame{id_, std::move(chunk)});
+    deliver(client::WatchFrame{id_, std::move(line), std::move(event)});
     return true;
   }
 

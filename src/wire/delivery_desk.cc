@@ -42,12 +42,13 @@ std::vector<DeliveryDesk::EntryPtr> DeliveryDesk::remove_all() {
 }
 
 void DeliveryDesk::post_frame(const EntryPtr& entry, std::shared_ptr<const std::string> frame,
-                              std::move_only_function<void()> delivered) {
+                              std::move_only_function<void()> delivered, api::WatchDocumentPtr event) {
   entry->queued_bytes += frame->size();
-  loop_.post([entry, frame = std::move(frame), delivered = std::move(delivered)]() mutable {
+  loop_.post([entry, frame = std::move(frame), event = std::move(event), delivered = std::move(delivered)]() mutable {
     entry->queued_bytes -= frame->size();
     if (delivered) delivered();
-    if (entry->receiver != nullptr) entry->receiver->on_api_event(client::WatchFrame{entry->id, std::move(frame)});
+    if (entry->receiver != nullptr)
+      entry->receiver->on_api_event(client::WatchFrame{entry->id, std::move(frame), std::move(event)});
   });
 }
 

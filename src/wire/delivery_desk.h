@@ -39,9 +39,10 @@ class DeliveryDesk : public std::enable_shared_from_this<DeliveryDesk> {
   std::vector<EntryPtr> remove_all(Receiver& receiver);
   std::vector<EntryPtr> remove_all();
 
+  /// `event`: what the frame says, if somebody has it parsed; then to be called on the loop only.
   /// `delivered`, if given, is called on the loop when the frame has left the queue, delivered or dropped.
   void post_frame(const EntryPtr& entry, std::shared_ptr<const std::string> frame,
-                  std::move_only_function<void()> delivered = {});
+                  std::move_only_function<void()> delivered = {}, api::WatchDocumentPtr event = {});
   /// The last event of the entry, which is then closed.
   void post_last(const EntryPtr& entry, client::ApiEvent event);
 

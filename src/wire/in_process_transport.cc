@@ -30,10 +30,11 @@ class InProcessTransport::Sink : public api::ResponseSink {
     if (const auto desk = desk_.lock()) desk->post_last(entry_, std::move(event));
   }
 
-  void pass_on(std::vector<FrameSplitter::Frame> frames) {
+  /// `event`: what the only frame says, or null.
+  void pass_on(std::vector<FrameSplitter::Frame> frames, const api::WatchDocumentPtr& event = nullptr) {
     const auto desk = desk_.lock();
     for (FrameSplitter::Frame& frame : frames) {
-      if (desk) desk->post_frame(entry_, std::move(frame));
+      if (desk) desk->post_frame(entry_, std::move(frame), {}, event);
     }
   }
 
@@ -89,15 +90,18 @@ class InProcessTransport::WatchSink final : public Sink {
     if (!head.ok()) done(client::error_of_answer(head.status, head.body));
   }
 
-  bool write(std::shared_ptr<const std::string> chunk) override {
+  bool write(std::shared_ptr<const std::string> chunk) override { return write_event(std::move(chunk), nullptr); }
+
+  bool write_event(std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) override {
     if (finished() || entry().receiver == nullptr) return false;
-    if (entry().queued_bytes + chunk->size() > kWatchBytesMax) return false;
-    auto frames = splitter_.push(chunk);
+    if (entry().queued_bytes + line->size() > kWatchBytesMax) return false;
+    auto frames = splitter_.push(line);
     if (!frames) {
       done(frames.error());
       return false;
     }
-    pass_on(*std::move(frames));
+    if (frames->size() != 1) event = nullptr;
+    pass_on(*std::move(frames), event);
     return true;
   }
 

@@ -32,6 +32,12 @@ bool TestSink::write(std::shared_ptr<const std::string> chunk) {
   return true;
 }
 
+bool TestSink::write_event(std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) {
+  const Result<api::Json> parsed = api::parse_json(*line);
+  EXPECT_TRUE(parsed && *parsed == api::Json::object({{"type", event->type}, {"object", *event->object}})) << *line;
+  return write(std::move(line));
+}
+
 std::vector<api::Json> TestSink::events() const {
   std::vector<api::Json> out;
   for (std::size_t at = 0; at < text.size();) {
@@ -122,6 +128,7 @@ Answer TestServer::call(api::Method method, std::string target, std::string body
   if (!sink->answered()) return {};
   Answer answer{sink->response->status, sink->response->headers, sink->response->body, {}};
   if (Result<api::Json> parsed = api::parse_json(answer.text)) answer.body = *std::move(parsed);
+  if (sink->response->document) EXPECT_EQ(*sink->response->document, answer.body) << what << ": not what the bytes say";
   return answer;
 }
 

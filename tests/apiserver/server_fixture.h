@@ -23,6 +23,8 @@ class TestSink final : public api::ResponseSink {
   void on_response(api::Response response) override;
   void on_stream(api::Response head) override;
   bool write(std::shared_ptr<const std::string> chunk) override;
+  /// Finds out whether the document says what the line says.
+  bool write_event(std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) override;
 
   void on_end() override { ended = true; }
 
