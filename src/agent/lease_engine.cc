@@ -48,7 +48,7 @@ void LeaseEngine::end_run(Now now) {
   context_.api.at(now.mono + period + extra, [this](Now later) { run(later); });
 }
 
-void LeaseEngine::update(int attempt, std::optional<api::Json> base, Written done, Now now) {
+void LeaseEngine::update(int attempt, api::DocumentPtr base, Written done, Now now) {
   if (attempt >= kUpdateAttempts) {
     context_.log.warning("lease not renewed", {{"node", context_.options.node_name}});
     return done(false, now);
@@ -56,22 +56,22 @@ void LeaseEngine::update(int attempt, std::optional<api::Json> base, Written don
   prepare(
       base,
       [this, attempt, base, done](std::optional<api::Json> lease, Now then) {
-        if (lease) return put(attempt, base, *lease, done);
+        if (lease) return put(attempt, base, *std::move(lease), done);
         failed(attempt, base, done, then);
       },
       now);
 }
 
-void LeaseEngine::failed(int attempt, std::optional<api::Json> base, Written done, Now now) {
+void LeaseEngine::failed(int attempt, api::DocumentPtr base, Written done, Now now) {
   if (attempt > 0 && on_repeated_failure_) on_repeated_failure_();
   update(attempt + 1, std::move(base), std::move(done), now);
 }
 
-void LeaseEngine::put(int attempt, std::optional<api::Json> base, const api::Json& lease, Written done) {
+void LeaseEngine::put(int attempt, api::DocumentPtr base, api::Json lease, Written done) {
   const std::string path = client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name);
-  context_.api.update(path, lease, [this, attempt, base, done](const Result<api::Json>& outcome, Now now) {
+  context_.api.update(path, std::move(lease), [this, attempt, base, done](Result<api::Json> outcome, Now now) {
     if (outcome) {
-      latest_ = *outcome;
+      latest_ = std::make_shared<const api::Json>(*std::move(outcome));
       return done(true, now);
     }
     if (outcome.error().code != ErrorCode::kConflict) return failed(attempt, base, done, now);
@@ -84,10 +84,10 @@ void LeaseEngine::put(int attempt, std::optional<api::Json> base, const api::Jso
 
 void LeaseEngine::ensure(Duration back_off, Ensured done, Now) {
   const std::string path = client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name);
-  context_.api.get(path, [this, back_off, done](const Result<api::Json>& outcome, Now now) {
+  context_.api.get(path, [this, back_off, done](Result<api::Json> outcome, Now now) {
     if (outcome) {
-      latest_ = *outcome;
-      return done({.lease = *outcome, .created = false}, now);
+      latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+      return done({.lease = latest_, .created = false}, now);
     }
     if (outcome.error().code == ErrorCode::kNotFound) return create(back_off, done, now);
     retry_ensure(back_off, outcome.error(), done, now);
@@ -101,13 +101,13 @@ void LeaseEngine::create(Duration back_off, Ensured done, Now now) {
       return done({}, then);
     }
     context_.api.create(client::object_path(kLeaseVersion, "leases", kNamespace), *lease,
-                        [this, back_off, done](const Result<api::Json>& outcome, Now answered) {
+                        [this, back_off, done](Result<api::Json> outcome, Now answered) {
                           if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
-                          latest_ = *outcome;
-                          done({.lease = *outcome, .created = true}, answered);
+                          latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+                          done({.lease = latest_, .created = true}, answered);
                         });
   };
-  prepare(std::nullopt, post, now);
+  prepare(nullptr, post, now);
 }
 
 void LeaseEngine::retry_ensure(Duration back_off, const Error& error, Ensured done, Now now) {
@@ -116,11 +116,11 @@ void LeaseEngine::retry_ensure(Duration back_off, const Error& error, Ensured do
   context_.api.at(now.mono + wait, [this, wait, done](Now later) { ensure(wait, done, later); });
 }
 
-void LeaseEngine::prepare(std::optional<api::Json> base, std::function<void(std::optional<api::Json>, Now)> done,
+void LeaseEngine::prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now)> done,
                           Now now) {
   api::Json lease;
   if (base) {
-    lease = std::move(*base);
+    lease = *base;
   } else {
     lease = api::Json::object({{"apiVersion", kLeaseVersion}, {"kind", "Lease"}});
     lease.make({"metadata", "name"}) = context_.options.node_name;

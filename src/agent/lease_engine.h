@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/context.h"
+#include "api/exchange.h"
 #include "api/json.h"
 #include "base/rng.h"
 
@@ -22,9 +23,9 @@ class LeaseEngine {
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
 
  private:
-  /// `lease` as the server has it; nullopt: its creation was put off, for want of the node's uid.
+  /// `lease` as the server has it; null: its creation was put off, for want of the node's uid.
   struct EnsuredLease {
-    std::optional<api::Json> lease;
+    api::DocumentPtr lease;
     bool created = false;
   };
 
@@ -32,20 +33,20 @@ class LeaseEngine {
   using Written = std::function<void(bool written, Now now)>;
 
   void run(Now now);
-  void update(int attempt, std::optional<api::Json> base, Written done, Now now);
-  void put(int attempt, std::optional<api::Json> base, const api::Json& lease, Written done);
-  void failed(int attempt, std::optional<api::Json> base, Written done, Now now);
+  void update(int attempt, api::DocumentPtr base, Written done, Now now);
+  void put(int attempt, api::DocumentPtr base, api::Json lease, Written done);
+  void failed(int attempt, api::DocumentPtr base, Written done, Now now);
   void ensure(Duration back_off, Ensured done, Now now);
   void create(Duration back_off, Ensured done, Now now);
   void retry_ensure(Duration back_off, const Error& error, Ensured done, Now now);
   /// The lease to write: renewed, with the node as owner. nullopt: the node's uid is not known.
-  void prepare(std::optional<api::Json> base, std::function<void(std::optional<api::Json>, Now now)> done, Now now);
+  void prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now now)> done, Now now);
   void end_run(Now now);
 
   AgentContext& context_;
   Rng rng_;
   std::function<void()> on_repeated_failure_;
-  std::optional<api::Json> latest_;  // as the server last returned it
+  api::DocumentPtr latest_;  // as the server last returned it; null: not known
 };
 
 }  // namespace spillway::agent

@@ -145,6 +145,14 @@ void patch_conditions(const Json* before, const Json* after, Json& status) {
   status["conditions"] = std::move(changed);
 }
 
+/// In the same order, as is usual.
+bool same_but_heartbeats(const std::vector<NodeCondition>& one, const std::vector<NodeCondition>& other) {
+  return std::ranges::equal(one, other, [](const NodeCondition& a, const NodeCondition& b) {
+    return a.type == b.type && a.status == b.status && a.reason == b.reason && a.message == b.message &&
+           a.last_transition_time == b.last_transition_time;
+  });
+}
+
 std::vector<NodeCondition> comparable(std::vector<NodeCondition> conditions) {
   for (NodeCondition& condition : conditions) condition.last_heartbeat_time.reset();
   std::ranges::sort(conditions, [](const NodeCondition& a, const NodeCondition& b) {
@@ -215,12 +223,14 @@ std::vector<NodeEvent> update_status(api::Node& node, const AgentOptions& option
 }
 
 bool is_changed(const api::NodeStatus& before, const api::NodeStatus& after) {
-  if (comparable(before.conditions) != comparable(after.conditions)) return true;
-  api::NodeStatus left = before;
-  api::NodeStatus right = after;
-  left.conditions.clear();
-  right.conditions.clear();
-  return left != right;
+  if (!same_but_heartbeats(before.conditions, after.conditions) &&
+      comparable(before.conditions) != comparable(after.conditions)) {
+    return true;
+  }
+  const auto& [capacity, allocatable, conditions, addresses, node_info, port, images] = before;
+  return std::tie(capacity, allocatable, addresses, node_info, port, images) !=
+         std::tie(after.capacity, after.allocatable, after.addresses, after.node_info, after.kubelet_port,
+                  after.images);
 }
 
 Json node_patch(const api::Node& before, const api::Node& after) {
