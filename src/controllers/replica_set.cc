@@ -79,7 +79,7 @@ void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now
     const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
     const auto key = owner != nullptr ? key_by_uid_.find(owner->uid) : key_by_uid_.end();
     if (key == key_by_uid_.end()) return nullptr;
-    enqueue(key->second, now);
+    enqueue_paced(key->second, now);
     return &expectations_[owner->uid];
   };
   Expectations* of_before = touch(before);
@@ -97,6 +97,13 @@ void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now
 
 void ReplicaSetController::enqueue(const std::string& key, Now now) {
   if (started_) queue_.add(key, now.mono);
+}
+
+/// A look at a set costs as much as it has pods, and many pods change at once: at most so many looks that the time they
+/// take stays bounded.
+void ReplicaSetController::enqueue_paced(const std::string& key, Now now) {
+  const auto paced = paced_until_.find(key);
+  if (started_) queue_.add(key, paced == paced_until_.end() ? now.mono : std::max(now.mono, paced->second));
 }
 
 void ReplicaSetController::run(Now now) {
@@ -123,9 +130,11 @@ void ReplicaSetController::sync(const std::string& key, Now now) {
   const SetPtr set = shared_.replica_sets.cache().find(key);
   if (!set) {
     queue_.forget(key);
+    paced_until_.erase(key);
     return;
   }
   std::vector<PodPtr> active = claim(*set);
+  paced_until_[key] = now.mono + kPacePerPod * static_cast<Duration::rep>(active.size());
   std::erase_if(active, [](const PodPtr& pod) { return !is_active(*pod); });
   Expectations& expected = expectations_[set->metadata.uid];
   if (!set->metadata.deletion_timestamp && expected.fulfilled(now.mono)) {

@@ -52,10 +52,12 @@ class ReplicaSetController {
 
   static constexpr std::size_t kBurstMax = 500;
   static constexpr Duration kUnansweredWait = seconds(10);
+  static constexpr Duration kPacePerPod = microseconds(20);
 
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void enqueue(const std::string& key, Now now);
+  void enqueue_paced(const std::string& key, Now now);
   void arm(Now now);
   void sync(const std::string& key, Now now);
   std::vector<PodPtr> claim(const api::ReplicaSet& set);
@@ -71,6 +73,7 @@ class ReplicaSetController {
   client::WorkQueue queue_;
   std::map<std::string, Expectations> expectations_;  // by uid of the set
   std::map<std::string, std::string> key_by_uid_;
+  std::map<std::string, Instant> paced_until_;  // by key: changes of pods wait until then
   std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
   bool started_ = false;
 };

@@ -147,7 +147,10 @@ void Scheduler::schedule(Now now) {
     if (!pod || !is_mine(*pod) || !node_of(*pod).empty()) continue;
     const scheduling::Placement placement = scheduling::place_pod(*pod, loads_);
     if (placement.node) {
-      log_.debug("placing pod", {{"pod", key}, {"node", *placement.node}, {"reasons", render_all(placement.reasons)}});
+      if (log_.enabled(telemetry::Level::kDebug)) {
+        log_.debug("placing pod",
+                   {{"pod", key}, {"node", *placement.node}, {"reasons", render_all(placement.reasons)}});
+      }
       bind(pod, *placement.node, now);
     } else {
       refuse(pod, placement, now);

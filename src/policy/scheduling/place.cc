@@ -32,7 +32,9 @@ std::string summarize(std::size_t node_count, const std::map<std::string, std::s
 Placement choose(const std::vector<Candidate>& candidates, const std::vector<Score>& scores) {
   const std::vector<std::int64_t> totals = total_scores(scores);
   // Largest is best; total, ending in the name.
-  const auto rank = [&](std::size_t i) { return std::tuple(-totals[i], candidates[i].pod_count, *candidates[i].name); };
+  const auto rank = [&](std::size_t i) {
+    return std::tuple(-totals[i], candidates[i].pod_count, std::string_view(*candidates[i].name));
+  };
   std::size_t best = 0;
   for (std::size_t i = 1; i < candidates.size(); ++i) {
     if (rank(i) < rank(best)) best = i;
