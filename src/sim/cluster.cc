@@ -78,17 +78,7 @@ Cluster::~Cluster() {
 }
 
 void Cluster::run_for(Duration duration) {
-  const Instant end = time_.now().mono + duration;
-  while (time_.now().mono < end) {
-    time_.run_until(std::min(end, time_.now().mono + seconds(1)));
-    look();
-  }
-}
-
-void Cluster::look() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    for (const auto& [uid, pod] : running_on(i)) invariants_.on_running(nodes_[i].name, uid, pod, time_.now());
-  }
+  time_.run_until(time_.now().mono + duration);
 }
 
 void Cluster::handle(api::Method method, std::string_view target, std::string body) {
@@ -205,8 +195,13 @@ void Cluster::restart_node(std::size_t index) {
   SPILLWAY_CHECK(agent.has_value());
   parts.agent = *std::move(agent);
   parts.driver = std::make_unique<SimDriver>(time_, *parts.agent, *parts.transport);
-  parts.driver->after_step([&parts] {
-    for (agent::HostCommand& command : parts.agent->take_host_commands()) parts.host->execute(std::move(command));
+  parts.driver->after_step([this, &node, &parts] {
+    for (agent::HostCommand& command : parts.agent->take_host_commands()) {
+      if (const auto* start = std::get_if<agent::StartContainer>(&command)) {
+        invariants_.on_start(node.name, start->uid, time_.now());
+      }
+      parts.host->execute(std::move(command));
+    }
   });
   parts.driver->start();
 }

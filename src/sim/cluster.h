@@ -50,7 +50,6 @@ class Cluster {
 
   World& world() { return world_; }
 
-  /// Advances, looking every second which processes run where.
   void run_for(Duration duration);
 
   // What an administrator does; refusals of a server that is down or disagrees are ignored.
@@ -101,7 +100,6 @@ class Cluster {
   EngineParts drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint);
   void handle(api::Method method, std::string_view target, std::string body);
   void arm_server();
-  void look();
 
   ClusterOptions options_;
   Rng rng_;

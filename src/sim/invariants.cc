@@ -29,13 +29,13 @@ void Invariants::violate(Now now, std::string text) {
   violations_.push_back(fmt::format("t={:.3f}s {}", at, text));
 }
 
-void Invariants::on_pod(const std::optional<api::Pod>& before, const std::optional<api::Pod>& after, Now now) {
-  const std::string name = (after ? *after : *before).key().text();
-  if (after && gone_uids_.contains(after->metadata.uid)) {
+void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) {
+  const std::string name = (after != nullptr ? *after : *before).key().text();
+  if (after != nullptr && gone_uids_.contains(after->metadata.uid)) {
     violate(now, fmt::format("pod {} came back with the uid of a deleted pod", name));
   }
-  if (!after) gone_uids_.insert(before->metadata.uid);
-  if (!before || !after || before->metadata.uid != after->metadata.uid) return;
+  if (after == nullptr) gone_uids_.insert(before->metadata.uid);
+  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return;
   if (!before->spec.node_name.empty() && before->spec.node_name != after->spec.node_name) {
     violate(now, fmt::format("pod {} was moved from {} to {}", name, before->spec.node_name, after->spec.node_name));
   }
@@ -50,9 +50,9 @@ void Invariants::on_pod(const std::optional<api::Pod>& before, const std::option
   }
 }
 
-void Invariants::on_node(const std::optional<api::Node>& before, const std::optional<api::Node>& after, Now now) {
-  if (!after) return;
-  const bool was_tainted = before && has_silence_taint(*before);
+void Invariants::on_node(const api::Node* before, const api::Node* after, Now now) {
+  if (after == nullptr) return;
+  const bool was_tainted = before != nullptr && has_silence_taint(*before);
   if (!was_tainted && has_silence_taint(*after)) check_taint_rate(zone_of(*after), now);
 }
 
@@ -71,10 +71,10 @@ void Invariants::check_taint_rate(const std::string& zone, Now now) {
   }
 }
 
-void Invariants::on_running(const std::string& node, const std::string& uid, const api::PodKey& pod, Now now) {
+void Invariants::on_start(const std::string& node, const std::string& uid, Now now) {
   const auto [known, fresh] = node_of_uid_.emplace(uid, node);
   if (!fresh && known->second != node) {
-    violate(now, fmt::format("pod {} runs on {} and on {}", pod.text(), known->second, node));
+    violate(now, fmt::format("pod {} runs on {} and on {}", uid, known->second, node));
   }
 }
 

@@ -8,7 +8,6 @@
 
 #include <deque>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,11 +24,11 @@ class Invariants {
 
   explicit Invariants(Limits limits) : limits_(limits) {}
 
-  /// nullopt: the object did not exist before, or does not any more.
-  void on_pod(const std::optional<api::Pod>& before, const std::optional<api::Pod>& after, Now now);
-  void on_node(const std::optional<api::Node>& before, const std::optional<api::Node>& after, Now now);
-  /// The process of a pod runs on this node.
-  void on_running(const std::string& node, const std::string& uid, const api::PodKey& pod, Now now);
+  /// Null: the object did not exist before, or does not any more.
+  void on_pod(const api::Pod* before, const api::Pod* after, Now now);
+  void on_node(const api::Node* before, const api::Node* after, Now now);
+  /// A process of a pod starts on this node.
+  void on_start(const std::string& node, const std::string& uid, Now now);
 
   /// The controllers came back with empty memory: every zone has a full bucket again.
   void on_controller_restart() { bucket_allowance_ += 1; }

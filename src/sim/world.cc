@@ -30,8 +30,8 @@ World::~World() {
 void World::on_changes(const std::vector<store::Change>& changes) {
   for (const store::Change& change : changes) {
     trace_.add(change, time_.now().mono);
-    if (change.key.starts_with(kPodPrefix)) on_pod(change);
-    if (change.key.starts_with(kNodePrefix)) on_node(change);
+    if (change.key.starts_with(kPodPrefix)) on_pod(change.key.substr(kPodPrefix.size()), change);
+    if (change.key.starts_with(kNodePrefix)) on_node(change.key.substr(kNodePrefix.size()), change);
     if (listener_) listener_(change, time_.now());
   }
 }
@@ -40,29 +40,30 @@ void World::on_watch_end(const Error&) {
   SPILLWAY_CHECK(false);
 }  // it starts before the first write
 
-void World::on_pod(const store::Change& change) {
-  std::optional<api::Pod> before;
-  std::optional<api::Pod> after;
-  if (change.previous) before = decode_stored<api::Pod>(change.previous);
-  if (change.value) after = decode_stored<api::Pod>(change.value);
-  invariants_.on_pod(before, after, time_.now());
-  if (after) {
-    pods_.insert_or_assign(after->key(), *std::move(after));
-  } else if (before) {
-    pods_.erase(before->key());
+void World::on_pod(const std::string& name, const store::Change& change) {
+  const std::size_t slash = name.find('/');
+  const auto known = pods_.find(api::PodKey{name.substr(0, slash), name.substr(slash + 1)});
+  const api::Pod* before = known == pods_.end() ? nullptr : &known->second;
+  if (change.value) {
+    auto after = decode_stored<api::Pod>(change.value);
+    invariants_.on_pod(before, &after, time_.now());
+    pods_.insert_or_assign(after.key(), std::move(after));
+  } else if (before != nullptr) {
+    invariants_.on_pod(before, nullptr, time_.now());
+    pods_.erase(known);
   }
 }
 
-void World::on_node(const store::Change& change) {
-  std::optional<api::Node> before;
-  std::optional<api::Node> after;
-  if (change.previous) before = decode_stored<api::Node>(change.previous);
-  if (change.value) after = decode_stored<api::Node>(change.value);
-  invariants_.on_node(before, after, time_.now());
-  if (after) {
-    nodes_.insert_or_assign(after->metadata.name, *std::move(after));
-  } else if (before) {
-    nodes_.erase(before->metadata.name);
+void World::on_node(const std::string& name, const store::Change& change) {
+  const auto known = nodes_.find(name);
+  const api::Node* before = known == nodes_.end() ? nullptr : &known->second;
+  if (change.value) {
+    auto after = decode_stored<api::Node>(change.value);
+    invariants_.on_node(before, &after, time_.now());
+    nodes_.insert_or_assign(name, std::move(after));
+  } else if (before != nullptr) {
+    invariants_.on_node(before, nullptr, time_.now());
+    nodes_.erase(known);
   }
 }
 

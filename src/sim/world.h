@@ -36,8 +36,8 @@ class World final : public store::Watcher {
   void listen(std::function<void(const store::Change&, Now)> listener) { listener_ = std::move(listener); }
 
  private:
-  void on_pod(const store::Change& change);
-  void on_node(const store::Change& change);
+  void on_pod(const std::string& name, const store::Change& change);
+  void on_node(const std::string& name, const store::Change& change);
 
   VirtualTime& time_;
   store::Store& store_;

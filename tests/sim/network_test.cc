@@ -39,10 +39,13 @@ api::Node tainted(const std::string& name) {
 TEST(Invariants, FindATaintRateAboveTheLimit) {
   Invariants invariants({.node_eviction_rate = 0.1});
   const auto at = [](int second) { return Now{Instant(seconds(second)), WallTime(seconds(second))}; };
-  invariants.on_node(std::nullopt, tainted("a"), at(0));
-  invariants.on_node(std::nullopt, tainted("b"), at(10));
+  const api::Node a = tainted("a");
+  const api::Node b = tainted("b");
+  const api::Node c = tainted("c");
+  invariants.on_node(nullptr, &a, at(0));
+  invariants.on_node(nullptr, &b, at(10));
   EXPECT_TRUE(invariants.violations().empty());
-  invariants.on_node(std::nullopt, tainted("c"), at(11));
+  invariants.on_node(nullptr, &c, at(11));
   EXPECT_EQ(invariants.violations().size(), 1U);
 }
 
@@ -53,14 +56,14 @@ TEST(Invariants, FindAPodThatMoves) {
   before.spec.node_name = "a";
   api::Pod after = before;
   after.spec.node_name = "b";
-  invariants.on_pod(before, after, {});
+  invariants.on_pod(&before, &after, {});
   EXPECT_EQ(invariants.violations().size(), 1U);
 }
 
 TEST(Invariants, FindAPodOnTwoNodes) {
   Invariants invariants({});
-  invariants.on_running("a", "u", {"default", "p"}, {});
-  invariants.on_running("b", "u", {"default", "p"}, {});
+  invariants.on_start("a", "u", {});
+  invariants.on_start("b", "u", {});
   EXPECT_EQ(invariants.violations().size(), 1U);
 }
 
