@@ -1,0 +1,35 @@
+// Prometheus' text format, written sample by sample: for figures that are read off at the scrape and carry the time at
+// which they were measured. Instruments that live with the process are in metrics.h.
+// Thread: any; one at a time. Source: Prometheus docs, "Exposition formats", 0.0.4.
+#pragma once
+
+#include "base/time.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::telemetry {
+
+class Exposition {
+ public:
+  enum class Type { kCounter, kGauge };
+
+  using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
+
+  /// Samples that follow belong to this family. One without samples is left out.
+  void family(std::string_view name, Type type, std::string_view help);
+  /// `at`: when it was measured; nullopt: the time of the scrape.
+  void sample(const Labels& labels, double value, std::optional<WallTime> at = std::nullopt);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string name_;
+  std::string head_;  // of the family, until its first sample
+  std::string text_;
+};
+
+}  // namespace spillway::telemetry
