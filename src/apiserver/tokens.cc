@@ -52,9 +52,9 @@ StatusResult<void> TokenPath::bind(const StoredObject& account, const Json& requ
     token.secret = identity_of(*object);
   } else {
     token.pod = identity_of(*object);
-    if (const std::string& name = object->meta.fields.front(); !name.empty()) {
-      const ObjectPtr node = core_.cache.of(core_.registry.get("nodes")).find(name);
-      token.node = node ? identity_of(*node) : api::ObjectIdentity{name, {}};
+    if (const std::string& host = object->meta.fields.front(); !host.empty()) {
+      const ObjectPtr node = core_.cache.of(core_.registry.get("nodes")).find(host);
+      token.node = node ? identity_of(*node) : api::ObjectIdentity{host, {}};
     }
   }
   return {};
