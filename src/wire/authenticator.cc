@@ -36,16 +36,6 @@ bool same_ignoring_case(std::string_view a, std::string_view lower_case) {
                             [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
 }
 
-/// The token of "Bearer TOKEN"; nullopt for other schemes, which we do not know.
-std::optional<std::string_view> bearer_token(std::string_view header) {
-  constexpr std::string_view kScheme = "bearer";
-  const std::size_t blank = header.find(' ');
-  if (blank == std::string_view::npos || !same_ignoring_case(header.substr(0, blank), kScheme)) return std::nullopt;
-  const std::size_t begin = header.find_first_not_of(' ', blank);
-  if (begin == std::string_view::npos) return std::nullopt;
-  return header.substr(begin, header.find_last_not_of(' ') - begin + 1);
-}
-
 void add_group(api::UserInfo& user, std::string_view group) {
   if (std::ranges::find(user.groups, group) == user.groups.end()) user.groups.emplace_back(group);
 }
@@ -118,6 +108,15 @@ Result<TokenEntry> parse_token_line(std::string_view line) {
 
 }  // namespace
 
+std::optional<std::string_view> bearer_token(std::string_view header) {
+  constexpr std::string_view kScheme = "bearer";
+  const std::size_t blank = header.find(' ');
+  if (blank == std::string_view::npos || !same_ignoring_case(header.substr(0, blank), kScheme)) return std::nullopt;
+  const std::size_t begin = header.find_first_not_of(' ', blank);
+  if (begin == std::string_view::npos) return std::nullopt;
+  return header.substr(begin, header.find_last_not_of(' ') - begin + 1);
+}
+
 Result<std::vector<TokenEntry>> parse_token_file(std::string_view text, std::string_view file) {
   std::vector<TokenEntry> entries;
   for (int number = 1; !text.empty(); ++number) {
@@ -138,7 +137,9 @@ Result<std::vector<TokenEntry>> read_token_file(const std::string& path) {
 }
 
 Authenticator::Authenticator(Options options)
-    : anonymous_(std::move(options.anonymous)), account_key_(std::move(options.account_key)) {
+    : anonymous_(std::move(options.anonymous)),
+      account_key_(std::move(options.account_key)),
+      tokens_judged_(options.judged) {
   for (TokenEntry& entry : options.tokens) {
     add_group(entry.user, kAuthenticated);
     user_by_token_digest_.insert_or_assign(digest_of(entry.token), std::move(entry.user));
@@ -202,7 +203,7 @@ Result<api::UserInfo> Authenticator::identify(const std::optional<PeerCertificat
     return user;
   }
   const std::optional<std::string_view> token = bearer_token(request.header("authorization"));
-  if (!token) return anonymous_;
+  if (!token || tokens_judged_ == Tokens::kHandler) return anonymous_;
   auto identity = identify_token(*token, {}, now);
   if (!identity) return make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", identity.error().message);
   if (!*identity) return make_error(ErrorCode::kUnauthorized, "Unauthorized");
@@ -212,6 +213,7 @@ Result<api::UserInfo> Authenticator::identify(const std::optional<PeerCertificat
 Result<api::UserInfo> Authenticator::authenticate(const std::optional<PeerCertificate>& certificate,
                                                   const api::Request& request, WallTime now) const {
   SPILLWAY_TRY(user, identify(certificate, request, now));
+  if (tokens_judged_ == Tokens::kHandler) return user;
   SPILLWAY_TRY(target, impersonated(request));
   if (!target) return user;
   if (std::ranges::find(user.groups, kMasters) == user.groups.end()) {

@@ -29,11 +29,19 @@ struct TokenEntry {
 Result<std::vector<TokenEntry>> parse_token_file(std::string_view text, std::string_view file);
 Result<std::vector<TokenEntry>> read_token_file(const std::string& path);
 
+/// The token of "Bearer TOKEN"; nullopt for other schemes, which we do not know.
+std::optional<std::string_view> bearer_token(std::string_view header);
+
 class Authenticator final : public apiserver::TokenAuthenticator {
  public:
+  /// Who judges tokens. kHandler: whoever shows one is anonymous here, the header stays with the request, and nobody
+  /// acts as somebody else.
+  enum class Tokens { kHere, kHandler };
+
   struct Options {
     std::vector<TokenEntry> tokens;
     std::shared_ptr<const TokenKey> account_key;  // null: no service account token is known
+    Tokens judged = Tokens::kHere;
     /// Who a request without credentials comes from.
     api::UserInfo anonymous = {"system:anonymous", "", {"system:unauthenticated"}};
   };
@@ -45,6 +53,8 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   /// kForbidden: impersonation by somebody outside system:masters. kBadRequest: impersonated groups without a user.
   Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                      WallTime now) const;
+
+  Tokens tokens_judged() const { return tokens_judged_; }
 
   Result<std::optional<Identity>> identify_token(std::string_view token, const std::vector<std::string>& audiences,
                                                  WallTime now) const override;
@@ -58,6 +68,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   std::map<std::string, api::UserInfo> user_by_token_digest_;  // so that looking up takes no time that tells a token
   api::UserInfo anonymous_;
   std::shared_ptr<const TokenKey> account_key_;
+  Tokens tokens_judged_;
 };
 
 }  // namespace spillway::wire

@@ -165,7 +165,9 @@ void HttpConnection::dispatch() {
   if (options.authenticator)
     user = options.authenticator->authenticate(peer_, request, runtime::RealClock::read().wall);
   if (!user) return send_answer(status_response(user.error()));
-  std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
+  const bool keeps_token =
+      options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHandler;
+  if (!keeps_token) std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
 
   exchange_ = std::make_shared<HttpExchange>();
   auto sink = std::make_shared<HttpSink>(exchange_, weak_from_this(), home_.loop(), options.limits.stream_bytes_max);

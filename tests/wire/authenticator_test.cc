@@ -119,6 +119,17 @@ TEST(Authenticator, GroupsWithoutAUserAreABadRequest) {
   EXPECT_EQ(user.error().code, ErrorCode::kBadRequest);
 }
 
+TEST(Authenticator, LeavesTokensToTheHandler) {
+  const Authenticator authenticator({.tokens = {{"secret", {"bob"}}}, .judged = Authenticator::Tokens::kHandler});
+  const auto token = authenticator.authenticate(kNoCertificate, with({{"authorization", "Bearer secret"}}), kNow);
+  ASSERT_TRUE(token);
+  EXPECT_EQ(token->name, "system:anonymous");
+  const PeerCertificate master{"admin", {"system:masters"}, std::nullopt};
+  const auto acting = authenticator.authenticate(master, with({{"impersonate-user", "bob"}}), kNow);
+  ASSERT_TRUE(acting);
+  EXPECT_EQ(acting->name, "admin") << "nobody acts as somebody else here";
+}
+
 /// A key, and a token of it that is good at kNow unless the test spoils it.
 class AccountTokens : public ::testing::Test {
  protected:
