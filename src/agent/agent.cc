@@ -200,6 +200,35 @@ api::Json Agent::decisions(const std::optional<api::PodKey>& about, Now now) con
   return decision_list(parts_->options.node_name, parts_->eviction.standing(now), parts_->decisions.decisions(about));
 }
 
+api::Json Agent::state(Now now) const {
+  const Parts& p = *parts_;
+  api::Json::Array conditions;
+  for (const eviction::Condition condition : p.eviction.conditions().list()) {
+    conditions.emplace_back(to_string(condition));
+  }
+  api::Json::Array pods;
+  for (const api::Pod& pod : p.workers.all()) {
+    pods.push_back(api::Json::object({{"namespace", pod.metadata.ns},
+                                      {"name", pod.metadata.name},
+                                      {"uid", pod.metadata.uid},
+                                      {"phase", pod.status.phase},
+                                      {"finished", p.workers.is_finished(pod.metadata.uid)}}));
+  }
+  api::Json eviction = api::Json::object({{"conditions", std::move(conditions)}});
+  const auto summary = p.eviction.last_summary();
+  if (summary && summary->node.memory && summary->node.memory->time) {
+    const Duration age = now.wall - *summary->node.memory->time;
+    eviction["observationAgeSeconds"] = std::chrono::duration<double>(age).count();
+  }
+  return api::Json::object(
+      {{"node", api::Json::object({{"name", p.options.node_name}, {"registered", p.status.registered()}})},
+       {"api", api::Json::object({{"inFlight", static_cast<std::uint64_t>(p.api.in_flight())},
+                                  {"waiting", static_cast<std::uint64_t>(p.api.waiting())},
+                                  {"synced", p.api.synced()}})},
+       {"eviction", std::move(eviction)},
+       {"pods", std::move(pods)}});
+}
+
 std::vector<api::Pod> Agent::pods() const {
   return parts_->workers.all();
 }

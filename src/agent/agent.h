@@ -63,6 +63,8 @@ class Agent final : public client::ApiEngine {
   std::shared_ptr<const api::Summary> last_summary() const;
   /// What it decided and how things stand now (agent/decision_log.h); with a pod, only what concerns that pod.
   api::Json decisions(const std::optional<api::PodKey>& about, Now now) const;
+  /// How every part stands, for people and for /debug/spillway: no contract.
+  api::Json state(Now now) const;
   /// Every pod the agent knows, in namespace/name order, with the status it would report.
   std::vector<api::Pod> pods() const;
 

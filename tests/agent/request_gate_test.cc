@@ -1,0 +1,230 @@
+// Goal: who may ask the node's server is what the API server says, asked once and remembered for a while.
+#include "agent/request_gate.h"
+
+#include "base/check.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+namespace spillway::agent {
+namespace {
+
+using api::Json;
+
+const NodeAccess kStats{"get", "stats"};
+const api::UserInfo kPrometheus{"prometheus", "u", {"system:authenticated"}};
+
+class Gate : public ::testing::Test {
+ protected:
+  Gate() { gate_.start(now_); }
+
+  void ask(RequestGate::Caller caller, const NodeAccess& access = kStats) {
+    gate_.ask(caller, access, [this](const RequestGate::Verdict& verdict) { verdicts_.push_back(verdict); }, now_);
+    collect();
+  }
+
+  void ask_with(std::string token) { ask({.certified = std::nullopt, .token = std::move(token)}); }
+
+  void ask_as(const api::UserInfo& user, const NodeAccess& access = kStats) {
+    ask({.certified = user, .token = {}}, access);
+  }
+
+  /// The body of the oldest call that has no answer yet.
+  Json body() {
+    SPILLWAY_CHECK(!calls_.empty());
+    return api::parse_json(calls_.front().request.body).value();
+  }
+
+  void answer(Result<api::Response> response) {
+    ASSERT_FALSE(calls_.empty()) << "nothing was asked";
+    const client::CallId id = calls_.front().id;
+    calls_.erase(calls_.begin());
+    gate_.on_api_event(client::CallDone{id, std::move(response)}, now_);
+    collect();
+  }
+
+  void answer(const char* status) {
+    answer(api::Response{201, {}, std::string(R"({"kind":"Review","status":)") + status + "}"});
+  }
+
+  void advance(Duration by) {
+    now_.mono += by;
+    gate_.on_wakeup(now_);
+    collect();
+  }
+
+  void collect() {
+    for (client::ApiCommand& command : gate_.take_api_commands()) {
+      calls_.push_back(std::get<client::SendCall>(std::move(command)));
+    }
+  }
+
+  int last_code() const { return verdicts_.empty() ? 0 : verdicts_.back().code; }
+
+  Now now_{Instant(seconds(100)), WallTime(seconds(100))};
+  RequestGate gate_{{.node_name = "n1", .remembered_max = 4, .waiting_max = 3}, Rng(1)};
+  std::vector<client::SendCall> calls_;
+  std::vector<RequestGate::Verdict> verdicts_;
+};
+
+TEST(NodeAccess, FollowsMethodAndPath) {
+  const std::tuple<api::Method, const char*, NodeAccess> rows[] = {
+      {api::Method::kGet, "/stats/summary", {"get", "stats"}},
+      {api::Method::kPost, "/stats/summary", {"create", "stats"}},
+      {api::Method::kGet, "/metrics", {"get", "metrics"}},
+      {api::Method::kGet, "/metrics/cadvisor", {"get", "metrics"}},
+      {api::Method::kGet, "/metricsx", {"get", "proxy"}},
+      {api::Method::kGet, "/logs/messages", {"get", "log"}},
+      {api::Method::kPost, "/checkpoint/a/b/c", {"create", "checkpoint"}},
+      {api::Method::kGet, "/containerLogs/a/b/c", {"get", "proxy"}},
+      {api::Method::kGet, "/pods", {"get", "proxy"}},
+      {api::Method::kPut, "/", {"update", "proxy"}},
+      {api::Method::kPatch, "/healthz", {"patch", "proxy"}},
+      {api::Method::kDelete, "/healthz", {"delete", "proxy"}},
+      {api::Method::kHead, "/healthz", {"", "proxy"}},
+  };
+  for (const auto& [method, path, want] : rows) EXPECT_EQ(node_access(method, path), want) << path;
+}
+
+TEST_F(Gate, NobodyIsRefusedWithoutAQuestion) {
+  ask({});
+  EXPECT_EQ(last_code(), 401);
+  EXPECT_EQ(verdicts_.back().text, "Unauthorized");
+  EXPECT_TRUE(calls_.empty());
+}
+
+TEST_F(Gate, ACertifiedUserIsAskedAbout) {
+  ask_as(kPrometheus);
+  ASSERT_EQ(calls_.size(), 1U);
+  EXPECT_EQ(calls_.front().request.target, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
+  EXPECT_EQ(api::to_text(*body().find("spec")),
+            R"({"groups":["system:authenticated"],"resourceAttributes":{"name":"n1","resource":"nodes",)"
+            R"("subresource":"stats","verb":"get","version":"v1"},"uid":"u","user":"prometheus"})");
+  answer(R"({"allowed":true})");
+  EXPECT_EQ(last_code(), 200);
+}
+
+TEST_F(Gate, ATokenIsReviewedFirst) {
+  ask_with("t");
+  ASSERT_EQ(calls_.size(), 1U);
+  EXPECT_EQ(calls_.front().request.target, "/apis/authentication.k8s.io/v1/tokenreviews");
+  EXPECT_EQ(api::to_text(*body().find("spec")), R"({"token":"t"})");
+  answer(R"({"authenticated":true,"user":{"username":"sa","groups":["g"],"extra":{"k":["v"]}}})");
+  ASSERT_EQ(calls_.size(), 1U);
+  EXPECT_EQ(body().string_at({"spec", "user"}), "sa");
+  EXPECT_EQ(*body().at({"spec", "extra", "k"}), Json::array({"v"}));
+  answer(R"({"allowed":false})");
+  EXPECT_EQ(last_code(), 403);
+  EXPECT_EQ(verdicts_.back().text, "Forbidden (user=sa, verb=get, resource=nodes, subresource(s)=[stats])");
+}
+
+TEST_F(Gate, AnswersAreRememberedAsLongAsUpstreamDoes) {
+  ask_as(kPrometheus);
+  answer(R"({"allowed":true})");
+  advance(minutes(5) - seconds(1));
+  ask_as(kPrometheus);
+  EXPECT_EQ(last_code(), 200);
+  EXPECT_TRUE(calls_.empty()) << "remembered";
+  advance(seconds(1));
+  ask_as(kPrometheus);
+  ASSERT_EQ(calls_.size(), 1U) << "five minutes are over";
+  answer(R"({"allowed":false})");
+  advance(seconds(29));
+  ask_as(kPrometheus);
+  EXPECT_EQ(last_code(), 403);
+  EXPECT_TRUE(calls_.empty());
+  advance(seconds(1));
+  ask_as(kPrometheus);
+  EXPECT_EQ(calls_.size(), 1U) << "thirty seconds are over";
+}
+
+TEST_F(Gate, OtherRightsAndUsersAreOtherQuestions) {
+  ask_as(kPrometheus);
+  answer(R"({"allowed":true})");
+  ask_as(kPrometheus, {"get", "proxy"});
+  EXPECT_EQ(calls_.size(), 1U);
+  answer(R"({"allowed":false})");
+  EXPECT_EQ(last_code(), 403);
+  ask_as({"prometheus", "u", {"other"}});
+  EXPECT_EQ(calls_.size(), 1U) << "the same name with other groups";
+}
+
+TEST_F(Gate, NobodysTokenIsRememberedForTwoMinutes) {
+  ask_with("bad");
+  answer(R"({"user":{}})");
+  EXPECT_EQ(last_code(), 401);
+  advance(minutes(2) - seconds(1));
+  ask_with("bad");
+  EXPECT_EQ(verdicts_.size(), 2U);
+  EXPECT_TRUE(calls_.empty());
+  advance(seconds(1));
+  ask_with("bad");
+  EXPECT_EQ(calls_.size(), 1U);
+}
+
+TEST_F(Gate, AReviewThatCouldNotJudgeIsNotRemembered) {
+  ask_with("t");
+  answer(R"({"user":{},"error":"expired"})");
+  EXPECT_EQ(last_code(), 401);
+  ask_with("t");
+  ASSERT_EQ(calls_.size(), 1U);
+  answer(make_error(ErrorCode::kServiceUnavailable, "connection refused"));
+  EXPECT_EQ(last_code(), 401);
+  ask_with("t");
+  EXPECT_EQ(calls_.size(), 1U);
+}
+
+TEST_F(Gate, AFailedQuestionIsAnErrorAndNotRemembered) {
+  ask_as(kPrometheus);
+  answer(make_error(ErrorCode::kServiceUnavailable, "connection refused"));
+  EXPECT_EQ(last_code(), 500);
+  EXPECT_EQ(verdicts_.back().text,
+            "Authorization error (user=prometheus, verb=get, resource=nodes, subresource(s)=[stats])");
+  ask_as(kPrometheus);
+  EXPECT_EQ(calls_.size(), 1U);
+}
+
+TEST_F(Gate, AnApiServerThatIsSilentEndsTheWait) {
+  ask_as(kPrometheus);
+  EXPECT_TRUE(verdicts_.empty());
+  ASSERT_TRUE(gate_.next_wakeup().has_value());
+  advance(seconds(10));
+  EXPECT_EQ(last_code(), 500);
+  EXPECT_EQ(gate_.waiting(), 0U);
+}
+
+TEST_F(Gate, EqualQuestionsAreAskedOnceAndTheRestWaitsBounded) {
+  ask_with("t");
+  ask_with("t");
+  ask_with("t");
+  EXPECT_EQ(calls_.size(), 1U);
+  ask_with("t");
+  EXPECT_EQ(last_code(), 429);
+  answer(R"({"authenticated":true,"user":{"username":"sa"}})");
+  ASSERT_EQ(calls_.size(), 1U);
+  answer(R"({"allowed":true})");
+  EXPECT_EQ(verdicts_.size(), 4U);
+  EXPECT_EQ(last_code(), 200);
+  EXPECT_EQ(gate_.waiting(), 0U);
+}
+
+TEST_F(Gate, RemembersABoundedNumber) {
+  for (int i = 0; i < 20; ++i) {
+    ask_as({"user" + std::to_string(i), {}, {}});
+    answer(R"({"allowed":true})");
+  }
+  EXPECT_EQ(gate_.remembered(), 4U);
+  ask_as({"user19", {}, {}});
+  EXPECT_TRUE(calls_.empty()) << "the newest are kept";
+}
+
+TEST_F(Gate, ATokenBeyondAllMeasureIsNobodys) {
+  ask_with(std::string(RequestGate::kTokenBytesMax + 1, 'x'));
+  EXPECT_EQ(last_code(), 401);
+  EXPECT_TRUE(calls_.empty());
+}
+
+}  // namespace
+}  // namespace spillway::agent
