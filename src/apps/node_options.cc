@@ -1,5 +1,6 @@
 #include "apps/node_options.h"
 
+#include "api/duration.h"
 #include "base/rng.h"
 
 #include <utility>
@@ -83,6 +84,31 @@ Result<agent::AgentOptions> make_agent_options(const cli::NodeArgs& args, std::s
   options.status_report_frequency = args.status_report_frequency;
   options.pods_max = args.max_pods;
   return options;
+}
+
+api::Json kubelet_configuration(const agent::AgentOptions& options) {
+  const auto map = [](const eviction::SignalMap& entries) {
+    api::Json out = api::Json::object();
+    for (const auto& [signal, value] : entries) out[signal] = value;
+    return out;
+  };
+  const eviction::ThresholdConfig& thresholds = options.eviction.thresholds;
+  return api::Json::object(
+      {{"kind", "KubeletConfiguration"},
+       {"apiVersion", "kubelet.config.k8s.io/v1beta1"},
+       {"enableServer", options.daemon_port != 0},
+       {"port", options.daemon_port},
+       {"maxPods", options.pods_max},
+       {"nodeStatusUpdateFrequency", api::format_duration(options.status_update_frequency)},
+       {"nodeStatusReportFrequency", api::format_duration(options.status_report_frequency)},
+       {"nodeLeaseDurationSeconds", std::chrono::duration_cast<seconds>(options.lease_duration).count()},
+       {"evictionHard", map(thresholds.hard)},
+       {"evictionSoft", map(thresholds.soft)},
+       {"evictionSoftGracePeriod", map(thresholds.soft_grace_period)},
+       {"evictionMinimumReclaim", map(thresholds.minimum_reclaim)},
+       {"evictionPressureTransitionPeriod", api::format_duration(options.eviction.pressure_transition_period)},
+       {"evictionMaxPodGracePeriod", options.eviction.max_pod_grace_period_seconds},
+       {"registerNode", true}});
 }
 
 }  // namespace spillway::apps

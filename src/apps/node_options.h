@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/options.h"
+#include "api/json.h"
 #include "base/error.h"
 #include "cli/command_line.h"
 #include "controllers/controller_set.h"
@@ -19,6 +20,9 @@ controllers::ControllerSet::Options make_controller_options(const cli::Controlle
 std::string instance_of(const std::string& directory);
 /// Where one node keeps logs, pod directories and its journal. `given` may be empty.
 std::string node_state_dir(const std::string& given, const std::string& data_dir, const std::string& node);
+
+/// What an agent runs with, as a KubeletConfiguration: what /configz shows.
+api::Json kubelet_configuration(const agent::AgentOptions& options);
 
 /// The thresholds alone, to refuse a bad command line before anything is started.
 Outcome check_node_args(const cli::NodeArgs& args);

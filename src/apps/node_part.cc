@@ -1,6 +1,8 @@
 #include "apps/node_part.h"
 
+#include "agent/scrape.h"
 #include "api/codec.h"
+#include "api/duration.h"
 #include "apps/node_options.h"
 #include "host/machine_info.h"
 
@@ -12,6 +14,11 @@ namespace spillway::apps {
 namespace {
 
 constexpr Duration kShutdownGrace = seconds(2);
+constexpr Duration kStuckAfter = minutes(5);  // as the kubelet's /healthz
+
+double in_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 Outcome make_directory(const std::string& path) {
   std::error_code error;
@@ -61,10 +68,15 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   SPILLWAY_TRY(machine, host::read_machine_info(slice_, options.state_dir));
   machine.hostname = options.name;  // as the kubelet's --hostname-override: several nodes share this machine
   SPILLWAY_TRY(agent_options, make_agent_options(options.args, options.name, machine.memory));
+  if (!options.ip.empty()) machine.internal_ip = options.ip;
   agent_options.daemon_port = 0;
   if (options.client_authority_pem) {
-    SPILLWAY_TRY(server,
-                 NodeServer::create(process_, options.state_dir, machine.internal_ip, *options.client_authority_pem));
+    SPILLWAY_TRY(server, NodeServer::create(process_, *transport_,
+                                            {.node_name = options.name,
+                                             .state_dir = options.state_dir,
+                                             .address = machine.internal_ip,
+                                             .port = options.port,
+                                             .client_authority_pem = *options.client_authority_pem}));
     server_ = std::move(server);
     agent_options.daemon_port = server_->port();
   }
@@ -85,19 +97,68 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
     process_.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
   runtime_->listen([this] { reaction_->report(); }, [this] { reaction_->refresh_targets(); });
   const Rng rng(fnv1a64(options.name, static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count())));
+  agent::MachineInfo described = machine;
   SPILLWAY_TRY(agent,
                agent::Agent::create(std::move(agent_options), std::move(machine), rng,
                                     {process_.log(), &process_.metrics(), journal_.get(), reaction_.get()}, history));
   agent_ = std::move(agent);
   driver_ = std::make_unique<runtime::EngineDriver>(loop, *agent_, *transport_);
+  last_step_ = loop.now().mono;
   driver_->after_step([this] {
+    last_step_ = process_.loop().now().mono;
     for (agent::HostCommand& command : agent_->take_host_commands()) runtime_->execute(std::move(command));
   });
-  endpoint_ = std::make_unique<host::KubeletEndpoint>(
-      loop, *runtime_, host::KubeletEndpoint::Options{.pods = [this] { return pod_list(*agent_); }});
+  endpoint_ = std::make_unique<host::KubeletEndpoint>(loop, *runtime_, endpoint_options(std::move(described)));
   if (server_) server_->set_endpoint(endpoint_.get());
   driver_->start();
   return {};
+}
+
+/// The pages of the node's server.
+host::KubeletEndpoint::Options NodePart::endpoint_options(agent::MachineInfo machine) {
+  const std::string json = "application/json";
+  const std::string prometheus = "text/plain; version=0.0.4; charset=utf-8";
+  host::KubeletEndpoint::Options options;
+  options.pages["/pods"] = {json, [this] { return pod_list(*agent_); }};
+  options.pages["/configz"] = {
+      json, [this] {
+        return api::to_text(api::Json::object({{"kubeletconfig", kubelet_configuration(agent_->options())}}));
+      }};
+  options.pages["/debug/spillway"] = {json, [this] { return api::to_text(debug_state()); }};
+  options.pages["/metrics"] = {prometheus, [this] {
+                                 const agent::KubeletFacts facts{
+                                     .node_name = name_,
+                                     .cgroup_version = slice_.measured().version() == host::CgroupVersion::kV1 ? 1 : 2,
+                                     .registered = agent_->registered()};
+                                 return process_.metrics().text() + agent::kubelet_metrics(facts, agent_->pods());
+                               }};
+  options.pages["/metrics/resource"] = {
+      prometheus, [this] { return agent::resource_metrics(agent_->last_summary().get(), agent_->pods()); }};
+  options.pages["/metrics/cadvisor"] = {prometheus, [this, machine = std::move(machine)] {
+                                          return agent::cadvisor_metrics(agent_->last_summary().get(), agent_->pods(),
+                                                                         machine);
+                                        }};
+  options.health = [this] { return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem()}}; };
+  return options;
+}
+
+api::Json NodePart::debug_state() const {
+  const Now now = process_.loop().now();
+  api::Json state = agent_->state(now);
+  state["loop"] = api::Json::object({{"lastStepAgeSeconds", in_seconds(now.mono - last_step_)}});
+  if (server_) {
+    state["requestGate"] =
+        api::Json::object({{"waiting", static_cast<std::uint64_t>(server_->gate().waiting())},
+                           {"remembered", static_cast<std::uint64_t>(server_->gate().remembered())}});
+  }
+  return state;
+}
+
+/// The agent looks at its node at least every few seconds: if it does not, it is stuck.
+std::optional<std::string> NodePart::syncloop_problem() const {
+  const Duration age = process_.loop().now().mono - last_step_;
+  if (age <= kStuckAfter) return std::nullopt;
+  return fmt::format("sync loop did nothing for {}", api::format_duration(age));
 }
 
 void NodePart::on_host_event(agent::HostEvent event) {

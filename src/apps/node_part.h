@@ -24,9 +24,11 @@ struct NodePartOptions {
   std::string name;
   std::string instance;   // of the cgroup tree; one per data or state directory
   std::string state_dir;  // of this node
-  /// Who may ask the node for logs over HTTPS: the authority of their certificates. nullopt: nobody, there is no server
-  /// (the API server is in this process).
+  /// The authority of the client certificates that the node's HTTPS server believes. nullopt: there is no server (the
+  /// API server is in this process, and reaches the node without one).
   std::optional<std::string> client_authority_pem;
+  std::uint16_t port = 0;  // of that server; 0: any free one
+  std::string ip;          // the node's address; empty: the machine's
 };
 
 class NodePart final : public Part, private agent::Host::Receiver {
@@ -46,6 +48,9 @@ class NodePart final : public Part, private agent::Host::Receiver {
   NodePart(Process& process, std::string name, host::NodeSlice slice, std::unique_ptr<client::Transport> transport);
 
   Outcome start_agent(const NodePartOptions& options);
+  host::KubeletEndpoint::Options endpoint_options(agent::MachineInfo machine);
+  api::Json debug_state() const;
+  std::optional<std::string> syncloop_problem() const;
   void on_host_event(agent::HostEvent event) override;
 
   Process& process_;
@@ -56,6 +61,7 @@ class NodePart final : public Part, private agent::Host::Receiver {
   std::unique_ptr<host::ProcessRuntime> runtime_;
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<runtime::EngineDriver> driver_;
+  Instant last_step_{};  // of the agent
   std::unique_ptr<host::MemoryReaction> reaction_;
   std::unique_ptr<NodeServer> server_;
   std::unique_ptr<host::KubeletEndpoint> endpoint_;

@@ -1,56 +1,115 @@
 #include "apps/node_server.h"
 
-#include "api/status.h"
 #include "apps/certificates.h"
+#include "base/rng.h"
+#include "wire/authenticator.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace spillway::apps {
 
 namespace {
 
-void refuse(ErrorCode code, std::string_view why, api::ResponseSink& sink) {
-  const api::Status status(make_error(code, "{}", why));
-  sink.on_response({status.code, {{"Content-Type", "application/json"}}, api::to_text(api::to_json(status)) + "\n"});
+void answer(int code, std::string text, api::ResponseSink& sink) {
+  sink.on_response({.status = code,
+                    .headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"X-Content-Type-Options", "nosniff"}},
+                    .body = std::move(text)});
+}
+
+/// A certificate has told, or the token is to tell.
+agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo user) {
+  agent::RequestGate::Caller caller;
+  if (user.name != wire::Authenticator::Options().anonymous.name) {
+    caller.certified = std::move(user);
+  } else if (const auto token = wire::bearer_token(request.header("authorization"))) {
+    caller.token = *token;
+  }
+  return caller;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, const std::string& state_dir,
-                                                       const std::string& address,
-                                                       const std::string& client_authority_pem) {
-  std::unique_ptr<NodeServer> server(new NodeServer());  // NOLINT: private constructor
-  SPILLWAY_TRY(tls, prepare_node_server(state_dir, address, client_authority_pem, process.loop().now().wall));
-  wire::HttpServer::Options options;
-  options.address = address;
-  options.tls = std::move(tls);
-  options.authenticator = std::make_shared<wire::Authenticator>(wire::Authenticator::Options{});
-  options.log = process.log();
+NodeServer::NodeServer(Process& process, client::Transport& transport, const Options& options)
+    : loop_(process.loop()),
+      gate_({.node_name = options.node_name}, Rng(fnv1a64(options.node_name)).fork("request-gate")),
+      driver_(loop_, gate_, transport) {}
+
+Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client::Transport& transport,
+                                                       Options options) {
+  std::unique_ptr<NodeServer> server(new NodeServer(process, transport, options));  // NOLINT: private constructor
+  SPILLWAY_TRY(tls, prepare_node_server(options.state_dir, options.address, options.client_authority_pem,
+                                        process.loop().now().wall));
+  wire::HttpServer::Options http;
+  http.address = options.address;
+  http.port = options.port;
+  http.tls = std::move(tls);
+  http.authenticator = std::make_shared<wire::Authenticator>(
+      wire::Authenticator::Options{.tokens = {}, .judged = wire::Authenticator::Tokens::kHandler});
+  http.log = process.log();
   wire::RequestHandler& handler = *server;
-  server->http_ = std::make_unique<wire::HttpServer>(process.loop(), handler, std::move(options));
+  server->http_ = std::make_unique<wire::HttpServer>(process.loop(), handler, std::move(http));
   SPILLWAY_TRY_VOID(server->http_->start());
+  server->driver_.start();
   return server;
 }
 
 wire::RequestHandler::Ticket NodeServer::on_request(api::Request request, api::UserInfo user,
                                                     std::shared_ptr<api::ResponseSink> sink) {
-  const bool allowed = std::find(user.groups.begin(), user.groups.end(), "system:masters") != user.groups.end();
-  if (!allowed) {
-    refuse(ErrorCode::kForbidden, "only the API server may ask this node", *sink);
-  } else if (endpoint_ == nullptr) {
-    refuse(ErrorCode::kServiceUnavailable, "the node is starting or stopping", *sink);
-  } else {
-    return endpoint_->handle(request, std::move(sink));
+  const Ticket ticket = ++last_ticket_;
+  if (endpoint_ == nullptr) {
+    answer(503, "the node is starting or stopping\n", *sink);
+    return ticket;
   }
-  return 0;
+  std::erase_if(open_, [this](const auto& entry) {
+    return entry.second.admitted && !endpoint_->is_streaming(*entry.second.admitted);
+  });
+  const Result<api::Target> target = api::parse_target(request.target);
+  if (!target || !endpoint_->serves(*target)) {
+    answer(404, "404 page not found\n", *sink);
+    return ticket;
+  }
+  open_.emplace(ticket, Open{});
+  const agent::NodeAccess access =
+      agent::node_access(request.method, std::string_view(request.target).substr(0, request.target.find('?')));
+  driver_.step([this, ticket, access, caller = caller_of(request, std::move(user)), request = std::move(request),
+                sink = std::move(sink)](Now now) {
+    gate_.ask(
+        caller, access,
+        [this, ticket, request, sink](const agent::RequestGate::Verdict& verdict) {
+          on_verdict(ticket, request, verdict, sink);
+        },
+        now);
+  });
+  return ticket;
+}
+
+void NodeServer::on_verdict(Ticket ticket, const api::Request& request, const agent::RequestGate::Verdict& verdict,
+                            const std::shared_ptr<api::ResponseSink>& sink) {
+  const auto open = open_.find(ticket);
+  if (open == open_.end()) return;  // nobody waits for the answer any more
+  if (verdict.code != 200) {
+    answer(verdict.code, verdict.text, *sink);
+  } else if (endpoint_ == nullptr) {
+    answer(503, "the node is starting or stopping\n", *sink);
+  } else {
+    const host::KubeletEndpoint::RequestId id = endpoint_->handle(request, sink);
+    if (endpoint_->is_streaming(id)) {
+      open->second.admitted = id;
+      return;
+    }
+  }
+  open_.erase(open);
 }
 
 void NodeServer::on_abandoned(Ticket ticket) {
-  if (endpoint_ != nullptr) endpoint_->abandon(ticket);
+  const auto open = open_.find(ticket);
+  if (open == open_.end()) return;
+  if (open->second.admitted && endpoint_ != nullptr) endpoint_->abandon(*open->second.admitted);
+  open_.erase(open);
 }
 
 void NodeServer::stop(runtime::Loop::Task done) {
+  driver_.stop();
   http_->stop(Duration::zero(), std::move(done));
 }
 

@@ -74,7 +74,9 @@ int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
                                 .name = name,
                                 .instance = instance_of(state),
                                 .state_dir = state,
-                                .client_authority_pem = server->authority_pem},
+                                .client_authority_pem = server->authority_pem,
+                                .port = command.port,
+                                .ip = command.node_ip},
                                std::move(server->transport));
   if (!node) {
     print_error(node.error());

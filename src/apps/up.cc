@@ -53,7 +53,9 @@ class Up {
                             .name = name,
                             .instance = instance_of(server_->data_dir()),
                             .state_dir = node_state_dir(command_.node.state_dir, server_->data_dir(), name),
-                            .client_authority_pem = std::nullopt};
+                            .client_authority_pem = std::nullopt,
+                            .port = 0,
+                            .ip = {}};
     auto node = NodePart::create(process_, std::move(options), server_->connect("system:node:" + name));
     if (!node) {
       process_.fail(node.error());

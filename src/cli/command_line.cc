@@ -4,6 +4,7 @@
 #include "api/quantity.h"
 
 #include <CLI/CLI.hpp>
+#include <arpa/inet.h>
 
 #include <algorithm>
 #include <charconv>
@@ -54,6 +55,12 @@ Result<Bytes> parse_bytes(const std::string& text) {
 Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text) {
   SPILLWAY_TRY(bytes, parse_bytes(text));
   return std::optional<Bytes>(bytes);
+}
+
+Result<std::string> parse_address(const std::string& text) {
+  in6_addr address{};
+  if (inet_pton(AF_INET, text.c_str(), &address) == 1 || inet_pton(AF_INET6, text.c_str(), &address) == 1) return text;
+  return make_error(ErrorCode::kInvalid, "\"{}\" is no address; expected for example 192.0.2.7 or 2001:db8::7", text);
 }
 
 /// "60Mi/s" or "60Mi".
@@ -252,6 +259,9 @@ class Parser {
     CLI::App& agent_app = add("agent", "Run one node");
     add_kubeconfig(agent_app, agent->kubeconfig);
     agent_app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
+    add_parsed(agent_app, "--node-ip", agent->node_ip, parse_address,
+               "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");
+    agent_app.add_option("--port", agent->port, "Its port; 0: any free one")->capture_default_str();
     add_node(agent_app, agent->node);
     choose(agent_app, agent);
 

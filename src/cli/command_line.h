@@ -84,6 +84,8 @@ struct ApiserverCommand {
 struct AgentCommand {
   std::string kubeconfig;
   std::string node_name;
+  std::string node_ip;         // the address the node reports and serves on; empty: the machine's
+  std::uint16_t port = 10250;  // 0: any free port
   NodeArgs node;
 };
 

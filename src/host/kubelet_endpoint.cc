@@ -2,6 +2,8 @@
 
 #include "api/codec.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace spillway::host {
@@ -22,10 +24,29 @@ api::Response error_answer(const Error& error) {
   return text_answer(status, error.text() + "\n");
 }
 
+std::string path_of(const api::Target& target) {
+  std::string path;
+  for (const std::string& segment : target.segments) path += "/" + segment;
+  return path;
+}
+
 }  // namespace
 
 KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, ProcessRuntime& runtime, Options options)
     : loop_(loop), runtime_(runtime), options_(std::move(options)), logs_(loop) {}
+
+KubeletEndpoint::Room KubeletEndpoint::room_of(const api::Target& target) const {
+  const std::vector<std::string>& path = target.segments;
+  const std::string root = path.empty() ? std::string() : path[0];
+  if (path.size() == 4 && root == "containerLogs") return Room::kLogs;
+  if (path.size() == 2 && root == "stats" && path[1] == "summary") return Room::kSummary;
+  if (!path.empty() && path.size() <= 2 && root == "healthz") return Room::kHealth;
+  return options_.pages.contains(path_of(target)) ? Room::kPage : Room::kNone;
+}
+
+bool KubeletEndpoint::serves(const api::Target& target) const {
+  return room_of(target) != Room::kNone;
+}
 
 KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
                                                    const std::shared_ptr<api::ResponseSink>& sink) {
@@ -35,28 +56,57 @@ KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
     sink->on_response(error_answer(target.error()));
     return id;
   }
-  const std::vector<std::string>& path = target->segments;
-  const std::string root = path.empty() ? std::string() : path[0];
-  const bool is_stats = path.size() == 2 && root == "stats" && path[1] == "summary";
-  const bool is_logs = path.size() == 4 && root == "containerLogs";
-  const bool is_pods = path.size() == 1 && root == "pods" && options_.pods;
-  const bool is_health = path.size() == 1 && root == "healthz";
-  if (!is_stats && !is_logs && !is_pods && !is_health) {
-    sink->on_response(text_answer(404, "404 page not found\n"));
-  } else if (request.method != api::Method::kGet && !(is_stats && request.method == api::Method::kPost)) {
+  const Room room = room_of(*target);
+  const bool allowed =
+      request.method == api::Method::kGet || (room == Room::kSummary && request.method == api::Method::kPost);
+  if (room != Room::kNone && !allowed) {
     sink->on_response(text_answer(405, "405: Method Not Allowed"));
-  } else if (is_logs) {
-    handle_logs(id, *target, sink);
-  } else if (is_stats) {
-    const Result<api::Summary> summary = runtime_.observe_now();
-    sink->on_response(summary ? json_answer(api::to_text(api::encode(*summary)))
-                              : text_answer(500, "Internal Error: " + summary.error().text()));
-  } else if (is_pods) {
-    sink->on_response(json_answer(options_.pods()));
-  } else {
-    sink->on_response(text_answer(200, "ok"));
+    return id;
+  }
+  switch (room) {
+    case Room::kNone:
+      sink->on_response(text_answer(404, "404 page not found\n"));
+      break;
+    case Room::kPage: {
+      const Page& page = options_.pages.at(path_of(*target));
+      sink->on_response({.status = 200, .headers = {{"Content-Type", page.content_type}}, .body = page.text()});
+      break;
+    }
+    case Room::kHealth:
+      handle_health(*target, *sink);
+      break;
+    case Room::kLogs:
+      handle_logs(id, *target, sink);
+      break;
+    case Room::kSummary:
+      handle_summary(*sink);
+      break;
   }
   return id;
+}
+
+void KubeletEndpoint::handle_summary(api::ResponseSink& sink) {
+  const Result<api::Summary> summary = runtime_.observe_now();
+  sink.on_response(summary ? json_answer(api::to_text(api::encode(*summary)))
+                           : text_answer(500, "Internal Error: " + summary.error().text()));
+}
+
+/// /healthz of everything, /healthz/NAME of one check; `verbose` lists them, as does a failure.
+void KubeletEndpoint::handle_health(const api::Target& target, api::ResponseSink& sink) const {
+  std::vector<HealthCheck> checks{{"ping", std::nullopt}};
+  if (options_.health) std::ranges::move(options_.health(), std::back_inserter(checks));
+  const std::string* only = target.segments.size() == 2 ? &target.segments[1] : nullptr;
+  if (only != nullptr) std::erase_if(checks, [only](const HealthCheck& check) { return check.name != *only; });
+  if (checks.empty()) return sink.on_response(text_answer(404, "404 page not found\n"));
+  std::string list;
+  bool well = true;
+  for (const HealthCheck& check : checks) {
+    list += check.problem ? "[-]" + check.name + " failed: " + *check.problem + "\n" : "[+]" + check.name + " ok\n";
+    well = well && !check.problem;
+  }
+  if (!well) return sink.on_response(text_answer(500, list + "healthz check failed\n"));
+  const bool verbose = only == nullptr && target.find("verbose") != nullptr;
+  sink.on_response(text_answer(200, verbose ? list + "healthz check passed\n" : "ok"));
 }
 
 void KubeletEndpoint::handle_logs(RequestId id, const api::Target& target,
@@ -69,6 +119,11 @@ void KubeletEndpoint::handle_logs(RequestId id, const api::Target& target,
   if (!path) return sink->on_response(error_answer(path.error()));
   streams_[id] = logs_.open(*path, *query, [this, path = *path] { return runtime_.is_log_live(path); }, sink);
   std::erase_if(streams_, [this](const auto& entry) { return !logs_.is_open(entry.second); });
+}
+
+bool KubeletEndpoint::is_streaming(RequestId id) const {
+  const auto stream = streams_.find(id);
+  return stream != streams_.end() && logs_.is_open(stream->second);
 }
 
 void KubeletEndpoint::abandon(RequestId id) {

@@ -1,4 +1,5 @@
-// The node's own HTTP surface, below TLS and authentication: /healthz, /containerLogs, /stats/summary and /pods.
+// The node's own HTTP surface, below TLS and authentication: logs and statistics of containers, health, and pages that
+// the agent writes (pods, metrics, configuration, state).
 // Thread: loop. Source: spec "Node agent", 12.3.
 #pragma once
 
@@ -11,28 +12,54 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace spillway::host {
+
+/// One thing that is either well or not.
+struct HealthCheck {
+  std::string name;
+  std::optional<std::string> problem;
+};
 
 class KubeletEndpoint {
  public:
   using RequestId = std::uint64_t;
 
+  /// A page that is written anew for every GET.
+  struct Page {
+    std::string content_type;
+    std::function<std::string()> text;
+  };
+
   struct Options {
-    /// A PodList as JSON: what the agent knows of its pods. Absent: /pods is not served.
-    std::function<std::string()> pods;
+    std::map<std::string, Page> pages = {};  // by path: "/pods"
+    /// For /healthz. Absent: well as long as it answers.
+    std::function<std::vector<HealthCheck>()> health = {};
   };
 
   KubeletEndpoint(runtime::Loop& loop, ProcessRuntime& runtime, Options options);
 
+  /// False: whoever asks, the answer is 404.
+  bool serves(const api::Target& target) const;
+
   /// Answers now or later. The caller has authenticated and authorized.
   RequestId handle(const api::Request& request, const std::shared_ptr<api::ResponseSink>& sink);
+  /// The answer is still being written.
+  bool is_streaming(RequestId id) const;
   /// The client is gone: nothing more is written to its sink.
   void abandon(RequestId id);
 
  private:
+  enum class Room { kNone, kPage, kHealth, kLogs, kSummary };
+
+  Room room_of(const api::Target& target) const;
+  void handle_health(const api::Target& target, api::ResponseSink& sink) const;
   void handle_logs(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
+  void handle_summary(api::ResponseSink& sink);
 
   runtime::Loop& loop_;
   ProcessRuntime& runtime_;

@@ -54,7 +54,11 @@ class KubeletEndpointTest : public RealMachine {
     return sink->response;
   }
 
-  KubeletEndpoint::Options options_{.pods = [] { return std::string(R"({"kind":"PodList"})"); }};
+  KubeletEndpoint::Options options_{
+      .pages = {{"/pods", {"application/json", [] { return std::string(R"({"kind":"PodList"})"); }}},
+                {"/debug/spillway", {"application/json", [] { return std::string("{}"); }}}},
+      .health = [this] { return std::vector<HealthCheck>{{"syncloop", problem_}}; }};
+  std::optional<std::string> problem_;
   std::unique_ptr<KubeletEndpoint> endpoint_;
   KubeletEndpoint::RequestId last_id_ = 0;
 };
@@ -62,9 +66,33 @@ class KubeletEndpointTest : public RealMachine {
 TEST_F(KubeletEndpointTest, AnswersHealthPodsAndNothingElse) {
   EXPECT_EQ(get("/healthz").body, "ok");
   EXPECT_EQ(get("/pods").body, R"({"kind":"PodList"})");
+  EXPECT_EQ(get("/pods").header("content-type"), "application/json");
+  EXPECT_EQ(get("/debug/spillway").body, "{}");
   EXPECT_EQ(get("/nothing").status, 404);
+  EXPECT_EQ(get("/debug").status, 404);
   EXPECT_EQ(get("/").status, 404);
   EXPECT_EQ(send("/healthz", api::Method::kDelete)->response.status, 405);
+}
+
+TEST_F(KubeletEndpointTest, HealthIsOneWordOrAList) {
+  EXPECT_EQ(get("/healthz?verbose").body, "[+]ping ok\n[+]syncloop ok\nhealthz check passed\n");
+  EXPECT_EQ(get("/healthz/syncloop").body, "ok");
+  EXPECT_EQ(get("/healthz/nothing").status, 404);
+  problem_ = "stands still";
+  const api::Response ill = get("/healthz");
+  EXPECT_EQ(ill.status, 500);
+  EXPECT_EQ(ill.body, "[+]ping ok\n[-]syncloop failed: stands still\nhealthz check failed\n");
+  EXPECT_EQ(get("/healthz/ping").status, 200);
+  EXPECT_EQ(get("/healthz/syncloop").status, 500);
+}
+
+TEST_F(KubeletEndpointTest, KnowsWhatItServes) {
+  for (const char* path : {"/pods", "/healthz", "/healthz/ping", "/stats/summary", "/containerLogs/a/b/c"}) {
+    EXPECT_TRUE(endpoint_->serves(*api::parse_target(path))) << path;
+  }
+  for (const char* path : {"/", "/stats", "/stats/container", "/containerLogs/a/b", "/run/a/b/c", "/pods/x"}) {
+    EXPECT_FALSE(endpoint_->serves(*api::parse_target(path))) << path;
+  }
 }
 
 TEST_F(KubeletEndpointTest, ServesTheSummary) {

@@ -120,7 +120,7 @@ Outcome Demo::start_cluster() {
   SPILLWAY_TRY(remote, connect_remote(loop_, kubeconfig));
   cluster_ = std::make_unique<ClusterView>(loop_, std::move(remote.transport));
 
-  std::vector<std::string> second{"agent", "--kubeconfig", kubeconfig};
+  std::vector<std::string> second{"agent", "--kubeconfig", kubeconfig, "--port", "0"};
   const std::vector<std::string> flags = node_flags("node-2", folder_ + "/nodes");
   second.insert(second.end(), flags.begin(), flags.end());
   SPILLWAY_TRY(agent, ChildProcess::start(second, folder_ + "/node-2.log"));
