@@ -145,6 +145,7 @@ host::KubeletEndpoint::Options NodePart::endpoint_options(agent::MachineInfo mac
 api::Json NodePart::debug_state() const {
   const Now now = process_.loop().now();
   api::Json state = agent_->state(now);
+  state["decisions"] = agent_->decisions(std::nullopt, now);
   state["loop"] = api::Json::object({{"lastStepAgeSeconds", in_seconds(now.mono - last_step_)}});
   if (server_) {
     state["requestGate"] =
