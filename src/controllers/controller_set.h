@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "client/engine.h"
+#include "controllers/act_gate.h"
 #include "controllers/daemon_set.h"
 #include "controllers/lifecycle_metrics.h"
 #include "controllers/node_lifecycle.h"
@@ -26,6 +27,7 @@ class ControllerSet final : public client::ApiEngine {
     NodeLifecycleController::Options node_lifecycle;
     TaintEvictionController::Options taint_eviction;
     PodGc::Options pod_gc;
+    lifecycle::BrakeConfig brakes;
   };
 
   /// `metrics` must outlive the set.
@@ -47,6 +49,8 @@ class ControllerSet final : public client::ApiEngine {
 
   const NodeLifecycleController& node_lifecycle() const { return node_lifecycle_controller_; }
 
+  const ActGate& gate() const { return gate_; }
+
   const TaintEvictionController& taint_eviction() const { return taint_eviction_controller_; }
 
  private:
@@ -61,6 +65,7 @@ class ControllerSet final : public client::ApiEngine {
   client::Informer<api::ReplicaSet> replica_sets_;
   client::Informer<api::DaemonSet> daemon_sets_;
   LifecycleMetrics lifecycle_metrics_;
+  ActGate gate_;
   PodsByNode pods_by_node_;  // before the controllers: it listens first
   client::EventRecorder node_events_;
   client::EventRecorder taint_events_;

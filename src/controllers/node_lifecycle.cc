@@ -19,6 +19,7 @@ using lifecycle::Readiness;
 using lifecycle::TaintAction;
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+constexpr Duration kPassTimeMax = seconds(10);  // a pass waits for live reads, each at most this long
 
 std::string node_path(const std::string& name, std::string_view subresource = {}) {
   return client::object_path("v1", "nodes", {}, name, subresource);
@@ -55,6 +56,10 @@ std::string_view lease_owner(const client::ObjectKey& key) {
   return std::string_view(key).substr(kLeaseNamespace.size() + 1);
 }
 
+std::string subject_of(const std::string& node) {
+  return "node/" + node;
+}
+
 bool carries_our_write(const api::Node& node, const Assessment& assessment) {
   const api::NodeCondition* wanted = api::find_condition(*assessment.write, "Ready");
   const api::NodeCondition* found = api::find_condition(node.status.conditions, "Ready");
@@ -68,10 +73,11 @@ std::string reason_text(const Assessment& assessment, const lifecycle::MonitorCo
 }  // namespace
 
 NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node,
-                                                 LifecycleMetrics& metrics, Rng rng, Options options)
+                                                 LifecycleMetrics& metrics, ActGate& gate, Rng rng, Options options)
     : shared_(shared),
       pods_by_node_(pods_by_node),
       metrics_(metrics),
+      gate_(gate),
       options_(options),
       monitor_(options.monitor, options.profile),
       taints_(shared_.client, shared_.nodes, rng.fork("taints"), shared_.log),
@@ -112,6 +118,7 @@ void NodeLifecycleController::begin_pass(Now now) {
 
   pass_.clear();
   pass_.reserve(snapshot.size());
+  look_for_hold();
   const auto& leases = shared_.leases.cache().all();
   auto lease = leases.begin();
   for (const auto& [name, node] : shared_.nodes.cache().all()) {  // both caches are in name order
@@ -121,6 +128,8 @@ void NodeLifecycleController::begin_pass(Now now) {
     const bool asks = pass_.back().assessment.write && options_.live_lease_check && options_.profile.leases;
     if (asks && !writing_status_.contains(name)) leases_outstanding_.insert(name);
   }
+  feed_brakes(now);
+  if (gate_.brakes().hold(now)) leases_outstanding_.clear();  // nothing would follow from the answers
   if (leases_outstanding_.empty()) return finish_pass(now);
   for (const std::string& name : leases_outstanding_) check_live_lease(name);
 }
@@ -130,6 +139,43 @@ NodeLifecycleController::Seen& NodeLifecycleController::seen_in_pass(const std::
       pass_, name, {}, [](const Seen& each) -> const std::string& { return each.node->metadata.name; });
   SPILLWAY_CHECK(seen != pass_.end() && seen->node->metadata.name == name);
   return *seen;
+}
+
+/// What this process knows about its own sight, and how much of the cluster is late at once.
+void NodeLifecycleController::feed_brakes(Now now) {
+  lifecycle::Brakes& brakes = gate_.brakes();
+  brakes.on_clock(now, options_.node_monitor_period + kPassTimeMax);
+  std::optional<Duration> age;
+  for (const client::InformerBase* informer : {static_cast<const client::InformerBase*>(&shared_.nodes),
+                                               static_cast<const client::InformerBase*>(&shared_.leases)}) {
+    if (const auto heard = informer->last_heard()) age = std::max(age.value_or(Duration::zero()), now.mono - *heard);
+  }
+  brakes.on_watch_age(age);
+  std::int64_t nodes = 0;
+  std::int64_t late = 0;
+  for (const Seen& seen : pass_) {
+    if (seen.assessment.observed == Readiness::kUnknown) continue;
+    ++nodes;
+    if (seen.assessment.silence * 2 > options_.monitor.health.node_monitor_grace_period) ++late;
+  }
+  brakes.on_heartbeats(nodes, late, now);
+}
+
+/// Takes effect with the answer; until then the last one stands.
+void NodeLifecycleController::look_for_hold() {
+  const std::string& name = options_.hold_config_map;
+  const std::size_t slash = name.find('/');
+  if (slash == std::string::npos) return;
+  shared_.client.get(client::object_path("v1", "configmaps", name.substr(0, slash), name.substr(slash + 1)),
+                     [this](const Result<api::Json>& outcome, Now) {
+                       if (!outcome && outcome.error().code != ErrorCode::kNotFound) return;
+                       std::optional<std::string> why;
+                       if (outcome) why = std::string(outcome->string_at({"data", "why"}));
+                       if (why.has_value() != gate_.brakes().manual_hold().has_value()) {
+                         shared_.log.warning(why ? "held by hand" : "resumed by hand", {{"why", why.value_or("")}});
+                       }
+                       gate_.brakes().set_manual_hold(std::move(why));
+                     });
 }
 
 void NodeLifecycleController::check_live_lease(const std::string& name) {
@@ -173,6 +219,7 @@ void NodeLifecycleController::finish_pass(Now now) {
   }
   const NodeMonitor::Verdict verdict = monitor_.finish_pass(snapshot, now);
   report_verdict(verdict);
+  if (verdict.left_master_disruption) gate_.brakes().on_storm_over(now);
   for (const api::Node* node : verdict.untaint) {
     if (carries_own_taint(*node)) untaint(shared_.nodes.cache().find(node->metadata.name), now);
   }
@@ -201,9 +248,12 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
   const std::string& name = node->metadata.name;
   if (writing_status_.contains(name)) return;
   if (assessment.write) {
+    const lifecycle::Act mark{lifecycle::ActKind::kMarkNotReady, zone_of(*node), {}};
+    if (gate_.ask(mark, subject_of(name), now)) return;  // the next pass looks again, and asks again
     writing_status_.insert(name);
     return write_status(node, assessment, 1, now);
   }
+  if (assessment.current == Readiness::kTrue) gate_.release(subject_of(name));
   decide(node, assessment, now);
   mark_pods(node, assessment, now);
 }
@@ -263,6 +313,10 @@ void NodeLifecycleController::reread_and_write(const std::string& name, const As
   };
   shared_.client.at(now.mono + options_.status_retry_wait,
                     [this, name, on_reread](Now) { shared_.client.get(node_path(name), on_reread); });
+}
+
+std::string NodeLifecycleController::zone_of(const api::Node& node) const {
+  return lifecycle::zone_key(node.metadata.labels, options_.profile.zone_labels);
 }
 
 bool NodeLifecycleController::carries_own_taint(const api::Node& node) const {
@@ -329,8 +383,8 @@ void NodeLifecycleController::taint(const NodePtr& node, TaintAction action, Nod
   const std::string_view added = not_ready ? options_.profile.not_ready_taint : options_.profile.unreachable_taint;
   const std::string_view removed = not_ready ? options_.profile.unreachable_taint : options_.profile.not_ready_taint;
   tainting_.insert(name);
-  const auto edit = [uid = node->metadata.uid, added, removed](api::Node& seen, Now then) {
-    if (seen.metadata.uid != uid) return false;
+  const auto edit = [this, uid = node->metadata.uid, added, removed](api::Node& seen, Now then) {
+    if (seen.metadata.uid != uid || effective_readiness(seen) == Readiness::kTrue) return false;  // back meanwhile
     const std::string effect(api::kNoExecute);
     bool changed = lifecycle::erase_taint(seen.spec.taints, {std::string(removed), {}, effect, {}});
     if (!lifecycle::has_taint(seen.spec.taints, added, api::kNoExecute)) {
@@ -407,13 +461,18 @@ void NodeLifecycleController::evict(const NodePtr& node, const std::vector<PodPt
 
 NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zone,
                                                            const lifecycle::RateLimitedQueue::Entry& entry, Now now) {
-  if (!evicting_.insert(entry.name).second) return {};
+  if (evicting_.contains(entry.name)) return {};
   NodePtr node = shared_.nodes.cache().find(entry.name);
   if (!node) {  // its pods are deleted even if the node is gone
     auto gone = std::make_shared<api::Node>();
     gone->metadata.name = entry.name;
     node = std::move(gone);
   }
+  const lifecycle::Act act{lifecycle::ActKind::kTaint, zone_of(*node), {}};
+  if (const auto again = gate_.ask(act, subject_of(entry.name), now)) {
+    return {NodeMonitor::Handled::kRetry, *again - now.mono};
+  }
+  evicting_.insert(entry.name);
   const auto done = [this, zone, entry](bool all, Now then) {
     evicting_.erase(entry.name);
     if (all) {
@@ -452,6 +511,10 @@ NodeMonitor::Answer NodeLifecycleController::taint_waiting(const std::string& zo
   const std::optional<Readiness> readiness = effective_readiness(*node);
   if (!readiness) return {NodeMonitor::Handled::kRetry, milliseconds(50)};
   if (*readiness == Readiness::kTrue) return {};
+  const lifecycle::Act act{lifecycle::ActKind::kTaint, zone_of(*node), {}};
+  if (const auto again = gate_.ask(act, subject_of(entry.name), now)) {
+    return {NodeMonitor::Handled::kRetry, *again - now.mono};
+  }
   taint(
       node, lifecycle::taint_action_for(*readiness),
       [this, zone, entry](NodeTaintWriter::Outcome outcome, Now then) {

@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "client/event_recorder.h"
+#include "controllers/act_gate.h"
 #include "controllers/lifecycle_metrics.h"
 #include "controllers/node_taint_writer.h"
 #include "controllers/pod_evictor.h"
@@ -38,10 +39,12 @@ class NodeLifecycleController {
     int status_attempts_max = 5;
     /// Ask the API server for the lease of a node before it is called silent.
     bool live_lease_check = true;
+    /// Manual hold: while this ConfigMap exists, nothing is done. Its data.why is the reason. Empty: not looked for.
+    std::string hold_config_map;  // "kube-system/spillway-hold"
   };
 
-  NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, Rng rng,
-                          Options options);
+  NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, ActGate& gate,
+                          Rng rng, Options options);
   NodeLifecycleController(const NodeLifecycleController&) = delete;
   NodeLifecycleController& operator=(const NodeLifecycleController&) = delete;
 
@@ -65,6 +68,8 @@ class NodeLifecycleController {
   void check_live_lease(const std::string& name);
   void on_live_lease(const std::string& name, const Result<api::Json>& lease, Now now);
   void finish_pass(Now now);
+  void feed_brakes(Now now);
+  void look_for_hold();
   void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict);
   void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
@@ -90,6 +95,7 @@ class NodeLifecycleController {
   lifecycle::NodeMonitor::Answer taint_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
                                                Now now);
   std::optional<lifecycle::Readiness> effective_readiness(const api::Node& node) const;
+  std::string zone_of(const api::Node& node) const;
   bool carries_own_taint(const api::Node& node) const;
 
   // Eviction by pod-eviction-timeout.
@@ -108,6 +114,7 @@ class NodeLifecycleController {
   Shared shared_;
   const PodsByNode& pods_by_node_;
   LifecycleMetrics& metrics_;
+  ActGate& gate_;
   Options options_;
   lifecycle::NodeMonitor monitor_;
   NodeTaintWriter taints_;

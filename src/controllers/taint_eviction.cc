@@ -25,6 +25,16 @@ api::Json disruption_patch(const api::Pod& pod, Now now) {
                             {"status", api::Json::object({{"conditions", api::Json::array({condition})}})}});
 }
 
+std::string subject_of(const api::PodKey& pod) {
+  return "pod/" + pod.text();
+}
+
+/// "ReplicaSet/shop/web"; empty: no controller.
+std::string owner_of(const api::Pod& pod) {
+  const api::OwnerReference* owner = api::controller_of(pod.metadata);
+  return owner == nullptr ? std::string() : fmt::format("{}/{}/{}", owner->kind, pod.metadata.ns, owner->name);
+}
+
 /// The pod is not there any more, or another one has its name.
 bool is_gone(const Error& error) {
   return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kConflict;
@@ -33,8 +43,14 @@ bool is_gone(const Error& error) {
 }  // namespace
 
 TaintEvictionController::TaintEvictionController(Shared shared, const PodsByNode& pods_by_node,
-                                                 LifecycleMetrics& metrics, Options options)
-    : shared_(shared), pods_by_node_(pods_by_node), metrics_(metrics), options_(options), evictions_(options.profile) {
+                                                 LifecycleMetrics& metrics, ActGate& gate, Options options)
+    : shared_(shared),
+      pods_by_node_(pods_by_node),
+      metrics_(metrics),
+      gate_(gate),
+      options_(options),
+      evictions_(options.profile),
+      replacements_(shared_) {
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
   shared_.pods.cache().listen(
@@ -112,6 +128,7 @@ void TaintEvictionController::on_node(const NodePtr& before, const NodePtr& afte
 void TaintEvictionController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!started_) return;
   const bool replaced = before && after && before->metadata.uid != after->metadata.uid;
+  if (before && (!after || replaced)) gate_.release(subject_of(before->key()));
   if (before && (!after || replaced)) carry_out(evictions_.on_pod_gone(before->key()), now);
   if (!after || after->spec.node_name.empty()) return;
   const bool same = before && !replaced && before->spec.node_name == after->spec.node_name &&
@@ -125,6 +142,7 @@ void TaintEvictionController::carry_out(const std::vector<TaintEvictions::Order>
       evict(order.pod, order.reason, now);
       continue;
     }
+    gate_.release(subject_of(order.pod));
     const PodPtr pod = shared_.pods.cache().find(order.pod.text());
     if (!pod) continue;
     shared_.events.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
@@ -136,6 +154,7 @@ void TaintEvictionController::carry_out(const std::vector<TaintEvictions::Order>
 void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason& reason, Now now) {
   const PodPtr pod = shared_.pods.cache().find(key.text());
   if (!pod) return evictions_.on_evicted(key, true, now);
+  if (holds(*pod, now)) return;
   shared_.log.info("evicting pod",
                    {{"pod", key.text()}, {"node", pod->spec.node_name}, {"reason", policy::render(reason)}});
   shared_.events.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
@@ -143,7 +162,48 @@ void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason
   mark_disrupted(pod, 1, now.mono, now);
 }
 
+/// Whether a brake or a missing replacement stands against the deletion; then it comes again.
+bool TaintEvictionController::holds(const api::Pod& pod, Now now) {
+  if (options_.wait_for_replacement) {
+    if (const auto obstacle = replacements_.find_obstacle(pod, now)) {
+      postpone(pod, *obstacle, now);
+      return true;
+    }
+  }
+  const NodePtr node = shared_.nodes.cache().find(pod.spec.node_name);
+  const lifecycle::Act act{
+      lifecycle::ActKind::kDeletePod,
+      node ? lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels) : std::string(), owner_of(pod)};
+  const auto again = gate_.ask(act, subject_of(pod.key()), now);
+  if (again) evictions_.postpone(pod.key(), *again, now);
+  return again.has_value();
+}
+
+void TaintEvictionController::postpone(const api::Pod& pod, const policy::Reason& reason, Now now) {
+  const Instant again = now.mono + options_.obstacle_wait;
+  gate_.hold(lifecycle::ActKind::kDeletePod, subject_of(pod.key()), reason, again, now);
+  evictions_.postpone(pod.key(), again, now);
+  arm();
+}
+
+/// The API server knows the budgets and counts; it also writes the DisruptionTarget condition.
+void TaintEvictionController::evict_within_budget(const PodPtr& pod, int attempt, Instant ordered) {
+  const api::Json body = api::Json::object(
+      {{"apiVersion", "policy/v1"},
+       {"kind", "Eviction"},
+       {"metadata", api::Json::object({{"name", pod->metadata.name}, {"namespace", pod->metadata.ns}})},
+       {"deleteOptions", delete_options(*pod)}});
+  shared_.client.create(
+      pod_path(*pod, "eviction"), body, [this, pod, attempt, ordered](const Result<api::Json>& outcome, Now now) {
+        if (!outcome && outcome.error().code == ErrorCode::kTooManyRequests) {
+          return postpone(*pod, {policy::ReasonCode::kBudgetRefuses, {{"message", outcome.error().message}}}, now);
+        }
+        on_removed(pod, attempt, ordered, outcome, now);
+      });
+}
+
 void TaintEvictionController::mark_disrupted(const PodPtr& pod, int attempt, Instant ordered, Now now) {
+  if (options_.respect_budgets) return evict_within_budget(pod, attempt, ordered);
   const api::PodCondition* known = api::find_condition(pod->status.conditions, "DisruptionTarget");
   const bool marked = known != nullptr && known->status == "True" && known->reason == "DeletionByTaintManager";
   if (!options_.profile.disruption_target_condition || marked) return remove(pod, attempt, ordered);
@@ -156,16 +216,20 @@ void TaintEvictionController::mark_disrupted(const PodPtr& pod, int attempt, Ins
 }
 
 void TaintEvictionController::remove(const PodPtr& pod, int attempt, Instant ordered) {
-  shared_.client.remove(
-      pod_path(*pod), delete_options(*pod), [this, pod, attempt, ordered](const Result<api::Json>& outcome, Now now) {
-        if (!outcome && !is_gone(outcome.error())) {
-          return attempt_failed(pod, attempt, ordered, outcome.error(), now);
-        }
-        if (outcome) metrics_.pod_deletions.add();
-        metrics_.pod_deletion_seconds.observe(std::chrono::duration<double>(now.mono - ordered).count());
-        evictions_.on_evicted(pod->key(), true, now);
-        arm();
-      });
+  shared_.client.remove(pod_path(*pod), delete_options(*pod),
+                        [this, pod, attempt, ordered](const Result<api::Json>& outcome, Now now) {
+                          on_removed(pod, attempt, ordered, outcome, now);
+                        });
+}
+
+void TaintEvictionController::on_removed(const PodPtr& pod, int attempt, Instant ordered,
+                                         const Result<api::Json>& outcome, Now now) {
+  if (!outcome && !is_gone(outcome.error())) return attempt_failed(pod, attempt, ordered, outcome.error(), now);
+  if (outcome) metrics_.pod_deletions.add();
+  metrics_.pod_deletion_seconds.observe(std::chrono::duration<double>(now.mono - ordered).count());
+  gate_.release(subject_of(pod->key()));
+  evictions_.on_evicted(pod->key(), true, now);
+  arm();
 }
 
 void TaintEvictionController::attempt_failed(const PodPtr& pod, int attempt, Instant ordered, const Error& error,

@@ -8,8 +8,10 @@
 #pragma once
 
 #include "client/event_recorder.h"
+#include "controllers/act_gate.h"
 #include "controllers/lifecycle_metrics.h"
 #include "controllers/pods_by_node.h"
+#include "controllers/replacement_check.h"
 #include "controllers/shared.h"
 #include "policy/lifecycle/taint_eviction.h"
 
@@ -28,9 +30,15 @@ class TaintEvictionController {
     Duration start_hold = seconds(50);
     int attempts_max = 5;
     Duration attempt_wait = milliseconds(10);
+    /// Evict through pods/eviction, so that disruption budgets are respected, instead of deleting.
+    bool respect_budgets = false;
+    /// Delete a pod only when its replacement could be placed on another node.
+    bool wait_for_replacement = false;
+    Duration obstacle_wait = seconds(5);  // before a refused deletion is tried again
   };
 
-  TaintEvictionController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, Options options);
+  TaintEvictionController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, ActGate& gate,
+                          Options options);
   TaintEvictionController(const TaintEvictionController&) = delete;
   TaintEvictionController& operator=(const TaintEvictionController&) = delete;
 
@@ -50,16 +58,22 @@ class TaintEvictionController {
   bool has_health_taint(const api::Node& node) const;
   void carry_out(const std::vector<lifecycle::TaintEvictions::Order>& orders, Now now);
   void evict(const api::PodKey& pod, const policy::Reason& reason, Now now);
+  bool holds(const api::Pod& pod, Now now);
+  void postpone(const api::Pod& pod, const policy::Reason& reason, Now now);
+  void evict_within_budget(const PodPtr& pod, int attempt, Instant ordered);
   void mark_disrupted(const PodPtr& pod, int attempt, Instant ordered, Now now);
   void remove(const PodPtr& pod, int attempt, Instant ordered);
+  void on_removed(const PodPtr& pod, int attempt, Instant ordered, const Result<api::Json>& outcome, Now now);
   void attempt_failed(const PodPtr& pod, int attempt, Instant ordered, const Error& error, Now now);
   void arm();
 
   Shared shared_;
   const PodsByNode& pods_by_node_;
   LifecycleMetrics& metrics_;
+  ActGate& gate_;
   Options options_;
   lifecycle::TaintEvictions evictions_;
+  ReplacementCheck replacements_;
   bool started_ = false;
   std::set<std::string, std::less<>> held_;  // nodes whose taints are older than this process
   std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;

@@ -60,6 +60,22 @@ std::string_view to_string(ReasonCode code) {
       return "toleration-expired";
     case ReasonCode::kNotTolerated:
       return "not-tolerated";
+    case ReasonCode::kManualHold:
+      return "manual-hold";
+    case ReasonCode::kClockJumped:
+      return "clock-jumped";
+    case ReasonCode::kWatchStale:
+      return "watch-stale";
+    case ReasonCode::kHeartbeatStall:
+      return "heartbeat-stall";
+    case ReasonCode::kStormCoolDown:
+      return "storm-cool-down";
+    case ReasonCode::kActLimitReached:
+      return "act-limit-reached";
+    case ReasonCode::kBudgetRefuses:
+      return "budget-refuses";
+    case ReasonCode::kNoReplacement:
+      return "no-replacement";
     case ReasonCode::kFits:
       return "fits";
     case ReasonCode::kInsufficientResource:

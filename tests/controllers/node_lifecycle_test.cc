@@ -289,5 +289,74 @@ TEST_F(NodeLifecycle, SameSeedSameRequests) {
   EXPECT_EQ(run(), run());
 }
 
+TEST_F(NodeLifecycle, AStallOfMostHeartbeatsMarksNobody) {
+  options.brakes.stall_share = 0.5;
+  options.brakes.stall_max = minutes(3);
+  start(6);
+  for (int i = 0; i < 4; ++i) cluster.set_up(fmt::format("n{}", i), false);
+  cluster.advance(minutes(2));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(cluster.ready_status(fmt::format("n{}", i)), "True");
+  ASSERT_TRUE(set->gate().find("node/n0"));
+  EXPECT_EQ(set->gate().find("node/n0")->reason.code, policy::ReasonCode::kHeartbeatStall);
+  cluster.advance(minutes(3));  // it lasts: believed
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(cluster.ready_status(fmt::format("n{}", i)), "Unknown");
+}
+
+TEST_F(NodeLifecycle, TaintsAreLimitedOverAllZones) {
+  options.brakes.taint.global = lifecycle::ActLimit{1, minutes(10)};
+  for (const char* zone : {"a", "b", "c"}) {
+    for (int i = 0; i < 3; ++i) cluster.add_node(fmt::format("{}{}", zone, i), {{"topology.kubernetes.io/zone", zone}});
+  }
+  start(0);
+  for (const char* node : {"a0", "b0", "c0"}) cluster.set_up(node, false);
+  cluster.advance(minutes(4));
+  int tainted = 0;
+  for (const char* node : {"a0", "b0", "c0"}) tainted += cluster.taints(node).contains(kSilent) ? 1 : 0;
+  EXPECT_EQ(tainted, 1);
+  cluster.advance(minutes(8));
+  tainted = 0;
+  for (const char* node : {"a0", "b0", "c0"}) tainted += cluster.taints(node).contains(kSilent) ? 1 : 0;
+  EXPECT_EQ(tainted, 2);
+}
+
+TEST_F(NodeLifecycle, AHeldDeletionIsDroppedWhenTheNodeComesBack) {
+  options.node_lifecycle.hold_config_map = "kube-system/spillway-hold";
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(70));
+  ASSERT_THAT(cluster.taints("n1"), Contains(kSilent));
+  cluster.create("/api/v1/namespaces/kube-system/configmaps",
+                 *api::parse_json(R"({"metadata":{"name":"spillway-hold"},"data":{"why":"network work"}})"));
+  cluster.advance(minutes(8));
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
+  ASSERT_TRUE(set->gate().find("pod/default/web"));
+  cluster.set_up("n1", true);
+  cluster.advance(seconds(11));
+  cluster.remove("/api/v1/namespaces/kube-system/configmaps/spillway-hold");
+  cluster.advance(minutes(1));
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
+  EXPECT_FALSE(set->gate().find("pod/default/web"));
+}
+
+TEST_F(NodeLifecycle, BudgetsAreRespectedOnRequest) {
+  options.taint_eviction.respect_budgets = true;
+  start(3);
+  cluster.create("/apis/policy/v1/namespaces/default/poddisruptionbudgets", *api::parse_json(R"({
+      "metadata":{"name":"all"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}}}})"));
+  Json pod = pod_json("web", "64Mi", "n1");
+  pod.make({"metadata", "labels", "app"}) = "web";
+  cluster.create("/api/v1/namespaces/default/pods", pod);
+  cluster.advance(seconds(20));
+  cluster.set_up("n1", false);
+  cluster.advance(minutes(8));
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
+  ASSERT_TRUE(set->gate().find("pod/default/web"));
+  EXPECT_EQ(set->gate().find("pod/default/web")->reason.code, policy::ReasonCode::kBudgetRefuses);
+  cluster.remove("/apis/policy/v1/namespaces/default/poddisruptionbudgets/all");
+  cluster.advance(seconds(10));
+  EXPECT_NE(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
+}
+
 }  // namespace
 }  // namespace spillway::controllers

@@ -151,4 +151,8 @@ void TaintEvictions::on_evicted(const api::PodKey& pod, bool deleted, Now now) {
   schedule_.schedule(pod, {now.mono, now.mono + std::min(kRetryMin * (1 << doublings), kRetryMax)});
 }
 
+void TaintEvictions::postpone(const api::PodKey& pod, Instant due, Now now) {
+  if (attempts_.contains(pod)) schedule_.schedule(pod, {now.mono, due});
+}
+
 }  // namespace spillway::lifecycle

@@ -75,6 +75,9 @@ class TaintEvictions {
   /// The outcome of a kEvict order. A deleted pod stays known, so that no second timer is armed for it.
   void on_evicted(const api::PodKey& pod, bool deleted, Now now);
 
+  /// A kEvict order that is held back: it comes again at `due` unless the pod is let off meanwhile.
+  void postpone(const api::PodKey& pod, Instant due, Now now);
+
   const EvictionSchedule& schedule() const { return schedule_; }
 
   bool is_tainted(std::string_view node) const { return taints_.contains(node); }

@@ -23,6 +23,18 @@ bool is_master_name(std::string_view name) {
   return name.size() >= 10 && name.substr(0, name.size() - 3).ends_with("master-");
 }
 
+float rate_of(FullDisruption policy, const ZoneConfig& config) {
+  switch (policy) {
+    case FullDisruption::kNormal:
+      return config.node_eviction_rate;
+    case FullDisruption::kSlow:
+      return config.secondary_node_eviction_rate;
+    case FullDisruption::kHold:
+      break;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string_view to_string(ZoneState state) {
@@ -83,8 +95,9 @@ std::optional<float> eviction_rate(ZoneState state, std::int32_t zone_nodes, con
     case ZoneState::kInitial:
       return std::nullopt;
     case ZoneState::kNormal:
-    case ZoneState::kFullDisruption:
       return config.node_eviction_rate;
+    case ZoneState::kFullDisruption:
+      return rate_of(config.full_disruption, config);
     case ZoneState::kPartialDisruption:
       return zone_nodes > config.large_cluster_size_threshold ? config.secondary_node_eviction_rate : 0.0F;
   }

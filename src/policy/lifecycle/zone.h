@@ -48,12 +48,20 @@ struct ZoneCounts {
   friend bool operator==(const ZoneCounts&, const ZoneCounts&) = default;
 };
 
+/// What becomes of a zone in full disruption while another is alive.
+enum class FullDisruption {
+  kNormal,  // the normal rate, as upstream
+  kSlow,    // the secondary rate
+  kHold,    // nothing is tainted nor evicted
+};
+
 /// Rates in nodes per second and the threshold in single precision, as upstream keeps them: the comparisons show it.
 struct ZoneConfig {
   float node_eviction_rate = 0.1F;
   float secondary_node_eviction_rate = 0.01F;
   std::int32_t large_cluster_size_threshold = 50;
   float unhealthy_zone_threshold = 0.55F;
+  FullDisruption full_disruption = FullDisruption::kNormal;
 };
 
 /// kFullDisruption: no node is ready and at least one is not. kPartialDisruption: more than two are not ready and their
@@ -61,9 +69,9 @@ struct ZoneConfig {
 ZoneState zone_state(const ZoneCounts& counts, float unhealthy_zone_threshold);
 
 /// Nodes per second that may be evicted in a zone of `zone_nodes` counted nodes.
-/// kNormal and kFullDisruption: the normal rate. kPartialDisruption: the secondary rate in zones larger than the
-/// threshold, else 0. kInitial: nullopt, the rate stays as it is. The caller stops every zone when all are in
-/// kFullDisruption: losing sight of all nodes is more likely the controller's fault than theirs.
+/// kNormal: the normal rate. kFullDisruption: by config.full_disruption. kPartialDisruption: the secondary rate in
+/// zones larger than the threshold, else 0. kInitial: nullopt, the rate stays as it is. The caller stops every zone
+/// when all are in kFullDisruption: losing sight of all nodes is more likely the controller's fault than theirs.
 std::optional<float> eviction_rate(ZoneState state, std::int32_t zone_nodes, const ZoneConfig& config);
 
 }  // namespace spillway::lifecycle

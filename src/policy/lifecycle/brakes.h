@@ -1,0 +1,130 @@
+// Brakes over what the node lifecycle does to a cluster: whether one act (a node marked not ready, a node tainted, a
+// pod deleted) may happen now, and if not, which brake holds it, with the numbers compared, and when to ask again. All
+// of them are off unless configured. An act that is held is not forgotten: its owner asks again and re-validates it
+// first.
+//
+// In this order: manual hold; doubt about ourselves (the clock jumped, our own watch is old, most heartbeats are late
+// at once); cool-down after such a storm; limits over acts within a window, over everything, per zone, per owner.
+// Thread: any (a value). Bounds: as many instants per scope as its limit allows acts; scopes without recent acts are
+// forgotten. Source: spec "Node lifecycle", S19.
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+#include "policy/reason.h"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace spillway::lifecycle {
+
+enum class ActKind { kMarkNotReady, kTaint, kDeletePod };
+
+std::string_view to_string(ActKind kind);
+
+/// At most `acts` within any `window`.
+struct ActLimit {
+  std::int32_t acts = 0;
+  Duration window{};
+
+  friend bool operator==(const ActLimit&, const ActLimit&) = default;
+};
+
+struct ActLimits {
+  std::optional<ActLimit> global;
+  std::optional<ActLimit> per_zone;
+  std::optional<ActLimit> per_owner;  // of pods: the controller that owns them
+
+  friend bool operator==(const ActLimits&, const ActLimits&) = default;
+};
+
+/// "20/1m", "zone=5/1m", "owner=1/30s", or several, comma-separated. kInvalid: what is wrong.
+Result<ActLimits> parse_act_limits(std::string_view text);
+
+struct BrakeConfig {
+  ActLimits mark_not_ready;
+  ActLimits taint;
+  ActLimits delete_pod;
+  /// A larger share of the nodes not yet marked is late at once: nothing happens for up to `stall_max`.
+  std::optional<double> stall_share;
+  Duration stall_max = minutes(2);
+  /// Nothing was heard on our watch of nodes or leases for longer than this.
+  std::optional<Duration> watch_age_max;
+  /// Wall and monotonic clock disagree by more than this over a pass, or this process stood still for longer.
+  std::optional<Duration> clock_jump_max;
+  Duration clock_hold = seconds(50);  // how long nothing happens after that
+  Duration cool_down{};               // the same after a stall has passed or all zones were down; 0: none
+
+  friend bool operator==(const BrakeConfig&, const BrakeConfig&) = default;
+};
+
+struct Act {
+  ActKind kind{};
+  std::string zone;   // key
+  std::string owner;  // "ReplicaSet/default/web"; empty: none
+};
+
+class Brakes {
+ public:
+  struct Answer {
+    std::optional<policy::Reason> held;  // nullopt: go ahead, it is counted
+    Instant ask_again{};                 // if held
+  };
+
+  explicit Brakes(BrakeConfig config) : config_(std::move(config)) {}
+
+  /// The act, if it may happen, is counted against the limits.
+  Answer ask(const Act& act, Now now);
+
+  /// nullopt: resume.
+  void set_manual_hold(std::optional<std::string> why) { manual_hold_ = std::move(why); }
+
+  const std::optional<std::string>& manual_hold() const { return manual_hold_; }
+
+  /// Once per pass, before anything is asked. `expected_gap`: how far passes are apart at most.
+  void on_clock(Now now, Duration expected_gap);
+
+  void on_watch_age(std::optional<Duration> age) { watch_age_ = age; }
+
+  /// Of the nodes that are not marked silent yet, how many are late by more than half their grace.
+  void on_heartbeats(std::int64_t nodes, std::int64_t late, Now now);
+
+  /// All zones were down and are not any more.
+  void on_storm_over(Now now) { cool_from(now); }
+
+  /// The brake that would hold every act now; nullopt: none does.
+  std::optional<policy::Reason> hold(Now now) const;
+
+ private:
+  using Scope = std::tuple<ActKind, char, std::string>;  // 'g', 'z' or 'o', and its name
+
+  struct Limited {
+    Scope scope;
+    ActLimit limit;
+  };
+
+  const ActLimits& limits_of(ActKind kind) const;
+  std::vector<Limited> limits_on(const Act& act) const;
+  bool stalls(Instant now) const;
+  void cool_from(Now now);
+
+  BrakeConfig config_;
+  std::optional<std::string> manual_hold_;
+  std::optional<Duration> watch_age_;
+  std::optional<Now> last_clock_;
+  Duration clock_error_{};
+  Instant clock_hold_until_{};
+  std::optional<Instant> stall_since_;
+  std::int64_t nodes_ = 0;
+  std::int64_t late_ = 0;
+  Instant cool_until_{};
+  std::map<Scope, std::deque<Instant>> acts_;
+};
+
+}  // namespace spillway::lifecycle
