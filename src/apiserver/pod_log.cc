@@ -1,5 +1,7 @@
 #include "apiserver/pod_log.h"
 
+#include "apiserver/node_address.h"
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -14,7 +16,6 @@ using api::StatusResult;
 
 constexpr std::string_view kPassedOn[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
                                           "tailLines", "limitBytes", "timestamps"};
-constexpr int kDefaultPort = 10250;
 
 std::vector<std::string> container_names(const Json& pod, std::initializer_list<std::string_view> lists) {
   std::vector<std::string> names;
@@ -46,32 +47,6 @@ StatusResult<std::string> pick_container(const Json& pod, const std::string* wan
   std::string choice = fmt::format("choose one of: [{}]", joined(names));
   if (!init.empty()) choice += fmt::format(" or one of the init containers: [{}]", joined(init));
   return make_error(ErrorCode::kBadRequest, "a container name must be specified for pod {}, {}", name, choice);
-}
-
-struct NodeAddress {
-  std::string host;
-  int port = kDefaultPort;
-};
-
-/// InternalIP first, then whatever else can be dialled.
-StatusResult<NodeAddress> address_of(const Json& node) {
-  const Json* addresses = node.at({"status", "addresses"});
-  NodeAddress out;
-  for (const std::string_view type : {"InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"}) {
-    if (addresses == nullptr || addresses->if_array() == nullptr || !out.host.empty()) break;
-    for (const Json& address : *addresses->if_array()) {
-      if (address.string_at({"type"}) == type && out.host.empty()) out.host = address.string_at({"address"});
-    }
-  }
-  if (out.host.empty()) {
-    return make_error(ErrorCode::kInternalError, "no preferred addresses found for node {}",
-                      node.string_at({"metadata", "name"}));
-  }
-  if (const Json* port = node.at({"status", "daemonEndpoints", "kubeletEndpoint", "Port"})) {
-    const std::int64_t number = port->if_int64().value_or(0);
-    if (number > 0 && number < 65'536) out.port = static_cast<int>(number);
-  }
-  return out;
 }
 
 /// Passes the agent's answer on to the client.
@@ -113,7 +88,7 @@ void PodLog::get(const ExchangePtr& exchange) {
   }
   const ObjectPtr node = core_.cache.of(core_.registry.get("nodes")).find(node_name);
   if (!node) return exchange->fail(api::not_found_status({"", "nodes"}, node_name));
-  const auto address = address_of(node->document());
+  const auto address = node_address(node->document());
   if (!address) return exchange->fail(address.error());
   if (gateway_ == nullptr) {
     return exchange->fail(

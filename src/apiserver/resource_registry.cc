@@ -15,6 +15,7 @@ using enum Verb;
 constexpr VerbSet kAllVerbs{kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete, kDeleteCollection};
 constexpr VerbSet kReadWrite{kGet, kPatch, kUpdate};
 constexpr VerbSet kCreateOnly{kCreate};
+constexpr VerbSet kMeasured{kGet, kList};
 
 constexpr std::array<std::pair<Verb, std::string_view>, 8> kVerbNames{{{kCreate, "create"},
                                                                        {kDelete, "delete"},
@@ -361,6 +362,20 @@ std::vector<Resource> table() {
        .fields = kEventViewFields,
        .put_creates = true,
        .view = {event_from_view, event_to_view}},
+      // measured, not stored
+      {.group = "metrics.k8s.io",
+       .version = "v1beta1",
+       .plural = "nodes",
+       .singular = "node",
+       .kind = "NodeMetrics",
+       .scope = kCluster,
+       .verbs = kMeasured},
+      {.group = "metrics.k8s.io",
+       .version = "v1beta1",
+       .plural = "pods",
+       .singular = "pod",
+       .kind = "PodMetrics",
+       .verbs = kMeasured},
       {.group = "node.k8s.io",
        .version = "v1",
        .plural = "runtimeclasses",

@@ -24,6 +24,7 @@
 #include "apiserver/role_rules.h"
 #include "apiserver/scale.h"
 #include "apiserver/tokens.h"
+#include "apiserver/usage.h"
 #include "apiserver/watch_hub.h"
 #include "apiserver/write_path.h"
 #include "apiserver/writer.h"
@@ -71,6 +72,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         binding_(core_, writer_),
         eviction_(core_, writer_, remover_),
         log_(core_, options_.gateway),
+        usage_(core_, options_.gateway),
         roles_(core_),
         node_authorizer_(core_),
         authorizer_(node_authorizer_, roles_),
@@ -295,7 +297,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   void perform(const ExchangePtr& exchange) {
     const Route& route = exchange->route;
-    if (!route.resource->stored()) return reviews_.create(exchange);
+    if (!route.resource->stored()) {
+      return route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);
+    }
     switch (route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id) {
       case SubresourceId::kScale:
         return scale_.perform(exchange);
@@ -352,6 +356,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   PodBinding binding_;
   EvictionPath eviction_;
   PodLog log_;
+  UsagePath usage_;
   RoleRules roles_;
   NodeAuthorizer node_authorizer_;
   Gatekeeper authorizer_;

@@ -63,6 +63,12 @@ std::vector<std::string> TestSink::names() const {
 
 void TestGateway::open(const std::string& node, const std::string& host, int port, api::Request request,
                        std::shared_ptr<api::ResponseSink> sink) {
+  if (request.target.starts_with("/stats/summary")) {
+    asked.push_back(node);
+    const auto summary = summaries.find(node);
+    if (summary == summaries.end()) return silent.push_back(std::move(sink));
+    return sink->on_response(api::Response{200, {}, summary->second});
+  }
   sink->on_stream(api::Response{200, {}, {}});
   const auto line =
       std::make_shared<const std::string>(node + " " + host + ":" + std::to_string(port) + request.target + "\n");
@@ -128,7 +134,9 @@ Answer TestServer::call(api::Method method, std::string target, std::string body
   if (!sink->answered()) return {};
   Answer answer{sink->response->status, sink->response->headers, sink->response->body, {}};
   if (Result<api::Json> parsed = api::parse_json(answer.text)) answer.body = *std::move(parsed);
-  if (sink->response->document) EXPECT_EQ(*sink->response->document, answer.body) << what << ": not what the bytes say";
+  if (sink->response->document) {
+    EXPECT_EQ(*sink->response->document, answer.body) << what << ": not what the bytes say";
+  }
   return answer;
 }
 

@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,11 +43,16 @@ class TestSink final : public api::ResponseSink {
   std::size_t capacity = 1U << 30U;
 };
 
-/// Answers logs with what it was asked, as a stream of one chunk.
+/// Answers logs with what it was asked, as a stream of one chunk, and summaries as the test says.
 class TestGateway final : public NodeGateway {
  public:
   void open(const std::string& node, const std::string& host, int port, api::Request request,
             std::shared_ptr<api::ResponseSink> sink) override;
+
+  /// By node. Nodes without one are silent, and their sinks are kept here.
+  std::map<std::string, std::string> summaries;
+  std::vector<std::shared_ptr<api::ResponseSink>> silent;
+  std::vector<std::string> asked;  // for summaries: "n1"
 };
 
 /// Tokens whose middle part tells the claims, and is believed.
@@ -109,6 +115,8 @@ class TestServer {
   Now now() const { return now_; }
 
   ApiServer& server() { return *server_; }
+
+  TestGateway& gateway() { return gateway_; }
 
   store::MemoryStore& store() { return store_; }
 

@@ -109,6 +109,21 @@ class NodeServer(unittest.TestCase):
     def test_the_api_server_is_let_in_for_logs(self):
         wait_for("the log", lambda: self.api.get("/api/v1/namespaces/default/pods/web/log") == "hello\n")
 
+    def test_usage_is_what_the_node_measured(self):
+        group = "/apis/metrics.k8s.io/v1beta1"
+        node = wait_for("the node's usage", lambda: self.api.get(f"{group}/nodes")["items"])[0]
+        self.assertEqual(node["metadata"]["name"], "n")
+        self.assertRegex(node["usage"]["memory"], r"^[1-9][0-9]*Ki$")
+        found = wait_for("the pod's usage", lambda: self.api.get(f"{group}/namespaces/default/pods")["items"])[0]
+        self.assertEqual([each["name"] for each in found["containers"]], ["main"])
+        self.assertRegex(found["containers"][0]["usage"]["cpu"], r"^[0-9]+n$")
+        if shutil.which("kubectl"):
+            for what, name in (("nodes", "n"), ("pods", "web")):
+                done = subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, "--cache-dir", self.folder / "cache", "top", what],
+                                      capture_output=True, text=True, timeout=30)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, rf"NAME +CPU\(cores\).*\n{name} +\d+m")
+
     @unittest.skipUnless(shutil.which("promtool"), "needs promtool of the package prometheus")
     def test_promtool_reads_every_page_of_metrics(self):
         node = self.node("certificate")
