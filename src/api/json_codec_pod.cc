@@ -41,6 +41,23 @@ void describe(V& v, Is<ContainerPort> auto& port) {
 }
 
 template <typename V>
+void describe(V& v, Is<AppArmorProfile> auto& profile) {
+  v.kept("type", profile.type);
+  v.field("localhostProfile", profile.localhost_profile);
+}
+
+template <typename V>
+void describe(V& v, Is<Sysctl> auto& sysctl) {
+  v.kept("name", sysctl.name);
+  v.kept("value", sysctl.value);
+}
+
+template <typename V>
+void describe(V& v, Is<PodOs> auto& os) {
+  v.field("name", os.name);
+}
+
+template <typename V>
 void describe(V& v, Is<Container> auto& container) {
   v.kept("name", container.name);
   v.field("image", container.image);
@@ -51,6 +68,7 @@ void describe(V& v, Is<Container> auto& container) {
   v.list("ports", container.ports);
   v.object("resources", container.resources);
   v.field("restartPolicy", container.restart_policy);
+  v.nested("securityContext", [&](V& context) { context.object("appArmorProfile", container.app_armor); });
 }
 
 template <typename V>
@@ -85,6 +103,7 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.list("tolerations", spec.tolerations);
   v.list("initContainers", spec.init_containers, "name", &Container::name);
   v.list("containers", spec.containers, "name", &Container::name);
+  v.list("ephemeralContainers", spec.ephemeral_containers, "name", &Container::name);
   v.list("volumes", spec.volumes, "name", &Volume::name);
   v.field("restartPolicy", spec.restart_policy);
   v.field("terminationGracePeriodSeconds", spec.termination_grace_period_seconds);
@@ -95,6 +114,12 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.field("schedulerName", spec.scheduler_name);
   v.field("serviceAccountName", spec.service_account_name);
   v.field("hostNetwork", spec.host_network);
+  v.field("hostIPC", spec.host_ipc);
+  v.object("os", spec.os);
+  v.nested("securityContext", [&](V& context) {
+    context.list("sysctls", spec.sysctls, "name", &Sysctl::name);
+    context.object("appArmorProfile", spec.app_armor);
+  });
   v.field("overhead", spec.overhead);
   v.object("resources", spec.resources);
 }

@@ -40,6 +40,29 @@ struct ContainerPort {
   friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
 };
 
+/// securityContext.appArmorProfile. Source: Kubernetes docs, "Restrict a Container's Access to Resources with
+/// AppArmor".
+struct AppArmorProfile {
+  std::string type;  // RuntimeDefault, Unconfined, Localhost
+  std::optional<std::string> localhost_profile;
+
+  friend bool operator==(const AppArmorProfile&, const AppArmorProfile&) = default;
+};
+
+struct Sysctl {
+  std::string name;
+  std::string value;
+
+  friend bool operator==(const Sysctl&, const Sysctl&) = default;
+};
+
+/// spec.os: the operating system the pod was written for.
+struct PodOs {
+  std::string name;
+
+  friend bool operator==(const PodOs&, const PodOs&) = default;
+};
+
 struct Container {
   std::string name;
   std::string image;
@@ -50,6 +73,7 @@ struct Container {
   std::vector<ContainerPort> ports;
   ResourceRequirements resources;
   std::string restart_policy;  // init containers only: "Always" makes it a sidecar
+  std::optional<AppArmorProfile> app_armor;
 
   friend bool operator==(const Container&, const Container&) = default;
 };
@@ -76,6 +100,7 @@ struct PodSpec {
   std::vector<Toleration> tolerations;
   std::vector<Container> init_containers;
   std::vector<Container> containers;
+  std::vector<Container> ephemeral_containers;
   std::vector<Volume> volumes;
   std::string restart_policy;
   std::optional<std::int64_t> termination_grace_period_seconds;
@@ -86,6 +111,10 @@ struct PodSpec {
   std::string scheduler_name;
   std::string service_account_name;
   bool host_network = false;
+  bool host_ipc = false;
+  std::optional<PodOs> os;
+  std::vector<Sysctl> sysctls;               // securityContext.sysctls
+  std::optional<AppArmorProfile> app_armor;  // securityContext.appArmorProfile
   ResourceList overhead;
   std::optional<ResourceRequirements> resources;  // pod level
 
