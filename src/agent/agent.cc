@@ -16,17 +16,27 @@ namespace {
 
 constexpr std::string_view kComponent = "kubelet";
 
+/// The safe ones of this kernel and what the operator allows. kInvalid: an entry that cannot be.
+Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, const MachineInfo& machine) {
+  std::vector<std::string> patterns = admission::safe_sysctls(machine.kernel_version);
+  patterns.insert(patterns.end(), options.allowed_unsafe_sysctls.begin(), options.allowed_unsafe_sysctls.end());
+  Result<admission::SysctlAllowlist> list = admission::SysctlAllowlist::parse(patterns);
+  if (!list) return invalid("allowedUnsafeSysctls", "{}", list.error().message);
+  return list;
+}
+
 }  // namespace
 
 /// Construction order is dependency order; references into it stay valid because it never moves.
 struct Agent::Parts {
   Parts(AgentOptions given, MachineInfo info, Rng rng, AgentSinks to, eviction::PassConfig config,
-        api::ResourceList usable, std::span<const JournalEntry> history)
+        api::ResourceList usable, admission::SysctlAllowlist allowed, std::span<const JournalEntry> history)
       : options(std::move(given)),
         machine(std::move(info)),
         sinks(std::move(to)),
         capacity(capacity_of(machine, options.pods_max)),
         allocatable(std::move(usable)),
+        sysctls(std::move(allowed)),
         name("agent-" + options.node_name),
         api("spillway-agent", rng.fork("api")),
         events(api, rng.fork("events"), std::string(kComponent), options.node_name),
@@ -36,7 +46,7 @@ struct Agent::Parts {
         pods(api, client::object_path("v1", "pods", {}),
              "fieldSelector=" + api::percent_encode("spec.nodeName=" + options.node_name)),
         workers(
-            context, [this] { return node_for_admission(); }, history),
+            context, [this] { return situation(); }, history, sinks.metrics),
         decisions(sinks.journal, history),
         eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
         status(
@@ -59,15 +69,25 @@ struct Agent::Parts {
     eviction.when_conditions_change([this](Now now) { status.report_soon(now); });
   }
 
-  NodeForAdmission node_for_admission() const {
-    static const api::StringMap kNoLabels;
-    const auto node = nodes.cache().find(options.node_name);
-    return {.node_name = options.node_name,
-            .operating_system = options.operating_system,
-            .allocatable = allocatable,
-            .labels = node ? node->metadata.labels : kNoLabels,
-            .taints = node ? std::span<const api::Taint>(node->spec.taints) : std::span<const api::Taint>(),
-            .conditions = eviction.conditions()};
+  /// The node as pods meet it: its object, with what the agent itself knows to be allocatable.
+  admission::NodeSituation situation() const {
+    const auto known = nodes.cache().find(options.node_name);
+    auto node = std::make_shared<api::Node>();
+    node->metadata = known ? known->metadata : initial_node(options, machine).metadata;
+    if (known) node->spec.taints = known->spec.taints;
+    node->status.allocatable = allocatable;
+    admission::NodeSituation now{.node = std::move(node),
+                                 .operating_system = options.operating_system,
+                                 .conditions = {},
+                                 .sysctls = sysctls,
+                                 .shared_namespaces = machine.shared_namespaces,
+                                 .app_armor_error = machine.app_armor_error,
+                                 .shutting_down = false,
+                                 .features = {},
+                                 .allocate = {},
+                                 .devices_in_use = {}};
+    for (const eviction::Condition each : eviction.conditions().list()) now.conditions.push_back(to_string(each));
+    return now;
   }
 
   NodeFacts facts() const {
@@ -79,6 +99,7 @@ struct Agent::Parts {
   AgentSinks sinks;
   api::ResourceList capacity;
   api::ResourceList allocatable;
+  admission::SysctlAllowlist sysctls;
   std::string name;
   std::vector<HostCommand> host_commands;
   client::ApiClient api;
@@ -108,9 +129,10 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
     sinks.log.warning("eviction threshold can never be met", {{"signal", to_string(signal)}});
   }
   config.thresholds = std::move(thresholds);
+  SPILLWAY_TRY(sysctls, allowed_sysctls(options, machine));
   return std::unique_ptr<Agent>(
       new Agent(std::make_unique<Parts>(std::move(options), std::move(machine), rng, std::move(sinks),
-                                        std::move(config), std::move(allocatable), history)));
+                                        std::move(config), std::move(allocatable), std::move(sysctls), history)));
 }
 
 Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

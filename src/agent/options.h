@@ -53,6 +53,8 @@ struct AgentOptions {
   Duration lease_duration = seconds(40);  // renewed every quarter of it
   Duration status_update_frequency = seconds(10);
   Duration status_report_frequency = minutes(5);
+  /// Names and prefixes ("net.core.*") of kernel parameters that pods may set beyond the safe ones.
+  std::vector<std::string> allowed_unsafe_sysctls;
   std::int64_t pods_max = 110;
   std::int32_t daemon_port = 10250;
   std::string kubelet_version = "v1.32.0";

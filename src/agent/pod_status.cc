@@ -165,9 +165,9 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
     status.phase = worker.forced_end->phase;
     status.reason = worker.forced_end->reason;
     status.message = worker.forced_end->message;
-    if (worker.forced_end->disruption_target) {
+    if (worker.forced_end->disruption) {
       status.conditions.push_back(
-          condition("DisruptionTarget", true, "TerminationByKubelet", worker.forced_end->message));
+          condition("DisruptionTarget", true, "TerminationByKubelet", *worker.forced_end->disruption));
     }
   }
   if (terminated && !worker.forced_end && api::is_terminal(*worker.pod)) {  // what somebody else decided stays
@@ -181,15 +181,6 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
   status.conditions.push_back(ready_condition("ContainersReady", status));
   status.conditions.push_back(condition("PodScheduled", true));
   keep_transition_times(status.conditions, worker.status.conditions, now);
-  return status;
-}
-
-api::PodStatus rejected_status(const api::Pod& pod, const std::string& reason, const std::string& message) {
-  api::PodStatus status;
-  status.phase = "Failed";
-  status.reason = reason;
-  status.message = "Pod was rejected: " + message;
-  status.qos_class = to_string(api::qos_of(pod));
   return status;
 }
 

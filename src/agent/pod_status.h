@@ -13,9 +13,6 @@ namespace spillway::agent {
 /// Conditions keep their transition time while their status stays. A terminal phase appears only in kTerminated.
 api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addresses, WallTime now);
 
-/// What a pod that was never started is left with.
-api::PodStatus rejected_status(const api::Pod& pod, const std::string& reason, const std::string& message);
-
 /// Strategic merge patch from `reported` to `wanted`, with the uid as precondition; null if nothing differs. Conditions
 /// of others are left alone.
 api::Json status_patch(const std::string& uid, const api::PodStatus& reported, const api::PodStatus& wanted);

@@ -1,5 +1,5 @@
 // What the agent knows about one pod it runs: where each container stands, and why the pod is ending, if it is.
-// A worker goes from kSyncing over kTerminating to kTerminated and never back.
+// A worker goes from kWaiting over kSyncing and kTerminating to kTerminated and never back; it may leave some out.
 // Thread: loop (plain values). Source: spec "Node agent", 14.
 #pragma once
 
@@ -32,22 +32,23 @@ struct ContainerRun {
   std::optional<Instant> retry_at;                              // waits for its back-off until then
 };
 
-enum class WorkerPhase { kSyncing, kTerminating, kTerminated };
+/// kWaiting: has not been asked yet whether it may start.
+enum class WorkerPhase { kWaiting, kSyncing, kTerminating, kTerminated };
 
 /// How a pod ends when it does not end by itself.
 struct ForcedEnd {
   std::string phase;   // "Failed"
   std::string reason;  // "Evicted"
   std::string message;
-  bool disruption_target = false;
-  std::int64_t grace_period_seconds = 0;  // overrides the pod's own
+  std::optional<std::string> disruption;             // message of the condition DisruptionTarget; nullopt: none
+  std::optional<std::int64_t> grace_period_seconds;  // overrides the pod's own
 };
 
 struct PodWorker {
   std::shared_ptr<const api::Pod> pod;  // as last seen
   /// Containers point into this one: the specs of containers do not change under a uid.
   std::shared_ptr<const api::Pod> spec_source;
-  WorkerPhase phase = WorkerPhase::kSyncing;
+  WorkerPhase phase = WorkerPhase::kWaiting;
   std::vector<ContainerRun> init_containers;
   std::vector<ContainerRun> containers;
   std::optional<ForcedEnd> forced_end;

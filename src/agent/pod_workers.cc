@@ -4,6 +4,7 @@
 #include "agent/pod_resources.h"
 #include "agent/pod_status.h"
 #include "base/check.h"
+#include "policy/admission/arrival.h"
 
 #include <fmt/format.h>
 
@@ -34,7 +35,7 @@ ForcedEnd forced_end_of(const eviction::EvictPod& action) {
   return {.phase = "Failed",
           .reason = std::string(kEvicted),
           .message = action.message,
-          .disruption_target = action.disruption_target,
+          .disruption = action.disruption_target ? std::optional(action.message) : std::nullopt,
           .grace_period_seconds = action.grace_period_seconds};
 }
 
@@ -45,12 +46,15 @@ std::string exit_reason(const ContainerExited& event) {
 
 }  // namespace
 
-PodWorkers::PodWorkers(AgentContext& context, std::function<NodeForAdmission()> node,
-                       std::span<const JournalEntry> history)
-    : context_(context), node_(std::move(node)), status_(context, [this](const std::string& uid, Now now) {
-        PodWorker* worker = find(uid);
-        if (worker != nullptr) finish(*worker, now);
-      }) {
+PodWorkers::PodWorkers(AgentContext& context, std::function<admission::NodeSituation()> situation,
+                       std::span<const JournalEntry> history, telemetry::Registry* metrics)
+    : context_(context),
+      status_(context,
+              [this](const std::string& uid, Now now) {
+                PodWorker* worker = find(uid);
+                if (worker != nullptr) finish(*worker, now);
+              }),
+      admission_(context, std::move(situation), *this, metrics) {
   for (const JournalEntry& entry : history) {
     if (entry.eviction) decided_before_.insert_or_assign(entry.eviction->uid, forced_end_of(*entry.eviction));
   }
@@ -70,11 +74,9 @@ void PodWorkers::start(const client::ObjectCache<api::Pod>& pods, Now now) {
   started_ = true;
   std::vector<std::shared_ptr<const api::Pod>> arrivals;
   for (const auto& [key, pod] : pods.all()) arrivals.push_back(pod);
-  std::ranges::sort(arrivals, [](const auto& a, const auto& b) {
-    return std::tie(a->metadata.creation_timestamp, a->metadata.ns, a->metadata.name) <
-           std::tie(b->metadata.creation_timestamp, b->metadata.ns, b->metadata.name);
-  });
+  admission::sort_arrivals(arrivals);  // ties stay in namespace/name order
   for (const auto& pod : arrivals) seen(pod, now);
+  admission_.ask(now);
   decided_before_.clear();
 }
 
@@ -83,6 +85,7 @@ void PodWorkers::on_pod(const client::ObjectCache<api::Pod>::Ptr& before,
   if (!started_) return;
   if (before && (!after || after->metadata.uid != before->metadata.uid)) gone(before->metadata.uid, now);
   if (after) seen(after, now);
+  admission_.ask(now);
 }
 
 void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
@@ -94,6 +97,9 @@ void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
   }
   worker->pod = pod;
   switch (worker->phase) {
+    case WorkerPhase::kWaiting:
+      if (pod->metadata.deletion_timestamp || api::is_terminal(*pod)) terminate(*worker, now);
+      break;
     case WorkerPhase::kSyncing:
       if (pod->metadata.deletion_timestamp || api::is_terminal(*pod)) {
         terminate(*worker, now);
@@ -113,6 +119,7 @@ void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
 }
 
 void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
+  if (api::is_mirror(*pod)) return;
   PodWorker& worker = workers_[pod->metadata.uid];
   worker.pod = pod;
   worker.status = pod->status;
@@ -133,25 +140,28 @@ void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
     terminate(worker, now);
     return;
   }
-  std::vector<const api::Pod*> others = active();
-  std::erase_if(others, [&](const api::Pod* each) { return each->metadata.uid == pod->metadata.uid; });
-  const eviction::Admission answer = admit_pod(node_(), *pod, others);
-  if (!answer.admit) {
-    reject(worker, answer, now);
-    return;
-  }
+  admission_.add(pod->metadata.uid);
+}
+
+std::shared_ptr<const api::Pod> PodWorkers::find_waiting(const std::string& uid) const {
+  const auto it = workers_.find(uid);
+  return it == workers_.end() || it->second.phase != WorkerPhase::kWaiting ? nullptr : it->second.pod;
+}
+
+void PodWorkers::begin(const std::string& uid, Now now) {
+  PodWorker& worker = *find(uid);
+  worker.phase = WorkerPhase::kSyncing;
   if (!worker.start_time) worker.start_time = now.wall;
   worker.created = true;
-  context_.host_commands.emplace_back(create_pod_command(*pod));
+  context_.host_commands.emplace_back(create_pod_command(*worker.pod));
   sync(worker, now);
 }
 
-void PodWorkers::reject(PodWorker& worker, const eviction::Admission& refusal, Now now) {
-  context_.log.warning("pod rejected",
-                       {{"pod", worker.pod->key().text()}, {"reason", refusal.reason}, {"message", refusal.message}});
+void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusal, Now now) {
+  PodWorker& worker = *find(uid);
   worker.rejected = true;
   worker.phase = WorkerPhase::kTerminated;
-  worker.status = rejected_status(*worker.pod, refusal.reason, refusal.message);
+  worker.status = admission::refused_status(*worker.pod, refusal);
   record(worker, {}, client::EventType::kWarning, refusal.reason, refusal.message, now);
   status_.want(*worker.pod, worker.status, now);
 }
@@ -266,7 +276,7 @@ void PodWorkers::terminate(PodWorker& worker, Now now) {
   if (worker.retry_timer) context_.api.cancel(*std::exchange(worker.retry_timer, std::nullopt));
   worker.grace_seconds =
       effective_grace_seconds(0, worker.pod->metadata.deletion_grace_period_seconds,
-                              worker.forced_end ? std::optional(worker.forced_end->grace_period_seconds) : std::nullopt,
+                              worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
                               worker.pod->spec.termination_grace_period_seconds);
   for (const auto* list : {&worker.init_containers, &worker.containers}) {
     for (const ContainerRun& run : *list) {
@@ -282,7 +292,7 @@ void PodWorkers::terminate(PodWorker& worker, Now now) {
 void PodWorkers::shorten_grace(PodWorker& worker) {
   const std::int64_t grace =
       effective_grace_seconds(worker.grace_seconds, worker.pod->metadata.deletion_grace_period_seconds,
-                              worker.forced_end ? std::optional(worker.forced_end->grace_period_seconds) : std::nullopt,
+                              worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
                               worker.pod->spec.termination_grace_period_seconds);
   if (grace >= worker.grace_seconds) return;
   worker.grace_seconds = grace;
@@ -292,13 +302,30 @@ void PodWorkers::shorten_grace(PodWorker& worker) {
 void PodWorkers::evict(const eviction::EvictPod& action, Urgency urgency, Now now) {
   PodWorker* worker = find(action.uid);
   if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
-  worker->forced_end = forced_end_of(action);
-  if (worker->phase == WorkerPhase::kSyncing) {
-    terminate(*worker, now);
-  } else {
-    shorten_grace(*worker);
-  }
+  end(*worker, forced_end_of(action), now);
   if (urgency == Urgency::kEmergency) kill_now(action.uid);
+}
+
+void PodWorkers::preempt(const admission::Victim& victim, Now now) {
+  PodWorker* worker = find(victim.uid);
+  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
+  record(*worker, {}, client::EventType::kWarning, admission::kPreempting, admission::kPreemptedMessage, now);
+  end(*worker,
+      {.phase = "Failed",
+       .reason = std::string(admission::kPreempting),
+       .message = std::string(admission::kPreemptedMessage),
+       .disruption = std::string(admission::kPreemptedCondition),
+       .grace_period_seconds = {}},
+      now);
+}
+
+void PodWorkers::end(PodWorker& worker, ForcedEnd how, Now now) {
+  worker.forced_end = std::move(how);
+  if (worker.phase == WorkerPhase::kTerminating) {
+    shorten_grace(worker);
+  } else {
+    terminate(worker, now);
+  }
 }
 
 void PodWorkers::kill_now(const std::string& uid) {
@@ -330,6 +357,9 @@ void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
   worker->phase = WorkerPhase::kTerminated;
   context_.log.info("pod stopped", {{"pod", worker->pod->key().text()}, {"pod_uid", event.uid}});
   if (on_finished_) on_finished_(event.uid, now);
+  admission_.on_finished(event.uid, now);
+  worker = find(event.uid);
+  if (worker == nullptr) return;
   report(*worker, now);
   worker = find(event.uid);
   if (worker != nullptr) finish(*worker, now);
@@ -373,7 +403,7 @@ void PodWorkers::gone(const std::string& uid, Now now) {
   status_.forget(uid);
   if (worker->phase == WorkerPhase::kTerminated) {
     forget(uid);
-  } else if (worker->phase == WorkerPhase::kSyncing) {
+  } else if (worker->phase != WorkerPhase::kTerminating) {
     terminate(*worker, now);
   }
 }
@@ -414,7 +444,10 @@ bool PodWorkers::is_finished(const std::string& uid) const {
 std::vector<const api::Pod*> PodWorkers::active() const {
   std::vector<const api::Pod*> pods;
   for (const auto& [uid, worker] : workers_) {
-    if (worker.phase != WorkerPhase::kTerminated) pods.push_back(worker.pod.get());
+    if (worker.phase == WorkerPhase::kWaiting) continue;
+    const admission::WorkerState state{.termination_requested = worker.phase != WorkerPhase::kSyncing,
+                                       .terminated = worker.phase == WorkerPhase::kTerminated};
+    if (admission::is_active(*worker.pod, worker.status.phase, state)) pods.push_back(worker.pod.get());
   }
   std::ranges::sort(pods, by_key);
   return pods;

@@ -5,9 +5,9 @@
 // Bounds: workers ≤ pods bound to this node. Source: Kubernetes docs, "Pod Lifecycle"; spec "Node agent", 14, 15.
 #pragma once
 
+#include "agent/admission_queue.h"
 #include "agent/context.h"
 #include "agent/journal.h"
-#include "agent/pod_admission.h"
 #include "agent/pod_status_writer.h"
 #include "agent/pod_worker.h"
 #include "api/pod.h"
@@ -24,10 +24,12 @@ namespace spillway::agent {
 
 enum class Urgency { kGrace, kEmergency };
 
-class PodWorkers {
+class PodWorkers final : private AdmissionQueue::Workers {
  public:
-  /// `node`: what admission needs to know now. `history`: evictions that an earlier instance decided.
-  PodWorkers(AgentContext& context, std::function<NodeForAdmission()> node, std::span<const JournalEntry> history);
+  /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
+  /// may be null.
+  PodWorkers(AgentContext& context, std::function<admission::NodeSituation()> situation,
+             std::span<const JournalEntry> history, telemetry::Registry* metrics);
 
   /// Takes over the pods listed first, oldest first. Changes before are part of them.
   void start(const client::ObjectCache<api::Pod>& pods, Now now);
@@ -45,13 +47,13 @@ class PodWorkers {
   /// Takes the remaining grace from a pod that is being ended.
   void kill_now(const std::string& uid);
   /// True also for a uid nobody knows.
-  bool is_finished(const std::string& uid) const;
+  bool is_finished(const std::string& uid) const override;
 
   /// Called whenever a pod has no process left, for the first time.
   void when_finished(std::function<void(const std::string& uid, Now now)> listener) { on_finished_ = listener; }
 
-  /// Pods that are not finished, in namespace/name order. Valid until the next event.
-  std::vector<const api::Pod*> active() const;
+  /// Pods that were admitted and are not finished, in namespace/name order. Valid until the next event.
+  std::vector<const api::Pod*> active() const override;
   /// All pods with the status the agent stands by, in namespace/name order.
   std::vector<api::Pod> all() const;
 
@@ -60,10 +62,14 @@ class PodWorkers {
   void seen(const std::shared_ptr<const api::Pod>& pod, Now now);
   void gone(const std::string& uid, Now now);
   void add(const std::shared_ptr<const api::Pod>& pod, Now now);
-  void reject(PodWorker& worker, const eviction::Admission& refusal, Now now);
+  std::shared_ptr<const api::Pod> find_waiting(const std::string& uid) const override;
+  void begin(const std::string& uid, Now now) override;
+  void refuse(const std::string& uid, const admission::Refusal& refusal, Now now) override;
+  void preempt(const admission::Victim& victim, Now now) override;
   void sync(PodWorker& worker, Now now);
   void start_container(PodWorker& worker, ContainerRun& run, Now now);
   void arm_retry(PodWorker& worker, Instant due);
+  void end(PodWorker& worker, ForcedEnd how, Now now);
   void terminate(PodWorker& worker, Now now);
   void shorten_grace(PodWorker& worker);
   void finish(PodWorker& worker, Now now);
@@ -76,9 +82,9 @@ class PodWorkers {
   PodAddresses addresses() const;
 
   AgentContext& context_;
-  std::function<NodeForAdmission()> node_;
   PodStatusWriter status_;
   std::function<void(const std::string&, Now)> on_finished_;
+  AdmissionQueue admission_;
   std::map<std::string, PodWorker> workers_;         // by uid
   std::map<std::string, ForcedEnd> decided_before_;  // evictions of an earlier instance, by uid
   bool started_ = false;

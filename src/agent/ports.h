@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/admission/sysctls.h"
 #include "policy/eviction/containerfs.h"
 #include "policy/eviction/reclaim.h"
 
@@ -176,6 +177,10 @@ struct MachineInfo {
   Bytes memory;
   Bytes ephemeral_storage;
   std::int64_t pids_max = 0;
+  /// Namespaces that the runtime does not make: every pod is in the host's.
+  admission::HostNamespaces shared_namespaces{.ipc = true, .net = true};
+  /// Why AppArmor profiles cannot be enforced; empty: they can.
+  std::string app_armor_error = "AppArmor is not enabled on the host";
 };
 
 /// Port: the machine.

@@ -124,7 +124,7 @@ void Scheduler::recount(const std::string& node) {
   const auto pods = pods_by_node_.find(node);
   if (pods != pods_by_node_.end() && pods->second.empty()) pods_by_node_.erase(pods);
   if (load == loads_.end()) return;
-  scheduling::NodeLoad counted(load->second.node);
+  policy::NodeLoad counted(load->second.node);
   if (const auto bound = pods_by_node_.find(node); bound != pods_by_node_.end()) {
     for (const client::ObjectKey& key : bound->second) {
       if (const PodPtr pod = pods_.cache().find(key)) counted.add(*pod);

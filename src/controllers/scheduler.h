@@ -11,7 +11,7 @@
 #include "client/engine.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
-#include "policy/scheduling/node_load.h"
+#include "policy/node_load.h"
 #include "policy/scheduling/place.h"
 #include "telemetry/log.h"
 
@@ -86,7 +86,7 @@ class Scheduler final : public client::ApiEngine {
   client::Informer<api::Node> nodes_;
   client::Informer<api::Pod> pods_;
   client::EventRecorder events_;
-  std::map<std::string, scheduling::NodeLoad> loads_;
+  std::map<std::string, policy::NodeLoad> loads_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
   std::map<std::string, std::string> assumed_;  // pod uid → node
   std::set<Turn> queue_;

@@ -1,11 +1,11 @@
-#include "policy/scheduling/node_load.h"
+#include "policy/node_load.h"
 
 #include "api/pod_requests.h"
 #include "api/resource_names.h"
 
 #include <limits>
 
-namespace spillway::scheduling {
+namespace spillway::policy {
 
 namespace {
 
@@ -44,12 +44,20 @@ Amounts amounts_of(const api::ResourceList& resources) {
   return amounts;
 }
 
-PodLoad load_of(const api::Pod& pod) {
-  api::RequestOptions scored;
+Amounts requested_by(const api::Pod& pod, const api::PodFeatures& features) {
+  api::RequestOptions options;
+  options.features.pod_level_resources = features.pod_level_resources;
+  return amounts_of(api::effective_requests(pod, options));
+}
+
+PodLoad load_of(const api::Pod& pod, const api::PodFeatures& features) {
+  api::RequestOptions plain;
+  plain.features = features;
+  api::RequestOptions scored = plain;
   scored.missing_cpu = api::Quantity::of_milli(kMissingMilliCpu);
   scored.missing_memory = api::Quantity::of_units(kMissingMemoryBytes, api::Quantity::Format::kBinarySI);
   const Amounts padded = amounts_of(api::effective_requests(pod, scored));
-  return {amounts_of(api::effective_requests(pod.spec)), padded.milli_cpu, padded.memory_bytes};
+  return {amounts_of(api::effective_requests(pod, plain)), padded.milli_cpu, padded.memory_bytes};
 }
 
 void NodeLoad::set_node(std::shared_ptr<const api::Node> to) {
@@ -59,8 +67,8 @@ void NodeLoad::set_node(std::shared_ptr<const api::Node> to) {
   pods_max = pods == node->status.allocatable.end() ? 0 : pods->second.value();
 }
 
-void NodeLoad::add(const api::Pod& pod) {
-  const PodLoad load = load_of(pod);
+void NodeLoad::add(const api::Pod& pod, const api::PodFeatures& features) {
+  const PodLoad load = load_of(pod, features);
   requested += load.requested;
   scored_milli_cpu = saturating_add(scored_milli_cpu, load.scored_milli_cpu);
   scored_memory_bytes = saturating_add(scored_memory_bytes, load.scored_memory_bytes);
@@ -68,4 +76,12 @@ void NodeLoad::add(const api::Pod& pod) {
   ports.add(pod.spec);
 }
 
-}  // namespace spillway::scheduling
+void NodeLoad::add_unscored(const api::Pod& pod, const api::PodFeatures& features) {
+  api::RequestOptions options;
+  options.features = features;
+  requested += amounts_of(api::effective_requests(pod, options));
+  ++pod_count;
+  ports.add(pod.spec);
+}
+
+}  // namespace spillway::policy

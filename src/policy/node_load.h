@@ -1,6 +1,6 @@
-// A node as the scheduler counts it: the object and what the pods bound to it ask for, in whole numbers rounded once
-// per pod, as upstream counts them. Thread: any (plain values). Source: spec "Pod admission", 10, 15; vectors
-// admission/scheduler_filter.
+// A node as the scheduler and the agent count it: the object and what the pods on it ask for, in whole numbers rounded
+// once per pod, as upstream counts them. Thread: any (plain values). Source: spec "Pod admission", 6, 10, 15; vectors
+// admission/fit, admission/pod_requests, admission/scheduler_filter.
 #pragma once
 
 #include "api/host_ports.h"
@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace spillway::scheduling {
+namespace spillway::policy {
 
 /// Amounts of resources as integers; sums saturate.
 struct Amounts {
@@ -30,6 +30,9 @@ struct Amounts {
 /// Each resource rounded away from zero. Names that fit does not count are left out.
 Amounts amounts_of(const api::ResourceList& resources);
 
+/// What a pod asks for as a newcomer: the status of its containers does not count.
+Amounts requested_by(const api::Pod& pod, const api::PodFeatures& features = {});
+
 /// What one pod adds to its node.
 struct PodLoad {
   Amounts requested;
@@ -39,7 +42,7 @@ struct PodLoad {
   std::int64_t scored_memory_bytes = 0;
 };
 
-PodLoad load_of(const api::Pod& pod);
+PodLoad load_of(const api::Pod& pod, const api::PodFeatures& features = {});
 
 struct NodeLoad {
   std::shared_ptr<const api::Node> node;
@@ -56,7 +59,10 @@ struct NodeLoad {
   explicit NodeLoad(std::shared_ptr<const api::Node> of) { set_node(std::move(of)); }
 
   void set_node(std::shared_ptr<const api::Node> to);
-  void add(const api::Pod& pod);
+  /// With what only scores read.
+  void add(const api::Pod& pod, const api::PodFeatures& features = {});
+  /// Without it: the scored sums stay as they are.
+  void add_unscored(const api::Pod& pod, const api::PodFeatures& features = {});
 };
 
-}  // namespace spillway::scheduling
+}  // namespace spillway::policy

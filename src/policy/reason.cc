@@ -92,6 +92,22 @@ std::string_view to_string(ReasonCode code) {
       return "too-many-pods";
     case ReasonCode::kPortConflict:
       return "port-conflict";
+    case ReasonCode::kNodeUnknown:
+      return "node-unknown";
+    case ReasonCode::kOsMismatch:
+      return "os-mismatch";
+    case ReasonCode::kSidecarForbidden:
+      return "sidecar-forbidden";
+    case ReasonCode::kSysctlForbidden:
+      return "sysctl-forbidden";
+    case ReasonCode::kAppArmorUnavailable:
+      return "apparmor-unavailable";
+    case ReasonCode::kNodeShuttingDown:
+      return "node-shutting-down";
+    case ReasonCode::kPreempted:
+      return "preempted";
+    case ReasonCode::kPreemptionInsufficient:
+      return "preemption-insufficient";
   }
   check_failed("ReasonCode in range", __FILE__, __LINE__);
 }

@@ -62,9 +62,17 @@ enum class ReasonCode {
   kNodePressure,
   kTooManyPods,
   kPortConflict,
+  kNodeUnknown,
+  kOsMismatch,
+  kSidecarForbidden,
+  kSysctlForbidden,
+  kAppArmorUnavailable,
+  kNodeShuttingDown,
+  kPreempted,
+  kPreemptionInsufficient,
 };
 
-inline constexpr ReasonCode kLastReasonCode = ReasonCode::kPortConflict;
+inline constexpr ReasonCode kLastReasonCode = ReasonCode::kPreemptionInsufficient;
 
 /// "threshold-met": stable, for JSON and metrics.
 std::string_view to_string(ReasonCode code);

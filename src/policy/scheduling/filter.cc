@@ -2,6 +2,7 @@
 
 #include "api/node_affinity.h"
 #include "api/taint.h"
+#include "policy/fit.h"
 
 #include <fmt/format.h>
 
@@ -49,39 +50,19 @@ std::optional<Refusal> check_affinity(const PendingPod& pod, const api::Node& no
                  "node(s) didn't match Pod's node affinity/selector");
 }
 
-std::optional<Refusal> check_ports(const PendingPod& pod, const NodeLoad& node) {
+std::optional<Refusal> check_ports(const PendingPod& pod, const policy::NodeLoad& node) {
   if (!pod.asks_for_ports || !node.ports.conflicts_with(pod.pod->spec)) return std::nullopt;
   return refusal(Filter::kNodePorts, ReasonCode::kPortConflict, {},
                  "node(s) didn't have free ports for the requested pod ports");
 }
 
-std::optional<Refusal> check_resources(const PendingPod& pod, const NodeLoad& load) {
+std::optional<Refusal> check_resources(const PendingPod& pod, const policy::NodeLoad& load) {
+  const std::vector<policy::Shortage> shortages = policy::find_shortages(pod.load.requested, load);
+  if (shortages.empty()) return std::nullopt;
   Refusal result{Filter::kNodeResourcesFit, {}};
-  if (load.pod_count + 1 > load.pods_max) {
-    result.misfits.push_back(
-        {{ReasonCode::kTooManyPods, {{"pods", load.pod_count}, {"pods_max", load.pods_max}}}, "Too many pods"});
+  for (const policy::Shortage& shortage : shortages) {
+    result.misfits.push_back({policy::reason_of(shortage), policy::shortage_text(shortage)});
   }
-  const Amounts& room = load.allocatable;
-  const auto check = [&result](std::string_view name, std::int64_t wanted, std::int64_t used, std::int64_t available) {
-    // Nothing wanted is never short, even on a node that is over its limits.
-    if (wanted <= 0 || wanted <= available - used) return;
-    result.misfits.push_back(
-        {{ReasonCode::kInsufficientResource,
-          {{"resource", std::string(name)}, {"requested", wanted}, {"used", used}, {"allocatable", available}}},
-         fmt::format("Insufficient {}", name)});
-  };
-  const Amounts& wanted = pod.load.requested;
-  check("cpu", wanted.milli_cpu, load.requested.milli_cpu, room.milli_cpu);
-  check("memory", wanted.memory_bytes, load.requested.memory_bytes, room.memory_bytes);
-  check("ephemeral-storage", wanted.ephemeral_storage_bytes, load.requested.ephemeral_storage_bytes,
-        room.ephemeral_storage_bytes);
-  for (const auto& [name, amount] : wanted.scalars) {
-    const auto used = load.requested.scalars.find(name);
-    const auto available = room.scalars.find(name);
-    check(name, amount, used == load.requested.scalars.end() ? 0 : used->second,
-          available == room.scalars.end() ? 0 : available->second);
-  }
-  if (result.misfits.empty()) return std::nullopt;
   return result;
 }
 
@@ -105,7 +86,7 @@ std::string_view to_string(Filter filter) {
   return {};
 }
 
-std::optional<Refusal> refuse_pod(const PendingPod& pod, const NodeLoad& load) {
+std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& load) {
   const api::Node& node = *load.node;
   if (auto no = check_unschedulable(*pod.pod, node)) return no;
   if (auto no = check_name(*pod.pod, node)) return no;

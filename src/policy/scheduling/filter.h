@@ -4,8 +4,8 @@
 #pragma once
 
 #include "api/pod.h"
+#include "policy/node_load.h"
 #include "policy/reason.h"
-#include "policy/scheduling/node_load.h"
 #include "policy/scheduling/pending_pod.h"
 
 #include <optional>
@@ -47,6 +47,6 @@ struct Refusal {
 };
 
 /// nullopt: the pod fits.
-std::optional<Refusal> refuse_pod(const PendingPod& pod, const NodeLoad& node);
+std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& node);
 
 }  // namespace spillway::scheduling

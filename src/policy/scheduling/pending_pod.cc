@@ -52,7 +52,7 @@ std::optional<Names> names_in_terms(const api::Json* terms) {
 PendingPod make_pending(const api::Pod& pod) {
   PendingPod pending;
   pending.pod = &pod;
-  pending.load = load_of(pod);
+  pending.load = policy::load_of(pod);
   pending.required = api::required_node_affinity(pod.spec);
   pending.asks_for_ports = !api::host_ports_of(pod.spec).empty();
   const api::Json* required = pod.spec.affinity.at({"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});

@@ -4,7 +4,7 @@
 
 #include "api/node_affinity.h"
 #include "api/pod.h"
-#include "policy/scheduling/node_load.h"
+#include "policy/node_load.h"
 
 #include <optional>
 #include <set>
@@ -15,7 +15,7 @@ namespace spillway::scheduling {
 
 struct PendingPod {
   const api::Pod* pod = nullptr;
-  PodLoad load;
+  policy::PodLoad load;
   api::RequiredNodeAffinity required;
   std::vector<api::PreferredNodeTerm> preferred;  // empty also if it cannot be understood: it is a wish only
   bool asks_for_nodes = false;                    // has a node selector or required node affinity

@@ -56,7 +56,7 @@ Placement choose(const std::vector<Candidate>& candidates, const std::vector<Sco
 
 }  // namespace
 
-Placement place_pod(const api::Pod& pod, const std::map<std::string, NodeLoad>& nodes) {
+Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes) {
   const PendingPod pending = make_pending(pod);
   Placement refused;
   if (pending.only_nodes && pending.only_nodes->empty() && !nodes.empty()) {

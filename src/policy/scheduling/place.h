@@ -3,9 +3,9 @@
 #pragma once
 
 #include "api/pod.h"
+#include "policy/node_load.h"
 #include "policy/reason.h"
 #include "policy/scheduling/filter.h"
-#include "policy/scheduling/node_load.h"
 
 #include <map>
 #include <optional>
@@ -22,6 +22,6 @@ struct Placement {
 };
 
 /// `nodes` by name.
-Placement place_pod(const api::Pod& pod, const std::map<std::string, NodeLoad>& nodes);
+Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes);
 
 }  // namespace spillway::scheduling

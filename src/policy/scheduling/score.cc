@@ -42,11 +42,11 @@ std::int64_t count_soft_taints(const api::Pod& pod, const api::Node& node) {
 
 }  // namespace
 
-Score score_node(const PendingPod& pod, const NodeLoad& load) {
+Score score_node(const PendingPod& pod, const policy::NodeLoad& load) {
   Score score;
   score.soft_taints = count_soft_taints(*pod.pod, *load.node);
   score.affinity = api::preferred_node_score(pod.preferred, load.node->metadata);
-  const Amounts& capacity = load.allocatable;
+  const policy::Amounts& capacity = load.allocatable;
   const std::int64_t cpu = load.scored_milli_cpu + pod.load.scored_milli_cpu;
   const std::int64_t memory = load.scored_memory_bytes + pod.load.scored_memory_bytes;
   score.least_allocated = (free_share(cpu, capacity.milli_cpu) + free_share(memory, capacity.memory_bytes)) / 2;

@@ -4,7 +4,7 @@
 // LeastAllocated, NodeResourcesBalancedAllocation, TaintToleration, NodeAffinity.
 #pragma once
 
-#include "policy/scheduling/node_load.h"
+#include "policy/node_load.h"
 #include "policy/scheduling/pending_pod.h"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Score {
   friend bool operator==(const Score&, const Score&) = default;
 };
 
-Score score_node(const PendingPod& pod, const NodeLoad& node);
+Score score_node(const PendingPod& pod, const policy::NodeLoad& node);
 
 /// One total per candidate, in order: least_allocated + balanced + 3 · (100 for no soft taint, 0 for the most of them)
 /// + 2 · (100 for the best affinity).

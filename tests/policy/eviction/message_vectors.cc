@@ -1,6 +1,5 @@
-// vectors/eviction: eviction_message, admit, local_storage.
+// vectors/eviction: eviction_message, local_storage.
 #include "api/codec.h"
-#include "policy/eviction/admit.h"
 #include "policy/eviction/local_storage.h"
 #include "policy/eviction/message.h"
 #include "policy/eviction/reading.h"
@@ -26,21 +25,6 @@ std::optional<Mismatch> message(const Json& row) {
   return compare(*row.find("out"), Json::object({{"message", made.text}, {"annotations", annotations}}));
 }
 
-std::optional<Mismatch> admit(const Json& row) {
-  const Json& in = *row.find("in");
-  const api::Pod pod = api::decode<api::Pod>(*in.find("pod")).value();
-  std::vector<Condition> reported;
-  for (const Json& name : array(in, "nodeConditions")) reported.push_back(parse_condition(*name.if_string()).value());
-  const Admission answer = admit_pod(reported, pod);
-  Json got = Json::object(
-      {{"admit", answer.admit}, {"critical", api::is_critical(pod)}, {"qosClass", api::to_string(api::qos_of(pod))}});
-  if (!answer.admit) {
-    got["reason"] = answer.reason;
-    got["message"] = answer.message;
-  }
-  return compare(*row.find("out"), got);
-}
-
 /// Where upstream crashes for want of a number, nobody may leave because of that volume.
 std::optional<Mismatch> local_storage(const Json& row) {
   const Json& in = *row.find("in");
@@ -63,7 +47,6 @@ std::optional<Mismatch> local_storage(const Json& row) {
 }
 
 const bool kMessage = add_vector_check("eviction/eviction_message", message);
-const bool kAdmit = add_vector_check("eviction/admit", admit);
 const bool kLocalStorage = add_vector_check("eviction/local_storage", local_storage);
 
 }  // namespace

@@ -17,14 +17,14 @@ using support::Mismatch;
 
 struct Room {
   std::vector<std::string> order;
-  std::map<std::string, NodeLoad> nodes;
+  std::map<std::string, policy::NodeLoad> nodes;
 };
 
 Result<Room> read_nodes(const Json& list) {
   Room room;
   for (const Json& each : *list.if_array()) {
     SPILLWAY_TRY(node, api::decode<api::Node>(*each.find("node")));
-    NodeLoad load(std::make_shared<const api::Node>(node));
+    policy::NodeLoad load(std::make_shared<const api::Node>(node));
     if (const Json* pods = each.find("pods"); pods != nullptr && pods->if_array() != nullptr) {
       for (const Json& document : *pods->if_array()) {
         SPILLWAY_TRY(pod, api::decode<api::Pod>(document));
@@ -53,7 +53,7 @@ Json prefilter_of(const PendingPod& pod) {
   return result;
 }
 
-Json result_of(const PendingPod& pod, const std::string& name, const NodeLoad& load) {
+Json result_of(const PendingPod& pod, const std::string& name, const policy::NodeLoad& load) {
   if (pod.only_nodes && !pod.only_nodes->contains(name)) {
     return Json::object({{"node", name}, {"excluded_by_prefilter", true}});
   }

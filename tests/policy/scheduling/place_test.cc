@@ -31,12 +31,12 @@ api::Pod pod_of(const std::string& name, std::string_view cpu, std::string_view 
 
 class Place : public ::testing::Test {
  protected:
-  NodeLoad& add(const std::string& name, std::string_view cpu = "4", std::string_view memory = "8Gi") {
+  policy::NodeLoad& add(const std::string& name, std::string_view cpu = "4", std::string_view memory = "8Gi") {
     auto node = std::make_shared<api::Node>();
     node->metadata.name = name;
     node->status.allocatable = {
         {"cpu", quantity(cpu)}, {"memory", quantity(memory)}, {"pods", api::Quantity::of_units(110)}};
-    NodeLoad& load = nodes[name];
+    policy::NodeLoad& load = nodes[name];
     load.set_node(node);
     return load;
   }
@@ -47,7 +47,7 @@ class Place : public ::testing::Test {
     nodes.at(name).set_node(node);
   }
 
-  std::map<std::string, NodeLoad> nodes;
+  std::map<std::string, policy::NodeLoad> nodes;
 };
 
 TEST_F(Place, PrefersTheNodeWithMoreRoom) {
@@ -110,7 +110,7 @@ TEST(Score, ProportionsFollowTheCandidates) {
 TEST(Score, AFullNodeScoresNothingForRoom) {
   auto node = std::make_shared<api::Node>();
   node->status.allocatable = {{"cpu", quantity("1")}, {"memory", quantity("1Gi")}};
-  const NodeLoad load(node);
+  const policy::NodeLoad load(node);
   const api::Pod pod = pod_of("p", "1500m", "512Mi");
   const Score score = score_node(make_pending(pod), load);
   EXPECT_EQ(score.least_allocated, 25);  // (0 + 50) / 2

@@ -1,0 +1,59 @@
+// What a node answers to a pod that wants to start: yes, yes once others have left, or no with upstream's words; and
+// why. Thread: any (plain values). Source: spec "Pod admission", 1, 2, 8.
+#pragma once
+
+#include "api/pod.h"
+#include "policy/reason.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::admission {
+
+/// A no, as events and the status say it: {"OutOfcpu", "Node didn't have enough resource: cpu, requested: …"}.
+struct Refusal {
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+/// A pod that has to leave so that the newcomer may stay.
+struct Victim {
+  api::PodKey pod;
+  std::string uid;
+
+  friend bool operator==(const Victim&, const Victim&) = default;
+};
+
+struct Answer {
+  std::optional<Refusal> refusal;  // nullopt: the pod may start, once the victims are gone
+  /// In the order in which they are killed. Also with a refusal: who preempts can still be refused by a later question.
+  std::vector<Victim> victims;
+  /// The resource whose shortage began the preemption; empty without victims.
+  std::string preemption_signal;
+  std::vector<policy::Reason> reasons;
+
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
+
+Answer refuse(std::string reason, std::string message, policy::Reason why);
+
+/// The status of a refused pod; nothing else of it survives. The message gets the prefix "Pod was rejected: ".
+api::PodStatus refused_status(const api::Pod& pod, const Refusal& refusal);
+
+/// What the label `reason` of kubelet_admission_rejections_total says: reasons outside upstream's list are
+/// "OutOfExtendedResources" or "Other", so that labels stay bounded.
+std::string_view rejection_label(std::string_view reason);
+
+inline constexpr std::string_view kPreempting = "Preempting";
+inline constexpr std::string_view kPreemptedMessage = "Preempted in order to admit critical pod";
+inline constexpr std::string_view kPreemptedCondition = "Pod was preempted by Kubelet to accommodate a critical pod.";
+
+/// The status a victim of preemption ends with: phase, reason, message and the condition DisruptionTarget; the rest
+/// stays.
+void mark_preempted(api::PodStatus& status);
+
+}  // namespace spillway::admission

@@ -1,0 +1,36 @@
+// Pods as they arrive at an agent: in which order they are asked, which of them are asked at all, and which of the
+// others count.
+// Thread: any (pure). Source: spec "Pod admission", 1; vectors admission/pod_additions.
+#pragma once
+
+#include "api/pod.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace spillway::admission {
+
+/// The order of asking: oldest first; pods of the same second, or without a time, in the order in which they came.
+void sort_arrivals(std::vector<std::shared_ptr<const api::Pod>>& pods);
+
+/// What the worker of a pod says about it.
+struct WorkerState {
+  bool termination_requested = false;
+  bool terminated = false;  // no process is left
+};
+
+enum class Arrival {
+  kMirror,      // stands for a static pod: never asked
+  kNotStarted,  // is ending or has ended: goes to its worker unasked, which will not start it
+  kAsked,
+};
+
+Arrival arrival_of(const api::Pod& pod, const WorkerState& worker);
+
+/// Does a known pod count with its requests? One that is still ending does, even as Failed; one that has ended does
+/// not. `recorded_phase`: of the status the agent has recorded, published or not; nullopt: none.
+bool is_active(const api::Pod& pod, std::optional<std::string_view> recorded_phase, const WorkerState& worker);
+
+}  // namespace spillway::admission

@@ -1,0 +1,56 @@
+#include "policy/admission/chain.h"
+
+#include "policy/admission/apparmor.h"
+#include "policy/admission/pressure.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace spillway::admission {
+
+namespace {
+
+/// Predicates of the pod on the node with everybody else.
+Answer ask_predicates(const NodeSituation& node, const api::Pod& pod, std::span<const api::Pod* const> active) {
+  if (node.node == nullptr) {
+    return refuse("InvalidNodeInfo", "Kubelet cannot get node info.", {policy::ReasonCode::kNodeUnknown, {}});
+  }
+  policy::NodeLoad load(node.node);
+  for (const api::Pod* other : active) {
+    if (other->metadata.uid != pod.metadata.uid) load.add_unscored(*other, node.features.pod);
+  }
+  PredicateNode seen{
+      .load = load, .operating_system = node.operating_system, .devices_in_use = {}, .features = node.features};
+  if (node.devices_in_use) seen.devices_in_use = node.devices_in_use(pod);
+  return admit_by_predicates(pod, seen, active);
+}
+
+Answer ask_shutdown(bool shutting_down) {
+  if (!shutting_down) return {};
+  return refuse("NodeShutdown", "Pod was rejected as the node is shutting down.",
+                {policy::ReasonCode::kNodeShuttingDown, {}});
+}
+
+/// What the next question adds; victims of an earlier one stay, even if it says no.
+void add(Answer& answer, Answer next) {
+  answer.refusal = std::move(next.refusal);
+  std::ranges::move(next.victims, std::back_inserter(answer.victims));
+  if (answer.preemption_signal.empty()) answer.preemption_signal = std::move(next.preemption_signal);
+  std::ranges::move(next.reasons, std::back_inserter(answer.reasons));
+}
+
+}  // namespace
+
+Answer admit_pod(const NodeSituation& node, const api::Pod& pod, std::span<const api::Pod* const> active) {
+  Answer answer = admit_under_pressure(node.conditions, pod);
+  if (!answer.refusal) add(answer, node.sysctls.admit(pod.spec, node.shared_namespaces));
+  if (!answer.refusal && node.allocate) add(answer, node.allocate(pod));
+  if (!answer.refusal) add(answer, ask_predicates(node, pod, active));
+  if (!answer.refusal) add(answer, admit_app_armor(pod, node.app_armor_error));
+  if (!answer.refusal) add(answer, ask_shutdown(node.shutting_down));
+  if (!answer.refusal && answer.victims.empty()) answer.reasons.push_back({policy::ReasonCode::kFits, {}});
+  return answer;
+}
+
+}  // namespace spillway::admission

@@ -1,0 +1,224 @@
+#include "policy/admission/preemption.h"
+
+#include "api/pod_requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <optional>
+#include <utility>
+
+namespace spillway::admission {
+
+namespace {
+
+using policy::Reason;
+using policy::ReasonCode;
+
+/// The agent's own sum, in whole numbers.
+std::int64_t freed_by(const api::Pod& pod, std::string_view resource) {
+  const api::Quantity amount = api::agent_request(pod.spec, resource);
+  return resource == "cpu" ? amount.milli_value() : amount.value();
+}
+
+double squared_share(std::int64_t needed, std::int64_t freed) {
+  const double left = static_cast<double>(std::max<std::int64_t>(0, needed - freed)) / static_cast<double>(needed);
+  return left * left;
+}
+
+/// A pod that may be preempted, with what its leaving frees, counted once.
+struct Candidate {
+  std::size_t index = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t milli_cpu = 0;
+  std::vector<std::int64_t> freed;  // by requirement, in the order given
+};
+
+/// What is still needed; covered requirements are zero and no longer count.
+using Needs = std::vector<std::int64_t>;
+
+bool is_covered(const Needs& needs) {
+  return std::ranges::all_of(needs, [](std::int64_t each) { return each == 0; });
+}
+
+void subtract(Needs& needs, const Candidate& candidate) {
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    needs[i] = needs[i] > candidate.freed[i] ? needs[i] - candidate.freed[i] : 0;
+  }
+}
+
+Needs without(Needs needs, const std::vector<Candidate>& leaving) {
+  for (const Candidate& candidate : leaving) subtract(needs, candidate);
+  return needs;
+}
+
+double distance_of(const Needs& needs, const Candidate& candidate) {
+  double sum = 0;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    if (needs[i] > 0) sum += squared_share(needs[i], candidate.freed[i]);
+  }
+  return sum;
+}
+
+/// Of equally distant pods the one with the smaller request goes; of equal requests the later one.
+bool goes_before(const Candidate& later, const Candidate& earlier) {
+  if (later.memory_bytes != earlier.memory_bytes) return later.memory_bytes < earlier.memory_bytes;
+  return later.milli_cpu <= earlier.milli_cpu;
+}
+
+class Search {
+ public:
+  Search(const api::Pod& preemptor, std::span<const api::Pod* const> pods, std::vector<Requirement> requirements)
+      : requirements_(std::move(requirements)) {
+    for (const Requirement& each : requirements_) needs_.push_back(std::max<std::int64_t>(0, each.quantity));
+    for (std::size_t i = 0; i < pods.size(); ++i) {
+      if (!api::may_preempt(preemptor, *pods[i])) continue;
+      const std::string& set = pods[i]->status.qos_class;
+      if (!set.empty() && !api::parse_qos(set)) continue;
+      of(api::qos_of(*pods[i])).push_back(candidate_of(*pods[i], i));
+      ++choice_.candidates;
+    }
+  }
+
+  Choice run() {
+    const std::vector<Candidate>& best_effort = of(api::QosClass::kBestEffort);
+    const Needs uncovered =
+        without(without(without(needs_, best_effort), of(api::QosClass::kBurstable)), of(api::QosClass::kGuaranteed));
+    if (!is_covered(uncovered)) {
+      choice_.uncovered = named(uncovered);
+      return std::move(choice_);
+    }
+    const Needs beyond_burstable = without(without(needs_, best_effort), of(api::QosClass::kBurstable));
+    const std::vector<Candidate> guaranteed = choose(api::QosClass::kGuaranteed, beyond_burstable);
+    const Needs beyond_best_effort = without(without(needs_, best_effort), guaranteed);
+    const std::vector<Candidate> burstable = choose(api::QosClass::kBurstable, beyond_best_effort);
+    const std::vector<Candidate> rest =
+        choose(api::QosClass::kBestEffort, without(without(needs_, burstable), guaranteed));
+    for (const auto* chosen : {&rest, &burstable, &guaranteed}) {
+      for (const Candidate& each : *chosen) choice_.victims.push_back(each.index);
+    }
+    return std::move(choice_);
+  }
+
+ private:
+  std::vector<Candidate>& of(api::QosClass qos) { return by_class_[static_cast<std::size_t>(qos)]; }
+
+  Candidate candidate_of(const api::Pod& pod, std::size_t index) const {
+    Candidate candidate{
+        .index = index, .memory_bytes = freed_by(pod, "memory"), .milli_cpu = freed_by(pod, "cpu"), .freed = {}};
+    candidate.freed.reserve(requirements_.size());
+    for (const Requirement& each : requirements_) {
+      if (each.resource == "memory") {
+        candidate.freed.push_back(candidate.memory_bytes);
+      } else if (each.resource == "cpu") {
+        candidate.freed.push_back(candidate.milli_cpu);
+      } else {
+        candidate.freed.push_back(freed_by(pod, each.resource));
+      }
+    }
+    return candidate;
+  }
+
+  std::vector<Requirement> named(const Needs& needs) const {
+    std::vector<Requirement> result;
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      if (needs[i] > 0) result.push_back({requirements_[i].resource, needs[i]});
+    }
+    return result;
+  }
+
+  std::vector<Candidate> choose(api::QosClass qos, Needs needs) {
+    std::vector<Candidate> left = of(qos);
+    std::vector<Candidate> chosen;
+    while (!is_covered(needs) && !left.empty()) {
+      Round round{.qos = qos, .needs = named(needs), .distances = {}, .chosen = 0};
+      round.distances.reserve(left.size());
+      std::size_t best = 0;
+      double smallest = static_cast<double>(needs.size()) + 1;
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        const double distance = distance_of(needs, left[i]);
+        round.distances.push_back({left[i].index, distance});
+        if (distance < smallest || (distance == smallest && goes_before(left[i], left[best]))) {
+          smallest = distance;
+          best = i;
+        }
+      }
+      round.chosen = left[best].index;
+      choice_.rounds.push_back(std::move(round));
+      subtract(needs, left[best]);
+      chosen.push_back(std::move(left[best]));
+      if (best + 1 != left.size()) left[best] = std::move(left.back());  // the last one closes the gap
+      left.pop_back();
+    }
+    return chosen;
+  }
+
+  std::vector<Requirement> requirements_;
+  Needs needs_;
+  std::array<std::vector<Candidate>, 3> by_class_;
+  Choice choice_;
+};
+
+std::string key_text(const api::Pod& pod) {
+  return pod.key().text();
+}
+
+}  // namespace
+
+double distance_to(std::span<const Requirement> requirements, const api::Pod& pod) {
+  double sum = 0;
+  for (const Requirement& each : requirements) sum += squared_share(each.quantity, freed_by(pod, each.resource));
+  return sum;
+}
+
+Choice choose_victims(const api::Pod& preemptor, std::span<const api::Pod* const> pods,
+                      std::vector<Requirement> requirements) {
+  return Search(preemptor, pods, std::move(requirements)).run();
+}
+
+std::string uncovered_text(std::span<const Requirement> uncovered) {
+  std::string list;
+  for (const Requirement& each : uncovered) list += fmt::format("(res: {}, q: {}), ", each.resource, each.quantity);
+  return fmt::format("no set of running pods found to reclaim resources: [{}]", list);
+}
+
+std::vector<Reason> reasons_of(const Choice& choice, std::span<const api::Pod* const> pods) {
+  const auto candidates = static_cast<std::int64_t>(choice.candidates);
+  std::vector<Reason> reasons;
+  for (const Requirement& each : choice.uncovered) {
+    reasons.push_back({ReasonCode::kPreemptionInsufficient,
+                       {{"resource", each.resource}, {"uncovered", each.quantity}, {"candidates", candidates}}});
+  }
+  std::int64_t number = 0;
+  for (const Round& round : choice.rounds) {
+    const api::Pod& victim = *pods[round.chosen];
+    Reason reason{ReasonCode::kPreempted,
+                  {{"pod", key_text(victim)},
+                   {"round", ++number},
+                   {"qos", std::string(to_string(round.qos))},
+                   {"priority", std::int64_t{api::priority_of(victim)}},
+                   {"candidates", static_cast<std::int64_t>(round.distances.size())}}};
+    for (const Requirement& need : round.needs) {
+      reason.facts.push_back({"needed_" + need.resource, need.quantity});
+      reason.facts.push_back({"frees_" + need.resource, freed_by(victim, need.resource)});
+    }
+    std::optional<Round::Distance> next;
+    for (const Round::Distance& each : round.distances) {
+      if (each.candidate == round.chosen) {
+        reason.facts.push_back({"distance", each.distance});
+      } else if (!next || each.distance < next->distance) {
+        next = each;
+      }
+    }
+    if (next) {
+      reason.facts.push_back({"next_best", key_text(*pods[next->candidate])});
+      reason.facts.push_back({"next_best_distance", next->distance});
+    }
+    reasons.push_back(std::move(reason));
+  }
+  return reasons;
+}
+
+}  // namespace spillway::admission

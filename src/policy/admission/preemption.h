@@ -1,0 +1,61 @@
+// Who has to leave so that a critical pod may stay: as few Guaranteed pods as possible, then as few Burstable ones, and
+// within a class again and again the pod that leaves the least of the need.
+// Thread: any (pure). Source: Kubernetes docs, "Guaranteed Scheduling For Critical Add-On Pods"; spec "Pod admission",
+// 8; vectors admission/preemption.
+#pragma once
+
+#include "api/pod.h"
+#include "policy/reason.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::admission {
+
+/// How much of a resource must become free; milli-CPU for cpu, units for everything else.
+struct Requirement {
+  std::string resource;
+  std::int64_t quantity = 0;
+
+  friend bool operator==(const Requirement&, const Requirement&) = default;
+};
+
+/// How far the pod's leaving is from covering the requirements: the sum over them of (what would still be needed /
+/// needed)², in order. 0: covered; the number of requirements: no help at all.
+double distance_to(std::span<const Requirement> requirements, const api::Pod& pod);
+
+/// One choice: the candidates of one class by their distance to what was needed then.
+struct Round {
+  struct Distance {
+    std::size_t candidate = 0;  // index into the pods given
+    double distance = 0;
+  };
+
+  api::QosClass qos{};
+  std::vector<Requirement> needs;
+  std::vector<Distance> distances;  // in the order in which ties are broken
+  std::size_t chosen = 0;           // index into the pods given
+};
+
+struct Choice {
+  std::vector<std::size_t> victims;    // indices into the pods given, in the order in which they are killed
+  std::vector<Requirement> uncovered;  // not empty: even all candidates together are not enough, nobody is chosen
+  std::vector<Round> rounds;           // in the order of choosing: Guaranteed, Burstable, BestEffort
+  std::size_t candidates = 0;          // pods that `preemptor` may preempt
+};
+
+/// `pods`: who runs, in an order that ends ties; a pod of an unknown quality-of-service class is left out.
+/// Source: as above. Complexity: victims x candidates x requirements.
+Choice choose_victims(const api::Pod& preemptor, std::span<const api::Pod* const> pods,
+                      std::vector<Requirement> requirements);
+
+/// "no set of running pods found to reclaim resources: [(res: cpu, q: 2950), ]".
+std::string uncovered_text(std::span<const Requirement> uncovered);
+
+/// One reason per victim with its round, distance, and the next best of the round; or one per uncovered resource.
+std::vector<policy::Reason> reasons_of(const Choice& choice, std::span<const api::Pod* const> pods);
+
+}  // namespace spillway::admission
