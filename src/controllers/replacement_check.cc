@@ -20,7 +20,7 @@ void ReplacementCheck::count_anew(Now now) {
   counted_ = now.mono;
   loads_.clear();
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
-    if (lifecycle::readiness_of(*node) == lifecycle::Readiness::kTrue) loads_.emplace(name, scheduling::NodeLoad(node));
+    if (lifecycle::readiness_of(*node) == lifecycle::Readiness::kTrue) loads_.emplace(name, policy::NodeLoad(node));
   }
   for (const auto& [key, pod] : shared_.pods.cache().all()) {
     const auto load = loads_.find(pod->spec.node_name);

@@ -6,7 +6,7 @@
 #include "controllers/owned_pods.h"
 #include "controllers/shared.h"
 #include "policy/reason.h"
-#include "policy/scheduling/node_load.h"
+#include "policy/node_load.h"
 
 #include <map>
 #include <optional>
@@ -26,7 +26,7 @@ class ReplacementCheck {
   void count_anew(Now now);
 
   Shared shared_;
-  std::map<std::string, scheduling::NodeLoad> loads_;
+  std::map<std::string, policy::NodeLoad> loads_;
   std::optional<Instant> counted_;
 };
 
