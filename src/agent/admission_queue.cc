@@ -20,6 +20,10 @@ std::string rendered(const std::vector<policy::Reason>& reasons) {
   return text;
 }
 
+policy::Subject subject_of(const api::PodKey& pod, const std::string& uid) {
+  return {.kind = "Pod", .ns = pod.ns, .name = pod.name, .uid = uid};
+}
+
 /// How long a victim may take to end before it is given up: half again its grace, at least ten seconds.
 Duration patience_for(const api::Pod& victim) {
   const std::int64_t grace = victim.spec.termination_grace_period_seconds.value_or(kDefaultGraceSeconds);
@@ -29,8 +33,12 @@ Duration patience_for(const api::Pod& victim) {
 }  // namespace
 
 AdmissionQueue::AdmissionQueue(AgentContext& context, std::function<admission::NodeSituation()> situation,
-                               Workers& workers, telemetry::Registry* metrics)
-    : context_(context), situation_(std::move(situation)), workers_(workers), metrics_(metrics) {}
+                               Workers& workers, DecisionLog& decisions, telemetry::Registry* metrics)
+    : context_(context),
+      situation_(std::move(situation)),
+      workers_(workers),
+      decisions_(decisions),
+      metrics_(metrics) {}
 
 void AdmissionQueue::ask(Now now) {
   while (!preemption_ && !waiting_.empty()) {
@@ -43,6 +51,7 @@ void AdmissionQueue::ask(Now now) {
 void AdmissionQueue::ask_one(const std::string& uid, const api::Pod& pod, Now now) {
   const std::vector<const api::Pod*> active = workers_.active();
   const admission::Answer answer = admission::admit_pod(situation_(), pod, active);
+  record(pod, answer, now);
   if (!answer.victims.empty()) begin_preemption(pod, answer, now);
   if (answer.refusal) {
     context_.log.warning("pod rejected", {{"pod", pod.key().text()},
@@ -62,6 +71,42 @@ void AdmissionQueue::ask_one(const std::string& uid, const api::Pod& pod, Now no
     preemption_->newcomer = uid;
   }
   if (preemption_ && preemption_->victims.empty()) end_preemption(now);
+}
+
+/// A pod that simply starts needs no explanation.
+void AdmissionQueue::record(const api::Pod& pod, const admission::Answer& answer, Now now) {
+  if (!answer.refusal && answer.victims.empty()) return;
+  policy::Decision asked{.at = now.wall,
+                         .by = context_.options.node_name,
+                         .area = policy::Area::kAdmission,
+                         .verdict = answer.refusal ? policy::Verdict::kRefuses : policy::Verdict::kActs,
+                         .action = answer.victims.empty() ? "start" : "preempt",
+                         .subject = subject_of(pod.key(), pod.metadata.uid),
+                         .message = answer.refusal ? answer.refusal->reason + ": " + answer.refusal->message : "",
+                         .reasons = answer.reasons,
+                         .candidates = {},
+                         .candidates_total = static_cast<std::int64_t>(answer.victims.size()),
+                         .cost = {}};
+  for (const admission::Victim& victim : answer.victims) {
+    asked.candidates.push_back({subject_of(victim.pod, victim.uid), victim.reason, {}});
+  }
+  decisions_.record({.decision = std::move(asked), .eviction = {}});
+  for (const admission::Victim& victim : answer.victims) {
+    std::vector<policy::Reason> reasons{victim.reason};
+    reasons.insert(reasons.end(), answer.reasons.begin(), answer.reasons.end());
+    decisions_.record({.decision = {.at = now.wall,
+                                    .by = context_.options.node_name,
+                                    .area = policy::Area::kPreemption,
+                                    .verdict = policy::Verdict::kActs,
+                                    .action = "preempt",
+                                    .subject = subject_of(victim.pod, victim.uid),
+                                    .message = std::string(admission::kPreemptedMessage) + " " + pod.key().text(),
+                                    .reasons = std::move(reasons),
+                                    .candidates = victim.candidates,
+                                    .candidates_total = victim.candidates_total,
+                                    .cost = {}},
+                       .eviction = {}});
+  }
 }
 
 void AdmissionQueue::begin_preemption(const api::Pod& pod, const admission::Answer& answer, Now now) {

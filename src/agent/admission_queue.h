@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/context.h"
+#include "agent/decision_log.h"
 #include "api/pod.h"
 #include "base/time.h"
 #include "client/api_client.h"
@@ -38,7 +39,7 @@ class AdmissionQueue {
 
   /// `situation`: what the node is like now. `metrics` may be null.
   AdmissionQueue(AgentContext& context, std::function<admission::NodeSituation()> situation, Workers& workers,
-                 telemetry::Registry* metrics);
+                 DecisionLog& decisions, telemetry::Registry* metrics);
 
   void add(const std::string& uid) { waiting_.push_back(uid); }
 
@@ -56,12 +57,14 @@ class AdmissionQueue {
   };
 
   void ask_one(const std::string& uid, const api::Pod& pod, Now now);
+  void record(const api::Pod& pod, const admission::Answer& answer, Now now);
   void begin_preemption(const api::Pod& pod, const admission::Answer& answer, Now now);
   void end_preemption(Now now);
 
   AgentContext& context_;
   std::function<admission::NodeSituation()> situation_;
   Workers& workers_;
+  DecisionLog& decisions_;
   telemetry::Registry* metrics_;
   std::deque<std::string> waiting_;  // uids
   std::optional<Preemption> preemption_;

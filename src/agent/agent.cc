@@ -45,9 +45,9 @@ struct Agent::Parts {
               "fieldSelector=" + api::percent_encode("metadata.name=" + options.node_name)),
         pods(api, client::object_path("v1", "pods", {}),
              "fieldSelector=" + api::percent_encode("spec.nodeName=" + options.node_name)),
-        workers(
-            context, [this] { return situation(); }, history, sinks.metrics),
         decisions(sinks.journal, history),
+        workers(
+            context, [this] { return situation(); }, history, decisions, sinks.metrics),
         eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
         status(
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
@@ -107,8 +107,8 @@ struct Agent::Parts {
   AgentContext context;
   client::Informer<api::Node> nodes;
   client::Informer<api::Pod> pods;
-  PodWorkers workers;
   DecisionLog decisions;
+  PodWorkers workers;
   EvictionEngine eviction;
   NodeStatusEngine status;
   LeaseEngine lease;

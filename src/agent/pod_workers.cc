@@ -47,14 +47,14 @@ std::string exit_reason(const ContainerExited& event) {
 }  // namespace
 
 PodWorkers::PodWorkers(AgentContext& context, std::function<admission::NodeSituation()> situation,
-                       std::span<const JournalEntry> history, telemetry::Registry* metrics)
+                       std::span<const JournalEntry> history, DecisionLog& decisions, telemetry::Registry* metrics)
     : context_(context),
       status_(context,
               [this](const std::string& uid, Now now) {
                 PodWorker* worker = find(uid);
                 if (worker != nullptr) finish(*worker, now);
               }),
-      admission_(context, std::move(situation), *this, metrics) {
+      admission_(context, std::move(situation), *this, decisions, metrics) {
   for (const JournalEntry& entry : history) {
     if (entry.eviction) decided_before_.insert_or_assign(entry.eviction->uid, forced_end_of(*entry.eviction));
   }

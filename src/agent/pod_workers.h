@@ -29,7 +29,7 @@ class PodWorkers final : private AdmissionQueue::Workers {
   /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
   /// may be null.
   PodWorkers(AgentContext& context, std::function<admission::NodeSituation()> situation,
-             std::span<const JournalEntry> history, telemetry::Registry* metrics);
+             std::span<const JournalEntry> history, DecisionLog& decisions, telemetry::Registry* metrics);
 
   /// Takes over the pods listed first, oldest first. Changes before are part of them.
   void start(const client::ObjectCache<api::Pod>& pods, Now now);

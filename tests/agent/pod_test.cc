@@ -175,6 +175,83 @@ TEST(Pod, ThatDoesNotFitIsRejected) {
   EXPECT_EQ(cluster.events("OutOfmemory").size(), 1u);
 }
 
+/// A node of 968884224 bytes for pods.
+TEST(Pod, OfACriticalPriorityMakesRoomForItself) {
+  Running cluster(Pods{{.name = "big", .memory_request = "600Mi", .memory_limit = "600Mi"},
+                       {.name = "small", .memory_request = "128Mi"},
+                       {.name = "none"}});
+  cluster.put(pod_document({.name = "critical", .memory_request = "400Mi", .priority = 2000000000}));
+  cluster.run(milliseconds(500));
+  const Json victim = cluster.pod("big");
+  EXPECT_EQ(victim.string_at({"status", "phase"}), "Failed");
+  EXPECT_EQ(victim.string_at({"status", "reason"}), "Preempting");
+  EXPECT_EQ(victim.string_at({"status", "message"}), "Preempted in order to admit critical pod");
+  EXPECT_EQ(condition(victim, "DisruptionTarget"), "True");
+  EXPECT_EQ(cluster.phase("critical"), "Running");
+  EXPECT_EQ(cluster.phase("small"), "Running");
+  EXPECT_EQ(cluster.phase("none"), "Running");
+  EXPECT_EQ(cluster.events("Preempting").size(), 1U);
+  ASSERT_EQ(cluster.journal.entries.size(), 2U);
+  const policy::Decision& why = cluster.journal.entries.back().decision;
+  EXPECT_EQ(why.area, policy::Area::kPreemption);
+  EXPECT_EQ(why.subject.name, "big");
+  EXPECT_EQ(why.candidates_total, 2);
+  EXPECT_EQ(policy::render(why.reasons.front()).substr(0, 53), "preempted qos=Burstable priority=0 needed_memory=213");
+}
+
+TEST(Pod, OfACriticalPriorityWaitsForItsVictimsAndSoDoOthers) {
+  Running cluster(Pods{{.name = "big", .memory_request = "800Mi", .grace_seconds = 20}});
+  cluster.host.set_stubborn(true);
+  cluster.put(pod_document({.name = "critical", .memory_request = "400Mi", .priority = 2000000000}));
+  cluster.put(pod_document({.name = "next", .memory_request = "64Mi"}));
+  cluster.run(seconds(19));
+  EXPECT_FALSE(cluster.host.is_running("uid-critical", "c"));
+  EXPECT_FALSE(cluster.host.is_running("uid-next", "c"));
+  cluster.run(seconds(2));
+  EXPECT_TRUE(cluster.host.is_running("uid-critical", "c"));
+  EXPECT_TRUE(cluster.host.is_running("uid-next", "c"));
+  EXPECT_EQ(cluster.pod("big").string_at({"status", "reason"}), "Preempting");
+}
+
+TEST(Pod, OfACriticalPriorityDoesNotWaitForever) {
+  Running cluster(Pods{{.name = "big", .memory_request = "800Mi", .grace_seconds = 20}});
+  cluster.host.set_immortal("uid-big");
+  cluster.put(pod_document({.name = "critical", .memory_request = "400Mi", .priority = 2000000000}));
+  cluster.run(seconds(29));
+  EXPECT_FALSE(cluster.host.is_running("uid-critical", "c"));
+  cluster.run(seconds(2));
+  EXPECT_TRUE(cluster.host.is_running("uid-critical", "c"));
+}
+
+TEST(Pod, WithAForbiddenSysctlIsRejected) {
+  Json document = pod_document({.name = "tuned"});
+  const Json sysctl = Json::object({{"name", "net.core.somaxconn"}, {"value", "1024"}});
+  document.make({"spec", "securityContext", "sysctls"}) = Json::array({sysctl});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.pod("tuned").string_at({"status", "reason"}), "SysctlForbidden");
+  EXPECT_EQ(cluster.pod("tuned").string_at({"status", "message"}),
+            "Pod was rejected: forbidden sysctl: \"net.core.somaxconn\" not allowlisted");
+}
+
+TEST(Pod, OnATakenHostPortIsRejected) {
+  Json first = pod_document({.name = "first"});
+  Json second = pod_document({.name = "second"});
+  for (Json* each : {&first, &second}) {
+    each->at({"spec", "containers"})->if_array()->front()["ports"] =
+        Json::array({Json::object({{"containerPort", 80}, {"hostPort", 8080}})});
+  }
+  ScriptedCluster cluster;
+  cluster.put(std::move(first));
+  cluster.put(std::move(second));
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.phase("first"), "Running");
+  EXPECT_EQ(cluster.pod("second").string_at({"status", "reason"}), "NodePorts");
+}
+
 TEST(Pod, BeyondTheLimitOfPodsIsRejected) {
   AgentOptions options = node_options();
   options.pods_max = 2;

@@ -5,6 +5,7 @@
 #include "api/pod.h"
 #include "policy/reason.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ struct Refusal {
 struct Victim {
   api::PodKey pod;
   std::string uid;
+  policy::Reason reason;                      // the round it was chosen in
+  std::vector<policy::Candidate> candidates;  // of that round, itself first; the nearest of many
+  std::int64_t candidates_total = 0;
 
   friend bool operator==(const Victim&, const Victim&) = default;
 };

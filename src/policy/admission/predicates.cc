@@ -99,7 +99,7 @@ Answer refuse_failure(const Failure& failure) {
                 predicate.reason);
 }
 
-policy::Reason reason_of(const Failure& failure) {
+policy::Reason reason_for(const Failure& failure) {
   if (const auto* shortage = std::get_if<Shortage>(&failure)) return policy::reason_of(*shortage);
   return std::get<FailedPredicate>(failure).reason;
 }
@@ -171,9 +171,14 @@ Recovery recover(const api::Pod& pod, std::vector<Failure> failures, std::span<c
         fmt::format("preemption: error finding a set of pods to preempt: {}", uncovered_text(choice.uncovered));
   }
   for (const std::size_t victim : choice.victims) {
-    recovery.victims.push_back({active[victim]->key(), active[victim]->metadata.uid});
+    const Round& round = *std::ranges::find(choice.rounds, victim, &Round::chosen);
+    recovery.victims.push_back({.pod = active[victim]->key(),
+                                .uid = active[victim]->metadata.uid,
+                                .reason = reason_of(round, active),
+                                .candidates = candidates_of(round, active),
+                                .candidates_total = static_cast<std::int64_t>(round.distances.size())});
   }
-  recovery.reasons = reasons_of(choice, active);
+  recovery.reasons = reasons_of(choice);
   return recovery;
 }
 
@@ -190,7 +195,7 @@ Answer admit_by_predicates(const api::Pod& pod, const PredicateNode& node, std::
   std::vector<Failure> failures = find_failures(pod, node);
   if (failures.empty()) return {};
   std::vector<policy::Reason> reasons;
-  for (const Failure& failure : failures) reasons.push_back(reason_of(failure));
+  for (const Failure& failure : failures) reasons.push_back(reason_for(failure));
   Recovery recovery = recover(pod, std::move(failures), active);
   Answer answer;
   if (!recovery.error.empty()) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <compare>
-#include <optional>
 #include <utility>
 
 namespace spillway::admission {
@@ -161,8 +160,8 @@ class Search {
   Choice choice_;
 };
 
-std::string key_text(const api::Pod& pod) {
-  return pod.key().text();
+double distance_in(const Round& round, std::size_t candidate) {
+  return std::ranges::find(round.distances, candidate, &Round::Distance::candidate)->distance;
 }
 
 }  // namespace
@@ -184,41 +183,53 @@ std::string uncovered_text(std::span<const Requirement> uncovered) {
   return fmt::format("no set of running pods found to reclaim resources: [{}]", list);
 }
 
-std::vector<Reason> reasons_of(const Choice& choice, std::span<const api::Pod* const> pods) {
-  const auto candidates = static_cast<std::int64_t>(choice.candidates);
+std::vector<Reason> reasons_of(const Choice& choice) {
   std::vector<Reason> reasons;
   for (const Requirement& each : choice.uncovered) {
     reasons.push_back({ReasonCode::kPreemptionInsufficient,
-                       {{"resource", each.resource}, {"uncovered", each.quantity}, {"candidates", candidates}}});
-  }
-  std::int64_t number = 0;
-  for (const Round& round : choice.rounds) {
-    const api::Pod& victim = *pods[round.chosen];
-    Reason reason{ReasonCode::kPreempted,
-                  {{"pod", key_text(victim)},
-                   {"round", ++number},
-                   {"qos", std::string(to_string(round.qos))},
-                   {"priority", std::int64_t{api::priority_of(victim)}},
-                   {"candidates", static_cast<std::int64_t>(round.distances.size())}}};
-    for (const Requirement& need : round.needs) {
-      reason.facts.push_back({"needed_" + need.resource, need.quantity});
-      reason.facts.push_back({"frees_" + need.resource, freed_by(victim, need.resource)});
-    }
-    std::optional<Round::Distance> next;
-    for (const Round::Distance& each : round.distances) {
-      if (each.candidate == round.chosen) {
-        reason.facts.push_back({"distance", each.distance});
-      } else if (!next || each.distance < next->distance) {
-        next = each;
-      }
-    }
-    if (next) {
-      reason.facts.push_back({"next_best", key_text(*pods[next->candidate])});
-      reason.facts.push_back({"next_best_distance", next->distance});
-    }
-    reasons.push_back(std::move(reason));
+                       {{"resource", each.resource},
+                        {"uncovered", each.quantity},
+                        {"candidates", static_cast<std::int64_t>(choice.candidates)}}});
   }
   return reasons;
+}
+
+Reason reason_of(const Round& round, std::span<const api::Pod* const> pods) {
+  const api::Pod& victim = *pods[round.chosen];
+  Reason reason{ReasonCode::kPreempted,
+                {{"qos", std::string(to_string(round.qos))}, {"priority", std::int64_t{api::priority_of(victim)}}}};
+  for (const Requirement& need : round.needs) {
+    reason.facts.push_back({"needed_" + need.resource, need.quantity});
+    reason.facts.push_back({"frees_" + need.resource, freed_by(victim, need.resource)});
+  }
+  reason.facts.push_back({"distance", distance_in(round, round.chosen)});
+  return reason;
+}
+
+std::vector<policy::Candidate> candidates_of(const Round& round, std::span<const api::Pod* const> pods) {
+  std::vector<Round::Distance> order = round.distances;
+  std::ranges::stable_sort(order, [&](const Round::Distance& a, const Round::Distance& b) {
+    if ((a.candidate == round.chosen) != (b.candidate == round.chosen)) return a.candidate == round.chosen;
+    return a.distance < b.distance;
+  });
+  if (order.size() > kCandidatesKept) order.resize(kCandidatesKept);
+  std::vector<policy::Candidate> candidates;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const api::Pod& pod = *pods[order[i].candidate];
+    policy::Candidate candidate{
+        .subject = {"Pod", pod.metadata.ns, pod.metadata.name, pod.metadata.uid},
+        .reason = {order[i].candidate == round.chosen ? ReasonCode::kRankedFirst : ReasonCode::kRankedLater,
+                   {{"distance", order[i].distance},
+                    {"qos", std::string(to_string(round.qos))},
+                    {"memory_bytes", freed_by(pod, "memory")},
+                    {"cpu_milli", freed_by(pod, "cpu")}}},
+        .decided_by = {}};
+    if (i + 1 < order.size()) {
+      candidate.decided_by = order[i].distance != order[i + 1].distance ? "distance" : "request";
+    }
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
 }
 
 }  // namespace spillway::admission

@@ -55,7 +55,13 @@ Choice choose_victims(const api::Pod& preemptor, std::span<const api::Pod* const
 /// "no set of running pods found to reclaim resources: [(res: cpu, q: 2950), ]".
 std::string uncovered_text(std::span<const Requirement> uncovered);
 
-/// One reason per victim with its round, distance, and the next best of the round; or one per uncovered resource.
-std::vector<policy::Reason> reasons_of(const Choice& choice, std::span<const api::Pod* const> pods);
+/// One reason per uncovered resource.
+std::vector<policy::Reason> reasons_of(const Choice& choice);
+/// Why the round's choice leaves: what it frees of what was needed, its distance.
+policy::Reason reason_of(const Round& round, std::span<const api::Pod* const> pods);
+/// At most so many pods of a round are kept in a decision.
+inline constexpr std::size_t kCandidatesKept = 20;
+/// Who was compared in the round: the choice first, then the nearest ones.
+std::vector<policy::Candidate> candidates_of(const Round& round, std::span<const api::Pod* const> pods);
 
 }  // namespace spillway::admission
