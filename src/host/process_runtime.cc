@@ -118,7 +118,7 @@ void ProcessRuntime::on_command(agent::CreatePod command) {
   }
   const std::string uid = pod.command.uid;
   pods_[uid] = std::move(pod);
-  update_burstable_shares();
+  update_class_shares();
 }
 
 void ProcessRuntime::refuse(const agent::StartContainer& command, std::string_view reason, std::string message) {
@@ -173,7 +173,8 @@ std::shared_ptr<const ReactionTarget> ProcessRuntime::find_target(const std::str
     std::vector<std::shared_ptr<ContainerHandle>> handles;
     for (const auto& [name, container] : pod.containers)
       if (container->is_running()) handles.push_back(container->handle());
-    pod.target = std::make_shared<const ReactionTarget>(pod.cgroup, std::move(handles));
+    pod.target =
+        std::make_shared<const ReactionTarget>(slice_.parent_of(pod.command.qos), pod.cgroup, std::move(handles));
   }
   return pod.target;
 }
@@ -294,7 +295,7 @@ void ProcessRuntime::remove_pod(const std::string& uid) {
   const auto entry = pods_.find(uid);
   PodEntry pod = std::move(entry->second);
   pods_.erase(entry);
-  update_burstable_shares();
+  update_class_shares();
   if (pod.cgroup) remove_pod_cgroup(pod.command.qos, "pod" + uid, 0);
   if (pod.directory.empty()) return;
   const bool queued = files_.submit([directory = pod.directory]() -> runtime::Loop::Task {
@@ -318,11 +319,13 @@ void ProcessRuntime::remove_pod_cgroup(api::QosClass qos, const std::string& nam
   });
 }
 
-void ProcessRuntime::update_burstable_shares() {
+void ProcessRuntime::update_class_shares() {
   std::int64_t milli = 0;
   for (const auto& [uid, pod] : pods_)
     if (pod.command.qos == api::QosClass::kBurstable) milli += pod.command.cpu_request_milli;
   ignored(apply_limits(slice_.parent_of(api::QosClass::kBurstable), {.cpu_shares = cpu_shares_of(milli)}),
+          "shares only weigh; the next pod sets them again");
+  ignored(apply_limits(slice_.parent_of(api::QosClass::kBestEffort), {.cpu_shares = cpu_shares_of(0)}),
           "shares only weigh; the next pod sets them again");
 }
 

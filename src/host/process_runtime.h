@@ -109,7 +109,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void settle(const std::string& uid);
   void remove_pod(const std::string& uid);
   void remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries);
-  void update_burstable_shares();
+  void update_class_shares();
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
   void change_target(PodEntry& pod);

@@ -45,8 +45,8 @@ bool contains(const KilledProcesses& processes, pid_t pid) noexcept {
                    pid) != processes.pids.begin() + static_cast<std::ptrdiff_t>(processes.count);
 }
 
-UniqueFd open_below(const CgroupDir& cgroup, const char* file, int flags) {
-  const int directory = cgroup.fd(Controller::kMemory);
+UniqueFd open_below(const CgroupDir& cgroup, const char* file, int flags, Controller controller = Controller::kMemory) {
+  const int directory = cgroup.fd(controller);
   return directory < 0 ? UniqueFd() : UniqueFd(::openat(directory, file, flags | O_CLOEXEC));
 }
 
@@ -63,12 +63,16 @@ std::optional<Bytes> find_memory_stat(std::string_view text, std::string_view ke
   return std::nullopt;
 }
 
-ReactionTarget::ReactionTarget(const CgroupDir& pod, std::vector<std::shared_ptr<ContainerHandle>> containers)
+ReactionTarget::ReactionTarget(const CgroupDir& parent, const CgroupDir& pod,
+                               std::vector<std::shared_ptr<ContainerHandle>> containers)
     : v1_(pod.version() == CgroupVersion::kV1),
       usage_(open_below(pod, v1_ ? "memory.usage_in_bytes" : "memory.current", O_RDONLY)),
       stat_(open_below(pod, "memory.stat", O_RDONLY)),
       kill_(v1_ ? UniqueFd() : open_below(pod, "cgroup.kill", O_WRONLY)),
-      containers_(std::move(containers)) {}
+      containers_(std::move(containers)) {
+  const char* file = v1_ ? "cpu.shares" : "cpu.weight";
+  weights_ = {open_below(parent, file, O_WRONLY, Controller::kCpu), open_below(pod, file, O_WRONLY, Controller::kCpu)};
+}
 
 std::optional<Bytes> ReactionTarget::usage() const noexcept {
   std::array<char, 32> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
@@ -93,13 +97,20 @@ void ReactionTarget::list(KilledProcesses& processes) const noexcept {
   for (const auto& container : containers_) read_pids(container->directory.get(), processes);
 }
 
+void ReactionTarget::give_processor() const noexcept {
+  const std::string_view most = v1_ ? "262144" : "10000";
+  for (const UniqueFd& weight : weights_) {
+    if (weight) static_cast<void>(!::write(weight.get(), most.data(), most.size()));
+  }
+}
+
 void ReactionTarget::kill(KilledProcesses& killed) const noexcept {
-  if (kill_) {
-    list(killed);
-    if (::write(kill_.get(), "1", 1) == 1) return;
-    killed.count = 0;
+  if (kill_ && ::write(kill_.get(), "1", 1) == 1) {
+    give_processor();
+    return list(killed);
   }
   for (const auto& container : containers_) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGKILL));
+  give_processor();
   kill_one_by_one(killed);
 }
 

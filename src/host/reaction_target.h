@@ -35,8 +35,10 @@ struct KilledProcesses {
 
 class ReactionTarget {
  public:
-  /// `containers`: running ones. Files that cannot be opened make the pod one that cannot be measured.
-  ReactionTarget(const CgroupDir& pod, std::vector<std::shared_ptr<ContainerHandle>> containers);
+  /// `parent`: the cgroup of the pod's class. `containers`: running ones. Files that cannot be opened make the pod one
+  /// that cannot be measured.
+  ReactionTarget(const CgroupDir& parent, const CgroupDir& pod,
+                 std::vector<std::shared_ptr<ContainerHandle>> containers);
 
   /// What the pod's cgroup is charged with; nullopt: it is gone.
   std::optional<Bytes> usage() const noexcept;
@@ -46,18 +48,22 @@ class ReactionTarget {
 
   /// SIGTERM to the first process of each container.
   void terminate() const noexcept;
-  /// SIGKILL to all that is there now, and who that was. The loop repeats it until nobody is left.
+  /// SIGKILL to all that is there now, and who that was. The loop repeats it until nobody is left. The pod and its
+  /// class get all the processor they can use: who has next to no share of it cannot even die. The class must be put
+  /// back once the pod is gone.
   void kill(KilledProcesses& killed) const noexcept;
   /// The first processes, for freeing their memory.
   void list(KilledProcesses& processes) const noexcept;
 
  private:
   void kill_one_by_one(KilledProcesses& killed) const noexcept;
+  void give_processor() const noexcept;
 
   bool v1_;
   UniqueFd usage_;
   UniqueFd stat_;
   UniqueFd kill_;
+  std::array<UniqueFd, 2> weights_;  // of the processor: the class, the pod
   std::vector<std::shared_ptr<ContainerHandle>> containers_;
 };
 

@@ -81,8 +81,11 @@ void ReactionThread::adopt() noexcept {
   if (current_ != nullptr && current_ != acted_) retire(current_);
   current_ = next;
   looked_for_ = 0;
-  if (acted_ == nullptr || next->plan.act.empty()) return;
-  retire(std::exchange(acted_, nullptr));  // the engine has seen its end
+  if (acted_ != nullptr && !next->plan.act.empty()) retire(std::exchange(acted_, nullptr));  // the engine saw its end
+  // Code, files and lines are in memory and in the caches before it matters.
+  static_cast<void>(confirm());
+  static_cast<void>(choose());
+  for (agent::ReactionPlan::Candidate& candidate : next->plan.candidates) candidate.entry.fill({}, false, 0);
 }
 
 void ReactionThread::wait(Duration limit) noexcept {
