@@ -3,6 +3,7 @@
 #include "agent/eviction_events.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace spillway::agent {
 namespace {
@@ -141,8 +142,11 @@ bool EvictionEngine::needs_pass(Now now) const {
   if (now.mono - *last_pass_ >= pass_interval(now)) return true;
   const auto grace_end = state_.grace.next_end(*last_pass_);
   if (grace_end && *grace_end <= now.mono) return true;
-  const std::vector<eviction::Threshold> met = memory_thresholds_met();
-  if (!std::ranges::equal(met, met_at_pass_, eviction::same_threshold)) return true;
+  // What was not looked at this time is as it was.
+  const auto looked_at = [this](const eviction::Threshold& threshold) { return seen_[threshold.signal].has_value(); };
+  if (!std::ranges::equal(thresholds_met(state_.thresholds, seen_, eviction::Reclaim::kWithout),
+                          met_at_pass_ | std::views::filter(looked_at), eviction::same_threshold))
+    return true;
   return nobody_to_evict_ && now.mono - *last_pass_ >= kHelplessInterval;
 }
 

@@ -109,7 +109,7 @@ class EvictionEngine {
   std::optional<PendingReclaim> reclaim_;
   std::shared_ptr<const api::Summary> last_summary_;
   eviction::Observations seen_;                   // what the last observation held, the whole or its memory
-  std::vector<eviction::Threshold> met_at_pass_;  // memory thresholds that were met in the last pass
+  std::vector<eviction::Threshold> met_at_pass_;  // in the last pass
   std::optional<Instant> last_pass_;
   std::optional<Instant> threshold_event_at_;
   bool pass_wanted_ = false;

@@ -69,7 +69,7 @@ eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::spa
     choose_victim(config_, result, summary, active, nullptr, now);
   }
   state_ = result.state;
-  met_at_pass_ = memory_thresholds_met();
+  met_at_pass_ = thresholds_met(state_.thresholds, eviction::observe(summary), eviction::Reclaim::kWithout);
   const bool due = !threshold_event_at_ || now.mono - *threshold_event_at_ >= kThresholdEventInterval;
   if (!result.node_event.empty() && (due || !result.actions.empty())) {
     threshold_event_at_ = now.mono;

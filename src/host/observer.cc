@@ -33,7 +33,7 @@ Result<api::MemoryStats> read_gauge(std::optional<MemoryGauge>& gauge, const Cgr
 }  // namespace
 
 Observer::Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir)
-    : slice_(slice), log_(std::move(log)), fs_(loop, std::move(state_dir)) {
+    : slice_(slice), log_(std::move(log)), fs_(loop, std::move(state_dir)), disk_(loop) {
   fs_.refresh();
 }
 
@@ -97,6 +97,8 @@ api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
   stats.cpu = observe_cpu(*pod.cgroup, now);
   stats.memory = observe_memory(*pod.cgroup, now);
   const std::optional<api::FsStats> fs = fs_.latest(now.mono);
+  const std::optional<DirectoryUsage> work = disk_.latest(pod.uid);
+  std::uint64_t log_bytes = 0;
   std::optional<std::uint64_t> processes = 0;
   for (const ContainerView& container : pod.containers) {
     api::ContainerStats found;
@@ -107,11 +109,26 @@ api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
     found.logs->time = now.wall;
     found.logs->used_bytes = static_cast<std::uint64_t>(container.log_size.count());
     found.logs->inodes_used = 1;
+    log_bytes += *found.logs->used_bytes;
+    if (work) {
+      // Containers of a pod share its directory: the first one answers for it.
+      const bool first = stats.containers.empty();
+      found.rootfs = fs.value_or(api::FsStats{});
+      found.rootfs->time = work->at;
+      found.rootfs->used_bytes = first ? work->used_bytes : 0;
+      found.rootfs->inodes_used = first ? work->inodes : 0;
+    }
     const Result<std::uint64_t> count = CgroupStats::processes(*container.cgroup);
     processes = processes && count ? std::optional(*processes + *count) : std::nullopt;
     stats.containers.push_back(std::move(found));
   }
   stats.process_count = processes;
+  if (work) {
+    stats.ephemeral_storage = fs.value_or(api::FsStats{});
+    stats.ephemeral_storage->time = work->at;
+    stats.ephemeral_storage->used_bytes = work->used_bytes + log_bytes;
+    stats.ephemeral_storage->inodes_used = work->inodes + stats.containers.size();
+  }
   return stats;
 }
 
@@ -144,6 +161,9 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   all_pods.memory = observe_memory(slice_.kubepods(), now);
   summary.node.system_containers.push_back(std::move(all_pods));
   for (const PodView& pod : pods) summary.pods.push_back(observe_pod(pod, now));
+  std::vector<DiskUsage::Place> places;
+  for (const PodView& pod : pods) places.push_back({pod.uid, pod.work_directory});
+  disk_.refresh(std::move(places));
   std::erase_if(seen_, [this](const auto& entry) { return entry.second.pass != pass_; });
   return summary;
 }
@@ -158,6 +178,11 @@ Result<api::Summary> Observer::observe_node_memory_alone(Now now) {
   const Result<api::MemoryStats> pods = read_gauge(pods_gauge_, slice_.kubepods(), slice_.memory(), now);
   if (pods) all_pods.memory = *pods;
   summary.node.system_containers.push_back(std::move(all_pods));
+  if (const Result<api::RlimitStats> rlimit = observe_rlimit(now)) summary.node.rlimit = *rlimit;
+  summary.node.fs = fs_.latest(now.mono);
+  summary.node.image_fs = summary.node.fs;
+  summary.node.container_fs = summary.node.fs;
+  fs_.refresh();
   return summary;
 }
 

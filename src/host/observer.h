@@ -12,6 +12,7 @@
 #include "host/cgroup.h"
 #include "host/cgroup_stats.h"
 #include "host/cpu_stat.h"
+#include "host/disk_usage.h"
 #include "host/fs_probe.h"
 #include "host/memory_gauge.h"
 #include "host/node_slice.h"
@@ -36,6 +37,7 @@ struct PodView {
   std::string uid;
   api::PodKey pod;
   const CgroupDir* cgroup = nullptr;
+  std::string work_directory;             // where its containers write
   std::vector<ContainerView> containers;  // running ones
 };
 
@@ -46,7 +48,8 @@ class Observer {
   /// An error: nothing of the node itself can be read; it names the file.
   Result<api::Summary> observe(std::span<const PodView> pods, Now now);
 
-  /// Memory of the node and of all pods together, from held descriptors: cheap enough for every millisecond.
+  /// Memory of the node and of all pods together, from held descriptors; processes, and the file system's sizes as last
+  /// known, besides: cheap enough for every millisecond.
   Result<api::Summary> observe_node_memory_alone(Now now);
 
  private:
@@ -76,6 +79,7 @@ class Observer {
   std::optional<MemoryGauge> node_gauge_;
   std::optional<MemoryGauge> pods_gauge_;
   FsProbe fs_;
+  DiskUsage disk_;
 };
 
 }  // namespace spillway::host

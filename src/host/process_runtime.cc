@@ -248,7 +248,7 @@ std::vector<PodView> ProcessRuntime::views() const {
   all.reserve(pods_.size());
   for (const auto& [uid, pod] : pods_) {
     if (pod.broken) continue;
-    PodView view{uid, pod.command.pod, &pod.cgroup, {}};
+    PodView view{uid, pod.command.pod, &pod.cgroup, fmt::format("{}/{}", pod.directory, kWorkFolder), {}};
     for (const auto& [name, container] : pod.containers)
       if (container->is_running()) view.containers.push_back({name, &container->cgroup(), container->log_size()});
     all.push_back(std::move(view));

@@ -36,11 +36,13 @@ class MemoryReactionTest : public RealMachine {
 
   static agent::ReactionPlan::Candidate candidate(const std::string& uid, bool spared = false) {
     agent::JournalEntry entry;
-    entry.node = "n1";
+    entry.decision.by = "n1";
     entry.intent = true;
-    entry.action.uid = uid;
-    entry.action.pod = {"default", "pod-" + uid};
-    entry.action.metric_label = "memory.available";
+    entry.eviction = eviction::EvictPod{.uid = uid,
+                                        .pod = {"default", "pod-" + uid},
+                                        .message = {},
+                                        .annotations = {},
+                                        .metric_label = "memory.available"};
     agent::ReactionPlan::Candidate made;
     made.uid = uid;
     made.standing.spared = spared;
@@ -85,7 +87,7 @@ TEST_F(MemoryReactionTest, EndsTheHogAndTellsBeforeItsExit) {
   ASSERT_TRUE(entries) << entries.error().text();
   ASSERT_EQ(entries->size(), 1u);
   EXPECT_TRUE(entries->front().intent);
-  EXPECT_EQ(entries->front().action.uid, "hog");
+  EXPECT_EQ(entries->front().eviction->uid, "hog");
 
   EXPECT_FALSE(reaction_->claim()) << "until the engine has published what follows";
   runtime_->execute(agent::StopPod{"hog", Duration{}});
