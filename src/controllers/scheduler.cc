@@ -145,7 +145,7 @@ void Scheduler::schedule(Now now) {
     const client::ObjectKey key = queue_.extract(queue_.begin()).value().key;
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || !is_mine(*pod) || !node_of(*pod).empty()) continue;
-    const scheduling::Placement placement = scheduling::place_pod(*pod, loads_);
+    const scheduling::Placement placement = scheduling::place_pod(*pod, loads_, options_.conditions);
     if (placement.node) {
       if (log_.enabled(telemetry::Level::kDebug)) {
         log_.debug("placing pod",

@@ -28,6 +28,7 @@ class Scheduler final : public client::ApiEngine {
  public:
   struct Options {
     std::string scheduler_name = "default-scheduler";
+    scheduling::NodeConditions conditions = scheduling::NodeConditions::kByTaints;
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = seconds(60);
   };

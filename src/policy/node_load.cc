@@ -65,6 +65,10 @@ void NodeLoad::set_node(std::shared_ptr<const api::Node> to) {
   allocatable = amounts_of(node->status.allocatable);
   const auto pods = node->status.allocatable.find("pods");
   pods_max = pods == node->status.allocatable.end() ? 0 : pods->second.value();
+  image_bytes.clear();
+  for (const api::ContainerImage& image : node->status.images) {
+    for (const std::string& name : image.names) image_bytes.emplace(name, image.size_bytes);
+  }
 }
 
 void NodeLoad::add(const api::Pod& pod, const api::PodFeatures& features) {

@@ -53,6 +53,7 @@ struct NodeLoad {
   std::int64_t scored_memory_bytes = 0;
   std::int64_t pod_count = 0;
   api::UsedHostPorts ports;
+  std::map<std::string, std::int64_t, std::less<>> image_bytes;  // on the node, by every name an image has
 
   NodeLoad() = default;
 

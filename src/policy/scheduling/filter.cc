@@ -66,6 +66,35 @@ std::optional<Refusal> check_resources(const PendingPod& pod, const policy::Node
   return result;
 }
 
+bool holds(const api::Node& node, std::string_view type) {
+  const api::NodeCondition* condition = api::find_condition(node.status.conditions, type);
+  return condition != nullptr && condition->status == "True";
+}
+
+Refusal condition_refusal(Filter filter, std::string_view type, std::string text) {
+  return refusal(filter, ReasonCode::kNodePressure, {{"condition", std::string(type)}}, std::move(text));
+}
+
+std::optional<Refusal> check_condition(const api::Node& node) {
+  if (!holds(node, "Ready")) return condition_refusal(Filter::kCheckNodeCondition, "Ready", "node(s) were not ready");
+  const api::NodeCondition* network = api::find_condition(node.status.conditions, "NetworkUnavailable");
+  if (network == nullptr || network->status == "False") return std::nullopt;
+  return condition_refusal(Filter::kCheckNodeCondition, "NetworkUnavailable", "node(s) had unavailable network");
+}
+
+std::optional<Refusal> check_pressures(const api::Pod& pod, const api::Node& node) {
+  if (holds(node, "MemoryPressure") && api::qos_of(pod) == api::QosClass::kBestEffort) {
+    return condition_refusal(Filter::kCheckNodeMemoryPressure, "MemoryPressure", "node(s) had memory pressure");
+  }
+  if (holds(node, "PIDPressure")) {
+    return condition_refusal(Filter::kCheckNodePidPressure, "PIDPressure", "node(s) had pid pressure");
+  }
+  if (holds(node, "DiskPressure")) {
+    return condition_refusal(Filter::kCheckNodeDiskPressure, "DiskPressure", "node(s) had disk pressure");
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view to_string(Filter filter) {
@@ -82,18 +111,31 @@ std::string_view to_string(Filter filter) {
       return "NodePorts";
     case Filter::kNodeResourcesFit:
       return "NodeResourcesFit";
+    case Filter::kCheckNodeCondition:
+      return "CheckNodeCondition";
+    case Filter::kCheckNodeMemoryPressure:
+      return "CheckNodeMemoryPressure";
+    case Filter::kCheckNodePidPressure:
+      return "CheckNodePIDPressure";
+    case Filter::kCheckNodeDiskPressure:
+      return "CheckNodeDiskPressure";
   }
   return {};
 }
 
-std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& load) {
+std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& load, NodeConditions conditions) {
   const api::Node& node = *load.node;
+  const bool literally = conditions == NodeConditions::kLiterally;
+  if (literally) {
+    if (auto no = check_condition(node)) return no;
+  }
   if (auto no = check_unschedulable(*pod.pod, node)) return no;
   if (auto no = check_name(*pod.pod, node)) return no;
   if (auto no = check_taints(*pod.pod, node)) return no;
   if (auto no = check_affinity(pod, node)) return no;
   if (auto no = check_ports(pod, load)) return no;
-  return check_resources(pod, load);
+  if (auto no = check_resources(pod, load)) return no;
+  return literally ? check_pressures(*pod.pod, node) : std::nullopt;
 }
 
 }  // namespace spillway::scheduling

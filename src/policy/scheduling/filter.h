@@ -22,7 +22,16 @@ enum class Filter {
   kNodeAffinity,
   kNodePorts,
   kNodeResourcesFit,
+  // With NodeConditions::kLiterally alone.
+  kCheckNodeCondition,
+  kCheckNodeMemoryPressure,
+  kCheckNodePidPressure,
+  kCheckNodeDiskPressure,
 };
+
+/// Who keeps pods away from nodes in trouble: the taints that the lifecycle controller makes of their conditions, or,
+/// as up to 1.17 where nobody made them, the conditions themselves.
+enum class NodeConditions { kByTaints, kLiterally };
 
 /// "NodeUnschedulable", …
 std::string_view to_string(Filter filter);
@@ -46,7 +55,9 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
-/// nullopt: the pod fits.
-std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& node);
+/// nullopt: the pod fits. kLiterally: the node's condition is asked first (ready, network available), its pressures
+/// last; memory pressure keeps BestEffort pods away, the others keep all.
+std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& node,
+                                  NodeConditions conditions = NodeConditions::kByTaints);
 
 }  // namespace spillway::scheduling

@@ -47,6 +47,13 @@ std::optional<Names> names_in_terms(const api::Json* terms) {
   return all;
 }
 
+std::string with_tag(const std::string& image) {
+  const std::size_t colon = image.rfind(':');
+  const std::size_t slash = image.rfind('/');
+  const bool tagged = colon != std::string::npos && (slash == std::string::npos || colon > slash);
+  return tagged ? image : image + ":latest";
+}
+
 }  // namespace
 
 PendingPod make_pending(const api::Pod& pod) {
@@ -55,6 +62,9 @@ PendingPod make_pending(const api::Pod& pod) {
   pending.load = policy::load_of(pod);
   pending.required = api::required_node_affinity(pod.spec);
   pending.asks_for_ports = !api::host_ports_of(pod.spec).empty();
+  for (const auto* list : {&pod.spec.init_containers, &pod.spec.containers}) {
+    for (const api::Container& container : *list) pending.images.push_back({with_tag(container.image), 0});
+  }
   const api::Json* required = pod.spec.affinity.at({"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
   const bool has_required = required != nullptr && required->is_object();
   pending.asks_for_nodes = has_required || !pod.spec.node_selector.empty();

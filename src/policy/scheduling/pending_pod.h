@@ -6,12 +6,19 @@
 #include "api/pod.h"
 #include "policy/node_load.h"
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace spillway::scheduling {
+
+/// An image the pod needs, and how far it is spread over the cluster.
+struct PendingImage {
+  std::string name;            // with its tag: ":latest" if it is written without one
+  std::int64_t nodes_ppm = 0;  // share of the nodes that hold it
+};
 
 struct PendingPod {
   const api::Pod* pod = nullptr;
@@ -20,6 +27,7 @@ struct PendingPod {
   std::vector<api::PreferredNodeTerm> preferred;  // empty also if it cannot be understood: it is a wish only
   bool asks_for_nodes = false;                    // has a node selector or required node affinity
   bool asks_for_ports = false;
+  std::vector<PendingImage> images;  // one per container and init container
   /// Every affinity term names nodes: only these are looked at. An empty set: the terms contradict themselves.
   std::optional<std::set<std::string>> only_nodes;
 };

@@ -49,15 +49,27 @@ Placement choose(const std::vector<Candidate>& candidates, const std::vector<Sco
                                        {"balanced", score.balanced},
                                        {"soft_taints", score.soft_taints},
                                        {"affinity", score.affinity},
+                                       {"image_locality", score.image_locality},
                                        {"pods", candidates[best].pod_count},
                                        {"candidates", static_cast<std::int64_t>(candidates.size())}}}};
   return placement;
 }
 
+std::int64_t share_of_nodes_ppm(const std::string& image, const std::map<std::string, policy::NodeLoad>& nodes) {
+  constexpr std::int64_t kMillion = 1'000'000;
+  if (nodes.empty()) return 0;
+  const auto holders = std::ranges::count_if(nodes, [&](const auto& node) {
+    return !node.second.image_bytes.empty() && node.second.image_bytes.contains(image);
+  });
+  return holders * kMillion / static_cast<std::int64_t>(nodes.size());
+}
+
 }  // namespace
 
-Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes) {
-  const PendingPod pending = make_pending(pod);
+Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
+                    NodeConditions conditions) {
+  PendingPod pending = make_pending(pod);
+  for (PendingImage& image : pending.images) image.nodes_ppm = share_of_nodes_ppm(image.name, nodes);
   Placement refused;
   if (pending.only_nodes && pending.only_nodes->empty() && !nodes.empty()) {
     refused.reasons = {policy::Reason{policy::ReasonCode::kNodeSelectorMismatch, {}}};
@@ -72,7 +84,7 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
       ++counts[std::string(kExcludedByName)];
       continue;
     }
-    std::optional<Refusal> no = refuse_pod(pending, load);
+    std::optional<Refusal> no = refuse_pod(pending, load, conditions);
     if (!no) {
       candidates.push_back({&name, load.pod_count});
       scores.push_back(score_node(pending, load));

@@ -22,6 +22,7 @@ struct Placement {
 };
 
 /// `nodes` by name.
-Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes);
+Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
+                    NodeConditions conditions = NodeConditions::kByTaints);
 
 }  // namespace spillway::scheduling

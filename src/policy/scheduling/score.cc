@@ -40,12 +40,27 @@ std::int64_t count_soft_taints(const api::Pod& pod, const api::Node& node) {
   });
 }
 
+/// Images below 23 MiB in all count nothing, above 1000 MiB per container everything.
+std::int64_t image_locality_of(const PendingPod& pod, const policy::NodeLoad& load) {
+  constexpr std::int64_t kLeastBytes = std::int64_t{23} * 1024 * 1024;
+  constexpr std::int64_t kMostBytesPerContainer = std::int64_t{1000} * 1024 * 1024;
+  if (pod.images.empty() || load.image_bytes.empty()) return 0;
+  std::int64_t bytes = 0;
+  for (const PendingImage& image : pod.images) {
+    const auto held = load.image_bytes.find(image.name);
+    if (held != load.image_bytes.end()) bytes += proportion(image.nodes_ppm, kMillion, held->second);
+  }
+  const std::int64_t most = kMostBytesPerContainer * static_cast<std::int64_t>(pod.images.size());
+  return proportion(std::clamp(bytes, kLeastBytes, most) - kLeastBytes, most - kLeastBytes, kScoreMax);
+}
+
 }  // namespace
 
 Score score_node(const PendingPod& pod, const policy::NodeLoad& load) {
   Score score;
   score.soft_taints = count_soft_taints(*pod.pod, *load.node);
   score.affinity = api::preferred_node_score(pod.preferred, load.node->metadata);
+  score.image_locality = image_locality_of(pod, load);
   const policy::Amounts& capacity = load.allocatable;
   const std::int64_t cpu = load.scored_milli_cpu + pod.load.scored_milli_cpu;
   const std::int64_t memory = load.scored_memory_bytes + pod.load.scored_memory_bytes;
@@ -73,7 +88,8 @@ std::vector<std::int64_t> total_scores(std::span<const Score> candidates) {
   for (const Score& score : candidates) {
     const std::int64_t taints = taints_max == 0 ? kScoreMax : kScoreMax - score.soft_taints * kScoreMax / taints_max;
     const std::int64_t affinity = affinity_max <= 0 ? 0 : proportion(score.affinity, affinity_max, kScoreMax);
-    totals.push_back(score.least_allocated + score.balanced + kTaintWeight * taints + kAffinityWeight * affinity);
+    totals.push_back(score.least_allocated + score.balanced + score.image_locality + kTaintWeight * taints +
+                     kAffinityWeight * affinity);
   }
   return totals;
 }

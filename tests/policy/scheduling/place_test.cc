@@ -96,6 +96,48 @@ TEST_F(Place, SaysWhyEveryNodeWasRefused) {
             "insufficient-resource node=a resource=cpu requested=2000 used=0 allocatable=1000");
 }
 
+TEST_F(Place, PrefersTheNodeThatHoldsTheImage) {
+  add("a");
+  add("b");
+  auto node = std::make_shared<api::Node>(*nodes.at("b").node);
+  node->status.images = {{.names = {"registry/shop/cart:latest"}, .size_bytes = 2'000'000'000}};
+  nodes.at("b").set_node(node);
+  api::Pod pod = pod_of("new", "1", "1Gi");
+  pod.spec.containers[0].image = "registry/shop/cart";
+  EXPECT_EQ(place_pod(pod, nodes).node, "b");
+  pod.spec.containers[0].image = "registry/shop/cart:2";
+  EXPECT_EQ(place_pod(pod, nodes).node, "a");
+}
+
+class LiteralConditions : public Place {
+ protected:
+  /// The message with the condition set on the only node.
+  std::string refusal(const api::Pod& pod, const std::string& type, const std::string& status) {
+    nodes.clear();
+    add("a");
+    auto node = std::make_shared<api::Node>(*nodes.at("a").node);
+    node->status.conditions = {{.type = "Ready", .status = "True"}};
+    if (type == "Ready") node->status.conditions.clear();
+    node->status.conditions.push_back({.type = type, .status = status});
+    nodes.at("a").set_node(node);
+    EXPECT_TRUE(place_pod(pod, nodes).node) << "taints alone keep pods away";
+    return place_pod(pod, nodes, NodeConditions::kLiterally).message;
+  }
+};
+
+TEST_F(LiteralConditions, KeepPodsAway) {
+  const api::Pod burstable = pod_of("burstable", "1", "1Gi");
+  const api::Pod best_effort = pod_of("best-effort", "", "");
+  EXPECT_EQ(refusal(best_effort, "MemoryPressure", "True"), "0/1 nodes are available: 1 node(s) had memory pressure.");
+  EXPECT_EQ(refusal(burstable, "MemoryPressure", "True"), "");
+  EXPECT_EQ(refusal(burstable, "DiskPressure", "True"), "0/1 nodes are available: 1 node(s) had disk pressure.");
+  EXPECT_EQ(refusal(burstable, "PIDPressure", "True"), "0/1 nodes are available: 1 node(s) had pid pressure.");
+  EXPECT_EQ(refusal(burstable, "Ready", "Unknown"), "0/1 nodes are available: 1 node(s) were not ready.");
+  EXPECT_EQ(refusal(burstable, "NetworkUnavailable", "True"),
+            "0/1 nodes are available: 1 node(s) had unavailable network.");
+  EXPECT_EQ(refusal(burstable, "NetworkUnavailable", "False"), "");
+}
+
 TEST_F(Place, WithoutNodesThereIsNothingToRefuse) {
   EXPECT_EQ(place_pod(pod_of("new", "1", "1Gi"), nodes).message, "no nodes available to schedule pods");
 }
