@@ -1,0 +1,114 @@
+"""A node that says no, and a critical pod that makes room for itself, through kubectl."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from harness import can_write_cgroups, pod, running, serving, wait_for, workspace
+
+SLEEP = ["sleep", "600"]
+
+
+def memory(amount):
+    return {"requests": {"memory": str(amount)}}
+
+
+@unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
+class Admission(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = [workspace()]
+        cls.folder = cls.stack[0].__enter__()
+        cls.stack.append(running(cls.folder, "up", "--data-dir", cls.folder / "data", "--state-dir", cls.folder / "state", "--port", "0",
+                                 "--write-kubeconfig", cls.folder / "kubeconfig", "--node-name", "n", "--node-memory", "256Mi"))
+        cls.api = serving(cls.stack[1].__enter__(), cls.folder / "kubeconfig")
+        wait_for("the node", lambda: cls.api.nodes_ready() == ["n"])
+        cls.environment = {**os.environ, "KUBECONFIG": str(cls.folder / "kubeconfig"), "HOME": str(cls.folder)}
+
+    @classmethod
+    def tearDownClass(cls):
+        for context in reversed(cls.stack):
+            context.__exit__(None, None, None)
+
+    def kubectl(self, *arguments, given=None):
+        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=60,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def place(self, name, **spec):
+        """A pod bound to the node by hand: nobody but the agent is asked."""
+        self.kubectl("apply", "-f", "-", given=json.dumps(pod(name, SLEEP, nodeName="n", **spec)))
+
+    def wait_phase(self, name, phase):
+        self.kubectl("wait", f"--for=jsonpath={{.status.phase}}={phase}", f"pod/{name}", "--timeout=30s")
+
+    def status(self, name):
+        return json.loads(self.kubectl("get", "pod", name, "-o", "json"))["status"]
+
+    def events(self, name):
+        return wait_for(f"events of {name}", lambda: json.loads(self.kubectl("get", "events", "-o", "json", "--field-selector",
+                                                                            f"involvedObject.name={name},type=Warning"))["items"])
+
+    def tearDown(self):
+        self.kubectl("delete", "pods", "--all", "--timeout=30s")
+
+    def test_too_little_memory(self):
+        self.place("big", resources=memory("1Gi"))
+        self.wait_phase("big", "Failed")
+        status = self.status("big")
+        self.assertEqual(status["reason"], "OutOfmemory")
+        self.assertRegex(status["message"], r"^Pod was rejected: Node didn't have enough resource: memory, requested: 1073741824, "
+                                            r"used: \d+, capacity: \d+$")
+        event = self.events("big")[0]
+        self.assertEqual(event["reason"], "OutOfmemory")
+        self.assertEqual("Pod was rejected: " + event["message"], status["message"])
+        print(self.kubectl("get", "pod", "big"), status["message"])
+
+    def test_forbidden_sysctls(self):
+        for name, reason in (("kernel.msgmax", "not allowlisted"), ("net.ipv4.tcp_syncookies", "not allowed with host Net enabled")):
+            with self.subTest(name):
+                self.place("tuned", securityContext={"sysctls": [{"name": name, "value": "1"}]})
+                self.wait_phase("tuned", "Failed")
+                status = self.status("tuned")
+                self.assertEqual(status["reason"], "SysctlForbidden")
+                self.assertEqual(status["message"], f'Pod was rejected: forbidden sysctl: "{name}" {reason}')
+                print(self.kubectl("get", "pod", "tuned"), status["message"])
+                self.kubectl("delete", "pod", "tuned")
+
+    def test_a_critical_pod_preempts_exactly_whom_it_must(self):
+        node = json.loads(self.kubectl("get", "node", "n", "-o", "json"))["status"]["allocatable"]["memory"]
+        number, unit = re.fullmatch(r"(\d+)(|Ki|Mi)", node).groups()
+        part = int(number) * {"": 1, "Ki": 1024, "Mi": 1024 * 1024}[unit] // 100
+        guaranteed = {"memory": str(25 * part), "cpu": "10m"}
+        self.place("guaranteed", resources={"requests": guaranteed, "limits": guaranteed})
+        self.place("larger", resources=memory(30 * part))
+        self.place("smaller", resources=memory(20 * part))
+        self.place("free-of-charge")
+        for name in ("guaranteed", "larger", "smaller", "free-of-charge"):
+            self.wait_phase(name, "Running")
+        self.place("critical", priorityClassName="system-node-critical", resources=memory(50 * part))
+        self.wait_phase("critical", "Running")
+        self.assertEqual(self.api.pod_phases(), {"guaranteed": "Running", "larger": "Failed", "smaller": "Running",
+                                                 "free-of-charge": "Running", "critical": "Running"})
+        victim = self.status("larger")
+        self.assertEqual((victim["reason"], victim["message"]), ("Preempting", "Preempted in order to admit critical pod"))
+        disruption = next(each for each in victim["conditions"] if each["type"] == "DisruptionTarget")
+        self.assertEqual((disruption["status"], disruption["reason"]), ("True", "TerminationByKubelet"))
+        self.assertIn("Preempting", [event["reason"] for event in self.events("larger")])
+        print(self.kubectl("get", "pods"))
+
+    def test_a_pod_that_fits_nowhere_waits_and_says_why(self):
+        self.kubectl("apply", "-f", "-", given=json.dumps(pod("waiting", SLEEP, resources=memory("1Gi"))))
+        self.kubectl("wait", "--for=condition=PodScheduled=false", "pod/waiting", "--timeout=30s")
+        scheduled = next(each for each in self.status("waiting")["conditions"] if each["type"] == "PodScheduled")
+        self.assertEqual(scheduled["reason"], "Unschedulable")
+        self.assertTrue(scheduled["message"].startswith("0/1 nodes are available: 1 Insufficient memory."), scheduled["message"])
+        self.assertEqual(self.events("waiting")[0]["reason"], "FailedScheduling")
+        print(self.kubectl("get", "pod", "waiting"), scheduled["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()
