@@ -9,12 +9,16 @@
 #include "agent/pod_workers.h"
 #include "client/informer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace spillway::agent {
 namespace {
 
 constexpr std::string_view kComponent = "kubelet";
+/// Calls of the heartbeat client have ids above it.
+constexpr client::CallId kHeartbeatIds = client::CallId{1} << 62U;
 
 /// The safe ones of this kernel and what the operator allows. kInvalid: an entry that cannot be.
 Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, const MachineInfo& machine) {
@@ -30,17 +34,21 @@ Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, 
 /// Construction order is dependency order; references into it stay valid because it never moves.
 struct Agent::Parts {
   Parts(AgentOptions given, MachineInfo info, Rng rng, AgentSinks to, eviction::PassConfig config,
-        api::ResourceList usable, admission::SysctlAllowlist allowed, std::span<const JournalEntry> history)
+        api::ResourceList kept, admission::SysctlAllowlist allowed, std::span<const JournalEntry> history)
       : options(std::move(given)),
         machine(std::move(info)),
         sinks(std::move(to)),
         capacity(capacity_of(machine, options.pods_max)),
-        allocatable(std::move(usable)),
+        reservation(std::move(kept)),
+        allocatable(without_reservation(capacity, reservation)),
         sysctls(std::move(allowed)),
         name("agent-" + options.node_name),
         api("spillway-agent", rng.fork("api")),
+        heartbeats("spillway-agent", rng.fork("heartbeats"),
+                   {.call_timeout = std::min(options.status_update_frequency, options.lease_duration),
+                    .ids_above = kHeartbeatIds}),
         events(api, rng.fork("events"), std::string(kComponent), options.node_name),
-        context{options, machine, api, events, sinks.log, host_commands},
+        context{options, machine, api, heartbeats, events, sinks.log, host_commands},
         nodes(api, client::object_path("v1", "nodes", {}),
               "fieldSelector=" + api::percent_encode("metadata.name=" + options.node_name)),
         pods(api, client::object_path("v1", "pods", {}),
@@ -58,14 +66,17 @@ struct Agent::Parts {
       eviction.on_pods_changed(now);
     }});
     nodes.cache().listen({[this](const auto&, const auto& after, Now now) {
-      if (after) status.on_node(*after, now);
+      after ? status.on_node(*after, now) : status.on_node_deleted(now);
     }});
     workers.when_finished([this](const std::string& uid, Now now) { eviction.on_pod_finished(uid, now); });
     if (sinks.metrics != nullptr) {
       lease_failures = sinks.metrics->counter("spillway_lease_repeated_failures_total",
                                               "Lease writes that failed after another one had failed in the same run");
+      status_failures = sinks.metrics->counter("spillway_node_status_repeated_failures_total",
+                                               "Tries to report the node's status that failed after another one had");
     }
     lease.when_failing_repeatedly([this] { lease_failures.add(); });
+    status.when_failing_repeatedly([this] { status_failures.add(); });
     eviction.when_conditions_change([this](Now now) { status.report_soon(now); });
   }
 
@@ -91,18 +102,24 @@ struct Agent::Parts {
   }
 
   NodeFacts facts() const {
-    return {.capacity = capacity, .allocatable = allocatable, .pressure = eviction.conditions(), .not_ready = {}};
+    return {.reservation = reservation,
+            .pressure = eviction.conditions(),
+            .not_ready = {},
+            .images = std::vector<NodeImage>(),
+            .runtime_handlers = {}};
   }
 
   AgentOptions options;
   MachineInfo machine;
   AgentSinks sinks;
   api::ResourceList capacity;
+  api::ResourceList reservation;
   api::ResourceList allocatable;
   admission::SysctlAllowlist sysctls;
   std::string name;
   std::vector<HostCommand> host_commands;
   client::ApiClient api;
+  client::ApiClient heartbeats;
   client::EventRecorder events;
   AgentContext context;
   client::Informer<api::Node> nodes;
@@ -113,6 +130,7 @@ struct Agent::Parts {
   NodeStatusEngine status;
   LeaseEngine lease;
   telemetry::Counter lease_failures;
+  telemetry::Counter status_failures;
 };
 
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,
@@ -124,7 +142,7 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
                               .local_storage_limits = options.eviction.local_storage_limits,
                               .node = options.node_name};
   SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
-  SPILLWAY_TRY(allocatable, allocatable_of(capacity_of(machine, options.pods_max), options, thresholds));
+  SPILLWAY_TRY(reservation, node_reservation(capacity_of(machine, options.pods_max), options, thresholds));
   for (const eviction::Signal signal : eviction::never_met(thresholds)) {
     sinks.log.warning("eviction threshold can never be met", {{"signal", to_string(signal)}});
   }
@@ -132,7 +150,7 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
   SPILLWAY_TRY(sysctls, allowed_sysctls(options, machine));
   return std::unique_ptr<Agent>(
       new Agent(std::make_unique<Parts>(std::move(options), std::move(machine), rng, std::move(sinks),
-                                        std::move(config), std::move(allocatable), std::move(sysctls), history)));
+                                        std::move(config), std::move(reservation), std::move(sysctls), history)));
 }
 
 Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -150,25 +168,32 @@ void Agent::start(Now now) {
     p.eviction.on_pods_changed(synced);
   });
   p.api.start(now);
+  p.heartbeats.start(now);
   p.status.start(now);
-  p.lease.start(now);
+  if (p.options.status_profile == StatusProfile::kLeases) p.lease.start(now);
   p.eviction.start(now);
 }
 
 void Agent::on_api_event(const client::ApiEvent& event, Now now) {
-  parts_->api.on_api_event(event, now);
+  const client::CallId id = std::visit([](const auto& each) { return each.id; }, event);
+  (id > kHeartbeatIds ? parts_->heartbeats : parts_->api).on_api_event(event, now);
 }
 
 void Agent::on_wakeup(Now now) {
+  parts_->heartbeats.on_wakeup(now);
   parts_->api.on_wakeup(now);
 }
 
 std::optional<Instant> Agent::next_wakeup() const {
-  return parts_->api.next_wakeup();
+  const std::optional<Instant> heartbeat = parts_->heartbeats.next_wakeup();
+  const std::optional<Instant> other = parts_->api.next_wakeup();
+  return heartbeat && other ? std::min(heartbeat, other) : (heartbeat ? heartbeat : other);
 }
 
 std::vector<client::ApiCommand> Agent::take_api_commands() {
-  return parts_->api.take_api_commands();
+  std::vector<client::ApiCommand> commands = parts_->heartbeats.take_api_commands();
+  std::ranges::move(parts_->api.take_api_commands(), std::back_inserter(commands));
+  return commands;
 }
 
 void Agent::on_host_event(const HostEvent& event, Now now) {

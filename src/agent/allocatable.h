@@ -1,6 +1,6 @@
-// What of a node's capacity pods may request, and what stays reserved.
-// Thread: any (pure). Source: Kubernetes docs, "Reserve Compute Resources for System Daemons"; spec "Node agent", 9;
-// vectors node-agent/allocatable.
+// What of a node's capacity pods may request, what stays reserved, and the limits of all pods together.
+// Thread: any (pure). Source: Kubernetes docs, "Reserve Compute Resources for System Daemons"; spec "Node
+// agent", 9.1-9.3; vectors node-agent/allocatable.
 #pragma once
 
 #include "agent/options.h"
@@ -8,7 +8,12 @@
 #include "api/pod.h"
 #include "policy/eviction/threshold.h"
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace spillway::agent {
 
@@ -19,8 +24,38 @@ api::ResourceList capacity_of(const MachineInfo& machine, std::int64_t pods_max)
 api::ResourceList hard_eviction_reservation(std::span<const eviction::Threshold> thresholds,
                                             const api::ResourceList& capacity);
 
-/// capacity - system - kube - hard eviction, per resource, not below zero. kInvalid: more is reserved than there is.
-Result<api::ResourceList> allocatable_of(const api::ResourceList& capacity, const AgentOptions& options,
-                                         std::span<const eviction::Threshold> thresholds);
+/// What the configuration keeps from pods.
+struct Reserved {
+  api::ResourceList system;
+  api::ResourceList kube;
+};
+
+/// system + kube + hard eviction for each resource of the capacity; without zero amounts.
+api::ResourceList reservation_of(const api::ResourceList& capacity, const Reserved& reserved,
+                                 const api::ResourceList& hard_eviction);
+
+/// capacity - reservation per resource of the capacity, not below zero.
+api::ResourceList without_reservation(const api::ResourceList& capacity, const api::ResourceList& reservation);
+
+/// Resources with more reserved than there is, in order of name.
+std::vector<std::string> over_reserved(const api::ResourceList& capacity, const api::ResourceList& reservation);
+
+/// The node's reservation. kInvalid: more of a resource is reserved than there is.
+Result<api::ResourceList> node_reservation(const api::ResourceList& capacity, const AgentOptions& options,
+                                           std::span<const eviction::Threshold> thresholds);
+
+/// What all pods together may use: capacity without what is reserved, the eviction threshold included: pods may use it,
+/// and are evicted then. Absent: not limited.
+struct KubepodsLimits {
+  std::optional<Bytes> memory;
+  std::optional<std::int64_t> cpu_milli;
+  std::optional<std::int64_t> pids_max;
+  std::map<std::int64_t, Bytes> huge_pages;  // page size in bytes → limit
+
+  friend bool operator==(const KubepodsLimits&, const KubepodsLimits&) = default;
+};
+
+/// `allocatable`: internal capacity ("pid" included) without system and kube reservations.
+KubepodsLimits kubepods_limits(const api::ResourceList& allocatable);
 
 }  // namespace spillway::agent

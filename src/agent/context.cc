@@ -1,5 +1,9 @@
 #include "agent/context.h"
 
+#include "api/duration.h"
+
+#include <algorithm>
+
 namespace spillway::agent {
 
 api::ObjectReference node_reference(const std::string& node_name) {
@@ -10,6 +14,14 @@ api::ObjectReference node_reference(const std::string& node_name) {
           .uid = node_name,
           .resource_version = {},
           .field_path = {}};
+}
+
+Duration AgentContext::heartbeat_timeout() const {
+  return std::min(options.status_update_frequency, options.lease_duration);
+}
+
+std::string AgentContext::heartbeat_query() const {
+  return "?timeout=" + spillway::api::format_duration(heartbeat_timeout());
 }
 
 }  // namespace spillway::agent

@@ -18,10 +18,17 @@ struct AgentContext {
   const AgentOptions& options;
   const MachineInfo& machine;
   client::ApiClient& api;
+  /// For lease and node status alone: nothing else waits before them, and their time-out is short.
+  client::ApiClient& heartbeats;
   client::EventRecorder& events;
   const telemetry::Log& log;
   /// Commands of the current step, in order.
   std::vector<HostCommand>& host_commands;
+
+  /// How long a heartbeat may take: the shorter of status update frequency and lease duration.
+  Duration heartbeat_timeout() const;
+  /// "?timeout=10s": the same, told to the API server.
+  std::string heartbeat_query() const;
 };
 
 /// The node as events name it: its name in place of the uid, without version.

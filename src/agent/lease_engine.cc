@@ -23,6 +23,11 @@ bool has_owner(const api::Json& lease) {
 
 LeaseEngine::LeaseEngine(AgentContext& context, Rng rng) : context_(context), rng_(rng) {}
 
+std::string LeaseEngine::lease_path() const {
+  return client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name) +
+         context_.heartbeat_query();
+}
+
 void LeaseEngine::start(Now now) {
   run(now);
 }
@@ -45,7 +50,7 @@ void LeaseEngine::end_run(Now now) {
   const Duration period = context_.options.lease_duration / 4;
   const auto extra = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double, std::nano>(static_cast<double>(period.count()) * kJitter * rng_.unit()));
-  context_.api.at(now.mono + period + extra, [this](Now later) { run(later); });
+  context_.heartbeats.at(now.mono + period + extra, [this](Now later) { run(later); });
 }
 
 void LeaseEngine::update(int attempt, api::DocumentPtr base, Written done, Now now) {
@@ -68,8 +73,8 @@ void LeaseEngine::failed(int attempt, api::DocumentPtr base, Written done, Now n
 }
 
 void LeaseEngine::put(int attempt, api::DocumentPtr base, api::Json lease, Written done) {
-  const std::string path = client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name);
-  context_.api.update(path, std::move(lease), [this, attempt, base, done](Result<api::Json> outcome, Now now) {
+  const std::string path = lease_path();
+  context_.heartbeats.update(path, std::move(lease), [this, attempt, base, done](Result<api::Json> outcome, Now now) {
     if (outcome) {
       latest_ = std::make_shared<const api::Json>(*std::move(outcome));
       return done(true, now);
@@ -83,8 +88,8 @@ void LeaseEngine::put(int attempt, api::DocumentPtr base, api::Json lease, Writt
 }
 
 void LeaseEngine::ensure(Duration back_off, Ensured done, Now) {
-  const std::string path = client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name);
-  context_.api.get(path, [this, back_off, done](Result<api::Json> outcome, Now now) {
+  const std::string path = lease_path();
+  context_.heartbeats.get(path, [this, back_off, done](Result<api::Json> outcome, Now now) {
     if (outcome) {
       latest_ = std::make_shared<const api::Json>(*std::move(outcome));
       return done({.lease = latest_, .created = false}, now);
@@ -100,12 +105,12 @@ void LeaseEngine::create(Duration back_off, Ensured done, Now now) {
       latest_.reset();
       return done({}, then);
     }
-    context_.api.create(client::object_path(kLeaseVersion, "leases", kNamespace), *lease,
-                        [this, back_off, done](Result<api::Json> outcome, Now answered) {
-                          if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
-                          latest_ = std::make_shared<const api::Json>(*std::move(outcome));
-                          done({.lease = latest_, .created = true}, answered);
-                        });
+    context_.heartbeats.create(client::object_path(kLeaseVersion, "leases", kNamespace) + context_.heartbeat_query(),
+                               *lease, [this, back_off, done](Result<api::Json> outcome, Now answered) {
+                                 if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
+                                 latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+                                 done({.lease = latest_, .created = true}, answered);
+                               });
   };
   prepare(nullptr, post, now);
 }
@@ -113,7 +118,7 @@ void LeaseEngine::create(Duration back_off, Ensured done, Now now) {
 void LeaseEngine::retry_ensure(Duration back_off, const Error& error, Ensured done, Now now) {
   const Duration wait = std::min(back_off * 2, kEnsureBackOffMax);
   context_.log.warning("lease not ensured", {{"node", context_.options.node_name}, {"error", error.text()}});
-  context_.api.at(now.mono + wait, [this, wait, done](Now later) { ensure(wait, done, later); });
+  context_.heartbeats.at(now.mono + wait, [this, wait, done](Now later) { ensure(wait, done, later); });
 }
 
 void LeaseEngine::prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now)> done,
@@ -133,18 +138,19 @@ void LeaseEngine::prepare(const api::DocumentPtr& base, std::function<void(std::
     lease.make({"spec", "renewTime"}) = api::format_micro_time(now.wall);
     return done(std::move(lease), now);
   }
-  context_.api.get(client::object_path("v1", "nodes", {}, context_.options.node_name),
-                   [this, lease, done](const Result<api::Json>& outcome, Now answered) {
-                     if (!outcome) return done(std::nullopt, answered);
-                     api::Json owned = lease;
-                     owned.make({"metadata", "ownerReferences"}) =
-                         api::Json::array({api::Json::object({{"apiVersion", "v1"},
-                                                              {"kind", "Node"},
-                                                              {"name", context_.options.node_name},
-                                                              {"uid", outcome->string_at({"metadata", "uid"})}})});
-                     owned.make({"spec", "renewTime"}) = api::format_micro_time(answered.wall);
-                     done(std::move(owned), answered);
-                   });
+  context_.heartbeats.get(
+      client::object_path("v1", "nodes", {}, context_.options.node_name) + context_.heartbeat_query(),
+      [this, lease, done](const Result<api::Json>& outcome, Now answered) {
+        if (!outcome) return done(std::nullopt, answered);
+        api::Json owned = lease;
+        owned.make({"metadata", "ownerReferences"}) =
+            api::Json::array({api::Json::object({{"apiVersion", "v1"},
+                                                 {"kind", "Node"},
+                                                 {"name", context_.options.node_name},
+                                                 {"uid", outcome->string_at({"metadata", "uid"})}})});
+        owned.make({"spec", "renewTime"}) = api::format_micro_time(answered.wall);
+        done(std::move(owned), answered);
+      });
 }
 
 }  // namespace spillway::agent

@@ -42,6 +42,7 @@ class LeaseEngine {
   /// The lease to write: renewed, with the node as owner. nullopt: the node's uid is not known.
   void prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now now)> done, Now now);
   void end_run(Now now);
+  std::string lease_path() const;
 
   AgentContext& context_;
   Rng rng_;

@@ -1,18 +1,15 @@
 #include "agent/node_object.h"
 
-#include "api/codec.h"
-
-#include <fmt/format.h>
+#include "agent/node_addresses.h"
+#include "agent/node_conditions.h"
+#include "agent/node_machine.h"
+#include "api/resource_names.h"
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 namespace spillway::agent {
 namespace {
-
-using api::Json;
-using api::NodeCondition;
 
 constexpr std::string_view kControllerManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach";
 constexpr std::array<std::string_view, 12> kDefaultLabels{"kubernetes.io/hostname",
@@ -28,137 +25,113 @@ constexpr std::array<std::string_view, 12> kDefaultLabels{"kubernetes.io/hostnam
                                                           "beta.kubernetes.io/os",
                                                           "beta.kubernetes.io/arch"};
 
-/// The last of several with the same type counts, as upstream's loop leaves it.
-NodeCondition* find_last(std::vector<NodeCondition>& conditions, std::string_view type) {
-  NodeCondition* found = nullptr;
-  for (NodeCondition& condition : conditions) {
-    if (condition.type == type) found = &condition;
-  }
-  return found;
+std::string hostname_of(const AgentOptions& options, const MachineInfo& machine) {
+  return machine.hostname.empty() ? options.node_name : machine.hostname;
 }
 
-std::string status_changed(const std::string& node, std::string_view reason) {
-  return fmt::format("Node {} status is now: {}", node, reason);
+AddressFacts address_facts(const AgentOptions& options, const MachineInfo& machine) {
+  AddressFacts facts{.hostname = hostname_of(options, machine),
+                     .node_ips = options.node_ips,
+                     .cloud_provider = options.cloud_provider,
+                     .dns_answers = {},
+                     .default_route_ip = machine.internal_ip,
+                     .on_host = {}};
+  if (machine.internal_ip.empty()) facts.default_route_ip = Error{ErrorCode::kNotFound, "no default route", {}};
+  return facts;
 }
 
-void update_pressure(api::Node& node, eviction::Condition pressure, bool held, WallTime now,
-                     std::vector<NodeEvent>& events) {
-  auto& conditions = node.status.conditions;
-  NodeCondition* condition = find_last(conditions, to_string(pressure));
-  if (condition == nullptr) {
-    condition = &conditions.emplace_back();
-    condition->type = to_string(pressure);
-    condition->status = "Unknown";
-  }
-  condition->last_heartbeat_time = now;
-  const std::string_view status = held ? "True" : "False";
-  if (condition->status == status) return;
-  const eviction::ConditionText text =
-      text_of(pressure, held ? eviction::ConditionStatus::kTrue : eviction::ConditionStatus::kFalse);
-  condition->status = status;
-  condition->reason = text.reason;
-  condition->message = text.message;
-  condition->last_transition_time = now;
-  events.push_back({std::string(text.event_reason), status_changed(node.metadata.name, text.event_reason)});
+MachineFacts machine_facts(const AgentOptions& options, const MachineInfo& machine, const NodeFacts& facts) {
+  return {.reading = MachineReading{.cpu_milli = machine.cpu_milli,
+                                    .memory = machine.memory,
+                                    .machine_id = machine.machine_id,
+                                    .system_uuid = machine.system_uuid,
+                                    .boot_id = machine.boot_id,
+                                    .huge_pages = {}},
+          .pods_max = options.pods_max,
+          .pods_per_core = options.pods_per_core,
+          .ephemeral_storage = api::Quantity::of_bytes(machine.ephemeral_storage),
+          .devices = {},
+          .reservation = facts.reservation};
 }
 
-std::string aggregate(std::vector<std::string> errors) {
-  std::vector<std::string> distinct;
-  for (std::string& error : errors) {
-    if (std::ranges::find(distinct, error) == distinct.end()) distinct.push_back(std::move(error));
+bool reconcile_annotation(const api::Node& initial, api::Node& existing) {
+  const auto wanted = initial.metadata.annotations.find(kControllerManagedAttach);
+  const auto present = existing.metadata.annotations.find(kControllerManagedAttach);
+  if (wanted == initial.metadata.annotations.end()) {
+    return existing.metadata.annotations.erase(std::string(kControllerManagedAttach)) > 0;
   }
-  if (distinct.size() == 1) return distinct.front();
-  return fmt::format("[{}]", fmt::join(distinct, ", "));
+  if (present != existing.metadata.annotations.end() && present->second == wanted->second) return false;
+  existing.metadata.annotations[std::string(kControllerManagedAttach)] = wanted->second;
+  return true;
 }
 
-void update_ready(api::Node& node, const NodeFacts& facts, WallTime now, std::vector<NodeEvent>& events) {
-  NodeCondition ready{.type = "Ready",
-                      .status = "True",
-                      .reason = "KubeletReady",
-                      .message = "kubelet is posting ready status",
-                      .last_heartbeat_time = now,
-                      .last_transition_time = now};
-  std::vector<std::string> errors = facts.not_ready;
-  std::string missing;
-  for (const std::string_view resource : {"cpu", "memory", "pods", "ephemeral-storage"}) {
-    if (node.status.capacity.contains(resource)) continue;
-    missing += missing.empty() ? "" : ", ";
-    missing += resource;
-  }
-  if (!missing.empty()) errors.push_back("missing node capacity for resources: " + missing);
-  if (!errors.empty()) {
-    ready.status = "False";
-    ready.reason = "KubeletNotReady";
-    ready.message = aggregate(std::move(errors));
-  }
-  NodeCondition* existing = find_last(node.status.conditions, ready.type);
-  if (existing == nullptr) {
-    node.status.conditions.push_back(std::move(ready));
-    return;
-  }
-  if (existing->status == ready.status) {
-    ready.last_transition_time = existing->last_transition_time;
-  } else {
-    const std::string reason = ready.status == "True" ? "NodeReady" : "NodeNotReady";
-    events.push_back({reason, status_changed(node.metadata.name, reason)});
-  }
-  *existing = std::move(ready);
-}
-
-Json map_patch(const Json* before, const Json* after) {
-  Json changes = Json::object();
-  if (after != nullptr && after->if_object() != nullptr) {
-    for (const auto& [key, value] : *after->if_object()) {
-      const Json* old = before == nullptr ? nullptr : before->find(key);
-      if (old == nullptr || *old != value) changes[key] = value;
+bool reconcile_labels(const api::Node& initial, api::Node& existing) {
+  bool changed = false;
+  for (const std::string_view label : kDefaultLabels) {
+    const auto ours = initial.metadata.labels.find(label);
+    if (ours == initial.metadata.labels.end()) continue;
+    const auto theirs = existing.metadata.labels.find(label);
+    const bool same = theirs == existing.metadata.labels.end() ? ours->second.empty() : theirs->second == ours->second;
+    changed |= !same;
+    if (ours->second.empty()) {
+      existing.metadata.labels.erase(std::string(label));
+    } else if (!same) {
+      existing.metadata.labels[std::string(label)] = ours->second;
     }
   }
-  if (before != nullptr && before->if_object() != nullptr) {
-    for (const auto& [key, value] : *before->if_object()) {
-      if (after == nullptr || after->find(key) == nullptr) changes[key] = nullptr;
-    }
-  }
-  return changes;
+  return changed;
 }
 
-/// Lists of conditions merge by type: only what changed of each, with the order of all.
-void patch_conditions(const Json* before, const Json* after, Json& status) {
-  if (after == nullptr || after->if_array() == nullptr) return;
-  Json changed = Json::array();
-  Json order = Json::array();
-  for (const Json& condition : *after->if_array()) {
-    const std::string_view type = condition.string_at({"type"});
-    order.if_array()->push_back(Json::object({{"type", type}}));
-    const Json* old = nullptr;
-    if (before != nullptr && before->if_array() != nullptr) {
-      for (const Json& each : *before->if_array()) {
-        if (each.string_at({"type"}) == type) old = &each;
-      }
-    }
-    Json element = map_patch(old, &condition);
-    if (element.if_object()->empty()) continue;
-    element["type"] = type;
-    changed.if_array()->push_back(std::move(element));
+/// Copies what is missing as a whole, and zeroes extended resources if they are to be forgotten.
+bool reconcile_resources(const api::NodeStatus& initial, ExtendedResources extended, api::NodeStatus& existing) {
+  bool changed = false;
+  for (api::ResourceList api::NodeStatus::* const list : {&api::NodeStatus::capacity, &api::NodeStatus::allocatable}) {
+    if (!(existing.*list).empty() || (initial.*list).empty()) continue;
+    existing.*list = initial.*list;
+    changed = true;
   }
-  if (changed.if_array()->empty()) return;
-  status["$setElementOrder/conditions"] = std::move(order);
-  status["conditions"] = std::move(changed);
+  if (extended == ExtendedResources::kKeep) return changed;
+  for (auto& [resource, amount] : existing.capacity) {
+    if (!api::is_extended_resource(resource)) continue;
+    amount = api::Quantity();
+    existing.allocatable.insert_or_assign(resource, api::Quantity());
+    changed = true;
+  }
+  return changed;
 }
 
-/// In the same order, as is usual.
-bool same_but_heartbeats(const std::vector<NodeCondition>& one, const std::vector<NodeCondition>& other) {
-  return std::ranges::equal(one, other, [](const NodeCondition& a, const NodeCondition& b) {
-    return a.type == b.type && a.status == b.status && a.reason == b.reason && a.message == b.message &&
-           a.last_transition_time == b.last_transition_time;
+/// Zero for what is absent.
+api::Quantity amount_in(const api::ResourceList& list, const std::string& resource) {
+  const auto it = list.find(resource);
+  return it == list.end() ? api::Quantity() : it->second;
+}
+
+bool put(api::ResourceList& list, const std::string& resource, const api::Quantity& amount) {
+  if (amount_in(list, resource) == amount) return false;
+  list.insert_or_assign(resource, amount);
+  return true;
+}
+
+bool reconcile_huge_pages(const api::NodeStatus& initial, api::NodeStatus& existing) {
+  bool changed = false;
+  for (const auto& [resource, amount] : initial.capacity) {
+    if (!api::is_hugepage_resource(resource)) continue;
+    const api::Quantity allocatable = amount_in(initial.allocatable, resource);
+    if (existing.capacity.contains(resource)) {
+      changed |= put(existing.capacity, resource, amount);
+      changed |= put(existing.allocatable, resource, allocatable);
+    } else {
+      existing.capacity.insert_or_assign(resource, amount);
+      existing.allocatable.insert_or_assign(resource, allocatable);
+      changed = true;
+    }
+  }
+  const std::size_t gone = std::erase_if(existing.capacity, [&](const auto& entry) {
+    if (!api::is_hugepage_resource(entry.first) || initial.capacity.contains(entry.first)) return false;
+    existing.allocatable.erase(entry.first);
+    return true;
   });
-}
-
-std::vector<NodeCondition> comparable(std::vector<NodeCondition> conditions) {
-  for (NodeCondition& condition : conditions) condition.last_heartbeat_time.reset();
-  std::ranges::sort(conditions, [](const NodeCondition& a, const NodeCondition& b) {
-    return std::tie(a.type, a.status, a.reason, a.message) < std::tie(b.type, b.status, b.reason, b.message);
-  });
-  return conditions;
+  return changed || gone > 0;
 }
 
 }  // namespace
@@ -166,13 +139,16 @@ std::vector<NodeCondition> comparable(std::vector<NodeCondition> conditions) {
 api::Node initial_node(const AgentOptions& options, const MachineInfo& machine) {
   api::Node node;
   node.metadata.name = options.node_name;
-  node.metadata.labels = {{"kubernetes.io/hostname", machine.hostname.empty() ? options.node_name : machine.hostname},
+  node.metadata.labels = {{"kubernetes.io/hostname", hostname_of(options, machine)},
                           {"kubernetes.io/os", options.operating_system},
                           {"kubernetes.io/arch", options.architecture},
                           {"beta.kubernetes.io/os", options.operating_system},
                           {"beta.kubernetes.io/arch", options.architecture}};
   for (const auto& [key, value] : options.labels) node.metadata.labels.insert_or_assign(key, value);
-  node.metadata.annotations = {{std::string(kControllerManagedAttach), "true"}};
+  if (options.attach_detach == AttachDetach::kByController) {
+    node.metadata.annotations = {{std::string(kControllerManagedAttach), "true"}};
+  }
+  node.spec.provider_id = options.provider_id;
   node.spec.taints = options.taints;
   if (options.registration == Registration::kUnschedulable) {
     node.spec.unschedulable = true;
@@ -185,104 +161,51 @@ api::Node initial_node(const AgentOptions& options, const MachineInfo& machine) 
                                   .time_added = {}});
     }
   }
+  if (options.cloud_provider == CloudProvider::kExternal) {
+    node.spec.taints.push_back({.key = "node.cloudprovider.kubernetes.io/uninitialized",
+                                .value = "true",
+                                .effect = std::string(api::kNoSchedule),
+                                .time_added = {}});
+  }
   return node;
 }
 
-std::vector<NodeEvent> update_status(api::Node& node, const AgentOptions& options, const MachineInfo& machine,
-                                     const NodeFacts& facts, WallTime now) {
-  std::vector<NodeEvent> events;
-  api::NodeStatus& status = node.status;
-  status.addresses.clear();
-  if (!machine.internal_ip.empty()) status.addresses.push_back({"InternalIP", machine.internal_ip});
-  status.addresses.push_back({"Hostname", machine.hostname.empty() ? options.node_name : machine.hostname});
-  for (const auto& [resource, amount] : facts.capacity) status.capacity.insert_or_assign(resource, amount);
-  for (const auto& [resource, amount] : facts.allocatable) status.allocatable.insert_or_assign(resource, amount);
-  api::NodeSystemInfo& info = status.node_info;
-  if (!info.boot_id.empty() && info.boot_id != machine.boot_id) {
-    events.push_back(
-        {"Rebooted", fmt::format("Node {} has been rebooted, boot id: {}", node.metadata.name, machine.boot_id), true});
-  }
-  info = {.machine_id = machine.machine_id,
-          .system_uuid = machine.system_uuid,
-          .boot_id = machine.boot_id,
-          .kernel_version = machine.kernel_version,
-          .os_image = machine.os_image,
-          .container_runtime_version = machine.container_runtime_version,
-          .kubelet_version = options.kubelet_version,
-          .kube_proxy_version = options.kubelet_version,
-          .operating_system = options.operating_system,
-          .architecture = options.architecture};
-  status.kubelet_port = options.daemon_port;
+StatusUpdate update_status(api::Node& node, const AgentOptions& options, const MachineInfo& machine,
+                           const NodeFacts& facts, WallTime now) {
+  StatusUpdate update;
+  const auto keep_error = [&update](const Outcome& outcome) {
+    if (!outcome) update.errors.push_back(outcome.error());
+  };
+  keep_error(set_addresses(node, address_facts(options, machine)));
+  set_machine_info(node, machine_facts(options, machine, facts), update.events);
+  keep_error(set_version_info(node, VersionFacts{.kernel_version = machine.kernel_version,
+                                                 .os_image = machine.os_image,
+                                                 .container_runtime_version = machine.container_runtime_version,
+                                                 .agent_version = options.kubelet_version}));
+  node.status.kubelet_port = options.daemon_port;
+  keep_error(set_images(node, facts.images, options.status_images_max));
+  set_platform(node, {.operating_system = options.operating_system, .architecture = options.architecture});
+  set_runtime_handlers(node, facts.runtime_handlers);
+  const bool legacy = options.status_profile == StatusProfile::kOutOfDisk;
+  if (legacy) set_out_of_disk(node, DiskSpace::kEnough, minutes(5), now, update.events);
   for (const eviction::Condition condition : eviction::kConditions) {
-    update_pressure(node, condition, facts.pressure.contains(condition), now, events);
+    if (legacy && condition == eviction::Condition::kPidPressure) continue;
+    const bool held = facts.pressure.contains(condition);
+    set_pressure(node, condition, held ? eviction::ConditionStatus::kTrue : eviction::ConditionStatus::kFalse, now,
+                 update.events);
   }
-  update_ready(node, facts, now, events);
+  set_ready(node, {.errors = facts.not_ready, .soft_requirements = {}, .local_storage = options.local_storage}, now,
+            update.events);
   node.metadata.labels.insert_or_assign("kubernetes.io/os", options.operating_system);
   node.metadata.labels.insert_or_assign("kubernetes.io/arch", options.architecture);
-  return events;
+  return update;
 }
 
-bool is_changed(const api::NodeStatus& before, const api::NodeStatus& after) {
-  if (!same_but_heartbeats(before.conditions, after.conditions) &&
-      comparable(before.conditions) != comparable(after.conditions)) {
-    return true;
-  }
-  const auto& [capacity, allocatable, conditions, addresses, node_info, port, images] = before;
-  return std::tie(capacity, allocatable, addresses, node_info, port, images) !=
-         std::tie(after.capacity, after.allocatable, after.addresses, after.node_info, after.kubelet_port,
-                  after.images);
-}
-
-Json node_patch(const api::Node& before, const api::Node& after) {
-  const Json old_document = api::encode(before);
-  const Json new_document = api::encode(after);
-  Json patch = Json::object();
-  for (const std::string_view part : {"labels", "annotations"}) {
-    Json changes = map_patch(old_document.at({"metadata", part}), new_document.at({"metadata", part}));
-    if (!changes.if_object()->empty()) patch.make({"metadata", part}) = std::move(changes);
-  }
-  Json status = Json::object();
-  const auto old_part = [&](std::string_view part) { return old_document.at({"status", part}); };
-  const auto new_part = [&](std::string_view part) { return new_document.at({"status", part}); };
-  for (const std::string_view part : {"capacity", "allocatable", "nodeInfo"}) {
-    Json changes = map_patch(old_part(part), new_part(part));
-    if (!changes.if_object()->empty()) status[part] = std::move(changes);
-  }
-  if (before.status.addresses != after.status.addresses && new_part("addresses") != nullptr) {
-    Json addresses = *new_part("addresses");
-    addresses.if_array()->push_back(Json::object({{"$patch", "replace"}}));
-    status["addresses"] = std::move(addresses);
-  }
-  if (before.status.kubelet_port != after.status.kubelet_port && new_part("daemonEndpoints") != nullptr) {
-    status["daemonEndpoints"] = *new_part("daemonEndpoints");
-  }
-  patch_conditions(old_part("conditions"), new_part("conditions"), status);
-  if (!status.if_object()->empty()) patch["status"] = std::move(status);
-  return patch;
-}
-
-bool reconcile_metadata(const api::Node& initial, api::Node& existing) {
-  bool changed = false;
-  const auto wanted = initial.metadata.annotations.find(kControllerManagedAttach);
-  const auto present = existing.metadata.annotations.find(kControllerManagedAttach);
-  if (wanted == initial.metadata.annotations.end()) {
-    changed = existing.metadata.annotations.erase(std::string(kControllerManagedAttach)) > 0;
-  } else if (present == existing.metadata.annotations.end() || present->second != wanted->second) {
-    existing.metadata.annotations[std::string(kControllerManagedAttach)] = wanted->second;
-    changed = true;
-  }
-  for (const std::string_view label : kDefaultLabels) {
-    const auto ours = initial.metadata.labels.find(label);
-    if (ours == initial.metadata.labels.end()) continue;
-    const auto theirs = existing.metadata.labels.find(label);
-    if (theirs != existing.metadata.labels.end() && theirs->second == ours->second) continue;
-    changed = true;
-    if (ours->second.empty()) {
-      existing.metadata.labels.erase(std::string(label));
-    } else {
-      existing.metadata.labels[std::string(label)] = ours->second;
-    }
-  }
+bool reconcile_node(const api::Node& initial, ExtendedResources extended, api::Node& existing) {
+  bool changed = reconcile_annotation(initial, existing);
+  changed |= reconcile_labels(initial, existing);
+  changed |= reconcile_resources(initial.status, extended, existing.status);
+  changed |= reconcile_huge_pages(initial.status, existing.status);
   return changed;
 }
 

@@ -1,10 +1,13 @@
-// The Node object as the agent writes it: the one it registers, what it keeps right afterwards, and the patches.
-// Thread: any (pure). Source: spec "Node agent", 2, 4-7.
+// The Node object as the agent writes it: the one it registers, what an existing one is given on registration, and the
+// status that every setter brings up to date.
+// Thread: any (pure). Source: Kubernetes docs, "Nodes", self-registration; spec "Node agent", 2, 4; vectors
+// node-agent/register_reconcile, node_status_setters.
 #pragma once
 
+#include "agent/node_event.h"
+#include "agent/node_software.h"
 #include "agent/options.h"
 #include "agent/ports.h"
-#include "api/json.h"
 #include "api/node.h"
 #include "base/time.h"
 #include "policy/eviction/conditions.h"
@@ -16,36 +19,29 @@ namespace spillway::agent {
 
 /// What the agent knows about itself at one moment.
 struct NodeFacts {
-  api::ResourceList capacity;
-  api::ResourceList allocatable;
+  api::ResourceList reservation;
   eviction::ConditionSet pressure;
   std::vector<std::string> not_ready;  // why the node is not ready; empty: it is
-};
-
-/// A change that operators should see, as a Normal (or Warning) event on the node.
-struct NodeEvent {
-  std::string reason;
-  std::string message;
-  bool warning = false;
-
-  friend bool operator==(const NodeEvent&, const NodeEvent&) = default;
+  Result<std::vector<NodeImage>> images = std::vector<NodeImage>();
+  std::vector<RuntimeHandlerFacts> runtime_handlers;
 };
 
 /// Labels, taints and annotations of the node to register, without status.
 api::Node initial_node(const AgentOptions& options, const MachineInfo& machine);
 
-/// Brings everything of the status that is the agent's up to date; events in order. Times of conditions move as
-/// upstream moves them: lastHeartbeatTime always, lastTransitionTime with the status.
-std::vector<NodeEvent> update_status(api::Node& node, const AgentOptions& options, const MachineInfo& machine,
-                                     const NodeFacts& facts, WallTime now);
+/// What a run of the setters left besides the status.
+struct StatusUpdate {
+  std::vector<NodeEvent> events;  // in order
+  std::vector<Error> errors;      // of setters that left their part as it was
+};
 
-/// Does a difference need to be reported? Heartbeat times alone do not.
-bool is_changed(const api::NodeStatus& before, const api::NodeStatus& after);
+/// Runs every setter in order. An error of one does not stop the others. Times of conditions move as upstream moves
+/// them: lastHeartbeatTime always, lastTransitionTime with the status.
+StatusUpdate update_status(api::Node& node, const AgentOptions& options, const MachineInfo& machine,
+                           const NodeFacts& facts, WallTime now);
 
-/// Strategic merge patch of status (and the labels the agent forces) from one to the other; {} if they are equal.
-api::Json node_patch(const api::Node& before, const api::Node& after);
-
-/// Default labels and annotations of an existing node put right on registration; true if any was not.
-bool reconcile_metadata(const api::Node& initial, api::Node& existing);
+/// Brings an existing node's default labels, annotation, huge pages and extended resources to what `initial` says; true
+/// if anything was different. Other labels, taints and conditions stay.
+bool reconcile_node(const api::Node& initial, ExtendedResources extended, api::Node& existing);
 
 }  // namespace spillway::agent

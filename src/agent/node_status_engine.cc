@@ -1,5 +1,6 @@
 #include "agent/node_status_engine.h"
 
+#include "agent/node_patch.h"
 #include "api/codec.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 namespace spillway::agent {
 namespace {
 
+constexpr Duration kRegistrationBackOff = milliseconds(100);
 constexpr Duration kRegistrationBackOffMax = seconds(7);
 constexpr int kAttempts = 5;
 constexpr double kJitter = 0.04;
@@ -18,6 +20,10 @@ Duration jittered(Duration period, Rng& rng) {
 
 }  // namespace
 
+bool continues_after_create(ErrorCode code) {
+  return code == ErrorCode::kAlreadyExists || code == ErrorCode::kForbidden;
+}
+
 NodeStatusEngine::NodeStatusEngine(AgentContext& context, Rng rng,
                                    std::function<std::shared_ptr<const api::Node>()> cached,
                                    std::function<NodeFacts()> facts)
@@ -25,6 +31,10 @@ NodeStatusEngine::NodeStatusEngine(AgentContext& context, Rng rng,
 
 std::string NodeStatusEngine::path(std::string_view subresource) const {
   return client::object_path("v1", "nodes", {}, context_.options.node_name, subresource);
+}
+
+std::string NodeStatusEngine::heartbeat_path(std::string_view subresource) const {
+  return path(subresource) + context_.heartbeat_query();
 }
 
 void NodeStatusEngine::record(const std::vector<NodeEvent>& events, Now now) {
@@ -35,30 +45,45 @@ void NodeStatusEngine::record(const std::vector<NodeEvent>& events, Now now) {
   }
 }
 
+StatusUpdate NodeStatusEngine::update(api::Node& node, Now now) const {
+  StatusUpdate update = update_status(node, context_.options, context_.machine, facts_(), now.wall);
+  for (const Error& error : update.errors) {
+    context_.log.warning("part of the node status not set", {{"error", error.text()}});
+  }
+  return update;
+}
+
 void NodeStatusEngine::start(Now now) {
   context_.events.record(node_reference(context_.options.node_name), client::EventType::kNormal, "Starting",
                          "Starting kubelet.", now);
-  try_register(now);
+  begin_registration(now);
+}
+
+void NodeStatusEngine::begin_registration(Now now) {
+  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  state_ = State::kRegistering;
+  again_ = false;
+  last_report_.reset();
+  registration_back_off_ = kRegistrationBackOff;
+  retry_registration(now);
 }
 
 void NodeStatusEngine::try_register(Now now) {
   api::Node initial = initial_node(context_.options, context_.machine);
-  record(update_status(initial, context_.options, context_.machine, facts_(), now.wall), now);
-  context_.api.create(
-      client::object_path("v1", "nodes", {}), api::encode(initial),
-      [this, initial](const Result<api::Json>& outcome, Now answered) {
-        if (outcome) {
-          context_.log.info("node registered", {{"node", context_.options.node_name}});
-          last_report_ = answered.mono;
-          on_registered(answered);
-        } else if (outcome.error().code == ErrorCode::kAlreadyExists || outcome.error().code == ErrorCode::kForbidden) {
-          reconcile(initial, answered);
-        } else {
-          context_.log.warning("node not registered",
-                               {{"node", context_.options.node_name}, {"error", outcome.error().text()}});
-          retry_registration(answered);
-        }
-      });
+  record(update(initial, now).events, now);
+  context_.api.create(client::object_path("v1", "nodes", {}), api::encode(initial),
+                      [this, initial](const Result<api::Json>& outcome, Now answered) {
+                        if (outcome) {
+                          context_.log.info("node registered", {{"node", context_.options.node_name}});
+                          on_registered(answered);
+                        } else if (continues_after_create(outcome.error().code)) {
+                          reconcile(initial, answered);
+                        } else {
+                          context_.log.warning("node not registered", {{"node", context_.options.node_name},
+                                                                       {"error", outcome.error().text()}});
+                          retry_registration(answered);
+                        }
+                      });
 }
 
 void NodeStatusEngine::reconcile(const api::Node& initial, Now) {
@@ -69,7 +94,7 @@ void NodeStatusEngine::reconcile(const api::Node& initial, Now) {
       return retry_registration(answered);
     }
     api::Node wanted = *existing;
-    if (!reconcile_metadata(initial, wanted)) return on_registered(answered);
+    if (!reconcile_node(initial, context_.options.extended_resources, wanted)) return on_registered(answered);
     context_.api.patch(path("status"), client::PatchType::kStrategicMerge, node_patch(*existing, wanted),
                        [this](const Result<api::Json>& patched, Now then) {
                          patched ? on_registered(then) : retry_registration(then);
@@ -77,13 +102,14 @@ void NodeStatusEngine::reconcile(const api::Node& initial, Now) {
   });
 }
 
+/// Waits, then tries: also before the first attempt.
 void NodeStatusEngine::retry_registration(Now now) {
   context_.api.at(now.mono + registration_back_off_, [this](Now later) { try_register(later); });
   registration_back_off_ = std::min(registration_back_off_ * 2, kRegistrationBackOffMax);
 }
 
 void NodeStatusEngine::on_registered(Now now) {
-  registered_ = true;
+  state_ = State::kIdle;
   sync(now);
 }
 
@@ -96,24 +122,27 @@ void NodeStatusEngine::arm(Instant due) {
 }
 
 void NodeStatusEngine::report_soon(Now now) {
-  if (!registered_) return;
-  if (syncing_) {
-    again_ = true;
-  } else {
-    sync(now);
-  }
+  if (state_ == State::kIdle) return sync(now);
+  again_ = state_ == State::kSyncing;
 }
 
 void NodeStatusEngine::on_node(const api::Node& node, Now now) {
-  if (!registered_ || syncing_) return;
+  if (state_ != State::kIdle) return;
   api::Node wanted = node;
   update_status(wanted, context_.options, context_.machine, facts_(), now.wall);
   if (is_changed(node.status, wanted.status)) arm(now.mono + seconds(1));
 }
 
+/// A running sync finds out by itself.
+void NodeStatusEngine::on_node_deleted(Now now) {
+  if (state_ != State::kIdle) return;
+  context_.log.warning("node deleted by somebody, registering it anew", {{"node", context_.options.node_name}});
+  begin_registration(now);
+}
+
 void NodeStatusEngine::sync(Now now) {
   if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
-  syncing_ = true;
+  state_ = State::kSyncing;
   again_ = false;
   const std::shared_ptr<const api::Node> cached = cached_();
   if (cached) {
@@ -123,34 +152,54 @@ void NodeStatusEngine::sync(Now now) {
   }
 }
 
+void NodeStatusEngine::failed(int attempt, Now now) {
+  if (attempt > 0 && on_repeated_failure_) on_repeated_failure_();
+  try_live(attempt + 1, now);
+}
+
 void NodeStatusEngine::try_live(int attempt, Now now) {
   if (attempt >= kAttempts) {
     context_.log.warning("node status not reported", {{"node", context_.options.node_name}});
     return end_sync(now);
   }
-  context_.api.get(path(), [this, attempt](const Result<api::Json>& outcome, Now answered) {
+  context_.heartbeats.get(heartbeat_path(), [this, attempt](const Result<api::Json>& outcome, Now answered) {
+    if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
+      context_.log.warning("node is gone, registering it anew", {{"node", context_.options.node_name}});
+      return begin_registration(answered);
+    }
     const Result<api::Node> live = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-    live ? try_update(attempt, *live, answered) : try_live(attempt + 1, answered);
+    live ? try_update(attempt, *live, answered) : failed(attempt, answered);
   });
 }
 
 void NodeStatusEngine::try_update(int attempt, const api::Node& base, Now now) {
   api::Node wanted = base;
-  const std::vector<NodeEvent> events = update_status(wanted, context_.options, context_.machine, facts_(), now.wall);
-  const bool due = !last_report_ || now.mono - *last_report_ >= context_.options.status_report_frequency;
-  const bool changed = is_changed(base.status, wanted.status) || base.metadata.labels != wanted.metadata.labels;
-  if (!due && !changed) return end_sync(now);
-  if (attempt == 0 || events.empty()) record(events, now);
-  context_.api.patch(path("status"), client::PatchType::kStrategicMerge, node_patch(base, wanted),
-                     [this, attempt](const Result<api::Json>& outcome, Now answered) {
-                       if (!outcome) return try_live(attempt + 1, answered);
-                       last_report_ = answered.mono;
-                       end_sync(answered);
-                     });
+  record(update(wanted, now).events, now);
+  note_schedulability(wanted, now);
+  const bool due = !last_report_ || now.mono - *last_report_ >= context_.options.status_report_frequency ||
+                   context_.options.status_profile == StatusProfile::kOutOfDisk;
+  if (due || base.metadata.labels != wanted.metadata.labels || is_changed(base.status, wanted.status)) {
+    return patch(attempt, base, wanted);
+  }
+  end_sync(now);
+}
+
+void NodeStatusEngine::patch(int attempt, const api::Node& base, const api::Node& wanted) {
+  context_.heartbeats.patch(heartbeat_path("status"), client::PatchType::kStrategicMerge, node_patch(base, wanted),
+                            [this, attempt](const Result<api::Json>& outcome, Now answered) {
+                              if (!outcome) return failed(attempt, answered);
+                              last_report_ = answered.mono;
+                              end_sync(answered);
+                            });
+}
+
+void NodeStatusEngine::note_schedulability(const api::Node& node, Now now) {
+  if (std::exchange(unschedulable_, node.spec.unschedulable) == node.spec.unschedulable) return;
+  record({status_event(node.metadata.name, unschedulable_ ? "NodeNotSchedulable" : "NodeSchedulable")}, now);
 }
 
 void NodeStatusEngine::end_sync(Now now) {
-  syncing_ = false;
+  state_ = State::kIdle;
   if (again_) return sync(now);
   arm(now.mono + jittered(context_.options.status_update_frequency, rng_));
 }

@@ -1,5 +1,5 @@
 // Registers the node and keeps its status reported: at once when something changed, else every five minutes; liveness
-// is the lease's business.
+// is the lease's business. A node that somebody deleted is registered anew.
 // Thread: loop. Bounds: one request in flight; registration backs off to 7 s; five tries per sync.
 // Source: Kubernetes docs, "Nodes", self-registration, heartbeats; spec "Node agent", 2-7.
 #pragma once
@@ -14,6 +14,9 @@
 
 namespace spillway::agent {
 
+/// Is there anything to reconcile after a creation that failed so? A node that exists, or one we may not create.
+bool continues_after_create(ErrorCode code);
+
 class NodeStatusEngine {
  public:
   /// `cached`: the informer's copy of the own node, or null. `facts`: what is true now.
@@ -25,10 +28,18 @@ class NodeStatusEngine {
   void report_soon(Now now);
   /// The informer saw the node change: puts right what somebody else wrote into our conditions.
   void on_node(const api::Node& node, Now now);
+  /// The informer saw that the node is gone.
+  void on_node_deleted(Now now);
 
-  bool registered() const { return registered_; }
+  /// Called for every failed try of a report but the first: connections may be dead without anybody having noticed.
+  void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
+
+  bool registered() const { return state_ != State::kRegistering; }
 
  private:
+  enum class State { kRegistering, kIdle, kSyncing };
+
+  void begin_registration(Now now);
   void try_register(Now now);
   void reconcile(const api::Node& initial, Now now);
   void retry_registration(Now now);
@@ -36,19 +47,25 @@ class NodeStatusEngine {
   void sync(Now now);
   void try_update(int attempt, const api::Node& base, Now now);
   void try_live(int attempt, Now now);
+  void patch(int attempt, const api::Node& base, const api::Node& wanted);
+  void failed(int attempt, Now now);
   void end_sync(Now now);
   void arm(Instant due);
   void record(const std::vector<NodeEvent>& events, Now now);
+  void note_schedulability(const api::Node& node, Now now);
+  StatusUpdate update(api::Node& node, Now now) const;
   std::string path(std::string_view subresource = {}) const;
+  std::string heartbeat_path(std::string_view subresource = {}) const;
 
   AgentContext& context_;
   Rng rng_;
   std::function<std::shared_ptr<const api::Node>()> cached_;
   std::function<NodeFacts()> facts_;
-  bool registered_ = false;
-  bool syncing_ = false;
-  bool again_ = false;  // report_soon() came during a sync
-  Duration registration_back_off_ = milliseconds(100);
+  std::function<void()> on_repeated_failure_;
+  State state_ = State::kRegistering;
+  bool again_ = false;          // report_soon() came during a sync
+  bool unschedulable_ = false;  // as last seen
+  Duration registration_back_off_{};
   std::optional<Instant> last_report_;
   std::optional<client::ApiClient::TimerId> timer_;
 };

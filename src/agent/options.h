@@ -2,6 +2,8 @@
 // Thread: any (plain values). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)"; spec "Node agent", 21.
 #pragma once
 
+#include "agent/node_addresses.h"
+#include "agent/node_conditions.h"
 #include "api/meta.h"
 #include "api/pod.h"
 #include "api/taint.h"
@@ -40,6 +42,14 @@ struct EvictionOptions {
   ObserveOptions observe;
 };
 
+/// kOutOfDisk: as agents up to 1.12 report: condition OutOfDisk, no PIDPressure, no lease, a patch at every update.
+enum class StatusProfile { kLeases, kOutOfDisk };
+
+/// Are the extended resources of an existing node still true? kForget: the machine has no record of its devices.
+enum class ExtendedResources { kKeep, kForget };
+
+enum class AttachDetach { kByController, kByAgent };
+
 enum class Registration { kSchedulable, kUnschedulable };
 
 struct AgentOptions {
@@ -56,6 +66,15 @@ struct AgentOptions {
   /// Names and prefixes ("net.core.*") of kernel parameters that pods may set beyond the safe ones.
   std::vector<std::string> allowed_unsafe_sysctls;
   std::int64_t pods_max = 110;
+  std::int64_t pods_per_core = 0;       // 0: pods_max alone counts
+  std::int64_t status_images_max = 50;  // -1: all
+  StatusProfile status_profile = StatusProfile::kLeases;
+  LocalStorageIsolation local_storage = LocalStorageIsolation::kOn;
+  ExtendedResources extended_resources = ExtendedResources::kKeep;
+  AttachDetach attach_detach = AttachDetach::kByController;
+  CloudProvider cloud_provider = CloudProvider::kNone;
+  std::vector<std::string> node_ips;  // at most two
+  std::string provider_id;
   std::int32_t daemon_port = 10250;
   std::string kubelet_version = "v1.32.0";
   std::string operating_system = "linux";

@@ -17,12 +17,22 @@ const api::Quantity* find(const api::ResourceList& list, std::string_view resour
   return it == list.end() ? nullptr : &it->second;
 }
 
-std::int32_t burstable_score(const api::Container& container, Bytes node_memory) {
+std::int64_t memory_request(const api::Container& container) {
   const api::Quantity* request = find(container.resources.requests, "memory");
-  const std::int64_t bytes = request == nullptr ? 0 : request->value();
-  const std::int64_t capacity = std::max<std::int64_t>(node_memory.count(), 1);
-  const std::int64_t score = 1000 - (1000 * bytes) / capacity;
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(score, 1000 + kGuaranteedScore, kBestEffortScore - 1));
+  return request == nullptr ? 0 : request->value();
+}
+
+/// The larger the request, the lower.
+std::int64_t score_of_request(std::int64_t bytes, Bytes node_memory) {
+  return 1000 - (1000 * bytes) / std::max<std::int64_t>(node_memory.count(), 1);
+}
+
+std::int64_t smallest_request(const std::vector<api::Container>& containers) {
+  std::optional<std::int64_t> smallest;
+  for (const api::Container& each : containers) {
+    smallest = std::min(smallest.value_or(memory_request(each)), memory_request(each));
+  }
+  return smallest.value_or(0);
 }
 
 template <typename Member>
@@ -49,6 +59,7 @@ CreatePod create_pod_command(const api::Pod& pod) {
                     .cpu_request_milli = 0,
                     .host_network = pod.spec.host_network};
   if (const auto bytes = limit_of_all(pod, "memory", &api::Quantity::value)) command.memory_limit = Bytes{*bytes};
+  if (command.qos == api::QosClass::kBestEffort) return command;  // the least there is, overhead or not
   const api::ResourceList requests = api::effective_requests(pod.spec);
   if (const api::Quantity* cpu = find(requests, "cpu")) command.cpu_request_milli = cpu->milli_value();
   return command;
@@ -77,13 +88,11 @@ std::int32_t oom_score_adj(const api::Pod& pod, const api::Container& container,
     case api::QosClass::kBurstable:
       break;
   }
-  std::int32_t score = burstable_score(container, node_memory);
+  std::int64_t score = score_of_request(memory_request(container), node_memory);
   if (container.restart_policy == "Always") {
-    for (const api::Container& regular : pod.spec.containers) {
-      score = std::min(score, burstable_score(regular, node_memory));
-    }
+    score = std::min(score, score_of_request(smallest_request(pod.spec.containers), node_memory));
   }
-  return score;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(score, 1000 + kGuaranteedScore, kBestEffortScore - 1));
 }
 
 }  // namespace spillway::agent

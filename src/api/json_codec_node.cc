@@ -41,8 +41,32 @@ void describe(V& v, Is<ContainerImage> auto& image) {
 }
 
 template <typename V>
+void describe(V& v, Is<NodeRuntimeHandlerFeatures> auto& features) {
+  v.field("recursiveReadOnlyMounts", features.recursive_read_only_mounts);
+  v.field("userNamespaces", features.user_namespaces);
+}
+
+template <typename V>
+void describe(V& v, Is<NodeRuntimeHandler> auto& handler) {
+  v.kept("name", handler.name);
+  v.object("features", handler.features);
+}
+
+template <typename V>
+void describe(V& v, Is<AttachedVolume> auto& volume) {
+  v.kept("name", volume.name);
+  v.kept("devicePath", volume.device_path);
+}
+
+template <typename V>
+void describe(V& v, Is<NodeFeatures> auto& features) {
+  v.field("supplementalGroupsPolicy", features.supplemental_groups_policy);
+}
+
+template <typename V>
 void describe(V& v, Is<NodeSpec> auto& spec) {
   v.field("providerID", spec.provider_id);
+  v.field("podCIDRs", spec.pod_cidrs);
   v.field("unschedulable", spec.unschedulable);
   v.list("taints", spec.taints);
 }
@@ -58,6 +82,12 @@ void describe(V& v, Is<NodeStatus> auto& status) {
     endpoints.nested("kubeletEndpoint", [&](V& endpoint) { endpoint.field("Port", status.kubelet_port); });
   });
   v.list("images", status.images);
+  v.field("volumesInUse", status.volumes_in_use);
+  v.list("volumesAttached", status.volumes_attached);
+  v.list("runtimeHandlers", status.runtime_handlers);
+  v.object("features", status.features);
+  v.field("phase", status.phase);
+  v.nested("config", [&](V& config) { config.field("error", status.config_error); });
 }
 
 template <typename V>

@@ -52,8 +52,36 @@ struct ContainerImage {
   friend bool operator==(const ContainerImage&, const ContainerImage&) = default;
 };
 
+struct NodeRuntimeHandlerFeatures {
+  std::optional<bool> recursive_read_only_mounts;
+  std::optional<bool> user_namespaces;
+
+  friend bool operator==(const NodeRuntimeHandlerFeatures&, const NodeRuntimeHandlerFeatures&) = default;
+};
+
+struct NodeRuntimeHandler {
+  std::string name;  // empty: the default handler
+  std::optional<NodeRuntimeHandlerFeatures> features;
+
+  friend bool operator==(const NodeRuntimeHandler&, const NodeRuntimeHandler&) = default;
+};
+
+struct AttachedVolume {
+  std::string name;
+  std::string device_path;
+
+  friend bool operator==(const AttachedVolume&, const AttachedVolume&) = default;
+};
+
+struct NodeFeatures {
+  std::optional<bool> supplemental_groups_policy;
+
+  friend bool operator==(const NodeFeatures&, const NodeFeatures&) = default;
+};
+
 struct NodeSpec {
   std::string provider_id;
+  std::vector<std::string> pod_cidrs;
   bool unschedulable = false;
   std::vector<Taint> taints;
 
@@ -68,6 +96,12 @@ struct NodeStatus {
   NodeSystemInfo node_info;
   std::optional<std::int32_t> kubelet_port;  // daemonEndpoints.kubeletEndpoint.Port
   std::vector<ContainerImage> images;
+  std::vector<std::string> volumes_in_use;
+  std::vector<AttachedVolume> volumes_attached;
+  std::vector<NodeRuntimeHandler> runtime_handlers;
+  std::optional<NodeFeatures> features;
+  std::string phase;         // no longer written by anybody
+  std::string config_error;  // config.error
 
   friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
 };

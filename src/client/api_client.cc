@@ -41,7 +41,7 @@ Result<api::Json> outcome_of(const Result<api::Response>& response) {
 ApiClient::ApiClient(std::string user_agent, Rng rng) : ApiClient(std::move(user_agent), rng, Limits{}) {}
 
 ApiClient::ApiClient(std::string user_agent, Rng rng, Limits limits)
-    : user_agent_(std::move(user_agent)), rng_(rng), limits_(limits) {}
+    : user_agent_(std::move(user_agent)), rng_(rng), limits_(limits), last_id_(limits.ids_above) {}
 
 void ApiClient::get(std::string path, Done done) {
   call(api::Method::kGet, std::move(path), {}, nullptr, std::move(done));

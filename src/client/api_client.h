@@ -49,6 +49,8 @@ class ApiClient {
     std::size_t in_flight_max = 1024;
     std::size_t waiting_max = 65536;
     std::int64_t list_page_objects = 500;
+    /// Ids of calls are above it: several clients of one engine need ranges of their own.
+    CallId ids_above = 0;
   };
 
   ApiClient(std::string user_agent, Rng rng, Limits limits);

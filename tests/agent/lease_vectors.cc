@@ -35,7 +35,7 @@ class Timeline {
         start_(now_.mono),
         api_("test", Rng(1)),
         events_(api_, Rng(2), "kubelet"),
-        context_{options_, machine_, api_, events_, log_, commands_},
+        context_{options_, machine_, api_, api_, events_, log_, commands_},
         engine_(context_, Rng(3)) {
     engine_.when_failing_repeatedly([this] { note("onRepeatedHeartbeatFailure"); });
     const std::string_view initial = row.string_at({"initialServerLease"});

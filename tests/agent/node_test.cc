@@ -55,10 +55,10 @@ TEST(Node, RegistersWithBackOffUntilTheServerAnswers) {
     return server_error();
   });
   cluster.start();
-  cluster.run(seconds(3));
+  cluster.run(seconds(6));
   EXPECT_FALSE(cluster.agent().registered());
   cluster.run(seconds(1));
-  EXPECT_TRUE(cluster.agent().registered()) << "0 + 0.1 + 0.2 + 0.4 + 0.8 + 1.6 s";
+  EXPECT_TRUE(cluster.agent().registered()) << "0.1 + 0.2 + 0.4 + 0.8 + 1.6 + 3.2 s";
 }
 
 TEST(Node, ReconcilesAnExistingNode) {
@@ -89,6 +89,52 @@ TEST(Node, PutsAConditionRightThatSomebodyElseChanged) {
   cluster.run(seconds(11));
   EXPECT_EQ(cluster.node_condition("Ready"), "True");
   EXPECT_FALSE(cluster.events("NodeReady").empty());
+}
+
+TEST(Node, IsRegisteredAnewWhenSomebodyDeletedIt) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(2));
+  cluster.remove("/api/v1/nodes/n1");
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.node_condition("Ready"), "True");
+  EXPECT_EQ(count(cluster, "POST /api/v1/nodes"), 2);
+}
+
+TEST(Node, NoticesDuringAReportThatItIsGone) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(2));
+  cluster.break_watches({ErrorCode::kServiceUnavailable, "away", {}});
+  cluster.remove("/api/v1/nodes/n1");
+  cluster.host.set_available(mebibytes(50));
+  cluster.run(seconds(12));
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
+}
+
+TEST(Node, OfOldTimesReportsOutOfDiskAtEveryUpdateAndHasNoLease) {
+  AgentOptions options = node_options();
+  options.status_profile = StatusProfile::kOutOfDisk;
+  ScriptedCluster cluster(options);
+  cluster.start();
+  cluster.run(seconds(5));
+  EXPECT_EQ(cluster.node_condition("OutOfDisk"), "False");
+  EXPECT_EQ(cluster.node_condition("PIDPressure"), "");
+  const std::size_t before = count(cluster, "PATCH /api/v1/nodes/n1/status");
+  cluster.run(minutes(1));
+  EXPECT_GE(count(cluster, "PATCH /api/v1/nodes/n1/status"), before + 5);
+  EXPECT_TRUE(cluster.api.all(kLease).empty());
+}
+
+TEST(Node, TellsThatItIsCordoned) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(2));
+  api::Json node = *cluster.api.find("/api/v1/nodes/n1");
+  node.make({"spec", "unschedulable"}) = true;
+  cluster.put(std::move(node));
+  cluster.run(seconds(25));
+  EXPECT_EQ(cluster.events("NodeNotSchedulable").size(), 1);
 }
 
 TEST(Node, SurvivesThatEveryPatchFailsForAWhile) {
@@ -123,6 +169,71 @@ TEST(Lease, IsRenewedEveryTenSecondsAndOwnedByTheNode) {
   EXPECT_GE(count(cluster, "PUT " + path), before + 9);
   EXPECT_LE(count(cluster, "PUT " + path), before + 10);
 }
+
+/// Nothing but heartbeats is answered, and the machine is silent.
+TEST(Lease, IsRenewedWhileTheRestOfTheAgentIsStuck) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(15));
+  const std::string path = std::string(kLease) + "/n1";
+  cluster.api.set_fault([&](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (request.target.find("/leases/") != std::string::npos) return {};
+    return make_error(ErrorCode::kServiceUnavailable, "no answer");
+  });
+  cluster.host.set_silent(true);
+  const std::size_t before = count(cluster, "PUT " + path);
+  cluster.run(minutes(10));
+  EXPECT_GE(count(cluster, "PUT " + path), before + 57);
+  EXPECT_LE(count(cluster, "PUT " + path), before + 60);
+}
+
+TEST(Outage, OfFiveMinutesEndsWithoutALostHeartbeatAndWithoutAStorm) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(30));
+  bool away = true;
+  cluster.api.set_fault([&](const api::Request&) -> std::optional<Result<api::Response>> {
+    if (away) return make_error(ErrorCode::kServiceUnavailable, "connection refused");
+    return {};
+  });
+  cluster.break_watches({ErrorCode::kServiceUnavailable, "connection reset", {}});
+  const std::size_t before = cluster.api.log().size();
+  cluster.run(minutes(5));
+  EXPECT_LT(cluster.api.log().size() - before, 600) << "two requests a second at most";
+  away = false;
+  const std::size_t returned = cluster.api.log().size();
+  const WallTime back = cluster.now().wall;
+  cluster.run(seconds(8));
+  const std::string renewed(cluster.api.find(std::string(kLease) + "/n1")->string_at({"spec", "renewTime"}));
+  EXPECT_GT(renewed, api::format_micro_time(back)) << "the back-off ends within 7 s";
+  cluster.run(seconds(22));
+  EXPECT_LT(cluster.api.log().size() - returned, 40) << "no storm on return";
+  EXPECT_EQ(cluster.node_condition("Ready"), "True");
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "False");
+  EXPECT_EQ(count(cluster, "POST /api/v1/nodes"), 1) << "it is registered still";
+}
+
+class ClockJump : public testing::TestWithParam<int> {};
+
+TEST_P(ClockJump, LosesNoHeartbeatAndMakesNoFalseCondition) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(30));
+  const std::string path = std::string(kLease) + "/n1";
+  const std::size_t renewals = count(cluster, "PUT " + path);
+  const std::size_t requests = cluster.api.log().size();
+  cluster.set_wall_clock_ahead(hours(GetParam()));
+  cluster.run(minutes(2));
+  EXPECT_GE(count(cluster, "PUT " + path), renewals + 11);
+  EXPECT_LE(count(cluster, "PUT " + path), renewals + 12);
+  EXPECT_LT(cluster.api.log().size() - requests, 40);
+  EXPECT_EQ(cluster.node_condition("Ready"), "True");
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "False");
+  EXPECT_EQ(cluster.node_condition("DiskPressure"), "False");
+  EXPECT_TRUE(cluster.events("NodeNotReady").empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Hours, ClockJump, testing::Values(1, -1));
 
 TEST(Lease, ComesBackAfterItWasDeleted) {
   ScriptedCluster cluster;

@@ -59,6 +59,9 @@ class ScriptedCluster {
 
   Now now() const { return now_; }
 
+  /// The wall clock jumps; the monotonic one knows nothing of it.
+  void set_wall_clock_ahead(Duration by) { now_.wall += std::chrono::duration_cast<microseconds>(by); }
+
   Agent& agent() { return *agent_; }
 
   /// The pod's object; null document if it is gone.

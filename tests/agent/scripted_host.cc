@@ -25,6 +25,7 @@ HostEvent ScriptedHost::exit(const std::string& uid, const std::string& containe
 }
 
 ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now) {
+  if (silent_) return {};
   commands_.push_back(command);
   Delayed events;
   if (const auto* start = std::get_if<StartContainer>(&command)) {

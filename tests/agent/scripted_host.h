@@ -55,6 +55,9 @@ class ScriptedHost {
 
   void set_unreadable(bool unreadable) { unreadable_ = unreadable; }
 
+  /// Answers nothing at all.
+  void set_silent(bool silent) { silent_ = silent; }
+
   /// Light observations are answered as such.
   void set_light(bool light) { light_ = light; }
 
@@ -109,6 +112,7 @@ class ScriptedHost {
   Bytes reclaimable_;
   bool silent_reclaim_ = false;
   std::optional<eviction::StorageLayout> layout_ = eviction::StorageLayout{};
+  bool silent_ = false;
 };
 
 }  // namespace spillway::agent
