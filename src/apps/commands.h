@@ -10,6 +10,7 @@ int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command)
 int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command);
 int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command);
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command);
+int run_lint(const cli::LintCommand& command);
 int run_demo(const cli::DemoCommand& command);
 int run_simulate(const cli::SimulateCommand& command);
 int run_swarm(const cli::SwarmCommand& command);

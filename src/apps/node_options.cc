@@ -1,53 +1,12 @@
 #include "apps/node_options.h"
 
 #include "api/duration.h"
+#include "apps/node_config.h"
 #include "base/rng.h"
 
 #include <utility>
 
 namespace spillway::apps {
-
-namespace {
-
-Result<eviction::SignalMap> read_flag(std::string_view flag, eviction::PairSyntax syntax, const std::string& text) {
-  eviction::SignalFlag pairs(syntax, {});
-  if (const Outcome added = pairs.add(text); !added) {
-    return Error{added.error().code, added.error().text(), std::string(flag)};
-  }
-  return pairs.entries();
-}
-
-Result<eviction::ThresholdConfig> make_thresholds(const cli::EvictionArgs& args, const eviction::SignalMap& defaults) {
-  eviction::ThresholdConfig config;
-  config.enforce_pods = eviction::EnforcePods::kYes;
-  config.hard = defaults;
-  if (args.hard) {
-    SPILLWAY_TRY(hard, read_flag("--eviction-hard", eviction::PairSyntax::kLessThan, *args.hard));
-    config.hard = std::move(hard);
-  }
-  SPILLWAY_TRY(soft, read_flag("--eviction-soft", eviction::PairSyntax::kLessThan, args.soft));
-  SPILLWAY_TRY(grace, read_flag("--eviction-soft-grace-period", eviction::PairSyntax::kEquals, args.soft_grace_period));
-  SPILLWAY_TRY(reclaim, read_flag("--eviction-minimum-reclaim", eviction::PairSyntax::kEquals, args.minimum_reclaim));
-  config.soft = std::move(soft);
-  config.soft_grace_period = std::move(grace);
-  config.minimum_reclaim = std::move(reclaim);
-  return config;
-}
-
-}  // namespace
-
-Outcome check_node_args(const cli::NodeArgs& args) {
-  SPILLWAY_TRY(config, make_thresholds(args.eviction, eviction::default_hard_thresholds()));
-  const auto refuse = [](const Error& error, const char* flag) {
-    return Error{ErrorCode::kInvalid, error.text(), flag};
-  };
-  eviction::ThresholdConfig hard_alone;
-  hard_alone.hard = config.hard;
-  if (const auto parsed = eviction::parse_thresholds(hard_alone); !parsed)
-    return refuse(parsed.error(), "--eviction-hard");
-  if (const auto parsed = eviction::parse_thresholds(config); !parsed) return refuse(parsed.error(), "--eviction-soft");
-  return {};
-}
 
 controllers::ControllerSet::Options make_controller_options(const cli::ControllerArgs& args) {
   controllers::ControllerSet::Options options;
@@ -72,17 +31,10 @@ std::string node_state_dir(const std::string& given, const std::string& data_dir
 }
 
 Result<agent::AgentOptions> make_agent_options(const cli::NodeArgs& args, std::string node_name, Bytes memory) {
-  agent::AgentOptions options;
+  SPILLWAY_TRY(config, read_node_config(args.config));
+  SPILLWAY_TRY(options, agent::options_of(agent::effective_config(config.value, memory)));
   options.node_name = std::move(node_name);
   options.labels.insert(args.labels.begin(), args.labels.end());
-  SPILLWAY_TRY(thresholds, make_thresholds(args.eviction, agent::hard_thresholds_for(memory)));
-  options.eviction.thresholds = std::move(thresholds);
-  options.eviction.pressure_transition_period = args.eviction.pressure_transition_period;
-  options.eviction.max_pod_grace_period_seconds = args.eviction.max_pod_grace_period_seconds;
-  options.lease_duration = seconds(args.lease_duration_seconds);
-  options.status_update_frequency = args.status_update_frequency;
-  options.status_report_frequency = args.status_report_frequency;
-  options.pods_max = args.max_pods;
   return options;
 }
 

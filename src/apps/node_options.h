@@ -24,7 +24,4 @@ std::string node_state_dir(const std::string& given, const std::string& data_dir
 /// What an agent runs with, as a KubeletConfiguration: what /configz shows.
 api::Json kubelet_configuration(const agent::AgentOptions& options);
 
-/// The thresholds alone, to refuse a bad command line before anything is started.
-Outcome check_node_args(const cli::NodeArgs& args);
-
 }  // namespace spillway::apps

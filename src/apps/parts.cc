@@ -3,6 +3,7 @@
 #include "apps/commands.h"
 #include "apps/engine_part.h"
 #include "apps/host_name.h"
+#include "apps/node_config.h"
 #include "apps/node_options.h"
 #include "apps/node_part.h"
 #include "apps/process.h"
@@ -57,10 +58,12 @@ int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command)
 }
 
 int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
-  if (const Outcome checked = check_node_args(command.node); !checked) {
-    print_error(checked.error());
+  if (command.print_config) return print_node_config(command.node);
+  if (command.kubeconfig.empty()) {
+    print_error(invalid("--kubeconfig", "is required"));
     return cli::kExitUsage;
   }
+  if (!check_node_config(command.node.config)) return cli::kExitUsage;
   Process process(log);
   auto server = connect_remote(process.loop(), command.kubeconfig);
   if (!server) {

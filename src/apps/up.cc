@@ -3,6 +3,7 @@
 #include "apps/commands.h"
 #include "apps/engine_part.h"
 #include "apps/host_name.h"
+#include "apps/node_config.h"
 #include "apps/node_options.h"
 #include "apps/node_part.h"
 #include "apps/process.h"
@@ -74,10 +75,7 @@ class Up {
 }  // namespace
 
 int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
-  if (const Outcome checked = check_node_args(command.node); !checked) {
-    print_error(checked.error());
-    return cli::kExitUsage;
-  }
+  if (!check_node_config(command.node.config)) return cli::kExitUsage;
   return Up(log, command).run();
 }
 

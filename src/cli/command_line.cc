@@ -2,6 +2,7 @@
 
 #include "api/duration.h"
 #include "api/quantity.h"
+#include "policy/eviction/threshold_parse.h"
 
 #include <CLI/CLI.hpp>
 #include <arpa/inet.h>
@@ -102,29 +103,109 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_flag("--insecure-http", args.insecure_http, "Serve plain HTTP without authentication (loopback tests only)");
 }
 
-void add_eviction(CLI::App& app, EvictionArgs& args) {
-  app.add_option("--eviction-hard", args.hard, "Hard thresholds, e.g. memory.available<100Mi");
-  app.add_option("--eviction-soft", args.soft, "Soft thresholds, e.g. memory.available<300Mi");
-  app.add_option("--eviction-soft-grace-period", args.soft_grace_period, "e.g. memory.available=1m30s");
-  app.add_option("--eviction-minimum-reclaim", args.minimum_reclaim, "e.g. memory.available=50Mi");
-  add_duration(app, "--eviction-pressure-transition-period", args.pressure_transition_period,
-               "How long a pressure condition lingers");
-  app.add_option("--eviction-max-pod-grace-period", args.max_pod_grace_period_seconds,
-                 "Ceiling of a pod's grace in soft evictions, in seconds")
-      ->capture_default_str();
+/// A flag that names one member of the KubeletConfiguration.
+template <typename Parse>
+void add_setting(CLI::App& app, NodeConfigArgs& config, const std::string& flag, const std::string& key, Parse parse,
+                 const std::string& help, const std::string& type, const std::string& shown_default) {
+  CLI::Option* option = app.add_option_function<std::string>(
+      flag,
+      [&config, parse, flag, key](const std::string& text) {
+        Result<api::Json> parsed = parse(text);
+        if (!parsed) throw CLI::ValidationError(flag, parsed.error().text());
+        config.flags[key] = *std::move(parsed);
+      },
+      help);
+  option->type_name(type);
+  if (!shown_default.empty()) option->default_str(shown_default);
+}
+
+Result<api::Json> integer_setting(const std::string& text) {
+  std::int32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return make_error(ErrorCode::kInvalid, "expected a whole number, got \"{}\"", text);
+  }
+  return api::Json(std::int64_t{value});
+}
+
+Result<api::Json> count_setting(const std::string& text) {
+  SPILLWAY_TRY(value, integer_setting(text));
+  if (*value.if_int64() <= 0) return make_error(ErrorCode::kInvalid, "must be positive, got {}", text);
+  return value;
+}
+
+Result<api::Json> duration_setting(const std::string& text) {
+  SPILLWAY_TRY(duration, parse_positive_duration(text));
+  return api::Json(api::format_duration(duration));
+}
+
+/// "signal<value,…" or "signal=value,…" as a mapping.
+auto pairs_setting(eviction::PairSyntax syntax) {
+  return [syntax](const std::string& text) -> Result<api::Json> {
+    eviction::SignalFlag pairs(syntax, {});
+    SPILLWAY_TRY_VOID(pairs.add(text));
+    api::Json map = api::Json::object();
+    for (const auto& [signal, value] : pairs.entries()) map[signal] = value;
+    return map;
+  };
+}
+
+Result<api::Json> resources_setting(const std::string& text) {
+  SPILLWAY_TRY(map, pairs_setting(eviction::PairSyntax::kEquals)(text));
+  for (const auto& [resource, amount] : *map.if_object()) {
+    if (!api::parse_quantity(*amount.if_string())) {
+      return make_error(ErrorCode::kInvalid, "{}: expected a quantity, got {}", resource, api::to_text(amount));
+    }
+  }
+  return map;
+}
+
+Result<api::Json> list_setting(const std::string& text) {
+  api::Json list = api::Json::array();
+  for (const std::string& each : CLI::detail::split(text, ',')) list.if_array()->push_back(each);
+  return list;
+}
+
+void add_node_config(CLI::App& app, NodeConfigArgs& config) {
+  app.add_option("--config", config.file, "KubeletConfiguration (YAML); flags win over it")->check(CLI::ExistingFile);
+  app.add_option("--config-dir", config.directory,
+                 "Directory of *.conf files merged over it, in the order of their names")
+      ->check(CLI::ExistingDirectory);
+  const auto less_than = pairs_setting(eviction::PairSyntax::kLessThan);
+  const auto equals = pairs_setting(eviction::PairSyntax::kEquals);
+  add_setting(app, config, "--eviction-hard", "evictionHard", less_than,
+              "Hard thresholds, e.g. memory.available<100Mi; naming one drops all defaults", "SIGNAL<VALUE,...", "");
+  add_setting(app, config, "--eviction-soft", "evictionSoft", less_than, "Soft thresholds, e.g. memory.available<300Mi",
+              "SIGNAL<VALUE,...", "");
+  add_setting(app, config, "--eviction-soft-grace-period", "evictionSoftGracePeriod", equals,
+              "e.g. memory.available=1m30s", "SIGNAL=DURATION,...", "");
+  add_setting(app, config, "--eviction-minimum-reclaim", "evictionMinimumReclaim", equals, "e.g. memory.available=50Mi",
+              "SIGNAL=VALUE,...", "");
+  add_setting(app, config, "--eviction-pressure-transition-period", "evictionPressureTransitionPeriod",
+              duration_setting, "How long a pressure condition lingers", "DURATION", "5m0s");
+  add_setting(app, config, "--eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", integer_setting,
+              "Ceiling of a pod's grace in soft evictions, in seconds", "INT", "0");
+  add_setting(app, config, "--kube-reserved", "kubeReserved", resources_setting,
+              "Kept from pods for the node's daemons, e.g. cpu=100m,memory=200Mi", "RESOURCE=QUANTITY,...", "");
+  add_setting(app, config, "--system-reserved", "systemReserved", resources_setting,
+              "Kept from pods for the operating system", "RESOURCE=QUANTITY,...", "");
+  add_setting(app, config, "--enforce-node-allocatable", "enforceNodeAllocatable", list_setting,
+              "What the reservations are enforced on", "WHAT,...", "pods");
+  add_setting(app, config, "--node-status-update-frequency", "nodeStatusUpdateFrequency", duration_setting,
+              "How often the status is computed", "DURATION", "10s");
+  add_setting(app, config, "--node-status-report-frequency", "nodeStatusReportFrequency", duration_setting,
+              "How often an unchanged status is reported", "DURATION", "5m0s");
+  add_setting(app, config, "--node-status-max-images", "nodeStatusMaxImages", integer_setting,
+              "Images the status lists; -1: all", "INT", "50");
+  add_setting(app, config, "--node-lease-duration-seconds", "nodeLeaseDurationSeconds", count_setting,
+              "Renewed at a quarter of it", "INT", "40");
+  add_setting(app, config, "--max-pods", "maxPods", count_setting, "Pods this node takes", "INT", "110");
+  add_setting(app, config, "--pods-per-core", "podsPerCore", integer_setting, "Pods per core; 0: no such limit", "INT",
+              "0");
 }
 
 void add_node(CLI::App& app, NodeArgs& args) {
-  add_eviction(app, args.eviction);
-  add_duration(app, "--node-status-update-frequency", args.status_update_frequency, "How often the status is computed");
-  add_duration(app, "--node-status-report-frequency", args.status_report_frequency,
-               "How often an unchanged status is reported");
-  app.add_option("--node-lease-duration-seconds", args.lease_duration_seconds, "Renewed at a quarter of it")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--max-pods", args.max_pods, "Pods this node takes")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_node_config(app, args.config);
   add_parsed(app, "--node-labels", args.labels, parse_labels, "Labels the node registers with", "KEY=VALUE,...", "");
   add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
              "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
@@ -257,7 +338,8 @@ class Parser {
 
     const auto agent = std::make_shared<AgentCommand>();
     CLI::App& agent_app = add("agent", "Run one node");
-    add_kubeconfig(agent_app, agent->kubeconfig);
+    agent_app.add_flag("--print-config", agent->print_config, "Print the configuration in effect as YAML and exit");
+    agent_app.add_option("--kubeconfig", agent->kubeconfig, "How to reach the API server")->check(CLI::ExistingFile);
     agent_app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
     add_parsed(agent_app, "--node-ip", agent->node_ip, parse_address,
                "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");
@@ -288,6 +370,20 @@ class Parser {
                "as fast as possible");
     add_duration(stress_app, "--hold", stress->hold, "How long it is kept");
     choose(stress_app, stress);
+
+    const auto lint = std::make_shared<LintCommand>();
+    CLI::App& lint_app = add("lint", "Say what a KubeletConfiguration does, and what in it is wrong or dangerous");
+    lint_app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own")->required();
+    add_parsed(lint_app, "--memory", lint->memory, parse_optional_bytes, "Memory of the node", "QUANTITY",
+               "this machine's");
+    add_parsed(lint_app, "--disk", lint->disk, parse_optional_bytes, "Size of the node's file system", "QUANTITY",
+               "this machine's");
+    lint_app.add_option("-o,--output", lint->output, "text or json")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, OutputFormat>{{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}}))
+        ->default_str("text");
+    lint_app.footer("Exit codes: 0 nothing to say, 1 dangerous, 2 invalid, 3 a file cannot be read, 4 warnings only.");
+    choose(lint_app, lint);
 
     const auto simulate = std::make_shared<SimulateCommand>();
     CLI::App& simulate_app = add("simulate", "Let one zone of a simulated cluster die and recover");

@@ -2,6 +2,7 @@
 // Thread: main. Errors: one line on standard error with the flag and a suggestion, exit code 2.
 #pragma once
 
+#include "api/json.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
@@ -25,23 +26,16 @@ struct LogArgs {
   telemetry::LogFormat format = telemetry::LogFormat::kLogfmt;
 };
 
-/// Eviction thresholds under the kubelet's flag names, still as text: policy/eviction parses them.
-struct EvictionArgs {
-  std::optional<std::string> hard;
-  std::string soft;
-  std::string soft_grace_period;
-  std::string minimum_reclaim;
-  Duration pressure_transition_period = minutes(5);
-  std::int64_t max_pod_grace_period_seconds = 0;
+/// Where a node's KubeletConfiguration comes from. Flags win over files, files of the directory over the file.
+struct NodeConfigArgs {
+  std::string file;                       // empty: none
+  std::string directory;                  // of *.conf files, merged in the order of their names; empty: none
+  api::Json flags = api::Json::object();  // members of a KubeletConfiguration that flags named
 };
 
 /// How a node measures, reports and evicts. Flag names are the kubelet's.
 struct NodeArgs {
-  EvictionArgs eviction;
-  Duration status_update_frequency = seconds(10);
-  Duration status_report_frequency = minutes(5);
-  std::int32_t lease_duration_seconds = 40;
-  std::int32_t max_pods = 110;
+  NodeConfigArgs config;
   std::vector<std::pair<std::string, std::string>> labels;
   std::optional<Bytes> memory;  // of the slice; nullopt: the whole machine
   std::optional<std::int64_t> pids_max;
@@ -82,7 +76,8 @@ struct ApiserverCommand {
 };
 
 struct AgentCommand {
-  std::string kubeconfig;
+  std::string kubeconfig;  // empty only if print_config
+  bool print_config = false;
   std::string node_name;
   std::string node_ip;         // the address the node reports and serves on; empty: the machine's
   std::uint16_t port = 10250;  // 0: any free port
@@ -109,6 +104,16 @@ struct StressCommand {
   Duration hold = minutes(10);
 };
 
+enum class OutputFormat { kText, kJson };
+
+/// What a KubeletConfiguration does on a machine. Absent sizes: this machine's.
+struct LintCommand {
+  std::vector<std::string> files;  // each on its own
+  std::optional<Bytes> memory;
+  std::optional<Bytes> disk;
+  OutputFormat output = OutputFormat::kText;
+};
+
 struct SimulateCommand {
   std::uint64_t seed = 1;
   std::int32_t nodes = 1000;
@@ -123,7 +128,7 @@ struct SwarmCommand {
 };
 
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
-                             DemoCommand, StressCommand, SimulateCommand, SwarmCommand>;
+                             DemoCommand, StressCommand, LintCommand, SimulateCommand, SwarmCommand>;
 
 struct CommandLine {
   LogArgs log;

@@ -1,0 +1,105 @@
+#include "apps/node_config.h"
+
+#include "apps/process.h"
+#include "cli/yaml_document.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+/// The *.conf files of a directory in the order of their names.
+Result<std::vector<std::string>> drop_in_files(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".conf") files.push_back(it->path().string());
+  }
+  if (error) return Error{ErrorCode::kNotFound, "cannot be listed: " + error.message(), directory};
+  std::ranges::sort(files);
+  return files;
+}
+
+/// In the flag's name, as nobody wrote a file.
+std::string flag_of(std::string_view key) {
+  std::string flag = "--";
+  for (const char c : key.substr(0, key.find('['))) {
+    if (c >= 'A' && c <= 'Z') flag += '-';
+    flag += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return flag;
+}
+
+/// Thresholds that are wrong by themselves: of the flags first, then of everything together.
+Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
+  if (const api::Json* hard = flags.find("evictionHard")) {
+    const api::Json alone = api::Json::object({{"evictionHard", *hard}});
+    if (const auto options = agent::options_of(agent::effective_config(alone, std::nullopt)); !options)
+      return Error{ErrorCode::kInvalid, options.error().text(), flag_of("evictionHard")};
+  }
+  const auto options = agent::options_of(agent::effective_config(config.value, std::nullopt));
+  if (!options) return options.error();
+  return {};
+}
+
+}  // namespace
+
+bool NodeConfig::usable() const {
+  return std::ranges::none_of(
+      findings, [](const agent::ConfigFinding& each) { return each.kind == agent::ConfigFinding::Kind::kError; });
+}
+
+Result<agent::ConfigDocument> read_config_document(const std::string& file) {
+  SPILLWAY_TRY(yaml, cli::read_yaml_file(file));
+  agent::ConfigDocument document{.file = file, .value = std::move(yaml.value), .origins = {}};
+  for (auto& [path, origin] : yaml.origins) document.origins[path] = {origin.line, std::move(origin.text)};
+  return document;
+}
+
+Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {
+  std::vector<std::string> files;
+  if (!args.file.empty()) files.push_back(args.file);
+  if (!args.directory.empty()) {
+    SPILLWAY_TRY(more, drop_in_files(args.directory));
+    files.insert(files.end(), more.begin(), more.end());
+  }
+  NodeConfig config{.value = api::Json::object(), .findings = {}};
+  for (const std::string& file : files) {
+    SPILLWAY_TRY(document, read_config_document(file));
+    agent::CheckedConfig checked = agent::check_config(document);
+    config.value = agent::merge_config(std::move(config.value), checked.value);
+    std::ranges::move(checked.findings, std::back_inserter(config.findings));
+  }
+  config.value = agent::apply_flags(std::move(config.value), args.flags);
+  return config;
+}
+
+bool check_node_config(const cli::NodeConfigArgs& args) {
+  const auto config = read_node_config(args);
+  if (!config) {
+    print_error(config.error());
+    return false;
+  }
+  for (const agent::ConfigFinding& finding : config->findings) {
+    const bool error = finding.kind == agent::ConfigFinding::Kind::kError;
+    std::fprintf(stderr, "spillway: %s%s\n", error ? "" : "warning: ", finding.text().c_str());
+  }
+  if (!config->usable()) return false;
+  const Outcome meaning = check_meaning(*config, args.flags);
+  if (!meaning) print_error(meaning.error());
+  return meaning.has_value();
+}
+
+int print_node_config(const cli::NodeArgs& args) {
+  if (!check_node_config(args.config)) return cli::kExitUsage;
+  const auto config = read_node_config(args.config);
+  if (!config) return cli::kExitUsage;
+  std::fputs(cli::to_yaml(agent::effective_config(config->value, args.memory)).c_str(), stdout);
+  return cli::kExitOk;
+}
+
+}  // namespace spillway::apps

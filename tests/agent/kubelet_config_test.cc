@@ -1,0 +1,208 @@
+// Goal: a KubeletConfiguration is read as upstream reads it, and what is wrong in it is named with its place.
+#include "agent/kubelet_config.h"
+
+#include "agent/config_lint.h"
+#include "agent/config_schema.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace spillway::agent {
+namespace {
+
+using api::Json;
+
+ConfigDocument document(std::string_view members) {
+  Json value = api::parse_json(members).value();
+  value["apiVersion"] = "kubelet.config.k8s.io/v1beta1";
+  value["kind"] = "KubeletConfiguration";
+  return {.file = "k.yaml", .value = std::move(value), .origins = {}};
+}
+
+std::vector<std::string> errors(std::string_view members) {
+  std::vector<std::string> texts;
+  for (const ConfigFinding& each : check_config(document(members)).findings) texts.push_back(each.text());
+  return texts;
+}
+
+Json effective(std::string_view members) {
+  return effective_config(check_config(document(members)).value, std::nullopt);
+}
+
+TEST(KubeletConfig, NamesAnUnknownKeyAndTheNearestOne) {
+  EXPECT_EQ(errors(R"({"evictionHrad": {}})"),
+            std::vector<std::string>{"k.yaml: evictionHrad: unknown key; did you mean evictionHard?"});
+  EXPECT_EQ(errors(R"({"zzzzzzzz": 1})"), std::vector<std::string>{"k.yaml: zzzzzzzz: unknown key"});
+}
+
+TEST(KubeletConfig, NamesAWrongType) {
+  EXPECT_EQ(errors(R"({"maxPods": "many"})"),
+            std::vector<std::string>{"k.yaml: maxPods: expected a whole number, got a string \"many\""});
+  EXPECT_EQ(
+      errors(R"({"evictionHard": {"memory.available": 5}})"),
+      std::vector<std::string>{"k.yaml: evictionHard[memory.available]: expected a string, got a whole number 5"});
+  EXPECT_EQ(
+      errors(R"({"kubeReserved": {"cpu": "lots"}})"),
+      std::vector<std::string>{"k.yaml: kubeReserved[cpu]: expected a quantity such as 10Mi, got a string \"lots\""});
+  EXPECT_EQ(
+      errors(R"({"enforceNodeAllocatable": "pods"})"),
+      std::vector<std::string>{"k.yaml: enforceNodeAllocatable: expected a list of strings, got a string \"pods\""});
+  EXPECT_EQ(errors(R"({"nodeStatusUpdateFrequency": "10"})"),
+            std::vector<std::string>{
+                "k.yaml: nodeStatusUpdateFrequency: expected a duration such as 1m30s, got a string \"10\""});
+}
+
+TEST(KubeletConfig, FindsEverythingThatIsWrongAtOnce) {
+  EXPECT_EQ(errors(R"({"maxPods": [], "podsPerCore": true, "nope": 1})").size(), 3U);
+}
+
+TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
+  const CheckedConfig checked = check_config(document(R"({"staticPodPath": "/etc"})"));
+  ASSERT_EQ(checked.findings.size(), 1U);
+  EXPECT_EQ(checked.findings.front().kind, ConfigFinding::Kind::kNotImplemented);
+  EXPECT_EQ(checked.findings.front().path, "staticPodPath");
+}
+
+TEST(KubeletConfig, TakesAPlainScalarAsItWasWrittenWhereAStringIsWanted) {
+  ConfigDocument given = document(R"({"evictionHard": {"memory.available": 1000.0}})");
+  given.origins["evictionHard[memory.available]"] = {.line = 4, .text = "1e3"};
+  const CheckedConfig checked = check_config(given);
+  EXPECT_TRUE(checked.findings.empty());
+  EXPECT_EQ(checked.value.string_at({"evictionHard", "memory.available"}), "1e3");
+}
+
+TEST(KubeletConfig, NamingAThresholdDropsTheDefaults) {
+  EXPECT_EQ(threshold_config_of(effective("{}")).hard, eviction::default_hard_thresholds());
+  EXPECT_EQ(threshold_config_of(effective(R"({"evictionHard": {"memory.available": "1Gi"}})")).hard,
+            (eviction::SignalMap{{"memory.available", "1Gi"}}));
+  const auto merged = threshold_config_of(
+      effective(R"({"evictionHard": {"memory.available": "1Gi"}, "mergeDefaultEvictionSettings": true})"));
+  EXPECT_EQ(merged.hard.size(), eviction::default_hard_thresholds().size());
+  EXPECT_EQ(merged.hard.at("memory.available"), "1Gi");
+  EXPECT_TRUE(threshold_config_of(effective(R"({"evictionHard": {}})")).hard.empty());
+}
+
+TEST(KubeletConfig, TheReportFrequencyFollowsTheUpdateFrequency) {
+  EXPECT_EQ(effective("{}").string_at({"nodeStatusReportFrequency"}), "5m0s");
+  EXPECT_EQ(effective(R"({"nodeStatusUpdateFrequency": "20s"})").string_at({"nodeStatusReportFrequency"}), "20s");
+  EXPECT_EQ(effective(R"({"nodeStatusUpdateFrequency": "20s", "nodeStatusReportFrequency": "1m"})")
+                .string_at({"nodeStatusReportFrequency"}),
+            "1m0s");
+}
+
+TEST(KubeletConfig, DropInsMergeByKeyAndFlagsReplace) {
+  const Json base = api::parse_json(R"({"evictionHard": {"a": "1", "b": "2"}, "clusterDNS": ["x", "y"]})").value();
+  const Json over = api::parse_json(R"({"evictionHard": {"b": "3"}, "clusterDNS": ["z"]})").value();
+  EXPECT_EQ(api::to_text(merge_config(base, over)), R"({"clusterDNS":["z"],"evictionHard":{"a":"1","b":"3"}})");
+  EXPECT_EQ(api::to_text(apply_flags(base, over)), R"({"clusterDNS":["z"],"evictionHard":{"b":"3"}})");
+}
+
+TEST(KubeletConfig, BecomesTheOptionsOfAnAgent) {
+  const auto options = options_of(effective(
+      R"({"maxPods": 7, "kubeReserved": {"memory": "1Gi"}, "nodeLeaseDurationSeconds": 20, "evictionMaxPodGracePeriod": 9,
+          "registerWithTaints": [{"key": "a", "effect": "NoSchedule"}]})"));
+  ASSERT_TRUE(options.has_value());
+  EXPECT_EQ(options->pods_max, 7);
+  EXPECT_EQ(options->kube_reserved.at("memory").bytes(), gibibytes(1));
+  EXPECT_EQ(options->lease_duration, seconds(20));
+  EXPECT_EQ(options->eviction.max_pod_grace_period_seconds, 9);
+  EXPECT_EQ(options->taints.size(), 1U);
+  EXPECT_FALSE(options_of(effective(R"({"evictionHard": {"memory.availabel": "1Gi"}})")).has_value());
+  EXPECT_FALSE(options_of(effective(R"({"nodeLeaseDurationSeconds": 0})")).has_value());
+}
+
+// Lint.
+
+std::vector<std::string> lint(std::string_view members, Bytes memory = gibibytes(8)) {
+  std::vector<std::string> found;
+  const ConfigDocument given = document(members);
+  for (const LintFinding& each : lint_config(given, {.memory = memory, .disk = gibibytes(100)}).findings) {
+    found.push_back(std::string(to_string(each.severity)) + " " + each.key);
+  }
+  return found;
+}
+
+constexpr std::string_view kMerge = R"("mergeDefaultEvictionSettings": true)";
+
+std::string with_merge(std::string_view members) {
+  return "{" + std::string(kMerge) + ", " + std::string(members) + "}";
+}
+
+using Found = std::vector<std::string>;
+
+TEST(Lint, HasNothingToSayOfAGoodConfiguration) {
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"})")), Found{});
+}
+
+TEST(Lint, SeesTheDroppedDefaults) {
+  EXPECT_EQ(lint(R"({"evictionHard": {"memory.available": "300Mi"}})"), Found{"dangerous evictionHard"});
+}
+
+TEST(Lint, SeesASoftThresholdThatNeverActs) {
+  EXPECT_EQ(
+      lint(with_merge(R"("evictionHard": {"memory.available": "10%"}, "evictionSoft": {"memory.available": "500Mi"},
+      "evictionSoftGracePeriod": {"memory.available": "1m"}, "evictionMaxPodGracePeriod": 30)")),
+      Found{"dangerous evictionSoft[memory.available]"});
+}
+
+TEST(Lint, SeesWhatTheParserRefuses) {
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "120%"})")),
+            Found{"invalid evictionHard[memory.available]"});
+  EXPECT_EQ(lint(R"({"evictionSoft": {"memory.available": "1Gi"}, "evictionMaxPodGracePeriod": 30})"),
+            Found{"invalid evictionSoft[memory.available]"});
+}
+
+TEST(Lint, SeesTheBlindZone) {
+  EXPECT_EQ(oom_blind_zone(mebibytes(512)), mebibytes(55));
+  EXPECT_EQ(oom_blind_zone(mebibytes(1536)), mebibytes(95));
+  EXPECT_EQ(oom_blind_zone(gibibytes(64)), mebibytes(95));
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "80Mi"})")),
+            Found{"dangerous evictionHard[memory.available]"});
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "100Mi"})")),
+            Found{"warning evictionHard[memory.available]"});
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "80Mi"})"), mebibytes(512)), Found{});
+}
+
+TEST(Lint, SeesThresholdsThatAreNeverLeft) {
+  EXPECT_EQ(
+      lint(with_merge(R"("evictionHard": {"memory.available": "9Gi"}, "enforceNodeAllocatable": ["pods"])")).back(),
+      "dangerous evictionHard[memory.available]");
+  EXPECT_EQ(
+      lint(with_merge(
+          R"("evictionHard": {"memory.available": "300Mi"}, "evictionMinimumReclaim": {"memory.available": "8Gi"})")),
+      Found{"dangerous evictionMinimumReclaim[memory.available]"});
+}
+
+TEST(Lint, SeesWhatBelongsToNothing) {
+  EXPECT_EQ(
+      lint(
+          with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "evictionMinimumReclaim": {"pid.available": "8"},
+      "evictionSoftGracePeriod": {"memory.available": "1m"})")),
+      (Found{"warning evictionMinimumReclaim[pid.available]", "warning evictionSoftGracePeriod[memory.available]"}));
+}
+
+TEST(Lint, SeesPeriodsAndReservationsThatCannotBe) {
+  EXPECT_EQ(
+      lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "evictionPressureTransitionPeriod": "0s")")),
+      Found{"dangerous evictionPressureTransitionPeriod"});
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "kubeReserved": {"memory": "8Gi"})")),
+            Found{"invalid kubeReserved"});
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "kubeReserved": {"memory": "5Gi"})")),
+            Found{"warning kubeReserved"});
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "nodeStatusUpdateFrequency": "20s")")),
+            Found{"warning nodeStatusUpdateFrequency"});
+}
+
+TEST(Lint, NamesTheLine) {
+  ConfigDocument given = document(R"({"evictionHard": {"memory.available": "300Mi"}})");
+  given.origins["evictionHard"] = {.line = 7, .text = {}};
+  const LintReport report = lint_config(given, {.memory = gibibytes(8), .disk = std::nullopt});
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings.front().line, 7);
+  ASSERT_EQ(report.thresholds.size(), 1U);
+  EXPECT_EQ(report.thresholds.front().amount, mebibytes(300).count());
+}
+
+}  // namespace
+}  // namespace spillway::agent
