@@ -35,8 +35,9 @@ std::optional<Figure> cpu_seconds(const std::optional<api::CpuStats>& cpu) {
 
 template <auto Member>
 std::optional<Figure> memory_bytes(const std::optional<api::MemoryStats>& memory) {
-  if (!memory || !((*memory).*Member)) return std::nullopt;
-  return Figure{static_cast<double>(*((*memory).*Member)), memory->time};
+  if (!memory) return std::nullopt;
+  const std::optional<std::uint64_t>& bytes = (*memory).*Member;
+  return bytes ? std::optional(Figure{static_cast<double>(*bytes), memory->time}) : std::nullopt;
 }
 
 std::optional<Figure> figure_of(CpuFigure read, const std::optional<api::CpuStats>& cpu,

@@ -103,7 +103,7 @@ void PodLog::get(const ExchangePtr& exchange) {
     target += std::string(name) + "=" + api::percent_encode(*value);
     separator = '&';
   }
-  gateway_->open(node_name, address->host, address->port, api::Request{api::Method::kGet, std::move(target), {}, {}},
+  gateway_->open(node_name, address->host, address->port, {.method = api::Method::kGet, .target = std::move(target)},
                  std::make_shared<RelaySink>(exchange));
 }
 

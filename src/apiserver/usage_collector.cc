@@ -26,10 +26,10 @@ std::optional<Usage> usage_of(const Json& stats) {
 }
 
 const Json::Array& list_at(const Json& document, std::string_view member) {
-  static const Json::Array kEmpty;
+  static const Json::Array none;
   const Json* found = document.find(member);
   const Json::Array* list = found == nullptr ? nullptr : found->if_array();
-  return list == nullptr ? kEmpty : *list;
+  return list == nullptr ? none : *list;
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ class UsageCollector::AnswerSink final : public api::ResponseSink {
   void on_end() override { done(std::move(streamed_)); }
 
  private:
-  void done(std::optional<api::Response> answer) {
+  void done(const std::optional<api::Response>& answer) {
     if (std::exchange(done_, true) || alive_.expired()) return;
     owner_.on_answer(node_, asked_, answer);
   }
@@ -94,8 +94,9 @@ bool UsageCollector::is_fresh(const std::string& node) const {
 
 const NodeUsage* UsageCollector::find(const std::string& node) const {
   const auto sample = samples_.find(node);
-  if (sample == samples_.end() || !sample->second.usage) return nullptr;
-  return core_.now.mono < sample->second.asked + kFreshFor + kPatience ? &*sample->second.usage : nullptr;
+  if (sample == samples_.end()) return nullptr;
+  const std::optional<NodeUsage>& usage = sample->second.usage;
+  return usage && core_.now.mono < sample->second.asked + kFreshFor + kPatience ? &*usage : nullptr;
 }
 
 void UsageCollector::collect(const std::set<std::string>& nodes, std::function<void()> ready) {
@@ -136,7 +137,8 @@ void UsageCollector::ask(const std::string& node) {
   const auto address = object ? node_address(object->document())
                               : api::StatusResult<NodeAddress>(api::not_found_status({"", "nodes"}, node));
   if (gateway_ == nullptr || !address) return;  // the sink says so when it goes
-  gateway_->open(node, address->host, address->port, {api::Method::kGet, std::string(kSummary), {}, {}}, sink);
+  gateway_->open(node, address->host, address->port, {.method = api::Method::kGet, .target = std::string(kSummary)},
+                 sink);
 }
 
 void UsageCollector::on_answer(const std::string& node, Instant asked, const std::optional<api::Response>& answer) {

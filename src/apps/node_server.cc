@@ -35,7 +35,7 @@ NodeServer::NodeServer(Process& process, client::Transport& transport, const Opt
       driver_(loop_, gate_, transport) {}
 
 Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client::Transport& transport,
-                                                       Options options) {
+                                                       const Options& options) {
   std::unique_ptr<NodeServer> server(new NodeServer(process, transport, options));  // NOLINT: private constructor
   SPILLWAY_TRY(tls, prepare_node_server(options.state_dir, options.address, options.client_authority_pem,
                                         process.loop().now().wall));
@@ -71,7 +71,8 @@ wire::RequestHandler::Ticket NodeServer::on_request(api::Request request, api::U
   open_.emplace(ticket, Open{});
   const agent::NodeAccess access =
       agent::node_access(request.method, std::string_view(request.target).substr(0, request.target.find('?')));
-  driver_.step([this, ticket, access, caller = caller_of(request, std::move(user)), request = std::move(request),
+  agent::RequestGate::Caller caller = caller_of(request, std::move(user));
+  driver_.step([this, ticket, access, caller = std::move(caller), request = std::move(request),
                 sink = std::move(sink)](Now now) {
     gate_.ask(
         caller, access,
@@ -104,7 +105,8 @@ void NodeServer::on_verdict(Ticket ticket, const api::Request& request, const ag
 void NodeServer::on_abandoned(Ticket ticket) {
   const auto open = open_.find(ticket);
   if (open == open_.end()) return;
-  if (open->second.admitted && endpoint_ != nullptr) endpoint_->abandon(*open->second.admitted);
+  const std::optional<host::KubeletEndpoint::RequestId> admitted = open->second.admitted;
+  if (admitted && endpoint_ != nullptr) endpoint_->abandon(*admitted);
   open_.erase(open);
 }
 

@@ -27,7 +27,8 @@ class NodeServer final : private wire::RequestHandler {
   };
 
   /// Listens. `transport` leads to the API server, which is asked who may come in; it must outlive the server.
-  static Result<std::unique_ptr<NodeServer>> create(Process& process, client::Transport& transport, Options options);
+  static Result<std::unique_ptr<NodeServer>> create(Process& process, client::Transport& transport,
+                                                    const Options& options);
 
   std::uint16_t port() const { return http_->port(); }
 

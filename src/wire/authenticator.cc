@@ -109,9 +109,9 @@ Result<TokenEntry> parse_token_line(std::string_view line) {
 }  // namespace
 
 std::optional<std::string_view> bearer_token(std::string_view header) {
-  constexpr std::string_view kScheme = "bearer";
+  constexpr std::string_view scheme = "bearer";
   const std::size_t blank = header.find(' ');
-  if (blank == std::string_view::npos || !same_ignoring_case(header.substr(0, blank), kScheme)) return std::nullopt;
+  if (blank == std::string_view::npos || !same_ignoring_case(header.substr(0, blank), scheme)) return std::nullopt;
   const std::size_t begin = header.find_first_not_of(' ', blank);
   if (begin == std::string_view::npos) return std::nullopt;
   return header.substr(begin, header.find_last_not_of(' ') - begin + 1);

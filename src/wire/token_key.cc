@@ -21,6 +21,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr int kNumberBytes = 32;  // of each of the two numbers of a P-256 signature
+constexpr std::size_t kSignatureBytes = 64;
 
 struct DigestFree {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
@@ -77,7 +78,7 @@ Result<std::string> make_key_pem() {
 Result<std::string> raw_signature(const std::vector<unsigned char>& der) {
   const unsigned char* at = der.data();
   const SignaturePtr parsed(d2i_ECDSA_SIG(nullptr, &at, static_cast<long>(der.size())));
-  std::array<unsigned char, 2 * kNumberBytes> raw{};
+  std::array<unsigned char, kSignatureBytes> raw{};
   if (!parsed || BN_bn2binpad(ECDSA_SIG_get0_r(parsed.get()), raw.data(), kNumberBytes) != kNumberBytes ||
       BN_bn2binpad(ECDSA_SIG_get0_s(parsed.get()), raw.data() + kNumberBytes, kNumberBytes) != kNumberBytes) {
     return openssl_error("signing a token");
@@ -86,7 +87,7 @@ Result<std::string> raw_signature(const std::vector<unsigned char>& der) {
 }
 
 std::optional<std::vector<unsigned char>> der_signature(std::string_view raw) {
-  if (raw.size() != 2 * kNumberBytes) return std::nullopt;
+  if (raw.size() != kSignatureBytes) return std::nullopt;
   const SignaturePtr signature(ECDSA_SIG_new());
   BIGNUM* r = BN_bin2bn(bytes_of(raw), kNumberBytes, nullptr);
   BIGNUM* s = BN_bin2bn(bytes_of(raw) + kNumberBytes, kNumberBytes, nullptr);
