@@ -172,6 +172,14 @@ Duration EvictionEngine::next_interval(Now now) const {
   if (headroom && !reaction_watches_) {
     interval = observe_interval(*headroom, fall_.steepest_per_second(now.mono, kFallMemory), options);
   }
+  // Disks and processes: at half the time in which they would run short.
+  for (const eviction::Signal signal : eviction::kSignals) {
+    if (is_memory(signal) || !seen_[signal]) continue;
+    const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);
+    if (!left || *left <= 0 || *left > 60) continue;
+    const auto half = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*left / 2));
+    interval = std::min(interval, std::max<Duration>(half, kHelplessInterval));
+  }
   if (nobody_to_evict_) interval = std::max(interval, std::min(kHelplessInterval, options.interval_max));
   if (!victims_.empty()) interval = std::max(std::min(interval, kBusyInterval), options.interval_min);
   return interval;

@@ -4,8 +4,12 @@
 #include "api/codec.h"
 #include "api/duration.h"
 #include "apps/node_options.h"
+#include "host/kernel_file.h"
 #include "host/machine_info.h"
+#include "host/memory_gauge.h"
+#include "policy/eviction/threshold.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -25,6 +29,31 @@ Outcome make_directory(const std::string& path) {
   std::filesystem::create_directories(path, error);
   if (error) return Error{ErrorCode::kInternalError, "cannot create: " + error.message(), path};
   return {};
+}
+
+/// What the kernel needs for itself and memory.available does not count: where that much is left, its OOM killer acts.
+/// A slice has no such part. Grows with the pressure; the thread that watches measures it anew each time.
+Bytes measured_blind_zone(const host::NodeSlice& slice) {
+  if (!slice.is_host()) return {};
+  const auto text = host::read_file("/proc/meminfo");
+  if (!text) return {};
+  const auto reading = host::estimate_from_meminfo(*text);
+  if (!reading || !reading->mem_available) return {};
+  return std::max(Bytes{}, reading->available - *reading->mem_available);
+}
+
+void warn_of_blind_thresholds(const agent::AgentOptions& options, Bytes capacity, const telemetry::Log& log) {
+  const auto thresholds = eviction::parse_thresholds(options.eviction.thresholds);
+  if (!thresholds) return;
+  for (const eviction::Threshold& threshold : *thresholds) {
+    if (threshold.signal != eviction::Signal::kMemoryAvailable || !threshold.is_hard()) continue;
+    const auto amount = eviction::amount_of(threshold.value, capacity.count());
+    if (!amount || amount->bytes() > options.eviction.blind_zone) continue;
+    log.warning("the kernel's OOM killer acts before this threshold is met; raise it",
+                {{"signal", to_string(threshold.signal)},
+                 {"threshold_bytes", amount->bytes().count()},
+                 {"blind_zone_bytes", options.eviction.blind_zone.count()}});
+  }
 }
 
 std::string pod_list(const agent::Agent& agent) {
@@ -69,6 +98,8 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   machine.hostname = options.name;  // as the kubelet's --hostname-override: several nodes share this machine
   SPILLWAY_TRY(agent_options, make_agent_options(options.args, options.name, machine.memory));
   if (!options.ip.empty()) machine.internal_ip = options.ip;
+  agent_options.eviction.blind_zone = measured_blind_zone(slice_);
+  warn_of_blind_thresholds(agent_options, machine.memory, process_.log());
   agent_options.daemon_port = 0;
   if (options.client_authority_pem) {
     SPILLWAY_TRY(server, NodeServer::create(process_, *transport_,

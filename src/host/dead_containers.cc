@@ -1,5 +1,7 @@
 #include "host/dead_containers.h"
 
+#include "host/disk_usage.h"
+
 #include <filesystem>
 #include <system_error>
 
@@ -7,6 +9,8 @@ namespace spillway::host {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kFilesAtOnce = 10'000;
 
 /// "…/3.log" of "…/3.log" and "…/3.log.1"; empty for any other file.
 std::string log_of(const fs::path& file) {
@@ -37,12 +41,26 @@ void delete_of_container(const fs::path& folder, const PodLogs& pod, agent::Recl
   outcome.deleted += static_cast<std::int64_t>(dead.size());
 }
 
+void delete_spent(const std::string& folder, agent::ReclaimOutcome& outcome) {
+  DirectoryWalk walk(folder);
+  while (!walk.step(kFilesAtOnce)) {
+  }
+  std::error_code failed;
+  if (fs::remove_all(folder, failed) == 0 || failed) {
+    if (failed && outcome.problem.empty()) outcome.problem = folder + ": " + failed.message();
+    return;
+  }
+  ++outcome.deleted;
+  if (const auto usage = walk.result()) outcome.freed += Bytes{static_cast<std::int64_t>(usage->used_bytes)};
+}
+
 }  // namespace
 
 agent::ReclaimOutcome delete_dead_logs(const std::vector<PodLogs>& pods) {
   agent::ReclaimOutcome outcome{
       .action = eviction::ReclaimAction::kContainers, .deleted = 0, .freed = {}, .problem = {}};
   for (const PodLogs& pod : pods) {
+    if (!pod.spent.empty()) delete_spent(pod.spent, outcome);
     std::error_code error;
     for (const fs::directory_entry& container : fs::directory_iterator(pod.directory, error)) {
       std::error_code failed;

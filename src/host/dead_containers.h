@@ -1,6 +1,6 @@
-// What containers that have ended leave behind on disk: their logs. Deleting them is all a node of the process runtime
-// can free by itself. Thread: any but the loop (it waits for the disk). Source: Kubernetes docs, "Node-pressure
-// Eviction", reclaiming node level resources.
+// What containers that have ended leave behind on disk: their logs, and what an ended pod has written. Deleting them is
+// all a node of the process runtime can free by itself. Thread: any but the loop (it waits for the disk). Source:
+// Kubernetes docs, "Node-pressure Eviction", reclaiming node level resources.
 #pragma once
 
 #include "agent/ports.h"
@@ -15,9 +15,10 @@ namespace spillway::host {
 struct PodLogs {
   std::string directory;
   std::set<std::string> live;  // paths of the logs that are being written
+  std::string spent;           // a directory nobody will write to again, with all below it; may be empty
 };
 
-/// Deletes every log that belongs to no live one, as far as it can; names the first problem.
+/// Deletes every log that belongs to no live one, and what is spent, as far as it can; names the first problem.
 agent::ReclaimOutcome delete_dead_logs(const std::vector<PodLogs>& pods);
 
 }  // namespace spillway::host

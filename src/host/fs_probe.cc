@@ -11,6 +11,7 @@ namespace spillway::host {
 namespace {
 
 constexpr Duration kAgeMax = minutes(2);
+constexpr Duration kPatience = milliseconds(2);
 
 }  // namespace
 
@@ -31,16 +32,33 @@ Result<api::FsStats> read_fs(const std::string& path) {
 FsProbe::FsProbe(runtime::Loop& loop, std::string path) : loop_(loop), path_(std::move(path)), thread_(loop, 1) {}
 
 void FsProbe::refresh() {
+  take_answer();  // of an earlier call that took its time
   if (thread_.busy()) return;
-  static_cast<void>(thread_.submit([this, path = path_]() -> runtime::Loop::Task {
+  const bool queued = thread_.submit([desk = desk_, path = path_]() -> runtime::Loop::Task {
     Result<api::FsStats> read = read_fs(path);
-    return [this, read = std::move(read)]() mutable {
-      if (!read) return;  // the old answer ages
-      const Now now = loop_.now();
-      read->time = now.wall;
-      answer_ = Answer{*std::move(read), now.mono};
-    };
-  }));
+    const std::lock_guard lock(desk->mutex);
+    desk->answer = std::move(read);
+    desk->arrived.notify_one();
+    return {};
+  });
+  if (!queued) return;
+  {
+    std::unique_lock lock(desk_->mutex);
+    desk_->arrived.wait_for(lock, kPatience, [this] { return desk_->answer.has_value(); });
+  }
+  take_answer();
+}
+
+void FsProbe::take_answer() {
+  std::optional<Result<api::FsStats>> read;
+  {
+    const std::lock_guard lock(desk_->mutex);
+    read = std::exchange(desk_->answer, std::nullopt);
+  }
+  if (!read || !*read) return;  // the old answer ages
+  const Now now = loop_.now();
+  (*read)->time = now.wall;
+  answer_ = Answer{**std::move(read), now.mono};
 }
 
 std::optional<api::FsStats> FsProbe::latest(Instant now) const {

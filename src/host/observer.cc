@@ -150,10 +150,10 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   if (rlimit) summary.node.rlimit = *rlimit;
   report(!memory ? std::optional(memory.error()) : !rlimit ? std::optional(rlimit.error()) : std::nullopt);
   summary.node.cpu = observe_cpu(slice_.measured(), now);
+  fs_.refresh();
   summary.node.fs = fs_.latest(now.mono);
   summary.node.image_fs = summary.node.fs;  // processes have no image: both are the state directory's file system
   summary.node.container_fs = summary.node.fs;
-  fs_.refresh();
 
   api::ContainerStats all_pods;
   all_pods.name = "pods";
@@ -179,10 +179,10 @@ Result<api::Summary> Observer::observe_node_memory_alone(Now now) {
   if (pods) all_pods.memory = *pods;
   summary.node.system_containers.push_back(std::move(all_pods));
   if (const Result<api::RlimitStats> rlimit = observe_rlimit(now)) summary.node.rlimit = *rlimit;
+  fs_.refresh();
   summary.node.fs = fs_.latest(now.mono);
   summary.node.image_fs = summary.node.fs;
   summary.node.container_fs = summary.node.fs;
-  fs_.refresh();
   return summary;
 }
 

@@ -48,8 +48,8 @@ class Observer {
   /// An error: nothing of the node itself can be read; it names the file.
   Result<api::Summary> observe(std::span<const PodView> pods, Now now);
 
-  /// Memory of the node and of all pods together, from held descriptors; processes, and the file system's sizes as last
-  /// known, besides: cheap enough for every millisecond.
+  /// Memory of the node and of all pods together, from held descriptors; processes, and the file system's sizes
+  /// besides: cheap enough for every millisecond.
   Result<api::Summary> observe_node_memory_alone(Now now);
 
  private:

@@ -218,7 +218,9 @@ void ProcessRuntime::on_command(const agent::ReclaimNode& command) {
   std::vector<PodLogs> logs;
   for (const auto& [uid, pod] : pods_) {
     if (pod.directory.empty()) continue;
-    PodLogs& each = logs.emplace_back(PodLogs{pod.directory, {}});
+    PodLogs& each = logs.emplace_back(PodLogs{pod.directory, {}, {}});
+    // A pod that was ended never starts again.
+    if (pod.stopping && pod.containers.empty()) each.spent = fmt::format("{}/{}", pod.directory, kWorkFolder);
     for (const auto& [name, container] : pod.containers) each.live.insert(container->log_path());
   }
   const bool queued = files_.submit([this, alive = std::weak_ptr(alive_), command, logs]() -> runtime::Loop::Task {
