@@ -59,7 +59,7 @@ void SimHost::execute(agent::HostCommand command) {
     pods_.erase(remove->uid);
   } else if (const auto* observe = std::get_if<agent::Observe>(&command)) {
     send(milliseconds(1),
-         agent::Observed{observe->id, summarize(), agent::ObserveDepth::kWhole, eviction::StorageLayout{}});
+         agent::Observed{observe->id, summarize(observe->depth), observe->depth, eviction::StorageLayout{}});
   } else if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
     agent::Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {
@@ -160,7 +160,7 @@ void SimHost::kill_largest() {
   exit(victim.first, victim.second, 137, 9, true);
 }
 
-api::Summary SimHost::summarize() const {
+api::Summary SimHost::summarize(agent::ObserveDepth depth) const {
   const WallTime wall = time_.now().wall;
   const auto memory = [wall](Bytes used) {
     return api::MemoryStats{.time = wall,
@@ -173,6 +173,7 @@ api::Summary SimHost::summarize() const {
   const Bytes total = usage();
   summary.node.memory = memory(total);
   summary.node.memory->available_bytes = to_unsigned(memory_ - total);
+  if (depth == agent::ObserveDepth::kNodeMemory) return summary;
   for (const auto& [uid, pod] : pods_) {
     api::PodStats stats{.uid = uid,
                         .ns = pod.key.ns,

@@ -46,7 +46,7 @@ class SimHost final : public agent::Host {
   void start(const agent::StartContainer& command);
   void exit(const std::string& uid, const std::string& name, std::int32_t code, std::int32_t signal, bool oom);
   void stop_pod(const std::string& uid, Duration grace);
-  api::Summary summarize() const;
+  api::Summary summarize(agent::ObserveDepth depth) const;
   Bytes usage_of(const Container& container) const;
   Bytes usage() const;
   /// Arms the moment at which the machine will be full.
