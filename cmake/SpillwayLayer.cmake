@@ -1,8 +1,9 @@
-# spillway_layer(NAME LEVEL [HEAVY] SOURCES … HEADERS … DEPS … PRIVATE_LIBS …)
+# spillway_layer(NAME LEVEL [HEAVY] [HOT] SOURCES … HEADERS … DEPS … PRIVATE_LIBS …)
 # One folder of src/, one static library. A layer links only layers of a lower level; a wrong edge stops the configuration.
 # HEAVY: holds Beast, Asio or generated code; built without UBSan in the asan preset.
+# HOT: whole test suites run through it; built with -O1 where everything else has -O0.
 function(spillway_layer name level)
-  cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY" "" "SOURCES;HEADERS;DEPS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY;HOT" "" "SOURCES;HEADERS;DEPS;PRIVATE_LIBS")
   add_library(spillway_${name} STATIC ${A_SOURCES})
   target_sources(spillway_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${A_HEADERS})
   set_target_properties(spillway_${name} PROPERTIES SPILLWAY_LEVEL ${level} SPILLWAY_HEAVY "${A_HEAVY}"
@@ -15,7 +16,11 @@ function(spillway_layer name level)
     target_link_libraries(spillway_${name} PUBLIC spillway_${dep})
   endforeach()
   target_link_libraries(spillway_${name} PRIVATE spillway_flags ${A_PRIVATE_LIBS})
-  spillway_precompiled(spillway_${name} pch)
+  if(A_HOT AND SPILLWAY_HOT_OPTIONS)
+    target_compile_options(spillway_${name} PRIVATE ${SPILLWAY_HOT_OPTIONS})
+  else()
+    spillway_precompiled(spillway_${name} pch)
+  endif()
 endfunction()
 
 # spillway_test(NAME LABEL SOURCES … DEPS …): a GoogleTest binary; LABEL is unit, sim, e2e or fuzz.
