@@ -39,12 +39,18 @@ class Sink final : public api::ResponseSink {
     return true;
   }
 
+  bool write_event(std::shared_ptr<const std::string> text, api::WatchDocumentPtr event) override {
+    if (event_line) event_line(std::move(text), std::move(event));
+    return true;
+  }
+
   void on_end() override {
     if (ended) ended();
   }
 
   std::function<void(api::Response)> response;
   std::function<void(std::string)> line;
+  std::function<void(std::shared_ptr<const std::string>, api::WatchDocumentPtr)> event_line;
   std::function<void()> ended;
 
  private:
@@ -102,6 +108,9 @@ class TestCluster::Connection {
     sink->line = [this, id = open.id](std::string line) {
       deliver(client::WatchFrame{id, std::make_shared<const std::string>(std::move(line))});
     };
+    sink->event_line = [this, id = open.id](std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) {
+      deliver(client::WatchFrame{id, std::move(line), std::move(event)});
+    };
     sink->ended = [this, id = open.id] { deliver(client::WatchEnded{id, {}}); };
     watches_[open.id] = cluster_.server_->handle(open.request, kAdmin, sink, cluster_.now_);
     cluster_.settle_store();
@@ -129,11 +138,16 @@ TestCluster::TestCluster()
                                                      apiserver::ApiServer::Options{.seed = 1})) {
   server_->start(now_, [](Outcome outcome) { EXPECT_TRUE(outcome) << outcome.error().text(); });
   settle_store();
+  store_.watch("/registry/pods/", {}, *this);
   at(now_.mono, [this] { tick_kubelets(); });
 }
 
 TestCluster::~TestCluster() {
   for (const auto& connection : connections_) connection->stop();
+}
+
+void TestCluster::on_watch_end(const Error& error) {
+  ADD_FAILURE() << error.text();
 }
 
 void TestCluster::settle_store() {
@@ -287,11 +301,13 @@ void TestCluster::add_node(const std::string& name, api::StringMap labels, std::
   Kubelet& kubelet = kubelets_[name];
   kubelet.labels = std::move(labels);
   kubelet.memory = memory;
+  pods_changed_ = true;
   post_status(name, kubelet);
 }
 
 void TestCluster::set_up(const std::string& node, bool up) {
   kubelets_.at(node).up = up;
+  pods_changed_ = true;
   if (up) post_status(node, kubelets_.at(node));
 }
 
@@ -361,7 +377,7 @@ void TestCluster::tick_kubelets() {
   for (auto& [name, kubelet] : kubelets_) {
     if (posts && kubelet.up) post_status(name, kubelet);
   }
-  sync_pods();
+  if (std::exchange(pods_changed_, false)) sync_pods();
   at(now_.mono + kKubeletTick, [this] { tick_kubelets(); });
 }
 

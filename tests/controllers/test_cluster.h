@@ -7,6 +7,7 @@
 #include "apiserver/server.h"
 #include "client/engine.h"
 #include "store/memory_store.h"
+#include "store/store.h"
 #include "telemetry/metrics.h"
 
 #include <cstdint>
@@ -22,10 +23,10 @@
 
 namespace spillway::controllers {
 
-class TestCluster {
+class TestCluster : private store::Watcher {
  public:
   TestCluster();
-  ~TestCluster();
+  ~TestCluster() override;
   TestCluster(const TestCluster&) = delete;
   TestCluster& operator=(const TestCluster&) = delete;
 
@@ -91,6 +92,11 @@ class TestCluster {
     int times;
   };
 
+  // Pods changed.
+  void on_changes(const std::vector<store::Change>&) override { pods_changed_ = true; }
+
+  void on_watch_end(const Error& error) override;
+
   void at(Instant due, std::function<void()> task);
   void settle_store();
   void step(Connection& connection, const std::function<void(client::ApiEngine&)>& event);
@@ -111,6 +117,7 @@ class TestCluster {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Failure> failures_;
   std::map<std::string, Kubelet> kubelets_;
+  bool pods_changed_ = true;  // or a kubelet did: since they looked at their pods
 };
 
 /// A pod document for default/name that asks for `memory`.
