@@ -14,7 +14,8 @@ namespace spillway::apps {
 /// kInvalid: a threshold or grace period that cannot be; `at` names the flag. `memory` is the node's.
 Result<agent::AgentOptions> make_agent_options(const cli::NodeArgs& args, std::string node_name, Bytes memory);
 
-controllers::ControllerSet::Options make_controller_options(const cli::ControllerArgs& args);
+/// kInvalid: a flag that does not parse.
+Result<controllers::ControllerSet::Options> make_controller_options(const cli::ControllerArgs& args);
 
 /// Names the cgroup tree of the processes that work in this directory: eight hexadecimal digits.
 std::string instance_of(const std::string& directory);

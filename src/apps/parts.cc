@@ -1,4 +1,4 @@
-// `spillway apiserver | controller | scheduler | agent`: each part alone.
+// `spillway apiserver | scheduler | agent`: each part alone.
 #include "apps/api_server_part.h"
 #include "apps/commands.h"
 #include "apps/engine_part.h"
@@ -8,7 +8,6 @@
 #include "apps/node_part.h"
 #include "apps/process.h"
 #include "apps/remote.h"
-#include "controllers/controller_set.h"
 #include "controllers/scheduler.h"
 
 #include <utility>
@@ -42,13 +41,6 @@ int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command)
   }
   process.add(*std::move(server));
   return process.run();
-}
-
-int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command) {
-  return run_engine(log, command.kubeconfig, [&command](Process& process, const Rng& rng) {
-    return std::make_unique<controllers::ControllerSet>(make_controller_options(command.controller), rng, process.log(),
-                                                        process.metrics());
-  });
 }
 
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command) {

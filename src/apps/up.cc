@@ -35,7 +35,7 @@ class Up {
     const Rng rng(static_cast<std::uint64_t>(process_.loop().now().wall.time_since_epoch().count()));
     process_.add(std::make_unique<EnginePart>(
         process_.loop(),
-        std::make_unique<controllers::ControllerSet>(make_controller_options(command_.controller),
+        std::make_unique<controllers::ControllerSet>(*make_controller_options(command_.controller),
                                                      rng.fork("controller"), process_.log(), process_.metrics()),
         server_->connect("system:kube-controller-manager")));
     process_.add(
@@ -76,6 +76,10 @@ class Up {
 
 int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
   if (!check_node_config(command.node.config)) return cli::kExitUsage;
+  if (const auto options = make_controller_options(command.controller); !options) {
+    print_error(options.error());
+    return cli::kExitUsage;
+  }
   return Up(log, command).run();
 }
 

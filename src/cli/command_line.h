@@ -42,6 +42,22 @@ struct NodeArgs {
   std::string state_dir;
 };
 
+/// Brakes of the lifecycle controllers; empty or absent: off. Limits are still text: policy/lifecycle parses them.
+struct BrakeArgs {
+  std::string limit_not_ready;
+  std::string limit_taints;
+  std::string limit_deletions;
+  std::string full_disruption = "normal";  // "slow", "hold"
+  double stall_share = 0;                  // 0: off
+  Duration stall_max = minutes(2);
+  Duration watch_age_max{};
+  Duration clock_jump_max{};
+  Duration storm_cool_down{};
+  std::string hold_config_map;
+  bool respect_budgets = false;
+  bool wait_for_replacement = false;
+};
+
 /// Flag names are kube-controller-manager's.
 struct ControllerArgs {
   Duration node_monitor_period = seconds(5);
@@ -52,6 +68,19 @@ struct ControllerArgs {
   std::int32_t large_cluster_size_threshold = 50;
   double unhealthy_zone_threshold = 0.55;
   std::int32_t terminated_pod_gc_threshold = 12500;
+  std::optional<Duration> pod_eviction_timeout;
+  std::string compat;  // "v1.29"; empty: Spillway's own behaviour
+  std::string eviction_mode = "taint";
+  BrakeArgs brakes;
+};
+
+struct LeaderElectionArgs {
+  bool enabled = true;
+  Duration lease_duration = seconds(15);
+  Duration renew_deadline = seconds(10);
+  Duration retry_period = seconds(2);
+  std::string resource_name = "spillway-controller";
+  std::string resource_namespace = "kube-system";
 };
 
 struct ServingArgs {
@@ -86,6 +115,10 @@ struct AgentCommand {
 
 struct ControllerCommand {
   std::string kubeconfig;
+  LeaderElectionArgs leader_election;
+  std::string controllers = "*";
+  bool shadow = false;
+  bool beside_stock = false;  // the stock controllers of the same names are switched off, though their process runs
   ControllerArgs controller;
 };
 

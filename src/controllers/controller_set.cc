@@ -5,7 +5,8 @@
 namespace spillway::controllers {
 
 ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics)
-    : log_(std::move(log)),
+    : enabled_(options.enabled),
+      log_(std::move(log)),
       client_("spillway-controller", rng.fork("client")),
       nodes_(client_, client::object_path("v1", "nodes", {})),
       pods_(client_, client::object_path("v1", "pods", {})),
@@ -35,11 +36,11 @@ void ControllerSet::start(Now now) {
   client_.start(now);
   client_.when_synced([this](Now then) {
     log_.info("caches are filled", {{"nodes", nodes_.cache().size()}, {"pods", pods_.cache().size()}});
-    node_lifecycle_controller_.start(then);
-    taint_eviction_controller_.start(then);
-    replica_set_controller_.start(then);
-    daemon_set_controller_.start(then);
-    pod_gc_.start(then);
+    if (enabled_.node_lifecycle) node_lifecycle_controller_.start(then);
+    if (enabled_.taint_eviction) taint_eviction_controller_.start(then);
+    if (enabled_.replica_set) replica_set_controller_.start(then);
+    if (enabled_.daemon_set) daemon_set_controller_.start(then);
+    if (enabled_.pod_gc) pod_gc_.start(then);
   });
 }
 
@@ -54,8 +55,8 @@ void ControllerSet::on_wakeup(Now now) {
 }
 
 void ControllerSet::run(Now now) {
-  replica_set_controller_.run(now);
-  daemon_set_controller_.run(now);
+  if (enabled_.replica_set) replica_set_controller_.run(now);
+  if (enabled_.daemon_set) daemon_set_controller_.run(now);
 }
 
 }  // namespace spillway::controllers

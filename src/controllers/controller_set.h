@@ -23,7 +23,17 @@ namespace spillway::controllers {
 
 class ControllerSet final : public client::ApiEngine {
  public:
+  /// Which of them run; names are upstream's.
+  struct Enabled {
+    bool node_lifecycle = true;
+    bool taint_eviction = true;
+    bool pod_gc = true;
+    bool replica_set = true;
+    bool daemon_set = true;
+  };
+
   struct Options {
+    Enabled enabled;
     NodeLifecycleController::Options node_lifecycle;
     TaintEvictionController::Options taint_eviction;
     PodGc::Options pod_gc;
@@ -57,6 +67,7 @@ class ControllerSet final : public client::ApiEngine {
   void run(Now now);
   Shared shared(client::EventRecorder& events);
 
+  Enabled enabled_;
   telemetry::Log log_;
   client::ApiClient client_;
   client::Informer<api::Node> nodes_;

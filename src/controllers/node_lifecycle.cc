@@ -85,6 +85,10 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode
       evictor_(shared_, options.profile) {
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
+  shared_.leases.cache().listen(
+      {[this](const std::shared_ptr<const api::Lease>&, const std::shared_ptr<const api::Lease>& after, Now now) {
+        if (after) on_lease(*after, now);
+      }});
   shared_.pods.cache().listen(
       {[this](const PodPtr& before, const PodPtr& after, Now now) { on_pod(before, after, now); }});
 }
@@ -209,6 +213,7 @@ void NodeLifecycleController::on_live_lease(const std::string& name, const Resul
 
 void NodeLifecycleController::finish_pass(Now now) {
   std::vector<const api::Node*> snapshot;
+  first_deadline_.reset();
   for (Seen& seen : pass_) {
     const NodePtr node = shared_.nodes.cache().find(seen.node->metadata.name);
     seen.present = node && node->metadata.uid == seen.node->metadata.uid;
@@ -216,6 +221,11 @@ void NodeLifecycleController::finish_pass(Now now) {
     seen.node = node;
     snapshot.push_back(node.get());
     monitor_.count(*node, seen.assessment);
+    if (seen.assessment.silent) continue;
+    const Duration grace = seen.assessment.posted ? options_.monitor.health.node_monitor_grace_period
+                                                  : options_.monitor.health.node_startup_grace_period;
+    const Instant deadline = now.mono + grace - seen.assessment.silence;
+    first_deadline_ = std::min(first_deadline_.value_or(deadline), deadline);
   }
   const NodeMonitor::Verdict verdict = monitor_.finish_pass(snapshot, now);
   report_verdict(verdict);
@@ -228,7 +238,21 @@ void NodeLifecycleController::finish_pass(Now now) {
   }
   metrics_.show_zones(monitor_, now.mono);
   arm_tainting(now);
-  shared_.client.at(now.mono + options_.node_monitor_period, [this](Now then) { begin_pass(then); });
+  shared_.client.at(next_pass(now), [this](Now then) { begin_pass(then); });
+}
+
+Instant NodeLifecycleController::next_pass(Now now) const {
+  const Instant regular = now.mono + options_.node_monitor_period;
+  if (!options_.profile.detect_at_deadline || !first_deadline_) return regular;
+  // Silence counts when it is longer than the grace period.
+  return std::min(regular, std::max(*first_deadline_ + milliseconds(1), now.mono + options_.pass_gap_min));
+}
+
+/// A sign of life is recorded when it arrives, not when the next pass finds it.
+void NodeLifecycleController::on_lease(const api::Lease& lease, Now now) {
+  if (!started_ || !options_.profile.detect_at_deadline || !options_.profile.leases) return;
+  const NodePtr node = shared_.nodes.cache().find(lease.metadata.name);
+  if (node && monitor_.knows(lease.metadata.name)) monitor_.assess(*node, &lease, now);
 }
 
 void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict) {

@@ -79,6 +79,8 @@ struct Profile {
   bool timers_follow_tolerations = true;                                      // T14
   bool retry_failed_deletions = true;                                         // T15
   bool explain_taints = true;                                                 // T17: events
+  /// Silence is noticed when it becomes too long, and signs of life when they arrive; upstream: both by the passes.
+  bool detect_at_deadline = true;
   bool untaint_on_node_event = true;  // S19: both taints go as soon as the node is seen Ready
 
   friend bool operator==(const Profile&, const Profile&) = default;

@@ -1,0 +1,211 @@
+// `spillway controller`: waits until nobody else does its work, gets elected, acts; ends when it is not the leader any
+// more.
+#include "apps/commands.h"
+#include "apps/engine_part.h"
+#include "apps/host_name.h"
+#include "apps/node_options.h"
+#include "apps/process.h"
+#include "apps/remote.h"
+#include "client/leader_election.h"
+#include "client/shadow_engine.h"
+#include "controllers/controller_set.h"
+
+#include <array>
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+constexpr std::string_view kStockLease = "kube-controller-manager";
+
+/// The engine of the election with its connection; gives the lease back when it stops, after everything that acts.
+class ElectionPart final : public Part {
+ public:
+  ElectionPart(runtime::Loop& loop, std::unique_ptr<client::LeaderElection> engine,
+               std::unique_ptr<client::Transport> transport)
+      : engine_(std::move(engine)), transport_(std::move(transport)), driver_(loop, *engine_, *transport_) {
+    driver_.start();
+  }
+
+  void stop(runtime::Loop::Task done) override {
+    driver_.step([this, done = std::make_shared<runtime::Loop::Task>(std::move(done))](Now now) {
+      engine_->release(
+          [this, done] {
+            driver_.stop();
+            (*done)();
+          },
+          now);
+    });
+  }
+
+  const client::LeaderElection& election() const { return *engine_; }
+
+ private:
+  std::unique_ptr<client::LeaderElection> engine_;
+  std::unique_ptr<client::Transport> transport_;
+  runtime::EngineDriver driver_;
+};
+
+Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
+  controllers::ControllerSet::Enabled enabled{false, false, false, false, false};
+  const std::array known = {std::pair("node-lifecycle-controller", &enabled.node_lifecycle),
+                            std::pair("taint-eviction-controller", &enabled.taint_eviction),
+                            std::pair("pod-garbage-collector-controller", &enabled.pod_gc),
+                            std::pair("replicaset-controller", &enabled.replica_set),
+                            std::pair("daemonset-controller", &enabled.daemon_set)};
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (std::ranges::find(words, "*") != words.end()) {
+    for (const auto& [name, on] : known) *on = true;
+  }
+  for (std::string word : words) {
+    if (word == "*") continue;
+    const bool leaves_out = word.starts_with('-');
+    if (leaves_out) word.erase(0, 1);
+    const auto found = std::ranges::find_if(known, [&](const auto& each) { return word == each.first; });
+    if (found == known.end()) return invalid("--controllers", "there is no \"{}\"", word);
+    *found->second = !leaves_out;
+  }
+  return enabled;
+}
+
+class ControllerProcess {
+ public:
+  ControllerProcess(const cli::LogArgs& log, const cli::ControllerCommand& command)
+      : command_(command),
+        process_(log),
+        rng_(static_cast<std::uint64_t>(process_.loop().now().wall.time_since_epoch().count())) {}
+
+  int run(controllers::ControllerSet::Options options) {
+    options_ = std::move(options);
+    // Nothing is connected by this: it tells a bad kubeconfig at once.
+    if (const auto server = connect_remote(process_.loop(), command_.kubeconfig); !server) {
+      print_error(server.error());
+      return cli::kExitUsage;
+    }
+    const bool same_lease = command_.leader_election.enabled && command_.leader_election.resource_name == kStockLease &&
+                            command_.leader_election.resource_namespace == client::LeaseGuard::Options{}.ns;
+    if (command_.shadow) {
+      act();
+    } else if (command_.beside_stock || same_lease) {
+      elect();
+    } else {
+      guard();
+    }
+    return process_.run();
+  }
+
+ private:
+  std::unique_ptr<client::Transport> connect() {
+    auto server = connect_remote(process_.loop(), command_.kubeconfig);
+    if (!server) {
+      process_.fail(server.error());
+      return nullptr;
+    }
+    return std::move(server->transport);
+  }
+
+  void guard() {
+    auto transport = connect();
+    if (!transport) return;
+    client::LeaseGuard::Listener listener{
+        [this](Now) { process_.loop().post([this] { elect(); }); },
+        [this](const std::string& holder, Now) {
+          process_.fail(make_error(ErrorCode::kConflict,
+                                   "kube-controller-manager ({}) holds its lease: switch its controllers off and say "
+                                   "--beside-stock-controllers, or watch with --shadow",
+                                   holder));
+        }};
+    process_.log().info("looking whether the stock controllers run", {{"lease", kStockLease}});
+    process_.add(std::make_unique<EnginePart>(
+        process_.loop(),
+        std::make_unique<client::LeaseGuard>(client::LeaseGuard::Options{}, rng_.fork("guard"), std::move(listener)),
+        std::move(transport)));
+  }
+
+  void elect() {
+    const cli::LeaderElectionArgs& args = command_.leader_election;
+    if (!args.enabled) return act();
+    auto transport = connect();
+    if (!transport) return;
+    const std::string identity = fmt::format("{}_{:016x}", host_name(), rng_.fork("identity").next());
+    client::LeaderElection::Listener listener{
+        [this, identity](Now) {
+          process_.log().info("leading", {{"identity", identity}});
+          process_.loop().post([this] { act(); });
+        },
+        [this](const std::string& why, Now) {
+          process_.fail(make_error(ErrorCode::kServiceUnavailable, "not the leader any more: {}", why));
+        },
+        [this](const std::string& leader, Now) { process_.log().info("standing by", {{"leader", leader}}); }};
+    auto engine = std::make_unique<client::LeaderElection>(
+        client::LeaderElection::Options{args.resource_namespace, args.resource_name, identity, args.lease_duration,
+                                        args.renew_deadline, args.retry_period},
+        rng_.fork("election"), std::move(listener));
+    election_ = &process_.add(std::make_unique<ElectionPart>(process_.loop(), std::move(engine), std::move(transport)))
+                     .election();
+  }
+
+  void act() {
+    auto transport = connect();
+    if (!transport) return;
+    std::unique_ptr<client::ApiEngine> engine = std::make_unique<controllers::ControllerSet>(
+        options_, rng_.fork("controllers"), process_.log(), process_.metrics());
+    if (command_.shadow) {
+      engine = std::make_unique<client::ShadowEngine>(std::move(engine), shadow_options());
+    } else if (election_ != nullptr) {
+      engine = std::make_unique<client::FencedEngine>(
+          std::move(engine), [election = election_](Now now) { return election->may_act(now); });
+    }
+    process_.add(std::make_unique<EnginePart>(process_.loop(), std::move(engine), std::move(transport)));
+  }
+
+  client::ShadowEngine::Options shadow_options() {
+    client::ShadowEngine::Options options;
+    options.on_write = [this](const std::string& write, const std::string& body) {
+      process_.log().info("would write", {{"write", write}, {"body", body}});
+    };
+    options.on_difference = [this](const client::ShadowEngine::Difference& difference) {
+      process_.log().warning("the cluster differs from what would have been done",
+                             {{"write", difference.write},
+                              {"body", difference.body},
+                              {"wanted_s", std::chrono::duration<double>(difference.wanted).count()}});
+    };
+    return options;
+  }
+
+  const cli::ControllerCommand& command_;
+  Process process_;
+  Rng rng_;
+  controllers::ControllerSet::Options options_;
+  const client::LeaderElection* election_ = nullptr;
+};
+
+}  // namespace
+
+int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command) {
+  const auto refuse = [](const Error& error) {
+    print_error(error);
+    return cli::kExitUsage;
+  };
+  auto options = make_controller_options(command.controller);
+  if (!options) return refuse(options.error());
+  const auto enabled = parse_controllers(command.controllers);
+  if (!enabled) return refuse(enabled.error());
+  options->enabled = *enabled;
+  const cli::LeaderElectionArgs& args = command.leader_election;
+  if (const Outcome checked =
+          client::LeaderElection::check({args.resource_namespace, args.resource_name, "any", args.lease_duration,
+                                         args.renew_deadline, args.retry_period});
+      !checked) {
+    return refuse(checked.error());
+  }
+  return ControllerProcess(log, command).run(*std::move(options));
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,142 @@
+"""Two controllers over one lease: the leader is killed again and again, the other takes over in time, and nothing is done twice.
+
+Rounds: 3 in a test run; `SPILLWAY_LEADER_ROUNDS=20` for more.
+"""
+import os
+import time
+import unittest
+
+from harness import Process, run, running, serving, wait_for, workspace
+
+ROUNDS = int(os.environ.get("SPILLWAY_LEADER_ROUNDS", "3"))
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/"
+LEASE_SECONDS, DEADLINE_SECONDS, RETRY_SECONDS = 3.0, 2.0, 0.4
+
+
+def silent_node(name):
+    """A node of a zone of its own that was Ready once and never speaks again."""
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": name}},
+            "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
+                                       "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+
+
+class Leader(unittest.TestCase):
+    def server(self, folder):
+        return Process(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig")
+
+    def controller(self, folder, *arguments):
+        return Process(folder, "controller", "--kubeconfig", folder / "kubeconfig", "--node-monitor-period", "200ms",
+                       "--node-monitor-grace-period", "1s", "--leader-elect-lease-duration", f"{LEASE_SECONDS:.0f}s",
+                       "--leader-elect-renew-deadline", f"{DEADLINE_SECONDS:.0f}s", "--leader-elect-retry-period", f"{RETRY_SECONDS * 1000:.0f}ms",
+                       *arguments)
+
+    def leading(self, controllers):
+        """The controllers that say they lead; one that was killed leads nothing."""
+        return [each for each in controllers if each.running() and "msg=leading" in each.log.read_text() or
+                each.running() and "leading identity=" in each.log.read_text()]
+
+    def test_takeover(self):
+        with workspace() as folder:
+            server = self.server(folder)
+            controllers, everyone, takeovers = [], [], []
+            try:
+                api = serving(server, folder / "kubeconfig")
+                holder = lambda: (api.find(LEASE + "spillway-controller") or {}).get("spec", {}).get("holderIdentity", "")
+                controllers = [self.controller(folder), self.controller(folder)]
+                everyone += controllers
+                wait_for("a leader", holder)
+                api.create("/api/v1/nodes", {**silent_node("alive")})  # another zone, so that not all of them are down
+                for number in range(ROUNDS):
+                    leader = wait_for("one leader", lambda: self.leading(controllers))
+                    self.assertEqual(len(leader), 1)
+                    before = holder()
+                    name = f"n{number}"
+                    api.create("/api/v1/nodes", silent_node(name))
+                    time.sleep(0.3 * (number % 6))  # killed at any stage of marking and tainting
+                    leader[0].kill()
+                    killed = time.monotonic()
+                    controllers.remove(leader[0])
+                    wait_for("the takeover", lambda: holder() not in ("", before), timeout=LEASE_SECONDS + 5, interval=0.01)
+                    takeovers.append(time.monotonic() - killed)
+                    controllers.append(self.controller(folder))
+                    everyone.append(controllers[-1])
+                    wait_for(f"{name} to be Unknown", lambda: "Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]))
+                self.assertLess(max(takeovers), LEASE_SECONDS + 2.2 * RETRY_SECONDS + 1.0)
+                texts = [each.log.read_text() for each in everyone]
+                for number in range(ROUNDS):
+                    marked = sum(f"node is silent\" node=n{number} " in text for text in texts)
+                    self.assertLessEqual(marked, 1, f"n{number} was marked by {marked} leaders")
+                    events = [e for e in api.get("/api/v1/events")["items"]
+                              if e["reason"] == "NodeNotReady" and e["involvedObject"]["name"] == f"n{number}"]
+                    self.assertLessEqual(sum(e.get("count", 1) for e in events), 1, f"n{number} was marked twice")
+                transitions = api.get(LEASE + "spillway-controller")["spec"]["leaseTransitions"]
+                self.assertEqual(transitions, ROUNDS)
+                takeovers.sort()
+                print(f"{ROUNDS} kills: takeover after {takeovers[0]:.2f} to {takeovers[-1]:.2f} s, median {takeovers[len(takeovers) // 2]:.2f} s "
+                      f"(lease {LEASE_SECONDS:.0f} s); {transitions} transitions, no node marked twice")
+            except BaseException:
+                for each in everyone:
+                    print(each.log.name, each.tail(8))
+                raise
+            finally:
+                for each in controllers:
+                    each.stop()
+                server.stop()
+
+    def test_a_leader_that_stops_hands_over_at_once(self):
+        with workspace() as folder:
+            server = self.server(folder)
+            try:
+                api = serving(server, folder / "kubeconfig")
+                with running(folder, "controller", "--kubeconfig", folder / "kubeconfig"):
+                    wait_for("a leader", lambda: api.find(LEASE + "spillway-controller"))
+                self.assertEqual(api.get(LEASE + "spillway-controller")["spec"]["holderIdentity"], "")
+            finally:
+                server.stop()
+
+    def test_refuses_beside_the_stock_controllers(self):
+        with workspace() as folder:
+            server = self.server(folder)
+            try:
+                api = serving(server, folder / "kubeconfig")
+                api.create(LEASE.rstrip("/"), {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "kube-controller-manager"},
+                                               "spec": {"holderIdentity": "stock", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}})
+                process = self.controller(folder)
+                seconds = 0
+
+                def renewed_until_it_ends():
+                    nonlocal seconds
+                    seconds += 1
+                    api.patch(LEASE + "kube-controller-manager", {"spec": {"renewTime": f"2026-01-01T00:{seconds // 60:02}:{seconds % 60:02}.000000Z"}})
+                    return not process.running()
+                wait_for("the refusal", renewed_until_it_ends, interval=0.2)
+                self.assertEqual(process.child.returncode, 1)
+                self.assertIn("kube-controller-manager (stock) holds its lease", process.tail())
+                self.assertIsNone(api.find(LEASE + "spillway-controller"))
+            finally:
+                server.stop()
+
+    def test_a_shadow_writes_nothing(self):
+        with workspace() as folder:
+            server = self.server(folder)
+            try:
+                api = serving(server, folder / "kubeconfig")
+                api.create("/api/v1/nodes", silent_node("n"))
+                with running(folder, "controller", "--kubeconfig", folder / "kubeconfig", "--shadow", "--node-monitor-period", "1s",
+                             "--node-monitor-grace-period", "1s") as process:
+                    wait_for("a difference", lambda: "the cluster differs" in process.log.read_text(), timeout=60)
+                    self.assertIn("PATCH /api/v1/nodes/n", process.log.read_text())
+                self.assertIn("'True'", str(api.get("/api/v1/nodes/n")["status"]["conditions"]))
+            finally:
+                server.stop()
+
+    def test_bad_flags_are_named(self):
+        for flag, value in (("--leader-elect-renew-deadline", "20s"), ("--limit-taints", "many"), ("--controllers", "nonsense"),
+                            ("--hold-config-map", "x")):
+            code, _, error = run("controller", "--kubeconfig", "/dev/null", flag, value)
+            self.assertEqual(code, 2, error)
+            self.assertEqual(len(error.strip().splitlines()), 1, error)
+
+
+if __name__ == "__main__":
+    unittest.main()
