@@ -1,6 +1,7 @@
 // `spillway simulate` and `spillway swarm`: virtual time, real seconds counted around it.
 #include "apps/commands.h"
 #include "runtime/clock.h"
+#include "sim/incidents.h"
 #include "sim/scenario.h"
 
 #include <fmt/format.h>
@@ -19,9 +20,38 @@ void print_violations(const sim::Report& report) {
   for (const std::string& violation : report.violations) fmt::print("  violated: {}\n", violation);
 }
 
+/// A line per incident and setting: what was done to the cluster.
+int run_incidents(const cli::SimulateCommand& command) {
+  bool found = false;
+  bool good = true;
+  fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9}  {}\n", "incident", "nodes", "brakes", "flips", "taints",
+             "deletions", "held by");
+  for (const sim::Incident& incident : sim::incidents()) {
+    if (command.incident != "all" && command.incident != incident.name) continue;
+    found = true;
+    for (const sim::Brakes brakes : {sim::Brakes::kOff, sim::Brakes::kOn}) {
+      const sim::IncidentReport report = sim::run_incident(incident, brakes, command.seed);
+      fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9}  {}\n", incident.name, incident.nodes,
+                 brakes == sim::Brakes::kOn ? "on" : "off", report.readiness_flips, report.taints, report.deletions,
+                 report.held_by.empty() ? "-" : report.held_by);
+      std::fflush(stdout);
+      for (const std::string& violation : report.violations) fmt::print("  violated: {}\n", violation);
+      good = good && report.violations.empty();
+    }
+  }
+  if (!found) {
+    std::string names;
+    for (const sim::Incident& incident : sim::incidents()) names += fmt::format(" {}", incident.name);
+    fmt::print(stderr, "spillway: --incident: there is no \"{}\"; expected all or one of{}\n", command.incident, names);
+    return cli::kExitUsage;
+  }
+  return good ? cli::kExitOk : cli::kExitFailure;
+}
+
 }  // namespace
 
 int run_simulate(const cli::SimulateCommand& command) {
+  if (!command.incident.empty()) return run_incidents(command);
   const Instant begin = runtime::RealClock::read_mono();
   const sim::Report report = sim::run_zone_failure(
       {.seed = command.seed, .nodes = command.nodes, .zones = command.zones, .duration = command.duration});

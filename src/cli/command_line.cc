@@ -459,6 +459,8 @@ class Parser {
     simulate_app.add_option("--nodes", simulate->nodes, "Nodes")->check(CLI::Range(1, 200000))->capture_default_str();
     simulate_app.add_option("--zones", simulate->zones, "Zones")->check(CLI::Range(1, 1000))->capture_default_str();
     add_duration(simulate_app, "--duration", simulate->duration, "Virtual time");
+    simulate_app.add_option("--incident", simulate->incident,
+                            "Run this named incident without and with brakes instead; all: every one");
     choose(simulate_app, simulate);
 
     const auto swarm = std::make_shared<SwarmCommand>();

@@ -152,6 +152,7 @@ struct SimulateCommand {
   std::int32_t nodes = 1000;
   std::int32_t zones = 3;
   Duration duration = minutes(20);
+  std::string incident;  // a named one instead of a zone's death; "all": every one, without and with brakes
 };
 
 struct SwarmCommand {

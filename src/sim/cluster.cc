@@ -51,6 +51,7 @@ struct Cluster::NodeParts {
 Cluster::Cluster(ClusterOptions options)
     : options_(std::move(options)),
       rng_(options_.seed),
+      log_(options_.log),
       network_(time_, rng_.fork("network")),
       store_([this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); }),
       invariants_({.node_eviction_rate =

@@ -33,6 +33,7 @@ struct ClusterOptions {
   Duration observe_interval_max = seconds(1);
   NetworkFaults faults;
   controllers::ControllerSet::Options controllers;
+  telemetry::Log log;  // of every engine
 };
 
 class Cluster {

@@ -16,6 +16,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
       : network_(network), endpoint_(std::move(endpoint)), id_(id), watch_(watch), receiver_(&receiver) {}
 
   void send(api::Request request, const api::UserInfo& user) {
+    target_ = request.target;
     if (lost()) return;
     network_.time_.after(network_.draw_delay(), [self = shared_from_this(), request = std::move(request),
                                                  user]() mutable { self->arrive(std::move(request), user); });
@@ -41,6 +42,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
       break_connection();
       return false;
     }
+    if (is_mute()) return true;
     deliver(client::WatchFrame{id_, std::move(line), std::move(event)});
     return true;
   }
@@ -72,6 +74,12 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   bool finished() const { return receiver_ == nullptr || (answered_ && in_transit_ == 0); }
 
  private:
+  bool is_mute() const {
+    return std::ranges::any_of(network_.muted_, [this](const auto& muted) {
+      return muted.first == endpoint_ && target_.find(muted.second) != std::string::npos;
+    });
+  }
+
   bool lost() { return network_.is_partitioned(endpoint_) || network_.rng_.chance_ppm(network_.faults_.lost_ppm); }
 
   void arrive(api::Request request, const api::UserInfo& user) {
@@ -104,6 +112,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   SimNetwork& network_;
   std::string endpoint_;
   client::CallId id_;
+  std::string target_;
   bool watch_;
   client::Transport::Receiver* receiver_;
   std::optional<apiserver::RequestId> request_;

@@ -48,6 +48,12 @@ class SimNetwork {
   /// Takes it back: watches that were cut are now known to be broken.
   void heal(const std::string& endpoint);
 
+  /// Watches of this endpoint whose target contains `part` carry nothing any more, without breaking: neither events
+  /// nor bookmarks. Until unmute(); new watches of that kind are mute as well.
+  void mute(const std::string& endpoint, const std::string& part) { muted_.emplace(endpoint, part); }
+
+  void unmute() { muted_.clear(); }
+
   bool is_partitioned(const std::string& endpoint) const { return partitioned_.contains(endpoint); }
 
   std::uint64_t messages() const { return messages_; }
@@ -63,6 +69,7 @@ class SimNetwork {
   NetworkFaults faults_;
   apiserver::ApiServer* server_ = nullptr;
   std::set<std::string> partitioned_;
+  std::set<std::pair<std::string, std::string>> muted_;        // endpoint, part of the target
   std::set<std::pair<std::string, Connection*>> connections_;  // the name first: order does not depend on addresses
   std::uint64_t messages_ = 0;
 };

@@ -10,7 +10,7 @@ constexpr WallTime kEpoch{seconds(1'767'225'600)};  // 2026-01-01T00:00:00Z
 }  // namespace
 
 Now VirtualTime::now() const {
-  return {now_, kEpoch + std::chrono::duration_cast<microseconds>(now_.time_since_epoch())};
+  return {now_, kEpoch + std::chrono::duration_cast<microseconds>(now_.time_since_epoch() + wall_offset_)};
 }
 
 VirtualTime::EventId VirtualTime::at(Instant due, std::move_only_function<void()> event) {

@@ -26,6 +26,9 @@ class VirtualTime {
 
   void cancel(const EventId& id);
 
+  /// The wall clock jumps; monotonic time does not notice.
+  void jump_wall(Duration by) { wall_offset_ += by; }
+
   /// Runs everything due up to and including `end`, then stands at `end`.
   void run_until(Instant end);
 
@@ -33,6 +36,7 @@ class VirtualTime {
 
  private:
   Instant now_{};
+  Duration wall_offset_{};
   std::uint64_t last_id_ = 0;
   std::uint64_t events_run_ = 0;
   std::map<EventId, std::move_only_function<void()>> events_;
