@@ -150,7 +150,7 @@ TEST_F(NodeLifecycle, TaintsAreSpacedByTheRateOfTheZone) {
     for (int i = 0; i < 8; ++i) count += static_cast<int>(cluster.taints(fmt::format("n{}", i)).contains(kSilent));
     return count;
   };
-  cluster.advance(seconds(60));
+  cluster.advance(seconds(55));
   EXPECT_EQ(tainted(), 1);
   cluster.advance(seconds(10));
   EXPECT_EQ(tainted(), 2);
@@ -287,6 +287,19 @@ TEST_F(NodeLifecycle, SameSeedSameRequests) {
     return world.requests;
   };
   EXPECT_EQ(run(), run());
+}
+
+TEST_F(NodeLifecycle, SilenceIsNoticedWhenTheGracePeriodEnds) {
+  options.node_lifecycle.node_monitor_period = seconds(30);
+  start(3);
+  cluster.set_up("n1", false);
+  const api::Json lease = cluster.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1");
+  const auto renewed = api::parse_time(lease.string_at({"spec", "renewTime"}));
+  ASSERT_TRUE(renewed.has_value());
+  cluster.advance(*renewed + seconds(50) - cluster.now().wall);
+  EXPECT_EQ(cluster.ready_status("n1"), "True");
+  cluster.advance(milliseconds(250));
+  EXPECT_EQ(cluster.ready_status("n1"), "Unknown");
 }
 
 TEST_F(NodeLifecycle, AStallOfMostHeartbeatsMarksNobody) {
