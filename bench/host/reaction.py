@@ -3,7 +3,7 @@
 
 Starts `spillway up` with one node of 256Mi and a threshold of 64Mi, a neighbour within its request and a hog that grows
 at a rate, and watches from outside: usage - inactive_file of the slice every half millisecond, the hog through a pidfd.
-Prints one line per run and a table row. Needs root and writable cgroups (version 1 or 2). Source: docs/reaction.md.
+Prints one line per run and a table row. Needs root and writable cgroups (version 1 or 2). Source: docs/pressure-lab.md.
 
     bench/host/reaction.py [--runs 10] [--rate 60Mi] [--binary build/release/src/apps/spillway]
 """

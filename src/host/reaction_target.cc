@@ -91,6 +91,7 @@ void ReactionTarget::terminate() const noexcept {
   for (const auto& container : containers_) {
     if (!container->terminated.exchange(true)) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGTERM));
   }
+  give_processor();
 }
 
 void ReactionTarget::list(KilledProcesses& processes) const noexcept {

@@ -46,11 +46,11 @@ class ReactionTarget {
 
   bool has_processes() const noexcept { return !containers_.empty(); }
 
-  /// SIGTERM to the first process of each container.
+  /// SIGTERM to the first process of each container. The pod and its class get all the processor they can use: who has
+  /// next to no share of it cannot even die. The class must be put back once the pod is gone.
   void terminate() const noexcept;
-  /// SIGKILL to all that is there now, and who that was. The loop repeats it until nobody is left. The pod and its
-  /// class get all the processor they can use: who has next to no share of it cannot even die. The class must be put
-  /// back once the pod is gone.
+  /// SIGKILL to all that is there now, and who that was; with the processor as above. The loop repeats it until nobody
+  /// is left.
   void kill(KilledProcesses& killed) const noexcept;
   /// The first processes, for freeing their memory.
   void list(KilledProcesses& processes) const noexcept;
