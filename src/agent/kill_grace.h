@@ -1,0 +1,41 @@
+// How long a pod and its containers get to end.
+// Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", termination of Pods; spec "Node
+// agent", 14.3, 14.4, 14.6; vectors node-agent/kill_grace.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace spillway::agent {
+
+struct GraceRequest {
+  std::optional<std::int64_t> deletion_seconds;  // of the API object
+  std::optional<std::int64_t> override_seconds;  // of an eviction or shutdown
+  std::optional<std::int64_t> spec_seconds;
+};
+
+struct EffectiveGrace {
+  std::int64_t seconds = 0;
+  bool shortened = false;  // a kill under way has to be begun again
+};
+
+/// `previous_seconds`: what was in effect before; 0: nothing yet. Never longer than that, never below one second.
+EffectiveGrace effective_grace(std::int64_t previous_seconds, const GraceRequest& request);
+
+/// How long whoever ordered a kill waits for it before it gives up waiting: half as long again as the grace, at least
+/// 10 s. The kill itself goes on.
+std::int64_t kill_wait_seconds(const GraceRequest& request);
+
+enum class StopReason { kOther, kStartupProbe, kLivenessProbe };
+
+struct ContainerStop {
+  StopReason reason = StopReason::kOther;
+  std::optional<std::int64_t> startup_probe_seconds;  // the probe's own grace
+  std::optional<std::int64_t> liveness_probe_seconds;
+  std::optional<std::int64_t> pre_stop_seconds;  // how long the hook runs; nullopt: there is none
+};
+
+/// Seconds between the signal to end and the kill of one container: at least two.
+std::int64_t container_stop_seconds(const GraceRequest& request, const ContainerStop& stop);
+
+}  // namespace spillway::agent
