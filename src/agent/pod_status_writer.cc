@@ -1,6 +1,7 @@
 #include "agent/pod_status_writer.h"
 
 #include "agent/pod_status.h"
+#include "agent/pod_status_merge.h"
 #include "api/codec.h"
 
 #include <algorithm>
@@ -61,7 +62,9 @@ void PodStatusWriter::forget(const std::string& uid) {
 
 void PodStatusWriter::write(const std::string& uid, Now now) {
   Entry& entry = entries_.at(uid);
-  const api::Json patch = status_patch(uid, entry.reported, entry.wanted);
+  // A terminal phase is wanted only when no process is left.
+  const api::PodStatus merged = merge_status(entry.reported, entry.wanted, RunningContainers::kNone, now.wall);
+  const api::Json patch = status_patch(uid, entry.reported, merged);
   if (patch.is_null()) {
     on_written_(uid, now);
     return;
