@@ -243,8 +243,8 @@ std::shared_ptr<const api::Summary> Agent::last_summary() const {
   return parts_->eviction.last_summary();
 }
 
-api::Json Agent::decisions(const std::optional<api::PodKey>& about, Now now) const {
-  return decision_list(parts_->options.node_name, parts_->eviction.standing(now), parts_->decisions.decisions(about));
+api::Json Agent::decisions(Now now) const {
+  return decision_list(parts_->options.node_name, parts_->eviction.standing(now), parts_->decisions.kept());
 }
 
 api::Json Agent::state(Now now) const {

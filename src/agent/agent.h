@@ -61,8 +61,8 @@ class Agent final : public client::ApiEngine {
   eviction::ConditionSet conditions() const;
   /// The last whole observation; null before the first.
   std::shared_ptr<const api::Summary> last_summary() const;
-  /// What it decided and how things stand now (agent/decision_log.h); with a pod, only what concerns that pod.
-  api::Json decisions(const std::optional<api::PodKey>& about, Now now) const;
+  /// What it decided and how things stand now (agent/decision_log.h).
+  api::Json decisions(Now now) const;
   /// How every part stands, for people and for /debug/spillway: no contract.
   api::Json state(Now now) const;
   /// Every pod the agent knows, in namespace/name order, with the status it would report.

@@ -6,20 +6,6 @@
 #include <utility>
 
 namespace spillway::agent {
-namespace {
-
-bool is_about(const policy::Subject& subject, const api::PodKey& pod) {
-  return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
-}
-
-bool concerns(const policy::Decision& decision, const api::PodKey& pod) {
-  return is_about(decision.subject, pod) || std::ranges::any_of(decision.candidates, [&](const auto& candidate) {
-           return is_about(candidate.subject, pod);
-         });
-}
-
-}  // namespace
-
 DecisionLog::DecisionLog(Journal* journal, std::span<const JournalEntry> history) : journal_(journal) {
   const std::size_t known = std::min(history.size(), kKeptMax);
   for (const JournalEntry& entry : history.last(known)) keep(entry.decision);
@@ -42,18 +28,10 @@ void DecisionLog::add_aftermath(Aftermath aftermath) {
   if (journal_ != nullptr) journal_->append(std::move(aftermath));
 }
 
-std::vector<const policy::Decision*> DecisionLog::decisions(const std::optional<api::PodKey>& about) const {
-  std::vector<const policy::Decision*> found;
-  for (const policy::Decision& decision : kept_) {
-    if (!about || concerns(decision, *about)) found.push_back(&decision);
-  }
-  return found;
-}
-
 api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& standing,
-                        std::span<const policy::Decision* const> decisions) {
+                        const std::deque<policy::Decision>& decisions) {
   api::Json items = api::Json::array();
-  for (const policy::Decision* decision : decisions) items.if_array()->push_back(policy::to_json(*decision));
+  for (const policy::Decision& decision : decisions) items.if_array()->push_back(policy::to_json(decision));
   api::Json document = api::Json::object(
       {{"kind", "DecisionList"}, {"apiVersion", "spillway/v1"}, {"node", node}, {"items", std::move(items)}});
   if (standing) document["now"] = policy::to_json(*standing);

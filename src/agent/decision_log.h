@@ -4,7 +4,6 @@
 
 #include "agent/journal.h"
 #include "api/json.h"
-#include "api/meta.h"
 
 #include <cstddef>
 #include <deque>
@@ -27,8 +26,8 @@ class DecisionLog {
   /// What came of the last decision about this uid.
   void add_aftermath(Aftermath aftermath);
 
-  /// Oldest first; only those about this pod, or with it among their candidates, if one is given.
-  std::vector<const policy::Decision*> decisions(const std::optional<api::PodKey>& about) const;
+  /// Oldest first.
+  const std::deque<policy::Decision>& kept() const { return kept_; }
 
  private:
   void keep(policy::Decision decision);
@@ -40,6 +39,6 @@ class DecisionLog {
 /// What a node answers about its decisions: {"kind":"DecisionList", "node", "now": how things stand, "items": oldest
 /// first}.
 api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& standing,
-                        std::span<const policy::Decision* const> decisions);
+                        const std::deque<policy::Decision>& decisions);
 
 }  // namespace spillway::agent

@@ -118,6 +118,8 @@ constexpr std::array kPodSubresources{
     Subresource{SubresourceId::kEphemeralContainers, "ephemeralcontainers", kReadWrite, {}, {}, {}},
     Subresource{SubresourceId::kEviction, "eviction", kCreateOnly, "policy", "v1", "Eviction"},
     Subresource{SubresourceId::kLog, "log", VerbSet{kGet}, {}, {}, {}}, kStatus};
+constexpr std::array kNodeSubresources{
+    Subresource{SubresourceId::kProxy, "proxy", VerbSet{kGet}, "", "v1", "NodeProxyOptions"}, kStatus};
 constexpr std::array kNamespaceSubresources{
     Subresource{SubresourceId::kFinalize, "finalize", VerbSet{kUpdate}, {}, {}, {}}, kStatus};
 constexpr std::array kAccountSubresources{
@@ -201,7 +203,7 @@ std::vector<Resource> table() {
        .verbs = kAllVerbs,
        .storage = below("minions"),
        .short_names = kNo,
-       .subresources = kStatusOnly,
+       .subresources = kNodeSubresources,
        .fields = kNodeFields,
        .status_subresource = true,
        .keeps_status_on_create = true},

@@ -60,7 +60,8 @@ enum class SubresourceId {
   kEphemeralContainers,
   kFinalize,
   kToken,
-  kApproval
+  kApproval,
+  kProxy
 };
 
 struct Subresource {

@@ -11,6 +11,8 @@ namespace spillway::apiserver {
 
 namespace {
 
+constexpr std::string_view kProxy = "proxy";
+
 /// The segments behind /api/v1 or /apis/GROUP/VERSION.
 struct GroupVersionPath {
   std::string_view group;
@@ -59,7 +61,7 @@ Named name_parts(std::span<const std::string> rest) {
   named.resource = rest[0];
   if (rest.size() > 1) named.name = rest[1];
   if (rest.size() > 2) named.subresource = rest[2];
-  named.too_long = rest.size() > 3;
+  named.too_long = rest.size() > 3 && named.subresource != kProxy;  // what follows is the node's business
   if (named.resource == "namespaces" && !below_namespace) named.ns = {};
   return named;
 }

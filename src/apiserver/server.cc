@@ -13,6 +13,7 @@
 #include "apiserver/gatekeeper.h"
 #include "apiserver/namespaces.h"
 #include "apiserver/node_authorizer.h"
+#include "apiserver/node_proxy.h"
 #include "apiserver/node_restriction.h"
 #include "apiserver/pages.h"
 #include "apiserver/pod_binding.h"
@@ -73,6 +74,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         eviction_(core_, writer_, remover_),
         log_(core_, options_.gateway),
         usage_(core_, options_.gateway),
+        node_proxy_(core_, options_.gateway),
         roles_(core_),
         node_authorizer_(core_),
         authorizer_(node_authorizer_, roles_),
@@ -309,6 +311,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
         return eviction_.create(exchange);
       case SubresourceId::kLog:
         return log_.get(exchange);
+      case SubresourceId::kProxy:
+        return node_proxy_.get(exchange);
       case SubresourceId::kNone:
       case SubresourceId::kStatus:
       case SubresourceId::kEphemeralContainers:
@@ -357,6 +361,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   EvictionPath eviction_;
   PodLog log_;
   UsagePath usage_;
+  NodeProxy node_proxy_;
   RoleRules roles_;
   NodeAuthorizer node_authorizer_;
   Gatekeeper authorizer_;

@@ -36,6 +36,7 @@ Endpoint endpoint_of(SubresourceId part) {
     case SubresourceId::kLog:
     case SubresourceId::kFinalize:
     case SubresourceId::kToken:
+    case SubresourceId::kProxy:
       return Endpoint::kMain;
   }
   return Endpoint::kMain;
@@ -183,6 +184,7 @@ api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std:
     case SubresourceId::kLog:
     case SubresourceId::kFinalize:
     case SubresourceId::kToken:
+    case SubresourceId::kProxy:
       break;
   }
   if (resource.status_subresource && !(creates && resource.keeps_status_on_create)) writer.untracked = kStatusMember;

@@ -12,6 +12,8 @@ int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& comman
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command);
 int run_lint(const cli::LintCommand& command);
 int run_demo(const cli::DemoCommand& command);
+/// Says why. kExitUnknown: nothing is known about it.
+int run_explain(const cli::ExplainCommand& command);
 int run_simulate(const cli::SimulateCommand& command);
 int run_swarm(const cli::SwarmCommand& command);
 /// Allocates and touches memory at a rate, holds it, and ends by itself.

@@ -24,6 +24,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::DemoCommand& demo) { return apps::run_demo(demo); },
                  [&](const cli::StressCommand& stress) { return apps::run_stress(stress); },
                  [&](const cli::LintCommand& lint) { return apps::run_lint(lint); },
+                 [&](const cli::ExplainCommand& explain) { return apps::run_explain(explain); },
                  [&](const cli::SimulateCommand& simulate) { return apps::run_simulate(simulate); },
                  [&](const cli::SwarmCommand& swarm) { return apps::run_swarm(swarm); }},
       line.command);

@@ -156,6 +156,8 @@ host::KubeletEndpoint::Options NodePart::endpoint_options(agent::MachineInfo mac
         return api::to_text(api::Json::object({{"kubeletconfig", kubelet_configuration(agent_->options())}}));
       }};
   options.pages["/debug/spillway"] = {json, [this] { return api::to_text(debug_state()); }};
+  options.pages["/debug/spillway/decisions"] = {
+      json, [this] { return api::to_text(agent_->decisions(process_.loop().now())); }};
   options.pages["/metrics"] = {prometheus, [this] {
                                  const agent::KubeletFacts facts{
                                      .node_name = name_,
@@ -176,7 +178,7 @@ host::KubeletEndpoint::Options NodePart::endpoint_options(agent::MachineInfo mac
 api::Json NodePart::debug_state() const {
   const Now now = process_.loop().now();
   api::Json state = agent_->state(now);
-  state["decisions"] = agent_->decisions(std::nullopt, now);
+  state["decisions"] = agent_->decisions(now);
   state["loop"] = api::Json::object({{"lastStepAgeSeconds", in_seconds(now.mono - last_step_)}});
   if (server_) {
     state["requestGate"] =

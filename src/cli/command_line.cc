@@ -313,6 +313,28 @@ void add_log(CLI::App& app, LogArgs& args) {
       ->default_str("logfmt");
 }
 
+/// "pod/NAME", "po/NAMESPACE/NAME", "node/NAME".
+Outcome parse_explained(const std::string& text, ExplainCommand& command) {
+  const std::size_t slash = text.find('/');
+  const std::string kind = text.substr(0, slash);
+  std::string name = slash == std::string::npos ? "" : text.substr(slash + 1);
+  const bool is_pod = kind == "pod" || kind == "pods" || kind == "po";
+  const bool is_node = kind == "node" || kind == "nodes" || kind == "no";
+  if ((!is_pod && !is_node) || name.empty()) {
+    return make_error(ErrorCode::kInvalid, "\"{}\" cannot be explained; expected pod/NAME or node/NAME", text);
+  }
+  if (const std::size_t second = name.find('/'); is_pod && second != std::string::npos) {
+    command.name_space = name.substr(0, second);
+    name = name.substr(second + 1);
+  }
+  if (name.empty() || name.find('/') != std::string::npos) {
+    return make_error(ErrorCode::kInvalid, "\"{}\" names nothing; expected pod/NAME or node/NAME", text);
+  }
+  command.about = is_pod ? ExplainCommand::About::kPod : ExplainCommand::About::kNode;
+  command.name = std::move(name);
+  return {};
+}
+
 void collect_flags(const CLI::App& app, std::vector<std::string>& flags) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
@@ -452,6 +474,7 @@ class Parser {
         ->default_str("text");
     lint_app.footer("Exit codes: 0 nothing to say, 1 dangerous, 2 invalid, 3 a file cannot be read, 4 warnings only.");
     choose(lint_app, lint);
+    define_explain();
 
     const auto simulate = std::make_shared<SimulateCommand>();
     CLI::App& simulate_app = add("simulate", "Let one zone of a simulated cluster die and recover");
@@ -469,6 +492,46 @@ class Parser {
     swarm_app.add_option("--first-seed", swarm->first_seed, "The first of them")->capture_default_str();
     swarm_app.add_option("--seed", swarm->only, "Replay this one seed, with its trace");
     choose(swarm_app, swarm);
+  }
+
+  void define_explain() {
+    const auto explain = std::make_shared<ExplainCommand>();
+    explain->name_space = "default";
+    CLI::App& app = add("explain", "Say why a pod was evicted, why nothing is, and who would be next");
+    app.footer(
+        "Exit codes: 0 answered, 1 could not be asked, 2 wrong command line, 3 nothing is known about it.\n"
+        "When the agent of a node is gone, its journal still answers: --journal STATE_DIR/NODE/journal.jsonl");
+    bool& is_last = explain->last;
+    CLI::Option* last = app.add_flag("--last", is_last, "The last decision of all nodes, or of the journal");
+    app.add_option("-n,--namespace", explain->name_space, "Namespace of the pod")->capture_default_str();
+    CLI::Option* what = app.add_option_function<std::string>(
+        "what",
+        [explain](const std::string& text) {
+          if (const Outcome parsed = parse_explained(text, *explain); !parsed) {
+            throw CLI::ValidationError("explain", parsed.error().text());
+          }
+        },
+        "pod/NAME or node/NAME");
+    what->type_name("pod/NAME|node/NAME")->excludes(last);
+    app.add_option("--kubeconfig", explain->kubeconfig, "How to reach the API server")
+        ->check(CLI::ExistingFile)
+        ->default_str("the one `spillway up` has written");
+    app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster");
+    app.add_option("--node", explain->node, "Ask only this node");
+    app.add_option("-o,--output", explain->output, "text or json")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, OutputFormat>{{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}}))
+        ->default_str("text");
+    app.add_option("--color", explain->colour, "auto, always or never")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, Colour>{
+            {"auto", Colour::kAuto}, {"always", Colour::kAlways}, {"never", Colour::kNever}}))
+        ->default_str("auto");
+    app.callback([this, explain, what, last] {
+      if (what->count() == 0 && last->count() == 0) {
+        throw CLI::ValidationError("explain", "say what to explain: pod/NAME, node/NAME or --last");
+      }
+      chosen_ = [explain]() -> Command { return *explain; };
+    });
   }
 
   const CLI::App& chosen() const {

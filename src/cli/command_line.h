@@ -20,6 +20,7 @@ namespace spillway::cli {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;  // it was understood and tried, and did not work
 inline constexpr int kExitUsage = 2;    // the command line or a file it names is wrong
+inline constexpr int kExitUnknown = 3;  // `explain`: everybody was asked, and nothing is known about it
 
 struct LogArgs {
   telemetry::Level level = telemetry::Level::kInfo;
@@ -147,6 +148,23 @@ struct LintCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
+enum class Colour { kAuto, kAlways, kNever };
+
+/// Why something was decided: about a pod, by a node, or last of all.
+struct ExplainCommand {
+  enum class About { kPod, kNode, kLast };
+
+  About about = About::kLast;
+  bool last = false;                   // was asked for
+  std::string name;                    // of the pod or node
+  std::string name_space;              // of the pod
+  std::string kubeconfig;              // empty: the one `spillway up` has written
+  std::optional<std::string> journal;  // a journal file in place of the cluster
+  std::string node;                    // ask this one only
+  OutputFormat output = OutputFormat::kText;
+  Colour colour = Colour::kAuto;
+};
+
 struct SimulateCommand {
   std::uint64_t seed = 1;
   std::int32_t nodes = 1000;
@@ -162,7 +180,7 @@ struct SwarmCommand {
 };
 
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
-                             DemoCommand, StressCommand, LintCommand, SimulateCommand, SwarmCommand>;
+                             DemoCommand, StressCommand, LintCommand, ExplainCommand, SimulateCommand, SwarmCommand>;
 
 struct CommandLine {
   LogArgs log;

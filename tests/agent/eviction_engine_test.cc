@@ -400,20 +400,20 @@ TEST(EvictionStorage, ALimitOfAPodIsEnforcedWithoutAnyThreshold) {
 
 TEST(EvictionDecisions, SayWhoWouldBeNextAndWhatBecameOfTheLast) {
   Pressured cluster;
-  const Json before = cluster.agent().decisions(std::nullopt, cluster.now());
+  const Json before = cluster.agent().decisions(cluster.now());
   EXPECT_EQ(before.string_at({"now", "verdict"}), "rests");
   EXPECT_EQ(before.at({"now", "candidates"})->if_array()->size(), 3u);
   EXPECT_TRUE(before.find("items")->if_array()->empty());
   cluster.fall_to(99);
   cluster.run(seconds(2));
-  const Json after = cluster.agent().decisions(api::PodKey{"shop", "hog"}, cluster.now());
+  const Json after = cluster.agent().decisions(cluster.now());
   ASSERT_EQ(after.find("items")->if_array()->size(), 1u);
   const Json& decision = after.find("items")->if_array()->front();
   EXPECT_EQ(decision.string_at({"subject", "name"}), "hog");
   EXPECT_EQ(decision.find("cost")->if_array()->back().string_at({"name"}), "gone_after_seconds");
   cluster.restart();
   cluster.run(seconds(1));
-  const Json again = cluster.agent().decisions(std::nullopt, cluster.now());
+  const Json again = cluster.agent().decisions(cluster.now());
   EXPECT_EQ(again.find("items")->if_array()->size(), 1u) << "a restart forgets nothing";
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "apps/demo/child_process.h"
-#include "apps/demo/cluster_view.h"
+#include "apps/cluster_view.h"
 #include "apps/demo/screen.h"
 #include "base/error.h"
 #include "host/cgroup.h"

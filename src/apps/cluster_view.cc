@@ -1,4 +1,4 @@
-#include "apps/demo/cluster_view.h"
+#include "apps/cluster_view.h"
 
 #include <csignal>
 #include <utility>
@@ -80,7 +80,7 @@ api::Json::Array ClusterView::list(const std::string& path) {
 }
 
 void catch_interrupts() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
