@@ -155,7 +155,10 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
   const Urgency urgency = done.value_or(judged);
   const bool emergency = urgency == Urgency::kEmergency;
   JournalEntry entry{.decision = decision_about(action, result.decision), .eviction = action, .emergency = emergency};
-  if (emergency) entry.decision.reasons.push_back({policy::ReasonCode::kEmergency, {}});
+  if (emergency) {
+    entry.decision.reasons.push_back({policy::ReasonCode::kEmergency, {}});
+    entry.decision.cost = {{"grace_seconds", std::int64_t{0}}};
+  }
   context_.log.warning("evicting pod", {{"node", entry.decision.by},
                                         {"pod", action.pod.text()},
                                         {"signal", action.metric_label},

@@ -6,6 +6,7 @@
 #include "apps/demo/objects.h"
 #include "apps/node_options.h"
 #include "apps/remote.h"
+#include "cli/explanation.h"
 #include "host/journal_file.h"
 #include "host/memory_gauge.h"
 #include "host/memory_stat.h"
@@ -18,7 +19,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <utility>
 
 namespace spillway::apps {
@@ -200,20 +201,11 @@ void Demo::explain_eviction() {
   const std::optional<agent::JournalEntry> entry = last_entry(folder_ + "/nodes/node-1/journal.jsonl");
   if (!entry || entry->decision.subject.name != "hog")
     return screen_.failed("the journal does not say that the hog was chosen");
-  const policy::Decision& decision = entry->decision;
-  screen_.line("the journal says, in the order of the ranking:");
-  for (const policy::Candidate& candidate : decision.candidates) {
-    screen_.line(fmt::format("  {} {}", candidate.subject.text(), policy::render(candidate.reason)));
-  }
-  bool emergency = false;
-  for (const policy::Reason& reason : decision.reasons) {
-    emergency = emergency || reason.code == policy::ReasonCode::kEmergency;
-    if (reason.code == policy::ReasonCode::kThresholdMet)
-      screen_.line(fmt::format("because {}", policy::render(reason)));
-  }
-  screen_.line(decision.message);
-  screen_.passed(fmt::format("evicted: {}{}", decision.subject.text(),
-                             emergency ? " (at once: the memory left would not have lasted a second)" : ""));
+  screen_.line("`spillway explain pod/hog` reads the journal that was written before the kill:\n");
+  std::istringstream lines(cli::explain(entry->decision, std::nullopt, cli::Paint::kNone));
+  for (std::string line; std::getline(lines, line);) screen_.line(line);
+  screen_.passed(fmt::format("evicted: {}{}", entry->decision.subject.text(),
+                             entry->emergency ? " (at once: the memory left would not have lasted a second)" : ""));
 }
 
 void Demo::check_survivors() {

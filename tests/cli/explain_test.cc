@@ -1,0 +1,148 @@
+// Goal: the answer comes first, in one line, tables align, and a wrong command line is refused with one line.
+#include "cli/command_line.h"
+#include "cli/explanation.h"
+#include "cli/value_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <variant>
+#include <vector>
+
+namespace spillway::cli {
+namespace {
+
+using policy::Candidate;
+using policy::Decision;
+using policy::Fact;
+using policy::ReasonCode;
+
+Candidate candidate(const std::string& name, ReasonCode code, std::int64_t above_mib, std::string decided_by) {
+  return {{.kind = "Pod", .ns = "shop", .name = name, .uid = "uid-" + name},
+          {code, {{"priority", std::int64_t{0}}, {"above_request_bytes", above_mib << 20}}},
+          std::move(decided_by)};
+}
+
+Decision eviction_of_hog() {
+  Decision decision;
+  decision.at = WallTime(seconds(1'700'000'000));
+  decision.by = "n1";
+  decision.area = policy::Area::kEviction;
+  decision.verdict = policy::Verdict::kActs;
+  decision.action = "evict";
+  decision.subject = {.kind = "Pod", .ns = "shop", .name = "hog", .uid = "uid-hog"};
+  decision.message = "The node was low on resource: memory. ";
+  decision.reasons = {{ReasonCode::kThresholdMet,
+                       {{"signal", std::string("memory.available")},
+                        {"available_bytes", std::int64_t{99} << 20},
+                        {"threshold_bytes", std::int64_t{100} << 20},
+                        {"capacity_bytes", std::int64_t{1} << 30}}}};
+  decision.candidates = {candidate("hog", ReasonCode::kRankedFirst, 400, "above-request"),
+                         candidate("modest-but-long", ReasonCode::kRankedLater, -195, "")};
+  decision.candidates_total = 2;
+  decision.cost = {{"grace_seconds", std::int64_t{1}}, {"gone_after_seconds", 0.012}};
+  return decision;
+}
+
+TEST(Explain, LeadsWithTheAnswer) {
+  const std::string text = explain(eviction_of_hog(), std::nullopt, Paint::kNone);
+  EXPECT_EQ(
+      text.substr(0, text.find('\n')),
+      "pod shop/hog was evicted by n1 at 2023-11-14 22:13:20.000Z: memory.available was 99Mi, below its threshold of "
+      "100Mi");
+}
+
+TEST(Explain, TablesAlignAndNothingTrails) {
+  const std::string text = explain(eviction_of_hog(), std::nullopt, Paint::kNone);
+  EXPECT_NE(text.find("    #   NAME                   PRIORITY   ABOVE REQUEST   BEFORE THE NEXT BY\n"
+                      "    1   shop/hog               0          400Mi           above request        evicted\n"
+                      "    2   shop/modest-but-long   0          -195Mi          -\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("grace 1s, gone after 12ms\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find(" \n    #"), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(Explain, PaintsOnATerminalOnly) {
+  EXPECT_NE(explain(eviction_of_hog(), std::nullopt, Paint::kTerminal).find("\x1b[31m"), std::string::npos);
+}
+
+TEST(Explain, SaysWhatItMeansForAnotherPod) {
+  EXPECT_EQ(
+      headline(eviction_of_hog(), api::PodKey{"shop", "modest-but-long"}),
+      "pod shop/modest-but-long was not evicted at 2023-11-14 22:13:20.000Z: pod shop/hog went instead; it stands 2 of "
+      "2 in the order");
+}
+
+TEST(Explain, SaysWhyNothingIsEvicted) {
+  Decision decision;
+  decision.verdict = policy::Verdict::kRests;
+  decision.action = "evict";
+  decision.by = "n1";
+  decision.subject = {.kind = "Node", .ns = {}, .name = "n1", .uid = {}};
+  decision.reasons = {{ReasonCode::kNoThresholdMet, {}}};
+  EXPECT_EQ(headline(decision, std::nullopt), "node n1: nothing is evicted: no threshold is met");
+}
+
+TEST(Explain, PrintsDecisionsOfRoomsItDoesNotKnow) {
+  Decision decision;
+  decision.verdict = policy::Verdict::kRefuses;
+  decision.action = "admit";
+  decision.by = "n1";
+  decision.subject = {.kind = "Pod", .ns = "shop", .name = "web", .uid = {}};
+  decision.reasons = {{ReasonCode::kInsufficientResource,
+                       {{"resource", std::string("memory")}, {"asked_bytes", std::int64_t{1} << 31}}}};
+  EXPECT_EQ(
+      headline(decision, std::nullopt),
+      "pod shop/web was not admitted by n1 at 1970-01-01 00:00:00.000Z: insufficient resource: resource memory, asked "
+      "2Gi");
+}
+
+TEST(ValueText, ReadsTheUnitFromTheName) {
+  EXPECT_EQ(value_text({"a_bytes", std::int64_t{1536}}), "1.5Ki");
+  EXPECT_EQ(value_text({"a_bytes", std::int64_t{-(300 << 20)}}), "-300Mi");
+  EXPECT_EQ(value_text({"a_seconds", std::int64_t{300}}), "5m");
+  EXPECT_EQ(value_text({"a_seconds", 0.0123}), "12ms");
+  EXPECT_EQ(value_text({"priority", std::int64_t{2'000'000'000}}), "2000000000");
+  EXPECT_EQ(heading_of("above_request_bytes"), "ABOVE REQUEST");
+}
+
+std::variant<CommandLine, Farewell> parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "spillway");
+  return parse_command_line(static_cast<int>(words.size()), words.data());
+}
+
+const ExplainCommand& explained(const std::variant<CommandLine, Farewell>& parsed) {
+  return std::get<ExplainCommand>(std::get<CommandLine>(parsed).command);
+}
+
+TEST(ExplainCommand, NamesAPodANodeOrTheLast) {
+  const auto pod = parse({"explain", "pod/shop/hog", "--journal", "j"});
+  EXPECT_EQ(explained(pod).about, ExplainCommand::About::kPod);
+  EXPECT_EQ(explained(pod).name_space, "shop");
+  EXPECT_EQ(explained(pod).name, "hog");
+  const auto other = parse({"explain", "-n", "shop", "pod/hog", "-o", "json"});
+  EXPECT_EQ(explained(other).name_space, "shop");
+  EXPECT_EQ(explained(other).output, OutputFormat::kJson);
+  EXPECT_EQ(explained(parse({"explain", "node/n1"})).about, ExplainCommand::About::kNode);
+  EXPECT_EQ(explained(parse({"explain", "--last"})).about, ExplainCommand::About::kLast);
+}
+
+TEST(ExplainCommand, RefusesWhatItCannotExplain) {
+  const std::vector<std::vector<const char*>> wrong{{"explain"},
+                                                    {"explain", "hog"},
+                                                    {"explain", "pod/"},
+                                                    {"explain", "service/x"},
+                                                    {"explain", "node/a/b"},
+                                                    {"explain", "--last", "pod/x"}};
+  for (const std::vector<const char*>& words : wrong) {
+    const auto parsed = parse(words);
+    ASSERT_TRUE(std::holds_alternative<Farewell>(parsed)) << words.back();
+    EXPECT_EQ(std::get<Farewell>(parsed).exit_code, kExitUsage);
+    EXPECT_EQ(std::ranges::count(std::get<Farewell>(parsed).text, '\n'), 1);
+  }
+}
+
+}  // namespace
+}  // namespace spillway::cli
