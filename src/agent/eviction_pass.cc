@@ -140,6 +140,9 @@ void EvictionEngine::end_reclaim(const api::Summary* after, Now now) {
 /// Memory does not wait for a disk: the pass about the disk is dropped and comes again.
 void EvictionEngine::supersede_reclaim() {
   context_.log.info("memory goes first: the node is no longer waited for", {{"id", reclaim_->id}});
+  policy::Decision& decision = reclaim_->result.decision;
+  decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kReclaimSuperseded, {}});
+  decisions_.record({.decision = std::move(decision), .eviction = {}});
   reclaim_.reset();
   if (reclaim_timer_) context_.api.cancel(*std::exchange(reclaim_timer_, std::nullopt));
   pass_wanted_ = true;

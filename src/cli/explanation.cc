@@ -44,14 +44,15 @@ std::string text_of(const Fact* fact) {
 }
 
 std::string action_done(std::string_view action) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDone{{{"admit", "admitted"},
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kDone{{{"admit", "admitted"},
                                                                                        {"bind", "bound"},
                                                                                        {"delete", "deleted"},
                                                                                        {"evict", "evicted"},
                                                                                        {"preempt", "preempted"},
                                                                                        {"reject", "rejected"},
                                                                                        {"taint", "tainted"},
-                                                                                       {"reclaim", "cleaned up"}}};
+                                                                                       {"reclaim", "cleaned up"},
+                                                                                       {"start", "started"}}};
   for (const auto& [known, done] : kDone) {
     if (known == action) return std::string(done);
   }
@@ -94,6 +95,7 @@ std::string sentence(const Reason& reason) {
   if (reason.code == ReasonCode::kNoCandidate) return "no pod may be evicted";
   if (reason.code == ReasonCode::kEmergency)
     return "memory would not have lasted for its grace, so it was killed at once";
+  if (reason.code == ReasonCode::kReclaimSuperseded) return "memory ran short meanwhile and goes first";
   if (reason.code == ReasonCode::kReclaimSufficed) return "what the node could free by itself was enough";
   if (reason.code == ReasonCode::kObservationStale && !available.empty()) {
     return fmt::format("{} is below its threshold, but was not measured since the last pass", signal);
@@ -247,8 +249,13 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
   const std::string why = cause.empty() ? "" : ": " + cause;
   const std::string who = decision.subject.text();
   const std::string by = decision.by == decision.subject.name ? "" : " by " + decision.by;
+  const bool makes_room = decision.area == policy::Area::kAdmission && decision.action == "preempt";
   switch (decision.verdict) {
     case Verdict::kActs:
+      if (makes_room) {
+        return fmt::format("{} took the place of {} other pods on {} at {}{}", who, decision.candidates_total,
+                           decision.by, time_text(decision.at), why);
+      }
       return fmt::format("{} was {}{} at {}{}", who, action_done(decision.action), by, time_text(decision.at), why);
     case Verdict::kRefuses:
       return fmt::format("{} was not {}{} at {}{}", who, action_done(decision.action), by, time_text(decision.at), why);
