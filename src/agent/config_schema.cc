@@ -9,7 +9,7 @@ namespace {
 // clang-format off
 constexpr auto kFields = std::to_array<ConfigField>({
     {"address", FieldType::kString, Effect::kNone, ""},
-    {"allowedUnsafeSysctls", FieldType::kTextList, Effect::kNone, ""},
+    {"allowedUnsafeSysctls", FieldType::kTextList, Effect::kHere, ""},
     {"apiVersion", FieldType::kString, Effect::kHere, ""},
     {"authentication", FieldType::kMapping, Effect::kNone, ""},
     {"authorization", FieldType::kMapping, Effect::kNone, ""},

@@ -368,6 +368,10 @@ Result<AgentOptions> options_of(const Json& effective) {
   options.pods_max = integer_at(effective, "maxPods");
   if (options.pods_max < 0) return invalid("maxPods", "must not be negative, got {}", options.pods_max);
   options.pods_per_core = integer_at(effective, "podsPerCore");
+  if (const Json* allowed = effective.find("allowedUnsafeSysctls");
+      allowed != nullptr && allowed->if_array() != nullptr) {
+    for (const Json& each : *allowed->if_array()) options.allowed_unsafe_sysctls.push_back(*each.if_string());
+  }
   options.provider_id = effective.string_at({"providerID"});
   options.attach_detach =
       is_true(effective, "enableControllerAttachDetach") ? AttachDetach::kByController : AttachDetach::kByAgent;

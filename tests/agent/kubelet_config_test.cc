@@ -57,6 +57,12 @@ TEST(KubeletConfig, FindsEverythingThatIsWrongAtOnce) {
   EXPECT_EQ(errors(R"({"maxPods": [], "podsPerCore": true, "nope": 1})").size(), 3U);
 }
 
+TEST(KubeletConfig, AllowsTheSysctlsItNames) {
+  const Result<AgentOptions> options = options_of(effective(R"({"allowedUnsafeSysctls": ["kernel.msg*", "net.x"]})"));
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->allowed_unsafe_sysctls, (std::vector<std::string>{"kernel.msg*", "net.x"}));
+}
+
 TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
   const CheckedConfig checked = check_config(document(R"({"staticPodPath": "/etc"})"));
   ASSERT_EQ(checked.findings.size(), 1U);
