@@ -1,0 +1,49 @@
+// The device-plugin service of a node: plugins register on kubelet.sock in the directory, each is then listened to and
+// asked over its own socket beside it (gRPC, v1beta1). Tells what happened as agent::DeviceEvent and carries out
+// agent::DeviceCommand. Keeps the agent's checkpoint in the same directory.
+// Thread: loop; gRPC's threads only post values to it. Never waits, but for destruction, which waits until every call
+// under way has been cancelled. Bounds: kPluginsMax plugins, kDevicesPerPluginMax devices each, 16 MiB per message,
+// 30 s per call.
+// Source: Kubernetes docs, "Device Plugins"; spec "Pod admission", 5.
+#pragma once
+
+#include "agent/device_ports.h"
+#include "base/error.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spillway::host {
+
+class DevicePlugins {
+ public:
+  class Receiver {
+   public:
+    virtual ~Receiver() = default;
+    virtual void on_device_event(agent::DeviceEvent event) = 0;
+  };
+
+  /// Makes the directory (0750), removes the sockets that are left in it, so that plugins notice and register again,
+  /// and listens. kInvalid: the path of the socket is longer than a socket's can be (107 bytes).
+  static Result<std::unique_ptr<DevicePlugins>> create(runtime::Loop& loop, const std::string& directory,
+                                                       Receiver& receiver, telemetry::Log log);
+  ~DevicePlugins();
+  DevicePlugins(const DevicePlugins&) = delete;
+  DevicePlugins& operator=(const DevicePlugins&) = delete;
+
+  void execute(agent::DeviceCommand command);
+
+  /// What SaveDevices wrote last; nullopt: nothing yet.
+  std::optional<std::string> checkpoint() const;
+
+ private:
+  struct Impl;
+  explicit DevicePlugins(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace spillway::host

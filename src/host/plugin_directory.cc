@@ -1,0 +1,72 @@
+#include "host/plugin_directory.h"
+
+#include "host/kernel_file.h"
+#include "host/unique_fd.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kCheckpointName = "devices.json";
+
+}  // namespace
+
+Result<PluginDirectory> PluginDirectory::open(const std::string& path, std::string_view socket) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  if (error) return errno_error(path, error.value());
+  PluginDirectory directory(absolute.string());
+  const std::string socket_path = directory.path_of(socket);
+  if (socket_path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return invalid(socket_path, "device plugins cannot connect there: the path of a socket has at most {} bytes",
+                   sizeof(sockaddr_un::sun_path) - 1);
+  }
+  fs::create_directories(absolute, error);
+  if (error) return errno_error(directory.path_, error.value());
+  if (::chmod(directory.path_.c_str(), 0750) != 0) return errno_error(directory.path_, errno);
+  for (const fs::directory_entry& entry : fs::directory_iterator(absolute, error)) {
+    if (entry.is_socket(error)) fs::remove(entry.path(), error);
+  }
+  return directory;
+}
+
+std::string PluginDirectory::path_of(std::string_view name) const {
+  return (fs::path(path_) / name).string();
+}
+
+void PluginDirectory::remove_socket(std::string_view name) const {
+  ::unlink(path_of(name).c_str());
+}
+
+Outcome PluginDirectory::save_checkpoint(std::string_view text) const {
+  const std::string path = path_of(kCheckpointName);
+  const std::string fresh = path + ".new";
+  const UniqueFd file(::open(fresh.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
+  if (!file) return errno_error(fresh, errno);
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0) return errno_error(fresh, errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) return errno_error(path, errno);
+  return {};
+}
+
+std::optional<std::string> PluginDirectory::checkpoint() const {
+  auto text = read_file(path_of(kCheckpointName));
+  if (!text) return std::nullopt;
+  return std::move(*text);
+}
+
+}  // namespace spillway::host
