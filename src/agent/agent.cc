@@ -3,6 +3,7 @@
 #include "agent/allocatable.h"
 #include "agent/context.h"
 #include "agent/decision_log.h"
+#include "agent/device_manager.h"
 #include "agent/eviction_engine.h"
 #include "agent/lease_engine.h"
 #include "agent/node_status_engine.h"
@@ -34,7 +35,8 @@ Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, 
 /// Construction order is dependency order; references into it stay valid because it never moves.
 struct Agent::Parts {
   Parts(AgentOptions given, MachineInfo info, Rng rng, AgentSinks to, eviction::PassConfig config,
-        api::ResourceList kept, admission::SysctlAllowlist allowed, std::span<const JournalEntry> history)
+        api::ResourceList kept, admission::SysctlAllowlist allowed, std::span<const JournalEntry> history,
+        const std::optional<std::string>& device_checkpoint)
       : options(std::move(given)),
         machine(std::move(info)),
         sinks(std::move(to)),
@@ -53,9 +55,10 @@ struct Agent::Parts {
               "fieldSelector=" + api::percent_encode("metadata.name=" + options.node_name)),
         pods(api, client::object_path("v1", "pods", {}),
              "fieldSelector=" + api::percent_encode("spec.nodeName=" + options.node_name)),
+        devices(context, device_checkpoint),
         decisions(sinks.journal, history),
         workers(
-            context, [this] { return situation(); }, history, decisions, sinks.metrics),
+            context, devices, [this] { return situation(); }, history, decisions, sinks.metrics),
         eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
         status(
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
@@ -68,7 +71,14 @@ struct Agent::Parts {
     nodes.cache().listen({[this](const auto&, const auto& after, Now now) {
       after ? status.on_node(*after, now) : status.on_node_deleted(now);
     }});
-    workers.when_finished([this](const std::string& uid, Now now) { eviction.on_pod_finished(uid, now); });
+    workers.when_finished([this](const std::string& uid, Now now) {
+      devices.release(uid);
+      eviction.on_pod_finished(uid, now);
+    });
+    devices.when_changed([this](Now now) { status.report_soon(now); });
+    devices.when_failed([this](const std::string& uid, const admission::AllocationFailure& why, Now now) {
+      workers.reject_admitted(uid, admission::refusal_of(why), now);
+    });
     if (sinks.metrics != nullptr) {
       lease_failures = sinks.metrics->counter("spillway_lease_repeated_failures_total",
                                               "Lease writes that failed after another one had failed in the same run");
@@ -81,12 +91,15 @@ struct Agent::Parts {
   }
 
   /// The node as pods meet it: its object, with what the agent itself knows to be allocatable.
-  admission::NodeSituation situation() const {
+  admission::NodeSituation situation() {
     const auto known = nodes.cache().find(options.node_name);
     auto node = std::make_shared<api::Node>();
     node->metadata = known ? known->metadata : initial_node(options, machine).metadata;
     if (known) node->spec.taints = known->spec.taints;
     node->status.allocatable = allocatable;
+    for (const auto& [resource, amount] : devices.offered().allocatable) {
+      node->status.allocatable.insert_or_assign(resource, amount);
+    }
     admission::NodeSituation now{.node = std::move(node),
                                  .operating_system = options.operating_system,
                                  .conditions = {},
@@ -95,18 +108,36 @@ struct Agent::Parts {
                                  .app_armor_error = machine.app_armor_error,
                                  .shutting_down = false,
                                  .features = {},
-                                 .allocate = {},
-                                 .devices_in_use = {}};
+                                 .allocate = [this](const api::Pod& pod) { return allocate(pod); },
+                                 .devices_in_use = [this](const api::Pod& pod) { return devices.in_use(pod); }};
     for (const eviction::Condition each : eviction.conditions().list()) now.conditions.push_back(to_string(each));
     return now;
   }
 
+  /// Devices for the pod, without regard to NUMA nodes: the topology manager's policy "none".
+  admission::Answer allocate(const api::Pod& pod) {
+    admission::HintProvider* const providers[] = {&devices};
+    const admission::TopologyAnswer taken = admission::admit_topology({}, pod, providers);
+    if (!taken.refusal) return {};
+    return admission::refuse(taken.refusal->reason, taken.refusal->message, taken.why);
+  }
+
   NodeFacts facts() const {
     return {.reservation = reservation,
+            .devices = devices.offered(),
             .pressure = eviction.conditions(),
             .not_ready = {},
             .images = std::vector<NodeImage>(),
             .runtime_handlers = {}};
+  }
+
+  /// Pods that are not there any more hold nothing.
+  void forget_devices_of_others() {
+    std::set<std::string, std::less<>> uids;
+    for (const api::Pod& pod : workers.all()) {
+      if (!workers.is_finished(pod.metadata.uid)) uids.insert(pod.metadata.uid);
+    }
+    devices.keep_only(uids);
   }
 
   AgentOptions options;
@@ -124,6 +155,7 @@ struct Agent::Parts {
   AgentContext context;
   client::Informer<api::Node> nodes;
   client::Informer<api::Pod> pods;
+  DeviceManager devices;
   DecisionLog decisions;
   PodWorkers workers;
   EvictionEngine eviction;
@@ -134,7 +166,8 @@ struct Agent::Parts {
 };
 
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,
-                                             std::span<const JournalEntry> history) {
+                                             std::span<const JournalEntry> history,
+                                             const std::optional<std::string>& device_checkpoint) {
   if (options.node_name.empty()) return invalid("node_name", "must not be empty");
   eviction::PassConfig config{.thresholds = {},
                               .pressure_transition_period = options.eviction.pressure_transition_period,
@@ -150,7 +183,8 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
   SPILLWAY_TRY(sysctls, allowed_sysctls(options, machine));
   return std::unique_ptr<Agent>(
       new Agent(std::make_unique<Parts>(std::move(options), std::move(machine), rng, std::move(sinks),
-                                        std::move(config), std::move(reservation), std::move(sysctls), history)));
+                                        std::move(config), std::move(reservation), std::move(sysctls), history,
+                                        device_checkpoint)));
 }
 
 Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -165,8 +199,10 @@ void Agent::start(Now now) {
   Parts& p = *parts_;
   p.api.when_synced([&p](Now synced) {
     p.workers.start(p.pods.cache(), synced);
+    p.forget_devices_of_others();
     p.eviction.on_pods_changed(synced);
   });
+  p.devices.start(now);
   p.api.start(now);
   p.heartbeats.start(now);
   p.status.start(now);
@@ -194,6 +230,14 @@ std::vector<client::ApiCommand> Agent::take_api_commands() {
   std::vector<client::ApiCommand> commands = parts_->heartbeats.take_api_commands();
   std::ranges::move(parts_->api.take_api_commands(), std::back_inserter(commands));
   return commands;
+}
+
+void Agent::on_device_event(const DeviceEvent& event, Now now) {
+  parts_->devices.on_event(event, now);
+}
+
+std::vector<DeviceCommand> Agent::take_device_commands() {
+  return parts_->devices.take_commands();
 }
 
 void Agent::on_host_event(const HostEvent& event, Now now) {

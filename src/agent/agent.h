@@ -38,9 +38,11 @@ struct AgentSinks {
 class Agent final : public client::ApiEngine {
  public:
   /// `history`: the journal of earlier instances on this node; evictions found in it are finished, not repeated.
+  /// `device_checkpoint`: the last SaveDevices of an earlier instance.
   /// kInvalid: an eviction threshold or reservation that cannot be.
   static Result<std::unique_ptr<Agent>> create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,
-                                               std::span<const JournalEntry> history = {});
+                                               std::span<const JournalEntry> history = {},
+                                               const std::optional<std::string>& device_checkpoint = {});
   ~Agent() override;
 
   std::string_view name() const override;
@@ -53,6 +55,9 @@ class Agent final : public client::ApiEngine {
   void on_host_event(const HostEvent& event, Now now);
   /// Commands since the last call, in order.
   std::vector<HostCommand> take_host_commands();
+  void on_device_event(const DeviceEvent& event, Now now);
+  /// Commands since the last call, in order.
+  std::vector<DeviceCommand> take_device_commands();
 
   const AgentOptions& options() const;
   /// The node object exists and its status has been written by this instance.

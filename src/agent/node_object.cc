@@ -50,7 +50,7 @@ MachineFacts machine_facts(const AgentOptions& options, const MachineInfo& machi
           .pods_max = options.pods_max,
           .pods_per_core = options.pods_per_core,
           .ephemeral_storage = api::Quantity::of_bytes(machine.ephemeral_storage),
-          .devices = {},
+          .devices = facts.devices,
           .reservation = facts.reservation};
 }
 

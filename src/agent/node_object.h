@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/node_event.h"
+#include "agent/node_machine.h"
 #include "agent/node_software.h"
 #include "agent/options.h"
 #include "agent/ports.h"
@@ -20,6 +21,7 @@ namespace spillway::agent {
 /// What the agent knows about itself at one moment.
 struct NodeFacts {
   api::ResourceList reservation;
+  DeviceResources devices;
   eviction::ConditionSet pressure;
   std::vector<std::string> not_ready;  // why the node is not ready; empty: it is
   Result<std::vector<NodeImage>> images = std::vector<NodeImage>();

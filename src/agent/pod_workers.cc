@@ -46,9 +46,11 @@ std::string exit_reason(const ContainerExited& event) {
 
 }  // namespace
 
-PodWorkers::PodWorkers(AgentContext& context, std::function<admission::NodeSituation()> situation,
-                       std::span<const JournalEntry> history, DecisionLog& decisions, telemetry::Registry* metrics)
+PodWorkers::PodWorkers(AgentContext& context, DeviceManager& devices,
+                       std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
+                       DecisionLog& decisions, telemetry::Registry* metrics)
     : context_(context),
+      devices_(devices),
       status_(context,
               [this](const std::string& uid, Now now) {
                 PodWorker* worker = find(uid);
@@ -159,11 +161,22 @@ void PodWorkers::begin(const std::string& uid, Now now) {
 
 void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusal, Now now) {
   PodWorker& worker = *find(uid);
+  devices_.release(uid);
   worker.rejected = true;
   worker.phase = WorkerPhase::kTerminated;
   worker.status = admission::refused_status(*worker.pod, refusal);
   record(worker, {}, client::EventType::kWarning, refusal.reason, refusal.message, now);
   status_.want(*worker.pod, worker.status, now);
+}
+
+void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr || worker->phase != WorkerPhase::kSyncing) return;
+  if (worker->retry_timer) context_.api.cancel(*std::exchange(worker->retry_timer, std::nullopt));
+  context_.host_commands.emplace_back(RemovePod{uid});
+  refuse(uid, refusal, now);
+  if (on_finished_) on_finished_(uid, now);
+  admission_.on_finished(uid, now);
 }
 
 void PodWorkers::sync(PodWorker& worker, Now now) {
@@ -199,17 +212,40 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
   run.retry_at.reset();
   run.running_since.reset();
   const ContainerLimits limits = limits_of(*run.spec);
-  context_.host_commands.emplace_back(
-      StartContainer{.uid = worker.uid(),
-                     .name = run.spec->name,
-                     .attempt = run.restart_count,
-                     .argv = *command,
-                     .env = *environment,
-                     .working_dir = expand(run.spec->working_dir, *environment),
-                     .memory_limit = limits.memory_limit,
-                     .cpu_limit_milli = limits.cpu_limit_milli,
-                     .cpu_request_milli = limits.cpu_request_milli,
-                     .oom_score_adj = oom_score_adj(*worker.pod, *run.spec, context_.machine.memory)});
+  StartContainer start{.uid = worker.uid(),
+                       .name = run.spec->name,
+                       .attempt = run.restart_count,
+                       .argv = *command,
+                       .env = *environment,
+                       .working_dir = expand(run.spec->working_dir, *environment),
+                       .memory_limit = limits.memory_limit,
+                       .cpu_limit_milli = limits.cpu_limit_milli,
+                       .cpu_request_milli = limits.cpu_request_milli,
+                       .oom_score_adj = oom_score_adj(*worker.pod, *run.spec, context_.machine.memory)};
+  devices_.prepare(
+      worker.uid(), run.spec->name,
+      [this, start = std::move(start)](const Result<DeviceGrant>& devices, Now then) { launch(start, devices, then); },
+      now);
+}
+
+/// The container's own variables win over those of its devices.
+void PodWorkers::launch(StartContainer command, const Result<DeviceGrant>& devices, Now now) {
+  PodWorker* worker = find(command.uid);
+  ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, command.name);
+  if (run == nullptr || worker->phase != WorkerPhase::kSyncing || run->state != ContainerRun::State::kStarting ||
+      run->restart_count != command.attempt) {
+    return;
+  }
+  if (!devices) {
+    return on_container_start_failed(
+        {command.uid, command.name, command.attempt, "CreateContainerConfigError", devices.error().message}, now);
+  }
+  command.devices = *devices;
+  for (auto& [name, value] : std::exchange(command.devices.env, {})) {
+    const bool taken = std::ranges::any_of(command.env, [&](const auto& each) { return each.first == name; });
+    if (!taken) command.env.emplace_back(name, std::move(value));
+  }
+  context_.host_commands.emplace_back(std::move(command));
 }
 
 void PodWorkers::arm_retry(PodWorker& worker, Instant due) {

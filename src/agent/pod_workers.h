@@ -7,6 +7,7 @@
 
 #include "agent/admission_queue.h"
 #include "agent/context.h"
+#include "agent/device_manager.h"
 #include "agent/journal.h"
 #include "agent/pod_status_writer.h"
 #include "agent/pod_worker.h"
@@ -28,7 +29,7 @@ class PodWorkers final : private AdmissionQueue::Workers {
  public:
   /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
   /// may be null.
-  PodWorkers(AgentContext& context, std::function<admission::NodeSituation()> situation,
+  PodWorkers(AgentContext& context, DeviceManager& devices, std::function<admission::NodeSituation()> situation,
              std::span<const JournalEntry> history, DecisionLog& decisions, telemetry::Registry* metrics);
 
   /// Takes over the pods listed first, oldest first. Changes before are part of them.
@@ -46,6 +47,8 @@ class PodWorkers final : private AdmissionQueue::Workers {
   void evict(const eviction::EvictPod& action, Urgency urgency, Now now);
   /// Takes the remaining grace from a pod that is being ended.
   void kill_now(const std::string& uid);
+  /// Ends an admitted pod of which nothing has started yet: what it needs could not be had.
+  void reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now);
   /// True also for a uid nobody knows.
   bool is_finished(const std::string& uid) const override;
 
@@ -68,6 +71,7 @@ class PodWorkers final : private AdmissionQueue::Workers {
   void preempt(const admission::Victim& victim, Now now) override;
   void sync(PodWorker& worker, Now now);
   void start_container(PodWorker& worker, ContainerRun& run, Now now);
+  void launch(StartContainer command, const Result<DeviceGrant>& devices, Now now);
   void arm_retry(PodWorker& worker, Instant due);
   void end(PodWorker& worker, ForcedEnd how, Now now);
   void terminate(PodWorker& worker, Now now);
@@ -82,6 +86,7 @@ class PodWorkers final : private AdmissionQueue::Workers {
   PodAddresses addresses() const;
 
   AgentContext& context_;
+  DeviceManager& devices_;
   PodStatusWriter status_;
   std::function<void(const std::string&, Now)> on_finished_;
   AdmissionQueue admission_;

@@ -3,6 +3,7 @@
 // ContainerStarted or ContainerStartFailed; every started container by exactly one ContainerExited.
 #pragma once
 
+#include "agent/device_ports.h"
 #include "api/pod.h"
 #include "api/summary.h"
 #include "base/bytes.h"
@@ -46,6 +47,7 @@ struct StartContainer {
   std::optional<std::int64_t> cpu_limit_milli;
   std::int64_t cpu_request_milli = 0;
   std::int32_t oom_score_adj = 0;
+  DeviceGrant devices;  // its environment is in `env` already
 };
 
 /// SIGTERM, and SIGKILL to everything in the container's cgroup after `grace`; zero: SIGKILL at once.

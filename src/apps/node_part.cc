@@ -128,16 +128,25 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
     process_.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
   runtime_->listen([this] { reaction_->report(); }, [this] { reaction_->refresh_targets(); });
   const Rng rng(fnv1a64(options.name, static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count())));
+  auto plugins = host::DevicePlugins::create(loop, options.state_dir + "/device-plugins", *this, process_.log());
+  if (plugins) {
+    plugins_ = std::move(*plugins);
+  } else {
+    process_.log().warning("device plugins cannot register", {{"node", name_}, {"error", plugins.error().text()}});
+  }
   agent::MachineInfo described = machine;
-  SPILLWAY_TRY(agent,
-               agent::Agent::create(std::move(agent_options), std::move(machine), rng,
-                                    {process_.log(), &process_.metrics(), journal_.get(), reaction_.get()}, history));
+  SPILLWAY_TRY(agent, agent::Agent::create(std::move(agent_options), std::move(machine), rng,
+                                           {process_.log(), &process_.metrics(), journal_.get(), reaction_.get()},
+                                           history, plugins_ ? plugins_->checkpoint() : std::nullopt));
   agent_ = std::move(agent);
   driver_ = std::make_unique<runtime::EngineDriver>(loop, *agent_, *transport_);
   last_step_ = loop.now().mono;
   driver_->after_step([this] {
     last_step_ = process_.loop().now().mono;
     for (agent::HostCommand& command : agent_->take_host_commands()) runtime_->execute(std::move(command));
+    for (agent::DeviceCommand& command : agent_->take_device_commands()) {
+      if (plugins_) plugins_->execute(std::move(command));
+    }
   });
   endpoint_ = std::make_unique<host::KubeletEndpoint>(loop, *runtime_, endpoint_options(std::move(described)));
   if (server_) server_->set_endpoint(endpoint_.get());
@@ -199,8 +208,13 @@ void NodePart::on_host_event(agent::HostEvent event) {
   driver_->step([this, event = std::move(event)](Now now) { agent_->on_host_event(event, now); });
 }
 
+void NodePart::on_device_event(agent::DeviceEvent event) {
+  driver_->step([this, event = std::move(event)](Now now) { agent_->on_device_event(event, now); });
+}
+
 void NodePart::stop(runtime::Loop::Task done) {
   runtime_->listen({}, {});
+  plugins_.reset();
   driver_->stop();
   reaction_.reset();
   if (server_) server_->set_endpoint(nullptr);

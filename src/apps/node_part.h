@@ -6,6 +6,7 @@
 #include "apps/process.h"
 #include "cli/command_line.h"
 #include "client/engine.h"
+#include "host/device_plugins.h"
 #include "host/journal_file.h"
 #include "host/kubelet_endpoint.h"
 #include "host/memory_reaction.h"
@@ -31,7 +32,7 @@ struct NodePartOptions {
   std::string ip;          // the node's address; empty: the machine's
 };
 
-class NodePart final : public Part, private agent::Host::Receiver {
+class NodePart final : public Part, private agent::Host::Receiver, private host::DevicePlugins::Receiver {
  public:
   /// Makes the cgroup and starts the agent. Errors say what is missing: rights, a controller, a directory.
   static Result<std::unique_ptr<NodePart>> create(Process& process, NodePartOptions options,
@@ -52,6 +53,7 @@ class NodePart final : public Part, private agent::Host::Receiver {
   api::Json debug_state() const;
   std::optional<std::string> syncloop_problem() const;
   void on_host_event(agent::HostEvent event) override;
+  void on_device_event(agent::DeviceEvent event) override;
 
   Process& process_;
   std::string name_;
@@ -59,6 +61,7 @@ class NodePart final : public Part, private agent::Host::Receiver {
   std::unique_ptr<client::Transport> transport_;
   std::unique_ptr<host::JournalFile> journal_;
   std::unique_ptr<host::ProcessRuntime> runtime_;
+  std::unique_ptr<host::DevicePlugins> plugins_;  // null: plugins cannot register here
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<runtime::EngineDriver> driver_;
   Instant last_step_{};  // of the agent

@@ -3,6 +3,7 @@
 #include "host/cgroup_kill.h"
 #include "host/cgroup_limits.h"
 #include "host/dead_containers.h"
+#include "host/device_access.h"
 #include "host/kernel_file.h"
 
 #include <algorithm>
@@ -139,6 +140,9 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
     return refuse(command, "CreateContainerError", fmt::format("\"{}\" cannot name a container", command.name));
   if (pod.containers.contains(command.name))
     return refuse(command, "CreateContainerError", fmt::format("container \"{}\" is still running", command.name));
+
+  if (const Outcome devices = check_device_access(command.devices); !devices)
+    return refuse(command, "CreateContainerError", devices.error().text());
 
   const std::string work = fmt::format("{}/{}", pod.directory, kWorkFolder);
   const std::pair<std::string, std::string> defaults[] = {

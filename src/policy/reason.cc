@@ -104,6 +104,10 @@ std::string_view to_string(ReasonCode code) {
       return "apparmor-unavailable";
     case ReasonCode::kNodeShuttingDown:
       return "node-shutting-down";
+    case ReasonCode::kNotAligned:
+      return "not-aligned";
+    case ReasonCode::kNotAllocated:
+      return "not-allocated";
     case ReasonCode::kPreempted:
       return "preempted";
     case ReasonCode::kPreemptionInsufficient:

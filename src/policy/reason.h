@@ -68,6 +68,8 @@ enum class ReasonCode {
   kSysctlForbidden,
   kAppArmorUnavailable,
   kNodeShuttingDown,
+  kNotAligned,
+  kNotAllocated,
   kPreempted,
   kPreemptionInsufficient,
 };

@@ -7,8 +7,12 @@
 namespace spillway::admission {
 namespace {
 
-TopologyRefusal no_locality() {
+Refusal no_locality() {
   return {"TopologyAffinityError", "Resources cannot be allocated with Topology locality"};
+}
+
+std::string scope_name(const api::Container* container) {
+  return container == nullptr ? "pod" : "container " + container->name;
 }
 
 std::vector<const api::Container*> containers_of(const api::Pod& pod) {
@@ -21,7 +25,7 @@ std::vector<const api::Container*> containers_of(const api::Pod& pod) {
 
 }  // namespace
 
-TopologyRefusal refusal_of(const AllocationFailure& failure) {
+Refusal refusal_of(const AllocationFailure& failure) {
   if (failure.type) return {*failure.type, failure.message};
   return {"UnexpectedAdmissionError", fmt::format("Allocate failed due to {}, which is unexpected", failure.message)};
 }
@@ -37,8 +41,10 @@ TopologyAnswer admit_topology(const TopologySetup& setup, const api::Pod& pod,
       hints.push_back(container == nullptr ? provider->pod_hints(pod) : provider->container_hints(pod, *container));
     }
     hint = merge_hints(setup, hints);
-    if (!accepts(setup.policy, hint)) answer.refusal = no_locality();
-    return !answer.refusal;
+    if (accepts(setup.policy, hint)) return true;
+    answer.refusal = no_locality();
+    answer.why = {policy::ReasonCode::kNotAligned, {{"scope", scope_name(container)}}};
+    return false;
   };
   if (aligned && setup.scope == TopologyScope::kPod && !decide(nullptr)) return answer;
   for (const api::Container* container : containers_of(pod)) {
@@ -47,6 +53,7 @@ TopologyAnswer admit_topology(const TopologySetup& setup, const api::Pod& pod,
     for (HintProvider* provider : providers) {
       if (const auto failure = provider->allocate(pod, *container, hint)) {
         answer.refusal = refusal_of(*failure);
+        answer.why = {policy::ReasonCode::kNotAllocated, {{"container", container->name}, {"error", failure->message}}};
         return answer;
       }
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/pod.h"
+#include "policy/admission/answer.h"
 #include "policy/admission/topology.h"
 
 #include <map>
@@ -33,22 +34,16 @@ class HintProvider {
                                                     const TopologyHint& hint) = 0;
 };
 
-struct TopologyRefusal {
-  std::string reason;
-  std::string message;
-
-  friend bool operator==(const TopologyRefusal&, const TopologyRefusal&) = default;
-};
-
 struct TopologyAnswer {
-  std::optional<TopologyRefusal> refusal;  // nullopt: everything is allocated
+  std::optional<Refusal> refusal;  // nullopt: everything is allocated
+  policy::Reason why;              // of the refusal
   /// By container; those that were not reached are absent. Allocations of earlier containers stay when a later one
   /// is refused.
   std::map<std::string, TopologyHint, std::less<>> affinity;
 };
 
 /// "Allocate failed due to <why>, which is unexpected", unless the failure has a type of its own.
-TopologyRefusal refusal_of(const AllocationFailure& failure);
+Refusal refusal_of(const AllocationFailure& failure);
 
 /// Init containers first, then containers, in the order of the spec.
 TopologyAnswer admit_topology(const TopologySetup& setup, const api::Pod& pod,
