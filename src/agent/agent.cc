@@ -181,10 +181,9 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
   }
   config.thresholds = std::move(thresholds);
   SPILLWAY_TRY(sysctls, allowed_sysctls(options, machine));
-  return std::unique_ptr<Agent>(
-      new Agent(std::make_unique<Parts>(std::move(options), std::move(machine), rng, std::move(sinks),
-                                        std::move(config), std::move(reservation), std::move(sysctls), history,
-                                        device_checkpoint)));
+  return std::unique_ptr<Agent>(new Agent(
+      std::make_unique<Parts>(std::move(options), std::move(machine), rng, std::move(sinks), std::move(config),
+                              std::move(reservation), std::move(sysctls), history, device_checkpoint)));
 }
 
 Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

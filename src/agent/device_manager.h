@@ -36,9 +36,7 @@ class DeviceManager final : public admission::HintProvider {
 
   // What is offered.
 
-  void add_to(api::ResourceList& capacity, api::ResourceList& allocatable) const {
-    pool_.add_to(capacity, allocatable);
-  }
+  DeviceResources offered() const { return pool_.offered(); }
 
   /// `listener`: capacity or allocatable may have changed.
   void when_changed(std::function<void(Now now)> listener) { on_changed_ = std::move(listener); }

@@ -99,15 +99,15 @@ std::vector<std::string> DevicePool::names() const {
   return all;
 }
 
-void DevicePool::add_to(api::ResourceList& capacity, api::ResourceList& allocatable) const {
-  for (const std::string& name : given_up_) {
-    capacity.insert_or_assign(name, api::Quantity::of_units(0));
-    allocatable.insert_or_assign(name, api::Quantity::of_units(0));
-  }
+DeviceResources DevicePool::offered() const {
+  DeviceResources all;
+  all.removed.assign(given_up_.begin(), given_up_.end());
   for (const auto& [name, resource] : resources_) {
-    capacity.insert_or_assign(name, api::Quantity::of_units(static_cast<std::int64_t>(resource.devices.size())));
-    allocatable.insert_or_assign(name, api::Quantity::of_units(static_cast<std::int64_t>(resource.healthy().size())));
+    all.capacity.insert_or_assign(name, api::Quantity::of_units(static_cast<std::int64_t>(resource.devices.size())));
+    all.allocatable.insert_or_assign(name,
+                                     api::Quantity::of_units(static_cast<std::int64_t>(resource.healthy().size())));
   }
+  return all;
 }
 
 }  // namespace spillway::agent

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/device_ports.h"
+#include "agent/node_machine.h"
 #include "api/pod.h"
 #include "base/time.h"
 
@@ -53,8 +54,8 @@ class DevicePool {
   const Resource* find(std::string_view resource) const;
   std::vector<std::string> names() const;
 
-  /// capacity: all devices; allocatable: the healthy ones. Zero for what was given up.
-  void add_to(api::ResourceList& capacity, api::ResourceList& allocatable) const;
+  /// capacity: all devices; allocatable: the healthy ones; removed: what was given up.
+  DeviceResources offered() const;
 
  private:
   std::map<std::string, Resource, std::less<>> resources_;

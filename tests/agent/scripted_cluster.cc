@@ -58,7 +58,8 @@ ScriptedCluster::ScriptedCluster(AgentOptions options) : options_(std::move(opti
 void ScriptedCluster::start() {
   ++generation_;
   agent_ = Agent::create(options_, machine_info(), Rng(7),
-                         {.log = {}, .metrics = nullptr, .journal = &journal, .reaction = reaction}, journal.entries)
+                         {.log = {}, .metrics = nullptr, .journal = &journal, .reaction = reaction}, journal.entries,
+                         device_checkpoint)
                .value();
   agent_->start(now_);
   after_step();
@@ -143,6 +144,11 @@ void ScriptedCluster::exit(const std::string& pod, std::int32_t code) {
 
 void ScriptedCluster::send(HostEvent event) {
   agent_->on_host_event(event, now_);
+  after_step();
+}
+
+void ScriptedCluster::send(const DeviceEvent& event) {
+  agent_->on_device_event(event, now_);
   after_step();
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ class ScriptedCluster {
   void delete_pod(const std::string& name, std::int64_t grace_seconds);
   void exit(const std::string& pod, std::int32_t code);
   void send(HostEvent event);
+  void send(const DeviceEvent& event);
   void break_watches(const Error& error);
 
   Now now() const { return now_; }
@@ -76,7 +78,8 @@ class ScriptedCluster {
   ScriptedApi api;
   ScriptedHost host;
   MemoryJournal journal;
-  Reaction* reaction = nullptr;  // of the next start()
+  std::optional<std::string> device_checkpoint;  // of the next start()
+  Reaction* reaction = nullptr;                  // of the next start()
 
  private:
   void later(Duration delay, std::function<void()> what);

@@ -1,0 +1,135 @@
+"""A device plugin of its own process, and pods that consume its devices, against `spillway up`."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+from harness import can_write_cgroups, pod, running, serving, wait_for, workspace
+
+RESOURCE = "example.com/fake"
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+
+class FakePlugin:
+    def __init__(self, directory, *ids):
+        self.calls_file = directory.parent / f"plugin-{'-'.join(ids)}.jsonl"
+        with open(self.calls_file, "w") as calls:
+            self.child = subprocess.Popen([sys.executable, FOLDER / "fake_device_plugin.py", directory, RESOURCE, *ids],
+                                          stdin=subprocess.PIPE, stdout=calls, text=True)
+
+    def say(self, line):
+        self.child.stdin.write(line + "\n")
+        self.child.stdin.flush()
+
+    def calls(self, name):
+        lines = (json.loads(line) for line in self.calls_file.read_text().splitlines())
+        return [each for each in lines if each["call"] == name]
+
+    def stop(self):
+        self.child.kill()
+        self.child.wait()
+        self.child.stdin.close()
+
+
+def consumer(name, count, **spec):
+    amount = {RESOURCE: str(count)}
+    return pod(name, ["sh", "-c", "echo devices=$FAKE_DEVICES; exec sleep 1000"], resources={"limits": amount, "requests": amount}, **spec)
+
+
+@unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
+class Devices(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enter(workspace())
+        self.start()
+
+    def enter(self, context):
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    def start(self):
+        kubeconfig = self.folder / "kubeconfig"
+        kubeconfig.unlink(missing_ok=True)
+        self.process = self.enter(running(self.folder, "up", "--data-dir", self.folder / "data", "--state-dir", self.folder / "state",
+                                          "--port", "0", "--write-kubeconfig", kubeconfig, "--node-name", "n", "--node-memory", "256Mi"))
+        self.api = serving(self.process, kubeconfig)
+        wait_for("the node", lambda: self.api.nodes_ready() == ["n"])
+        self.environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(self.folder)}
+
+    def kubectl(self, *arguments):
+        done = subprocess.run(["kubectl", *arguments], capture_output=True, text=True, env=self.environment, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def offered(self, which):
+        return self.kubectl("get", "node", "n", "-o", f"jsonpath={{.status.{which}.example\\.com/fake}}")
+
+    def logs(self, name):
+        return wait_for(f"output of {name}", lambda: self.kubectl("logs", name).strip())
+
+    def phase(self, name):
+        return self.kubectl("get", "pod", name, "-o", "jsonpath={.status.phase}")
+
+    def test_a_plugin_and_its_consumers(self):
+        directory = self.folder / "state" / "n" / "device-plugins"
+        plugin = FakePlugin(directory, "a", "b", "c")
+        self.addCleanup(plugin.stop)
+
+        wait_for("the resource on the node", lambda: self.offered("allocatable") == "3")
+        self.assertEqual(self.offered("capacity"), "3")
+        self.assertIn("v1alpha1", plugin.calls("refused")[0]["details"])
+
+        self.api.create("/api/v1/namespaces/default/pods", consumer("train", 2))
+        wait_for("the consumer", lambda: self.phase("train") == "Running")
+        devices = self.logs("train")
+        self.assertEqual(devices, "devices=b,c")  # as the plugin prefers
+        self.assertEqual(plugin.calls("prefer")[0]["available"], ["a", "b", "c"])
+        self.assertEqual([each["ids"] for each in plugin.calls("allocate")], [["b", "c"]])
+        self.assertEqual([each["ids"] for each in plugin.calls("pre_start")], [["b", "c"]])
+
+        # What is handed out cannot be had twice: the scheduler sees it first.
+        self.api.create("/api/v1/namespaces/default/pods", consumer("greedy", 2))
+        wait_for("the scheduler's answer", lambda: "Insufficient example.com/fake" in self.kubectl("describe", "pod", "greedy"))
+        self.kubectl("delete", "pod", "greedy")
+
+        plugin.say("unhealthy a")
+        wait_for("the sick device", lambda: (self.offered("capacity"), self.offered("allocatable")) == ("3", "2"))
+        plugin.say("healthy a")
+        wait_for("its recovery", lambda: self.offered("allocatable") == "3")
+
+        # The agent is killed. Its successor waits for the plugin and gives the pod the same devices, without asking again.
+        self.process.kill()
+        self.start()
+        wait_for("the plugin's return", lambda: self.offered("allocatable") == "3")
+        wait_for("the consumer", lambda: self.phase("train") == "Running" and self.logs("train") == devices)
+        self.assertEqual(len(plugin.calls("allocate")), 1)
+        self.api.create("/api/v1/namespaces/default/pods", consumer("second", 1))
+        wait_for("another consumer", lambda: self.phase("second") == "Running")
+        self.assertEqual(self.logs("second"), "devices=a")
+
+        plugin.stop()
+        wait_for("a node without the plugin", lambda: (self.offered("capacity"), self.offered("allocatable")) == ("3", "0"))
+        self.assertEqual(self.phase("train"), "Running")
+        # A pod that is bound all the same is refused.
+        self.api.create("/api/v1/namespaces/default/pods", consumer("late", 1, nodeName="n"))
+        wait_for("the refusal", lambda: self.phase("late") == "Failed")
+        self.assertEqual(self.kubectl("get", "pod", "late", "-o", "jsonpath={.status.reason}: {.status.message}"),
+                         "UnexpectedAdmissionError: Pod was rejected: Allocate failed due to no healthy devices present; "
+                         "cannot allocate unhealthy devices example.com/fake, which is unexpected")
+
+    def test_a_device_that_the_plugin_cannot_give(self):
+        plugin = FakePlugin(self.folder / "state" / "n" / "device-plugins", "broken")
+        self.addCleanup(plugin.stop)
+        wait_for("the resource on the node", lambda: self.offered("allocatable") == "1")
+        self.api.create("/api/v1/namespaces/default/pods", consumer("train", 1))
+        wait_for("the refusal", lambda: self.phase("train") == "Failed")
+        self.assertEqual(self.kubectl("get", "pod", "train", "-o", "jsonpath={.status.reason}: {.status.message}"),
+                         "UnexpectedAdmissionError: Pod was rejected: Allocate failed due to rpc error: code = Unknown desc = "
+                         "broken is broken, which is unexpected")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
