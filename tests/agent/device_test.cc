@@ -208,12 +208,12 @@ TEST(Devices, ArePreferredByThePluginAsFarAsTheyAreFree) {
   node.add("first", 1);
   auto asked = node.take();
   ASSERT_EQ(asked.size(), 1u);
-  const auto& first = std::get<PreferDevices>(asked.front());
+  const auto first = std::get<PreferDevices>(asked.front());
   EXPECT_EQ(first.available, (std::vector<std::string>{"gpu0", "gpu1", "gpu2", "gpu3"}));
   EXPECT_EQ(first.size, 1);
   node.add("second", 2);  // while the first is being decided
   asked = node.take();
-  const auto& second = std::get<PreferDevices>(asked.front());
+  const auto second = std::get<PreferDevices>(asked.front());
   EXPECT_EQ(second.available, (std::vector<std::string>{"gpu1", "gpu2", "gpu3"}));
   node.tell(DevicesPreferred{first.call, std::vector<std::string>{"gpu3"}});
   node.tell(DevicesPreferred{second.call, std::vector<std::string>{"gpu3", "nonsense", "gpu2"}});
@@ -229,7 +229,7 @@ TEST(Devices, ArePreparedBeforeEveryStartIfThePluginWantsTo) {
   for (int run = 0; run < 2; ++run) {
     const auto asked = node.take();
     ASSERT_EQ(asked.size(), 1u);
-    const auto& prepare = std::get<PrepareDevices>(asked.front());
+    const auto prepare = std::get<PrepareDevices>(asked.front());
     EXPECT_EQ(prepare.ids, std::vector<std::string>{"gpu0"});
     EXPECT_FALSE(node.host.is_running("uid-train", "c"));
     node.tell(DevicesPrepared{prepare.call, {}});
