@@ -141,7 +141,10 @@ class DeviceStream final : public grpc::ClientReadReactor<v1beta1::ListAndWatchR
     StartRead(&response_);
   }
 
-  void OnDone(const grpc::Status& status) override { ended_(status); }
+  void OnDone(const grpc::Status& status) override {
+    const auto ended = std::move(ended_);  // the loop may destroy this stream before the call returns
+    ended(status);
+  }
 
   std::function<void()> listed_;
   std::function<void(const grpc::Status&)> ended_;

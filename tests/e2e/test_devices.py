@@ -4,12 +4,12 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import unittest
 
 from harness import can_write_cgroups, pod, running, serving, wait_for, workspace
 
 RESOURCE = "example.com/fake"
+PYTHON = "/usr/bin/python3"  # the system's own: python3-grpcio is a package of it
 FOLDER = pathlib.Path(__file__).resolve().parent
 
 
@@ -17,7 +17,7 @@ class FakePlugin:
     def __init__(self, directory, *ids):
         self.calls_file = directory.parent / f"plugin-{'-'.join(ids)}.jsonl"
         with open(self.calls_file, "w") as calls:
-            self.child = subprocess.Popen([sys.executable, FOLDER / "fake_device_plugin.py", directory, RESOURCE, *ids],
+            self.child = subprocess.Popen([PYTHON, FOLDER / "fake_device_plugin.py", directory, RESOURCE, *ids],
                                           stdin=subprocess.PIPE, stdout=calls, text=True)
 
     def say(self, line):
