@@ -30,25 +30,26 @@ elseif(SPILLWAY_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
-# Precompiled: the standard headers and fmt; for tests GoogleTest as well. Half of a unit's time at -O0 is reading these.
-# Only the dev preset has it: every other preset proves that each file includes what it uses.
-# What layers marked HOT add: the dev preset has -O0, at which documents and rules are ten times as slow.
+# What layers marked HOT add: at -O0 documents and rules are ten times as slow.
 if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_FLAGS_DEBUG MATCHES "-O0" AND NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "coverage")
   set(SPILLWAY_HOT_OPTIONS -O1)
 endif()
 
+# Precompiled: the standard headers and fmt; for tests GoogleTest as well. Half of a unit's time at -O0 is reading these.
+# Only the -O0 presets have it: release proves that each file includes what it uses.
 if(SPILLWAY_PCH)
-  foreach(kind pch test_pch)
+  foreach(kind pch hot_pch test_pch)
     add_library(spillway_${kind} OBJECT ${CMAKE_CURRENT_LIST_DIR}/precompiled/empty.cc)
     target_link_libraries(spillway_${kind} PRIVATE spillway_flags fmt::fmt)
     target_compile_options(spillway_${kind} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
     target_precompile_headers(spillway_${kind} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/precompiled/standard.h)
   endforeach()
+  target_compile_options(spillway_hot_pch PRIVATE ${SPILLWAY_HOT_OPTIONS})
   target_link_libraries(spillway_test_pch PRIVATE GTest::gtest GTest::gmock)
   target_precompile_headers(spillway_test_pch PRIVATE ${CMAKE_CURRENT_LIST_DIR}/precompiled/tests.h)
 endif()
 
-# spillway_precompiled(TARGET pch|test_pch)
+# spillway_precompiled(TARGET pch|hot_pch|test_pch)
 function(spillway_precompiled target kind)
   if(SPILLWAY_PCH)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)

@@ -1,4 +1,4 @@
-// What nearly every file includes, read once (dev preset only).
+// What nearly every file includes, read once (the -O0 presets).
 #include <fmt/format.h>
 
 #include <algorithm>
