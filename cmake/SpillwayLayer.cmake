@@ -1,13 +1,18 @@
-# spillway_layer(NAME LEVEL [HEAVY] [HOT] SOURCES … HEADERS … DEPS … PRIVATE_LIBS …)
+# spillway_layer(NAME LEVEL [HEAVY] [HOT] SOURCES … HEADERS … ALONE … DEPS … PRIVATE_LIBS …)
 # One folder of src/, one static library. A layer links only layers of a lower level; a wrong edge stops the configuration.
 # HEAVY: holds Beast, Asio or generated code; built without UBSan in the asan preset.
+# ALONE: sources that are not joined with others where units are joined: names local to them occur in a neighbour as well.
 # HOT: whole test suites run through it; built with -O1 where everything else has -O0.
 function(spillway_layer name level)
-  cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY;HOT" "" "SOURCES;HEADERS;DEPS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY;HOT" "" "SOURCES;HEADERS;ALONE;DEPS;PRIVATE_LIBS")
   add_library(spillway_${name} STATIC ${A_SOURCES})
   target_sources(spillway_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${A_HEADERS})
   set_target_properties(spillway_${name} PROPERTIES SPILLWAY_LEVEL ${level} SPILLWAY_HEAVY "${A_HEAVY}"
                                                     VERIFY_INTERFACE_HEADER_SETS ON)
+  if(SPILLWAY_JOIN_UNITS)
+    set_target_properties(spillway_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_source_files_properties(${A_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   foreach(dep IN LISTS A_DEPS)
     get_target_property(below spillway_${dep} SPILLWAY_LEVEL)
     if(NOT below LESS ${level})

@@ -10,6 +10,7 @@
 #include "client/shadow_engine.h"
 #include "controllers/controller_set.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
