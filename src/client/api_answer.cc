@@ -1,6 +1,5 @@
-#include "client/api_client.h"
-
 #include "api/status.h"
+#include "client/api_client.h"
 
 namespace spillway::client {
 

@@ -5,8 +5,8 @@
 
 #include "controllers/owned_pods.h"
 #include "controllers/shared.h"
-#include "policy/reason.h"
 #include "policy/node_load.h"
+#include "policy/reason.h"
 
 #include <map>
 #include <optional>

@@ -63,7 +63,8 @@ TEST(TypedBody, CanonicalQuantitiesTimesAndBytes) {
   ASSERT_TRUE(lease) << lease.error().text();
   EXPECT_EQ(lease->object.string_at({"spec", "renewTime"}), "2026-01-02T03:04:05.000000Z");
   EXPECT_EQ(lease->object.string_at({"spec", "acquireTime"}), "2026-01-02T03:04:05.100000Z");
-  EXPECT_FALSE(read_text(kind("coordination.k8s.io/v1", "Lease"), R"({"spec":{"renewTime":"2026-01-02T03:04:05.1Z"}})"));
+  EXPECT_FALSE(
+      read_text(kind("coordination.k8s.io/v1", "Lease"), R"({"spec":{"renewTime":"2026-01-02T03:04:05.1Z"}})"));
 }
 
 TEST(TypedBody, TheZeroTimeIsNull) {

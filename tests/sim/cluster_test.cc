@@ -1,5 +1,6 @@
 // The whole product on virtual time: scenarios end as they must, and the same seed is the same run.
 #include "sim/cluster.h"
+
 #include "sim/scenario.h"
 
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 // Everything that is claimed is checked through the API and in the cgroups. Thread: main.
 #pragma once
 
-#include "apps/demo/child_process.h"
 #include "apps/cluster_view.h"
+#include "apps/demo/child_process.h"
 #include "apps/demo/screen.h"
 #include "base/error.h"
 #include "host/cgroup.h"
