@@ -34,12 +34,12 @@ FsProbe::FsProbe(runtime::Loop& loop, std::string path) : loop_(loop), path_(std
 void FsProbe::refresh() {
   take_answer();  // of an earlier call that took its time
   if (thread_.busy()) return;
-  const bool queued = thread_.submit([desk = desk_, path = path_]() -> runtime::Loop::Task {
+  const bool queued = thread_.submit([this, desk = desk_, path = path_]() -> runtime::Loop::Task {
     Result<api::FsStats> read = read_fs(path);
     const std::lock_guard lock(desk->mutex);
     desk->answer = std::move(read);
     desk->arrived.notify_one();
-    return {};
+    return [this] { take_answer(); };  // run only while the thread's owner lives
   });
   if (!queued) return;
   {
