@@ -2,6 +2,7 @@
 
 #include "agent/config_schema.h"
 #include "api/duration.h"
+#include "base/edit_distance.h"
 
 #include <fmt/format.h>
 
@@ -42,19 +43,6 @@ std::string_view type_name(const Json& value) {
 std::string shown(const Json& value) {
   if (value.is_object() || value.is_array() || value.is_null()) return std::string(type_name(value));
   return fmt::format("{} {}", type_name(value), api::to_text(value));
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, change}));
-    }
-  }
-  return row[b.size()];
 }
 
 class Checker {

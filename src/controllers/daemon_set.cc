@@ -2,6 +2,7 @@
 
 #include "api/codec.h"
 #include "api/taint.h"
+#include "controllers/paths.h"
 
 #include <fmt/format.h>
 
@@ -20,10 +21,6 @@ constexpr Duration kFailureBackoffMax = minutes(15);
 
 api::Toleration stays(std::string_view key, std::string_view effect) {
   return {std::string(key), "Exists", "", std::string(effect), {}};
-}
-
-std::string pods_path(const api::ObjectMeta& of, std::string_view name = {}) {
-  return client::object_path("v1", "pods", of.ns, name);
 }
 
 /// The node a daemon pod is for: bound to it, or named in its affinity.

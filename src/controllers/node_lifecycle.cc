@@ -2,6 +2,7 @@
 
 #include "api/codec.h"
 #include "base/check.h"
+#include "controllers/paths.h"
 #include "policy/lifecycle/condition_taints.h"
 
 #include <fmt/format.h>
@@ -20,10 +21,6 @@ using lifecycle::TaintAction;
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 constexpr Duration kPassTimeMax = seconds(10);  // a pass waits for live reads, each at most this long
-
-std::string node_path(const std::string& name, std::string_view subresource = {}) {
-  return client::object_path("v1", "nodes", {}, name, subresource);
-}
 
 std::string lease_path(const std::string& name) {
   return client::object_path("coordination.k8s.io/v1", "leases", kLeaseNamespace, name);

@@ -1,6 +1,7 @@
 #include "controllers/node_taint_writer.h"
 
 #include "api/codec.h"
+#include "controllers/paths.h"
 
 #include <utility>
 
@@ -10,10 +11,6 @@ namespace {
 
 constexpr int kAttemptsMax = 5;
 constexpr Duration kRetryWait = milliseconds(100);
-
-std::string node_path(const std::string& name) {
-  return client::object_path("v1", "nodes", {}, name);
-}
 
 api::Json taints_patch(const api::Node& node) {
   api::Json::Array taints;

@@ -1,5 +1,6 @@
 #include "controllers/pod_evictor.h"
 
+#include "controllers/paths.h"
 #include "policy/lifecycle/legacy_eviction.h"
 
 #include <fmt/format.h>
@@ -10,10 +11,6 @@
 namespace spillway::controllers {
 
 namespace {
-
-std::string pod_path(const api::Pod& pod, std::string_view subresource = {}) {
-  return client::object_path("v1", "pods", pod.metadata.ns, pod.metadata.name, subresource);
-}
 
 api::Json node_lost_patch(const api::Pod& pod) {
   return api::Json::object(

@@ -1,5 +1,7 @@
 #include "controllers/pod_gc.h"
 
+#include "controllers/paths.h"
+
 #include <utility>
 #include <vector>
 
@@ -8,10 +10,6 @@ namespace spillway::controllers {
 namespace {
 
 using lifecycle::PodGarbage;
-
-std::string pod_path(const api::Pod& pod, std::string_view subresource = {}) {
-  return client::object_path("v1", "pods", pod.metadata.ns, pod.metadata.name, subresource);
-}
 
 api::Json failed_patch(const api::Pod& pod, PodGarbage reason, Now now) {
   api::Json status = api::Json::object({{"phase", "Failed"}});

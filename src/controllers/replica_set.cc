@@ -1,5 +1,7 @@
 #include "controllers/replica_set.h"
 
+#include "controllers/paths.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +14,6 @@ namespace {
 
 Owner owner_of(const api::ReplicaSet& set) {
   return {api::ReplicaSet::kApiVersion, api::ReplicaSet::kKind, set.metadata};
-}
-
-std::string pods_path(const api::ObjectMeta& of, std::string_view name = {}) {
-  return client::object_path("v1", "pods", of.ns, name);
 }
 
 int phase_rank(const api::Pod& pod) {

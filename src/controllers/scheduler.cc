@@ -1,6 +1,7 @@
 #include "controllers/scheduler.h"
 
 #include "api/codec.h"
+#include "controllers/paths.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +13,6 @@ namespace {
 
 client::ObjectKey key_of(const api::Pod& pod) {
   return client::key_of(pod.metadata);
-}
-
-std::string pod_path(const api::Pod& pod, std::string_view subresource) {
-  return client::object_path("v1", "pods", pod.metadata.ns, pod.metadata.name, subresource);
 }
 
 /// A change of the node that can let a pod in which was refused before.

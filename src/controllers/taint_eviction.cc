@@ -1,5 +1,7 @@
 #include "controllers/taint_eviction.h"
 
+#include "controllers/paths.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +12,6 @@ namespace spillway::controllers {
 namespace {
 
 using lifecycle::TaintEvictions;
-
-std::string pod_path(const api::Pod& pod, std::string_view subresource = {}) {
-  return client::object_path("v1", "pods", pod.metadata.ns, pod.metadata.name, subresource);
-}
 
 api::Json disruption_patch(const api::Pod& pod, Now now) {
   const api::Json condition = api::Json::object({{"type", "DisruptionTarget"},
