@@ -1,0 +1,140 @@
+#include "api/duration.h"
+#include "api/json.h"
+#include "api/quantity.h"
+#include "cli/flags.h"
+#include "policy/eviction/threshold_parse.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <utility>
+#include <vector>
+
+namespace spillway::cli {
+namespace {
+
+using ParseSetting = std::function<Result<api::Json>(const std::string&)>;
+
+/// A flag that names one member of the KubeletConfiguration.
+void add_setting(CLI::App& app, NodeConfigArgs& config, const std::string& flag, const std::string& key,
+                 const ParseSetting& parse, const std::string& help, const std::string& type,
+                 const std::string& shown_default) {
+  add_taken(
+      app, flag,
+      [&config, parse, key](const std::string& text) -> Outcome {
+        SPILLWAY_TRY(value, parse(text));
+        config.flags[key] = std::move(value);
+        return {};
+      },
+      help, type, shown_default);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> parse_labels(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> labels;
+  for (const std::string& pair : CLI::detail::split(text, ',')) {
+    const std::size_t equals = pair.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return make_error(ErrorCode::kInvalid, "expected key=value[,key=value...], got \"{}\"", pair);
+    }
+    labels.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  return labels;
+}
+
+Result<api::Json> integer_setting(const std::string& text) {
+  std::int32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return make_error(ErrorCode::kInvalid, "expected a whole number, got \"{}\"", text);
+  }
+  return api::Json(std::int64_t{value});
+}
+
+Result<api::Json> count_setting(const std::string& text) {
+  SPILLWAY_TRY(value, integer_setting(text));
+  if (*value.if_int64() <= 0) return make_error(ErrorCode::kInvalid, "must be positive, got {}", text);
+  return value;
+}
+
+Result<api::Json> duration_setting(const std::string& text) {
+  SPILLWAY_TRY(duration, parse_positive_duration(text));
+  return api::Json(api::format_duration(duration));
+}
+
+/// "signal<value,…" or "signal=value,…" as a mapping.
+auto pairs_setting(eviction::PairSyntax syntax) {
+  return [syntax](const std::string& text) -> Result<api::Json> {
+    eviction::SignalFlag pairs(syntax, {});
+    SPILLWAY_TRY_VOID(pairs.add(text));
+    api::Json map = api::Json::object();
+    for (const auto& [signal, value] : pairs.entries()) map[signal] = value;
+    return map;
+  };
+}
+
+Result<api::Json> resources_setting(const std::string& text) {
+  SPILLWAY_TRY(map, pairs_setting(eviction::PairSyntax::kEquals)(text));
+  for (const auto& [resource, amount] : *map.if_object()) {
+    if (!api::parse_quantity(*amount.if_string())) {
+      return make_error(ErrorCode::kInvalid, "{}: expected a quantity, got {}", resource, api::to_text(amount));
+    }
+  }
+  return map;
+}
+
+Result<api::Json> list_setting(const std::string& text) {
+  api::Json list = api::Json::array();
+  for (const std::string& each : CLI::detail::split(text, ',')) list.if_array()->push_back(each);
+  return list;
+}
+
+void add_node_config(CLI::App& app, NodeConfigArgs& config) {
+  app.add_option("--config", config.file, "KubeletConfiguration (YAML); flags win over it")->check(CLI::ExistingFile);
+  app.add_option("--config-dir", config.directory,
+                 "Directory of *.conf files merged over it, in the order of their names")
+      ->check(CLI::ExistingDirectory);
+  const auto less_than = pairs_setting(eviction::PairSyntax::kLessThan);
+  const auto equals = pairs_setting(eviction::PairSyntax::kEquals);
+  add_setting(app, config, "--eviction-hard", "evictionHard", less_than,
+              "Hard thresholds, e.g. memory.available<100Mi; naming one drops all defaults", "SIGNAL<VALUE,...", "");
+  add_setting(app, config, "--eviction-soft", "evictionSoft", less_than, "Soft thresholds, e.g. memory.available<300Mi",
+              "SIGNAL<VALUE,...", "");
+  add_setting(app, config, "--eviction-soft-grace-period", "evictionSoftGracePeriod", equals,
+              "e.g. memory.available=1m30s", "SIGNAL=DURATION,...", "");
+  add_setting(app, config, "--eviction-minimum-reclaim", "evictionMinimumReclaim", equals, "e.g. memory.available=50Mi",
+              "SIGNAL=VALUE,...", "");
+  add_setting(app, config, "--eviction-pressure-transition-period", "evictionPressureTransitionPeriod",
+              duration_setting, "How long a pressure condition lingers", "DURATION", "5m0s");
+  add_setting(app, config, "--eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", integer_setting,
+              "Ceiling of a pod's grace in soft evictions, in seconds", "INT", "0");
+  add_setting(app, config, "--kube-reserved", "kubeReserved", resources_setting,
+              "Kept from pods for the node's daemons, e.g. cpu=100m,memory=200Mi", "RESOURCE=QUANTITY,...", "");
+  add_setting(app, config, "--system-reserved", "systemReserved", resources_setting,
+              "Kept from pods for the operating system", "RESOURCE=QUANTITY,...", "");
+  add_setting(app, config, "--enforce-node-allocatable", "enforceNodeAllocatable", list_setting,
+              "What the reservations are enforced on", "WHAT,...", "pods");
+  add_setting(app, config, "--node-status-update-frequency", "nodeStatusUpdateFrequency", duration_setting,
+              "How often the status is computed", "DURATION", "10s");
+  add_setting(app, config, "--node-status-report-frequency", "nodeStatusReportFrequency", duration_setting,
+              "How often an unchanged status is reported", "DURATION", "5m0s");
+  add_setting(app, config, "--node-status-max-images", "nodeStatusMaxImages", integer_setting,
+              "Images the status lists; -1: all", "INT", "50");
+  add_setting(app, config, "--node-lease-duration-seconds", "nodeLeaseDurationSeconds", count_setting,
+              "Renewed at a quarter of it", "INT", "40");
+  add_setting(app, config, "--max-pods", "maxPods", count_setting, "Pods this node takes", "INT", "110");
+  add_setting(app, config, "--pods-per-core", "podsPerCore", integer_setting, "Pods per core; 0: no such limit", "INT",
+              "0");
+}
+
+}  // namespace
+
+void add_node(CLI::App& app, NodeArgs& args) {
+  add_node_config(app, args.config);
+  add_parsed(app, "--node-labels", args.labels, parse_labels, "Labels the node registers with", "KEY=VALUE,...", "");
+  add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
+             "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
+  app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(CLI::PositiveNumber);
+  app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
+}
+
+}  // namespace spillway::cli

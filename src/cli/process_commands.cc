@@ -1,0 +1,74 @@
+#include "cli/commands.h"
+#include "cli/flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace spillway::cli {
+namespace {
+
+void define_up(Commands& commands) {
+  const auto up = std::make_shared<UpCommand>();
+  CLI::App& app = commands.add("up", "Run API server, controllers, scheduler and nodes in one process");
+  add_serving(app, up->serving);
+  add_node(app, up->node);
+  add_controller(app, up->controller);
+  app.add_option("--nodes", up->nodes, "Nodes to run on this machine")->check(CLI::Range(0, 64))->capture_default_str();
+  app.add_option("--node-name", up->node_name, "Name of the node; of several: prefix, followed by -1, -2, ...");
+  commands.choose(app, up);
+}
+
+void define_apiserver(Commands& commands) {
+  const auto apiserver = std::make_shared<ApiserverCommand>();
+  CLI::App& app = commands.add("apiserver", "Run the API server alone");
+  add_serving(app, apiserver->serving);
+  commands.choose(app, apiserver);
+}
+
+void define_agent(Commands& commands) {
+  const auto agent = std::make_shared<AgentCommand>();
+  CLI::App& app = commands.add("agent", "Run one node");
+  app.add_flag("--print-config", agent->print_config, "Print the configuration in effect as YAML and exit");
+  app.add_option("--kubeconfig", agent->kubeconfig, "How to reach the API server")->check(CLI::ExistingFile);
+  app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
+  add_parsed(app, "--node-ip", agent->node_ip, parse_address,
+             "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");
+  app.add_option("--port", agent->port, "Its port; 0: any free one")->capture_default_str();
+  add_node(app, agent->node);
+  commands.choose(app, agent);
+}
+
+void define_controller(Commands& commands) {
+  const auto controller = std::make_shared<ControllerCommand>();
+  CLI::App& app = commands.add("controller", "Run the controllers");
+  add_kubeconfig(app, controller->kubeconfig);
+  add_controller(app, controller->controller);
+  add_leader_election(app, controller->leader_election);
+  app.add_option("--controllers", controller->controllers, "Which to run: names, -name to leave one out, * for all")
+      ->capture_default_str();
+  app.add_flag("--shadow", controller->shadow,
+               "Write nothing; report where the cluster differs from what would have been done");
+  app.add_flag("--beside-stock-controllers", controller->beside_stock,
+               "Run although kube-controller-manager holds its lease: its controllers of these names are off");
+  commands.choose(app, controller);
+}
+
+void define_scheduler(Commands& commands) {
+  const auto scheduler = std::make_shared<SchedulerCommand>();
+  CLI::App& app = commands.add("scheduler", "Run the scheduler");
+  add_kubeconfig(app, scheduler->kubeconfig);
+  commands.choose(app, scheduler);
+}
+
+}  // namespace
+
+void define_process_commands(Commands& commands) {
+  define_up(commands);
+  define_apiserver(commands);
+  define_agent(commands);
+  define_controller(commands);
+  define_scheduler(commands);
+}
+
+}  // namespace spillway::cli
