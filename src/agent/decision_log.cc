@@ -6,7 +6,8 @@
 #include <utility>
 
 namespace spillway::agent {
-DecisionLog::DecisionLog(Journal* journal, std::span<const JournalEntry> history) : journal_(journal) {
+DecisionLog::DecisionLog(Journal* journal, std::span<const JournalEntry> history, Consequence consequence)
+    : journal_(journal), consequence_(consequence) {
   const std::size_t known = std::min(history.size(), kKeptMax);
   for (const JournalEntry& entry : history.last(known)) keep(entry.decision);
 }
@@ -17,6 +18,10 @@ void DecisionLog::keep(policy::Decision decision) {
 }
 
 void DecisionLog::record(JournalEntry entry) {
+  if (!acts() && std::exchange(entry.eviction, std::nullopt)) {
+    entry.decision.verdict = policy::Verdict::kWaits;
+    entry.decision.reasons.push_back({policy::ReasonCode::kShadow, {}});
+  }
   if (journal_ != nullptr) journal_->append(entry);
   keep(std::move(entry.decision));
 }

@@ -14,14 +14,20 @@
 
 namespace spillway::agent {
 
+/// kShadow: what is decided is not done.
+enum class Consequence { kActs, kShadow };
+
 class DecisionLog {
  public:
   static constexpr std::size_t kKeptMax = 200;
 
   /// `journal` may be null; `history` is what it held before.
-  DecisionLog(Journal* journal, std::span<const JournalEntry> history);
+  DecisionLog(Journal* journal, std::span<const JournalEntry> history, Consequence consequence = Consequence::kActs);
 
-  /// Journals and keeps it. Returns when the journal has it.
+  bool acts() const { return consequence_ == Consequence::kActs; }
+
+  /// Journals and keeps it. Returns when the journal has it. In a shadow an eviction becomes one that would have been:
+  /// nothing that is to be finished after a crash.
   void record(JournalEntry entry);
   /// What came of the last decision about this uid.
   void add_aftermath(Aftermath aftermath);
@@ -33,6 +39,7 @@ class DecisionLog {
   void keep(policy::Decision decision);
 
   Journal* journal_;
+  Consequence consequence_;
   std::deque<policy::Decision> kept_;
 };
 

@@ -23,11 +23,11 @@ constexpr Duration kHardGrace = seconds(eviction::kHardGraceSeconds);
 
 }  // namespace
 
-EvictionEngine::EvictionEngine(AgentContext& context, eviction::PassConfig config, PodWorkers& workers,
+EvictionEngine::EvictionEngine(AgentContext& context, eviction::PassConfig config, EvictablePods& pods,
                                DecisionLog& decisions, telemetry::Registry* metrics, Reaction* reaction)
     : context_(context),
       config_(std::move(config)),
-      workers_(workers),
+      pods_(pods),
       decisions_(decisions),
       reaction_(reaction),
       metrics_(metrics),
@@ -230,7 +230,7 @@ void EvictionEngine::take_grace(Victim& victim) {
   victim.killed = true;
   metrics_.emergencies.add();
   context_.log.warning("taking the grace from a pod being evicted", {{"pod_uid", victim.action.uid}});
-  workers_.kill_now(victim.action.uid);
+  pods_.kill_now(victim.action.uid);
 }
 
 /// A hard threshold does not wait for the long grace of a soft eviction.
@@ -247,7 +247,7 @@ void EvictionEngine::preempt_graces(Now now) {
     decisions_.add_aftermath({.uid = victim.action.uid,
                               .at = now.wall,
                               .facts = {{"grace_shortened_to_seconds", eviction::kHardGraceSeconds}}});
-    workers_.evict(victim.action, Urgency::kGrace, now);
+    pods_.evict(victim.action, Urgency::kGrace, now);
   }
 }
 
@@ -274,7 +274,7 @@ void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
 std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
   if (!last_summary_) return std::nullopt;
   const auto acting = state_.met_before.empty() ? eviction::Signal::kMemoryAvailable : state_.met_before.front().signal;
-  policy::Decision decision = eviction::standing(config_, state_, *last_summary_, workers_.active(), acting, now);
+  policy::Decision decision = eviction::standing(config_, state_, *last_summary_, pods_.active(), acting, now);
   if (!victims_.empty()) {
     decision.verdict = policy::Verdict::kWaits;
     decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kEvictionInProgress, {}});

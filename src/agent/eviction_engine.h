@@ -9,11 +9,11 @@
 
 #include "agent/context.h"
 #include "agent/decision_log.h"
+#include "agent/evictable_pods.h"
 #include "agent/eviction_forecast.h"
 #include "agent/eviction_metrics.h"
 #include "agent/eviction_victims.h"
 #include "agent/fall_rate.h"
-#include "agent/pod_workers.h"
 #include "agent/ports.h"
 #include "agent/reaction.h"
 #include "policy/eviction/decide.h"
@@ -29,7 +29,7 @@ namespace spillway::agent {
 
 class EvictionEngine {
  public:
-  EvictionEngine(AgentContext& context, eviction::PassConfig config, PodWorkers& workers, DecisionLog& decisions,
+  EvictionEngine(AgentContext& context, eviction::PassConfig config, EvictablePods& pods, DecisionLog& decisions,
                  telemetry::Registry* metrics, Reaction* reaction = nullptr);
 
   void start(Now now);
@@ -96,7 +96,7 @@ class EvictionEngine {
 
   AgentContext& context_;
   eviction::PassConfig config_;
-  PodWorkers& workers_;
+  EvictablePods& pods_;
   DecisionLog& decisions_;
   Reaction* reaction_;
   EvictionMetrics metrics_;

@@ -36,7 +36,7 @@ policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
 }  // namespace
 
 std::vector<const api::Pod*> EvictionEngine::candidates() const {
-  std::vector<const api::Pod*> pods = workers_.active();
+  std::vector<const api::Pod*> pods = pods_.active();
   std::erase_if(pods, [&](const api::Pod* pod) { return victims_.is_known(pod->metadata.uid); });
   return pods;
 }
@@ -162,13 +162,14 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
     entry.decision.reasons.push_back({policy::ReasonCode::kEmergency, {}});
     entry.decision.cost = {{"grace_seconds", std::int64_t{0}}};
   }
-  context_.log.warning("evicting pod", {{"node", entry.decision.by},
-                                        {"pod", action.pod.text()},
-                                        {"signal", action.metric_label},
-                                        {"emergency", emergency ? "true" : "false"},
-                                        {"reasons", rendered(entry.decision.reasons)}});
+  context_.log.warning(decisions_.acts() ? "evicting pod" : "would evict pod",
+                       {{"node", entry.decision.by},
+                        {"pod", action.pod.text()},
+                        {"signal", action.metric_label},
+                        {"emergency", emergency ? "true" : "false"},
+                        {"reasons", rendered(entry.decision.reasons)}});
   decisions_.record(std::move(entry));
-  workers_.evict(action, urgency, now);
+  pods_.evict(action, urgency, now);
   Victim victim{.action = action,
                 .since = now.mono,
                 .grace_end = now.mono + grace,
@@ -177,8 +178,8 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
                 .available_then = {}};
   if (const auto& observation = seen_[victim.signal()]) victim.available_then = observation->available;
   victims_.add(std::move(victim));
-  metrics_.count_eviction(action.metric_label);
-  if (emergency) metrics_.emergencies.add();
+  if (decisions_.acts()) metrics_.count_eviction(action.metric_label);
+  if (decisions_.acts() && emergency) metrics_.emergencies.add();
   post_evicted_event(context_, action, now);
 }
 
@@ -202,7 +203,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
   const Urgency urgency = event.emergency ? Urgency::kEmergency : Urgency::kGrace;
   const eviction::ConditionSet before = state_.conditions;
   const eviction::PassState state_before = state_;
-  const std::vector<const api::Pod*> active = workers_.active();
+  const std::vector<const api::Pod*> active = pods_.active();
   eviction::PassResult result = judge(*last_summary_, active, now);
   bool accounted = false;
   for (const eviction::EvictPod& action : result.actions) {

@@ -8,6 +8,7 @@
 #include "agent/admission_queue.h"
 #include "agent/context.h"
 #include "agent/device_manager.h"
+#include "agent/evictable_pods.h"
 #include "agent/journal.h"
 #include "agent/pod_status_writer.h"
 #include "agent/pod_worker.h"
@@ -23,9 +24,7 @@
 
 namespace spillway::agent {
 
-enum class Urgency { kGrace, kEmergency };
-
-class PodWorkers final : private AdmissionQueue::Workers {
+class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
  public:
   /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
   /// may be null.
@@ -43,10 +42,8 @@ class PodWorkers final : private AdmissionQueue::Workers {
   void on_container_exited(const ContainerExited& event, Now now);
   void on_pod_stopped(const PodStopped& event, Now now);
 
-  /// Ends the pod as decided. kEmergency: without any grace.
-  void evict(const eviction::EvictPod& action, Urgency urgency, Now now);
-  /// Takes the remaining grace from a pod that is being ended.
-  void kill_now(const std::string& uid);
+  void evict(const eviction::EvictPod& action, Urgency urgency, Now now) override;
+  void kill_now(const std::string& uid) override;
   /// Ends an admitted pod of which nothing has started yet: what it needs could not be had.
   void reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now);
   /// True also for a uid nobody knows.

@@ -95,6 +95,11 @@ std::string sentence(const Reason& reason) {
   if (reason.code == ReasonCode::kNoCandidate) return "no pod may be evicted";
   if (reason.code == ReasonCode::kEmergency)
     return "memory would not have lasted for its grace, so it was killed at once";
+  if (reason.code == ReasonCode::kShadow) return "nothing was done: this agent only watches (shadow)";
+  if (reason.code == ReasonCode::kHeld) return "acting is held: " + text_of(find_fact(reason.facts, "why"));
+  if (reason.code == ReasonCode::kKubeletEvicted) {
+    return fmt::format("the kubelet evicted it on its own: {}", text_of(find_fact(reason.facts, "kubelet_message")));
+  }
   if (reason.code == ReasonCode::kReclaimSuperseded) return "memory ran short meanwhile and goes first";
   if (reason.code == ReasonCode::kReclaimSufficed) return "what the node could free by itself was enough";
   if (reason.code == ReasonCode::kObservationStale && !available.empty()) {
@@ -109,10 +114,14 @@ std::string sentence(const Reason& reason) {
   return facts.empty() ? words_of(reason.code) : words_of(reason.code) + ": " + facts;
 }
 
+bool is_shadow(const Decision& decision) {
+  return std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kShadow; });
+}
+
 /// Reasons that only complete the picture never lead.
 bool may_lead(ReasonCode code) {
   return code != ReasonCode::kThresholdNotMet && code != ReasonCode::kObservationMissing &&
-         code != ReasonCode::kRankedFirst;
+         code != ReasonCode::kRankedFirst && code != ReasonCode::kShadow;
 }
 
 std::string cause_of(const Decision& decision) {
@@ -204,10 +213,12 @@ Table ranking_of(const Decision& decision, const std::optional<api::PodKey>& pod
     std::string by = candidate.decided_by;
     std::ranges::replace(by, '-', ' ');
     cells.push_back(std::move(by));
-    const bool chosen = decision.verdict == Verdict::kActs && candidate.subject == decision.subject;
+    const bool chosen =
+        (decision.verdict == Verdict::kActs || is_shadow(decision)) && candidate.subject == decision.subject;
     const bool spared = candidate.reason.code == ReasonCode::kCriticalPodSpared;
     const bool asked = pod && is_pod(candidate.subject, *pod);
     std::string note = chosen ? action_done(decision.action) : spared ? "critical: spared" : " ";
+    if (chosen && is_shadow(decision)) note = "would have been " + note;
     if (asked && !chosen) note = spared ? note + " <-" : "<-";
     cells.push_back(std::move(note));
     const std::string_view colour = chosen ? kRed : spared ? kDim : asked ? kBold : "";
@@ -249,6 +260,10 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
   const std::string why = cause.empty() ? "" : ": " + cause;
   const std::string who = decision.subject.text();
   const std::string by = decision.by == decision.subject.name ? "" : " by " + decision.by;
+  if (is_shadow(decision) && decision.subject.kind == "Pod") {
+    return fmt::format("{} would have been {}{} at {}{}", who, action_done(decision.action), by, time_text(decision.at),
+                       why);
+  }
   const bool makes_room = decision.area == policy::Area::kAdmission && decision.action == "preempt";
   switch (decision.verdict) {
     case Verdict::kActs:

@@ -44,6 +44,12 @@ std::string_view to_string(ReasonCode code) {
       return "victim-overdue";
     case ReasonCode::kEmergency:
       return "emergency";
+    case ReasonCode::kShadow:
+      return "shadow";
+    case ReasonCode::kHeld:
+      return "held";
+    case ReasonCode::kKubeletEvicted:
+      return "kubelet-evicted";
     case ReasonCode::kHeartbeatFresh:
       return "heartbeat-fresh";
     case ReasonCode::kHeartbeatStale:

@@ -36,6 +36,9 @@ enum class ReasonCode {
   kReclaimSuperseded,
   kVictimOverdue,
   kEmergency,
+  kShadow,
+  kHeld,
+  kKubeletEvicted,
   // lifecycle
   kHeartbeatFresh,
   kHeartbeatStale,

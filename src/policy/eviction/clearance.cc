@@ -1,0 +1,67 @@
+#include "policy/eviction/clearance.h"
+
+#include "api/duration.h"
+
+#include <fmt/format.h>
+
+#include <compare>
+
+namespace spillway::eviction {
+namespace {
+
+std::partial_ordering compare_amounts(const Threshold& a, const Threshold& b, const Capacities& capacities) {
+  const auto* share = std::get_if<Fraction>(&a.value);
+  const auto* other_share = std::get_if<Fraction>(&b.value);
+  if (share != nullptr && other_share != nullptr) return share->share <=> other_share->share;
+  const auto capacity = capacities.find(a.signal);
+  if ((share != nullptr || other_share != nullptr) && capacity == capacities.end()) {
+    return std::partial_ordering::unordered;
+  }
+  const std::int64_t whole = capacity == capacities.end() ? 0 : capacity->second;
+  const auto amount = amount_of(a.value, whole);
+  const auto other = amount_of(b.value, whole);
+  if (!amount || !other) return std::partial_ordering::unordered;
+  return *amount <=> *other;
+}
+
+/// NaN is never met, and an amount of nothing neither.
+bool can_act(const Threshold& threshold) {
+  const auto* share = std::get_if<Fraction>(&threshold.value);
+  return share == nullptr || share->share > 0;
+}
+
+bool comes_first(const Threshold& ours, const Threshold& theirs, const Capacities& capacities) {
+  const std::partial_ordering amounts = compare_amounts(ours, theirs, capacities);
+  if (theirs.is_hard()) return amounts > 0;
+  if (ours.is_hard()) return true;
+  return amounts >= 0 && ours.grace_period <= theirs.grace_period &&
+         !(amounts == 0 && ours.grace_period == theirs.grace_period);
+}
+
+}  // namespace
+
+std::optional<Overlap> find_overlap(std::span<const Threshold> ours, std::span<const Threshold> theirs,
+                                    const Capacities& capacities) {
+  for (const Threshold& mine : ours) {
+    if (!can_act(mine)) continue;
+    for (const Threshold& other : theirs) {
+      if (other.signal != mine.signal || !can_act(other) || comes_first(mine, other, capacities)) continue;
+      return Overlap{mine, other};
+    }
+  }
+  return std::nullopt;
+}
+
+std::string text_of(const Threshold& threshold) {
+  std::string value;
+  if (const auto* absolute = std::get_if<api::Quantity>(&threshold.value)) {
+    value = absolute->to_string();
+  } else {
+    value = fmt::format("{:g}%", static_cast<double>(std::get<Fraction>(threshold.value).share * 100));
+  }
+  std::string text = fmt::format("{}<{}", to_string(threshold.signal), value);
+  if (!threshold.is_hard()) text += " for " + api::format_duration(threshold.grace_period);
+  return text;
+}
+
+}  // namespace spillway::eviction

@@ -1,0 +1,36 @@
+// Two eviction managers on one node: may ours act at all? Only if each of its thresholds is met before the other one's
+// threshold of the same signal would be, else both evict for the same shortage and two pods go where one was enough.
+// Thread: any (pure). Source: spec "Eviction manager", 4, 5; docs/adr/0014-companion.md.
+#pragma once
+
+#include "policy/eviction/threshold.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace spillway::eviction {
+
+/// What a share is a share of; a signal that is missing has no known capacity.
+using Capacities = std::map<Signal, std::int64_t>;
+
+/// A threshold of ours that does not come strictly before one of theirs.
+struct Overlap {
+  Threshold ours;
+  Threshold theirs;
+
+  friend bool operator==(const Overlap&, const Overlap&) = default;
+};
+
+/// The first overlap in the order of `ours`; nullopt: ours may act. Against a hard threshold of the same signal ours
+/// must want more to be available. Against a soft one only soft ones count: ours must want at least as much for at most
+/// as long, and not both the same. Amounts that cannot be compared, because a capacity is not known, overlap.
+std::optional<Overlap> find_overlap(std::span<const Threshold> ours, std::span<const Threshold> theirs,
+                                    const Capacities& capacities);
+
+/// "memory.available<100Mi" or "memory.available<10% for 1m30s".
+std::string text_of(const Threshold& threshold);
+
+}  // namespace spillway::eviction
