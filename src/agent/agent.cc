@@ -1,6 +1,8 @@
 #include "agent/agent.h"
 
 #include "agent/allocatable.h"
+#include "agent/allocatable_enforcement.h"
+#include "agent/container_gc_engine.h"
 #include "agent/context.h"
 #include "agent/decision_log.h"
 #include "agent/device_manager.h"
@@ -63,8 +65,11 @@ struct Agent::Parts {
         status(
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
             [this] { return facts(); }),
-        lease(context, rng.fork("lease")) {
+        lease(context, rng.fork("lease")),
+        enforcement(context, kubepods_limits_of(machine, options)),
+        container_gc(context) {
     pods.cache().listen({[this](const auto& before, const auto& after, Now now) {
+      if (before && !after) container_gc.forget(before->metadata.uid);
       workers.on_pod(before, after, now);
       eviction.on_pods_changed(now);
     }});
@@ -85,6 +90,9 @@ struct Agent::Parts {
       status_failures = sinks.metrics->counter("spillway_node_status_repeated_failures_total",
                                                "Tries to report the node's status that failed after another one had");
     }
+    status.when_registered([this](Now now) {
+      if (options.status_profile == StatusProfile::kLeases) lease.on_node_registered(now);
+    });
     lease.when_failing_repeatedly([this] { lease_failures.add(); });
     status.when_failing_repeatedly([this] { status_failures.add(); });
     eviction.when_conditions_change([this](Now now) { status.report_soon(now); });
@@ -161,6 +169,8 @@ struct Agent::Parts {
   EvictionEngine eviction;
   NodeStatusEngine status;
   LeaseEngine lease;
+  AllocatableEnforcement enforcement;
+  ContainerGcEngine container_gc;
   telemetry::Counter lease_failures;
   telemetry::Counter status_failures;
 };
@@ -206,6 +216,8 @@ void Agent::start(Now now) {
   p.heartbeats.start(now);
   p.status.start(now);
   if (p.options.status_profile == StatusProfile::kLeases) p.lease.start(now);
+  p.enforcement.start(now);
+  p.container_gc.start(now);
   p.eviction.start(now);
 }
 
@@ -246,11 +258,17 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     Parts& p;
     Now now;
 
-    void operator()(const ContainerStarted& e) const { p.workers.on_container_started(e, now); }
+    void operator()(const ContainerStarted& e) const {
+      p.container_gc.on_started(e, now);
+      p.workers.on_container_started(e, now);
+    }
 
     void operator()(const ContainerStartFailed& e) const { p.workers.on_container_start_failed(e, now); }
 
-    void operator()(const ContainerExited& e) const { p.workers.on_container_exited(e, now); }
+    void operator()(const ContainerExited& e) const {
+      p.container_gc.on_exited(e);
+      p.workers.on_container_exited(e, now);
+    }
 
     void operator()(const PodStopped& e) const { p.workers.on_pod_stopped(e, now); }
 
@@ -261,6 +279,8 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     void operator()(const Reacted& e) const { p.eviction.on_reacted(e, now); }
 
     void operator()(const Reclaimed& e) const { p.eviction.on_reclaimed(e, now); }
+
+    void operator()(const PodsLimited& e) const { p.enforcement.on_limited(e, now); }
   };
 
   std::visit(Visitor{p, now}, event);

@@ -96,4 +96,12 @@ KubepodsLimits kubepods_limits(const api::ResourceList& allocatable) {
   return limits;
 }
 
+std::optional<KubepodsLimits> kubepods_limits_of(const MachineInfo& machine, const AgentOptions& options) {
+  if (options.eviction.thresholds.enforce_pods != eviction::EnforcePods::kYes) return std::nullopt;
+  api::ResourceList capacity = capacity_of(machine, options.pods_max);
+  if (machine.pids_max > 0) capacity.insert_or_assign("pid", api::Quantity::of_units(machine.pids_max));
+  const Reserved reserved{.system = options.system_reserved, .kube = options.kube_reserved};
+  return kubepods_limits(without_reservation(capacity, reservation_of(capacity, reserved, {})));
+}
+
 }  // namespace spillway::agent

@@ -9,7 +9,6 @@
 #include "policy/eviction/threshold.h"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,18 +43,10 @@ std::vector<std::string> over_reserved(const api::ResourceList& capacity, const 
 Result<api::ResourceList> node_reservation(const api::ResourceList& capacity, const AgentOptions& options,
                                            std::span<const eviction::Threshold> thresholds);
 
-/// What all pods together may use: capacity without what is reserved, the eviction threshold included: pods may use it,
-/// and are evicted then. Absent: not limited.
-struct KubepodsLimits {
-  std::optional<Bytes> memory;
-  std::optional<std::int64_t> cpu_milli;
-  std::optional<std::int64_t> pids_max;
-  std::map<std::int64_t, Bytes> huge_pages;  // page size in bytes → limit
-
-  friend bool operator==(const KubepodsLimits&, const KubepodsLimits&) = default;
-};
-
 /// `allocatable`: internal capacity ("pid" included) without system and kube reservations.
 KubepodsLimits kubepods_limits(const api::ResourceList& allocatable);
+
+/// The same for a machine as it is configured; nullopt: pods are not to be limited (enforceNodeAllocatable).
+std::optional<KubepodsLimits> kubepods_limits_of(const MachineInfo& machine, const AgentOptions& options);
 
 }  // namespace spillway::agent

@@ -3,6 +3,7 @@
 #include "api/meta.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace spillway::agent {
 namespace {
@@ -32,7 +33,16 @@ void LeaseEngine::start(Now now) {
   run(now);
 }
 
+void LeaseEngine::on_node_registered(Now now) {
+  if (latest_) return;
+  again_ = !timer_;
+  if (again_) return;
+  context_.heartbeats.cancel(*std::exchange(timer_, std::nullopt));
+  run(now);
+}
+
 void LeaseEngine::run(Now now) {
+  again_ = false;
   const auto update_found = [this](EnsuredLease ensured, Now then) {
     if (!ensured.lease || ensured.created) return end_run(then);
     update(0, std::move(ensured.lease), [this](bool, Now ended) { end_run(ended); }, then);
@@ -47,10 +57,14 @@ void LeaseEngine::run(Now now) {
 }
 
 void LeaseEngine::end_run(Now now) {
+  if (again_ && !latest_) return run(now);
   const Duration period = context_.options.lease_duration / 4;
   const auto extra = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double, std::nano>(static_cast<double>(period.count()) * kJitter * rng_.unit()));
-  context_.heartbeats.at(now.mono + period + extra, [this](Now later) { run(later); });
+  timer_ = context_.heartbeats.at(now.mono + period + extra, [this](Now later) {
+    timer_.reset();
+    run(later);
+  });
 }
 
 void LeaseEngine::update(int attempt, api::DocumentPtr base, Written done, Now now) {
@@ -77,6 +91,7 @@ void LeaseEngine::put(int attempt, api::DocumentPtr base, api::Json lease, Writt
   context_.heartbeats.update(path, std::move(lease), [this, attempt, base, done](Result<api::Json> outcome, Now now) {
     if (outcome) {
       latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+      renewed_ = now.mono;
       return done(true, now);
     }
     if (outcome.error().code != ErrorCode::kConflict) return failed(attempt, base, done, now);
@@ -109,6 +124,7 @@ void LeaseEngine::create(Duration back_off, Ensured done, Now now) {
                                *lease, [this, back_off, done](Result<api::Json> outcome, Now answered) {
                                  if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
                                  latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+                                 renewed_ = answered.mono;
                                  done({.lease = latest_, .created = true}, answered);
                                });
   };

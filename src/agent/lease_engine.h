@@ -19,6 +19,12 @@ class LeaseEngine {
 
   void start(Now now);
 
+  /// The node exists now. A lease that could not be made for want of its owner is made at once, not a period later.
+  void on_node_registered(Now now);
+
+  /// When it was last written; nullopt: not yet.
+  std::optional<Instant> renewed() const { return renewed_; }
+
   /// Called for every failed write of a run but the first: connections may be dead without anybody having noticed.
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
 
@@ -48,6 +54,9 @@ class LeaseEngine {
   Rng rng_;
   std::function<void()> on_repeated_failure_;
   api::DocumentPtr latest_;  // as the server last returned it; null: not known
+  bool again_ = false;       // the node was registered during a run
+  std::optional<Instant> renewed_;
+  std::optional<client::ApiClient::TimerId> timer_;  // of the next run; none: one is under way
 };
 
 }  // namespace spillway::agent

@@ -111,6 +111,12 @@ void NodeStatusEngine::retry_registration(Now now) {
 void NodeStatusEngine::on_registered(Now now) {
   state_ = State::kIdle;
   sync(now);
+  if (on_registered_) on_registered_(now);
+}
+
+std::string_view NodeStatusEngine::state() const {
+  if (state_ == State::kRegistering) return "registering";
+  return state_ == State::kIdle ? "idle" : "syncing";
 }
 
 void NodeStatusEngine::arm(Instant due) {

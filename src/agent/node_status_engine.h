@@ -34,6 +34,15 @@ class NodeStatusEngine {
   /// Called for every failed try of a report but the first: connections may be dead without anybody having noticed.
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
 
+  /// Called each time the node has been registered, or found to be.
+  void when_registered(std::function<void(Now now)> listener) { on_registered_ = std::move(listener); }
+
+  /// "registering", "idle" or "syncing".
+  std::string_view state() const;
+
+  /// When the status was last written; nullopt: not since registration.
+  std::optional<Instant> reported() const { return last_report_; }
+
   bool registered() const { return state_ != State::kRegistering; }
 
  private:
@@ -62,6 +71,7 @@ class NodeStatusEngine {
   std::function<std::shared_ptr<const api::Node>()> cached_;
   std::function<NodeFacts()> facts_;
   std::function<void()> on_repeated_failure_;
+  std::function<void(Now)> on_registered_;
   State state_ = State::kRegistering;
   bool again_ = false;          // report_soon() came during a sync
   bool unschedulable_ = false;  // as last seen

@@ -68,6 +68,29 @@ struct RemovePod {
   std::string uid;
 };
 
+/// Deletes what an ended container left behind: its logs. Harmless for one that is not there, and for one that runs.
+struct RemoveContainer {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;
+};
+
+/// What all pods together may use: capacity without what is reserved, the eviction threshold included: pods may use it,
+/// and are evicted then. Absent: not limited.
+struct KubepodsLimits {
+  std::optional<Bytes> memory;
+  std::optional<std::int64_t> cpu_milli;
+  std::optional<std::int64_t> pids_max;
+  std::map<std::int64_t, Bytes> huge_pages;  // page size in bytes → limit
+
+  friend bool operator==(const KubepodsLimits&, const KubepodsLimits&) = default;
+};
+
+/// Limits all pods together. Answered by PodsLimited.
+struct LimitPods {
+  KubepodsLimits limits;
+};
+
 /// How much of the machine to look at. kNodeMemory: node.memory and the "pods" system container, from descriptors kept
 /// open; cheap enough for every millisecond. A host may always answer with the whole.
 enum class ObserveDepth { kNodeMemory, kWhole };
@@ -85,7 +108,8 @@ struct ReclaimNode {
   std::vector<eviction::ReclaimAction> actions;  // in this order
 };
 
-using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, Observe, ReclaimNode>;
+using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer,
+                                 LimitPods, Observe, ReclaimNode>;
 
 // Events.
 
@@ -144,6 +168,11 @@ struct Reclaimed {
   std::vector<ReclaimOutcome> outcomes;
 };
 
+/// The answer to LimitPods: the limits hold, or why not.
+struct PodsLimited {
+  Outcome outcome;
+};
+
 /// Something moved: look now, do not wait for the timer. Never a reason to kill by itself.
 struct PressureWake {
   std::string source;  // "psi", "memory.events", "memcg-threshold"
@@ -163,7 +192,7 @@ struct Reacted {
 };
 
 using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
-                               PressureWake, Reacted, Reclaimed>;
+                               PressureWake, Reacted, Reclaimed, PodsLimited>;
 
 /// What does not change while the agent runs.
 struct MachineInfo {

@@ -56,6 +56,14 @@ void delete_spent(const std::string& folder, agent::ReclaimOutcome& outcome) {
 
 }  // namespace
 
+void delete_log(const std::string& folder, const std::string& log) {
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+    std::error_code failed;
+    if (log_of(file.path()) == log) fs::remove(file.path(), failed);
+  }
+}
+
 agent::ReclaimOutcome delete_dead_logs(const std::vector<PodLogs>& pods) {
   agent::ReclaimOutcome outcome{
       .action = eviction::ReclaimAction::kContainers, .deleted = 0, .freed = {}, .problem = {}};

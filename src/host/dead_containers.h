@@ -21,4 +21,7 @@ struct PodLogs {
 /// Deletes every log that belongs to no live one, and what is spent, as far as it can; names the first problem.
 agent::ReclaimOutcome delete_dead_logs(const std::vector<PodLogs>& pods);
 
+/// Deletes one log of `folder` with what was rotated off it.
+void delete_log(const std::string& folder, const std::string& log);
+
 }  // namespace spillway::host

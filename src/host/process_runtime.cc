@@ -211,6 +211,25 @@ void ProcessRuntime::on_command(const agent::RemovePod& command) {
   settle(command.uid);
 }
 
+void ProcessRuntime::on_command(const agent::RemoveContainer& command) {
+  const auto pod = pods_.find(command.uid);
+  if (pod == pods_.end() || pod->second.directory.empty() || !is_plain_name(command.name)) return;
+  const std::string folder = fmt::format("{}/{}", pod->second.directory, command.name);
+  const std::string log = fmt::format("{}/{}.log", folder, command.attempt);
+  if (is_log_live(log)) return;
+  const bool queued = files_.submit([folder, log]() -> runtime::Loop::Task {
+    delete_log(folder, log);
+    return {};
+  });
+  if (!queued) log_.warning("log of an ended container not removed", {{"log", log}});
+}
+
+void ProcessRuntime::on_command(const agent::LimitPods& command) {
+  CgroupLimits limits{.memory = command.limits.memory, .pids = command.limits.pids_max};
+  if (command.limits.cpu_milli) limits.cpu_shares = cpu_shares_of(*command.limits.cpu_milli);
+  emit(agent::PodsLimited{apply_limits(slice_.kubepods(), limits)});
+}
+
 void ProcessRuntime::on_command(const agent::Observe& command) {
   Result<api::Summary> seen =
       command.depth == agent::ObserveDepth::kWhole ? observe_now() : observer_.observe_node_memory_alone(loop_.now());

@@ -95,6 +95,8 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_command(const agent::StopContainer& command);
   void on_command(const agent::StopPod& command);
   void on_command(const agent::RemovePod& command);
+  void on_command(const agent::RemoveContainer& command);
+  void on_command(const agent::LimitPods& command);
   void on_command(const agent::Observe& command);
   void on_command(const agent::ReclaimNode& command);
 

@@ -170,6 +170,30 @@ TEST(Lease, IsRenewedEveryTenSecondsAndOwnedByTheNode) {
   EXPECT_LE(count(cluster, "PUT " + path), before + 10);
 }
 
+TEST(Lease, IsThereAsSoonAsTheNodeIs) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_NE(cluster.api.find(std::string(kLease) + "/n1"), nullptr);
+  EXPECT_EQ(count(cluster, "POST " + std::string(kLease)), 1);
+}
+
+TEST(Lease, OfANodeThatIsThereAlreadyDoesNotWaitForItsRegistration) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(30));
+  cluster.api.set_fault([](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (request.method == api::Method::kPost && request.target.ends_with("/nodes")) return server_error();
+    return {};
+  });
+  const std::string path = std::string(kLease) + "/n1";
+  const std::size_t before = count(cluster, "PUT " + path);
+  cluster.restart();
+  cluster.run(seconds(1));
+  EXPECT_FALSE(cluster.agent().registered());
+  EXPECT_EQ(count(cluster, "PUT " + path), before + 1);
+}
+
 /// Nothing but heartbeats is answered, and the machine is silent.
 TEST(Lease, IsRenewedWhileTheRestOfTheAgentIsStuck) {
   ScriptedCluster cluster;
@@ -255,6 +279,43 @@ TEST(Lease, OvercomesAConflict) {
   const api::Json& now = *cluster.api.find(std::string(kLease) + "/n1");
   EXPECT_EQ(now.string_at({"metadata", "labels", "touched"}), "yes");
   EXPECT_GT(now.string_at({"spec", "renewTime"}), api::format_micro_time(cluster.now().wall - seconds(12)));
+}
+
+TEST(Allocatable, HoldsPodsToWhatIsNotReserved) {
+  AgentOptions options = node_options();
+  options.system_reserved["memory"] = api::Quantity::of_bytes(mebibytes(100));
+  options.kube_reserved["memory"] = api::Quantity::of_bytes(mebibytes(24));
+  options.eviction.thresholds.enforce_pods = eviction::EnforcePods::kYes;
+  ScriptedCluster cluster(options);
+  cluster.start();
+  cluster.run(seconds(2));
+  const auto* limit = cluster.host.last<LimitPods>();
+  ASSERT_NE(limit, nullptr);
+  EXPECT_EQ(limit->limits.memory, mebibytes(900)) << "the eviction threshold is not taken off";
+  EXPECT_EQ(cluster.events("NodeAllocatableEnforced").size(), 1);
+  cluster.run(minutes(5));
+  EXPECT_EQ(cluster.host.count<LimitPods>(), 1);
+}
+
+TEST(Allocatable, IsTriedAgainUntilItHolds) {
+  AgentOptions options = node_options();
+  options.eviction.thresholds.enforce_pods = eviction::EnforcePods::kYes;
+  ScriptedCluster cluster(options);
+  cluster.host.set_limits_fail(true);
+  cluster.start();
+  cluster.run(seconds(90));
+  EXPECT_FALSE(cluster.events("FailedNodeAllocatableEnforcement").empty());
+  EXPECT_TRUE(cluster.events("NodeAllocatableEnforced").empty());
+  cluster.host.set_limits_fail(false);
+  cluster.run(minutes(1));
+  EXPECT_EQ(cluster.events("NodeAllocatableEnforced").size(), 1);
+}
+
+TEST(Allocatable, IsNotEnforcedWhereNobodyAsksForIt) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(2));
+  EXPECT_EQ(cluster.host.count<LimitPods>(), 0);
 }
 
 TEST(AgentCreate, NamesTheThresholdThatCannotBe) {

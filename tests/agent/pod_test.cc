@@ -102,6 +102,19 @@ TEST(Pod, RestartsAtOnceThenWithGrowingBackOff) {
   EXPECT_TRUE(cluster.host.is_running("uid-web", "c")) << "after ten good minutes it starts over";
 }
 
+TEST(Pod, KeepsOnlyTheLastDeadContainer) {
+  Running cluster(Pods{{.name = "web"}});
+  for (int restarts = 0; restarts < 4; ++restarts) {
+    cluster.exit("web", 1);
+    cluster.run(minutes(2));
+  }
+  EXPECT_EQ(restarts_of(cluster.pod("web")), 4);
+  EXPECT_EQ(cluster.host.count<RemoveContainer>(), 3);
+  const auto* last = cluster.host.last<RemoveContainer>();
+  ASSERT_NE(last, nullptr);
+  EXPECT_EQ(last->attempt, 2) << "3 is what `logs --previous` shows, 4 runs";
+}
+
 TEST(Pod, FollowsItsRestartPolicy) {
   struct Row {
     std::string policy;

@@ -53,6 +53,9 @@ class ScriptedHost {
   /// nullopt: it cannot be found out.
   void set_layout(std::optional<eviction::StorageLayout> layout) { layout_ = layout; }
 
+  /// LimitPods fails.
+  void set_limits_fail(bool fail) { limits_fail_ = fail; }
+
   void set_unreadable(bool unreadable) { unreadable_ = unreadable; }
 
   /// Answers nothing at all.
@@ -113,6 +116,7 @@ class ScriptedHost {
   bool silent_reclaim_ = false;
   std::optional<eviction::StorageLayout> layout_ = eviction::StorageLayout{};
   bool silent_ = false;
+  bool limits_fail_ = false;
 };
 
 }  // namespace spillway::agent

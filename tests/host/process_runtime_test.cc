@@ -205,6 +205,34 @@ TEST_F(ProcessRuntimeTest, RestartGetsAFreshCgroupAndLog) {
   EXPECT_TRUE(runtime_->find_log({"default", "pod-u1"}, "c", true)->ends_with("/c/1.log"));
 }
 
+TEST_F(ProcessRuntimeTest, RemovedContainerTakesItsLogAndNoOther) {
+  create_pod("u1");
+  start("u1", "c", {"true"}, 0);
+  ASSERT_TRUE(wait_for<ContainerExited>("u1"));
+  start("u1", "c", {"sleep", "1000"}, 1);
+  ASSERT_TRUE(run_until([&] { return count<ContainerStarted>() == 2; }));
+  const std::filesystem::path folder = state_ / "pods" / "default_pod-u1_u1" / "c";
+  std::ofstream(folder / "0.log.1") << "rotated";
+  runtime_->execute(agent::RemoveContainer{"u1", "c", 1});
+  runtime_->execute(agent::RemoveContainer{"u1", "c", 0});
+  EXPECT_TRUE(run_until([&] { return !std::filesystem::exists(folder / "0.log"); }));
+  EXPECT_TRUE(run_until([&] { return !std::filesystem::exists(folder / "0.log.1"); }));
+  EXPECT_TRUE(std::filesystem::exists(folder / "1.log")) << "it runs";
+}
+
+TEST_F(ProcessRuntimeTest, PodsTogetherAreLimited) {
+  runtime_->execute(agent::LimitPods{{.memory = mebibytes(96), .cpu_milli = 1500, .pids_max = 77, .huge_pages = {}}});
+  ASSERT_TRUE(run_until([&] { return count<agent::PodsLimited>() == 1; }));
+  const agent::PodsLimited answer = std::get<agent::PodsLimited>(events_.back());
+  EXPECT_TRUE(answer.outcome) << answer.outcome.error().text();
+  const bool v1 = slice_->kubepods().version() == CgroupVersion::kV1;
+  const auto memory = slice_->kubepods().read(Controller::kMemory, v1 ? "memory.limit_in_bytes" : "memory.max");
+  ASSERT_TRUE(memory);
+  EXPECT_TRUE(memory->starts_with(fmt::format("{}", mebibytes(96).count()))) << *memory;
+  if (!slice_->kubepods().has(Controller::kPids)) return;
+  EXPECT_TRUE(slice_->kubepods().read(Controller::kPids, "pids.max").value_or("").starts_with("77"));
+}
+
 TEST_F(ProcessRuntimeTest, RemovedPodLeavesNothing) {
   create_pod("u1");
   start_shell("u1", "sleep 1000");
