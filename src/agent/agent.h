@@ -6,10 +6,10 @@
 // Source: Kubernetes docs, "Nodes", "Node-pressure Eviction", "Pod Lifecycle"; spec "Node agent".
 #pragma once
 
-#include "agent/journal.h"
-#include "agent/options.h"
-#include "agent/ports.h"
-#include "agent/reaction.h"
+#include "agent/contract/journal.h"
+#include "agent/contract/options.h"
+#include "agent/contract/ports.h"
+#include "agent/eviction/reaction.h"
 #include "api/json.h"
 #include "api/summary.h"
 #include "base/rng.h"
@@ -66,7 +66,7 @@ class Agent final : public client::ApiEngine {
   eviction::ConditionSet conditions() const;
   /// The last whole observation; null before the first.
   std::shared_ptr<const api::Summary> last_summary() const;
-  /// What it decided and how things stand now (agent/decision_log.h).
+  /// What it decided and how things stand now (agent/contract/decision_log.h).
   api::Json decisions(Now now) const;
   /// How every part stands, for people and for /debug/spillway: no contract.
   api::Json state(Now now) const;

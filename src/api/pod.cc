@@ -9,6 +9,10 @@ constexpr std::int32_t kCriticalPriorityMin = 2'000'000'000;
 
 }  // namespace
 
+bool is_sidecar(const Container& init_container) {
+  return init_container.restart_policy == "Always";
+}
+
 bool is_terminal(const Pod& pod) {
   return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
 }

@@ -78,6 +78,9 @@ struct Container {
   friend bool operator==(const Container&, const Container&) = default;
 };
 
+/// Has an init container restartPolicy Always?
+bool is_sidecar(const Container& init_container);
+
 struct EmptyDirVolume {
   std::string medium;
   std::optional<Quantity> size_limit;

@@ -37,7 +37,7 @@ class Walk {
     ResourceList init;
     for (const Container& container : spec_.init_containers) {
       ResourceList stands = with_missing(part_of(container.resources, part_));
-      if (container.restart_policy == "Always") {
+      if (is_sidecar(container)) {
         add(main, stands);
         add(sidecars, stands);
         stands = sidecars;

@@ -1,5 +1,5 @@
 // `spillway lint FILE...`: what a KubeletConfiguration does, and what in it is wrong.
-#include "agent/config_lint.h"
+#include "agent/config/config_lint.h"
 #include "apps/commands.h"
 #include "apps/node_config.h"
 #include "apps/process.h"

@@ -2,7 +2,7 @@
 // Thread: main. Source: Kubernetes docs, "Set Kubelet Parameters Via A Configuration File".
 #pragma once
 
-#include "agent/kubelet_config.h"
+#include "agent/config/kubelet_config.h"
 #include "api/json.h"
 #include "base/error.h"
 #include "cli/command_line.h"

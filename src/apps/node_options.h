@@ -1,7 +1,7 @@
 // From the command line to what an agent is started with.
 #pragma once
 
-#include "agent/options.h"
+#include "agent/contract/options.h"
 #include "api/json.h"
 #include "base/error.h"
 #include "cli/command_line.h"

@@ -1,6 +1,6 @@
 #include "apps/node_part.h"
 
-#include "agent/scrape.h"
+#include "agent/serving/scrape.h"
 #include "api/codec.h"
 #include "api/duration.h"
 #include "apps/node_options.h"

@@ -1,7 +1,7 @@
 // The HTTPS server of a node: logs, statistics, metrics, pods and state, for whoever the API server lets in.
 #pragma once
 
-#include "agent/request_gate.h"
+#include "agent/serving/request_gate.h"
 #include "apps/process.h"
 #include "client/engine.h"
 #include "host/kubelet_endpoint.h"

@@ -4,7 +4,7 @@
 // after on_started.
 #pragma once
 
-#include "agent/ports.h"
+#include "agent/contract/ports.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "host/cgroup.h"

@@ -3,7 +3,7 @@
 // Kubernetes docs, "Node-pressure Eviction", reclaiming node level resources.
 #pragma once
 
-#include "agent/ports.h"
+#include "agent/contract/ports.h"
 
 #include <set>
 #include <string>

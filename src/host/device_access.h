@@ -1,9 +1,9 @@
 // What a container without a mount namespace of its own can have of its devices: it sees the host's files where they
 // are, and no device cgroup keeps it from them.
-// Thread: any. Source: agent/device_ports.h; Kubernetes docs, "Device Plugins".
+// Thread: any. Source: agent/contract/device_ports.h; Kubernetes docs, "Device Plugins".
 #pragma once
 
-#include "agent/device_ports.h"
+#include "agent/contract/device_ports.h"
 #include "base/error.h"
 
 namespace spillway::host {

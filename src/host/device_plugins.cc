@@ -1,6 +1,6 @@
 #include "host/device_plugins.h"
 
-#include "agent/device_pool.h"
+#include "agent/devices/device_pool.h"
 #include "host/device_plugin.grpc.pb.h"
 #include "host/kernel_file.h"
 #include "host/plugin_directory.h"

@@ -7,7 +7,7 @@
 // Source: Kubernetes docs, "Device Plugins"; spec "Pod admission", 5.
 #pragma once
 
-#include "agent/device_ports.h"
+#include "agent/contract/device_ports.h"
 #include "base/error.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"

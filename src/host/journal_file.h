@@ -3,7 +3,7 @@
 // crash has cut off is ended when the file is opened again, so that it costs no other line. Thread: loop.
 #pragma once
 
-#include "agent/journal.h"
+#include "agent/contract/journal.h"
 #include "base/error.h"
 #include "host/unique_fd.h"
 #include "telemetry/log.h"

@@ -2,7 +2,7 @@
 // Thread: any. Source: spec "Node agent", 4 (MachineInfo, VersionInfo, NodeAddress).
 #pragma once
 
-#include "agent/ports.h"
+#include "agent/contract/ports.h"
 #include "base/error.h"
 #include "host/node_slice.h"
 

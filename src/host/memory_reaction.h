@@ -1,10 +1,10 @@
 // The port between the engine's plans and the thread that carries them out: arms what the engine publishes, takes it
 // back, and tells the engine what the thread did, before anything that follows from it. Owns the thread and the
-// kernel's wakers. Thread: loop. Source: agent/reaction.h; spec "Wake-up sources", 6.
+// kernel's wakers. Thread: loop. Source: agent/eviction/reaction.h; spec "Wake-up sources", 6.
 #pragma once
 
-#include "agent/ports.h"
-#include "agent/reaction.h"
+#include "agent/contract/ports.h"
+#include "agent/eviction/reaction.h"
 #include "base/error.h"
 #include "host/journal_file.h"
 #include "host/node_slice.h"

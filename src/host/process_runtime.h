@@ -1,11 +1,11 @@
 // The "process" runtime: containers are processes of this host in the node's cgroups, without images or namespaces.
 // Executes the agent's host commands and tells what became of them. Thread: loop. Never waits; events come later, never
 // from inside execute(). Files are kept under <state>/pods/<namespace>_<name>_<uid>/: <container>/<attempt>.log, and
-// _work, the pod's directory. Source: agent/ports.h; spec "Node agent", 14; Kubernetes docs, "Logging Architecture",
-// log locations.
+// _work, the pod's directory. Source: agent/contract/ports.h; spec "Node agent", 14; Kubernetes docs, "Logging
+// Architecture", log locations.
 #pragma once
 
-#include "agent/ports.h"
+#include "agent/contract/ports.h"
 #include "api/meta.h"
 #include "base/error.h"
 #include "base/time.h"

@@ -6,8 +6,8 @@
 // Source: spec "Wake-up sources", 6.
 #pragma once
 
-#include "agent/fall_rate.h"
-#include "agent/reaction.h"
+#include "agent/eviction/fall_rate.h"
+#include "agent/eviction/reaction.h"
 #include "base/bytes.h"
 #include "base/time.h"
 #include "host/memory_gauge.h"

@@ -1,6 +1,6 @@
 #include "sim/cluster.h"
 
-#include "agent/journal.h"
+#include "agent/contract/journal.h"
 #include "base/check.h"
 
 #include <fmt/format.h>

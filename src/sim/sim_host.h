@@ -3,7 +3,7 @@
 // for ever. Thread: one.
 #pragma once
 
-#include "agent/ports.h"
+#include "agent/contract/ports.h"
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "sim/virtual_time.h"

@@ -1,6 +1,6 @@
-#include "agent/container_env.h"
-#include "agent/pod_resources.h"
-#include "agent/pod_worker.h"
+#include "agent/pods/container_env.h"
+#include "agent/pods/pod_resources.h"
+#include "agent/pods/pod_worker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: devices of plugins reach the containers that ask for them, one pod at a time, across a restart of the agent,
 // and the node never offers what is not there.
-#include "agent/device_manager.h"
+#include "agent/devices/device_manager.h"
 #include "agent/scripted_cluster.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Goal: the forecast follows the last half minute, and says nothing where nothing is known.
-#include "agent/eviction_forecast.h"
+#include "agent/eviction/eviction_forecast.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/fall_rate.h"
+#include "agent/eviction/fall_rate.h"
 
 #include <gtest/gtest.h>
 

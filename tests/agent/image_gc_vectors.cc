@@ -1,5 +1,5 @@
 // vectors/node-agent: image_gc.
-#include "agent/image_gc.h"
+#include "agent/pods/image_gc.h"
 #include "support/vectors.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "agent/journal.h"
+#include "agent/contract/journal.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Goal: a KubeletConfiguration is read as upstream reads it, and what is wrong in it is named with its place.
-#include "agent/kubelet_config.h"
+#include "agent/config/kubelet_config.h"
 
-#include "agent/config_lint.h"
-#include "agent/config_schema.h"
+#include "agent/config/config_lint.h"
+#include "agent/config/config_schema.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // vectors/node-agent: lease_timeline. The engine against a server that keeps one lease and fails as it is told.
-#include "agent/lease_engine.h"
+#include "agent/node/lease_engine.h"
 #include "api/status.h"
 #include "support/vectors.h"
 

@@ -1,7 +1,7 @@
 // vectors/node-agent: node_status_changed, node_status_patch, register_reconcile.
-#include "agent/node_object.h"
-#include "agent/node_patch.h"
-#include "agent/node_status_engine.h"
+#include "agent/node/node_object.h"
+#include "agent/node/node_patch.h"
+#include "agent/node/node_status_engine.h"
 #include "api/codec.h"
 #include "api/status.h"
 #include "support/vectors.h"

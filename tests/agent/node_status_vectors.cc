@@ -1,8 +1,8 @@
 // vectors/node-agent: node_status_setters.
-#include "agent/node_addresses.h"
-#include "agent/node_conditions.h"
-#include "agent/node_machine.h"
-#include "agent/node_software.h"
+#include "agent/node/node_addresses.h"
+#include "agent/node/node_conditions.h"
+#include "agent/node/node_machine.h"
+#include "agent/node/node_software.h"
 #include "api/codec.h"
 #include "support/vectors.h"
 

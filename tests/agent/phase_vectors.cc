@@ -1,5 +1,5 @@
 // vectors/node-agent: pod_phase.
-#include "agent/pod_phase.h"
+#include "agent/pods/pod_phase.h"
 #include "api/codec.h"
 #include "support/vectors.h"
 

@@ -1,5 +1,5 @@
 // vectors/node-agent: pod_status_merge.
-#include "agent/pod_status_merge.h"
+#include "agent/pods/pod_status_merge.h"
 #include "api/codec.h"
 #include "support/vectors.h"
 

@@ -1,5 +1,5 @@
 // Goal: what the machine did by itself between two passes is judged, written down and told like any other eviction.
-#include "agent/reaction.h"
+#include "agent/eviction/reaction.h"
 
 #include "agent/scripted_cluster.h"
 

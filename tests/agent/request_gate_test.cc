@@ -1,5 +1,5 @@
 // Goal: who may ask the node's server is what the API server says, asked once and remembered for a while.
-#include "agent/request_gate.h"
+#include "agent/serving/request_gate.h"
 
 #include "base/check.h"
 

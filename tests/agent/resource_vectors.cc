@@ -1,6 +1,6 @@
 // vectors/node-agent: allocatable, pod_cgroup_config.
-#include "agent/allocatable.h"
-#include "agent/pod_resources.h"
+#include "agent/node/allocatable.h"
+#include "agent/pods/pod_resources.h"
 #include "api/codec.h"
 #include "host/cgroup_limits.h"
 #include "support/vectors.h"

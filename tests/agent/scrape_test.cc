@@ -1,5 +1,5 @@
 // Goal: what Prometheus reads off a node has upstream's names and the time of its measurement.
-#include "agent/scrape.h"
+#include "agent/serving/scrape.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // A machine of a few lines: containers start, use what the test says, and stop when told. Nothing happens by itself.
 #pragma once
 
-#include "agent/ports.h"
+#include "agent/contract/ports.h"
 #include "api/summary.h"
 #include "base/bytes.h"
 #include "base/time.h"

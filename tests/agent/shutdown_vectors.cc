@@ -1,5 +1,5 @@
 // vectors/node-agent: shutdown_groups.
-#include "agent/shutdown_plan.h"
+#include "agent/node/shutdown_plan.h"
 #include "support/vectors.h"
 
 namespace spillway::agent {

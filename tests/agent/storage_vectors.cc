@@ -1,5 +1,5 @@
 // vectors/node-agent: pod_ephemeral_storage.
-#include "agent/pod_storage.h"
+#include "agent/pods/pod_storage.h"
 #include "api/meta.h"
 #include "support/vectors.h"
 

@@ -1,7 +1,7 @@
 // A node slice of this machine for one test: unique, small, always removed. Tests skip where cgroups cannot be written.
 #pragma once
 
-#include "agent/ports.h"
+#include "agent/contract/ports.h"
 #include "host/node_slice.h"
 #include "host/process_runtime.h"
 #include "runtime/loop.h"

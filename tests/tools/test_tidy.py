@@ -24,7 +24,7 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.run_with("policy/eviction/a.h", '#include "api/pod.h"\n')[0], 0)
 
     def test_a_rule_may_not_include_an_engine(self):
-        code, out = self.run_with("policy/eviction/a.h", '#include "agent/ports.h"\n')
+        code, out = self.run_with("policy/eviction/a.h", '#include "agent/contract/ports.h"\n')
         self.assertEqual(code, 1)
         self.assertIn("policy/eviction may not include agent", out)
 

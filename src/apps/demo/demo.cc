@@ -1,6 +1,6 @@
 #include "apps/demo/demo.h"
 
-#include "agent/journal.h"
+#include "agent/contract/journal.h"
 #include "api/taint.h"
 #include "apps/commands.h"
 #include "apps/demo/objects.h"

@@ -185,7 +185,7 @@ Recovery recover(const api::Pod& pod, std::vector<Failure> failures, std::span<c
 Answer admit_by_predicates(const api::Pod& pod, const PredicateNode& node, std::span<const api::Pod* const> active) {
   if (std::optional<Answer> no = refuse_operating_system(pod, node.operating_system)) return *std::move(no);
   if (!node.features.sidecar_containers) {
-    const auto sidecar = std::ranges::find(pod.spec.init_containers, "Always", &api::Container::restart_policy);
+    const auto sidecar = std::ranges::find_if(pod.spec.init_containers, api::is_sidecar);
     if (sidecar != pod.spec.init_containers.end()) {
       return refuse("InitContainerRestartPolicyForbidden",
                     fmt::format("Init container \"{}\" may not have a non-default restartPolicy", sidecar->name),

@@ -10,7 +10,6 @@ namespace spillway::eviction {
 namespace {
 
 constexpr std::string_view kEphemeralStorage = "ephemeral-storage";
-constexpr std::string_view kAlways = "Always";
 
 using MaybeQuantity = std::optional<api::Quantity>;
 
@@ -39,7 +38,7 @@ MaybeQuantity pod_limit(const api::PodSpec& spec) {
   for (const api::Container& container : spec.init_containers) {
     const MaybeQuantity own = storage_limit(container);
     MaybeQuantity together;
-    if (container.restart_policy == kAlways) {
+    if (api::is_sidecar(container)) {
       total = add(std::move(total), own);
       sidecars = add(std::move(sidecars), own);
       together = sidecars;

@@ -1,0 +1,342 @@
+#include "agent/config/config_lint.h"
+
+#include "agent/node/allocatable.h"
+#include "api/duration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+using api::Json;
+
+constexpr std::string_view kMemory = "memory.available";
+constexpr std::string_view kNodeFs = "nodefs.available";
+constexpr std::int64_t kBlindZoneSmall = 55;  // MiB on 512 MiB
+constexpr std::int64_t kBlindZoneLarge = 95;  // MiB from 1.5 GiB on
+
+std::string mebi(Bytes amount) {
+  return fmt::format("{:.1f}Mi", static_cast<double>(amount.count()) / static_cast<double>(mebibytes(1).count()));
+}
+
+class Linter {
+ public:
+  Linter(const ConfigDocument& document, const LintMachine& machine) : document_(document), machine_(machine) {}
+
+  LintReport run() {
+    const CheckedConfig checked = check_config(document_);
+    value_ = checked.value;
+    for (const ConfigFinding& finding : checked.findings) {
+      const bool error = finding.kind == ConfigFinding::Kind::kError;
+      report_.findings.push_back({error ? LintSeverity::kInvalid : LintSeverity::kWarning, finding.line, finding.path,
+                                  finding.message, error ? "the agent refuses to start" : ""});
+    }
+    effective_ = effective_config(value_, std::nullopt);
+    config_ = threshold_config_of(effective_);
+    look_at_dropped_defaults();
+    look_at_maps();
+    look_at_periods();
+    look_at_images();
+    if (const auto thresholds = eviction::parse_thresholds(config_)) {
+      thresholds_ = *thresholds;
+      list_thresholds();
+      look_at_memory();
+      look_at_softness();
+      look_at_amounts();
+      look_at_reservations();
+    } else {
+      add(LintSeverity::kInvalid, guilty_key(thresholds.error().text()), thresholds.error().text(),
+          "the agent refuses to start");
+    }
+    std::ranges::stable_sort(report_.findings, [](const LintFinding& a, const LintFinding& b) {
+      return std::tie(a.severity, a.line, a.key, a.what) < std::tie(b.severity, b.line, b.key, b.what);
+    });
+    return std::move(report_);
+  }
+
+ private:
+  void add(LintSeverity severity, const std::string& key, std::string what, std::string why) {
+    int line = 0;
+    for (std::string path = key; line == 0 && !path.empty(); path = path.substr(0, path.rfind('['))) {
+      const auto origin = document_.origins.find(path);
+      if (origin != document_.origins.end()) line = origin->second.line;
+      if (path.find('[') == std::string::npos) break;
+    }
+    report_.findings.push_back({severity, line, key, std::move(what), std::move(why)});
+  }
+
+  static std::string key_of(std::string_view map, std::string_view signal) {
+    return fmt::format("{}[{}]", map, signal);
+  }
+
+  /// The entry an error of the parser is about: the one whose signal or value it names.
+  std::string guilty_key(const std::string& error) const {
+    for (const std::string_view map :
+         {"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"}) {
+      const Json* entries = effective_.find(map);
+      if (entries == nullptr || !entries->is_object()) continue;
+      for (const auto& [signal, written] : *entries->if_object()) {
+        eviction::ThresholdConfig alone;
+        if (map == "evictionHard") alone.hard = {{signal, *written.if_string()}};
+        if (!alone.hard.empty() && !eviction::parse_thresholds(alone)) return key_of(map, signal);
+        if (map != "evictionHard" && error.find(signal) != std::string::npos) return key_of(map, signal);
+      }
+    }
+    return "evictionSoft";
+  }
+
+  bool given(std::string_view key) const { return value_.find(key) != nullptr; }
+
+  void look_at_dropped_defaults() {
+    if (!given("evictionHard")) return;
+    std::string dropped;
+    for (const auto& [signal, written] : eviction::default_hard_thresholds()) {
+      if (config_.hard.contains(signal)) continue;
+      dropped += fmt::format("{}{} ({})", dropped.empty() ? "" : ", ", signal, written);
+    }
+    if (dropped.empty()) return;
+    add(LintSeverity::kDangerous, "evictionHard", "drops the defaults it does not name: " + dropped,
+        "naming one signal replaces the whole map; set mergeDefaultEvictionSettings: true or name them all");
+  }
+
+  void look_at_maps() {
+    for (const auto& [signal, grace] : config_.soft_grace_period) {
+      if (config_.soft.contains(signal)) continue;
+      add(LintSeverity::kWarning, key_of("evictionSoftGracePeriod", signal), "has no soft threshold to belong to",
+          "the period has no effect");
+    }
+    for (const auto& [signal, amount] : config_.minimum_reclaim) {
+      if (config_.hard.contains(signal) || config_.soft.contains(signal)) continue;
+      add(LintSeverity::kWarning, key_of("evictionMinimumReclaim", signal), "has no threshold to belong to",
+          "nothing is ever reclaimed by it");
+    }
+    if (config_.hard.empty() && config_.soft.empty()) {
+      add(LintSeverity::kDangerous, "evictionHard", "there is no threshold at all",
+          "under pressure only the kernel's OOM killer acts, and it does not know which pod matters");
+    }
+  }
+
+  void look_at_periods() {
+    const auto duration = [this](std::string_view key) {
+      return api::parse_duration(effective_.string_at({key})).value_or(Duration{});
+    };
+    if (duration("evictionPressureTransitionPeriod") <= Duration{}) {
+      add(LintSeverity::kDangerous, "evictionPressureTransitionPeriod", "is 0",
+          "the node's conditions never show pressure, so the scheduler goes on sending pods to it");
+    }
+    if (given("nodeStatusUpdateFrequency") && !given("nodeStatusReportFrequency")) {
+      add(LintSeverity::kWarning, "nodeStatusUpdateFrequency", "is set without nodeStatusReportFrequency",
+          "the report frequency follows it, so an unchanged status is written at every update");
+    }
+    const Json* lease = effective_.find("nodeLeaseDurationSeconds");
+    const std::int64_t lease_seconds = lease == nullptr ? 40 : lease->if_int64().value_or(40);
+    if (lease_seconds <= 0) {
+      add(LintSeverity::kInvalid, "nodeLeaseDurationSeconds", "must be positive", "the agent refuses to start");
+    } else if (lease_seconds > 50 * 4) {
+      add(LintSeverity::kDangerous, "nodeLeaseDurationSeconds",
+          fmt::format("renews the lease every {} s", lease_seconds / 4),
+          "the node is taken for dead after 50 s of silence (--node-monitor-grace-period)");
+    }
+    const Json* grace = effective_.find("evictionMaxPodGracePeriod");
+    if (!config_.soft.empty() && grace != nullptr && grace->if_int64().value_or(0) <= 0) {
+      add(LintSeverity::kWarning, "evictionMaxPodGracePeriod", "is 0 while there are soft thresholds",
+          "a pod evicted softly gets one second to end, as in a hard eviction");
+    }
+  }
+
+  void look_at_images() {
+    const auto percent = [this](std::string_view key) { return effective_.find(key)->if_int64().value_or(0); };
+    const std::int64_t high = percent("imageGCHighThresholdPercent");
+    const std::int64_t low = percent("imageGCLowThresholdPercent");
+    for (const auto& [key, value] :
+         {std::pair("imageGCHighThresholdPercent", high), std::pair("imageGCLowThresholdPercent", low)}) {
+      if (value < 0 || value > 100) add(LintSeverity::kInvalid, key, fmt::format("is {}", value), "expected 0 to 100");
+    }
+    if (low >= high) {
+      add(LintSeverity::kInvalid, "imageGCLowThresholdPercent",
+          fmt::format("is {}, not below imageGCHighThresholdPercent ({})", low, high), "upstream refuses to start");
+    }
+  }
+
+  std::optional<std::int64_t> capacity_of_signal(eviction::Signal signal) const {
+    if (signal == eviction::Signal::kMemoryAvailable) return machine_.memory.count();
+    if (signal == eviction::Signal::kNodeFsAvailable && machine_.disk) return machine_.disk->count();
+    return std::nullopt;
+  }
+
+  std::optional<std::int64_t> amount_of_threshold(const eviction::Threshold& threshold) const {
+    const bool share = std::holds_alternative<eviction::Fraction>(threshold.value);
+    const auto capacity = capacity_of_signal(threshold.signal);
+    if (share && !capacity) return std::nullopt;
+    const auto amount = eviction::amount_of(threshold.value, capacity.value_or(0));
+    return amount ? std::optional(amount->value()) : std::nullopt;
+  }
+
+  static bool is_configured(const eviction::Threshold& threshold) {
+    return threshold.signal != eviction::Signal::kAllocatableMemoryAvailable;
+  }
+
+  void list_thresholds() {
+    for (const eviction::Threshold& each : thresholds_) {
+      if (!is_configured(each)) continue;
+      const std::string signal(to_string(each.signal));
+      const eviction::SignalMap& written = each.is_hard() ? config_.hard : config_.soft;
+      const auto it = written.find(signal);
+      report_.thresholds.push_back(
+          {.signal = signal,
+           .hard = each.is_hard(),
+           .written = it == written.end() ? std::string() : it->second,
+           .amount = amount_of_threshold(each),
+           .grace = each.is_hard() ? std::string() : api::format_duration(each.grace_period),
+           .by_default =
+               each.is_hard() && (!given("evictionHard") || value_.find("evictionHard")->find(signal) == nullptr)});
+    }
+    for (const eviction::Signal signal : eviction::never_met(thresholds_)) {
+      add(LintSeverity::kDangerous, key_of("evictionHard", to_string(signal)), "is NaN", "it can never be met");
+    }
+  }
+
+  void look_at_memory() {
+    const Bytes blind = oom_blind_zone(machine_.memory);
+    for (const eviction::Threshold& each : thresholds_) {
+      if (each.signal != eviction::Signal::kMemoryAvailable || !each.is_hard()) continue;
+      const auto amount = amount_of_threshold(each);
+      const std::string key = given("evictionHard") ? key_of("evictionHard", kMemory) : std::string();
+      if (!amount || *amount >= machine_.memory.count()) continue;
+      if (Bytes{*amount} <= blind) {
+        add(LintSeverity::kDangerous, key,
+            fmt::format("is {}, within the kernel's blind zone of about {}", mebi(Bytes{*amount}), mebi(blind)),
+            "the OOM killer comes while memory.available still shows that much; take twice the zone");
+      } else if (*amount < blind.count() * 5 / 4) {
+        add(LintSeverity::kWarning, key,
+            fmt::format("is {}, only {} above the kernel's blind zone of about {}", mebi(Bytes{*amount}),
+                        mebi(Bytes{*amount - blind.count()}), mebi(blind)),
+            "a pod that fills memory quickly is met by the OOM killer first");
+      }
+    }
+  }
+
+  /// A soft threshold has to be met before the hard one of its signal.
+  void look_at_softness() {
+    for (const eviction::Threshold& soft : thresholds_) {
+      if (soft.is_hard() || !is_configured(soft)) continue;
+      for (const eviction::Threshold& hard : thresholds_) {
+        if (!hard.is_hard() || hard.signal != soft.signal) continue;
+        const auto [low, high] = comparable(hard, soft);
+        if (!low || !high || *high > *low) continue;
+        add(LintSeverity::kDangerous, key_of("evictionSoft", to_string(soft.signal)),
+            "is not above the hard threshold of the same signal",
+            "the hard one is met first, so the grace of the soft one is never given");
+      }
+    }
+  }
+
+  std::pair<std::optional<double>, std::optional<double>> comparable(const eviction::Threshold& hard,
+                                                                     const eviction::Threshold& soft) const {
+    const auto* hard_share = std::get_if<eviction::Fraction>(&hard.value);
+    const auto* soft_share = std::get_if<eviction::Fraction>(&soft.value);
+    if (hard_share != nullptr && soft_share != nullptr) return {hard_share->share, soft_share->share};
+    return {amount_of_threshold(hard), amount_of_threshold(soft)};
+  }
+
+  void look_at_amounts() {
+    for (const eviction::Threshold& each : thresholds_) {
+      if (!is_configured(each)) continue;
+      const std::string_view signal = to_string(each.signal);
+      const std::string key = key_of(each.is_hard() ? "evictionHard" : "evictionSoft", signal);
+      const auto* share = std::get_if<eviction::Fraction>(&each.value);
+      const auto amount = amount_of_threshold(each);
+      const auto capacity = capacity_of_signal(each.signal);
+      const bool everything = (share != nullptr && share->share >= 1) || (amount && capacity && *amount >= *capacity);
+      if (everything) {
+        add(LintSeverity::kDangerous, key, "is everything there is, or more",
+            "the node is under pressure for ever and evicts every pod it may");
+      }
+      if (amount && *amount == 0) add(LintSeverity::kWarning, key, "is 0", "it is never met");
+      if (!each.min_reclaim || everything || !capacity || !amount) continue;
+      const auto reclaim = eviction::amount_of(*each.min_reclaim, *capacity);
+      if (reclaim && *amount + reclaim->value() >= *capacity) {
+        add(LintSeverity::kDangerous, key_of("evictionMinimumReclaim", signal),
+            "together with the threshold is everything there is",
+            "once met, the threshold stays met, and pods are evicted until none is left");
+      }
+    }
+  }
+
+  void look_at_reservations() {
+    api::ResourceList capacity{{"memory", api::Quantity::of_bytes(machine_.memory)}};
+    if (machine_.disk) capacity.emplace("ephemeral-storage", api::Quantity::of_bytes(*machine_.disk));
+    const auto resources = [this](std::string_view key) {
+      api::ResourceList list;
+      const Json* found = effective_.find(key);
+      if (found == nullptr || !found->is_object()) return list;
+      for (const auto& [resource, amount] : *found->if_object()) {
+        if (const auto quantity = api::parse_quantity(*amount.if_string())) list.emplace(resource, *quantity);
+      }
+      return list;
+    };
+    const Reserved reserved{.system = resources("systemReserved"), .kube = resources("kubeReserved")};
+    const api::ResourceList reservation =
+        reservation_of(capacity, reserved, hard_eviction_reservation(thresholds_, capacity));
+    const std::vector<std::string> over = over_reserved(capacity, reservation);
+    const std::string key = given("kubeReserved")     ? "kubeReserved"
+                            : given("systemReserved") ? "systemReserved"
+                                                      : "evictionHard";
+    for (const auto& [resource, amount] : reservation) {
+      const api::Quantity& total = capacity.at(resource);
+      if (std::ranges::find(over, resource) != over.end()) {
+        add(LintSeverity::kInvalid, key,
+            fmt::format("{} of {} reserved (system, kube and hard threshold), of {} there are", amount.to_string(),
+                        resource, total.to_string()),
+            "the agent refuses to start");
+      } else if (amount.value() > total.value() / 2) {
+        add(LintSeverity::kWarning, key,
+            fmt::format("{} of {} {} reserved", amount.to_string(), total.to_string(), resource),
+            "pods get less than half of the machine");
+      }
+    }
+    if (config_.enforce_pods == eviction::EnforcePods::kNo && given("enforceNodeAllocatable")) {
+      add(LintSeverity::kWarning, "enforceNodeAllocatable", "does not name pods",
+          "nothing keeps pods out of what is reserved");
+    }
+  }
+
+  const ConfigDocument& document_;
+  const LintMachine& machine_;
+  Json value_;
+  Json effective_;
+  eviction::ThresholdConfig config_;
+  std::vector<eviction::Threshold> thresholds_;
+  LintReport report_;
+};
+
+}  // namespace
+
+std::string_view to_string(LintSeverity severity) {
+  switch (severity) {
+    case LintSeverity::kInvalid:
+      return "invalid";
+    case LintSeverity::kDangerous:
+      return "dangerous";
+    case LintSeverity::kWarning:
+      return "warning";
+  }
+  return "";
+}
+
+Bytes oom_blind_zone(Bytes memory) {
+  const std::int64_t above = std::max<std::int64_t>(0, memory.count() - mebibytes(512).count());
+  const std::int64_t slope_mib = kBlindZoneLarge - kBlindZoneSmall;  // per GiB
+  const std::int64_t zone = mebibytes(kBlindZoneSmall).count() + above / 1024 * slope_mib;
+  return Bytes{std::min(zone, mebibytes(kBlindZoneLarge).count())};
+}
+
+LintReport lint_config(const ConfigDocument& document, const LintMachine& machine) {
+  return Linter(document, machine).run();
+}
+
+}  // namespace spillway::agent

@@ -1,0 +1,55 @@
+// What a KubeletConfiguration does on a machine of given size, and what in it is dangerous or cannot be.
+// Thread: any (pure). Source: Kubernetes docs, "Node-pressure Eviction", "Reserve Compute Resources for System
+// Daemons"; spec "Eviction manager", 3; spec "Wake-up sources", 1 (the kernel's blind zone).
+#pragma once
+
+#include "agent/config/kubelet_config.h"
+#include "api/json.h"
+#include "base/bytes.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+enum class LintSeverity { kInvalid, kDangerous, kWarning };
+
+std::string_view to_string(LintSeverity severity);
+
+struct LintFinding {
+  LintSeverity severity = LintSeverity::kWarning;
+  int line = 0;  // 0: nowhere in particular
+  std::string key;
+  std::string what;
+  std::string why;
+};
+
+struct LintMachine {
+  Bytes memory;
+  std::optional<Bytes> disk;  // nodefs
+};
+
+/// One threshold as it acts on the machine.
+struct EffectiveThreshold {
+  std::string signal;
+  bool hard = true;
+  std::string written;                 // "10%"
+  std::optional<std::int64_t> amount;  // bytes; absent for inodes, pids and unknown sizes
+  std::string grace;                   // empty: hard
+  bool by_default = false;
+};
+
+struct LintReport {
+  std::vector<EffectiveThreshold> thresholds;
+  std::vector<LintFinding> findings;  // worst first, then by line and key
+};
+
+/// memory.available below which the kernel's OOM killer may come first on a machine of this size: what was measured on
+/// 512 MB (55 MiB) and 1.5 GB (95 MiB), in between and beyond by the same slope, at most 95 MiB.
+Bytes oom_blind_zone(Bytes memory);
+
+LintReport lint_config(const ConfigDocument& document, const LintMachine& machine);
+
+}  // namespace spillway::agent

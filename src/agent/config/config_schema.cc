@@ -1,0 +1,176 @@
+#include "agent/config/config_schema.h"
+
+#include <algorithm>
+#include <array>
+
+namespace spillway::agent {
+namespace {
+
+// clang-format off
+constexpr auto kFields = std::to_array<ConfigField>({
+    {"address", FieldType::kString, Effect::kNone, ""},
+    {"allowedUnsafeSysctls", FieldType::kTextList, Effect::kHere, ""},
+    {"apiVersion", FieldType::kString, Effect::kHere, ""},
+    {"authentication", FieldType::kMapping, Effect::kNone, ""},
+    {"authorization", FieldType::kMapping, Effect::kNone, ""},
+    {"cgroupDriver", FieldType::kString, Effect::kNone, ""},
+    {"cgroupRoot", FieldType::kString, Effect::kNone, ""},
+    {"cgroupsPerQOS", FieldType::kBool, Effect::kNone, ""},
+    {"clusterDNS", FieldType::kTextList, Effect::kNone, ""},
+    {"clusterDomain", FieldType::kString, Effect::kNone, ""},
+    {"configMapAndSecretChangeDetectionStrategy", FieldType::kString, Effect::kNone, ""},
+    {"containerLogMaxFiles", FieldType::kInteger, Effect::kNone, ""},
+    {"containerLogMaxSize", FieldType::kQuantity, Effect::kNone, ""},
+    {"containerLogMaxWorkers", FieldType::kInteger, Effect::kNone, ""},
+    {"containerLogMonitorInterval", FieldType::kDuration, Effect::kNone, ""},
+    {"containerRuntimeEndpoint", FieldType::kString, Effect::kNone, ""},
+    {"contentType", FieldType::kString, Effect::kNone, ""},
+    {"cpuCFSQuota", FieldType::kBool, Effect::kNone, ""},
+    {"cpuCFSQuotaPeriod", FieldType::kDuration, Effect::kNone, ""},
+    {"cpuManagerPolicy", FieldType::kString, Effect::kNone, ""},
+    {"cpuManagerPolicyOptions", FieldType::kTextMap, Effect::kNone, ""},
+    {"cpuManagerReconcilePeriod", FieldType::kDuration, Effect::kNone, ""},
+    {"crashLoopBackOff", FieldType::kMapping, Effect::kNone, ""},
+    {"enableContentionProfiling", FieldType::kBool, Effect::kNone, ""},
+    {"enableControllerAttachDetach", FieldType::kBool, Effect::kHere, R"(true)"},
+    {"enableDebugFlagsHandler", FieldType::kBool, Effect::kNone, ""},
+    {"enableDebuggingHandlers", FieldType::kBool, Effect::kNone, ""},
+    {"enableProfilingHandler", FieldType::kBool, Effect::kNone, ""},
+    {"enableServer", FieldType::kBool, Effect::kNone, ""},
+    {"enableSystemLogHandler", FieldType::kBool, Effect::kNone, ""},
+    {"enableSystemLogQuery", FieldType::kBool, Effect::kNone, ""},
+    {"enforceNodeAllocatable", FieldType::kTextList, Effect::kHere, R"(["pods"])"},
+    {"eventBurst", FieldType::kInteger, Effect::kNone, ""},
+    {"eventRecordQPS", FieldType::kInteger, Effect::kNone, ""},
+    {"evictionHard", FieldType::kTextMap, Effect::kHere, ""},
+    {"evictionMaxPodGracePeriod", FieldType::kInteger, Effect::kHere, R"(0)"},
+    {"evictionMinimumReclaim", FieldType::kTextMap, Effect::kHere, ""},
+    {"evictionPressureTransitionPeriod", FieldType::kDuration, Effect::kHere, R"("5m0s")"},
+    {"evictionSoft", FieldType::kTextMap, Effect::kHere, ""},
+    {"evictionSoftGracePeriod", FieldType::kTextMap, Effect::kHere, ""},
+    {"failCgroupV1", FieldType::kBool, Effect::kNone, ""},
+    {"failSwapOn", FieldType::kBool, Effect::kNone, ""},
+    {"featureGates", FieldType::kMapping, Effect::kNone, ""},
+    {"fileCheckFrequency", FieldType::kDuration, Effect::kNone, ""},
+    {"hairpinMode", FieldType::kString, Effect::kNone, ""},
+    {"healthzBindAddress", FieldType::kString, Effect::kNone, ""},
+    {"healthzPort", FieldType::kInteger, Effect::kNone, ""},
+    {"httpCheckFrequency", FieldType::kDuration, Effect::kNone, ""},
+    {"imageGCHighThresholdPercent", FieldType::kInteger, Effect::kNone, R"(85)"},
+    {"imageGCLowThresholdPercent", FieldType::kInteger, Effect::kNone, R"(80)"},
+    {"imageMaximumGCAge", FieldType::kDuration, Effect::kNone, ""},
+    {"imageMinimumGCAge", FieldType::kDuration, Effect::kNone, ""},
+    {"imageServiceEndpoint", FieldType::kString, Effect::kNone, ""},
+    {"iptablesDropBit", FieldType::kInteger, Effect::kNone, ""},
+    {"iptablesMasqueradeBit", FieldType::kInteger, Effect::kNone, ""},
+    {"kernelMemcgNotification", FieldType::kBool, Effect::kNone, ""},
+    {"kind", FieldType::kString, Effect::kHere, ""},
+    {"kubeAPIBurst", FieldType::kInteger, Effect::kNone, ""},
+    {"kubeAPIQPS", FieldType::kInteger, Effect::kNone, ""},
+    {"kubeReserved", FieldType::kQuantityMap, Effect::kHere, ""},
+    {"kubeReservedCgroup", FieldType::kString, Effect::kNone, ""},
+    {"kubeletCgroups", FieldType::kString, Effect::kNone, ""},
+    {"localStorageCapacityIsolation", FieldType::kBool, Effect::kHere, R"(true)"},
+    {"logging", FieldType::kMapping, Effect::kNone, ""},
+    {"makeIPTablesUtilChains", FieldType::kBool, Effect::kNone, ""},
+    {"maxOpenFiles", FieldType::kInteger, Effect::kNone, ""},
+    {"maxParallelImagePulls", FieldType::kInteger, Effect::kNone, ""},
+    {"maxPods", FieldType::kInteger, Effect::kHere, R"(110)"},
+    {"memoryManagerPolicy", FieldType::kString, Effect::kNone, ""},
+    {"memorySwap", FieldType::kMapping, Effect::kNone, ""},
+    {"mergeDefaultEvictionSettings", FieldType::kBool, Effect::kHere, R"(false)"},
+    {"nodeLeaseDurationSeconds", FieldType::kInteger, Effect::kHere, R"(40)"},
+    {"nodeStatusMaxImages", FieldType::kInteger, Effect::kHere, R"(50)"},
+    {"nodeStatusReportFrequency", FieldType::kDuration, Effect::kHere, R"("5m0s")"},
+    {"nodeStatusUpdateFrequency", FieldType::kDuration, Effect::kHere, R"("10s")"},
+    {"oomScoreAdj", FieldType::kInteger, Effect::kNone, ""},
+    {"podCIDR", FieldType::kString, Effect::kNone, ""},
+    {"podLogsDir", FieldType::kString, Effect::kNone, ""},
+    {"podPidsLimit", FieldType::kInteger, Effect::kNone, ""},
+    {"podsPerCore", FieldType::kInteger, Effect::kHere, R"(0)"},
+    {"port", FieldType::kInteger, Effect::kNone, ""},
+    {"protectKernelDefaults", FieldType::kBool, Effect::kNone, ""},
+    {"providerID", FieldType::kString, Effect::kHere, ""},
+    {"qosReserved", FieldType::kTextMap, Effect::kNone, ""},
+    {"readOnlyPort", FieldType::kInteger, Effect::kNone, ""},
+    {"registerNode", FieldType::kBool, Effect::kNone, ""},
+    {"registerWithTaints", FieldType::kTaints, Effect::kHere, ""},
+    {"registryBurst", FieldType::kInteger, Effect::kNone, ""},
+    {"registryPullQPS", FieldType::kInteger, Effect::kNone, ""},
+    {"reservedMemory", FieldType::kSequence, Effect::kNone, ""},
+    {"reservedSystemCPUs", FieldType::kString, Effect::kNone, ""},
+    {"resolvConf", FieldType::kString, Effect::kNone, ""},
+    {"rotateCertificates", FieldType::kBool, Effect::kNone, ""},
+    {"runOnce", FieldType::kBool, Effect::kNone, ""},
+    {"runtimeRequestTimeout", FieldType::kDuration, Effect::kNone, ""},
+    {"seccompDefault", FieldType::kBool, Effect::kNone, ""},
+    {"serializeImagePulls", FieldType::kBool, Effect::kNone, ""},
+    {"serverTLSBootstrap", FieldType::kBool, Effect::kNone, ""},
+    {"showHiddenMetricsForVersion", FieldType::kString, Effect::kNone, ""},
+    {"shutdownGracePeriod", FieldType::kDuration, Effect::kNone, ""},
+    {"shutdownGracePeriodByPodPriority", FieldType::kSequence, Effect::kNone, ""},
+    {"shutdownGracePeriodCriticalPods", FieldType::kDuration, Effect::kNone, ""},
+    {"singleProcessOOMKill", FieldType::kBool, Effect::kNone, ""},
+    {"staticPodPath", FieldType::kString, Effect::kNone, ""},
+    {"staticPodURL", FieldType::kString, Effect::kNone, ""},
+    {"staticPodURLHeader", FieldType::kMapping, Effect::kNone, ""},
+    {"streamingConnectionIdleTimeout", FieldType::kDuration, Effect::kNone, ""},
+    {"syncFrequency", FieldType::kDuration, Effect::kNone, ""},
+    {"systemCgroups", FieldType::kString, Effect::kNone, ""},
+    {"systemReserved", FieldType::kQuantityMap, Effect::kHere, ""},
+    {"systemReservedCgroup", FieldType::kString, Effect::kNone, ""},
+    {"tlsCertFile", FieldType::kString, Effect::kNone, ""},
+    {"tlsCipherSuites", FieldType::kTextList, Effect::kNone, ""},
+    {"tlsMinVersion", FieldType::kString, Effect::kNone, ""},
+    {"tlsPrivateKeyFile", FieldType::kString, Effect::kNone, ""},
+    {"topologyManagerPolicy", FieldType::kString, Effect::kNone, ""},
+    {"topologyManagerPolicyOptions", FieldType::kTextMap, Effect::kNone, ""},
+    {"topologyManagerScope", FieldType::kString, Effect::kNone, ""},
+    {"tracing", FieldType::kMapping, Effect::kNone, ""},
+    {"volumePluginDir", FieldType::kString, Effect::kNone, ""},
+    {"volumeStatsAggPeriod", FieldType::kDuration, Effect::kNone, ""},
+});
+// clang-format on
+
+static_assert(std::ranges::is_sorted(kFields, {}, &ConfigField::name));
+
+}  // namespace
+
+std::span<const ConfigField> config_fields() {
+  return kFields;
+}
+
+const ConfigField* find_config_field(std::string_view name) {
+  const auto* const it = std::ranges::lower_bound(kFields, name, {}, &ConfigField::name);
+  return it == kFields.end() || it->name != name ? nullptr : it;
+}
+
+std::string_view describe(FieldType type) {
+  switch (type) {
+    case FieldType::kBool:
+      return "true or false";
+    case FieldType::kInteger:
+      return "a whole number";
+    case FieldType::kString:
+      return "a string";
+    case FieldType::kDuration:
+      return "a duration such as 1m30s";
+    case FieldType::kQuantity:
+      return "a quantity such as 10Mi";
+    case FieldType::kTextMap:
+      return "a mapping of strings";
+    case FieldType::kQuantityMap:
+      return "a mapping of quantities";
+    case FieldType::kTextList:
+      return "a list of strings";
+    case FieldType::kTaints:
+      return "a list of taints";
+    case FieldType::kMapping:
+      return "a mapping";
+    case FieldType::kSequence:
+      return "a list";
+  }
+  return "";
+}
+
+}  // namespace spillway::agent

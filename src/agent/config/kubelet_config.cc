@@ -1,0 +1,371 @@
+#include "agent/config/kubelet_config.h"
+
+#include "agent/config/config_schema.h"
+#include "api/duration.h"
+#include "base/edit_distance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+using api::Json;
+
+constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
+constexpr std::string_view kKind = "KubeletConfiguration";
+
+std::string_view type_name(const Json& value) {
+  switch (value.type()) {
+    case Json::Type::kNull:
+      return "nothing";
+    case Json::Type::kBool:
+      return "a boolean";
+    case Json::Type::kInt:
+    case Json::Type::kUint:
+      return "a whole number";
+    case Json::Type::kDouble:
+      return "a number";
+    case Json::Type::kString:
+      return "a string";
+    case Json::Type::kArray:
+      return "a list";
+    case Json::Type::kObject:
+      return "a mapping";
+  }
+  return "";
+}
+
+std::string shown(const Json& value) {
+  if (value.is_object() || value.is_array() || value.is_null()) return std::string(type_name(value));
+  return fmt::format("{} {}", type_name(value), api::to_text(value));
+}
+
+class Checker {
+ public:
+  explicit Checker(const ConfigDocument& document) : document_(document) {}
+
+  CheckedConfig run() {
+    result_.value = Json::object();
+    if (!document_.value.is_object()) {
+      if (!document_.value.is_null()) wrong("", fmt::format("expected a mapping, got {}", shown(document_.value)));
+      return std::move(result_);
+    }
+    check_header("apiVersion", kApiVersion);
+    check_header("kind", kKind);
+    for (const auto& [name, value] : *document_.value.if_object()) check_field(name, value);
+    return std::move(result_);
+  }
+
+ private:
+  void add(ConfigFinding::Kind kind, const std::string& path, std::string message) {
+    const auto origin = document_.origins.find(path);
+    result_.findings.push_back({.kind = kind,
+                                .file = document_.file,
+                                .line = origin == document_.origins.end() ? 0 : origin->second.line,
+                                .path = path,
+                                .message = std::move(message)});
+  }
+
+  void wrong(const std::string& path, std::string message) {
+    add(ConfigFinding::Kind::kError, path, std::move(message));
+  }
+
+  void unexpected(const std::string& path, std::string_view expected, const Json& found) {
+    wrong(path, fmt::format("expected {}, got {}", expected, shown(found)));
+  }
+
+  void check_header(std::string_view name, std::string_view wanted) {
+    const Json* found = document_.value.find(name);
+    if (document_.file.empty() && found == nullptr) return;
+    if (found == nullptr) return wrong(std::string(name), fmt::format("missing; expected \"{}\"", wanted));
+    if (*found != Json(wanted)) unexpected(std::string(name), fmt::format("\"{}\"", wanted), *found);
+  }
+
+  void check_field(const std::string& name, const Json& value) {
+    const ConfigField* field = find_config_field(name);
+    if (field == nullptr) {
+      std::vector<std::string> known;
+      for (const ConfigField& each : config_fields()) known.emplace_back(each.name);
+      const auto near = nearest_key(name, known);
+      return wrong(name, near ? fmt::format("unknown key; did you mean {}?", *near) : std::string("unknown key"));
+    }
+    if (value.is_null()) return;  // as if it were absent
+    const auto read = read_value(name, field->type, value);
+    if (!read) return;
+    if (field->effect == Effect::kNone) {
+      add(ConfigFinding::Kind::kNotImplemented, name, "has no effect here: this agent does not implement it yet");
+    }
+    result_.value[name] = *read;
+  }
+
+  /// A string, or a plain scalar that YAML takes for something else: as it was written.
+  std::optional<std::string> text_of(const std::string& path, const Json& value) const {
+    if (value.is_string()) return *value.if_string();
+    const auto origin = document_.origins.find(path);
+    if (origin == document_.origins.end() || origin->second.text.empty()) return std::nullopt;
+    if (!value.is_number() && !value.is_bool()) return std::nullopt;
+    return origin->second.text;
+  }
+
+  std::optional<Json> read_text(const std::string& path, FieldType type, const Json& value) {
+    const auto text = text_of(path, value);
+    if (!text) {
+      unexpected(path, describe(type), value);
+      return std::nullopt;
+    }
+    if (type == FieldType::kDuration) {
+      const auto duration = api::parse_duration(*text);
+      if (!duration) {
+        unexpected(path, describe(type), value);
+        return std::nullopt;
+      }
+      return Json(api::format_duration(*duration));
+    }
+    if (type == FieldType::kQuantity && !api::parse_quantity(*text)) {
+      unexpected(path, describe(type), value);
+      return std::nullopt;
+    }
+    return Json(*text);
+  }
+
+  std::optional<Json> read_integer(const std::string& path, const Json& value) {
+    if (const auto integer = value.if_int64()) {
+      if (*integer >= std::numeric_limits<std::int32_t>::min() && *integer <= std::numeric_limits<std::int32_t>::max())
+        return Json(*integer);
+    } else if (const auto number = value.if_double(); number && std::trunc(*number) == *number &&
+                                                      std::abs(*number) <= std::numeric_limits<std::int32_t>::max()) {
+      return Json(static_cast<std::int64_t>(*number));
+    }
+    unexpected(path, describe(FieldType::kInteger), value);
+    return std::nullopt;
+  }
+
+  std::optional<Json> read_map(const std::string& path, FieldType type, const Json& value) {
+    if (!value.is_object()) {
+      unexpected(path, describe(type), value);
+      return std::nullopt;
+    }
+    Json map = Json::object();
+    const FieldType element = type == FieldType::kQuantityMap ? FieldType::kQuantity : FieldType::kString;
+    for (const auto& [key, each] : *value.if_object()) {
+      if (const auto read = read_text(fmt::format("{}[{}]", path, key), element, each)) map[key] = *read;
+    }
+    return map;
+  }
+
+  std::optional<Json> read_list(const std::string& path, const Json& value) {
+    if (!value.is_array()) {
+      unexpected(path, describe(FieldType::kTextList), value);
+      return std::nullopt;
+    }
+    Json list = Json::array();
+    for (std::size_t i = 0; i < value.if_array()->size(); ++i) {
+      const auto read = read_text(fmt::format("{}[{}]", path, i), FieldType::kString, (*value.if_array())[i]);
+      if (read) list.if_array()->push_back(*read);
+    }
+    return list;
+  }
+
+  std::optional<Json> read_value(const std::string& path, FieldType type, const Json& value) {
+    switch (type) {
+      case FieldType::kBool:
+        if (value.is_bool()) return value;
+        break;
+      case FieldType::kInteger:
+        return read_integer(path, value);
+      case FieldType::kString:
+      case FieldType::kDuration:
+      case FieldType::kQuantity:
+        return read_text(path, type, value);
+      case FieldType::kTextMap:
+      case FieldType::kQuantityMap:
+        return read_map(path, type, value);
+      case FieldType::kTextList:
+        return read_list(path, value);
+      case FieldType::kTaints:
+      case FieldType::kSequence:
+        if (value.is_array()) return value;
+        break;
+      case FieldType::kMapping:
+        if (value.is_object()) return value;
+        break;
+    }
+    unexpected(path, describe(type), value);
+    return std::nullopt;
+  }
+
+  const ConfigDocument& document_;
+  CheckedConfig result_;
+};
+
+eviction::SignalMap map_at(const Json& effective, std::string_view key) {
+  eviction::SignalMap map;
+  const Json* found = effective.find(key);
+  if (found == nullptr || !found->is_object()) return map;
+  for (const auto& [signal, value] : *found->if_object()) map.emplace(signal, *value.if_string());
+  return map;
+}
+
+api::ResourceList resources_at(const Json& effective, std::string_view key) {
+  api::ResourceList list;
+  for (const auto& [resource, amount] : map_at(effective, key)) {
+    if (const auto quantity = api::parse_quantity(amount)) list.emplace(resource, *quantity);
+  }
+  return list;
+}
+
+Duration duration_at(const Json& effective, std::string_view key) {
+  return api::parse_duration(effective.string_at({key})).value_or(Duration{});
+}
+
+std::int64_t integer_at(const Json& effective, std::string_view key) {
+  const Json* found = effective.find(key);
+  return found == nullptr ? 0 : found->if_int64().value_or(0);
+}
+
+bool is_true(const Json& effective, std::string_view key) {
+  const Json* found = effective.find(key);
+  return found != nullptr && found->if_bool().value_or(false);
+}
+
+Result<std::vector<api::Taint>> taints_of(const Json& effective) {
+  std::vector<api::Taint> taints;
+  const Json* list = effective.find("registerWithTaints");
+  if (list == nullptr) return taints;
+  for (const Json& each : *list->if_array()) {
+    const std::string_view effect = each.string_at({"effect"});
+    if (each.string_at({"key"}).empty() ||
+        (effect != "NoSchedule" && effect != "NoExecute" && effect != "PreferNoSchedule")) {
+      return invalid("registerWithTaints",
+                     "expected key and effect (NoSchedule, PreferNoSchedule or NoExecute), got {}", api::to_text(each));
+    }
+    taints.push_back({.key = std::string(each.string_at({"key"})),
+                      .value = std::string(each.string_at({"value"})),
+                      .effect = std::string(effect),
+                      .time_added = {}});
+  }
+  return taints;
+}
+
+Json to_json(const eviction::SignalMap& map) {
+  Json object = Json::object();
+  for (const auto& [signal, value] : map) object[signal] = value;
+  return object;
+}
+
+}  // namespace
+
+std::string ConfigFinding::text() const {
+  std::string where = file.empty() ? std::string() : file + ":";
+  if (line > 0) where += fmt::format("{}:", line);
+  if (!where.empty()) where += " ";
+  return path.empty() ? where + message : fmt::format("{}{}: {}", where, path, message);
+}
+
+std::optional<std::string> nearest_key(std::string_view key, const std::vector<std::string>& known) {
+  std::size_t best = key.size() / 3 + 2;
+  std::optional<std::string> found;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(key, candidate);
+    if (distance >= best) continue;
+    best = distance;
+    found = candidate;
+  }
+  return found;
+}
+
+CheckedConfig check_config(const ConfigDocument& document) {
+  return Checker(document).run();
+}
+
+Json merge_config(Json base, const Json& over) {
+  if (!base.is_object() || !over.is_object()) return over;
+  for (const auto& [key, value] : *over.if_object()) {
+    Json& target = base[key];
+    target = target.is_object() && value.is_object() ? merge_config(std::move(target), value) : value;
+  }
+  return base;
+}
+
+Json apply_flags(Json base, const Json& flags) {
+  if (!base.is_object()) base = Json::object();
+  if (!flags.is_object()) return base;
+  for (const auto& [key, value] : *flags.if_object()) base[key] = value;
+  return base;
+}
+
+Json effective_config(const Json& value, std::optional<Bytes> node_memory) {
+  Json effective = Json::object({{"apiVersion", kApiVersion}, {"kind", kKind}});
+  for (const ConfigField& field : config_fields()) {
+    if (!field.fallback.empty()) effective[field.name] = api::parse_json(field.fallback).value_or(Json());
+  }
+  if (value.find("nodeStatusUpdateFrequency") != nullptr) {
+    effective["nodeStatusReportFrequency"] = *value.find("nodeStatusUpdateFrequency");
+  }
+  effective = apply_flags(std::move(effective), value);
+  const eviction::SignalMap defaults =
+      node_memory ? hard_thresholds_for(*node_memory) : eviction::default_hard_thresholds();
+  if (value.find("evictionHard") == nullptr) {
+    effective["evictionHard"] = to_json(defaults);
+  } else if (is_true(value, "mergeDefaultEvictionSettings")) {
+    effective["evictionHard"] = merge_config(to_json(defaults), *value.find("evictionHard"));
+  }
+  return effective;
+}
+
+eviction::ThresholdConfig threshold_config_of(const Json& effective) {
+  eviction::ThresholdConfig config{.hard = map_at(effective, "evictionHard"),
+                                   .soft = map_at(effective, "evictionSoft"),
+                                   .soft_grace_period = map_at(effective, "evictionSoftGracePeriod"),
+                                   .minimum_reclaim = map_at(effective, "evictionMinimumReclaim"),
+                                   .enforce_pods = eviction::EnforcePods::kNo};
+  if (const Json* enforced = effective.find("enforceNodeAllocatable")) {
+    if (std::ranges::find(*enforced->if_array(), Json("pods")) != enforced->if_array()->end())
+      config.enforce_pods = eviction::EnforcePods::kYes;
+  }
+  return config;
+}
+
+Result<AgentOptions> options_of(const Json& effective) {
+  AgentOptions options;
+  options.eviction.thresholds = threshold_config_of(effective);
+  if (const auto parsed = eviction::parse_thresholds(options.eviction.thresholds); !parsed) return parsed.error();
+  options.eviction.pressure_transition_period = duration_at(effective, "evictionPressureTransitionPeriod");
+  options.eviction.max_pod_grace_period_seconds = integer_at(effective, "evictionMaxPodGracePeriod");
+  options.local_storage =
+      is_true(effective, "localStorageCapacityIsolation") ? LocalStorageIsolation::kOn : LocalStorageIsolation::kOff;
+  options.eviction.local_storage_limits = options.local_storage == LocalStorageIsolation::kOn
+                                              ? eviction::LocalStorageLimits::kEnforced
+                                              : eviction::LocalStorageLimits::kIgnored;
+  options.kube_reserved = resources_at(effective, "kubeReserved");
+  options.system_reserved = resources_at(effective, "systemReserved");
+  options.lease_duration = seconds(integer_at(effective, "nodeLeaseDurationSeconds"));
+  options.status_update_frequency = duration_at(effective, "nodeStatusUpdateFrequency");
+  options.status_report_frequency = duration_at(effective, "nodeStatusReportFrequency");
+  for (const auto& [key, duration] : {std::pair("nodeLeaseDurationSeconds", options.lease_duration),
+                                      std::pair("nodeStatusUpdateFrequency", options.status_update_frequency),
+                                      std::pair("nodeStatusReportFrequency", options.status_report_frequency)}) {
+    if (duration <= Duration{}) return invalid(key, "must be positive, got {}", api::format_duration(duration));
+  }
+  options.status_images_max = integer_at(effective, "nodeStatusMaxImages");
+  options.pods_max = integer_at(effective, "maxPods");
+  if (options.pods_max < 0) return invalid("maxPods", "must not be negative, got {}", options.pods_max);
+  options.pods_per_core = integer_at(effective, "podsPerCore");
+  if (const Json* allowed = effective.find("allowedUnsafeSysctls");
+      allowed != nullptr && allowed->if_array() != nullptr) {
+    for (const Json& each : *allowed->if_array()) options.allowed_unsafe_sysctls.push_back(*each.if_string());
+  }
+  options.provider_id = effective.string_at({"providerID"});
+  options.attach_detach =
+      is_true(effective, "enableControllerAttachDetach") ? AttachDetach::kByController : AttachDetach::kByAgent;
+  SPILLWAY_TRY(taints, taints_of(effective));
+  options.taints = std::move(taints);
+  return options;
+}
+
+}  // namespace spillway::agent

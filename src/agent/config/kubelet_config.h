@@ -1,0 +1,73 @@
+// KubeletConfiguration v1beta1 as this agent reads it: which fields there are, of what type, which of them have an
+// effect here; documents merged; what is in effect.
+// Thread: any (pure). Everything that is wrong is found, not the first alone; each finding names the path, and the line
+// if the document came from a file. Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", "Set Kubelet Parameters
+// Via A Configuration File" (drop-in files); spec "Node agent", 21.
+#pragma once
+
+#include "agent/contract/options.h"
+#include "api/json.h"
+#include "base/bytes.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+/// Where a value of a document stood and how it was spelled.
+struct ScalarOrigin {
+  int line = 0;      // from 1
+  std::string text;  // of a plain scalar, as written; empty for anything else
+};
+
+/// A document with the places of its values: path ("evictionHard[memory.available]") → origin.
+struct ConfigDocument {
+  std::string file;  // empty: flags
+  api::Json value;
+  std::map<std::string, ScalarOrigin, std::less<>> origins;
+};
+
+struct ConfigFinding {
+  enum class Kind { kError, kNotImplemented };
+  Kind kind = Kind::kError;
+  std::string file;
+  int line = 0;  // 0: not known
+  std::string path;
+  std::string message;
+
+  /// "FILE:LINE: path: message".
+  std::string text() const;
+};
+
+struct CheckedConfig {
+  api::Json value;  // scalars of the type the field has
+  std::vector<ConfigFinding> findings;
+};
+
+/// Unknown keys (with the nearest known one), wrong types and values that are none; fields without an effect here.
+CheckedConfig check_config(const ConfigDocument& document);
+
+/// `over` wins: mappings merge key by key, lists and scalars are replaced, as upstream merges drop-in files.
+api::Json merge_config(api::Json base, const api::Json& over);
+/// The same, but eviction and reservation maps are replaced as a whole, as flags do.
+api::Json apply_flags(api::Json base, const api::Json& flags);
+
+/// Every default filled in. Hard thresholds that are not named are upstream's (for a small node: of its size), unless
+/// some are named and mergeDefaultEvictionSettings is not set. The report frequency follows the update frequency if
+/// only that is given. `value`: checked.
+api::Json effective_config(const api::Json& value, std::optional<Bytes> node_memory);
+
+/// `effective`: of effective_config. kInvalid: a threshold, quantity or taint that cannot be.
+Result<AgentOptions> options_of(const api::Json& effective);
+
+/// The thresholds of an effective configuration, as written.
+eviction::ThresholdConfig threshold_config_of(const api::Json& effective);
+
+/// "evictionHard" for "evictionHrad"; nullopt: nothing is near.
+std::optional<std::string> nearest_key(std::string_view key, const std::vector<std::string>& known);
+
+}  // namespace spillway::agent

@@ -1,0 +1,27 @@
+#include "agent/contract/context.h"
+
+#include "api/duration.h"
+
+#include <algorithm>
+
+namespace spillway::agent {
+
+api::ObjectReference node_reference(const std::string& node_name) {
+  return {.kind = "Node",
+          .api_version = {},
+          .ns = {},
+          .name = node_name,
+          .uid = node_name,
+          .resource_version = {},
+          .field_path = {}};
+}
+
+Duration AgentContext::heartbeat_timeout() const {
+  return std::min(options.status_update_frequency, options.lease_duration);
+}
+
+std::string AgentContext::heartbeat_query() const {
+  return "?timeout=" + spillway::api::format_duration(heartbeat_timeout());
+}
+
+}  // namespace spillway::agent

@@ -1,0 +1,37 @@
+// What the parts of one agent share. Parts call each other only through the Agent that owns them.
+// Thread: loop. Lifetime: everything referred to outlives the parts.
+#pragma once
+
+#include "agent/contract/options.h"
+#include "agent/contract/ports.h"
+#include "api/event.h"
+#include "client/api_client.h"
+#include "client/event_recorder.h"
+#include "telemetry/log.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct AgentContext {
+  const AgentOptions& options;
+  const MachineInfo& machine;
+  client::ApiClient& api;
+  /// For lease and node status alone: nothing else waits before them, and their time-out is short.
+  client::ApiClient& heartbeats;
+  client::EventRecorder& events;
+  const telemetry::Log& log;
+  /// Commands of the current step, in order.
+  std::vector<HostCommand>& host_commands;
+
+  /// How long a heartbeat may take: the shorter of status update frequency and lease duration.
+  Duration heartbeat_timeout() const;
+  /// "?timeout=10s": the same, told to the API server.
+  std::string heartbeat_query() const;
+};
+
+/// The node as events name it: its name in place of the uid, without version.
+api::ObjectReference node_reference(const std::string& node_name);
+
+}  // namespace spillway::agent

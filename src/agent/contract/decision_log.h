@@ -1,0 +1,51 @@
+// What an agent decided: the last decisions in memory, every one that acts in the journal first, and how its last pass
+// ended. Thread: loop. Bounds: kKeptMax decisions; the journal bounds itself.
+#pragma once
+
+#include "agent/contract/journal.h"
+#include "api/json.h"
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// kShadow: what is decided is not done.
+enum class Consequence { kActs, kShadow };
+
+class DecisionLog {
+ public:
+  static constexpr std::size_t kKeptMax = 200;
+
+  /// `journal` may be null; `history` is what it held before.
+  DecisionLog(Journal* journal, std::span<const JournalEntry> history, Consequence consequence = Consequence::kActs);
+
+  bool acts() const { return consequence_ == Consequence::kActs; }
+
+  /// Journals and keeps it. Returns when the journal has it. In a shadow an eviction becomes one that would have been:
+  /// nothing that is to be finished after a crash.
+  void record(JournalEntry entry);
+  /// What came of the last decision about this uid.
+  void add_aftermath(Aftermath aftermath);
+
+  /// Oldest first.
+  const std::deque<policy::Decision>& kept() const { return kept_; }
+
+ private:
+  void keep(policy::Decision decision);
+
+  Journal* journal_;
+  Consequence consequence_;
+  std::deque<policy::Decision> kept_;
+};
+
+/// What a node answers about its decisions: {"kind":"DecisionList", "node", "now": how things stand, "items": oldest
+/// first}.
+api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& standing,
+                        const std::deque<policy::Decision>& decisions);
+
+}  // namespace spillway::agent

@@ -1,0 +1,18 @@
+// What devices add to the capacity and allocatable of their node.
+// Thread: any (a plain value). Source: Kubernetes docs, "Device Plugins"; spec "Node agent", 4.2.
+#pragma once
+
+#include "api/pod.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct DeviceResources {
+  api::ResourceList capacity;
+  api::ResourceList allocatable;
+  std::vector<std::string> removed;  // their capacity becomes 0
+};
+
+}  // namespace spillway::agent

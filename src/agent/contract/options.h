@@ -1,0 +1,91 @@
+// What an agent is started with. Defaults are upstream's; fixed after start.
+// Thread: any (plain values). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)"; spec "Node agent", 21.
+#pragma once
+
+#include "api/meta.h"
+#include "api/pod.h"
+#include "api/taint.h"
+#include "base/bytes.h"
+#include "base/time.h"
+#include "policy/eviction/decide.h"
+#include "policy/eviction/threshold_parse.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// How often to look at the node's memory, by how near the next threshold is: interval = headroom / (2 x rate), where
+/// rate is twice the steepest fall of the last ten seconds or `fall_floor_per_second`, whichever is more.
+/// Source: spec "Wake-up sources", 6.
+struct ObserveOptions {
+  Duration interval_min = milliseconds(1);
+  Duration interval_max = seconds(1);
+  Bytes fall_floor_per_second = Bytes{4'000'000'000};
+};
+
+struct EvictionOptions {
+  eviction::ThresholdConfig thresholds{.hard = eviction::default_hard_thresholds(),
+                                       .enforce_pods = eviction::EnforcePods::kYes};
+  Duration pressure_transition_period = minutes(5);
+  std::int64_t max_pod_grace_period_seconds = 0;
+  eviction::LocalStorageLimits local_storage_limits = eviction::LocalStorageLimits::kEnforced;
+  /// A whole pass at least this often.
+  Duration monitoring_interval = seconds(10);
+  /// How long to wait for a victim to be gone before the next pass.
+  Duration cleanup_wait = seconds(30);
+  /// memory.available below which the kernel's OOM killer acts whatever the signal says: 0 for a slice.
+  Bytes blind_zone;
+  ObserveOptions observe;
+};
+
+/// kOutOfDisk: as agents up to 1.12 report: condition OutOfDisk, no PIDPressure, no lease, a patch at every update.
+enum class StatusProfile { kLeases, kOutOfDisk };
+
+/// Are the extended resources of an existing node still true? kForget: the machine has no record of its devices.
+enum class ExtendedResources { kKeep, kForget };
+
+enum class CloudProvider { kNone, kExternal };
+
+/// kOn: ephemeral-storage is a resource of the node.
+enum class LocalStorageIsolation { kOff, kOn };
+
+enum class AttachDetach { kByController, kByAgent };
+
+enum class Registration { kSchedulable, kUnschedulable };
+
+struct AgentOptions {
+  std::string node_name;
+  api::StringMap labels;  // e.g. topology.kubernetes.io/zone; they override the built-in ones
+  std::vector<api::Taint> taints;
+  Registration registration = Registration::kSchedulable;
+  api::ResourceList system_reserved;
+  api::ResourceList kube_reserved;
+  EvictionOptions eviction;
+  Duration lease_duration = seconds(40);  // renewed every quarter of it
+  Duration status_update_frequency = seconds(10);
+  Duration status_report_frequency = minutes(5);
+  /// Names and prefixes ("net.core.*") of kernel parameters that pods may set beyond the safe ones.
+  std::vector<std::string> allowed_unsafe_sysctls;
+  std::int64_t pods_max = 110;
+  std::int64_t pods_per_core = 0;       // 0: pods_max alone counts
+  std::int64_t status_images_max = 50;  // -1: all
+  StatusProfile status_profile = StatusProfile::kLeases;
+  LocalStorageIsolation local_storage = LocalStorageIsolation::kOn;
+  ExtendedResources extended_resources = ExtendedResources::kKeep;
+  AttachDetach attach_detach = AttachDetach::kByController;
+  CloudProvider cloud_provider = CloudProvider::kNone;
+  std::vector<std::string> node_ips;  // at most two
+  std::string provider_id;
+  std::int32_t daemon_port = 10250;
+  std::string kubelet_version = "v1.32.0";
+  std::string operating_system = "linux";
+  std::string architecture = "amd64";
+};
+
+/// Upstream's hard thresholds, except that a node of less than 1 GiB, where 100Mi would be most of it, gets a tenth of
+/// its memory (at least 16Mi) as memory.available threshold.
+eviction::SignalMap hard_thresholds_for(Bytes node_memory);
+
+}  // namespace spillway::agent

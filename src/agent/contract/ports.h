@@ -1,0 +1,231 @@
+// What the agent's engines ask of the machine they run on, and what the machine tells them. The commands are data:
+// host/ executes them on a real machine, sim/ on a simulated one. Thread: loop. Every StartContainer is answered by
+// ContainerStarted or ContainerStartFailed; every started container by exactly one ContainerExited.
+#pragma once
+
+#include "agent/contract/device_ports.h"
+#include "api/pod.h"
+#include "api/summary.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "policy/admission/sysctls.h"
+#include "policy/eviction/containerfs.h"
+#include "policy/eviction/reclaim.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace spillway::agent {
+
+// Commands.
+
+/// Makes the pod's cgroup and directories. Repeating it for the same uid is harmless.
+struct CreatePod {
+  std::string uid;
+  api::PodKey pod;
+  api::QosClass qos = api::QosClass::kBestEffort;
+  std::optional<Bytes> memory_limit;  // all containers have one: their sum
+  std::optional<std::int64_t> cpu_limit_milli;
+  std::int64_t cpu_request_milli = 0;
+  bool host_network = false;
+};
+
+struct StartContainer {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;  // grows with every restart; names the log file
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string working_dir;  // empty: the pod's directory
+  std::optional<Bytes> memory_limit;
+  std::optional<std::int64_t> cpu_limit_milli;
+  std::int64_t cpu_request_milli = 0;
+  std::int32_t oom_score_adj = 0;
+  DeviceGrant devices;  // its environment is in `env` already
+};
+
+/// SIGTERM, and SIGKILL to everything in the container's cgroup after `grace`; zero: SIGKILL at once.
+struct StopContainer {
+  std::string uid;
+  std::string name;
+  Duration grace{};
+};
+
+/// The same for all containers of the pod. Answered by PodStopped when no process is left.
+struct StopPod {
+  std::string uid;
+  Duration grace{};
+};
+
+/// Removes the cgroups and directories of a stopped pod. Logs go with them.
+struct RemovePod {
+  std::string uid;
+};
+
+/// Deletes what an ended container left behind: its logs. Harmless for one that is not there, and for one that runs.
+struct RemoveContainer {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;
+};
+
+/// What all pods together may use: capacity without what is reserved, the eviction threshold included: pods may use it,
+/// and are evicted then. Absent: not limited.
+struct KubepodsLimits {
+  std::optional<Bytes> memory;
+  std::optional<std::int64_t> cpu_milli;
+  std::optional<std::int64_t> pids_max;
+  std::map<std::int64_t, Bytes> huge_pages;  // page size in bytes → limit
+
+  friend bool operator==(const KubepodsLimits&, const KubepodsLimits&) = default;
+};
+
+/// Limits all pods together. Answered by PodsLimited.
+struct LimitPods {
+  KubepodsLimits limits;
+};
+
+/// How much of the machine to look at. kNodeMemory: node.memory and the "pods" system container, from descriptors kept
+/// open; cheap enough for every millisecond. A host may always answer with the whole.
+enum class ObserveDepth { kNodeMemory, kWhole };
+
+/// Asks for fresh statistics; answered by Observed with the same id.
+struct Observe {
+  std::uint64_t id = 0;
+  ObserveDepth depth = ObserveDepth::kWhole;
+};
+
+/// Frees what no pod needs, before a pod is evicted for it: kContainers, everything that containers that have ended
+/// left behind (files, logs), kImages, images no container uses. Answered by Reclaimed with the same id.
+struct ReclaimNode {
+  std::uint64_t id = 0;
+  std::vector<eviction::ReclaimAction> actions;  // in this order
+};
+
+using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer,
+                                 LimitPods, Observe, ReclaimNode>;
+
+// Events.
+
+struct ContainerStarted {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;
+  std::int64_t pid = 0;
+  WallTime at;
+};
+
+struct ContainerStartFailed {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;
+  std::string reason;  // "RunContainerError", "CreateContainerError"
+  std::string message;
+};
+
+struct ContainerExited {
+  std::string uid;
+  std::string name;
+  std::int32_t attempt = 0;
+  std::int32_t exit_code = 0;  // 128 + signal if killed
+  std::int32_t signal = 0;
+  bool oom_killed = false;
+  WallTime started_at;
+  WallTime finished_at;
+};
+
+/// No process of the pod is left. Also the answer to StopPod for an unknown or empty pod.
+struct PodStopped {
+  std::string uid;
+};
+
+/// Statistics, read after the Observe with this id. An error names the file that could not be read. `depth`: how much
+/// was read, whatever was asked for. `layout`: how the node's file systems are laid out, as far as it could be found
+/// out; the first one that is told holds for good.
+struct Observed {
+  std::uint64_t id = 0;
+  Result<api::Summary> summary;
+  ObserveDepth depth = ObserveDepth::kWhole;
+  std::optional<eviction::StorageLayout> layout = {};
+};
+
+/// What one action of ReclaimNode came to.
+struct ReclaimOutcome {
+  eviction::ReclaimAction action{};
+  std::int64_t deleted = 0;  // containers or images
+  Bytes freed;               // as far as it is known
+  std::string problem;       // why nothing or not everything could be freed: "the process runtime has no images"
+};
+
+struct Reclaimed {
+  std::uint64_t id = 0;
+  std::vector<ReclaimOutcome> outcomes;
+};
+
+/// The answer to LimitPods: the limits hold, or why not.
+struct PodsLimited {
+  Outcome outcome;
+};
+
+/// Something moved: look now, do not wait for the timer. Never a reason to kill by itself.
+struct PressureWake {
+  std::string source;  // "psi", "memory.events", "memcg-threshold"
+};
+
+/// The machine has carried out the published plan by itself (agent/eviction/reaction.h): the pod `uid` is being ended,
+/// with the grace of a hard threshold or, in an emergency, at once. Comes before anything that follows from it.
+struct Reacted {
+  std::string uid;
+  bool emergency = false;                                   // memory would not have lasted for the grace
+  bool escalated = false;                                   // the same pod as before: now its grace is taken
+  std::optional<Bytes> node_available;                      // what was read, and led to it
+  std::optional<Bytes> pods_available;                      // of the "pods" system container
+  std::vector<std::pair<std::string, Bytes>> working_sets;  // of the pods that could be read, by uid
+  WallTime at;                                              // of the reading
+  Duration took{};                                          // from the reading to the signal
+};
+
+using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
+                               PressureWake, Reacted, Reclaimed, PodsLimited>;
+
+/// What does not change while the agent runs.
+struct MachineInfo {
+  std::string machine_id;
+  std::string system_uuid;
+  std::string boot_id;
+  std::string kernel_version;
+  std::string os_image;
+  std::string hostname;
+  std::string internal_ip;
+  std::string container_runtime_version;  // "process://0.1.0"
+  std::int64_t cpu_milli = 0;
+  Bytes memory;
+  Bytes ephemeral_storage;
+  std::int64_t pids_max = 0;
+  /// Namespaces that the runtime does not make: every pod is in the host's.
+  admission::HostNamespaces shared_namespaces{.ipc = true, .net = true};
+  /// Why AppArmor profiles cannot be enforced; empty: they can.
+  std::string app_armor_error = "AppArmor is not enabled on the host";
+};
+
+/// Port: the machine.
+class Host {
+ public:
+  class Receiver {
+   public:
+    virtual ~Receiver() = default;
+    virtual void on_host_event(HostEvent event) = 0;
+  };
+
+  virtual ~Host() = default;
+  /// Never calls back from inside execute().
+  virtual void execute(HostCommand command) = 0;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,293 @@
+#include "agent/eviction/eviction_engine.h"
+
+#include "agent/eviction/eviction_events.h"
+
+#include <algorithm>
+#include <ranges>
+
+namespace spillway::agent {
+namespace {
+
+/// An observation that is not answered by then is given up: the host may be stuck in a system call.
+constexpr Duration kObserveTimeout = seconds(10);
+/// At least that long between two looks while a victim is dying, or while nobody can be evicted.
+constexpr Duration kBusyInterval = milliseconds(10);
+constexpr Duration kHelplessInterval = milliseconds(100);
+/// What a kill itself takes, on top of the grace.
+constexpr Duration kKillMargin = milliseconds(200);
+constexpr Duration kRecentFall = seconds(2);
+constexpr Duration kFallMemory = seconds(10);
+/// Disks and processes are not looked at more often than that.
+constexpr Duration kPassIntervalMin = seconds(1);
+constexpr Duration kHardGrace = seconds(eviction::kHardGraceSeconds);
+
+}  // namespace
+
+EvictionEngine::EvictionEngine(AgentContext& context, eviction::PassConfig config, EvictablePods& pods,
+                               DecisionLog& decisions, telemetry::Registry* metrics, Reaction* reaction)
+    : context_(context),
+      config_(std::move(config)),
+      pods_(pods),
+      decisions_(decisions),
+      reaction_(reaction),
+      metrics_(metrics),
+      victims_(context.options.eviction.cleanup_wait) {
+  postpone_layout(config_, state_);
+}
+
+void EvictionEngine::start(Now now) {
+  observe(ObserveDepth::kWhole, now);
+}
+
+void EvictionEngine::observe(ObserveDepth depth, Now now) {
+  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  in_flight_ = {++last_id_, depth};
+  wake_pending_ = false;
+  metrics_.observations.add();
+  context_.host_commands.emplace_back(Observe{last_id_, depth});
+  timer_ = context_.api.at(now.mono + kObserveTimeout, [this](Now later) {
+    timer_.reset();
+    metrics_.failed_observations.add();
+    context_.log.warning("observation not answered", {{"id", last_id_}});
+    const bool recheck = reclaim_ && reclaim_->recheck_id == last_id_;
+    if (recheck) end_reclaim(nullptr, later);
+    observe(ObserveDepth::kWhole, later);
+  });
+}
+
+void EvictionEngine::on_pressure_wake(const PressureWake& event, Now now) {
+  context_.log.debug("pressure wake", {{"source", event.source}});
+  if (in_flight_) {
+    wake_pending_ = true;
+  } else {
+    observe(ObserveDepth::kNodeMemory, now);
+  }
+}
+
+void EvictionEngine::on_observed(const Observed& event, Now now) {
+  if (!in_flight_ || in_flight_->id != event.id) return;  // given up, or unasked
+  const ObserveDepth asked = std::exchange(in_flight_, std::nullopt)->depth;
+  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  const bool recheck = reclaim_ && reclaim_->recheck_id == event.id;
+  if (!event.summary) {
+    metrics_.failed_observations.add();
+    if (!std::exchange(last_failed_, true)) {
+      context_.log.warning("observation failed", {{"error", event.summary.error().text()}});
+    }
+    if (recheck) end_reclaim(nullptr, now);
+    schedule(now);
+    return;
+  }
+  learn(event, now);
+  escalate(now);
+  preempt_graces(now);
+  mind_victims(now);
+  if (reclaim_ && std::ranges::any_of(memory_thresholds_met(), &eviction::Threshold::is_hard)) supersede_reclaim();
+  if (event.depth == ObserveDepth::kWhole) {
+    last_summary_ = std::make_shared<const api::Summary>(*event.summary);
+    if (recheck && reclaim_) {
+      end_reclaim(&*event.summary, now);
+    } else if (!reclaim_ && (asked == ObserveDepth::kWhole ? victims_.empty() || needs_pass(now) : needs_pass(now))) {
+      run_pass(now);
+    }
+  } else if (needs_pass(now)) {
+    observe(ObserveDepth::kWhole, now);
+  }
+  look_again(now);
+}
+
+/// Takes in the numbers, whatever follows from them.
+void EvictionEngine::learn(const Observed& event, Now now) {
+  last_failed_ = false;
+  seen_ = eviction::observe(*event.summary);
+  if (const auto& memory = seen_[eviction::Signal::kMemoryAvailable]) fall_.add(Bytes{memory->available}, now.mono);
+  forecast_.add(seen_, now.mono);
+  if (event.layout && !state_.layout) {
+    const std::string warning = adopt_layout(config_, *event.layout, state_);
+    if (!warning.empty()) context_.log.warning("eviction thresholds", {{"warning", warning}});
+  }
+  if (event.depth != ObserveDepth::kWhole) return;
+  for (const eviction::Signal signal : eviction::kSignals) {
+    if (const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono)) {
+      metrics_.set_forecast(signal, *left);
+    }
+  }
+}
+
+void EvictionEngine::look_again(Now now) {
+  if (in_flight_) return;
+  if (reclaim_ && reclaim_->answered && !reclaim_->recheck_id) {
+    observe(ObserveDepth::kWhole, now);
+    reclaim_->recheck_id = last_id_;
+  } else if (wake_pending_) {
+    observe(ObserveDepth::kNodeMemory, now);
+  } else {
+    schedule(now);
+  }
+}
+
+bool EvictionEngine::is_hard_met() const {
+  return std::ranges::any_of(state_.thresholds, [&](const eviction::Threshold& threshold) {
+    return threshold.is_hard() && is_met(threshold, seen_, eviction::Reclaim::kWithout);
+  });
+}
+
+bool EvictionEngine::needs_pass(Now now) const {
+  if (reclaim_) return false;
+  if (!victims_.empty()) {
+    if (!victims_.give_way(is_hard_met(), seen_, now.mono)) return false;
+    return !last_pass_ || now.mono - *last_pass_ >= kHelplessInterval;
+  }
+  if (!last_pass_ || pass_wanted_) return true;
+  if (now.mono - *last_pass_ >= pass_interval(now)) return true;
+  const auto grace_end = state_.grace.next_end(*last_pass_);
+  if (grace_end && *grace_end <= now.mono) return true;
+  // What was not looked at this time is as it was.
+  const auto looked_at = [this](const eviction::Threshold& threshold) { return seen_[threshold.signal].has_value(); };
+  if (!std::ranges::equal(thresholds_met(state_.thresholds, seen_, eviction::Reclaim::kWithout),
+                          met_at_pass_ | std::views::filter(looked_at), eviction::same_threshold))
+    return true;
+  return nobody_to_evict_ && now.mono - *last_pass_ >= kHelplessInterval;
+}
+
+std::vector<eviction::Threshold> EvictionEngine::memory_thresholds_met() const {
+  std::vector<eviction::Threshold> met = thresholds_met(state_.thresholds, seen_, eviction::Reclaim::kWithout);
+  std::erase_if(met, [](const eviction::Threshold& threshold) { return !is_memory(threshold.signal); });
+  return met;
+}
+
+Duration EvictionEngine::next_interval(Now now) const {
+  const ObserveOptions& options = context_.options.eviction.observe;
+  if (last_failed_) return options.interval_max;
+  std::optional<Bytes> headroom;
+  for (const eviction::Threshold& threshold : state_.thresholds) {
+    const auto& observation = seen_[threshold.signal];
+    if (!is_memory(threshold.signal) || !observation) continue;
+    const auto limit = amount_of(threshold.value, observation->capacity);
+    if (!limit) continue;
+    const Bytes left = Bytes{observation->available} - limit->bytes();
+    if (left >= Bytes{0}) headroom = std::min(left, headroom.value_or(left));
+  }
+  Duration interval = options.interval_max;
+  if (headroom && !reaction_watches_) {
+    interval = observe_interval(*headroom, fall_.steepest_per_second(now.mono, kFallMemory), options);
+  }
+  // Disks and processes: at half the time in which they would run short.
+  for (const eviction::Signal signal : eviction::kSignals) {
+    if (is_memory(signal) || !seen_[signal]) continue;
+    const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);
+    if (!left || *left <= 0 || *left > 60) continue;
+    const auto half = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*left / 2));
+    interval = std::min(interval, std::max<Duration>(half, kHelplessInterval));
+  }
+  if (nobody_to_evict_) interval = std::max(interval, std::min(kHelplessInterval, options.interval_max));
+  if (!victims_.empty()) interval = std::max(std::min(interval, kBusyInterval), options.interval_min);
+  return interval;
+}
+
+/// Between two whole passes: the monitoring interval, or half the time in which a disk or the processes would run
+/// short.
+Duration EvictionEngine::pass_interval(Now now) const {
+  const Duration longest = context_.options.eviction.monitoring_interval;
+  Duration interval = longest;
+  for (const eviction::Signal signal : eviction::kSignals) {
+    if (is_memory(signal)) continue;
+    const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);
+    if (!left || *left <= 0 || *left / 2 >= std::chrono::duration<double>(longest).count()) continue;
+    interval = std::min(interval, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*left / 2)));
+  }
+  return std::clamp(interval, std::min(kPassIntervalMin, longest), longest);
+}
+
+void EvictionEngine::schedule(Now now) {
+  Instant due = now.mono + next_interval(now);
+  if (last_pass_ && !last_failed_ && victims_.empty() && !reclaim_) {
+    due = std::min(due, std::max(now.mono, *last_pass_ + pass_interval(now)));
+    if (const auto grace_end = state_.grace.next_end(now.mono)) due = std::min(due, *grace_end);
+  }
+  timer_ = context_.api.at(due, [this](Now later) {
+    timer_.reset();
+    observe(needs_pass(later) ? ObserveDepth::kWhole : ObserveDepth::kNodeMemory, later);
+  });
+}
+
+bool EvictionEngine::emergency_with(Duration grace, Now now) const {
+  const auto& memory = seen_[eviction::Signal::kMemoryAvailable];
+  if (!memory) return false;
+  const Bytes fall = fall_.steepest_per_second(now.mono, kRecentFall);
+  return is_emergency(Bytes{memory->available}, context_.options.eviction.blind_zone, fall, grace + kKillMargin);
+}
+
+/// A long grace is cut by a hard threshold first; SIGKILL at once is for memory that does not last a hard one's grace.
+void EvictionEngine::escalate(Now now) {
+  for (Victim& victim : victims_.dying()) {
+    const Duration left = std::clamp<Duration>(victim.grace_end - now.mono, Duration{}, kHardGrace);
+    if (!victim.killed && emergency_with(left, now)) take_grace(victim);
+  }
+}
+
+void EvictionEngine::take_grace(Victim& victim) {
+  victim.killed = true;
+  metrics_.emergencies.add();
+  context_.log.warning("taking the grace from a pod being evicted", {{"pod_uid", victim.action.uid}});
+  pods_.kill_now(victim.action.uid);
+}
+
+/// A hard threshold does not wait for the long grace of a soft eviction.
+void EvictionEngine::preempt_graces(Now now) {
+  if (victims_.empty() || !is_hard_met()) return;
+  for (Victim& victim : victims_.dying()) {
+    if (victim.killed || victim.grace_end <= now.mono + kHardGrace) continue;
+    victim.grace_end = now.mono + kHardGrace;
+    victim.action.grace_period_seconds = eviction::kHardGraceSeconds;
+    victim.frees_memory = is_memory(victim.signal());
+    metrics_.shortened_graces.add();
+    context_.log.warning("a hard threshold shortens the grace of a soft eviction",
+                         {{"pod", victim.action.pod.text()}, {"pod_uid", victim.action.uid}});
+    decisions_.add_aftermath({.uid = victim.action.uid,
+                              .at = now.wall,
+                              .facts = {{"grace_shortened_to_seconds", eviction::kHardGraceSeconds}}});
+    pods_.evict(victim.action, Urgency::kGrace, now);
+  }
+}
+
+void EvictionEngine::mind_victims(Now now) {
+  for (const Victim& victim : victims_.take_exceeded(now.mono)) record_exceeded_grace(context_, victim.action, now);
+  const std::size_t gave_up = victims_.give_up(now.mono);
+  if (gave_up == 0) return;
+  context_.log.warning("evicted pod is not gone in time", {{"pods", gave_up}});
+  if (victims_.empty()) pass_wanted_ = true;
+}
+
+void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
+  const std::optional<Victim> victim = victims_.finish(uid);
+  if (!victim) return;
+  decisions_.add_aftermath(
+      {.uid = uid,
+       .at = now.wall,
+       .facts = {{"gone_after_seconds", std::chrono::duration<double>(now.mono - victim->since).count()}}});
+  if (!victims_.empty()) return;
+  pass_wanted_ = true;
+  if (!in_flight_) observe(ObserveDepth::kWhole, now);
+}
+
+std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
+  if (!last_summary_) return std::nullopt;
+  const auto acting = state_.met_before.empty() ? eviction::Signal::kMemoryAvailable : state_.met_before.front().signal;
+  policy::Decision decision = eviction::standing(config_, state_, *last_summary_, pods_.active(), acting, now);
+  if (!victims_.empty()) {
+    decision.verdict = policy::Verdict::kWaits;
+    decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kEvictionInProgress, {}});
+  }
+  for (const eviction::Signal signal : eviction::kSignals) {
+    const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);
+    for (policy::Reason& reason : decision.reasons) {
+      if (!left || *left <= 0 || *left > 1e9 || reason.code != policy::ReasonCode::kThresholdNotMet) continue;
+      if (std::get<std::string>(reason.facts.front().value) != to_string(signal)) continue;
+      reason.facts.push_back({"forecast_seconds", *left});
+    }
+  }
+  return decision;
+}
+
+}  // namespace spillway::agent

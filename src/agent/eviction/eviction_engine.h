@@ -1,0 +1,133 @@
+// Watches the node's memory, disk and processes, and ends one pod after the other when a threshold asks for it; before
+// that it has the node free what it can by itself. Looks as often as the distance to the next threshold requires; a
+// wake-up means "look now", never "kill now".
+// Thread: loop. Invariants: at most one observation in flight; at most one pass at a time; no pass while a victim is
+// still there, unless a hard threshold is met and waiting gains nothing (eviction_victims.h); the journal entry
+// precedes the kill. Bounds: none of its state grows with time. Source: Kubernetes docs, "Node-pressure Eviction"; spec
+// "Eviction manager", 5, 6, 8, 10; "Wake-up sources", 6.
+#pragma once
+
+#include "agent/contract/context.h"
+#include "agent/contract/decision_log.h"
+#include "agent/contract/evictable_pods.h"
+#include "agent/contract/ports.h"
+#include "agent/eviction/eviction_forecast.h"
+#include "agent/eviction/eviction_metrics.h"
+#include "agent/eviction/eviction_victims.h"
+#include "agent/eviction/fall_rate.h"
+#include "agent/eviction/reaction.h"
+#include "policy/eviction/decide.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+class EvictionEngine {
+ public:
+  EvictionEngine(AgentContext& context, eviction::PassConfig config, EvictablePods& pods, DecisionLog& decisions,
+                 telemetry::Registry* metrics, Reaction* reaction = nullptr);
+
+  void start(Now now);
+  void on_observed(const Observed& event, Now now);
+  void on_reclaimed(const Reclaimed& event, Now now);
+  void on_pressure_wake(const PressureWake& event, Now now);
+  void on_pod_finished(const std::string& uid, Now now);
+  /// A plan is out of date once pods come or go.
+  void on_pods_changed(Now now);
+  /// The machine acted by itself: the same numbers are judged here, and everything follows as from a pass.
+  void on_reacted(const Reacted& event, Now now);
+
+  const eviction::ConditionSet& conditions() const { return state_.conditions; }
+
+  /// Called when the reported conditions have changed.
+  void when_conditions_change(std::function<void(Now now)> listener) { on_conditions_ = std::move(listener); }
+
+  std::shared_ptr<const api::Summary> last_summary() const { return last_summary_; }
+
+  /// How things stand: why nobody is being evicted, or who is, and who would be next. nullopt: nothing was seen yet.
+  std::optional<policy::Decision> standing(Now now) const;
+
+ private:
+  /// A pass that waits until the node has freed what it can.
+  struct PendingReclaim {
+    std::uint64_t id = 0;
+    eviction::PassResult result;
+    std::shared_ptr<const api::Summary> summary;
+    bool answered = false;
+    std::optional<std::uint64_t> recheck_id;  // the observation taken since
+  };
+
+  // eviction_engine.cc: when to look, and what a look means.
+  void observe(ObserveDepth depth, Now now);
+  void look_again(Now now);
+  void schedule(Now now);
+  void learn(const Observed& event, Now now);
+  /// Is the last pass too old, or did the picture change since?
+  bool needs_pass(Now now) const;
+  bool is_hard_met() const;
+  std::vector<eviction::Threshold> memory_thresholds_met() const;
+  Duration next_interval(Now now) const;
+  Duration pass_interval(Now now) const;
+  void escalate(Now now);
+  void take_grace(Victim& victim);
+  void preempt_graces(Now now);
+  void mind_victims(Now now);
+  bool emergency_with(Duration grace, Now now) const;
+
+  // eviction_pass.cc: passes, and what follows from them.
+  void run_pass(Now now);
+  /// Every active pod that has not been chosen before.
+  std::vector<const api::Pod*> candidates() const;
+  eviction::PassResult judge(const api::Summary& summary, std::span<const api::Pod* const> active, Now now);
+  void conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now);
+  void settle(eviction::PassResult& result, Now now);
+  void begin_reclaim(eviction::PassResult result, Now now);
+  void end_reclaim(const api::Summary* after, Now now);
+  void supersede_reclaim();
+  /// `done`: as the machine has done it already; nullopt: to be judged and done now.
+  void carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, std::optional<Urgency> done,
+                 Now now);
+  void publish_plan();
+
+  AgentContext& context_;
+  eviction::PassConfig config_;
+  EvictablePods& pods_;
+  DecisionLog& decisions_;
+  Reaction* reaction_;
+  EvictionMetrics metrics_;
+  std::function<void(Now)> on_conditions_;
+
+  eviction::PassState state_;
+  FallRate fall_;
+  EvictionForecast forecast_;
+  Victims victims_;
+  std::optional<PendingReclaim> reclaim_;
+  std::shared_ptr<const api::Summary> last_summary_;
+  eviction::Observations seen_;                   // what the last observation held, the whole or its memory
+  std::vector<eviction::Threshold> met_at_pass_;  // in the last pass
+  std::optional<Instant> last_pass_;
+  std::optional<Instant> threshold_event_at_;
+  bool pass_wanted_ = false;
+  bool nobody_to_evict_ = false;  // although a threshold that may act was met in the last pass
+
+  struct Request {
+    std::uint64_t id = 0;
+    ObserveDepth depth = ObserveDepth::kWhole;
+  };
+
+  std::uint64_t last_id_ = 0;
+  std::optional<Request> in_flight_;
+  bool wake_pending_ = false;
+  std::optional<client::ApiClient::TimerId> timer_;
+  std::optional<client::ApiClient::TimerId> reclaim_timer_;
+  std::optional<client::ApiClient::TimerId> plan_timer_;
+  bool reaction_watches_ = false;  // a plan that may act is out
+  bool last_failed_ = false;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,253 @@
+// Passes of the eviction engine, and what follows from them.
+#include "agent/eviction/eviction_engine.h"
+#include "agent/eviction/eviction_events.h"
+#include "policy/eviction/reasons.h"
+
+#include <algorithm>
+
+namespace spillway::agent {
+namespace {
+
+/// Pods that come together make one plan.
+constexpr Duration kPlanDelay = milliseconds(20);
+/// A node that has not freed anything by then is not waited for any longer.
+constexpr Duration kReclaimTimeout = seconds(20);
+/// The same event says nothing new within one of upstream's passes.
+constexpr Duration kThresholdEventInterval = seconds(10);
+
+std::string rendered(const std::vector<policy::Reason>& reasons) {
+  std::string text;
+  for (const policy::Reason& reason : reasons) {
+    if (!text.empty()) text += "; ";
+    text += policy::render(reason);
+  }
+  return text;
+}
+
+policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
+  policy::Reason reason{policy::ReasonCode::kReclaimed,
+                        {{"what", std::string(to_string(outcome.action))},
+                         {"deleted", outcome.deleted},
+                         {"freed_bytes", outcome.freed.count()}}};
+  if (!outcome.problem.empty()) reason.facts.push_back({"problem", outcome.problem});
+  return reason;
+}
+
+}  // namespace
+
+std::vector<const api::Pod*> EvictionEngine::candidates() const {
+  std::vector<const api::Pod*> pods = pods_.active();
+  std::erase_if(pods, [&](const api::Pod* pod) { return victims_.is_known(pod->metadata.uid); });
+  return pods;
+}
+
+void EvictionEngine::run_pass(Now now) {
+  if (reaction_ != nullptr && !reaction_->claim()) return;  // Reacted is on its way, and a pass with it
+  reaction_watches_ = false;
+  metrics_.passes.add();
+  pass_wanted_ = false;
+  last_pass_ = now.mono;
+  const eviction::ConditionSet before = state_.conditions;
+  eviction::PassResult result = judge(*last_summary_, candidates(), now);
+  for (const Victim& victim : victims_.dying()) {
+    result.decision.reasons.push_back(
+        {policy::ReasonCode::kVictimOverdue, {{"overdue_pod", victim.action.pod.text()}}});
+  }
+  conclude(result, before, now);
+  if (result.pending) {
+    begin_reclaim(std::move(result), now);
+  } else {
+    settle(result, now);
+  }
+  publish_plan();
+}
+
+eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::span<const api::Pod* const> active,
+                                           Now now) {
+  eviction::PassResult result = observe_pressure(config_, std::move(state_), summary, active, now);
+  if (result.pending && result.pending->reclaim.empty()) {
+    choose_victim(config_, result, summary, active, nullptr, now);
+  }
+  state_ = result.state;
+  met_at_pass_ = thresholds_met(state_.thresholds, eviction::observe(summary), eviction::Reclaim::kWithout);
+  const bool due = !threshold_event_at_ || now.mono - *threshold_event_at_ >= kThresholdEventInterval;
+  if (!result.node_event.empty() && (due || !result.actions.empty())) {
+    threshold_event_at_ = now.mono;
+    record_threshold_met(context_, result.node_event, now);
+  }
+  return result;
+}
+
+void EvictionEngine::conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now) {
+  if (state_.conditions == before) return;
+  context_.log.info("pressure conditions changed", {{"reasons", rendered(result.decision.reasons)}});
+  if (on_conditions_) on_conditions_(now);
+}
+
+/// Does what was decided.
+void EvictionEngine::settle(eviction::PassResult& result, Now now) {
+  nobody_to_evict_ = !result.past_grace.empty() && result.actions.empty();
+  for (const auto& [signal, age] : result.stats_ages) metrics_.record_stats_age(signal, age);
+  for (const eviction::EvictPod& action : result.actions) carry_out(action, result, std::nullopt, now);
+}
+
+void EvictionEngine::begin_reclaim(eviction::PassResult result, Now now) {
+  metrics_.reclaims.add();
+  nobody_to_evict_ = false;
+  reclaim_ = PendingReclaim{
+      .id = ++last_id_, .result = std::move(result), .summary = last_summary_, .answered = false, .recheck_id = {}};
+  context_.host_commands.emplace_back(ReclaimNode{reclaim_->id, reclaim_->result.pending->reclaim});
+  if (reclaim_timer_) context_.api.cancel(*reclaim_timer_);
+  reclaim_timer_ = context_.api.at(now.mono + kReclaimTimeout, [this](Now later) {
+    reclaim_timer_.reset();
+    if (!reclaim_ || reclaim_->answered) return;
+    context_.log.warning("the node has not freed anything in time", {{"id", reclaim_->id}});
+    end_reclaim(nullptr, later);
+  });
+}
+
+void EvictionEngine::on_reclaimed(const Reclaimed& event, Now now) {
+  if (!reclaim_ || reclaim_->id != event.id) return;  // given up, or superseded
+  if (reclaim_timer_) context_.api.cancel(*std::exchange(reclaim_timer_, std::nullopt));
+  reclaim_->answered = true;
+  for (const ReclaimOutcome& outcome : event.outcomes) {
+    reclaim_->result.decision.reasons.push_back(reclaimed_reason(outcome));
+    context_.log.info("node reclaimed", {{"what", to_string(outcome.action)},
+                                         {"deleted", outcome.deleted},
+                                         {"freed_bytes", outcome.freed.count()},
+                                         {"problem", outcome.problem}});
+  }
+  if (!in_flight_) look_again(now);
+}
+
+/// `after`: what was seen since the node freed what it could; null: nothing.
+void EvictionEngine::end_reclaim(const api::Summary* after, Now now) {
+  PendingReclaim done = *std::exchange(reclaim_, std::nullopt);
+  if (reaction_ != nullptr && !reaction_->claim()) {
+    pass_wanted_ = true;
+    return;
+  }
+  reaction_watches_ = false;
+  choose_victim(config_, done.result, *done.summary, candidates(), after, now);
+  settle(done.result, now);
+  const policy::Decision& decision = done.result.decision;
+  if (decision.verdict == policy::Verdict::kActs && done.result.actions.empty()) {
+    decisions_.record({.decision = decision, .eviction = {}});
+  }
+  publish_plan();
+}
+
+/// Memory does not wait for a disk: the pass about the disk is dropped and comes again.
+void EvictionEngine::supersede_reclaim() {
+  context_.log.info("memory goes first: the node is no longer waited for", {{"id", reclaim_->id}});
+  policy::Decision& decision = reclaim_->result.decision;
+  decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kReclaimSuperseded, {}});
+  decisions_.record({.decision = std::move(decision), .eviction = {}});
+  reclaim_.reset();
+  if (reclaim_timer_) context_.api.cancel(*std::exchange(reclaim_timer_, std::nullopt));
+  pass_wanted_ = true;
+}
+
+void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction::PassResult& result,
+                               std::optional<Urgency> done, Now now) {
+  const auto signal = eviction::parse_signal(action.metric_label);
+  const bool by_memory = signal && is_memory(*signal);
+  const Duration grace = seconds(std::max<std::int64_t>(action.grace_period_seconds, 1));
+  const bool lasts = !emergency_with(std::min<Duration>(grace, seconds(eviction::kHardGraceSeconds)), now);
+  const Urgency judged = by_memory && !lasts ? Urgency::kEmergency : Urgency::kGrace;
+  const Urgency urgency = done.value_or(judged);
+  const bool emergency = urgency == Urgency::kEmergency;
+  JournalEntry entry{.decision = decision_about(action, result.decision), .eviction = action, .emergency = emergency};
+  if (emergency) {
+    entry.decision.reasons.push_back({policy::ReasonCode::kEmergency, {}});
+    entry.decision.cost = {{"grace_seconds", std::int64_t{0}}};
+  }
+  context_.log.warning(decisions_.acts() ? "evicting pod" : "would evict pod",
+                       {{"node", entry.decision.by},
+                        {"pod", action.pod.text()},
+                        {"signal", action.metric_label},
+                        {"emergency", emergency ? "true" : "false"},
+                        {"reasons", rendered(entry.decision.reasons)}});
+  decisions_.record(std::move(entry));
+  pods_.evict(action, urgency, now);
+  Victim victim{.action = action,
+                .since = now.mono,
+                .grace_end = now.mono + grace,
+                .killed = emergency,
+                .frees_memory = by_memory && action.grace_period_seconds <= eviction::kHardGraceSeconds,
+                .available_then = {}};
+  if (const auto& observation = seen_[victim.signal()]) victim.available_then = observation->available;
+  victims_.add(std::move(victim));
+  if (decisions_.acts()) metrics_.count_eviction(action.metric_label);
+  if (decisions_.acts() && emergency) metrics_.emergencies.add();
+  post_evicted_event(context_, action, now);
+}
+
+void EvictionEngine::on_reacted(const Reacted& event, Now now) {
+  if (event.escalated) {
+    for (Victim& victim : victims_.dying()) {
+      if (victim.action.uid == event.uid && !victim.killed) take_grace(victim);
+    }
+    return;
+  }
+  in_flight_.reset();
+  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  if (reclaim_) supersede_reclaim();
+  reaction_watches_ = false;
+  pass_wanted_ = false;
+  last_pass_ = now.mono;
+  last_summary_ = std::make_shared<const api::Summary>(summary_at(event, *last_summary_));
+  seen_ = eviction::observe(*last_summary_);
+  metrics_.passes.add();
+  metrics_.observations.add();
+  const Urgency urgency = event.emergency ? Urgency::kEmergency : Urgency::kGrace;
+  const eviction::ConditionSet before = state_.conditions;
+  const eviction::PassState state_before = state_;
+  const std::vector<const api::Pod*> active = pods_.active();
+  eviction::PassResult result = judge(*last_summary_, active, now);
+  bool accounted = false;
+  for (const eviction::EvictPod& action : result.actions) {
+    const bool acted_on = action.uid == event.uid;
+    accounted = accounted || acted_on;
+    const bool by_storage = !result.pending && result.decision.candidates.empty();
+    if (acted_on || by_storage) carry_out(action, result, acted_on ? std::optional(urgency) : std::nullopt, now);
+  }
+  const auto victim = std::ranges::find_if(active, [&](const api::Pod* pod) { return pod->metadata.uid == event.uid; });
+  if (!accounted && victim != active.end()) {
+    // The pods changed under the plan, or local storage came first: this pod was ended all the same.
+    context_.log.warning("the pod ended by the watch is not the one this pass chose",
+                         {{"pod", (*victim)->key().text()}});
+    state_ = state_before;
+    const eviction::PassConfig whole = config_;
+    config_.local_storage_limits = eviction::LocalStorageLimits::kIgnored;
+    const api::Pod* const only[] = {*victim};
+    result = judge(*last_summary_, only, now);
+    config_ = whole;
+    for (const eviction::EvictPod& action : result.actions) carry_out(action, result, urgency, now);
+  }
+  nobody_to_evict_ = !result.past_grace.empty() && result.actions.empty();
+  context_.log.info(
+      "memory watch acted",
+      {{"pod_uid", event.uid}, {"micros_to_signal", std::chrono::duration_cast<microseconds>(event.took).count()}});
+  conclude(result, before, now);
+  publish_plan();
+  schedule(now);
+}
+
+void EvictionEngine::on_pods_changed(Now now) {
+  if (reaction_ == nullptr || plan_timer_ || !last_summary_) return;
+  plan_timer_ = context_.api.at(now.mono + kPlanDelay, [this](Now) {
+    plan_timer_.reset();
+    if (reaction_->claim()) publish_plan();
+  });
+}
+
+void EvictionEngine::publish_plan() {
+  if (reaction_ == nullptr || !last_summary_) return;
+  ReactionPlan plan = plan_reaction(context_.options, state_, *last_summary_, candidates());
+  if (victims_.any_frees_memory()) plan.act.clear();  // one at a time
+  reaction_watches_ = !plan.act.empty();
+  reaction_->publish(std::move(plan));
+}
+
+}  // namespace spillway::agent

@@ -1,0 +1,41 @@
+// How fast memory.available falls, and how long the node can be left unwatched because of it.
+// Thread: any (plain values). Bounded: one maximum per second of the last ten. Source: spec "Wake-up sources", 6.
+#pragma once
+
+#include "agent/contract/options.h"
+#include "base/bytes.h"
+#include "base/time.h"
+
+#include <array>
+#include <optional>
+
+namespace spillway::agent {
+
+class FallRate {
+ public:
+  void add(Bytes available, Instant now);
+  /// The steepest fall of the last `window` (at most ten seconds), in bytes per second; zero if it never fell.
+  Bytes steepest_per_second(Instant now, Duration window) const;
+
+ private:
+  struct Second {
+    std::int64_t number = -1;  // since the epoch of Instant
+    Bytes fall_per_second;
+  };
+
+  struct Sample {
+    Bytes available;
+    Instant at;
+  };
+
+  std::array<Second, 11> seconds_{};
+  std::optional<Sample> last_;
+};
+
+/// headroom / (2 R), within the limits; R = max(floor, twice the steepest fall). A headroom of zero or less: the limit.
+Duration observe_interval(Bytes headroom, Bytes steepest_fall_per_second, const ObserveOptions& options);
+
+/// Would memory run out before a pod with this grace is gone?
+bool is_emergency(Bytes available, Bytes blind_zone, Bytes fall_per_second, Duration grace);
+
+}  // namespace spillway::agent

@@ -1,0 +1,34 @@
+// The addresses a node reports.
+// Thread: any (pure: answers of name servers and interfaces are arguments). Source: Kubernetes docs, "Node Status",
+// addresses; spec "Node agent", 4.1; vectors node-agent/node_status_setters.
+#pragma once
+
+#include "agent/contract/options.h"
+#include "api/node.h"
+#include "base/error.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct AddressFacts {
+  std::string hostname;
+  /// --node-ip: at most two, the first says which family is preferred. "0.0.0.0" and "::" name only the family.
+  std::vector<std::string> node_ips;
+  CloudProvider cloud_provider = CloudProvider::kNone;
+  /// What the node's name resolves to.
+  std::vector<std::string> dns_answers;
+  /// Of the interface of the default route; an error says why there is none.
+  Result<std::string> default_route_ip = std::string();
+  /// Does an interface of this machine have the address? Empty function: yes.
+  std::function<bool(const std::string& ip)> on_host;
+};
+
+/// Sets the addresses and the annotation of the provided IP. kInvalid: a node IP that cannot be, or none found; the
+/// addresses stay as they were.
+Outcome set_addresses(api::Node& node, const AddressFacts& facts);
+
+}  // namespace spillway::agent

@@ -1,0 +1,40 @@
+// The conditions of a Node that are the agent's: pressure, Ready and, for agents of old, OutOfDisk. Conditions of
+// others stay as they are. Thread: any (pure). Times have whole seconds. Source: Kubernetes docs, "Node Status",
+// conditions; spec "Node agent", 4 (legacy profile), 6, 7; vectors node-agent/node_status_setters.
+#pragma once
+
+#include "agent/contract/node_event.h"
+#include "agent/contract/options.h"
+#include "api/node.h"
+#include "base/time.h"
+#include "policy/eviction/conditions.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// The heartbeat always moves; reason, message and transition time only with the status.
+void set_pressure(api::Node& node, eviction::Condition pressure, eviction::ConditionStatus wanted, WallTime now,
+                  std::vector<NodeEvent>& events);
+
+struct Readiness {
+  /// Why the node is not ready, in the order runtime, network, storage, shutdown; empty: it is.
+  std::vector<std::string> errors;
+  /// A container manager requirement that should hold and does not; appended as a warning.
+  std::optional<std::string> soft_requirements;
+  /// kOn: ephemeral-storage must be in the capacity.
+  LocalStorageIsolation local_storage = LocalStorageIsolation::kOn;
+};
+
+/// Replaces the whole condition; missing capacity is one more error. No event when it did not exist before.
+void set_ready(api::Node& node, const Readiness& readiness, WallTime now, std::vector<NodeEvent>& events);
+
+enum class DiskSpace { kEnough, kOut };
+
+/// Reported by agents up to 1.12. True stays for `transition_frequency` after space is back.
+void set_out_of_disk(api::Node& node, DiskSpace space, Duration transition_frequency, WallTime now,
+                     std::vector<NodeEvent>& events);
+
+}  // namespace spillway::agent

@@ -1,0 +1,213 @@
+#include "agent/node/node_status_engine.h"
+
+#include "agent/node/node_patch.h"
+#include "api/codec.h"
+
+#include <algorithm>
+
+namespace spillway::agent {
+namespace {
+
+constexpr Duration kRegistrationBackOff = milliseconds(100);
+constexpr Duration kRegistrationBackOffMax = seconds(7);
+constexpr int kAttempts = 5;
+constexpr double kJitter = 0.04;
+
+Duration jittered(Duration period, Rng& rng) {
+  return period + std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::nano>(
+                      static_cast<double>(period.count()) * kJitter * rng.unit()));
+}
+
+}  // namespace
+
+bool continues_after_create(ErrorCode code) {
+  return code == ErrorCode::kAlreadyExists || code == ErrorCode::kForbidden;
+}
+
+NodeStatusEngine::NodeStatusEngine(AgentContext& context, Rng rng,
+                                   std::function<std::shared_ptr<const api::Node>()> cached,
+                                   std::function<NodeFacts()> facts)
+    : context_(context), rng_(rng), cached_(std::move(cached)), facts_(std::move(facts)) {}
+
+std::string NodeStatusEngine::path(std::string_view subresource) const {
+  return client::object_path("v1", "nodes", {}, context_.options.node_name, subresource);
+}
+
+std::string NodeStatusEngine::heartbeat_path(std::string_view subresource) const {
+  return path(subresource) + context_.heartbeat_query();
+}
+
+void NodeStatusEngine::record(const std::vector<NodeEvent>& events, Now now) {
+  for (const NodeEvent& event : events) {
+    context_.events.record(node_reference(context_.options.node_name),
+                           event.warning ? client::EventType::kWarning : client::EventType::kNormal, event.reason,
+                           event.message, now);
+  }
+}
+
+StatusUpdate NodeStatusEngine::update(api::Node& node, Now now) const {
+  StatusUpdate update = update_status(node, context_.options, context_.machine, facts_(), now.wall);
+  for (const Error& error : update.errors) {
+    context_.log.warning("part of the node status not set", {{"error", error.text()}});
+  }
+  return update;
+}
+
+void NodeStatusEngine::start(Now now) {
+  context_.events.record(node_reference(context_.options.node_name), client::EventType::kNormal, "Starting",
+                         "Starting kubelet.", now);
+  begin_registration(now);
+}
+
+void NodeStatusEngine::begin_registration(Now now) {
+  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  state_ = State::kRegistering;
+  again_ = false;
+  last_report_.reset();
+  registration_back_off_ = kRegistrationBackOff;
+  retry_registration(now);
+}
+
+void NodeStatusEngine::try_register(Now now) {
+  api::Node initial = initial_node(context_.options, context_.machine);
+  record(update(initial, now).events, now);
+  context_.api.create(client::object_path("v1", "nodes", {}), api::encode(initial),
+                      [this, initial](const Result<api::Json>& outcome, Now answered) {
+                        if (outcome) {
+                          context_.log.info("node registered", {{"node", context_.options.node_name}});
+                          on_registered(answered);
+                        } else if (continues_after_create(outcome.error().code)) {
+                          reconcile(initial, answered);
+                        } else {
+                          context_.log.warning("node not registered", {{"node", context_.options.node_name},
+                                                                       {"error", outcome.error().text()}});
+                          retry_registration(answered);
+                        }
+                      });
+}
+
+void NodeStatusEngine::reconcile(const api::Node& initial, Now) {
+  context_.api.get(path(), [this, initial](const Result<api::Json>& outcome, Now answered) {
+    const Result<api::Node> existing = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
+    if (!existing) {
+      context_.log.warning("existing node not read", {{"error", existing.error().text()}});
+      return retry_registration(answered);
+    }
+    api::Node wanted = *existing;
+    if (!reconcile_node(initial, context_.options.extended_resources, wanted)) return on_registered(answered);
+    context_.api.patch(path("status"), client::PatchType::kStrategicMerge, node_patch(*existing, wanted),
+                       [this](const Result<api::Json>& patched, Now then) {
+                         patched ? on_registered(then) : retry_registration(then);
+                       });
+  });
+}
+
+/// Waits, then tries: also before the first attempt.
+void NodeStatusEngine::retry_registration(Now now) {
+  context_.api.at(now.mono + registration_back_off_, [this](Now later) { try_register(later); });
+  registration_back_off_ = std::min(registration_back_off_ * 2, kRegistrationBackOffMax);
+}
+
+void NodeStatusEngine::on_registered(Now now) {
+  state_ = State::kIdle;
+  sync(now);
+  if (on_registered_) on_registered_(now);
+}
+
+std::string_view NodeStatusEngine::state() const {
+  if (state_ == State::kRegistering) return "registering";
+  return state_ == State::kIdle ? "idle" : "syncing";
+}
+
+void NodeStatusEngine::arm(Instant due) {
+  if (timer_) context_.api.cancel(*timer_);
+  timer_ = context_.api.at(due, [this](Now now) {
+    timer_.reset();
+    sync(now);
+  });
+}
+
+void NodeStatusEngine::report_soon(Now now) {
+  if (state_ == State::kIdle) return sync(now);
+  again_ = state_ == State::kSyncing;
+}
+
+void NodeStatusEngine::on_node(const api::Node& node, Now now) {
+  if (state_ != State::kIdle) return;
+  api::Node wanted = node;
+  update_status(wanted, context_.options, context_.machine, facts_(), now.wall);
+  if (is_changed(node.status, wanted.status)) arm(now.mono + seconds(1));
+}
+
+/// A running sync finds out by itself.
+void NodeStatusEngine::on_node_deleted(Now now) {
+  if (state_ != State::kIdle) return;
+  context_.log.warning("node deleted by somebody, registering it anew", {{"node", context_.options.node_name}});
+  begin_registration(now);
+}
+
+void NodeStatusEngine::sync(Now now) {
+  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  state_ = State::kSyncing;
+  again_ = false;
+  const std::shared_ptr<const api::Node> cached = cached_();
+  if (cached) {
+    try_update(0, *cached, now);
+  } else {
+    try_live(1, now);
+  }
+}
+
+void NodeStatusEngine::failed(int attempt, Now now) {
+  if (attempt > 0 && on_repeated_failure_) on_repeated_failure_();
+  try_live(attempt + 1, now);
+}
+
+void NodeStatusEngine::try_live(int attempt, Now now) {
+  if (attempt >= kAttempts) {
+    context_.log.warning("node status not reported", {{"node", context_.options.node_name}});
+    return end_sync(now);
+  }
+  context_.heartbeats.get(heartbeat_path(), [this, attempt](const Result<api::Json>& outcome, Now answered) {
+    if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
+      context_.log.warning("node is gone, registering it anew", {{"node", context_.options.node_name}});
+      return begin_registration(answered);
+    }
+    const Result<api::Node> live = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
+    live ? try_update(attempt, *live, answered) : failed(attempt, answered);
+  });
+}
+
+void NodeStatusEngine::try_update(int attempt, const api::Node& base, Now now) {
+  api::Node wanted = base;
+  record(update(wanted, now).events, now);
+  note_schedulability(wanted, now);
+  const bool due = !last_report_ || now.mono - *last_report_ >= context_.options.status_report_frequency ||
+                   context_.options.status_profile == StatusProfile::kOutOfDisk;
+  if (due || base.metadata.labels != wanted.metadata.labels || is_changed(base.status, wanted.status)) {
+    return patch(attempt, base, wanted);
+  }
+  end_sync(now);
+}
+
+void NodeStatusEngine::patch(int attempt, const api::Node& base, const api::Node& wanted) {
+  context_.heartbeats.patch(heartbeat_path("status"), client::PatchType::kStrategicMerge, node_patch(base, wanted),
+                            [this, attempt](const Result<api::Json>& outcome, Now answered) {
+                              if (!outcome) return failed(attempt, answered);
+                              last_report_ = answered.mono;
+                              end_sync(answered);
+                            });
+}
+
+void NodeStatusEngine::note_schedulability(const api::Node& node, Now now) {
+  if (std::exchange(unschedulable_, node.spec.unschedulable) == node.spec.unschedulable) return;
+  record({status_event(node.metadata.name, unschedulable_ ? "NodeNotSchedulable" : "NodeSchedulable")}, now);
+}
+
+void NodeStatusEngine::end_sync(Now now) {
+  state_ = State::kIdle;
+  if (again_) return sync(now);
+  arm(now.mono + jittered(context_.options.status_update_frequency, rng_));
+}
+
+}  // namespace spillway::agent

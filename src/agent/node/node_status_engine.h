@@ -1,0 +1,83 @@
+// Registers the node and keeps its status reported: at once when something changed, else every five minutes; liveness
+// is the lease's business. A node that somebody deleted is registered anew.
+// Thread: loop. Bounds: one request in flight; registration backs off to 7 s; five tries per sync.
+// Source: Kubernetes docs, "Nodes", self-registration, heartbeats; spec "Node agent", 2-7.
+#pragma once
+
+#include "agent/contract/context.h"
+#include "agent/node/node_object.h"
+#include "api/node.h"
+#include "base/rng.h"
+
+#include <functional>
+#include <optional>
+
+namespace spillway::agent {
+
+/// Is there anything to reconcile after a creation that failed so? A node that exists, or one we may not create.
+bool continues_after_create(ErrorCode code);
+
+class NodeStatusEngine {
+ public:
+  /// `cached`: the informer's copy of the own node, or null. `facts`: what is true now.
+  NodeStatusEngine(AgentContext& context, Rng rng, std::function<std::shared_ptr<const api::Node>()> cached,
+                   std::function<NodeFacts()> facts);
+
+  void start(Now now);
+  /// Something that shows in the status changed: report it now.
+  void report_soon(Now now);
+  /// The informer saw the node change: puts right what somebody else wrote into our conditions.
+  void on_node(const api::Node& node, Now now);
+  /// The informer saw that the node is gone.
+  void on_node_deleted(Now now);
+
+  /// Called for every failed try of a report but the first: connections may be dead without anybody having noticed.
+  void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
+
+  /// Called each time the node has been registered, or found to be.
+  void when_registered(std::function<void(Now now)> listener) { on_registered_ = std::move(listener); }
+
+  /// "registering", "idle" or "syncing".
+  std::string_view state() const;
+
+  /// When the status was last written; nullopt: not since registration.
+  std::optional<Instant> reported() const { return last_report_; }
+
+  bool registered() const { return state_ != State::kRegistering; }
+
+ private:
+  enum class State { kRegistering, kIdle, kSyncing };
+
+  void begin_registration(Now now);
+  void try_register(Now now);
+  void reconcile(const api::Node& initial, Now now);
+  void retry_registration(Now now);
+  void on_registered(Now now);
+  void sync(Now now);
+  void try_update(int attempt, const api::Node& base, Now now);
+  void try_live(int attempt, Now now);
+  void patch(int attempt, const api::Node& base, const api::Node& wanted);
+  void failed(int attempt, Now now);
+  void end_sync(Now now);
+  void arm(Instant due);
+  void record(const std::vector<NodeEvent>& events, Now now);
+  void note_schedulability(const api::Node& node, Now now);
+  StatusUpdate update(api::Node& node, Now now) const;
+  std::string path(std::string_view subresource = {}) const;
+  std::string heartbeat_path(std::string_view subresource = {}) const;
+
+  AgentContext& context_;
+  Rng rng_;
+  std::function<std::shared_ptr<const api::Node>()> cached_;
+  std::function<NodeFacts()> facts_;
+  std::function<void()> on_repeated_failure_;
+  std::function<void(Now)> on_registered_;
+  State state_ = State::kRegistering;
+  bool again_ = false;          // report_soon() came during a sync
+  bool unschedulable_ = false;  // as last seen
+  Duration registration_back_off_{};
+  std::optional<Instant> last_report_;
+  std::optional<client::ApiClient::TimerId> timer_;
+};
+
+}  // namespace spillway::agent

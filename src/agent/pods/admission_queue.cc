@@ -1,0 +1,156 @@
+#include "agent/pods/admission_queue.h"
+
+#include "client/event_recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+constexpr std::int64_t kDefaultGraceSeconds = 30;
+constexpr Duration kVictimWaitMin = seconds(10);
+
+std::string rendered(const std::vector<policy::Reason>& reasons) {
+  std::string text;
+  for (const policy::Reason& reason : reasons) {
+    if (!text.empty()) text += "; ";
+    text += policy::render(reason);
+  }
+  return text;
+}
+
+policy::Subject subject_of(const api::PodKey& pod, const std::string& uid) {
+  return {.kind = "Pod", .ns = pod.ns, .name = pod.name, .uid = uid};
+}
+
+/// How long a victim may take to end before it is given up: half again its grace, at least ten seconds.
+Duration patience_for(const api::Pod& victim) {
+  const std::int64_t grace = victim.spec.termination_grace_period_seconds.value_or(kDefaultGraceSeconds);
+  return std::max(kVictimWaitMin, Duration(seconds(grace)) * 3 / 2);
+}
+
+}  // namespace
+
+AdmissionQueue::AdmissionQueue(AgentContext& context, std::function<admission::NodeSituation()> situation,
+                               Workers& workers, DecisionLog& decisions, telemetry::Registry* metrics)
+    : context_(context),
+      situation_(std::move(situation)),
+      workers_(workers),
+      decisions_(decisions),
+      metrics_(metrics) {}
+
+void AdmissionQueue::ask(Now now) {
+  while (!preemption_ && !waiting_.empty()) {
+    const std::string uid = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (const auto pod = workers_.find_waiting(uid)) ask_one(uid, *pod, now);
+  }
+}
+
+void AdmissionQueue::ask_one(const std::string& uid, const api::Pod& pod, Now now) {
+  const std::vector<const api::Pod*> active = workers_.active();
+  const admission::Answer answer = admission::admit_pod(situation_(), pod, active);
+  record(pod, answer, now);
+  if (!answer.victims.empty()) begin_preemption(pod, answer, now);
+  if (answer.refusal) {
+    context_.log.warning("pod rejected", {{"pod", pod.key().text()},
+                                          {"reason", answer.refusal->reason},
+                                          {"message", answer.refusal->message},
+                                          {"reasons", rendered(answer.reasons)}});
+    if (metrics_ != nullptr) {
+      metrics_
+          ->counter("kubelet_admission_rejections_total", "Cumulative number pod admission rejections by the Kubelet.",
+                    {{"reason", std::string(admission::rejection_label(answer.refusal->reason))}})
+          .add();
+    }
+    workers_.refuse(uid, *answer.refusal, now);
+  } else if (answer.victims.empty()) {
+    workers_.begin(uid, now);
+  } else {
+    preemption_->newcomer = uid;
+  }
+  if (preemption_ && preemption_->victims.empty()) end_preemption(now);
+}
+
+/// A pod that simply starts needs no explanation.
+void AdmissionQueue::record(const api::Pod& pod, const admission::Answer& answer, Now now) {
+  if (!answer.refusal && answer.victims.empty()) return;
+  policy::Decision asked{.at = now.wall,
+                         .by = context_.options.node_name,
+                         .area = policy::Area::kAdmission,
+                         .verdict = answer.refusal ? policy::Verdict::kRefuses : policy::Verdict::kActs,
+                         .action = answer.victims.empty() ? "start" : "preempt",
+                         .subject = subject_of(pod.key(), pod.metadata.uid),
+                         .message = answer.refusal ? answer.refusal->reason + ": " + answer.refusal->message : "",
+                         .reasons = answer.reasons,
+                         .candidates = {},
+                         .candidates_total = static_cast<std::int64_t>(answer.victims.size()),
+                         .cost = {}};
+  for (const admission::Victim& victim : answer.victims) {
+    asked.candidates.push_back({subject_of(victim.pod, victim.uid), victim.reason, {}});
+  }
+  decisions_.record({.decision = std::move(asked), .eviction = {}});
+  for (const admission::Victim& victim : answer.victims) {
+    std::vector<policy::Reason> reasons{victim.reason};
+    reasons.insert(reasons.end(), answer.reasons.begin(), answer.reasons.end());
+    decisions_.record({.decision = {.at = now.wall,
+                                    .by = context_.options.node_name,
+                                    .area = policy::Area::kPreemption,
+                                    .verdict = policy::Verdict::kActs,
+                                    .action = "preempt",
+                                    .subject = subject_of(victim.pod, victim.uid),
+                                    .message = std::string(admission::kPreemptedMessage) + " " + pod.key().text(),
+                                    .reasons = std::move(reasons),
+                                    .candidates = victim.candidates,
+                                    .candidates_total = victim.candidates_total,
+                                    .cost = {}},
+                       .eviction = {}});
+  }
+}
+
+void AdmissionQueue::begin_preemption(const api::Pod& pod, const admission::Answer& answer, Now now) {
+  const std::vector<const api::Pod*> active = workers_.active();
+  Duration patience{};
+  Preemption& preemption = preemption_.emplace();
+  for (const admission::Victim& victim : answer.victims) {
+    const auto found = std::ranges::find(active, victim.uid, [](const api::Pod* each) { return each->metadata.uid; });
+    if (found == active.end()) continue;
+    preemption.victims.push_back(victim.uid);
+    patience = std::max(patience, patience_for(**found));
+  }
+  context_.log.warning("preempting pods for a critical pod",
+                       {{"pod", pod.key().text()},
+                        {"victims", static_cast<std::int64_t>(preemption.victims.size())},
+                        {"reasons", rendered(answer.reasons)}});
+  preemption.deadline = context_.api.at(now.mono + patience, [this](Now later) {
+    context_.log.warning("victims of preemption are still ending",
+                         {{"victims", static_cast<std::int64_t>(preemption_->victims.size())}});
+    end_preemption(later);
+    ask(later);
+  });
+  for (const admission::Victim& victim : answer.victims) {
+    if (metrics_ != nullptr) {
+      metrics_
+          ->counter("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource",
+                    {{"preemption_signal", answer.preemption_signal}})
+          .add();
+    }
+    workers_.preempt(victim, now);
+  }
+  std::erase_if(preemption.victims, [&](const std::string& uid) { return workers_.is_finished(uid); });
+}
+
+void AdmissionQueue::on_finished(const std::string& uid, Now now) {
+  if (!preemption_ || std::erase(preemption_->victims, uid) == 0 || !preemption_->victims.empty()) return;
+  end_preemption(now);
+  ask(now);
+}
+
+void AdmissionQueue::end_preemption(Now now) {
+  const Preemption ended = *std::exchange(preemption_, std::nullopt);
+  context_.api.cancel(ended.deadline);
+  if (ended.newcomer && workers_.find_waiting(*ended.newcomer)) workers_.begin(*ended.newcomer, now);
+}
+
+}  // namespace spillway::agent

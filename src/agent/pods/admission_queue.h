@@ -1,0 +1,73 @@
+// Pods that wait to be asked: one after the other, so that each is asked with those before it admitted. While victims
+// of a preemption are ending, everybody behind waits.
+// Thread: loop. Invariants: a pod is asked once; nobody is asked while victims are ending, but no longer than each
+// victim's own deadline. Bounds: as many entries as the workers hold. Source: spec "Pod admission", 1, 2, 8.
+#pragma once
+
+#include "agent/contract/context.h"
+#include "agent/contract/decision_log.h"
+#include "api/pod.h"
+#include "base/time.h"
+#include "client/api_client.h"
+#include "policy/admission/chain.h"
+#include "telemetry/metrics.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+class AdmissionQueue {
+ public:
+  /// Port: who holds the pods.
+  class Workers {
+   public:
+    virtual ~Workers() = default;
+    /// The pod if it still waits to be asked; null: it is gone or ending.
+    virtual std::shared_ptr<const api::Pod> find_waiting(const std::string& uid) const = 0;
+    /// Pods whose requests count, in namespace/name order.
+    virtual std::vector<const api::Pod*> active() const = 0;
+    virtual bool is_finished(const std::string& uid) const = 0;
+    virtual void begin(const std::string& uid, Now now) = 0;
+    virtual void refuse(const std::string& uid, const admission::Refusal& refusal, Now now) = 0;
+    virtual void preempt(const admission::Victim& victim, Now now) = 0;
+  };
+
+  /// `situation`: what the node is like now. `metrics` may be null.
+  AdmissionQueue(AgentContext& context, std::function<admission::NodeSituation()> situation, Workers& workers,
+                 DecisionLog& decisions, telemetry::Registry* metrics);
+
+  void add(const std::string& uid) { waiting_.push_back(uid); }
+
+  /// Asks as many as can be asked now.
+  void ask(Now now);
+  /// A pod has no process left.
+  void on_finished(const std::string& uid, Now now);
+
+ private:
+  /// A preemption under way.
+  struct Preemption {
+    std::optional<std::string> newcomer;  // nullopt: refused by a later question, its victims end all the same
+    std::vector<std::string> victims;     // not yet finished
+    client::ApiClient::TimerId deadline{};
+  };
+
+  void ask_one(const std::string& uid, const api::Pod& pod, Now now);
+  void record(const api::Pod& pod, const admission::Answer& answer, Now now);
+  void begin_preemption(const api::Pod& pod, const admission::Answer& answer, Now now);
+  void end_preemption(Now now);
+
+  AgentContext& context_;
+  std::function<admission::NodeSituation()> situation_;
+  Workers& workers_;
+  DecisionLog& decisions_;
+  telemetry::Registry* metrics_;
+  std::deque<std::string> waiting_;  // uids
+  std::optional<Preemption> preemption_;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,32 @@
+// What a pod's cgroup and its processes get: limits, shares, and how eager the kernel is to kill them.
+// Thread: any (pure). Source: Kubernetes docs, "Assign CPU/Memory Resources", "Node Out Of Memory Behavior"; spec "Node
+// agent", 9.5.
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "api/pod.h"
+#include "base/bytes.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace spillway::agent {
+
+/// A pod limit exists if every container has one.
+CreatePod create_pod_command(const api::Pod& pod);
+
+struct ContainerLimits {
+  std::optional<Bytes> memory_limit;
+  std::optional<std::int64_t> cpu_limit_milli;
+  std::int64_t cpu_request_milli = 0;
+
+  friend bool operator==(const ContainerLimits&, const ContainerLimits&) = default;
+};
+
+ContainerLimits limits_of(const api::Container& container);
+
+/// -997 for node-critical and guaranteed pods, 1000 for best-effort ones; in between, the larger the memory request,
+/// the lower. A sidecar is at most as eager as the least eager regular container.
+std::int32_t oom_score_adj(const api::Pod& pod, const api::Container& container, Bytes node_memory);
+
+}  // namespace spillway::agent

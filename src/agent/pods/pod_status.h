@@ -1,0 +1,23 @@
+// The status of a pod as the agent reports it, and the patch that brings the API server's copy there.
+// Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle"; spec "Node agent", 15.
+#pragma once
+
+#include "agent/pods/container_env.h"
+#include "agent/pods/pod_worker.h"
+#include "api/json.h"
+#include "api/pod.h"
+#include "base/time.h"
+
+namespace spillway::agent {
+
+/// Conditions keep their transition time while their status stays. A terminal phase appears only in kTerminated.
+api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addresses, WallTime now);
+
+/// Strategic merge patch from `reported` to `wanted`, with the uid as precondition; null if nothing differs. Conditions
+/// of others are left alone.
+api::Json status_patch(const std::string& uid, const api::PodStatus& reported, const api::PodStatus& wanted);
+
+/// "process://<uid>/<container>/<attempt>".
+std::string container_id(const std::string& uid, const std::string& container, std::int32_t attempt);
+
+}  // namespace spillway::agent

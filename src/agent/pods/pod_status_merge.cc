@@ -1,0 +1,89 @@
+#include "agent/pods/pod_status_merge.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace spillway::agent {
+namespace {
+
+using api::PodCondition;
+
+constexpr std::array<std::string_view, 5> kOwn{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady",
+                                               "PodScheduled"};
+constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
+
+bool is_own(const PodCondition& condition) {
+  return std::ranges::find(kOwn, condition.type) != kOwn.end();
+}
+
+bool is_terminal_phase(std::string_view phase) {
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+PodCondition* find(std::vector<PodCondition>& conditions, std::string_view type) {
+  const auto it = std::ranges::find(conditions, type, &PodCondition::type);
+  return it == conditions.end() ? nullptr : &*it;
+}
+
+void put(std::vector<PodCondition>& conditions, PodCondition condition) {
+  if (PodCondition* existing = find(conditions, condition.type)) {
+    *existing = std::move(condition);
+  } else {
+    conditions.push_back(std::move(condition));
+  }
+}
+
+/// Stamped now, or with the time of the condition that had this status already.
+PodCondition stamped(PodCondition condition, const std::vector<PodCondition>& before, WallTime now) {
+  const PodCondition* old = api::find_condition(before, condition.type);
+  const bool same = old != nullptr && old->status == condition.status;
+  condition.last_transition_time = same ? old->last_transition_time : now;
+  return condition;
+}
+
+bool is_true(const std::vector<PodCondition>& conditions, std::string_view type) {
+  const PodCondition* found = api::find_condition(conditions, type);
+  return found != nullptr && found->status == "True";
+}
+
+void end_readiness(api::PodStatus& status, WallTime now) {
+  if (!is_true(status.conditions, "Ready") && !is_true(status.conditions, "ContainersReady")) return;
+  for (const std::string_view type : {"ContainersReady", "Ready"}) {
+    PodCondition ended{.type = std::string(type),
+                       .status = "False",
+                       .reason = status.phase == "Succeeded" ? "PodCompleted" : "PodFailed",
+                       .message = {},
+                       .last_probe_time = {},
+                       .last_transition_time = {}};
+    put(status.conditions, stamped(std::move(ended), status.conditions, now));
+  }
+}
+
+}  // namespace
+
+api::PodStatus merge_status(const api::PodStatus& reported, const api::PodStatus& wanted, RunningContainers running,
+                            WallTime now) {
+  api::PodStatus merged = wanted;
+  merged.conditions.clear();
+  for (const PodCondition& condition : reported.conditions) {
+    if (!is_own(condition)) merged.conditions.push_back(condition);
+  }
+  const bool ends = !is_terminal_phase(reported.phase) && is_terminal_phase(wanted.phase);
+  for (const PodCondition& condition : wanted.conditions) {
+    if (is_own(condition)) {
+      merged.conditions.push_back(condition);
+    } else if (condition.type == kDisruptionTarget && ends && running == RunningContainers::kNone) {
+      put(merged.conditions, stamped(condition, reported.conditions, now));
+    }
+  }
+  if (ends && running == RunningContainers::kPossible) {
+    merged.phase = reported.phase;
+    merged.reason = reported.reason;
+    merged.message = reported.message;
+  }
+  if (is_terminal_phase(merged.phase)) end_readiness(merged, now);
+  return merged;
+}
+
+}  // namespace spillway::agent

@@ -1,0 +1,109 @@
+#include "agent/pods/pod_status_writer.h"
+
+#include "agent/pods/pod_status.h"
+#include "agent/pods/pod_status_merge.h"
+#include "api/codec.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace spillway::agent {
+namespace {
+
+constexpr Duration kRetryMin = milliseconds(500);
+constexpr Duration kRetryMax = seconds(10);
+
+std::uint64_t version_of(std::string_view resource_version) {
+  std::uint64_t version = 0;
+  std::from_chars(resource_version.data(), resource_version.data() + resource_version.size(), version);
+  return version;  // zero, the oldest, for anything that is no number
+}
+
+}  // namespace
+
+PodStatusWriter::PodStatusWriter(AgentContext& context, std::function<void(const std::string&, Now)> on_written)
+    : context_(context), on_written_(std::move(on_written)) {}
+
+PodStatusWriter::Entry& PodStatusWriter::entry_of(const api::Pod& pod) {
+  const auto [it, added] = entries_.try_emplace(pod.metadata.uid);
+  if (added) {
+    it->second.path = client::object_path("v1", "pods", pod.metadata.ns, pod.metadata.name, "status");
+    it->second.reported = pod.status;
+    it->second.version = version_of(pod.metadata.resource_version);
+  }
+  return it->second;
+}
+
+void PodStatusWriter::observe(const api::Pod& pod) {
+  Entry& entry = entry_of(pod);
+  const std::uint64_t version = version_of(pod.metadata.resource_version);
+  if (version < entry.version) return;  // older than what our last patch returned
+  entry.version = version;
+  entry.reported = pod.status;
+}
+
+void PodStatusWriter::want(const api::Pod& pod, const api::PodStatus& status, Now now) {
+  Entry& entry = entry_of(pod);
+  entry.wanted = status;
+  entry.has_wanted = true;
+  if (!entry.in_flight && !entry.waiting_to_retry) write(pod.metadata.uid, now);
+}
+
+bool PodStatusWriter::is_written(const std::string& uid) const {
+  const auto it = entries_.find(uid);
+  if (it == entries_.end()) return false;
+  const Entry& entry = it->second;
+  return !entry.in_flight && !entry.waiting_to_retry && entry.has_wanted;
+}
+
+void PodStatusWriter::forget(const std::string& uid) {
+  entries_.erase(uid);
+}
+
+void PodStatusWriter::write(const std::string& uid, Now now) {
+  Entry& entry = entries_.at(uid);
+  // A terminal phase is wanted only when no process is left.
+  const api::PodStatus merged = merge_status(entry.reported, entry.wanted, RunningContainers::kNone, now.wall);
+  const api::Json patch = status_patch(uid, entry.reported, merged);
+  if (patch.is_null()) {
+    on_written_(uid, now);
+    return;
+  }
+  entry.in_flight = true;
+  context_.api.patch(entry.path, client::PatchType::kStrategicMerge, patch,
+                     [this, uid, sent = entry.wanted](const Result<api::Json>& outcome, Now answered) {
+                       on_answer(uid, sent, outcome, answered);
+                     });
+}
+
+void PodStatusWriter::on_answer(const std::string& uid, const api::PodStatus& sent, const Result<api::Json>& outcome,
+                                Now now) {
+  const auto it = entries_.find(uid);
+  if (it == entries_.end()) return;
+  Entry& entry = it->second;
+  entry.in_flight = false;
+  if (outcome) {
+    entry.back_off = {};
+    const auto pod = api::decode<api::Pod>(*outcome);
+    const std::uint64_t version = pod ? version_of(pod->metadata.resource_version) : 0;
+    if (version >= entry.version) {
+      entry.reported = pod ? pod->status : sent;
+      entry.version = version;
+    }
+    // What the server made of our status stands, even if it reads differently: writing it again would change nothing.
+    entry.wanted == sent ? on_written_(uid, now) : write(uid, now);
+    return;
+  }
+  if (outcome.error().code == ErrorCode::kNotFound) return;  // the watch will say so too
+  context_.log.warning("pod status not written", {{"pod_uid", uid}, {"error", outcome.error().text()}});
+  entry.back_off = std::min(std::max(entry.back_off * 2, kRetryMin), kRetryMax);
+  entry.waiting_to_retry = true;
+  context_.api.at(now.mono + entry.back_off, [this, uid](Now later) {
+    const auto again = entries_.find(uid);
+    if (again == entries_.end() || !again->second.waiting_to_retry) return;
+    again->second.waiting_to_retry = false;
+    if (!again->second.in_flight) write(uid, later);
+  });
+}
+
+}  // namespace spillway::agent

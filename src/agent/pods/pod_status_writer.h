@@ -1,0 +1,52 @@
+// Brings the API server's copy of each pod's status to what the agent wants it to be: one patch in flight per pod, the
+// latest status wins, failures are retried. A status that somebody else changed is put right again.
+// Thread: loop. Bounds: one entry per pod; retries back off to 10 s and end when the object is gone.
+// Source: spec "Node agent", 15.3.
+#pragma once
+
+#include "agent/contract/context.h"
+#include "api/pod.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace spillway::agent {
+
+class PodStatusWriter {
+ public:
+  /// `on_written`: the API server has the wanted status of this uid. Called inside a step.
+  PodStatusWriter(AgentContext& context, std::function<void(const std::string& uid, Now now)> on_written);
+
+  /// The API server's copy, as watched.
+  void observe(const api::Pod& pod);
+  void want(const api::Pod& pod, const api::PodStatus& status, Now now);
+  /// Nothing is waiting to be written.
+  bool is_written(const std::string& uid) const;
+  void forget(const std::string& uid);
+
+ private:
+  struct Entry {
+    std::string path;
+    api::PodStatus reported;
+    api::PodStatus wanted;
+    bool has_wanted = false;
+    std::uint64_t version = 0;  // resourceVersion of `reported`
+    bool in_flight = false;
+    bool waiting_to_retry = false;
+    Duration back_off{};
+  };
+
+  Entry& entry_of(const api::Pod& pod);
+  void write(const std::string& uid, Now now);
+  void on_answer(const std::string& uid, const api::PodStatus& sent, const Result<api::Json>& outcome, Now now);
+
+  AgentContext& context_;
+  std::function<void(const std::string&, Now)> on_written_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace spillway::agent

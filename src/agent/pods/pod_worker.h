@@ -1,0 +1,85 @@
+// What the agent knows about one pod it runs: where each container stands, and why the pod is ending, if it is.
+// A worker goes from kWaiting over kSyncing and kTerminating to kTerminated and never back; it may leave some out.
+// Thread: loop (plain values). Source: spec "Node agent", 14.
+#pragma once
+
+#include "agent/pods/container_env.h"
+#include "api/pod.h"
+#include "base/time.h"
+#include "client/api_client.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct ContainerRun {
+  enum class State { kWaiting, kStarting, kRunning, kExited };
+
+  const api::Container* spec = nullptr;  // within PodWorker::spec_source
+  State state = State::kWaiting;
+  std::string waiting_reason = "ContainerCreating";
+  std::string waiting_message;
+  std::int32_t restart_count = 0;  // also the number of the next or current attempt
+  std::optional<WallTime> started_at;
+  std::optional<Instant> running_since;
+  std::optional<api::ContainerState::Terminated> ended;         // the current run, once over
+  std::optional<api::ContainerState::Terminated> ended_before;  // the run before the current one
+  Duration back_off{};                                          // before the next restart; zero: none yet
+  std::optional<Instant> retry_at;                              // waits for its back-off until then
+};
+
+/// kWaiting: has not been asked yet whether it may start.
+enum class WorkerPhase { kWaiting, kSyncing, kTerminating, kTerminated };
+
+/// How a pod ends when it does not end by itself.
+struct ForcedEnd {
+  std::string phase;   // "Failed"
+  std::string reason;  // "Evicted"
+  std::string message;
+  std::optional<std::string> disruption;             // message of the condition DisruptionTarget; nullopt: none
+  std::optional<std::int64_t> grace_period_seconds;  // overrides the pod's own
+};
+
+struct PodWorker {
+  std::shared_ptr<const api::Pod> pod;  // as last seen
+  /// Containers point into this one: the specs of containers do not change under a uid.
+  std::shared_ptr<const api::Pod> spec_source;
+  WorkerPhase phase = WorkerPhase::kWaiting;
+  std::vector<ContainerRun> init_containers;
+  std::vector<ContainerRun> containers;
+  std::optional<ForcedEnd> forced_end;
+  bool rejected = false;           // never started
+  bool created = false;            // CreatePod was sent
+  bool object_gone = false;        // deleted from the API server
+  bool removed = false;            // RemovePod was sent
+  std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
+  std::optional<WallTime> start_time;
+  api::PodStatus status;  // as last computed
+  std::optional<client::ApiClient::TimerId> retry_timer;
+  std::optional<Instant> retry_due;
+  bool delete_in_flight = false;
+
+  const std::string& uid() const { return pod->metadata.uid; }
+};
+
+/// The longest a container waits for its next restart, and how long it must run to start over with the shortest.
+inline constexpr Duration kBackOffMin = seconds(10);
+inline constexpr Duration kBackOffMax = minutes(5);
+inline constexpr Duration kBackOffForgetAfter = minutes(10);
+
+/// Does a container that exited with this code start again? `policy`: the pod's restartPolicy.
+bool restarts(std::string_view policy, std::int32_t exit_code);
+
+/// The back-off that follows `current` when a run of this length ends; zero: restart at once (the first time).
+Duration next_back_off(Duration current, Duration ran);
+
+/// Seconds between SIGTERM and SIGKILL while terminating: never grows, at least 1. Source: spec "Node agent", 14.3.
+std::int64_t effective_grace_seconds(std::int64_t previous, const std::optional<std::int64_t>& deletion_grace,
+                                     const std::optional<std::int64_t>& override_grace,
+                                     const std::optional<std::int64_t>& spec_grace);
+
+}  // namespace spillway::agent

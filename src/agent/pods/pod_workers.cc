@@ -1,0 +1,502 @@
+#include "agent/pods/pod_workers.h"
+
+#include "agent/pods/container_plan.h"
+#include "agent/pods/pod_resources.h"
+#include "agent/pods/pod_status.h"
+#include "base/check.h"
+#include "policy/admission/arrival.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace spillway::agent {
+namespace {
+
+constexpr Duration kDeleteRetry = seconds(1);
+constexpr std::string_view kEvicted = "Evicted";
+
+ContainerRun* find_run(PodWorker& worker, std::string_view container) {
+  for (auto* list : {&worker.init_containers, &worker.containers}) {
+    const auto found =
+        std::ranges::find_if(*list, [&](const ContainerRun& run) { return run.spec->name == container; });
+    if (found != list->end()) return &*found;
+  }
+  return nullptr;
+}
+
+bool by_key(const api::Pod* a, const api::Pod* b) {
+  return std::tie(a->metadata.ns, a->metadata.name, a->metadata.uid) <
+         std::tie(b->metadata.ns, b->metadata.name, b->metadata.uid);
+}
+
+ForcedEnd forced_end_of(const eviction::EvictPod& action) {
+  return {.phase = "Failed",
+          .reason = std::string(kEvicted),
+          .message = action.message,
+          .disruption = action.disruption_target ? std::optional(action.message) : std::nullopt,
+          .grace_period_seconds = action.grace_period_seconds};
+}
+
+std::string exit_reason(const ContainerExited& event) {
+  if (event.oom_killed) return "OOMKilled";
+  return event.exit_code == 0 ? "Completed" : "Error";
+}
+
+}  // namespace
+
+PodWorkers::PodWorkers(AgentContext& context, DeviceManager& devices,
+                       std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
+                       DecisionLog& decisions, telemetry::Registry* metrics)
+    : context_(context),
+      devices_(devices),
+      status_(context,
+              [this](const std::string& uid, Now now) {
+                PodWorker* worker = find(uid);
+                if (worker != nullptr) finish(*worker, now);
+              }),
+      admission_(context, std::move(situation), *this, decisions, metrics) {
+  for (const JournalEntry& entry : history) {
+    if (entry.eviction) decided_before_.insert_or_assign(entry.eviction->uid, forced_end_of(*entry.eviction));
+  }
+}
+
+PodWorker* PodWorkers::find(const std::string& uid) {
+  const auto it = workers_.find(uid);
+  return it == workers_.end() ? nullptr : &it->second;
+}
+
+PodAddresses PodWorkers::addresses() const {
+  return {context_.machine.internal_ip, context_.machine.internal_ip};
+}
+
+void PodWorkers::start(const client::ObjectCache<api::Pod>& pods, Now now) {
+  SPILLWAY_CHECK(!started_);
+  started_ = true;
+  std::vector<std::shared_ptr<const api::Pod>> arrivals;
+  for (const auto& [key, pod] : pods.all()) arrivals.push_back(pod);
+  admission::sort_arrivals(arrivals);  // ties stay in namespace/name order
+  for (const auto& pod : arrivals) seen(pod, now);
+  admission_.ask(now);
+  decided_before_.clear();
+}
+
+void PodWorkers::on_pod(const client::ObjectCache<api::Pod>::Ptr& before,
+                        const client::ObjectCache<api::Pod>::Ptr& after, Now now) {
+  if (!started_) return;
+  if (before && (!after || after->metadata.uid != before->metadata.uid)) gone(before->metadata.uid, now);
+  if (after) seen(after, now);
+  admission_.ask(now);
+}
+
+void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
+  status_.observe(*pod);
+  PodWorker* worker = find(pod->metadata.uid);
+  if (worker == nullptr) {
+    add(pod, now);
+    return;
+  }
+  worker->pod = pod;
+  switch (worker->phase) {
+    case WorkerPhase::kWaiting:
+      if (pod->metadata.deletion_timestamp || api::is_terminal(*pod)) terminate(*worker, now);
+      break;
+    case WorkerPhase::kSyncing:
+      if (pod->metadata.deletion_timestamp || api::is_terminal(*pod)) {
+        terminate(*worker, now);
+      } else {
+        report(*worker, now);
+      }
+      break;
+    case WorkerPhase::kTerminating:
+      shorten_grace(*worker);
+      report(*worker, now);
+      break;
+    case WorkerPhase::kTerminated:
+      status_.want(*pod, worker->status, now);
+      finish(*worker, now);
+      break;
+  }
+}
+
+void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
+  if (api::is_mirror(*pod)) return;
+  PodWorker& worker = workers_[pod->metadata.uid];
+  worker.pod = pod;
+  worker.status = pod->status;
+  restore_containers(worker);
+  if (api::is_terminal(*pod)) {
+    worker.phase = WorkerPhase::kTerminated;
+    status_.want(*pod, worker.status, now);
+    finish(worker, now);
+    return;
+  }
+  if (const auto decided = decided_before_.find(pod->metadata.uid); decided != decided_before_.end()) {
+    worker.forced_end = decided->second;
+    worker.created = true;
+    terminate(worker, now);
+    return;
+  }
+  if (pod->metadata.deletion_timestamp) {
+    terminate(worker, now);
+    return;
+  }
+  admission_.add(pod->metadata.uid);
+}
+
+std::shared_ptr<const api::Pod> PodWorkers::find_waiting(const std::string& uid) const {
+  const auto it = workers_.find(uid);
+  return it == workers_.end() || it->second.phase != WorkerPhase::kWaiting ? nullptr : it->second.pod;
+}
+
+void PodWorkers::begin(const std::string& uid, Now now) {
+  PodWorker& worker = *find(uid);
+  worker.phase = WorkerPhase::kSyncing;
+  if (!worker.start_time) worker.start_time = now.wall;
+  worker.created = true;
+  context_.host_commands.emplace_back(create_pod_command(*worker.pod));
+  sync(worker, now);
+}
+
+void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusal, Now now) {
+  PodWorker& worker = *find(uid);
+  devices_.release(uid);
+  worker.rejected = true;
+  worker.phase = WorkerPhase::kTerminated;
+  worker.status = admission::refused_status(*worker.pod, refusal);
+  record(worker, {}, client::EventType::kWarning, refusal.reason, refusal.message, now);
+  status_.want(*worker.pod, worker.status, now);
+}
+
+void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr || worker->phase != WorkerPhase::kSyncing) return;
+  if (worker->retry_timer) context_.api.cancel(*std::exchange(worker->retry_timer, std::nullopt));
+  context_.host_commands.emplace_back(RemovePod{uid});
+  refuse(uid, refusal, now);
+  if (on_finished_) on_finished_(uid, now);
+  admission_.on_finished(uid, now);
+}
+
+void PodWorkers::sync(PodWorker& worker, Now now) {
+  const ContainerPlan plan = plan_containers(worker, now.mono);
+  for (ContainerRun* run : plan.start) start_container(worker, *run, now);
+  if (plan.finished) {
+    terminate(worker, now);
+    return;
+  }
+  if (plan.look_again) arm_retry(worker, *plan.look_again);
+  report(worker, now);
+}
+
+void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) {
+  const auto fail_for_good = [&](std::string reason, std::string message) {
+    record(worker, run.spec->name, client::EventType::kWarning, "Failed", "Error: " + message, now);
+    run.state = ContainerRun::State::kWaiting;
+    run.waiting_reason = std::move(reason);
+    run.waiting_message = std::move(message);
+    run.retry_at = Instant::max();
+  };
+  const Result<Environment> environment = environment_of(*worker.pod, *run.spec, addresses());
+  if (!environment) return fail_for_good("CreateContainerConfigError", environment.error().text());
+  const Result<std::vector<std::string>> command = command_line_of(*run.spec, *environment);
+  if (!command) return fail_for_good("CreateContainerError", command.error().text());
+  if (run.ended) {
+    run.ended_before = std::exchange(run.ended, std::nullopt);
+    ++run.restart_count;
+  }
+  run.state = ContainerRun::State::kStarting;
+  run.waiting_reason = "ContainerCreating";
+  run.waiting_message.clear();
+  run.retry_at.reset();
+  run.running_since.reset();
+  const ContainerLimits limits = limits_of(*run.spec);
+  StartContainer start{.uid = worker.uid(),
+                       .name = run.spec->name,
+                       .attempt = run.restart_count,
+                       .argv = *command,
+                       .env = *environment,
+                       .working_dir = expand(run.spec->working_dir, *environment),
+                       .memory_limit = limits.memory_limit,
+                       .cpu_limit_milli = limits.cpu_limit_milli,
+                       .cpu_request_milli = limits.cpu_request_milli,
+                       .oom_score_adj = oom_score_adj(*worker.pod, *run.spec, context_.machine.memory)};
+  devices_.prepare(
+      worker.uid(), run.spec->name,
+      [this, start = std::move(start)](const Result<DeviceGrant>& devices, Now then) { launch(start, devices, then); },
+      now);
+}
+
+/// The container's own variables win over those of its devices.
+void PodWorkers::launch(StartContainer command, const Result<DeviceGrant>& devices, Now now) {
+  PodWorker* worker = find(command.uid);
+  ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, command.name);
+  if (run == nullptr || worker->phase != WorkerPhase::kSyncing || run->state != ContainerRun::State::kStarting ||
+      run->restart_count != command.attempt) {
+    return;
+  }
+  if (!devices) {
+    return on_container_start_failed(
+        {command.uid, command.name, command.attempt, "CreateContainerConfigError", devices.error().message}, now);
+  }
+  command.devices = *devices;
+  for (auto& [name, value] : std::exchange(command.devices.env, {})) {
+    const bool taken = std::ranges::any_of(command.env, [&](const auto& each) { return each.first == name; });
+    if (!taken) command.env.emplace_back(name, std::move(value));
+  }
+  context_.host_commands.emplace_back(std::move(command));
+}
+
+void PodWorkers::arm_retry(PodWorker& worker, Instant due) {
+  if (worker.retry_timer && worker.retry_due && *worker.retry_due <= due) return;
+  if (worker.retry_timer) context_.api.cancel(*worker.retry_timer);
+  worker.retry_due = due;
+  worker.retry_timer = context_.api.at(due, [this, uid = worker.uid()](Now now) {
+    PodWorker* again = find(uid);
+    if (again == nullptr) return;
+    again->retry_timer.reset();
+    if (again->phase == WorkerPhase::kSyncing) sync(*again, now);
+  });
+}
+
+void PodWorkers::on_container_started(const ContainerStarted& event, Now now) {
+  PodWorker* worker = find(event.uid);
+  ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
+  if (run == nullptr || run->restart_count != event.attempt || run->state != ContainerRun::State::kStarting) return;
+  run->state = ContainerRun::State::kRunning;
+  run->started_at = event.at;
+  run->running_since = now.mono;
+  record(*worker, event.name, client::EventType::kNormal, "Started", "Started container " + event.name, now);
+  worker->phase == WorkerPhase::kSyncing ? sync(*worker, now) : report(*worker, now);
+}
+
+void PodWorkers::on_container_start_failed(const ContainerStartFailed& event, Now now) {
+  PodWorker* worker = find(event.uid);
+  ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
+  if (run == nullptr || run->restart_count != event.attempt || run->state != ContainerRun::State::kStarting) return;
+  record(*worker, event.name, client::EventType::kWarning, "Failed", "Error: " + event.message, now);
+  record_start_failure(*worker, *run, event.reason, event.message, now);
+  worker->phase == WorkerPhase::kSyncing ? sync(*worker, now) : report(*worker, now);
+}
+
+void PodWorkers::on_container_exited(const ContainerExited& event, Now now) {
+  PodWorker* worker = find(event.uid);
+  ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
+  if (run == nullptr || run->restart_count != event.attempt) return;
+  api::ContainerState::Terminated ended;
+  ended.exit_code = event.exit_code;
+  ended.signal = event.signal;
+  ended.reason = exit_reason(event);
+  ended.started_at = event.started_at;
+  ended.finished_at = event.finished_at;
+  ended.container_id = container_id(event.uid, event.name, event.attempt);
+  if (worker->phase != WorkerPhase::kSyncing) {
+    run->state = ContainerRun::State::kExited;
+    run->ended = std::move(ended);
+    report(*worker, now);
+    return;
+  }
+  record_exit(*worker, *run, std::move(ended), now);
+  if (run->waiting_reason == "CrashLoopBackOff" && run->state == ContainerRun::State::kWaiting) {
+    record(*worker, event.name, client::EventType::kWarning, "BackOff",
+           fmt::format("Back-off restarting failed container {} in pod {}_{}({})", event.name,
+                       worker->pod->metadata.name, worker->pod->metadata.ns, event.uid),
+           now);
+  }
+  sync(*worker, now);
+}
+
+void PodWorkers::terminate(PodWorker& worker, Now now) {
+  worker.phase = WorkerPhase::kTerminating;
+  if (worker.retry_timer) context_.api.cancel(*std::exchange(worker.retry_timer, std::nullopt));
+  worker.grace_seconds =
+      effective_grace_seconds(0, worker.pod->metadata.deletion_grace_period_seconds,
+                              worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
+                              worker.pod->spec.termination_grace_period_seconds);
+  for (const auto* list : {&worker.init_containers, &worker.containers}) {
+    for (const ContainerRun& run : *list) {
+      if (run.state != ContainerRun::State::kRunning) continue;
+      record(worker, run.spec->name, client::EventType::kNormal, "Killing", "Stopping container " + run.spec->name,
+             now);
+    }
+  }
+  context_.host_commands.emplace_back(StopPod{worker.uid(), seconds(worker.grace_seconds)});
+  report(worker, now);
+}
+
+void PodWorkers::shorten_grace(PodWorker& worker) {
+  const std::int64_t grace =
+      effective_grace_seconds(worker.grace_seconds, worker.pod->metadata.deletion_grace_period_seconds,
+                              worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
+                              worker.pod->spec.termination_grace_period_seconds);
+  if (grace >= worker.grace_seconds) return;
+  worker.grace_seconds = grace;
+  context_.host_commands.emplace_back(StopPod{worker.uid(), seconds(grace)});
+}
+
+void PodWorkers::evict(const eviction::EvictPod& action, Urgency urgency, Now now) {
+  PodWorker* worker = find(action.uid);
+  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
+  end(*worker, forced_end_of(action), now);
+  if (urgency == Urgency::kEmergency) kill_now(action.uid);
+}
+
+void PodWorkers::preempt(const admission::Victim& victim, Now now) {
+  PodWorker* worker = find(victim.uid);
+  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
+  record(*worker, {}, client::EventType::kWarning, admission::kPreempting, admission::kPreemptedMessage, now);
+  end(*worker,
+      {.phase = "Failed",
+       .reason = std::string(admission::kPreempting),
+       .message = std::string(admission::kPreemptedMessage),
+       .disruption = std::string(admission::kPreemptedCondition),
+       .grace_period_seconds = {}},
+      now);
+}
+
+void PodWorkers::end(PodWorker& worker, ForcedEnd how, Now now) {
+  worker.forced_end = std::move(how);
+  if (worker.phase == WorkerPhase::kTerminating) {
+    shorten_grace(worker);
+  } else {
+    terminate(worker, now);
+  }
+}
+
+void PodWorkers::kill_now(const std::string& uid) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
+  auto& commands = context_.host_commands;
+  std::erase_if(commands, [&](const HostCommand& command) {
+    const auto* stop = std::get_if<StopPod>(&command);
+    return stop != nullptr && stop->uid == uid;
+  });
+  commands.emplace_back(StopPod{uid, Duration{}});
+}
+
+void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
+  PodWorker* worker = find(event.uid);
+  if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
+  for (auto* list : {&worker->init_containers, &worker->containers}) {
+    for (ContainerRun& run : *list) {
+      const bool ran = run.state == ContainerRun::State::kRunning || run.state == ContainerRun::State::kStarting;
+      if (run.state == ContainerRun::State::kExited) continue;
+      if (!ran && run.ended) {
+        run.state = ContainerRun::State::kExited;  // it waited for its back-off
+        continue;
+      }
+      run.state = ContainerRun::State::kExited;
+      run.ended = unseen_end("The container could not be located when the pod was terminated");
+    }
+  }
+  worker->phase = WorkerPhase::kTerminated;
+  context_.log.info("pod stopped", {{"pod", worker->pod->key().text()}, {"pod_uid", event.uid}});
+  if (on_finished_) on_finished_(event.uid, now);
+  admission_.on_finished(event.uid, now);
+  worker = find(event.uid);
+  if (worker == nullptr) return;
+  report(*worker, now);
+  worker = find(event.uid);
+  if (worker != nullptr) finish(*worker, now);
+}
+
+void PodWorkers::finish(PodWorker& worker, Now now) {
+  if (worker.phase != WorkerPhase::kTerminated) return;
+  if (worker.object_gone) {
+    forget(worker.uid());
+    return;
+  }
+  // Of an evicted pod nothing stays but its object; logs of pods that failed by themselves stay with it.
+  if (worker.forced_end && status_.is_written(worker.uid())) remove_content(worker);
+  if (worker.pod->metadata.deletion_timestamp && status_.is_written(worker.uid())) {
+    delete_object(worker, now);
+  }
+}
+
+void PodWorkers::delete_object(PodWorker& worker, Now) {
+  if (std::exchange(worker.delete_in_flight, true)) return;
+  const std::string path = client::object_path("v1", "pods", worker.pod->metadata.ns, worker.pod->metadata.name);
+  const api::Json options = api::Json::object({{"apiVersion", "v1"},
+                                               {"kind", "DeleteOptions"},
+                                               {"gracePeriodSeconds", 0},
+                                               {"preconditions", api::Json::object({{"uid", worker.uid()}})}});
+  context_.api.remove(path, options, [this, uid = worker.uid()](const Result<api::Json>& outcome, Now answered) {
+    if (outcome || outcome.error().code == ErrorCode::kNotFound) return;  // the watch reports the rest
+    context_.api.at(answered.mono + kDeleteRetry, [this, uid](Now now) {
+      PodWorker* again = find(uid);
+      if (again == nullptr) return;
+      again->delete_in_flight = false;
+      finish(*again, now);
+    });
+  });
+}
+
+void PodWorkers::gone(const std::string& uid, Now now) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr) return;
+  worker->object_gone = true;
+  status_.forget(uid);
+  if (worker->phase == WorkerPhase::kTerminated) {
+    forget(uid);
+  } else if (worker->phase != WorkerPhase::kTerminating) {
+    terminate(*worker, now);
+  }
+}
+
+void PodWorkers::forget(const std::string& uid) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr) return;
+  if (worker->retry_timer) context_.api.cancel(*worker->retry_timer);
+  remove_content(*worker);
+  status_.forget(uid);
+  workers_.erase(uid);
+}
+
+void PodWorkers::remove_content(PodWorker& worker) {
+  if (worker.rejected || std::exchange(worker.removed, true)) return;
+  context_.host_commands.emplace_back(RemovePod{worker.uid()});
+}
+
+void PodWorkers::report(PodWorker& worker, Now now) {
+  if (worker.rejected) return;
+  worker.status = compute_status(worker, addresses(), now.wall);
+  if (!worker.object_gone) status_.want(*worker.pod, worker.status, now);
+}
+
+void PodWorkers::record(const PodWorker& worker, const std::string& container, client::EventType type,
+                        std::string_view reason, std::string_view message, Now now) {
+  api::ObjectReference about = client::reference_to(*worker.pod);
+  if (!container.empty()) about.field_path = fmt::format("spec.containers{{{}}}", container);
+  about.resource_version.clear();  // repeats of one event must be recognised across versions
+  context_.events.record(about, type, reason, message, now);
+}
+
+bool PodWorkers::is_finished(const std::string& uid) const {
+  const auto it = workers_.find(uid);
+  return it == workers_.end() || it->second.phase == WorkerPhase::kTerminated;
+}
+
+std::vector<const api::Pod*> PodWorkers::active() const {
+  std::vector<const api::Pod*> pods;
+  for (const auto& [uid, worker] : workers_) {
+    if (worker.phase == WorkerPhase::kWaiting) continue;
+    const admission::WorkerState state{.termination_requested = worker.phase != WorkerPhase::kSyncing,
+                                       .terminated = worker.phase == WorkerPhase::kTerminated};
+    if (admission::is_active(*worker.pod, worker.status.phase, state)) pods.push_back(worker.pod.get());
+  }
+  std::ranges::sort(pods, by_key);
+  return pods;
+}
+
+std::vector<api::Pod> PodWorkers::all() const {
+  std::vector<api::Pod> pods;
+  for (const auto& [uid, worker] : workers_) {
+    pods.push_back(*worker.pod);
+    pods.back().status = worker.status;
+  }
+  std::ranges::sort(pods, [](const api::Pod& a, const api::Pod& b) { return by_key(&a, &b); });
+  return pods;
+}
+
+}  // namespace spillway::agent

@@ -1,0 +1,95 @@
+// Runs the pods of the node: admits them, starts and restarts their containers, ends them with their grace, and reports
+// how they stand. One worker per uid.
+// Thread: loop. Invariants: a uid never starts again once it is being ended; a terminal phase is reported only after
+// PodStopped; an object is deleted only after its terminal phase is written.
+// Bounds: workers ≤ pods bound to this node. Source: Kubernetes docs, "Pod Lifecycle"; spec "Node agent", 14, 15.
+#pragma once
+
+#include "agent/contract/context.h"
+#include "agent/contract/evictable_pods.h"
+#include "agent/contract/journal.h"
+#include "agent/devices/device_manager.h"
+#include "agent/pods/admission_queue.h"
+#include "agent/pods/pod_status_writer.h"
+#include "agent/pods/pod_worker.h"
+#include "api/pod.h"
+#include "client/object_cache.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
+ public:
+  /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
+  /// may be null.
+  PodWorkers(AgentContext& context, DeviceManager& devices, std::function<admission::NodeSituation()> situation,
+             std::span<const JournalEntry> history, DecisionLog& decisions, telemetry::Registry* metrics);
+
+  /// Takes over the pods listed first, oldest first. Changes before are part of them.
+  void start(const client::ObjectCache<api::Pod>& pods, Now now);
+  /// A change of the informer's cache; before start() it is ignored.
+  void on_pod(const client::ObjectCache<api::Pod>::Ptr& before, const client::ObjectCache<api::Pod>::Ptr& after,
+              Now now);
+
+  void on_container_started(const ContainerStarted& event, Now now);
+  void on_container_start_failed(const ContainerStartFailed& event, Now now);
+  void on_container_exited(const ContainerExited& event, Now now);
+  void on_pod_stopped(const PodStopped& event, Now now);
+
+  void evict(const eviction::EvictPod& action, Urgency urgency, Now now) override;
+  void kill_now(const std::string& uid) override;
+  /// Ends an admitted pod of which nothing has started yet: what it needs could not be had.
+  void reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now);
+  /// True also for a uid nobody knows.
+  bool is_finished(const std::string& uid) const override;
+
+  /// Called whenever a pod has no process left, for the first time.
+  void when_finished(std::function<void(const std::string& uid, Now now)> listener) { on_finished_ = listener; }
+
+  /// Pods that were admitted and are not finished, in namespace/name order. Valid until the next event.
+  std::vector<const api::Pod*> active() const override;
+  /// All pods with the status the agent stands by, in namespace/name order.
+  std::vector<api::Pod> all() const;
+
+ private:
+  PodWorker* find(const std::string& uid);
+  void seen(const std::shared_ptr<const api::Pod>& pod, Now now);
+  void gone(const std::string& uid, Now now);
+  void add(const std::shared_ptr<const api::Pod>& pod, Now now);
+  std::shared_ptr<const api::Pod> find_waiting(const std::string& uid) const override;
+  void begin(const std::string& uid, Now now) override;
+  void refuse(const std::string& uid, const admission::Refusal& refusal, Now now) override;
+  void preempt(const admission::Victim& victim, Now now) override;
+  void sync(PodWorker& worker, Now now);
+  void start_container(PodWorker& worker, ContainerRun& run, Now now);
+  void launch(StartContainer command, const Result<DeviceGrant>& devices, Now now);
+  void arm_retry(PodWorker& worker, Instant due);
+  void end(PodWorker& worker, ForcedEnd how, Now now);
+  void terminate(PodWorker& worker, Now now);
+  void shorten_grace(PodWorker& worker);
+  void finish(PodWorker& worker, Now now);
+  void delete_object(PodWorker& worker, Now now);
+  void forget(const std::string& uid);
+  void remove_content(PodWorker& worker);
+  void report(PodWorker& worker, Now now);
+  void record(const PodWorker& worker, const std::string& container, client::EventType type, std::string_view reason,
+              std::string_view message, Now now);
+  PodAddresses addresses() const;
+
+  AgentContext& context_;
+  DeviceManager& devices_;
+  PodStatusWriter status_;
+  std::function<void(const std::string&, Now)> on_finished_;
+  AdmissionQueue admission_;
+  std::map<std::string, PodWorker> workers_;         // by uid
+  std::map<std::string, ForcedEnd> decided_before_;  // evictions of an earlier instance, by uid
+  bool started_ = false;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,194 @@
+#include "agent/serving/request_gate.h"
+
+#include "api/json.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::agent {
+
+namespace {
+
+using api::Json;
+
+const RequestGate::Verdict kUnauthorized{401, "Unauthorized"};
+
+std::string_view verb_of(api::Method method) {
+  switch (method) {
+    case api::Method::kGet:
+      return "get";
+    case api::Method::kPost:
+      return "create";
+    case api::Method::kPut:
+      return "update";
+    case api::Method::kPatch:
+      return "patch";
+    case api::Method::kDelete:
+      return "delete";
+    case api::Method::kHead:
+    case api::Method::kOptions:
+    case api::Method::kOther:
+      break;
+  }
+  return {};
+}
+
+std::vector<std::string> strings_at(const Json& document, std::string_view member) {
+  std::vector<std::string> out;
+  const Json* list = document.find(member);
+  if (list == nullptr || list->if_array() == nullptr) return out;
+  for (const Json& element : *list->if_array()) out.emplace_back(element.string_at({}));
+  return out;
+}
+
+api::UserInfo user_of_review(const Json& review) {
+  const Json* found = review.at({"status", "user"});
+  if (found == nullptr) return {};
+  api::UserInfo user{std::string(found->string_at({"username"})), std::string(found->string_at({"uid"})),
+                     strings_at(*found, "groups")};
+  if (const Json* extra = found->find("extra"); extra != nullptr && extra->if_object() != nullptr) {
+    for (const auto& [key, values] : *extra->if_object()) user.extra[key] = strings_at(*extra, key);
+  }
+  return user;
+}
+
+Json strings(const std::vector<std::string>& values) {
+  return Json::Array(values.begin(), values.end());
+}
+
+Json access_review(const api::UserInfo& user, const NodeAccess& access, const std::string& node) {
+  Json spec = Json::object({{"user", user.name},
+                            {"groups", strings(user.groups)},
+                            {"resourceAttributes", Json::object({{"verb", access.verb},
+                                                                 {"version", "v1"},
+                                                                 {"resource", "nodes"},
+                                                                 {"subresource", access.subresource},
+                                                                 {"name", node}})}});
+  if (!user.uid.empty()) spec["uid"] = user.uid;
+  for (const auto& [key, values] : user.extra) spec["extra"][key] = strings(values);
+  return Json::object({{"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}, {"spec", spec}});
+}
+
+/// Every part of the question, unambiguously.
+std::string key_of(const api::UserInfo& user, const NodeAccess& access) {
+  Json extra = Json::object();
+  for (const auto& [key, values] : user.extra) extra[key] = strings(values);
+  return api::to_text(Json::array({user.name, user.uid, strings(user.groups), extra, access.verb, access.subresource}));
+}
+
+std::string describe(const api::UserInfo& user, const NodeAccess& access) {
+  return fmt::format("(user={}, verb={}, resource=nodes, subresource(s)=[{}])", user.name, access.verb,
+                     access.subresource);
+}
+
+bool is_true(const Json& review, std::string_view member) {
+  const Json* value = review.at({"status", member});
+  return value != nullptr && value->if_bool().value_or(false);
+}
+
+}  // namespace
+
+NodeAccess node_access(api::Method method, std::string_view path) {
+  NodeAccess access{std::string(verb_of(method)), "proxy"};
+  const auto below = [path](std::string_view prefix) {
+    return path == prefix || (path.starts_with(prefix) && path[prefix.size()] == '/');
+  };
+  if (below("/stats")) {
+    access.subresource = "stats";
+  } else if (below("/metrics")) {
+    access.subresource = "metrics";
+  } else if (below("/logs")) {
+    access.subresource = "log";
+  } else if (below("/checkpoint")) {
+    access.subresource = "checkpoint";
+  }
+  return access;
+}
+
+RequestGate::RequestGate(Options options, Rng rng)
+    : options_(std::move(options)),
+      api_("spillway-agent", rng),
+      users_(options_.remembered_max),
+      rights_(options_.remembered_max) {}
+
+void RequestGate::ask(const Caller& caller, const NodeAccess& access, Done done, Now now) {
+  if (!caller.certified && caller.token.empty()) return done(kUnauthorized);
+  if (waiting_ >= options_.waiting_max) return done({429, "too many requests wait for the API server's judgement"});
+  ++waiting_;
+  KnowsRight judged = [this, done = std::move(done)](const Verdict& verdict) {
+    --waiting_;
+    done(verdict);
+  };
+  if (caller.certified) {
+    authorize(*caller.certified, access, std::move(judged), now);
+  } else {
+    identify(
+        caller.token,
+        [this, access, judged = std::move(judged)](const Bearer& bearer, Now then) {
+          bearer ? authorize(*bearer, access, judged, then) : judged(kUnauthorized);
+        },
+        now);
+  }
+  api_.on_wakeup(now);  // what was sent just now gets its deadline from this instant
+}
+
+void RequestGate::identify(const std::string& token, KnowsBearer next, Now now) {
+  if (token.size() > kTokenBytesMax) return next(std::nullopt, now);
+  if (const Bearer* known = users_.find(token, now.mono)) {
+    const Bearer bearer = *known;
+    return next(bearer, now);
+  }
+  std::vector<KnowsBearer>& waiting = reviewing_[token];
+  waiting.push_back(std::move(next));
+  if (waiting.size() > 1) return;
+  const Json review = Json::object({{"apiVersion", "authentication.k8s.io/v1"},
+                                    {"kind", "TokenReview"},
+                                    {"spec", Json::object({{"token", token}})}});
+  api_.create("/apis/authentication.k8s.io/v1/tokenreviews", review,
+              [this, token](const Result<Json>& answer, Now then) { on_reviewed(token, answer, then); });
+}
+
+/// A review that failed, or says that it could not judge, is not remembered.
+void RequestGate::on_reviewed(const std::string& token, const Result<Json>& review, Now now) {
+  Bearer bearer;
+  if (review && is_true(*review, "authenticated")) bearer = user_of_review(*review);
+  if (review && review->string_at({"status", "error"}).empty()) {
+    users_.put(token, bearer, now.mono + options_.token_life);
+  }
+  auto waiting = reviewing_.extract(token);
+  if (waiting.empty()) return;
+  for (const KnowsBearer& next : waiting.mapped()) next(bearer, now);
+}
+
+void RequestGate::authorize(const api::UserInfo& user, const NodeAccess& access, KnowsRight next, Now now) {
+  const std::string key = key_of(user, access);
+  if (const Verdict* known = rights_.find(key, now.mono)) {
+    const Verdict verdict = *known;
+    return next(verdict);
+  }
+  std::vector<KnowsRight>& waiting = judging_[key];
+  waiting.push_back(std::move(next));
+  if (waiting.size() > 1) return;
+  api_.create(
+      "/apis/authorization.k8s.io/v1/subjectaccessreviews", access_review(user, access, options_.node_name),
+      [this, key, user, access](const Result<Json>& answer, Now then) { on_judged(key, user, access, answer, then); });
+}
+
+void RequestGate::on_judged(const std::string& key, const api::UserInfo& user, const NodeAccess& access,
+                            const Result<Json>& review, Now now) {
+  Verdict verdict;
+  if (!review) {
+    verdict = {500, fmt::format("Authorization error {}", describe(user, access))};
+  } else if (is_true(*review, "allowed")) {
+    rights_.put(key, verdict, now.mono + options_.allowed_life);
+  } else {
+    verdict = {403, fmt::format("Forbidden {}", describe(user, access))};
+    rights_.put(key, verdict, now.mono + options_.denied_life);
+  }
+  auto waiting = judging_.extract(key);
+  if (waiting.empty()) return;
+  for (const KnowsRight& next : waiting.mapped()) next(verdict);
+}
+
+}  // namespace spillway::agent
