@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace spillway::host {
@@ -29,20 +30,22 @@ std::string_view pread_text(int fd, char* buffer, std::size_t size) noexcept {
   return {buffer, got > 0 ? static_cast<std::size_t>(got) : 0};
 }
 
-void read_pids(int directory, KilledProcesses& found) noexcept {
+struct Pids {
+  std::array<pid_t, DyingProcesses::kCountMax> all;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::size_t count = 0;
+
+  std::span<const pid_t> list() const noexcept { return std::span(all).first(count); }
+};
+
+void read_pids(int directory, Pids& found) noexcept {
   const UniqueFd file(::openat(directory, "cgroup.procs", O_RDONLY | O_CLOEXEC));
   if (!file) return;
   std::array<char, kListBytesMax> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   std::string_view text = pread_text(file.get(), buffer.data(), buffer.size());
-  while (!text.empty() && found.count < found.pids.size()) {
+  while (!text.empty() && found.count < found.all.size()) {
     const auto pid = parse_number(take_line(text));
-    if (pid && *pid > 0) found.pids[found.count++] = static_cast<pid_t>(*pid);
+    if (pid && *pid > 0) found.all[found.count++] = static_cast<pid_t>(*pid);
   }
-}
-
-bool contains(const KilledProcesses& processes, pid_t pid) noexcept {
-  return std::find(processes.pids.begin(), processes.pids.begin() + static_cast<std::ptrdiff_t>(processes.count),
-                   pid) != processes.pids.begin() + static_cast<std::ptrdiff_t>(processes.count);
 }
 
 UniqueFd open_below(const CgroupDir& cgroup, const char* file, int flags, Controller controller = Controller::kMemory) {
@@ -91,11 +94,26 @@ void ReactionTarget::terminate() const noexcept {
   for (const auto& container : containers_) {
     if (!container->terminated.exchange(true)) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGTERM));
   }
-  give_processor();
 }
 
-void ReactionTarget::list(KilledProcesses& processes) const noexcept {
-  for (const auto& container : containers_) read_pids(container->directory.get(), processes);
+void ReactionTarget::hold_first(DyingProcesses& processes) const noexcept {
+  for (const auto& container : containers_)
+    processes.add(UniqueFd(::fcntl(container->pidfd.get(), F_DUPFD_CLOEXEC, 0)));
+}
+
+/// Only who is in the cgroup after its pidfd was opened is the one that is meant.
+void ReactionTarget::hold_all(DyingProcesses& processes) const noexcept {
+  for (const auto& container : containers_) {
+    Pids before;
+    read_pids(container->directory.get(), before);
+    std::array<UniqueFd, DyingProcesses::kCountMax> opened;
+    for (std::size_t i = 0; i < before.count; ++i) opened[i] = UniqueFd(open_pidfd_of(before.all[i]));
+    Pids after;
+    read_pids(container->directory.get(), after);
+    for (std::size_t i = 0; i < before.count; ++i) {
+      if (std::ranges::find(after.list(), before.all[i]) != after.list().end()) processes.add(std::move(opened[i]));
+    }
+  }
 }
 
 void ReactionTarget::give_processor() const noexcept {
@@ -105,29 +123,10 @@ void ReactionTarget::give_processor() const noexcept {
   }
 }
 
-void ReactionTarget::kill(KilledProcesses& killed) const noexcept {
-  if (kill_ && ::write(kill_.get(), "1", 1) == 1) {
-    give_processor();
-    return list(killed);
-  }
-  for (const auto& container : containers_) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGKILL));
-  give_processor();
-  kill_one_by_one(killed);
-}
-
-/// Only who is in the cgroup after its pidfd was opened is the one that is meant.
-void ReactionTarget::kill_one_by_one(KilledProcesses& killed) const noexcept {
-  for (const auto& container : containers_) {
-    KilledProcesses before;
-    read_pids(container->directory.get(), before);
-    for (std::size_t i = 0; i < before.count; ++i) {
-      const UniqueFd pidfd(open_pidfd_of(before.pids[i]));
-      if (!pidfd) continue;
-      KilledProcesses after;
-      read_pids(container->directory.get(), after);
-      if (!contains(after, before.pids[i]) || !signal_pidfd(pidfd.get(), SIGKILL)) continue;
-      if (killed.count < killed.pids.size()) killed.pids[killed.count++] = before.pids[i];
-    }
+void ReactionTarget::kill(DyingProcesses& held) const noexcept {
+  if (!kill_ || ::write(kill_.get(), "1", 1) != 1) {
+    for (const auto& container : containers_) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGKILL));
+    for (const UniqueFd& pidfd : held.held()) static_cast<void>(signal_pidfd(pidfd.get(), SIGKILL));
   }
 }
 

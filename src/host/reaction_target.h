@@ -6,13 +6,11 @@
 
 #include "base/bytes.h"
 #include "host/cgroup.h"
+#include "host/dying_processes.h"
 #include "host/unique_fd.h"
-
-#include <sys/types.h>
 
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -25,12 +23,6 @@ struct ContainerHandle {
   UniqueFd pidfd;
   UniqueFd directory;                   // of its cgroup, in the hierarchy of the memory controller
   std::atomic<bool> terminated{false};  // SIGTERM has been sent
-};
-
-/// Processes that are being killed and whose memory is to be freed at once.
-struct KilledProcesses {
-  std::array<pid_t, 256> pids;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::size_t count = 0;
 };
 
 class ReactionTarget {
@@ -46,19 +38,20 @@ class ReactionTarget {
 
   bool has_processes() const noexcept { return !containers_.empty(); }
 
-  /// SIGTERM to the first process of each container. The pod and its class get all the processor they can use: who has
-  /// next to no share of it cannot even die. The class must be put back once the pod is gone.
-  void terminate() const noexcept;
-  /// SIGKILL to all that is there now, and who that was; with the processor as above. The loop repeats it until nobody
-  /// is left.
-  void kill(KilledProcesses& killed) const noexcept;
-  /// The first processes, for freeing their memory.
-  void list(KilledProcesses& processes) const noexcept;
+  /// Who dies of terminate(), if at all: the first process of each container.
+  void hold_first(DyingProcesses& processes) const noexcept;
+  /// Who dies of kill(): all that are there now.
+  void hold_all(DyingProcesses& processes) const noexcept;
 
- private:
-  void kill_one_by_one(KilledProcesses& killed) const noexcept;
+  /// SIGTERM to the first process of each container.
+  void terminate() const noexcept;
+  /// SIGKILL to all that is there now; on version 1 to those held. The loop repeats it until nobody is left.
+  void kill(DyingProcesses& held) const noexcept;
+  /// The pod and its class get all the processor they can use: who has next to no share of it cannot even die. The
+  /// class must be put back once the pod is gone.
   void give_processor() const noexcept;
 
+ private:
   bool v1_;
   UniqueFd usage_;
   UniqueFd stat_;

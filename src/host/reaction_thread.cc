@@ -23,6 +23,8 @@ constexpr Duration kBusyInterval = milliseconds(10);
 constexpr Duration kHelplessInterval = milliseconds(100);
 /// What a kill itself takes, on top of the grace.
 constexpr Duration kKillMargin = milliseconds(200);
+/// What follows from a kill costs about as much as the kill. It waits for the victim's exit, or that long.
+constexpr Duration kQuietLimit = milliseconds(200);
 constexpr Duration kRecentFall = seconds(2);
 constexpr Duration kFallMemory = seconds(10);
 constexpr Duration kGrace = seconds(eviction::kHardGraceSeconds);
@@ -44,7 +46,8 @@ ReactionThread::ReactionThread(Gauges gauges)
     : gauges_(std::move(gauges)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       control_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      release_(news_.get()) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   event.data.u64 = tag(Source::kControl, control_.get());
@@ -81,7 +84,10 @@ void ReactionThread::adopt() noexcept {
   if (current_ != nullptr && current_ != acted_) retire(current_);
   current_ = next;
   looked_for_ = 0;
-  if (acted_ != nullptr && !next->plan.act.empty()) retire(std::exchange(acted_, nullptr));  // the engine saw its end
+  if (acted_ != nullptr && !next->plan.act.empty()) {  // the engine saw its end
+    retire(std::exchange(acted_, nullptr));
+    quiet_until_.reset();
+  }
   // Code, files and lines are in memory and in the caches before it matters.
   static_cast<void>(confirm());
   static_cast<void>(choose());
@@ -164,7 +170,7 @@ Bytes ReactionThread::blind_zone(const Seen& seen) const noexcept {
 }
 
 void ReactionThread::tell() noexcept {
-  ring(news_.get());
+  if (!quiet_until_) ring(news_.get());
 }
 
 void ReactionThread::act(std::size_t victim, const Seen& seen, Instant since) noexcept {
@@ -182,37 +188,43 @@ void ReactionThread::act(std::size_t victim, const Seen& seen, Instant since) no
   int open = ArmedPlan::kOpen;
   if (!plan.state.compare_exchange_strong(open, ArmedPlan::kTaken)) return;  // the engine was quicker
   if (plan.journal) static_cast<void>(!::write(plan.journal.get(), entry.line().data(), entry.line().size()));
-  KilledProcesses dying;
+  const ReactionTarget& target = *plan.targets[victim];
+  DyingProcesses dying;
   if (plan.emergency) {
-    plan.targets[victim]->kill(dying);
+    target.hold_all(dying);
+    target.kill(dying);
   } else {
-    plan.targets[victim]->terminate();
-    plan.targets[victim]->list(dying);
+    target.hold_first(dying);
+    target.terminate();
   }
+  release_.release(std::move(dying));
+  target.give_processor();
   plan.took_nanos.store((RealClock::read_mono() - since).count());
-  release_.release(dying);
   if (acted_ != nullptr && acted_ != current_) retire(acted_);
   acted_ = current_;
   acted_at_ = now.mono;
   grace_end_ = now.mono + kGrace;
-  tell();
+  quiet_until_ = now.mono + kQuietLimit;
 }
 
 void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
   std::uint64_t met = 0;
   for (std::size_t i = 0; i < current_->plan.look.size() && i < 64; ++i)
     if (is_met(current_->plan.look[i], seen)) met |= std::uint64_t{1} << i;
-  if (std::exchange(looked_for_, met) != met) {
-    look_wanted_.store(true);
-    tell();
+  bool look = std::exchange(looked_for_, met) != met;
+  if (current_->state.load() == ArmedPlan::kOpen && act_is_met(seen)) {
+    if (const std::optional<Seen> certain = confirm()) {
+      release_.brace();
+      const std::optional<std::size_t> victim = choose();
+      if (victim) act(*victim, *certain, now);
+      release_.stand_down();
+      if (!victim && now - told_at_ >= kHelplessInterval) {
+        told_at_ = now;
+        look = true;
+      }
+    }
   }
-  if (current_->state.load() != ArmedPlan::kOpen || !act_is_met(seen)) return;
-  const std::optional<Seen> certain = confirm();
-  if (!certain) return;
-  const std::optional<std::size_t> victim = choose();
-  if (victim) return act(*victim, *certain, now);
-  if (now - told_at_ < kHelplessInterval) return;
-  told_at_ = now;
+  if (!look) return;
   look_wanted_.store(true);
   tell();
 }
@@ -223,10 +235,15 @@ void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
   const Bytes fall = fall_.steepest_per_second(now, std::min(kRecentFall, now - acted_at_));
   if (now - acted_at_ < kBusyInterval || fall <= Bytes{0}) return;
   if (!agent::is_emergency(seen.node->available, blind_zone(seen), fall, grace_end_ - now + kKillMargin)) return;
-  KilledProcesses dying;
-  acted_->targets[acted_->victim]->kill(dying);
+  release_.brace();
+  DyingProcesses dying;
+  const ReactionTarget& target = *acted_->targets[acted_->victim];
+  target.hold_all(dying);
+  target.kill(dying);
+  release_.release(std::move(dying));
+  target.give_processor();
   acted_->escalated.store(true);
-  release_.release(dying);
+  quiet_until_.reset();
   tell();
 }
 
@@ -267,6 +284,10 @@ void ReactionThread::run() noexcept {
     const Seen seen = read_gauges(Depth::kWatched);
     looks_.fetch_add(1, std::memory_order_relaxed);
     if (seen.node) fall_.add(seen.node->available, now);
+    if (quiet_until_ && now >= *quiet_until_) {
+      quiet_until_.reset();
+      tell();
+    }
     if (current_ != nullptr) {
       follow_up(seen, now);
       consider(seen, now);

@@ -73,7 +73,8 @@ class ReactionThread {
   /// Descriptors added here (edge-triggered, tagged) shorten the thread's sleep, no more.
   int wakers() const { return epoll_.get(); }
 
-  /// Readable when there is something to tell: a plan was taken or escalated, or a look is worth while.
+  /// Readable when there is something to tell: a plan was taken or escalated, or a look is worth while. That a plan was
+  /// taken may wait for the victim to be gone.
   int news() const { return news_.get(); }
 
   bool take_look_wanted() { return look_wanted_.exchange(false); }
@@ -130,7 +131,8 @@ class ReactionThread {
   Instant grace_end_;
   Instant acted_at_;
   Instant told_at_;
-  std::uint64_t looked_for_ = 0;  // which of the look triggers were met
+  std::optional<Instant> quiet_until_;  // a victim is dying, and needs the processor more than the loop does
+  std::uint64_t looked_for_ = 0;        // which of the look triggers were met
   agent::FallRate fall_;
   MemoryRelease release_;
   std::thread thread_;
