@@ -7,6 +7,7 @@
 #include "host/kernel_file.h"
 #include "host/machine_info.h"
 #include "host/memory_gauge.h"
+#include "host/resident_memory.h"
 #include "policy/eviction/threshold.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace spillway::apps {
 namespace {
 
 constexpr Duration kShutdownGrace = seconds(2);
-constexpr Duration kStuckAfter = minutes(5);  // as the kubelet's /healthz
+constexpr Duration kStartTakes = seconds(10);  // by then it has registered and runs what it found
+constexpr Duration kStuckAfter = minutes(5);   // as the kubelet's /healthz
 
 double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -126,6 +128,7 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   reaction_ = std::move(reaction);
   if (host::protect_process() == host::MemoryLock::kNotAllowed)
     process_.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
+  loop.at(loop.now().mono + kStartTakes, [] { host::give_back_start_up_pages(); });
   runtime_->listen([this] { reaction_->report(); }, [this] { reaction_->refresh_targets(); });
   const Rng rng(fnv1a64(options.name, static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count())));
   auto plugins = host::DevicePlugins::create(loop, options.state_dir + "/device-plugins", *this, process_.log());

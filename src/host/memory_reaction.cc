@@ -1,17 +1,9 @@
 #include "host/memory_reaction.h"
 
-#include "host/kernel_file.h"
-
-#include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace spillway::host {
@@ -29,22 +21,7 @@ std::vector<agent::ReactionPlan::Trigger> that_matter(std::vector<agent::Reactio
   return triggers;
 }
 
-bool may_lock_memory() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY) return true;
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
-  return ::syscall(SYS_capget, &header, data.data()) == 0 && (data[0].effective >> CAP_IPC_LOCK & 1U) != 0;
-}
-
 }  // namespace
-
-MemoryLock protect_process() {
-  ignored(write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "-999"), "needs CAP_SYS_RESOURCE");
-  // Under a limit, locking whatever will be mapped would make later mappings fail.
-  if (!may_lock_memory()) return MemoryLock::kNotAllowed;
-  return ::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0 ? MemoryLock::kLocked : MemoryLock::kNotAllowed;
-}
 
 MemoryReaction::MemoryReaction(runtime::Loop& loop, Ties ties, telemetry::Log log)
     : loop_(loop), ties_(std::move(ties)), log_(std::move(log)) {}

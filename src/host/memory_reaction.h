@@ -71,10 +71,4 @@ class MemoryReaction final : public agent::Reaction {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-enum class MemoryLock { kLocked, kNotAllowed };
-
-/// Keeps what this process has touched of its memory in memory, and tells the OOM killer to look elsewhere; as far as
-/// the rights go.
-MemoryLock protect_process();
-
 }  // namespace spillway::host
