@@ -48,9 +48,8 @@ api::Json status_patch(const api::Node& node, const std::vector<api::NodeConditi
                             {"status", api::Json::object({{"conditions", api::Json(std::move(conditions))}})}});
 }
 
-/// The node whose lease has this key in the cache: "kube-node-lease/n1".
-std::string_view lease_owner(const client::ObjectKey& key) {
-  return std::string_view(key).substr(kLeaseNamespace.size() + 1);
+std::string lease_key(const std::string& node) {
+  return fmt::format("{}/{}", kLeaseNamespace, node);
 }
 
 std::string subject_of(const std::string& node) {
@@ -83,9 +82,7 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
   shared_.leases.cache().listen(
-      {[this](const std::shared_ptr<const api::Lease>&, const std::shared_ptr<const api::Lease>& after, Now now) {
-        if (after) on_lease(*after, now);
-      }});
+      {[this](const LeasePtr& before, const LeasePtr& after, Now now) { on_lease(before, after, now); }});
   shared_.pods.cache().listen(
       {[this](const PodPtr& before, const PodPtr& after, Now now) { on_pod(before, after, now); }});
 }
@@ -97,14 +94,20 @@ void NodeLifecycleController::node_event(const api::Node& node, std::string_view
 
 void NodeLifecycleController::start(Now now) {
   started_ = true;
-  for (const auto& [name, node] : shared_.nodes.cache().all()) reconcile(node, now);
+  for (const auto& [name, node] : shared_.nodes.cache().all()) {
+    monitor_.touch(name);
+    reconcile(node, now);
+  }
   begin_pass(now);
 }
 
 void NodeLifecycleController::begin_pass(Now now) {
-  std::vector<const api::Node*> snapshot;
-  for (const auto& [name, node] : shared_.nodes.cache().all()) snapshot.push_back(node.get());
-  const NodeMonitor::Opening opening = monitor_.begin_pass(snapshot, now);
+  const auto& nodes = shared_.nodes.cache();
+  const auto find = [&nodes](std::string_view name) {
+    const auto node = nodes.all().find(name);
+    return node == nodes.all().end() ? nullptr : node->second.get();
+  };
+  const NodeMonitor::Opening opening = monitor_.begin_pass(find, now);
   for (const api::Node* node : opening.added) {
     const std::string& name = node->metadata.name;
     node_event(*node, "RegisteredNode", fmt::format("Node {} event: Registered Node {} in Controller", name, name),
@@ -118,14 +121,12 @@ void NodeLifecycleController::begin_pass(Now now) {
   for (const api::Node* node : opening.untaint) untaint(shared_.nodes.cache().find(node->metadata.name), now);
 
   pass_.clear();
-  pass_.reserve(snapshot.size());
+  pass_.reserve(opening.due.size());
   look_for_hold();
-  const auto& leases = shared_.leases.cache().all();
-  auto lease = leases.begin();
-  for (const auto& [name, node] : shared_.nodes.cache().all()) {  // both caches are in name order
-    while (lease != leases.end() && lease_owner(lease->first) < name) ++lease;
-    const bool has_lease = lease != leases.end() && lease_owner(lease->first) == name;
-    pass_.push_back({node, monitor_.assess(*node, has_lease ? lease->second.get() : nullptr, now)});
+  for (const api::Node* node : opening.due) {
+    const std::string& name = node->metadata.name;
+    const LeasePtr lease = shared_.leases.cache().find(lease_key(name));
+    pass_.push_back({nodes.find(name), monitor_.assess(*node, lease.get(), now)});
     const bool asks = pass_.back().assessment.write && options_.live_lease_check && options_.profile.leases;
     if (asks && !writing_status_.contains(name)) leases_outstanding_.insert(name);
   }
@@ -152,14 +153,8 @@ void NodeLifecycleController::feed_brakes(Now now) {
     if (const auto heard = informer->last_heard()) age = std::max(age.value_or(Duration::zero()), now.mono - *heard);
   }
   brakes.on_watch_age(age);
-  std::int64_t nodes = 0;
-  std::int64_t late = 0;
-  for (const Seen& seen : pass_) {
-    if (seen.assessment.observed == Readiness::kUnknown) continue;
-    ++nodes;
-    if (seen.assessment.silence * 2 > options_.monitor.health.node_monitor_grace_period) ++late;
-  }
-  brakes.on_heartbeats(nodes, late, now);
+  const auto heartbeats = monitor_.heartbeats(now.mono, options_.monitor.health.node_monitor_grace_period / 2);
+  brakes.on_heartbeats(heartbeats.nodes, heartbeats.late, now);
 }
 
 /// Takes effect with the answer; until then the last one stands.
@@ -209,33 +204,39 @@ void NodeLifecycleController::on_live_lease(const std::string& name, const Resul
 }
 
 void NodeLifecycleController::finish_pass(Now now) {
-  std::vector<const api::Node*> snapshot;
-  first_deadline_.reset();
+  first_deadline_ = monitor_.first_deadline(now.mono);
   for (Seen& seen : pass_) {
     const NodePtr node = shared_.nodes.cache().find(seen.node->metadata.name);
     seen.present = node && node->metadata.uid == seen.node->metadata.uid;
     if (!seen.present) continue;
     seen.node = node;
-    snapshot.push_back(node.get());
     monitor_.count(*node, seen.assessment);
-    if (seen.assessment.silent) continue;
-    const Duration grace = seen.assessment.posted ? options_.monitor.health.node_monitor_grace_period
-                                                  : options_.monitor.health.node_startup_grace_period;
-    const Instant deadline = now.mono + grace - seen.assessment.silence;
+    if (seen.assessment.silent || seen.assessment.posted) continue;
+    const Instant deadline = now.mono + options_.monitor.health.node_startup_grace_period - seen.assessment.silence;
     first_deadline_ = std::min(first_deadline_.value_or(deadline), deadline);
   }
-  const NodeMonitor::Verdict verdict = monitor_.finish_pass(snapshot, now);
+  const NodeMonitor::Verdict verdict = monitor_.finish_pass(now);
   report_verdict(verdict);
   if (verdict.left_master_disruption) gate_.brakes().on_storm_over(now);
-  for (const api::Node* node : verdict.untaint) {
-    if (carries_own_taint(*node)) untaint(shared_.nodes.cache().find(node->metadata.name), now);
-  }
+  if (verdict.sweep) sweep(now);
   for (const Seen& seen : std::exchange(pass_, {})) {
     if (seen.present) act(seen.node, seen.assessment, now);
   }
   metrics_.show_zones(monitor_, now.mono);
   arm_tainting(now);
   shared_.client.at(next_pass(now), [this](Now then) { begin_pass(then); });
+}
+
+/// No node keeps a taint of ours or its place in a queue.
+void NodeLifecycleController::sweep(Now now) {
+  for (const Seen& seen : pass_) {
+    if (!seen.present) continue;
+    if (carries_own_taint(*seen.node)) {
+      untaint(seen.node, now);
+    } else {
+      monitor_.dequeue(*seen.node);
+    }
+  }
 }
 
 Instant NodeLifecycleController::next_pass(Now now) const {
@@ -245,11 +246,17 @@ Instant NodeLifecycleController::next_pass(Now now) const {
   return std::min(regular, std::max(*first_deadline_ + milliseconds(1), now.mono + options_.pass_gap_min));
 }
 
-/// A sign of life is recorded when it arrives, not when the next pass finds it.
-void NodeLifecycleController::on_lease(const api::Lease& lease, Now now) {
-  if (!started_ || !options_.profile.detect_at_deadline || !options_.profile.leases) return;
-  const NodePtr node = shared_.nodes.cache().find(lease.metadata.name);
-  if (node && monitor_.knows(lease.metadata.name)) monitor_.assess(*node, &lease, now);
+/// A sign of life is recorded when it arrives, or, as upstream does, when the next pass finds it.
+void NodeLifecycleController::on_lease(const LeasePtr& before, const LeasePtr& after, Now now) {
+  if (!started_ || !options_.profile.leases) return;
+  const std::string& name = (after ? after : before)->metadata.name;
+  if (!monitor_.knows(name)) return;  // its first pass is to come
+  const NodePtr node = shared_.nodes.cache().find(name);
+  if (after && node && options_.profile.detect_at_deadline) {
+    monitor_.assess(*node, after.get(), now);
+  } else {
+    monitor_.touch(name);
+  }
 }
 
 void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict) {
@@ -324,7 +331,7 @@ void NodeLifecycleController::reread_and_write(const std::string& name, const As
     if (!node || !cached || cached->metadata.uid != node->metadata.uid) return end_status_write(name);
     const auto fresh = std::make_shared<const api::Node>(*std::move(node));
     if (carries_our_write(*fresh, before)) return on_status_written(fresh, before, then);  // its answer was lost
-    const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
+    const auto lease = shared_.leases.cache().find(lease_key(name));
     const Assessment assessment = monitor_.assess(*fresh, lease.get(), then);
     if (assessment.write) return write_status(fresh, assessment, attempt + 1, then);
     end_status_write(name);  // it has posted in the meantime
@@ -515,9 +522,9 @@ NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zo
 /// the cache has not seen that write yet.
 std::optional<Readiness> NodeLifecycleController::effective_readiness(const api::Node& node) const {
   const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
-  const lifecycle::HealthRecord* record = monitor_.find_record(node.metadata.name);
+  const std::optional<lifecycle::HealthRecord> record = monitor_.find_record(node.metadata.name);
   const bool may_lag = ready == nullptr || lifecycle::readiness_of(*ready) == Readiness::kTrue;
-  if (may_lag && record != nullptr && record->ready &&
+  if (may_lag && record && record->ready &&
       (ready == nullptr || ready->last_heartbeat_time == record->ready->heartbeat)) {
     return record->ready->status;
   }
@@ -550,8 +557,10 @@ NodeMonitor::Answer NodeLifecycleController::taint_waiting(const std::string& zo
   return {};
 }
 
-void NodeLifecycleController::on_node(const NodePtr&, const NodePtr& after, Now now) {
-  if (started_ && after) reconcile(after, now);
+void NodeLifecycleController::on_node(const NodePtr& before, const NodePtr& after, Now now) {
+  if (!started_) return;
+  monitor_.touch((after ? after : before)->metadata.name);
+  if (after) reconcile(after, now);
 }
 
 /// What follows from the node object alone, without any limiter: NoSchedule taints, labels, and the end of the
@@ -590,8 +599,8 @@ void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
 void NodeLifecycleController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!started_ || !options_.profile.pod_updates || !after || after->spec.node_name.empty()) return;
   if (before && before->spec.node_name == after->spec.node_name && before->metadata.uid == after->metadata.uid) return;
-  const lifecycle::HealthRecord* record = monitor_.find_record(after->spec.node_name);
-  if (record == nullptr || !record->ready || record->ready->status == Readiness::kTrue) return;
+  const std::optional<lifecycle::HealthRecord> record = monitor_.find_record(after->spec.node_name);
+  if (!record || !record->ready || record->ready->status == Readiness::kTrue) return;
   if (const NodePtr node = shared_.nodes.cache().find(after->spec.node_name); node && is_legacy()) {
     if (monitor_.decide_eviction_of_new_pod(*node, now) == NodeMonitor::PodEviction::kDeleteAgain) {
       evict(node, {after}, now);

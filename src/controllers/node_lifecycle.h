@@ -2,8 +2,9 @@
 // at the rate of their zone, and takes all of it back when they return. In legacy mode it deletes their pods instead.
 // The decisions are lifecycle::NodeMonitor's; this engine reads the caches, writes to the API server and reports back.
 //
-// A pass every node_monitor_period: assess all nodes; ask for the lease of those that seem to have fallen silent (a
-// broken watch must not look like a dead node); judge the zones; then write and decide. The next pass starts a period
+// The caches tell which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
+// not well; ask for the lease of those that seem to have fallen silent (a broken watch must not look like a dead node);
+// judge the zones; then write and decide. The next pass starts a period
 // after the end of this one, or when the next node that is late has been silent for its grace period: then it is
 // noticed within pass_gap_min. Waiting nodes are tainted every 100 ms while a zone lets any through. Thread: loop.
 // Bounds: one status write and one taint write per node in flight; five attempts each. Source: Kubernetes docs,
@@ -57,6 +58,7 @@ class NodeLifecycleController {
 
  private:
   using NodePtr = std::shared_ptr<const api::Node>;
+  using LeasePtr = std::shared_ptr<const api::Lease>;
 
   struct Seen {
     NodePtr node;
@@ -70,6 +72,7 @@ class NodeLifecycleController {
   void check_live_lease(const std::string& name);
   void on_live_lease(const std::string& name, const Result<api::Json>& lease, Now now);
   void finish_pass(Now now);
+  void sweep(Now now);
   Instant next_pass(Now now) const;
   void feed_brakes(Now now);
   void look_for_hold();
@@ -109,7 +112,7 @@ class NodeLifecycleController {
   // Events of the caches.
   void on_node(const NodePtr& before, const NodePtr& after, Now now);
   void reconcile(const NodePtr& node, Now now);
-  void on_lease(const api::Lease& lease, Now now);
+  void on_lease(const LeasePtr& before, const LeasePtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
@@ -126,7 +129,7 @@ class NodeLifecycleController {
   PodEvictor evictor_;
   bool started_ = false;
   std::optional<Instant> first_deadline_;     // of the nodes that were not silent in the last pass
-  std::vector<Seen> pass_;                    // nodes of the pass under way, in name order
+  std::vector<Seen> pass_;                    // nodes the pass under way looks at, in name order
   std::set<std::string> leases_outstanding_;  // live reads of the pass under way
   std::set<std::string> writing_status_;
   std::set<std::string, std::less<>> tainting_;

@@ -137,6 +137,11 @@ Assessment assess_node_health(const api::Node& node, const api::Lease* lease, st
   return result;
 }
 
+bool is_settled(const HealthRecord& record, const api::Lease* lease, const Profile& profile) {
+  if (!profile.leases || lease == nullptr) return true;
+  return record.lease_renewed.value_or(kNoLease) >= lease->renew_time.value_or(kNeverRenewed);
+}
+
 void record_written_conditions(const Assessment& assessment, HealthRecord& record, Now now) {
   const api::NodeCondition* ready = api::find_condition(*assessment.write, kReady);
   record.ready = recorded(*ready);

@@ -11,6 +11,7 @@
 #include "policy/lifecycle/profile.h"
 #include "policy/reason.h"
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace spillway::lifecycle {
 
 /// Status of the Ready condition; a missing condition is nullopt where that differs from kUnknown.
-enum class Readiness { kTrue, kFalse, kUnknown };
+enum class Readiness : std::uint8_t { kTrue, kFalse, kUnknown };
 
 std::string_view to_string(Readiness readiness);
 /// Anything that is not "True" or "False" is kUnknown.
@@ -66,6 +67,10 @@ struct Assessment {
 /// Looks at one node once and updates its record. `lease`: its lease as the cache has it, or nullptr.
 Assessment assess_node_health(const api::Node& node, const api::Lease* lease, std::optional<HealthRecord>& record,
                               const HealthConfig& config, const Profile& profile, Now now);
+
+/// False: a second look at the same node and lease counts as a sign of life. A status that was just posted makes the
+/// record forget its lease, and the next look takes the lease for new.
+bool is_settled(const HealthRecord& record, const api::Lease* lease, const Profile& profile);
 
 /// The conditions of `assessment.write` are in the API server now: the record takes them over.
 void record_written_conditions(const Assessment& assessment, HealthRecord& record, Now now);

@@ -1,6 +1,7 @@
 #include "policy/lifecycle/node_monitor.h"
 
 #include "base/check.h"
+#include "base/rng.h"
 
 #include <algorithm>
 #include <utility>
@@ -41,145 +42,175 @@ TaintAction taint_action_for(Readiness readiness) {
   return TaintAction::kNone;
 }
 
-NodeMonitor::NodeMonitor(MonitorConfig config, Profile profile) : config_(config), profile_(profile) {}
+NodeMonitor::NodeMonitor(MonitorConfig config, Profile profile)
+    : config_(config), profile_(profile), zones_(config_.zones, profile_) {}
 
-NodeMonitor::MemoryMap::iterator NodeMonitor::find(std::string_view name) {
-  if (cursor_ != nodes_.end()) {
-    if (cursor_->first == name) return cursor_;
-    if (const auto next = std::next(cursor_); next != nodes_.end() && next->first == name) return cursor_ = next;
-  }
-  const auto found = nodes_.find(name);
-  if (found != nodes_.end()) cursor_ = found;
-  return found;
-}
-
-void NodeMonitor::refresh(const api::Node& node, Memory& memory) const {
-  const std::string& version = node.metadata.resource_version;
-  if (!version.empty() && version == memory.resource_version) return;
-  memory.resource_version = version;
-  memory.zone = zone_key(node.metadata.labels, profile_.zone_labels);
-  memory.excluded = is_excluded_from_zone(node.metadata, profile_.zone_exclusion);
-}
-
-NodeMonitor::Memory& NodeMonitor::memory_of(const api::Node& node) {
-  auto entry = find(node.metadata.name);
-  if (entry == nodes_.end()) entry = cursor_ = nodes_.try_emplace(node.metadata.name).first;
-  refresh(node, entry->second);
-  return entry->second;
+NodeRecords::Entry* NodeMonitor::find_entry(std::string_view name) {
+  const Id id = records_.find(name);
+  return id == NodeRecords::kNone ? nullptr : &records_[id];
 }
 
 bool NodeMonitor::knows(std::string_view node) const {
-  const auto entry = nodes_.find(node);
-  return entry != nodes_.end() && entry->second.known;
+  const Id id = records_.find(node);
+  return id != NodeRecords::kNone && records_[id].known;
 }
 
-/// A zone without a state starts over: Initial, and a queue of its own behind a full bucket.
-NodeMonitor::Zone& NodeMonitor::open_zone(const std::string& key, Now now) {
-  const auto it = zones_.find(key);
-  if (it != zones_.end() && (it->second.state || profile_.keep_queue_while_nodes_exist)) {
-    if (!it->second.state) it->second.state = ZoneState::kInitial;
-    return it->second;
+std::optional<Instant> NodeMonitor::first_deadline(Instant now) const {
+  return records_.first_deadline(now, config_.health.node_monitor_grace_period);
+}
+
+void NodeMonitor::touch(std::string_view name) {
+  records_.touch(records_.find_or_add(name));
+}
+
+/// The zone of the node, as it was when it was last looked at; nullptr: it has none.
+NodeMonitor::Zone* NodeMonitor::find_zone(const api::Node& node) {
+  const NodeRecords::Entry* entry = find_entry(node.metadata.name);
+  if (entry != nullptr && entry->zone != nullptr) return zones_.find(*entry->zone);
+  return zones_.find(zone_key(node.metadata.labels, profile_.zone_labels));
+}
+
+/// What follows from the node object alone.
+void NodeMonitor::refresh(const api::Node& node, NodeRecords::Entry& entry) {
+  const std::string key = zone_key(node.metadata.labels, profile_.zone_labels);
+  if (entry.zone == nullptr || *entry.zone != key) {
+    uncount(entry);
+    const std::string* joined = zones_.join(key);
+    if (entry.zone != nullptr) zones_.leave(*entry.zone);
+    entry.zone = joined;
   }
-  Zone fresh{ZoneState::kInitial,
-             {},
-             RateLimitedQueue(RateLimiter(profile_.bucket, config_.zones.node_eviction_rate, 1, now.mono,
-                                          profile_.stopped_limiter))};
-  return zones_.insert_or_assign(key, std::move(fresh)).first->second;
+  entry.excluded = is_excluded_from_zone(node.metadata, profile_.zone_exclusion);
+  entry.tainted = has_no_execute(node, profile_.not_ready_taint) || has_no_execute(node, profile_.unreachable_taint);
 }
 
 NodeMonitor::Zone& NodeMonitor::find_or_open_zone(const api::Node& node, Now now) {
-  const std::string& key = memory_of(node).zone;
-  const auto it = zones_.find(key);
-  return it != zones_.end() ? it->second : open_zone(key, now);
+  Zone* zone = find_zone(node);
+  return zone != nullptr ? *zone : zones_.open(zone_key(node.metadata.labels, profile_.zone_labels), now);
 }
 
-RateLimitedQueue* NodeMonitor::find_queue(const api::Node& node) {
-  const auto it = zones_.find(memory_of(node).zone);
-  return it == zones_.end() ? nullptr : &it->second.queue;
+/// Nothing changes for this node until it is touched or falls silent.
+bool NodeMonitor::rests(const NodeRecords::Entry& entry) const {
+  if (!entry.known || entry.touched || !entry.quiet || entry.tainted || entry.mark_pods_again) return false;
+  if (entry.eviction != EvictionStatus::kUnmarked) return false;
+  if (entry.counted == NodeRecords::Counted::kNot && !entry.excluded) return false;
+  const auto zone = zones_.all().find(*entry.zone);
+  return zone == zones_.all().end() || !zone->second.queue.knows(entry.name);
 }
 
-/// Moves on to the next entry.
-void NodeMonitor::forget(MemoryMap::iterator& entry) {
-  mark_pods_again_.erase(entry->first);
-  if (profile_.drop_record_of_deleted) {
-    if (cursor_ == entry) cursor_ = nodes_.end();
-    entry = nodes_.erase(entry);
-  } else {
-    entry->second.known = false;
-    entry->second.eviction = EvictionStatus::kUnmarked;
-    ++entry;
+void NodeMonitor::uncount(NodeRecords::Entry& entry) {
+  const NodeRecords::Counted as = std::exchange(entry.counted, NodeRecords::Counted::kNot);
+  if (as == NodeRecords::Counted::kNot) return;
+  Zone* zone = zones_.find(*entry.zone);
+  SPILLWAY_CHECK(zone != nullptr);
+  --(as == NodeRecords::Counted::kReady ? zone->counts.ready : zone->counts.unready);
+}
+
+void NodeMonitor::forget(Id id, Opening& opening) {
+  NodeRecords::Entry& entry = records_[id];
+  opening.deleted.push_back(entry.name);
+  uncount(entry);
+  if (entry.zone != nullptr) zones_.leave(*std::exchange(entry.zone, nullptr));
+  records_.retire(id);
+  entry.eviction = EvictionStatus::kUnmarked;
+  entry.mark_pods_again = false;
+  entry.touched = entry.quiet = entry.counting = false;
+}
+
+/// The entry of a node that is there, cleared if it is another one of the same name.
+NodeMonitor::Id NodeMonitor::renew(Id id, const api::Node& node, Opening& opening) {
+  const bool recreated =
+      records_[id].known && profile_.drop_record_of_deleted && records_[id].uid_hash != fnv1a64(node.metadata.uid);
+  if (recreated) {
+    forget(id, opening);
+    records_.erase(id);
+    id = records_.find_or_add(node.metadata.name);
+    records_.touch(id);
   }
+  records_[id].touched = false;
+  refresh(node, records_[id]);
+  return id;
 }
 
-NodeMonitor::Opening NodeMonitor::begin_pass(Snapshot snapshot, Now now) {
-  for (auto& [key, zone] : zones_) zone.counts = {};
+void NodeMonitor::register_node(const api::Node& node, Opening& opening, Now now) {
+  NodeRecords::Entry& entry = *find_entry(node.metadata.name);
+  zones_.open(*entry.zone, now);
+  entry.known = true;
+  entry.uid_hash = fnv1a64(node.metadata.uid);
+  if (profile_.mode == EvictionMode::kLegacy) {
+    cancel_eviction(node);
+  } else if (!profile_.keep_taints_of_failing) {
+    opening.untaint.push_back(&node);
+  }
+  if (profile_.remark_pods_at_start && readiness_of(node) != Readiness::kTrue) entry.mark_pods_again = true;
+}
+
+NodeMonitor::Opening NodeMonitor::begin_pass(const Find& find, Now now) {
   Opening opening;
-  // Both are in name order: one walk over them tells who came and who went.
-  auto entry = nodes_.begin();
-  const auto drop_before = [&](const std::string* name) {
-    while (entry != nodes_.end() && (name == nullptr || entry->first < *name)) {
-      if (entry->second.known) {
-        opening.deleted.push_back(entry->first);
-        forget(entry);
+  records_.touch_silent(now.mono, config_.health.node_monitor_grace_period);
+  NodeRecords::Agenda& agenda = records_.agenda();
+  std::vector<Id> gone;
+  for (auto next = agenda.begin(); next != agenda.end();) {
+    const auto [name, id] = *next++;  // what happens to this entry leaves the ones behind it alone
+    if (rests(records_[id])) {
+      agenda.erase(std::prev(next));
+      continue;
+    }
+    const api::Node* node = find(name);
+    if (node == nullptr) {
+      agenda.erase(std::prev(next));
+      if (records_[id].known) {
+        forget(id, opening);
+        if (profile_.drop_record_of_deleted) gone.push_back(id);
+      } else if (records_.record(id)) {
+        records_[id].touched = false;
       } else {
-        ++entry;
+        gone.push_back(id);
       }
+      continue;
     }
-  };
-  for (const api::Node* node : snapshot) {
-    const std::string& name = node->metadata.name;
-    drop_before(&name);
-    const bool present = entry != nodes_.end() && entry->first == name;
-    const bool recreated =
-        present && entry->second.known && profile_.drop_record_of_deleted && entry->second.uid != node->metadata.uid;
-    if (recreated) {
-      opening.deleted.push_back(name);
-      forget(entry);
-    }
-    if (!present || recreated) entry = nodes_.try_emplace(entry, name);
-    Memory& memory = entry->second;
-    refresh(*node, memory);
-    if (!memory.known) {
-      opening.added.push_back(node);
-    } else if (profile_.zone_of_known_nodes) {
-      open_zone(memory.zone, now);
-    }
-    ++entry;
+    NodeRecords::Entry& entry = records_[renew(id, *node, opening)];
+    entry.counting = true;
+    opening.due.push_back(node);
+    if (!entry.known) opening.added.push_back(node);
   }
-  drop_before(nullptr);
-  for (const api::Node* node : opening.added) {
-    Memory& memory = memory_of(*node);
-    open_zone(memory.zone, now);
-    memory.known = true;
-    memory.uid = node->metadata.uid;
-    if (profile_.mode == EvictionMode::kLegacy) {
-      cancel_eviction(*node);
-    } else if (!profile_.keep_taints_of_failing) {
-      opening.untaint.push_back(node);
-    }
-    if (profile_.remark_pods_at_start && readiness_of(*node) != Readiness::kTrue) {
-      mark_pods_again_.insert(node->metadata.name);
-    }
-  }
+  for (const Id id : gone) records_.erase(id);
+  if (profile_.zone_of_known_nodes) zones_.reopen(now);
+  for (const api::Node* node : opening.added) register_node(*node, opening, now);
   return opening;
 }
 
 Assessment NodeMonitor::assess(const api::Node& node, const api::Lease* lease, Now now) {
-  return assess_node_health(node, lease, memory_of(node).record, config_.health, profile_, now);
+  const Id id = records_.find(node.metadata.name);
+  std::optional<HealthRecord> record = id == NodeRecords::kNone ? std::nullopt : records_.record(id);
+  Assessment assessment = assess_node_health(node, lease, record, config_.health, profile_, now);
+  if (id == NodeRecords::kNone) return assessment;
+  records_.set_record(id, *record);
+  NodeRecords::Entry& entry = records_[id];
+  const bool quiet =
+      assessment.current == Readiness::kTrue && !assessment.silent && is_settled(*record, lease, profile_);
+  const bool was_quiet = std::exchange(entry.quiet, quiet);
+  if (quiet && !was_quiet && !entry.counting) records_.touch(id);  // a pass has to see that it came back
+  return assessment;
 }
 
 void NodeMonitor::confirm_written(const api::Node& node, const Assessment& assessment, Now now) {
-  Memory& memory = memory_of(node);
-  if (memory.record) record_written_conditions(assessment, *memory.record, now);
+  const Id id = records_.find(node.metadata.name);
+  std::optional<HealthRecord> record = id == NodeRecords::kNone ? std::nullopt : records_.record(id);
+  if (!record) return;
+  record_written_conditions(assessment, *record, now);
+  records_.set_record(id, *record);
 }
 
 void NodeMonitor::count(const api::Node& node, const Assessment& assessment) {
-  const Memory& memory = memory_of(node);
-  if (memory.excluded) return;
-  const auto it = zones_.find(memory.zone);
-  if (it == zones_.end()) return;
-  ZoneCounts& counts = it->second.counts;
-  ++(assessment.current == Readiness::kTrue ? counts.ready : counts.unready);
+  NodeRecords::Entry* entry = find_entry(node.metadata.name);
+  if (entry == nullptr || !entry->counting) return;
+  entry->counting = false;
+  uncount(*entry);
+  Zone* zone = zones_.find(*entry->zone);
+  if (entry->excluded || zone == nullptr) return;
+  const bool ready = assessment.current == Readiness::kTrue;
+  entry->counted = ready ? NodeRecords::Counted::kReady : NodeRecords::Counted::kUnready;
+  ++(ready ? zone->counts.ready : zone->counts.unready);
 }
 
 TaintAction NodeMonitor::queue_for_tainting(const api::Node& node, std::string_view wanted, std::string_view opposite,
@@ -191,8 +222,11 @@ TaintAction NodeMonitor::queue_for_tainting(const api::Node& node, std::string_v
     queue.remove(node.metadata.name);
     return TaintAction::kNone;
   }
-  if (!tainted && profile_.requeue_every_pass) queue.remove(node.metadata.name);
-  queue.add(node.metadata.name, node.metadata.uid, now.mono);
+  if (!tainted && profile_.requeue_every_pass) {
+    queue.requeue(node.metadata.name, node.metadata.uid, now.mono);
+  } else {
+    queue.add(node.metadata.name, node.metadata.uid, now.mono);
+  }
   return TaintAction::kNone;
 }
 
@@ -208,8 +242,8 @@ TaintAction NodeMonitor::decide_taint(const api::Node& node, const Assessment& a
       return queue_for_tainting(node, profile_.unreachable_taint, profile_.not_ready_taint,
                                 TaintAction::kBecomeUnreachable, now);
     case TaintAction::kRemoveBoth: {
-      const RateLimitedQueue* queue = find_queue(node);
-      const bool waits = queue != nullptr && queue->knows(node.metadata.name);
+      const Zone* zone = find_zone(node);
+      const bool waits = zone != nullptr && zone->queue.knows(node.metadata.name);
       const bool tainted =
           has_no_execute(node, profile_.not_ready_taint) || has_no_execute(node, profile_.unreachable_taint);
       return waits || tainted ? TaintAction::kRemoveBoth : TaintAction::kNone;
@@ -226,8 +260,8 @@ NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, con
 }
 
 NodeMonitor::PodEviction NodeMonitor::decide_eviction_of_new_pod(const api::Node& node, Now now) {
-  const HealthRecord* record = find_record(node.metadata.name);
-  if (record == nullptr || !record->ready) return PodEviction::kNone;
+  const std::optional<HealthRecord> record = find_record(node.metadata.name);
+  if (!record || !record->ready) return PodEviction::kNone;
   return decide_eviction(node, record->ready->status, now);
 }
 
@@ -236,15 +270,14 @@ NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, Rea
     cancel_eviction(node);
     return PodEviction::kNone;
   }
-  const HealthRecord* record = find_record(node.metadata.name);
-  if (record == nullptr) return PodEviction::kNone;
+  const std::optional<HealthRecord> record = find_record(node.metadata.name);
+  if (!record) return PodEviction::kNone;
   const Instant since = readiness == Readiness::kFalse ? record->transition : record->probe;
   if (now.mono <= since + config_.pod_eviction_timeout) return PodEviction::kNone;
   if (profile_.eviction_status_per_node) {
-    Memory& memory = memory_of(node);
-    if (memory.known) {
-      if (memory.eviction == EvictionStatus::kEvicted) return PodEviction::kDeleteAgain;
-      memory.eviction = EvictionStatus::kToBeEvicted;
+    if (NodeRecords::Entry* entry = find_entry(node.metadata.name); entry != nullptr && entry->known) {
+      if (entry->eviction == EvictionStatus::kEvicted) return PodEviction::kDeleteAgain;
+      entry->eviction = EvictionStatus::kToBeEvicted;
     }
   }
   const bool added = find_or_open_zone(node, now).queue.add(node.metadata.name, node.metadata.uid, now.mono);
@@ -252,131 +285,68 @@ NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, Rea
 }
 
 void NodeMonitor::cancel_eviction(const api::Node& node) {
-  memory_of(node).eviction = EvictionStatus::kUnmarked;
+  if (NodeRecords::Entry* entry = find_entry(node.metadata.name)) entry->eviction = EvictionStatus::kUnmarked;
   dequeue(node);
 }
 
+/// Whoever is marked or waits is on the agenda.
+void NodeMonitor::cancel_all_evictions() {
+  for (const auto& [name, id] : records_.agenda()) {
+    NodeRecords::Entry& entry = records_[id];
+    if (!entry.known) continue;
+    entry.eviction = EvictionStatus::kUnmarked;
+    if (Zone* zone = zones_.find(*entry.zone)) zone->queue.remove(name);
+  }
+}
+
 void NodeMonitor::evicted(std::string_view node) {
-  const auto entry = find(node);
-  if (entry != nodes_.end() && entry->second.known) entry->second.eviction = EvictionStatus::kEvicted;
+  NodeRecords::Entry* entry = find_entry(node);
+  if (entry != nullptr && entry->known) entry->eviction = EvictionStatus::kEvicted;
 }
 
 NodeMonitor::PodMarking NodeMonitor::decide_marking(const api::Node& node, const Assessment& assessment) {
-  const std::string& name = node.metadata.name;
+  NodeRecords::Entry* entry = find_entry(node.metadata.name);
+  const bool asked = entry != nullptr && entry->mark_pods_again;
   const bool turned =
       assessment.current && *assessment.current != Readiness::kTrue && *assessment.observed == Readiness::kTrue;
-  const bool again = assessment.current && *assessment.observed != Readiness::kTrue && mark_pods_again_.contains(name);
-  if (!turned && !again) mark_pods_again_.erase(name);
+  const bool again = asked && assessment.current && *assessment.observed != Readiness::kTrue;
+  if (asked && !turned && !again) entry->mark_pods_again = false;
   return {turned, turned || again};
 }
 
 void NodeMonitor::pods_unknown(const api::Node& node, const Assessment& assessment) {
   if (!profile_.mark_pods_retry) return;
-  if (assessment.current != Readiness::kTrue && assessment.observed == Readiness::kTrue) {
-    mark_pods_again_.insert(node.metadata.name);
-  }
+  if (assessment.current == Readiness::kTrue || assessment.observed != Readiness::kTrue) return;
+  pods_marked(node.metadata.name, false);
 }
 
 void NodeMonitor::pods_marked(std::string_view node, bool all) {
-  if (all || !profile_.mark_pods_retry) {
-    if (const auto it = mark_pods_again_.find(node); it != mark_pods_again_.end()) mark_pods_again_.erase(it);
-  } else {
-    mark_pods_again_.emplace(node);
-  }
+  if (NodeRecords::Entry* entry = find_entry(node)) entry->mark_pods_again = !all && profile_.mark_pods_retry;
 }
 
-/// Zones without counted nodes lose their state; those without any node vanish. True if every zone that is left was in
-/// full disruption.
-bool NodeMonitor::drop_vanished_zones(Snapshot snapshot) {
-  std::set<std::string_view> in_use;
-  if (profile_.keep_queue_while_nodes_exist) {
-    for (const api::Node* node : snapshot) {
-      const std::string& zone = memory_of(*node).zone;
-      if (!in_use.contains(zone)) in_use.insert(zone);
-    }
+NodeMonitor::Verdict NodeMonitor::finish_pass(Now now) {
+  for (const auto& [name, id] : records_.agenda()) {
+    NodeRecords::Entry& entry = records_[id];
+    if (!std::exchange(entry.counting, false)) continue;
+    uncount(entry);  // it could not be judged: it is missing in this pass
   }
-  bool all_were_disrupted = true;
-  for (auto it = zones_.begin(); it != zones_.end();) {
-    Zone& zone = it->second;
-    if (zone.counts.size() > 0) {
-      all_were_disrupted = all_were_disrupted && zone.state == ZoneState::kFullDisruption;
-    } else if (!profile_.keep_queue_while_nodes_exist) {
-      zone.state.reset();
-    } else if (!in_use.contains(it->first)) {
-      it = zones_.erase(it);
-      continue;
-    }
-    ++it;
-  }
-  return all_were_disrupted;
-}
-
-void NodeMonitor::apply_state(const std::string& key, Zone& zone, ZoneState state, Verdict& verdict, Now now) {
-  if (const auto rate = eviction_rate(state, zone.counts.size(), config_.zones)) {
-    zone.queue.limiter().set_rate(*rate, now.mono);
-  }
-  verdict.changes.push_back(
-      {key, std::exchange(zone.state, state), state, zone.counts, zone.queue.limiter().effective_rate()});
-}
-
-NodeMonitor::Verdict NodeMonitor::finish_pass(Snapshot snapshot, Now now) {
-  Verdict verdict;
-  std::map<std::string, ZoneState> judged;
-  bool all_disrupted = true;
-  for (const auto& [key, zone] : zones_) {
-    if (zone.counts.size() == 0) continue;
-    const ZoneState state = zone_state(zone.counts, config_.zones.unhealthy_zone_threshold);
-    all_disrupted = all_disrupted && state == ZoneState::kFullDisruption;
-    judged.emplace(key, state);
-  }
-  const bool all_were_disrupted = drop_vanished_zones(snapshot);
-  verdict.master_disruption = all_disrupted && !judged.empty();
-  verdict.entered_master_disruption = all_disrupted && !all_were_disrupted;
-  verdict.left_master_disruption = !all_disrupted && all_were_disrupted;
+  Verdict verdict{zones_.judge(now)};
   master_disruption_ = verdict.master_disruption;
-
-  const bool sweep = verdict.entered_master_disruption || (verdict.master_disruption && profile_.sweep_while_disrupted);
-  if (sweep && profile_.mode == EvictionMode::kTaint) verdict.untaint.assign(snapshot.begin(), snapshot.end());
-  if (verdict.entered_master_disruption) {
-    if (profile_.mode == EvictionMode::kLegacy) {
-      for (const api::Node* node : snapshot) cancel_eviction(*node);
-    }
-    for (auto& [key, zone] : zones_) {
-      if (!zone.state) continue;
-      zone.queue.limiter().set_rate(0, now.mono);
-      verdict.changes.push_back({key, std::exchange(zone.state, ZoneState::kFullDisruption), ZoneState::kFullDisruption,
-                                 zone.counts, zone.queue.limiter().effective_rate()});
-    }
-    return verdict;
-  }
-  if (all_disrupted) return verdict;
-  if (verdict.left_master_disruption) {
-    for (const api::Node* node : snapshot) {
-      std::optional<HealthRecord>& record = memory_of(*node).record;
-      if (!record) continue;
-      record->probe = now.mono;
-      record->transition = now.mono;
-    }
-  }
-  for (auto& [key, zone] : zones_) {
-    const auto state = judged.find(key);
-    if (state == judged.end()) continue;
-    if (verdict.left_master_disruption && profile_.clear_queues_on_leaving) zone.queue.clear();
-    if (verdict.left_master_disruption || zone.state != state->second) {
-      apply_state(key, zone, state->second, verdict, now);
-    }
-  }
+  const bool disrupts = verdict.entered_master_disruption || (master_disruption_ && profile_.sweep_while_disrupted);
+  verdict.sweep = disrupts && profile_.mode == EvictionMode::kTaint;
+  if (verdict.entered_master_disruption && profile_.mode == EvictionMode::kLegacy) cancel_all_evictions();
+  if (verdict.left_master_disruption) records_.restart_all(now.mono);
   return verdict;
 }
 
 bool NodeMonitor::dequeue(const api::Node& node) {
-  RateLimitedQueue* queue = find_queue(node);
-  return queue != nullptr && queue->remove(node.metadata.name);
+  Zone* zone = find_zone(node);
+  return zone != nullptr && zone->queue.remove(node.metadata.name);
 }
 
 void NodeMonitor::process_queues(
     Now now, const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle) {
-  for (auto& [key, zone] : zones_) {
+  for (auto& [key, zone] : zones_.all()) {
     // Every look at the head is a nanosecond later than the one before, as it would be by a clock: an entry that is to
     // be retried at once has its turn if there is another token.
     Instant at = now.mono;
@@ -389,13 +359,12 @@ void NodeMonitor::process_queues(
 }
 
 void NodeMonitor::requeue(const std::string& zone, RateLimitedQueue::Entry entry, Duration wait, Now now) {
-  const auto it = zones_.find(zone);
-  if (it != zones_.end()) it->second.queue.put_back(std::move(entry), wait, now.mono);
+  if (Zone* found = zones_.find(zone)) found->queue.put_back(std::move(entry), wait, now.mono);
 }
 
-const HealthRecord* NodeMonitor::find_record(std::string_view node) const {
-  const auto entry = nodes_.find(node);
-  return entry == nodes_.end() || !entry->second.record ? nullptr : &*entry->second.record;
+std::optional<HealthRecord> NodeMonitor::find_record(std::string_view node) const {
+  const Id id = records_.find(node);
+  return id == NodeRecords::kNone ? std::nullopt : records_.record(id);
 }
 
 }  // namespace spillway::lifecycle

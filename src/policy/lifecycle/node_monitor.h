@@ -1,25 +1,27 @@
 // The memory of the node lifecycle between passes and the decisions it takes: records of nodes, zones with their states
 // and queues, the pods that are still to be marked. It does no I/O; its caller carries decisions out and reports back.
 //
-// One pass: begin_pass; per node in name order assess (and confirm_written), count, decide; finish_pass. A caller may
-// run finish_pass before the decide calls (zone states first) or after them (as upstream does).
-// Thread: any (a value). Bound: one record per node, one zone per zone key in use.
-// Source: spec "Node lifecycle", S4 to S8; vectors lifecycle/node_health, disruption_traces, legacy_eviction.
+// One pass: begin_pass says which nodes are to be looked at; per node in name order assess (and confirm_written),
+// count, decide; finish_pass. A caller may run finish_pass before the decide calls (zone states first) or after them
+// (as upstream does). Looked at are the nodes that were touched since the last pass, those that have been silent for
+// their grace period, and those that are not at rest: not Ready, tainted by us, waiting, their pods still to be marked.
+// A pass decides the same as one that looks at all of them, as long as whoever changes a node or a lease touches it.
+// Thread: any (a value). Bound: one record per node, one zone per zone key in use. Cost of a pass: what it looks at,
+// and the number of zones. Source: spec "Node lifecycle", S4 to S8; vectors lifecycle/node_health, disruption_traces,
+// legacy_eviction.
 #pragma once
 
 #include "api/lease.h"
 #include "api/node.h"
 #include "base/time.h"
 #include "policy/lifecycle/node_health.h"
+#include "policy/lifecycle/node_records.h"
 #include "policy/lifecycle/profile.h"
 #include "policy/lifecycle/rate_limited_queue.h"
-#include "policy/lifecycle/zone.h"
+#include "policy/lifecycle/zone_table.h"
 
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,36 +48,23 @@ TaintAction taint_action_for(Readiness readiness);
 
 class NodeMonitor {
  public:
-  using Snapshot = std::span<const api::Node* const>;  // in name order
-
-  struct Zone {
-    std::optional<ZoneState> state;  // nullopt: no counted node was seen in the last pass
-    ZoneCounts counts;
-    RateLimitedQueue queue;
-  };
+  /// The node of that name as the cache has it; nullptr: there is none.
+  using Find = std::function<const api::Node*(std::string_view name)>;
+  using Zone = ZoneTable::Zone;
+  using ZoneChange = ZoneTable::Change;
 
   struct Opening {
+    std::vector<const api::Node*> due;  // to be looked at, in name order
     std::vector<const api::Node*> added;
     std::vector<std::string> deleted;
     /// Of `added`: both NoExecute taints are to be removed; on success call dequeue.
     std::vector<const api::Node*> untaint;
   };
 
-  struct ZoneChange {
-    std::string zone;
-    std::optional<ZoneState> before;
-    ZoneState after{};
-    ZoneCounts counts;
-    float rate = 0;  // nodes per second from now on
-  };
-
-  struct Verdict {
-    bool entered_master_disruption = false;
-    bool left_master_disruption = false;
-    bool master_disruption = false;  // afterwards: every zone is in full disruption, nothing is evicted
-    std::vector<ZoneChange> changes;
-    /// Both NoExecute taints are to be removed; on success call dequeue.
-    std::vector<const api::Node*> untaint;
+  struct Verdict : ZoneTable::Judgement {
+    /// Both NoExecute taints are to be removed from every node that has one, and every node leaves its queue (on
+    /// success call dequeue). Whoever has a taint or waits was due in this pass.
+    bool sweep = false;
   };
 
   /// What to do in legacy mode about one node's pods.
@@ -98,7 +87,10 @@ class NodeMonitor {
   NodeMonitor(const NodeMonitor&) = delete;
   NodeMonitor& operator=(const NodeMonitor&) = delete;
 
-  Opening begin_pass(Snapshot snapshot, Now now);
+  /// Something was heard of the node or of its lease, it is new or gone: the next pass looks at it.
+  void touch(std::string_view name);
+  Opening begin_pass(const Find& find, Now now);
+  /// In a pass for a node that is due, or whenever something is heard of a node.
   Assessment assess(const api::Node& node, const api::Lease* lease, Now now);
   /// The conditions in `assessment.write` were accepted.
   void confirm_written(const api::Node& node, const Assessment& assessment, Now now);
@@ -118,7 +110,7 @@ class NodeMonitor {
   void pods_unknown(const api::Node& node, const Assessment& assessment);
   void pods_marked(std::string_view node, bool all);
 
-  Verdict finish_pass(Snapshot snapshot, Now now);
+  Verdict finish_pass(Now now);
 
   bool dequeue(const api::Node& node);
   /// Calls `handle` for every waiting node that a limiter lets through, zone by zone.
@@ -129,51 +121,44 @@ class NodeMonitor {
   /// A node that process_queues handed out could not be handled after all.
   void requeue(const std::string& zone, RateLimitedQueue::Entry entry, Duration wait, Now now);
 
-  const HealthRecord* find_record(std::string_view node) const;
+  /// nullopt: nothing was recorded.
+  std::optional<HealthRecord> find_record(std::string_view node) const;
 
-  const std::map<std::string, Zone, std::less<>>& zones() const { return zones_; }
+  const ZoneTable::Zones& zones() const { return zones_.all(); }
 
   bool in_master_disruption() const { return master_disruption_; }
 
   bool knows(std::string_view node) const;
 
+  /// When the first node that has posted and is not silent yet will be; nodes that have never posted are due anyway.
+  std::optional<Instant> first_deadline(Instant now) const;
+
+  /// Of the nodes that are not marked silent, how many have said nothing for longer than `late`.
+  NodeRecords::Heartbeats heartbeats(Instant now, Duration late) const { return records_.heartbeats(now, late); }
+
  private:
-  enum class EvictionStatus { kUnmarked, kToBeEvicted, kEvicted };
+  using Id = NodeRecords::Id;
+  using EvictionStatus = NodeRecords::EvictionStatus;
 
-  /// What is kept per node name. Upstream never forgets the record of a deleted node: it stays with `known` false.
-  struct Memory {
-    bool known = false;
-    std::string uid;
-    EvictionStatus eviction = EvictionStatus::kUnmarked;
-    std::optional<HealthRecord> record;
-    // What follows from the labels of the node at this resourceVersion.
-    std::string resource_version;
-    std::string zone;
-    bool excluded = false;
-  };
-
-  using MemoryMap = std::map<std::string, Memory, std::less<>>;
-
-  MemoryMap::iterator find(std::string_view name);
-  Memory& memory_of(const api::Node& node);
-  void refresh(const api::Node& node, Memory& memory) const;
-  Zone& open_zone(const std::string& key, Now now);
+  NodeRecords::Entry* find_entry(std::string_view name);
+  Zone* find_zone(const api::Node& node);
+  void refresh(const api::Node& node, NodeRecords::Entry& entry);
   Zone& find_or_open_zone(const api::Node& node, Now now);
-  RateLimitedQueue* find_queue(const api::Node& node);
-  void forget(MemoryMap::iterator& entry);
+  bool rests(const NodeRecords::Entry& entry) const;
+  void uncount(NodeRecords::Entry& entry);
+  void forget(Id id, Opening& opening);
+  Id renew(Id id, const api::Node& node, Opening& opening);
+  void register_node(const api::Node& node, Opening& opening, Now now);
   TaintAction queue_for_tainting(const api::Node& node, std::string_view wanted, std::string_view opposite,
                                  TaintAction swap, Now now);
   PodEviction decide_eviction(const api::Node& node, Readiness readiness, Now now);
   void cancel_eviction(const api::Node& node);
-  void apply_state(const std::string& key, Zone& zone, ZoneState state, Verdict& verdict, Now now);
-  bool drop_vanished_zones(Snapshot snapshot);
+  void cancel_all_evictions();
 
   MonitorConfig config_;
   Profile profile_;
-  MemoryMap nodes_;
-  MemoryMap::iterator cursor_ = nodes_.end();  // calls come in name order: the next node is mostly here or just behind
-  std::map<std::string, Zone, std::less<>> zones_;
-  std::set<std::string, std::less<>> mark_pods_again_;
+  NodeRecords records_;
+  ZoneTable zones_;
   bool master_disruption_ = false;
 };
 

@@ -12,6 +12,20 @@ bool RateLimitedQueue::add(std::string_view name, std::string_view uid, Instant 
   return true;
 }
 
+void RateLimitedQueue::requeue(std::string_view name, std::string_view uid, Instant now) {
+  const auto it = known_.find(name);
+  if (it == known_.end() || !it->second) {
+    remove(name);
+    add(name, uid, now);
+    return;
+  }
+  auto entry = order_.extract(*it->second);
+  it->second = entry.key() = Position{now, ++arrivals_};
+  entry.mapped().uid = uid;
+  entry.mapped().added = entry.mapped().process_at = now;
+  order_.insert(std::move(entry));
+}
+
 bool RateLimitedQueue::remove(std::string_view name) {
   const auto it = known_.find(name);
   if (it == known_.end()) return false;

@@ -31,6 +31,8 @@ class RateLimitedQueue {
 
   /// False if the name is known already.
   bool add(std::string_view name, std::string_view uid, Instant now);
+  /// As remove() and add(), without making anything anew.
+  void requeue(std::string_view name, std::string_view uid, Instant now);
   /// Forgets the name and its entry; false if it was not known.
   bool remove(std::string_view name);
   void clear();

@@ -60,19 +60,29 @@ std::shared_ptr<const api::Node> ClusterModel::read(Machine& machine) {
   return machine.copy;
 }
 
+/// What the controller's caches would tell it: the node or its lease is another one than in the last pass.
+void ClusterModel::tell(Machine& machine) {
+  const std::shared_ptr<const api::Node> node = machine.exists ? read(machine) : nullptr;
+  if (node != machine.told || machine.lease != machine.told_lease) monitor_->touch(machine.node.metadata.name);
+  machine.told = node;
+  machine.told_lease = machine.lease;
+}
+
 void ClusterModel::monitor_pass() {
   const auto taints_before = taints_now();
   const auto queued_before = queued();
-  std::vector<std::shared_ptr<const api::Node>> copies;
+  std::map<std::string, std::shared_ptr<const api::Node>, std::less<>> copies;
   for (auto& [name, machine] : machines_) {
-    if (machine.exists) copies.push_back(read(machine));
+    if (machine.exists) copies.emplace(name, read(machine));
+    tell(machine);
   }
-  std::vector<const api::Node*> pointers;
-  for (const auto& node : copies) pointers.push_back(node.get());
-  const NodeMonitor::Snapshot snapshot(pointers);
 
   const std::string_view controller = original_ ? "NodeController" : "Controller";
-  const NodeMonitor::Opening opening = monitor_->begin_pass(snapshot, now());
+  const auto find = [&copies](std::string_view name) {
+    const auto copy = copies.find(name);
+    return copy == copies.end() ? nullptr : copy->second.get();
+  };
+  const NodeMonitor::Opening opening = monitor_->begin_pass(find, now());
   for (const api::Node* node : opening.added) {
     const std::string& name = node->metadata.name;
     event("Node", name, "Normal", "RegisteredNode",
@@ -85,10 +95,11 @@ void ClusterModel::monitor_pass() {
   for (const api::Node* node : opening.untaint) {
     if (untaint(*node)) monitor_->dequeue(*node);
   }
-  for (const auto& node : copies) process_node(node);
-  const NodeMonitor::Verdict verdict = monitor_->finish_pass(snapshot, now());
-  for (const api::Node* node : verdict.untaint) {
-    if (untaint(*node)) monitor_->dequeue(*node);
+  for (const api::Node* node : opening.due) process_node(copies.at(node->metadata.name));
+  if (monitor_->finish_pass(now()).sweep) {
+    for (const auto& [name, node] : copies) {
+      if (untaint(*node)) monitor_->dequeue(*node);
+    }
   }
 
   record_taints(taints_before, taints_now());
@@ -355,9 +366,9 @@ void ClusterModel::on_pod_added(const std::string& key) {
   if (!profile_.pod_updates || !pods_.contains(key)) return;
   const std::string node_name = pods_.at(key).spec.node_name;
   for (int i = 0; i < kPodUpdateTries; ++i) {
-    const HealthRecord* record = monitor_->find_record(node_name);
+    const std::optional<HealthRecord> record = monitor_->find_record(node_name);
     const auto machine = machines_.find(node_name);
-    if (record == nullptr || !record->ready || machine == machines_.end()) return;
+    if (!record || !record->ready || machine == machines_.end()) return;
     if (!machine->second.exists) continue;
     const api::Pod seen = pods_.at(key);
     if (profile_.mode == EvictionMode::kLegacy) {

@@ -183,6 +183,7 @@ void ClusterModel::apply(const Json& in) {
   const std::string ev = text(in, "ev");
   if (ev == "controller_restart") {
     monitor_ = std::make_unique<NodeMonitor>(config_, profile_);
+    for (auto& [name, machine] : machines_) machine.told.reset();
   } else if (ev == "api_fail") {
     failures_[{text(in, "verb"), text(in, "name")}] += integer(in, "times");
   } else if (ev == "pod_add") {
@@ -403,8 +404,8 @@ void ClusterModel::record_zones() {
 void ClusterModel::record_health() {
   if (!full_) return;
   for (const auto& [name, machine] : machines_) {
-    const HealthRecord* record = monitor_->find_record(name);
-    if (record == nullptr || is_background(name)) continue;
+    const std::optional<HealthRecord> record = monitor_->find_record(name);
+    if (!record || is_background(name)) continue;
     const std::pair seen(record->probe, record->transition);
     const auto [it, fresh] = health_seen_.try_emplace(name, seen);
     if (!fresh && it->second == seen) continue;

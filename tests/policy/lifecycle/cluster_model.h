@@ -34,6 +34,8 @@ class ClusterModel {
     api::Node node;
     std::shared_ptr<const api::Node> copy;  // of node; null after a change
     std::optional<api::Lease> lease;
+    std::shared_ptr<const api::Node> told;  // what the controller has heard of
+    std::optional<api::Lease> told_lease;
     bool exists = false;
     bool up = true;
     std::string ready = "True";
@@ -59,6 +61,7 @@ class ClusterModel {
   std::vector<std::string> owned_conditions() const;
 
   // The controller.
+  void tell(Machine& machine);
   void monitor_pass();
   void process_node(std::shared_ptr<const api::Node> node);
   bool update_health(std::shared_ptr<const api::Node>& node, Assessment& assessment);

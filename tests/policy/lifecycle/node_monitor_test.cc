@@ -39,19 +39,31 @@ class Monitor : public ::testing::Test {
 
   /// One pass in Spillway's order; writes and taints succeed at once.
   NodeMonitor::Verdict pass() {
-    std::vector<const api::Node*> snapshot;
-    for (const auto& [name, node] : nodes) snapshot.push_back(&node);
-    opening = monitor->begin_pass(snapshot, now);
+    for (const auto& [name, node] : nodes) {
+      if (const auto seen = told.find(name); seen == told.end() || seen->second != node) monitor->touch(name);
+    }
+    for (const auto& [name, node] : told) {
+      if (!nodes.contains(name)) monitor->touch(name);
+    }
+    told = nodes;
+    const auto find = [this](std::string_view name) {
+      const auto node = nodes.find(std::string(name));
+      return node == nodes.end() ? nullptr : &node->second;
+    };
+    opening = monitor->begin_pass(find, now);
     for (const api::Node* node : opening.untaint) untaint(node->metadata.name);
     std::map<std::string, Assessment> assessed;
-    for (auto& [name, node] : nodes) {
-      assessed[name] = monitor->assess(node, nullptr, now);
-      monitor->count(node, assessed[name]);
+    for (const api::Node* node : opening.due) {
+      const Assessment assessment = monitor->assess(*node, nullptr, now);
+      monitor->count(*node, assessment);
+      assessed.emplace(node->metadata.name, assessment);
     }
-    const NodeMonitor::Verdict verdict = monitor->finish_pass(snapshot, now);
-    for (const api::Node* node : verdict.untaint) untaint(node->metadata.name);
-    for (auto& [name, node] : nodes) {
-      const Assessment& assessment = assessed[name];
+    const NodeMonitor::Verdict verdict = monitor->finish_pass(now);
+    if (verdict.sweep) {
+      for (const auto& [name, assessment] : assessed) untaint(name);
+    }
+    for (const auto& [name, assessment] : assessed) {
+      api::Node& node = nodes.at(name);
       if (assessment.write) {
         node.status.conditions = *assessment.write;
         monitor->confirm_written(node, assessment, now);
@@ -111,6 +123,7 @@ class Monitor : public ::testing::Test {
 
   Now now{Instant(hours(10)), WallTime(seconds(1'700'000'000))};
   std::map<std::string, api::Node> nodes;
+  std::map<std::string, api::Node> told;
   std::map<std::string, bool> marked;
   NodeMonitor::Opening opening;
   std::unique_ptr<NodeMonitor> monitor = std::make_unique<NodeMonitor>(MonitorConfig{}, Profile{});
@@ -217,7 +230,40 @@ TEST_F(Monitor, VanishedZonesLeaveNothingBehind) {  // T9
   pass();
   EXPECT_THAT(monitor->zones(), SizeIs(1));
   EXPECT_THAT(opening.deleted, ElementsAre("n1"));
-  EXPECT_EQ(monitor->find_record("n1"), nullptr);
+  EXPECT_FALSE(monitor->find_record("n1"));
+}
+
+TEST_F(Monitor, LooksOnlyAtWhatChangedOrDoesNotRest) {
+  for (const char* name : {"n0", "n1", "n2", "n3"}) add(name);
+  pass();
+  advance(seconds(5));
+  pass();
+  EXPECT_THAT(opening.due, IsEmpty());
+  advance(seconds(5));
+  heartbeat("n2");
+  pass();
+  EXPECT_THAT(opening.due, ElementsAre(&nodes.at("n2")));
+  EXPECT_EQ(monitor->zones().begin()->second.counts, (ZoneCounts{.ready = 4}));
+  run(seconds(60), {"n1", "n2", "n3"});
+  EXPECT_THAT(opening.due, ::testing::Contains(&nodes.at("n0"))) << "not Ready: in every pass";
+  EXPECT_EQ(monitor->zones().begin()->second.counts, (ZoneCounts{.ready = 3, .unready = 1}));
+}
+
+TEST_F(Monitor, KnowsWhoFallsSilentNext) {
+  for (const char* name : {"n0", "n1", "n2"}) add(name);
+  pass();
+  const Instant start = now.mono;
+  EXPECT_EQ(monitor->first_deadline(now.mono), start + seconds(50));
+  run(seconds(5), {"n0"});
+  EXPECT_EQ(monitor->first_deadline(now.mono), start + seconds(50));
+  run(seconds(5), {"n1", "n2"});
+  EXPECT_EQ(monitor->first_deadline(now.mono), start + seconds(55));
+  run(seconds(50), {"n1", "n2"});
+  EXPECT_EQ(monitor->first_deadline(now.mono), now.mono + seconds(50)) << "n0 is silent already";
+  advance(seconds(30));
+  const NodeRecords::Heartbeats heartbeats = monitor->heartbeats(now.mono, seconds(25));
+  EXPECT_EQ(heartbeats.nodes, 2);
+  EXPECT_EQ(heartbeats.late, 2);
 }
 
 TEST_F(Monitor, TheReasonCarriesTheNumbers) {
