@@ -10,6 +10,7 @@
 #include "agent/node/node_status_engine.h"
 #include "agent/pods/container_gc_engine.h"
 #include "agent/pods/pod_workers.h"
+#include "agent/pods/static_pods.h"
 #include "client/informer.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ struct Agent::Parts {
         decisions(sinks.journal, history),
         workers(
             context, devices, [this] { return situation(); }, history, decisions, sinks.metrics),
+        static_pods(context, workers, [this] { return nodes.cache().find(options.node_name); }),
         eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
         status(
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
@@ -69,13 +71,18 @@ struct Agent::Parts {
         enforcement(context, kubepods_limits_of(machine, options)),
         container_gc(context) {
     pods.cache().listen({[this](const auto& before, const auto& after, Now now) {
-      if (before && !after) container_gc.forget(before->metadata.uid);
       workers.on_pod(before, after, now);
+      static_pods.on_pod(before, after, now);
       eviction.on_pods_changed(now);
     }});
     nodes.cache().listen({[this](const auto&, const auto& after, Now now) {
       after ? status.on_node(*after, now) : status.on_node_deleted(now);
+      if (after) static_pods.on_node_known(now);
     }});
+    workers.when_forgotten([this](const std::string& uid, Now now) {
+      container_gc.forget(uid);
+      static_pods.on_forgotten(uid, now);
+    });
     workers.when_finished([this](const std::string& uid, Now now) {
       devices.release(uid);
       eviction.on_pod_finished(uid, now);
@@ -166,6 +173,7 @@ struct Agent::Parts {
   DeviceManager devices;
   DecisionLog decisions;
   PodWorkers workers;
+  StaticPods static_pods;
   EvictionEngine eviction;
   NodeStatusEngine status;
   LeaseEngine lease;
@@ -208,6 +216,7 @@ void Agent::start(Now now) {
   Parts& p = *parts_;
   p.api.when_synced([&p](Now synced) {
     p.workers.start(p.pods.cache(), synced);
+    p.static_pods.on_synced(synced);
     p.forget_devices_of_others();
     p.eviction.on_pods_changed(synced);
   });
@@ -218,6 +227,7 @@ void Agent::start(Now now) {
   if (p.options.status_profile == StatusProfile::kLeases) p.lease.start(now);
   p.enforcement.start(now);
   p.container_gc.start(now);
+  if (p.options.static_pod_path.empty()) p.static_pods.on_manifests({}, now);
   p.eviction.start(now);
 }
 
@@ -241,6 +251,11 @@ std::vector<client::ApiCommand> Agent::take_api_commands() {
   std::vector<client::ApiCommand> commands = parts_->heartbeats.take_api_commands();
   std::ranges::move(parts_->api.take_api_commands(), std::back_inserter(commands));
   return commands;
+}
+
+void Agent::on_manifests(const StaticManifests& read, Now now) {
+  parts_->static_pods.on_manifests(read, now);
+  parts_->eviction.on_pods_changed(now);
 }
 
 void Agent::on_device_event(const DeviceEvent& event, Now now) {

@@ -9,6 +9,7 @@
 #include "agent/contract/journal.h"
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
+#include "agent/contract/static_manifests.h"
 #include "agent/eviction/reaction.h"
 #include "api/json.h"
 #include "api/summary.h"
@@ -55,6 +56,8 @@ class Agent final : public client::ApiEngine {
   void on_host_event(const HostEvent& event, Now now);
   /// Commands since the last call, in order.
   std::vector<HostCommand> take_host_commands();
+  /// What options().static_pod_path holds: told after the start, and whenever it changes.
+  void on_manifests(const StaticManifests& read, Now now);
   void on_device_event(const DeviceEvent& event, Now now);
   /// Commands since the last call, in order.
   std::vector<DeviceCommand> take_device_commands();

@@ -96,7 +96,7 @@ api::Json kubelet_configuration(const agent::AgentOptions& options) {
     return out;
   };
   const eviction::ThresholdConfig& thresholds = options.eviction.thresholds;
-  return api::Json::object(
+  api::Json shown = api::Json::object(
       {{"kind", "KubeletConfiguration"},
        {"apiVersion", "kubelet.config.k8s.io/v1beta1"},
        {"enableServer", options.daemon_port != 0},
@@ -111,7 +111,10 @@ api::Json kubelet_configuration(const agent::AgentOptions& options) {
        {"evictionMinimumReclaim", map(thresholds.minimum_reclaim)},
        {"evictionPressureTransitionPeriod", api::format_duration(options.eviction.pressure_transition_period)},
        {"evictionMaxPodGracePeriod", options.eviction.max_pod_grace_period_seconds},
+       {"fileCheckFrequency", api::format_duration(options.file_check_frequency)},
        {"registerNode", true}});
+  if (!options.static_pod_path.empty()) shown["staticPodPath"] = options.static_pod_path;
+  return shown;
 }
 
 }  // namespace spillway::apps

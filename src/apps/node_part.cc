@@ -4,6 +4,7 @@
 #include "api/codec.h"
 #include "api/duration.h"
 #include "apps/node_options.h"
+#include "cli/yaml_document.h"
 #include "host/kernel_file.h"
 #include "host/machine_info.h"
 #include "host/memory_gauge.h"
@@ -56,6 +57,12 @@ void warn_of_blind_thresholds(const agent::AgentOptions& options, Bytes capacity
                  {"threshold_bytes", amount->bytes().count()},
                  {"blind_zone_bytes", options.eviction.blind_zone.count()}});
   }
+}
+
+/// JSON is YAML as well.
+Result<api::Json> parse_manifest(const std::string& file, const std::string& text) {
+  SPILLWAY_TRY(yaml, cli::parse_yaml(file, text));
+  return std::move(yaml.value);
 }
 
 std::string pod_list(const agent::Agent& agent) {
@@ -154,6 +161,13 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   endpoint_ = std::make_unique<host::KubeletEndpoint>(loop, *runtime_, endpoint_options(std::move(described)));
   if (server_) server_->set_endpoint(endpoint_.get());
   driver_->start();
+  if (const agent::AgentOptions& started = agent_->options(); !started.static_pod_path.empty()) {
+    manifests_ = std::make_unique<host::ManifestFiles>(
+        loop, host::ManifestFiles::Options{started.static_pod_path, started.file_check_frequency, parse_manifest},
+        [this](const agent::StaticManifests& read) {
+          driver_->step([this, read](Now now) { agent_->on_manifests(read, now); });
+        });
+  }
   return {};
 }
 
@@ -217,6 +231,7 @@ void NodePart::on_device_event(agent::DeviceEvent event) {
 
 void NodePart::stop(runtime::Loop::Task done) {
   runtime_->listen({}, {});
+  manifests_.reset();
   plugins_.reset();
   driver_->stop();
   reaction_.reset();

@@ -9,6 +9,7 @@
 #include "host/device_plugins.h"
 #include "host/journal_file.h"
 #include "host/kubelet_endpoint.h"
+#include "host/manifest_files.h"
 #include "host/memory_reaction.h"
 #include "host/node_slice.h"
 #include "host/process_runtime.h"
@@ -64,7 +65,8 @@ class NodePart final : public Part, private agent::Host::Receiver, private host:
   std::unique_ptr<host::DevicePlugins> plugins_;  // null: plugins cannot register here
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<runtime::EngineDriver> driver_;
-  Instant last_step_{};  // of the agent
+  std::unique_ptr<host::ManifestFiles> manifests_;  // null: there is no directory of them
+  Instant last_step_{};                             // of the agent
   std::unique_ptr<host::MemoryReaction> reaction_;
   std::unique_ptr<NodeServer> server_;
   std::unique_ptr<host::KubeletEndpoint> endpoint_;

@@ -61,6 +61,11 @@ Result<api::Json> duration_setting(const std::string& text) {
   return api::Json(api::format_duration(duration));
 }
 
+Result<api::Json> path_setting(const std::string& text) {
+  if (text.empty()) return make_error(ErrorCode::kInvalid, "expected a path");
+  return api::Json(text);
+}
+
 /// "signal<value,…" or "signal=value,…" as a mapping.
 auto pairs_setting(eviction::PairSyntax syntax) {
   return [syntax](const std::string& text) -> Result<api::Json> {
@@ -122,6 +127,10 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   add_setting(app, config, "--node-lease-duration-seconds", "nodeLeaseDurationSeconds", count_setting,
               "Renewed at a quarter of it", "INT", "40");
   add_setting(app, config, "--max-pods", "maxPods", count_setting, "Pods this node takes", "INT", "110");
+  add_setting(app, config, "--pod-manifest-path", "staticPodPath", path_setting,
+              "File or directory of pods that this node runs whatever the API server says", "PATH", "");
+  add_setting(app, config, "--file-check-frequency", "fileCheckFrequency", duration_setting,
+              "It is read again at least this often", "DURATION", "20s");
   add_setting(app, config, "--pods-per-core", "podsPerCore", integer_setting, "Pods per core; 0: no such limit", "INT",
               "0");
 }

@@ -152,6 +152,11 @@ void ScriptedCluster::send(const DeviceEvent& event) {
   after_step();
 }
 
+void ScriptedCluster::send(const StaticManifests& read) {
+  agent_->on_manifests(read, now_);
+  after_step();
+}
+
 void ScriptedCluster::break_watches(const Error& error) {
   deliver(api.break_watches(error));
 }

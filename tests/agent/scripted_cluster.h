@@ -57,6 +57,7 @@ class ScriptedCluster {
   void exit(const std::string& pod, std::int32_t code);
   void send(HostEvent event);
   void send(const DeviceEvent& event);
+  void send(const StaticManifests& read);
   void break_watches(const Error& error);
 
   Now now() const { return now_; }

@@ -347,9 +347,12 @@ Result<AgentOptions> options_of(const Json& effective) {
   options.lease_duration = seconds(integer_at(effective, "nodeLeaseDurationSeconds"));
   options.status_update_frequency = duration_at(effective, "nodeStatusUpdateFrequency");
   options.status_report_frequency = duration_at(effective, "nodeStatusReportFrequency");
+  options.static_pod_path = effective.string_at({"staticPodPath"});
+  options.file_check_frequency = duration_at(effective, "fileCheckFrequency");
   for (const auto& [key, duration] : {std::pair("nodeLeaseDurationSeconds", options.lease_duration),
                                       std::pair("nodeStatusUpdateFrequency", options.status_update_frequency),
-                                      std::pair("nodeStatusReportFrequency", options.status_report_frequency)}) {
+                                      std::pair("nodeStatusReportFrequency", options.status_report_frequency),
+                                      std::pair("fileCheckFrequency", options.file_check_frequency)}) {
     if (duration <= Duration{}) return invalid(key, "must be positive, got {}", api::format_duration(duration));
   }
   options.status_images_max = integer_at(effective, "nodeStatusMaxImages");

@@ -68,6 +68,9 @@ struct AgentOptions {
   Duration status_report_frequency = minutes(5);
   /// Names and prefixes ("net.core.*") of kernel parameters that pods may set beyond the safe ones.
   std::vector<std::string> allowed_unsafe_sysctls;
+  /// File or directory of pods that run whatever the API server says; empty: none.
+  std::string static_pod_path;
+  Duration file_check_frequency = seconds(20);  // it is read again at least this often
   std::int64_t pods_max = 110;
   std::int64_t pods_per_core = 0;       // 0: pods_max alone counts
   std::int64_t status_images_max = 50;  // -1: all

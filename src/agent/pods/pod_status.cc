@@ -160,7 +160,7 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
   const bool terminated = worker.phase == WorkerPhase::kTerminated;
   status.phase = phase_of(*worker.pod, all, terminated ? PodProgress::kTerminal : PodProgress::kOngoing);
   const bool terminal = status.phase == "Succeeded" || status.phase == "Failed";
-  if (terminated && !terminal) status.phase = "Failed";
+  if (terminated && !terminal && !api::is_static(*worker.pod)) status.phase = "Failed";
   if (!terminated && terminal) status.phase = worker.status.phase.empty() ? "Running" : worker.status.phase;
   if (terminated && worker.forced_end) {
     status.phase = worker.forced_end->phase;

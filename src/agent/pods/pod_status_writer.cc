@@ -24,29 +24,27 @@ std::uint64_t version_of(std::string_view resource_version) {
 PodStatusWriter::PodStatusWriter(AgentContext& context, std::function<void(const std::string&, Now)> on_written)
     : context_(context), on_written_(std::move(on_written)) {}
 
-PodStatusWriter::Entry& PodStatusWriter::entry_of(const api::Pod& pod) {
-  const auto [it, added] = entries_.try_emplace(pod.metadata.uid);
-  if (added) {
-    it->second.path = client::object_path("v1", "pods", pod.metadata.ns, pod.metadata.name, "status");
-    it->second.reported = pod.status;
-    it->second.version = version_of(pod.metadata.resource_version);
-  }
-  return it->second;
-}
-
-void PodStatusWriter::observe(const api::Pod& pod) {
-  Entry& entry = entry_of(pod);
-  const std::uint64_t version = version_of(pod.metadata.resource_version);
-  if (version < entry.version) return;  // older than what our last patch returned
+void PodStatusWriter::observe(const std::string& uid, const api::Pod& copy) {
+  Entry& entry = entries_[uid];
+  const std::uint64_t version = version_of(copy.metadata.resource_version);
+  if (entry.copy_uid == copy.metadata.uid && version < entry.version)
+    return;  // older than what our last patch returned
+  entry.path = client::object_path("v1", "pods", copy.metadata.ns, copy.metadata.name, "status");
+  entry.copy_uid = copy.metadata.uid;
   entry.version = version;
-  entry.reported = pod.status;
+  entry.reported = copy.status;
 }
 
-void PodStatusWriter::want(const api::Pod& pod, const api::PodStatus& status, Now now) {
-  Entry& entry = entry_of(pod);
+void PodStatusWriter::lose(const std::string& uid) {
+  const auto it = entries_.find(uid);
+  if (it != entries_.end()) it->second.copy_uid.clear();
+}
+
+void PodStatusWriter::want(const std::string& uid, const api::PodStatus& status, Now now) {
+  Entry& entry = entries_[uid];
   entry.wanted = status;
   entry.has_wanted = true;
-  if (!entry.in_flight && !entry.waiting_to_retry) write(pod.metadata.uid, now);
+  if (!entry.in_flight && !entry.waiting_to_retry) write(uid, now);
 }
 
 bool PodStatusWriter::is_written(const std::string& uid) const {
@@ -62,26 +60,29 @@ void PodStatusWriter::forget(const std::string& uid) {
 
 void PodStatusWriter::write(const std::string& uid, Now now) {
   Entry& entry = entries_.at(uid);
+  if (entry.copy_uid.empty()) return;
   // A terminal phase is wanted only when no process is left.
   const api::PodStatus merged = merge_status(entry.reported, entry.wanted, RunningContainers::kNone, now.wall);
-  const api::Json patch = status_patch(uid, entry.reported, merged);
+  const api::Json patch = status_patch(entry.copy_uid, entry.reported, merged);
   if (patch.is_null()) {
     on_written_(uid, now);
     return;
   }
   entry.in_flight = true;
-  context_.api.patch(entry.path, client::PatchType::kStrategicMerge, patch,
-                     [this, uid, sent = entry.wanted](const Result<api::Json>& outcome, Now answered) {
-                       on_answer(uid, sent, outcome, answered);
-                     });
+  context_.api.patch(
+      entry.path, client::PatchType::kStrategicMerge, patch,
+      [this, uid, copy_uid = entry.copy_uid, sent = entry.wanted](const Result<api::Json>& outcome, Now answered) {
+        on_answer(uid, copy_uid, sent, outcome, answered);
+      });
 }
 
-void PodStatusWriter::on_answer(const std::string& uid, const api::PodStatus& sent, const Result<api::Json>& outcome,
-                                Now now) {
+void PodStatusWriter::on_answer(const std::string& uid, const std::string& copy_uid, const api::PodStatus& sent,
+                                const Result<api::Json>& outcome, Now now) {
   const auto it = entries_.find(uid);
   if (it == entries_.end()) return;
   Entry& entry = it->second;
   entry.in_flight = false;
+  if (entry.copy_uid != copy_uid) return write(uid, now);  // about another copy
   if (outcome) {
     entry.back_off = {};
     const auto pod = api::decode<api::Pod>(*outcome);

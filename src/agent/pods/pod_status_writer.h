@@ -21,9 +21,11 @@ class PodStatusWriter {
   /// `on_written`: the API server has the wanted status of this uid. Called inside a step.
   PodStatusWriter(AgentContext& context, std::function<void(const std::string& uid, Now now)> on_written);
 
-  /// The API server's copy, as watched.
-  void observe(const api::Pod& pod);
-  void want(const api::Pod& pod, const api::PodStatus& status, Now now);
+  /// The API server's copy of the pod `uid`, as watched; of a static pod it is the mirror, which has another uid.
+  void observe(const std::string& uid, const api::Pod& copy);
+  /// There is no copy: what is wanted waits for one.
+  void lose(const std::string& uid);
+  void want(const std::string& uid, const api::PodStatus& status, Now now);
   /// Nothing is waiting to be written.
   bool is_written(const std::string& uid) const;
   void forget(const std::string& uid);
@@ -31,6 +33,7 @@ class PodStatusWriter {
  private:
   struct Entry {
     std::string path;
+    std::string copy_uid;  // empty: there is no copy
     api::PodStatus reported;
     api::PodStatus wanted;
     bool has_wanted = false;
@@ -40,9 +43,9 @@ class PodStatusWriter {
     Duration back_off{};
   };
 
-  Entry& entry_of(const api::Pod& pod);
   void write(const std::string& uid, Now now);
-  void on_answer(const std::string& uid, const api::PodStatus& sent, const Result<api::Json>& outcome, Now now);
+  void on_answer(const std::string& uid, const std::string& copy_uid, const api::PodStatus& sent,
+                 const Result<api::Json>& outcome, Now now);
 
   AgentContext& context_;
   std::function<void(const std::string&, Now)> on_written_;

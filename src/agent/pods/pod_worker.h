@@ -55,6 +55,7 @@ struct PodWorker {
   bool rejected = false;           // never started
   bool created = false;            // CreatePod was sent
   bool object_gone = false;        // deleted from the API server
+  bool retired = false;            // its file is gone or makes another pod now
   bool removed = false;            // RemovePod was sent
   std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
   std::optional<WallTime> start_time;

@@ -75,7 +75,9 @@ void PodWorkers::start(const client::ObjectCache<api::Pod>& pods, Now now) {
   SPILLWAY_CHECK(!started_);
   started_ = true;
   std::vector<std::shared_ptr<const api::Pod>> arrivals;
-  for (const auto& [key, pod] : pods.all()) arrivals.push_back(pod);
+  for (const auto& [key, pod] : pods.all()) {
+    if (!api::is_mirror(*pod)) arrivals.push_back(pod);
+  }
   admission::sort_arrivals(arrivals);  // ties stay in namespace/name order
   for (const auto& pod : arrivals) seen(pod, now);
   admission_.ask(now);
@@ -86,12 +88,35 @@ void PodWorkers::on_pod(const client::ObjectCache<api::Pod>::Ptr& before,
                         const client::ObjectCache<api::Pod>::Ptr& after, Now now) {
   if (!started_) return;
   if (before && (!after || after->metadata.uid != before->metadata.uid)) gone(before->metadata.uid, now);
-  if (after) seen(after, now);
+  if (after && !api::is_mirror(*after)) seen(after, now);
   admission_.ask(now);
 }
 
+void PodWorkers::add_static(const std::shared_ptr<const api::Pod>& pod, Now now) {
+  add(pod, now);
+  admission_.ask(now);
+}
+
+void PodWorkers::retire(const std::string& uid, Now now) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr || std::exchange(worker->retired, true)) return;
+  if (worker->phase == WorkerPhase::kTerminated) {
+    forget(uid, now);
+  } else if (worker->phase != WorkerPhase::kTerminating) {
+    terminate(*worker, now);
+  }
+}
+
+void PodWorkers::set_mirror(const std::string& uid, const client::ObjectCache<api::Pod>::Ptr& mirror, Now now) {
+  const PodWorker* worker = find(uid);
+  if (worker == nullptr) return;
+  if (!mirror) return status_.lose(uid);
+  status_.observe(uid, *mirror);
+  if (worker->phase != WorkerPhase::kWaiting) status_.want(uid, worker->status, now);
+}
+
 void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
-  status_.observe(*pod);
+  status_.observe(pod->metadata.uid, *pod);
   PodWorker* worker = find(pod->metadata.uid);
   if (worker == nullptr) {
     add(pod, now);
@@ -114,21 +139,20 @@ void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
       report(*worker, now);
       break;
     case WorkerPhase::kTerminated:
-      status_.want(*pod, worker->status, now);
+      status_.want(worker->uid(), worker->status, now);
       finish(*worker, now);
       break;
   }
 }
 
 void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
-  if (api::is_mirror(*pod)) return;
   PodWorker& worker = workers_[pod->metadata.uid];
   worker.pod = pod;
   worker.status = pod->status;
   restore_containers(worker);
   if (api::is_terminal(*pod)) {
     worker.phase = WorkerPhase::kTerminated;
-    status_.want(*pod, worker.status, now);
+    status_.want(worker.uid(), worker.status, now);
     finish(worker, now);
     return;
   }
@@ -166,7 +190,7 @@ void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusa
   worker.phase = WorkerPhase::kTerminated;
   worker.status = admission::refused_status(*worker.pod, refusal);
   record(worker, {}, client::EventType::kWarning, refusal.reason, refusal.message, now);
-  status_.want(*worker.pod, worker.status, now);
+  status_.want(worker.uid(), worker.status, now);
 }
 
 void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now) {
@@ -403,8 +427,8 @@ void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
 
 void PodWorkers::finish(PodWorker& worker, Now now) {
   if (worker.phase != WorkerPhase::kTerminated) return;
-  if (worker.object_gone) {
-    forget(worker.uid());
+  if (worker.object_gone || worker.retired) {
+    forget(worker.uid(), now);
     return;
   }
   // Of an evicted pod nothing stays but its object; logs of pods that failed by themselves stay with it.
@@ -438,19 +462,21 @@ void PodWorkers::gone(const std::string& uid, Now now) {
   worker->object_gone = true;
   status_.forget(uid);
   if (worker->phase == WorkerPhase::kTerminated) {
-    forget(uid);
+    forget(uid, now);
   } else if (worker->phase != WorkerPhase::kTerminating) {
     terminate(*worker, now);
   }
 }
 
-void PodWorkers::forget(const std::string& uid) {
+void PodWorkers::forget(const std::string& known, Now now) {
+  const std::string uid = known;  // it may be the worker's own
   PodWorker* worker = find(uid);
   if (worker == nullptr) return;
   if (worker->retry_timer) context_.api.cancel(*worker->retry_timer);
   remove_content(*worker);
   status_.forget(uid);
   workers_.erase(uid);
+  if (on_forgotten_) on_forgotten_(uid, now);
 }
 
 void PodWorkers::remove_content(PodWorker& worker) {
@@ -461,7 +487,7 @@ void PodWorkers::remove_content(PodWorker& worker) {
 void PodWorkers::report(PodWorker& worker, Now now) {
   if (worker.rejected) return;
   worker.status = compute_status(worker, addresses(), now.wall);
-  if (!worker.object_gone) status_.want(*worker.pod, worker.status, now);
+  if (!worker.object_gone) status_.want(worker.uid(), worker.status, now);
 }
 
 void PodWorkers::record(const PodWorker& worker, const std::string& container, client::EventType type,

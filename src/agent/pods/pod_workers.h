@@ -33,9 +33,16 @@ class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
 
   /// Takes over the pods listed first, oldest first. Changes before are part of them.
   void start(const client::ObjectCache<api::Pod>& pods, Now now);
-  /// A change of the informer's cache; before start() it is ignored.
+  /// A change of the informer's cache; before start() it is ignored, and always if it is about a mirror.
   void on_pod(const client::ObjectCache<api::Pod>::Ptr& before, const client::ObjectCache<api::Pod>::Ptr& after,
               Now now);
+
+  /// A pod of this node's own: nobody but the agent is asked, and its status goes to its mirror.
+  void add_static(const std::shared_ptr<const api::Pod>& pod, Now now);
+  /// Ends a static pod with its grace and forgets it.
+  void retire(const std::string& uid, Now now);
+  /// What stands for the static pod `uid` in the API server; null: nothing.
+  void set_mirror(const std::string& uid, const client::ObjectCache<api::Pod>::Ptr& mirror, Now now);
 
   void on_container_started(const ContainerStarted& event, Now now);
   void on_container_start_failed(const ContainerStartFailed& event, Now now);
@@ -51,6 +58,9 @@ class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
 
   /// Called whenever a pod has no process left, for the first time.
   void when_finished(std::function<void(const std::string& uid, Now now)> listener) { on_finished_ = listener; }
+
+  /// Called whenever a worker is not there any more.
+  void when_forgotten(std::function<void(const std::string& uid, Now now)> listener) { on_forgotten_ = listener; }
 
   /// Pods that were admitted and are not finished, in namespace/name order. Valid until the next event.
   std::vector<const api::Pod*> active() const override;
@@ -75,7 +85,7 @@ class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
   void shorten_grace(PodWorker& worker);
   void finish(PodWorker& worker, Now now);
   void delete_object(PodWorker& worker, Now now);
-  void forget(const std::string& uid);
+  void forget(const std::string& uid, Now now);
   void remove_content(PodWorker& worker);
   void report(PodWorker& worker, Now now);
   void record(const PodWorker& worker, const std::string& container, client::EventType type, std::string_view reason,
@@ -86,6 +96,7 @@ class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
   DeviceManager& devices_;
   PodStatusWriter status_;
   std::function<void(const std::string&, Now)> on_finished_;
+  std::function<void(const std::string&, Now)> on_forgotten_;
   AdmissionQueue admission_;
   std::map<std::string, PodWorker> workers_;         // by uid
   std::map<std::string, ForcedEnd> decided_before_;  // evictions of an earlier instance, by uid

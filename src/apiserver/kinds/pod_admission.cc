@@ -1,5 +1,6 @@
 #include "api/codec.h"
 #include "api/meta.h"
+#include "api/pod.h"
 #include "api/taint.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/pod.h"
@@ -19,6 +20,11 @@ api::Status forbidden(const api::Json& pod, std::string_view why) {
 
 api::StatusResult<void> admit_service_account(api::Json& pod, const AdmissionContext& context) {
   api::Json& spec = pod["spec"];
+  // A mirror stands for a pod that runs anyway: it gets no account, and may not ask for one.
+  if (!pod.string_at({"metadata", "annotations", api::kConfigMirrorAnnotation}).empty()) {
+    if (text(spec, "serviceAccountName").empty()) return {};
+    return forbidden(pod, "a mirror pod may not reference service accounts");
+  }
   set_default(spec, "serviceAccountName",
               text(spec, "serviceAccount").empty() ? std::string_view("default") : text(spec, "serviceAccount"));
   const std::string account(text(spec, "serviceAccountName"));

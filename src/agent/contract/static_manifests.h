@@ -1,0 +1,25 @@
+// What the node's directory of pods holds, as the machine read it.
+// Thread: any (plain values). Source: Kubernetes docs, "Create static Pods".
+#pragma once
+
+#include "api/json.h"
+#include "base/error.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// One file; an error says why it cannot be read as a document.
+struct StaticManifest {
+  std::string file;
+  Result<api::Json> document;
+};
+
+/// All files there are, by name. `problem`: the directory itself cannot be read; empty: it can.
+struct StaticManifests {
+  std::vector<StaticManifest> files;
+  std::string problem;
+};
+
+}  // namespace spillway::agent

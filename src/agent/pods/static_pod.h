@@ -1,0 +1,35 @@
+// A pod that a file of the node defines: no API server has seen it. What the file says becomes a pod with defaults, a
+// uid that follows from its content, and upstream's annotations; its mirror is what the API server is shown.
+// Thread: any (pure). Source: Kubernetes docs, "Create static Pods"; spec "Node agent", 16; "Pod admission", 1.
+#pragma once
+
+#include "api/json.h"
+#include "api/node.h"
+#include "api/pod.h"
+#include "base/error.h"
+#include "base/time.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+struct StaticPod {
+  api::Pod pod;
+  api::Json document;                 // the same as the API server is to see it, without what defaults add
+  std::vector<std::string> warnings;  // fields that nobody knows
+};
+
+inline constexpr std::string_view kConfigHashAnnotation = "kubernetes.io/config.hash";
+inline constexpr std::string_view kConfigSeenAnnotation = "kubernetes.io/config.seen";
+
+/// The name gets "-NODE"; namespace "default" if there is none; the uid is a hash of content, node and file, whatever
+/// the file says of it; NoExecute taints are tolerated. kInvalid: names the file, the field and what is expected.
+Result<StaticPod> make_static_pod(const api::Json& document, const std::string& file, const std::string& node_name,
+                                  WallTime seen);
+
+/// What stands in the API for the pod; owned by `node`.
+api::Json mirror_of(const StaticPod& pod, const api::Node& node);
+
+}  // namespace spillway::agent

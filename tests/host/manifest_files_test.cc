@@ -1,0 +1,121 @@
+// Goal: what a manifest directory holds is told at once and again when it changes; what is no file harms nobody.
+#include "host/manifest_files.h"
+
+#include "runtime/loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+namespace spillway::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<api::Json> as_text(const std::string& file, const std::string& text) {
+  if (text == "bad") return invalid(file + ":1", "expected something better");
+  return api::Json(text);
+}
+
+class ManifestFilesTest : public ::testing::Test {
+ protected:
+  ManifestFilesTest() { folder_ = mkdtemp(pattern_); }
+
+  ~ManifestFilesTest() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+
+  std::string path(const std::string& name = {}) const { return name.empty() ? folder_.string() : (folder_ / name).string(); }
+
+  char pattern_[32] = "/tmp/spillway-manifests-XXXXXX";
+  fs::path folder_;
+};
+
+TEST_F(ManifestFilesTest, AreReadInOrderOfTheirNames) {
+  write("b.yaml", "two");
+  write("a.json", "one");
+  write("c.yaml", "bad");
+  write(".swp", "hidden");
+  fs::create_directory(folder_ / "sub");
+  const auto found = read_manifests(path(), as_text);
+  EXPECT_EQ(found.problem, "");
+  ASSERT_EQ(found.files.size(), 3u);
+  EXPECT_EQ(found.files[0].file, path("a.json"));
+  EXPECT_EQ(*found.files[0].document, api::Json("one"));
+  EXPECT_EQ(*found.files[1].document, api::Json("two"));
+  EXPECT_EQ(found.files[2].document.error().text(), path("c.yaml") + ":1: expected something better");
+}
+
+TEST_F(ManifestFilesTest, MayBeOneFileOrNothing) {
+  write("a.yaml", "one");
+  EXPECT_EQ(read_manifests(path("a.yaml"), as_text).files.size(), 1u);
+  const auto nothing = read_manifests(path("missing"), as_text);
+  EXPECT_TRUE(nothing.files.empty());
+  EXPECT_EQ(nothing.problem, "");
+}
+
+TEST_F(ManifestFilesTest, AreBounded) {
+  write("large", std::string(kManifestBytesMax + 1, 'x'));
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const auto found = read_manifests(path(), as_text);
+  ASSERT_EQ(found.files.size(), 2u);
+  EXPECT_EQ(found.files[0].document.error().text(), path("large") + ": expected at most 1048576 bytes");
+  EXPECT_EQ(found.files[1].document.error().text(), path("pipe") + ": expected a regular file");
+  for (std::size_t i = 0; i < kManifestsMax; ++i) write("f" + std::to_string(i), "x");
+  EXPECT_EQ(read_manifests(path(), as_text).problem, path() + ": expected at most 256 files, there are 258");
+}
+
+/// Runs the loop until the listener has been told `wanted` files, and returns what it was told last.
+struct Listening {
+  Listening(const std::string& path, Duration period)
+      : deadline(loop.at(loop.now().mono + seconds(20), [this] { loop.stop(); })) {
+    files.emplace(loop, ManifestFiles::Options{path, period, as_text}, [this](const agent::StaticManifests& read) {
+      last = read;
+      if (enough && enough(last)) loop.stop();
+    });
+  }
+
+  void wait(std::function<bool(const agent::StaticManifests&)> condition) {
+    enough = std::move(condition);
+    loop.run({});
+  }
+
+  runtime::Loop loop;
+  runtime::Loop::TimerId deadline;
+  agent::StaticManifests last;
+  std::function<bool(const agent::StaticManifests&)> enough;
+  std::optional<ManifestFiles> files;
+};
+
+TEST_F(ManifestFilesTest, ChangesAreTold) {
+  write("a.yaml", "one");
+  Listening listening(path(), hours(1));
+  listening.wait([](const auto& read) { return read.files.size() == 1; });
+  EXPECT_EQ(listening.last.files.size(), 1u);
+  write("b.yaml", "two");
+  listening.wait([](const auto& read) { return read.files.size() == 2; });
+  EXPECT_EQ(listening.last.files.size(), 2u);
+  write("new", "three");
+  fs::rename(folder_ / "new", folder_ / "a.yaml");
+  listening.wait(
+      [](const auto& read) { return read.files.size() == 2 && *read.files[0].document == api::Json("three"); });
+  EXPECT_EQ(*listening.last.files[0].document, api::Json("three"));
+  fs::remove(folder_ / "b.yaml");
+  listening.wait([](const auto& read) { return read.files.size() == 1; });
+  EXPECT_EQ(listening.last.files.size(), 1u);
+}
+
+TEST_F(ManifestFilesTest, IsReadAgainInAnyCase) {
+  Listening listening(path("later"), milliseconds(20));
+  listening.wait([](const auto& read) { return read.files.empty(); });
+  fs::create_directory(folder_ / "later");
+  write("later/a.yaml", "one");
+  listening.wait([](const auto& read) { return read.files.size() == 1; });
+  EXPECT_EQ(listening.last.files.size(), 1u);
+}
+
+}  // namespace
+}  // namespace spillway::host
