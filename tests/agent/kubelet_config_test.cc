@@ -64,10 +64,10 @@ TEST(KubeletConfig, AllowsTheSysctlsItNames) {
 }
 
 TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
-  const CheckedConfig checked = check_config(document(R"({"staticPodPath": "/etc"})"));
+  const CheckedConfig checked = check_config(document(R"({"staticPodURL": "/etc"})"));
   ASSERT_EQ(checked.findings.size(), 1U);
   EXPECT_EQ(checked.findings.front().kind, ConfigFinding::Kind::kNotImplemented);
-  EXPECT_EQ(checked.findings.front().path, "staticPodPath");
+  EXPECT_EQ(checked.findings.front().path, "staticPodURL");
 }
 
 TEST(KubeletConfig, TakesAPlainScalarAsItWasWrittenWhereAStringIsWanted) {

@@ -21,9 +21,12 @@ class Admission(unittest.TestCase):
     def setUpClass(cls):
         cls.stack = [workspace()]
         cls.folder = cls.stack[0].__enter__()
-        cls.stack.append(running(cls.folder, "up", "--data-dir", cls.folder / "data", "--state-dir", cls.folder / "state", "--port", "0",
+        cls.manifests = cls.folder / "manifests"
+        cls.manifests.mkdir()
+        cls.stack.append(running(cls.folder, "up", "--pod-manifest-path", cls.manifests, "--data-dir", cls.folder / "data", "--state-dir", cls.folder / "state", "--port", "0",
                                  "--write-kubeconfig", cls.folder / "kubeconfig", "--node-name", "n", "--node-memory", "256Mi"))
-        cls.api = serving(cls.stack[1].__enter__(), cls.folder / "kubeconfig")
+        cls.process = cls.stack[1].__enter__()
+        cls.api = serving(cls.process, cls.folder / "kubeconfig")
         wait_for("the node", lambda: cls.api.nodes_ready() == ["n"])
         cls.environment = {**os.environ, "KUBECONFIG": str(cls.folder / "kubeconfig"), "HOME": str(cls.folder)}
 
@@ -52,7 +55,21 @@ class Admission(unittest.TestCase):
         return wait_for(f"events of {name}", lambda: json.loads(self.kubectl("get", "events", "-o", "json", "--field-selector",
                                                                             f"involvedObject.name={name},type=Warning"))["items"])
 
+    def write_manifest(self, name, document):
+        """As an editor does: a new file takes the place of the old one."""
+        part = self.folder / "part"
+        part.write_text(document if isinstance(document, str) else json.dumps(document))
+        part.rename(self.manifests / name)
+
+    def memory_part(self, percent):
+        node = json.loads(self.kubectl("get", "node", "n", "-o", "json"))["status"]["allocatable"]["memory"]
+        number, unit = re.fullmatch(r"(\d+)(|Ki|Mi)", node).groups()
+        return percent * int(number) * {"": 1, "Ki": 1024, "Mi": 1024 * 1024}[unit] // 100
+
     def tearDown(self):
+        for file in self.manifests.iterdir():
+            file.unlink()
+        wait_for("the end of static pods", lambda: not [name for name in self.api.pod_phases() if name.endswith("-n")] or None)
         self.kubectl("delete", "pods", "--all", "--timeout=30s")
 
     def test_too_little_memory(self):
@@ -79,9 +96,7 @@ class Admission(unittest.TestCase):
                 self.kubectl("delete", "pod", "tuned")
 
     def test_a_critical_pod_preempts_exactly_whom_it_must(self):
-        node = json.loads(self.kubectl("get", "node", "n", "-o", "json"))["status"]["allocatable"]["memory"]
-        number, unit = re.fullmatch(r"(\d+)(|Ki|Mi)", node).groups()
-        part = int(number) * {"": 1, "Ki": 1024, "Mi": 1024 * 1024}[unit] // 100
+        part = self.memory_part(1)
         guaranteed = {"memory": str(25 * part), "cpu": "10m"}
         self.place("guaranteed", resources={"requests": guaranteed, "limits": guaranteed})
         self.place("larger", resources=memory(30 * part))
@@ -99,6 +114,46 @@ class Admission(unittest.TestCase):
         self.assertEqual((disruption["status"], disruption["reason"]), ("True", "TerminationByKubelet"))
         self.assertIn("Preempting", [event["reason"] for event in self.events("larger")])
         print(self.kubectl("get", "pods"))
+
+    def test_a_critical_static_pod_preempts_exactly_whom_it_must(self):
+        guaranteed = {"memory": str(self.memory_part(25)), "cpu": "10m"}
+        self.place("guaranteed", resources={"requests": guaranteed, "limits": guaranteed})
+        self.place("larger", resources=memory(self.memory_part(30)))
+        self.place("smaller", resources=memory(self.memory_part(20)))
+        for name in ("guaranteed", "larger", "smaller"):
+            self.wait_phase(name, "Running")
+        self.write_manifest("proxy.json", pod("proxy", SLEEP, priorityClassName="system-node-critical",
+                                              resources=memory(self.memory_part(50))))
+        wait_for("the mirror", lambda: self.api.pod_phases().get("proxy-n") == "Running")
+        self.assertEqual(self.api.pod_phases(), {"guaranteed": "Running", "larger": "Failed", "smaller": "Running",
+                                                 "proxy-n": "Running"})
+        self.assertEqual(self.status("larger")["reason"], "Preempting")
+        print(self.kubectl("get", "pods"))
+
+    def test_a_static_pod_lives_as_long_as_its_file(self):
+        self.write_manifest("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n"
+                                        "  - {name: main, image: none, command: [sleep, '600']}\n")
+        wait_for("the mirror", lambda: self.api.pod_phases().get("web-n") == "Running")
+        mirror = json.loads(self.kubectl("get", "pod", "web-n", "-o", "json"))
+        marks = mirror["metadata"]["annotations"]
+        self.assertEqual(marks["kubernetes.io/config.source"], "file")
+        self.assertEqual(marks["kubernetes.io/config.mirror"], marks["kubernetes.io/config.hash"])
+        self.assertEqual(mirror["metadata"]["ownerReferences"][0]["kind"], "Node")
+
+        self.kubectl("delete", "pod", "web-n")
+        again = wait_for("another mirror", lambda: (lambda found: found if found and found["metadata"]["uid"] != mirror["metadata"]["uid"]
+                                                    and found["status"]["phase"] == "Running" else None)(
+                                                        self.api.find("/api/v1/namespaces/default/pods/web-n")))
+        self.assertEqual(again["status"]["containerStatuses"][0]["state"], mirror["status"]["containerStatuses"][0]["state"],
+                         "the container knows nothing of it")
+
+        self.write_manifest("web.yaml", "kind: Pod\nmetadata: [\n")
+        wait_for("a word about the file", lambda: "web.yaml:" in self.process.tail(200) or None)
+        self.assertEqual(self.api.pod_phases()["web-n"], "Running", "a bad file keeps the pod it last made")
+        print(self.kubectl("get", "pod", "web-n"), next(line for line in self.process.tail(200).splitlines() if "web.yaml:" in line))
+
+        (self.manifests / "web.yaml").unlink()
+        wait_for("its end", lambda: "web-n" not in self.api.pod_phases() or None)
 
     def test_a_pod_that_fits_nowhere_waits_and_says_why(self):
         self.kubectl("apply", "-f", "-", given=json.dumps(pod("waiting", SLEEP, resources=memory("1Gi"))))
