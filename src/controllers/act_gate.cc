@@ -34,6 +34,20 @@ void ActGate::release(const std::string& subject) {
   if (const auto it = held_.find(subject); it != held_.end()) held_.erase(it);
 }
 
+void ActGate::set_manual_hold(lifecycle::ManualHold hold) {
+  const lifecycle::ManualHold& before = brakes_.manual_hold();
+  if (hold == before) return;
+  if (hold.everything && !before.everything) log_.warning("held by hand", {{"why", *hold.everything}});
+  if (!hold.everything && before.everything) log_.warning("resumed by hand");
+  for (const auto& [zone, why] : hold.zones) {
+    if (!before.zones.contains(zone)) log_.warning("zone held by hand", {{"zone", zone}, {"why", why}});
+  }
+  for (const auto& [zone, why] : before.zones) {
+    if (!hold.zones.contains(zone)) log_.warning("zone resumed by hand", {{"zone", zone}});
+  }
+  brakes_.set_manual_hold(std::move(hold));
+}
+
 const ActGate::Held* ActGate::find(const std::string& subject) const {
   const auto it = held_.find(subject);
   return it == held_.end() ? nullptr : &it->second;

@@ -33,6 +33,9 @@ class ActGate {
   /// The act is not wanted any more, or was carried out.
   void release(const std::string& subject);
 
+  /// Says in the log what begins and what ends.
+  void set_manual_hold(lifecycle::ManualHold hold);
+
   const Held* find(const std::string& subject) const;
 
   const std::map<std::string, Held, std::less<>>& held() const { return held_; }

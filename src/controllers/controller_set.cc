@@ -26,7 +26,8 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
                                  options.taint_eviction),
       replica_set_controller_(shared(replica_set_events_)),
       daemon_set_controller_(shared(daemon_set_events_)),
-      pod_gc_(shared(node_events_), metrics, options.pod_gc) {}
+      pod_gc_(shared(node_events_), metrics, options.pod_gc),
+      report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {}
 
 Shared ControllerSet::shared(client::EventRecorder& events) {
   return {client_, events, log_, nodes_, pods_, leases_, replica_sets_, daemon_sets_};

@@ -7,6 +7,7 @@
 #include "controllers/act_gate.h"
 #include "controllers/daemon_set.h"
 #include "controllers/lifecycle_metrics.h"
+#include "controllers/lifecycle_report.h"
 #include "controllers/node_lifecycle.h"
 #include "controllers/pod_gc.h"
 #include "controllers/pods_by_node.h"
@@ -61,6 +62,8 @@ class ControllerSet final : public client::ApiEngine {
 
   const ActGate& gate() const { return gate_; }
 
+  const LifecycleReport& report() const { return report_; }
+
   const TaintEvictionController& taint_eviction() const { return taint_eviction_controller_; }
 
  private:
@@ -87,6 +90,7 @@ class ControllerSet final : public client::ApiEngine {
   ReplicaSetController replica_set_controller_;
   DaemonSetController daemon_set_controller_;
   PodGc pod_gc_;
+  LifecycleReport report_;
 };
 
 }  // namespace spillway::controllers

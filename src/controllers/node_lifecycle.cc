@@ -2,6 +2,7 @@
 
 #include "api/codec.h"
 #include "base/check.h"
+#include "controllers/manual_hold.h"
 #include "controllers/paths.h"
 #include "policy/lifecycle/condition_taints.h"
 
@@ -165,12 +166,7 @@ void NodeLifecycleController::look_for_hold() {
   shared_.client.get(client::object_path("v1", "configmaps", name.substr(0, slash), name.substr(slash + 1)),
                      [this](const Result<api::Json>& outcome, Now) {
                        if (!outcome && outcome.error().code != ErrorCode::kNotFound) return;
-                       std::optional<std::string> why;
-                       if (outcome) why = std::string(outcome->string_at({"data", "why"}));
-                       if (why.has_value() != gate_.brakes().manual_hold().has_value()) {
-                         shared_.log.warning(why ? "held by hand" : "resumed by hand", {{"why", why.value_or("")}});
-                       }
-                       gate_.brakes().set_manual_hold(std::move(why));
+                       gate_.set_manual_hold(outcome ? manual_hold_of(*outcome) : lifecycle::ManualHold());
                      });
 }
 

@@ -42,7 +42,7 @@ class NodeLifecycleController {
     int status_attempts_max = 5;
     /// Ask the API server for the lease of a node before it is called silent.
     bool live_lease_check = true;
-    /// Manual hold: while this ConfigMap exists, nothing is done. Its data.why is the reason. Empty: not looked for.
+    /// Manual hold: while this ConfigMap exists, what it says is not done (manual_hold.h). Empty: not looked for.
     std::string hold_config_map;  // "kube-system/spillway-hold"
   };
 
@@ -55,6 +55,8 @@ class NodeLifecycleController {
   void start(Now now);
 
   const lifecycle::NodeMonitor& monitor() const { return monitor_; }
+
+  const Options& options() const { return options_; }
 
  private:
   using NodePtr = std::shared_ptr<const api::Node>;

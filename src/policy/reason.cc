@@ -82,6 +82,12 @@ std::string_view to_string(ReasonCode code) {
       return "budget-refuses";
     case ReasonCode::kNoReplacement:
       return "no-replacement";
+    case ReasonCode::kZoneState:
+      return "zone-state";
+    case ReasonCode::kNodeConditions:
+      return "node-conditions";
+    case ReasonCode::kNextDeletion:
+      return "next-deletion";
     case ReasonCode::kFits:
       return "fits";
     case ReasonCode::kInsufficientResource:

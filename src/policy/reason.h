@@ -56,6 +56,9 @@ enum class ReasonCode {
   kActLimitReached,
   kBudgetRefuses,
   kNoReplacement,
+  kZoneState,
+  kNodeConditions,
+  kNextDeletion,
   // scheduling and admission
   kFits,
   kInsufficientResource,

@@ -1,6 +1,7 @@
 #include "policy/lifecycle/brakes.h"
 
 #include "api/duration.h"
+#include "policy/lifecycle/zone.h"
 
 #include <algorithm>
 #include <charconv>
@@ -36,7 +37,7 @@ Result<ActLimit> parse_limit(std::string_view text) {
 policy::Reason limit_reason(const std::tuple<ActKind, char, std::string>& scope, const ActLimit& limit) {
   const auto& [kind, what, name] = scope;
   policy::Reason reason{policy::ReasonCode::kActLimitReached, {{"act", std::string(to_string(kind))}}};
-  if (what == 'z') reason.facts.push_back({"zone", name});
+  if (what == 'z') reason.facts.push_back({"zone", readable_zone(name)});
   if (what == 'o') reason.facts.push_back({"owner", name});
   reason.facts.push_back({"acts_max", std::int64_t{limit.acts}});
   reason.facts.push_back({"window_ms", to_ms(limit.window)});
@@ -101,7 +102,7 @@ std::vector<Brakes::Limited> Brakes::limits_on(const Act& act) const {
 }
 
 Brakes::Answer Brakes::ask(const Act& act, Now now) {
-  if (auto held = hold(now)) return {std::move(held), now.mono + kAskAgain};
+  if (auto held = hold_in(act.zone, now)) return {std::move(held), now.mono + kAskAgain};
   const std::vector<Limited> limits = limits_on(act);
   for (const auto& [scope, limit] : limits) {
     std::deque<Instant>& times = acts_[scope];
@@ -120,7 +121,7 @@ bool Brakes::stalls(Instant now) const {
 
 std::optional<policy::Reason> Brakes::hold(Now now) const {
   using policy::ReasonCode;
-  if (manual_hold_) return policy::Reason{ReasonCode::kManualHold, {{"why", *manual_hold_}}};
+  if (manual_hold_.everything) return policy::Reason{ReasonCode::kManualHold, {{"why", *manual_hold_.everything}}};
   if (now.mono < clock_hold_until_) {
     return policy::Reason{ReasonCode::kClockJumped,
                           {{"error_ms", to_ms(clock_error_)}, {"left_ms", to_ms(clock_hold_until_ - now.mono)}}};
@@ -140,6 +141,16 @@ std::optional<policy::Reason> Brakes::hold(Now now) const {
     return policy::Reason{ReasonCode::kStormCoolDown, {{"left_ms", to_ms(cool_until_ - now.mono)}}};
   }
   return std::nullopt;
+}
+
+std::optional<policy::Reason> Brakes::hold_in(std::string_view zone, Now now) const {
+  if (!manual_hold_.zones.empty()) {
+    const std::string name = readable_zone(zone);
+    if (const auto held = manual_hold_.zones.find(name); held != manual_hold_.zones.end()) {
+      return policy::Reason{policy::ReasonCode::kManualHold, {{"zone", name}, {"why", held->second}}};
+    }
+  }
+  return hold(now);
 }
 
 void Brakes::on_clock(Now now, Duration expected_gap) {

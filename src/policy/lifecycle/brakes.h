@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -70,6 +71,16 @@ struct Act {
   std::string owner;  // "ReplicaSet/default/web"; empty: none
 };
 
+/// What an operator has stopped by hand, and why.
+struct ManualHold {
+  std::optional<std::string> everything;
+  std::map<std::string, std::string, std::less<>> zones;  // by name as people read it: "r1::a"
+
+  bool empty() const { return !everything && zones.empty(); }
+
+  friend bool operator==(const ManualHold&, const ManualHold&) = default;
+};
+
 class Brakes {
  public:
   struct Answer {
@@ -82,10 +93,10 @@ class Brakes {
   /// The act, if it may happen, is counted against the limits.
   Answer ask(const Act& act, Now now);
 
-  /// nullopt: resume.
-  void set_manual_hold(std::optional<std::string> why) { manual_hold_ = std::move(why); }
+  /// Empty: resume.
+  void set_manual_hold(ManualHold hold) { manual_hold_ = std::move(hold); }
 
-  const std::optional<std::string>& manual_hold() const { return manual_hold_; }
+  const ManualHold& manual_hold() const { return manual_hold_; }
 
   /// Once per pass, before anything is asked. `expected_gap`: how far passes are apart at most.
   void on_clock(Now now, Duration expected_gap);
@@ -100,6 +111,8 @@ class Brakes {
 
   /// The brake that would hold every act now; nullopt: none does.
   std::optional<policy::Reason> hold(Now now) const;
+  /// The same for acts in this zone. `zone`: key.
+  std::optional<policy::Reason> hold_in(std::string_view zone, Now now) const;
 
  private:
   using Scope = std::tuple<ActKind, char, std::string>;  // 'g', 'z' or 'o', and its name
@@ -115,7 +128,7 @@ class Brakes {
   void cool_from(Now now);
 
   BrakeConfig config_;
-  std::optional<std::string> manual_hold_;
+  ManualHold manual_hold_;
   std::optional<Duration> watch_age_;
   std::optional<Now> last_clock_;
   Duration clock_error_{};

@@ -65,6 +65,19 @@ bool TokenBucket::take_continuous(Instant now) {
   return true;
 }
 
+std::optional<Instant> TokenBucket::next_grant(Instant now) const {
+  TokenBucket probe = *this;
+  if (probe.try_take(now)) return now;
+  if (burst_ < 1 || rate_ <= 0) return std::nullopt;
+  if (kind_ == BucketKind::kTicks) {
+    const std::int64_t tick = (now - created_).count() / fill_interval_ns_ + 1;
+    return created_ + Duration(tick * fill_interval_ns_);
+  }
+  const double rate = static_cast<double>(rate_);
+  const double tokens = tokens_ + seconds_of(std::max(now - *last_grant_, Duration::zero())) * rate;
+  return now + Duration(static_cast<std::int64_t>(std::ceil(kNanosPerSecond * (1 - tokens) / rate)));
+}
+
 /// A full bucket is not touched: one that idled for at least one interval therefore grants twice in a row.
 void TokenBucket::refill_ticks(Instant now) {
   const std::int64_t tick = (now - created_).count() / fill_interval_ns_;
@@ -93,6 +106,10 @@ RateLimiter::RateLimiter(BucketKind kind, float rate, int burst, Instant created
 
 bool RateLimiter::try_take(Instant now) {
   return bucket_ && bucket_->try_take(now);
+}
+
+std::optional<Instant> RateLimiter::next_grant(Instant now) const {
+  return bucket_ ? bucket_->next_grant(now) : std::nullopt;
 }
 
 float RateLimiter::reported_rate() const {

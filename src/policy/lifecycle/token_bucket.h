@@ -22,6 +22,9 @@ class TokenBucket {
   /// Takes one token; false if there is none.
   bool try_take(Instant now);
 
+  /// When the next token can be taken; nullopt: never. Takes nothing.
+  std::optional<Instant> next_grant(Instant now) const;
+
   float rate() const { return rate_; }
 
   /// Share of the bucket that is empty, 0 to 1 (kTicks only): what a change of rate compares.
@@ -61,6 +64,8 @@ class RateLimiter {
   RateLimiter(BucketKind kind, float rate, int burst, Instant created, Stopped stopped);
 
   bool try_take(Instant now);
+  /// When it will let the next one through; nullopt: never, as things are.
+  std::optional<Instant> next_grant(Instant now) const;
   /// The rate that set_rate compares with.
   float reported_rate() const;
   /// Tokens per second that really pass; 0: stopped.

@@ -68,11 +68,25 @@ TEST_F(BrakesTest, AHeldActIsNotCounted) {
 
 TEST_F(BrakesTest, AManualHoldLastsUntilItIsLifted) {
   Brakes brakes({});
-  brakes.set_manual_hold("maintenance");
+  brakes.set_manual_hold({"maintenance", {}});
   pass(hours(5));
   EXPECT_EQ(ask(brakes, ActKind::kMarkNotReady), ReasonCode::kManualHold);
-  brakes.set_manual_hold(std::nullopt);
+  brakes.set_manual_hold({});
   EXPECT_EQ(ask(brakes, ActKind::kMarkNotReady), std::nullopt);
+}
+
+TEST_F(BrakesTest, AZoneIsHeldByItsName) {
+  Brakes brakes({});
+  brakes.set_manual_hold({std::nullopt, {{"r1::a", "move"}}});
+  const std::string a("r1:\0:a", 6);
+  EXPECT_EQ(ask(brakes, ActKind::kTaint, a), ReasonCode::kManualHold);
+  EXPECT_EQ(ask(brakes, ActKind::kTaint, std::string("r1:\0:b", 6)), std::nullopt);
+  EXPECT_EQ(ask(brakes, ActKind::kTaint, ""), std::nullopt);
+  EXPECT_EQ(brakes.hold(now), std::nullopt);
+  EXPECT_EQ(brakes.hold_in(a, now)->facts.front(), (policy::Fact{"zone", "r1::a"}));
+  brakes.set_manual_hold({"all of it", {{"r1::a", "move"}}});
+  EXPECT_EQ(brakes.hold_in(a, now)->facts.back(), (policy::Fact{"why", "move"}));  // the nearer one is named
+  EXPECT_EQ(ask(brakes, ActKind::kTaint, ""), ReasonCode::kManualHold);
 }
 
 TEST_F(BrakesTest, AJumpOfTheWallClockHolds) {

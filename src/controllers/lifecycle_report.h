@@ -1,0 +1,64 @@
+// What the node lifecycle knows and waits for, for people: `spillway zones`, `spillway explain node/NAME`, the pages
+// under /debug/spillway. Reads the state of the controllers and changes nothing.
+// Thread: loop. Cost: zones, one look at each zone's queue; a node, its pods and the queue of its zone.
+#pragma once
+
+#include "api/json.h"
+#include "controllers/act_gate.h"
+#include "controllers/node_lifecycle.h"
+#include "controllers/pods_by_node.h"
+#include "controllers/shared.h"
+#include "controllers/taint_eviction.h"
+#include "policy/reason.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::controllers {
+
+/// How one zone stands.
+struct ZoneStanding {
+  std::string zone;  // as people read it; empty: the nodes without zone labels
+  lifecycle::ZoneState state{};
+  lifecycle::ZoneCounts counts;
+  double nodes_per_second = 0;
+  std::int64_t waiting = 0;             // nodes in its queue
+  std::string next_node;                // the first of them
+  std::optional<Duration> next_act_in;  // when that one is due; nullopt: none waits, or nothing lets it through
+  std::optional<policy::Reason> brake;  // what holds its acts
+};
+
+class LifecycleReport {
+ public:
+  /// All outlive the report.
+  LifecycleReport(const Shared& shared, const NodeLifecycleController& nodes, const TaintEvictionController& taints,
+                  const PodsByNode& pods_by_node, const ActGate& gate)
+      : shared_(shared), nodes_(nodes), taints_(taints), pods_by_node_(pods_by_node), gate_(gate) {}
+
+  /// In key order.
+  std::vector<ZoneStanding> zones(Now now) const;
+  /// kind ZoneList: items, masterDisruption, brake (that holds everything), at.
+  api::Json zones_document(Now now) const;
+
+  /// Why the node is or is not tainted: its health, from where it is known and how old; conditions; zone; place in the
+  /// queue; the brake that holds; when the next act is due. nullopt: there is no such node.
+  std::optional<policy::Decision> explain_node(const std::string& name, Now now) const;
+
+ private:
+  using Zone = lifecycle::NodeMonitor::Zone;
+
+  std::optional<policy::Reason> brake_on(std::string_view zone, const Zone& standing, Now now) const;
+  std::optional<Instant> due(const Zone& zone, std::size_t place, Now now) const;
+  policy::Reason health_of(const api::Node& node, Now now) const;
+  std::optional<policy::Reason> deletions_of(const std::string& node, Now now) const;
+
+  Shared shared_;
+  const NodeLifecycleController& nodes_;
+  const TaintEvictionController& taints_;
+  const PodsByNode& pods_by_node_;
+  const ActGate& gate_;
+};
+
+}  // namespace spillway::controllers
