@@ -273,6 +273,11 @@ class ApiServer::Impl final : public WatchCache::Listener {
       return exchange->fail(refusal(exchange->user(), asked, verdict));
     }
     if (pages_.answer(*exchange, health())) return;
+    if (!asked.is_resource && method == api::Method::kGet && options_.pages) {
+      if (auto page = options_.pages(asked.path)) {
+        return exchange->answer(page->status, std::move(page->body), page->header("Content-Type"));
+      }
+    }
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     auto route = find_route(registry_, method, exchange->target);
     if (!route) return exchange->fail(route.error());

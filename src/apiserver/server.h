@@ -68,6 +68,9 @@ class ApiServer {
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;
+    /// Pages of whoever shares the process with the server: the answer to a GET of this path, for callers who may;
+    /// nullopt for a path that is not one of them. May be empty.
+    std::function<std::optional<api::Response>(std::string_view path)> pages;
   };
 
   ApiServer(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options);

@@ -124,12 +124,17 @@ api::Json LeaderElection::spec(const api::Json* before, Now now) const {
   return spec;
 }
 
+void LeaderElection::annotate(api::Json& lease) const {
+  for (const auto& [key, value] : options_.annotations) lease.make({"metadata", "annotations"})[key] = value;
+}
+
 void LeaderElection::create(Now now) {
   sent_ = now.mono;
   api::Json lease = api::Json::object({{"apiVersion", kLeaseVersion}, {"kind", "Lease"}});
   lease.make({"metadata", "name"}) = options_.name;
   lease.make({"metadata", "namespace"}) = options_.ns;
   lease["spec"] = spec(nullptr, now);
+  annotate(lease);
   client_.create(object_path(kLeaseVersion, "leases", options_.ns), lease,
                  [this](const Result<api::Json>& outcome, Now then) { on_taken(outcome, then); });
 }
@@ -139,6 +144,7 @@ void LeaderElection::take(const api::Json& lease, Now now) {
   sent_ = now.mono;
   api::Json taken = lease;
   taken["spec"] = spec(&lease, now);
+  annotate(taken);
   client_.update(object_path(kLeaseVersion, "leases", options_.ns, options_.name), taken,
                  [this](const Result<api::Json>& outcome, Now then) { on_taken(outcome, then); });
 }

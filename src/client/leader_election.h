@@ -16,6 +16,7 @@
 #include "client/engine.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,8 @@ class LeaderElection final : public ApiEngine {
     Duration lease_duration = seconds(15);
     Duration renew_deadline = seconds(10);
     Duration retry_period = seconds(2);
+    /// Kept on the lease by whoever leads: where it can be asked, for example.
+    std::map<std::string, std::string> annotations;
   };
 
   struct Listener {
@@ -103,6 +106,7 @@ class LeaderElection final : public ApiEngine {
   void arm_deadline();
   void lose(const std::string& why, Now now);
   api::Json spec(const api::Json* before, Now now) const;
+  void annotate(api::Json& lease) const;
 
   Options options_;
   Rng rng_;

@@ -58,13 +58,16 @@ Json strings(const std::vector<std::string>& values) {
 }
 
 Json access_review(const api::UserInfo& user, const NodeAccess& access, const std::string& node) {
-  Json spec = Json::object({{"user", user.name},
-                            {"groups", strings(user.groups)},
-                            {"resourceAttributes", Json::object({{"verb", access.verb},
-                                                                 {"version", "v1"},
-                                                                 {"resource", "nodes"},
-                                                                 {"subresource", access.subresource},
-                                                                 {"name", node}})}});
+  Json spec = Json::object({{"user", user.name}, {"groups", strings(user.groups)}});
+  if (access.path.empty()) {
+    spec["resourceAttributes"] = Json::object({{"verb", access.verb},
+                                               {"version", "v1"},
+                                               {"resource", "nodes"},
+                                               {"subresource", access.subresource},
+                                               {"name", node}});
+  } else {
+    spec["nonResourceAttributes"] = Json::object({{"verb", access.verb}, {"path", access.path}});
+  }
   if (!user.uid.empty()) spec["uid"] = user.uid;
   for (const auto& [key, values] : user.extra) spec["extra"][key] = strings(values);
   return Json::object({{"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}, {"spec", spec}});
@@ -74,10 +77,12 @@ Json access_review(const api::UserInfo& user, const NodeAccess& access, const st
 std::string key_of(const api::UserInfo& user, const NodeAccess& access) {
   Json extra = Json::object();
   for (const auto& [key, values] : user.extra) extra[key] = strings(values);
-  return api::to_text(Json::array({user.name, user.uid, strings(user.groups), extra, access.verb, access.subresource}));
+  return api::to_text(
+      Json::array({user.name, user.uid, strings(user.groups), extra, access.verb, access.subresource, access.path}));
 }
 
 std::string describe(const api::UserInfo& user, const NodeAccess& access) {
+  if (!access.path.empty()) return fmt::format("(user={}, verb={}, path={})", user.name, access.verb, access.path);
   return fmt::format("(user={}, verb={}, resource=nodes, subresource(s)=[{}])", user.name, access.verb,
                      access.subresource);
 }
@@ -90,7 +95,7 @@ bool is_true(const Json& review, std::string_view member) {
 }  // namespace
 
 NodeAccess node_access(api::Method method, std::string_view path) {
-  NodeAccess access{std::string(verb_of(method)), "proxy"};
+  NodeAccess access{std::string(verb_of(method)), "proxy", {}};
   const auto below = [path](std::string_view prefix) {
     return path == prefix || (path.starts_with(prefix) && path[prefix.size()] == '/');
   };
@@ -104,6 +109,10 @@ NodeAccess node_access(api::Method method, std::string_view path) {
     access.subresource = "checkpoint";
   }
   return access;
+}
+
+NodeAccess path_access(api::Method method, std::string_view path) {
+  return {std::string(verb_of(method)), {}, std::string(path)};
 }
 
 RequestGate::RequestGate(Options options, Rng rng)

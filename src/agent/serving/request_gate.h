@@ -1,5 +1,6 @@
-// Who may ask a node's own server, and for what: tokens are reviewed and rights are asked for at the API server, the
-// answers remembered for a while. Client certificates have been verified before.
+// Who may ask a server of ours that is not an API server (a node's, a controller's), and for what: tokens are reviewed
+// and rights are asked for at the API server, the answers remembered for a while. Client certificates have been
+// verified before.
 // Thread: loop. Invariants: one review in flight per token, one per user and right. Bounds: answers remembered,
 // requests waiting. Source: Kubernetes docs, "Kubelet authentication/authorization"; spec "Node agent", 12.2.
 #pragma once
@@ -20,21 +21,24 @@
 
 namespace spillway::agent {
 
-/// What authorization is asked about a request: a verb on a subresource of the node.
+/// What authorization is asked about a request: a verb on a subresource of the node, or on a path.
 struct NodeAccess {
   std::string verb;         // empty: no method that has one
   std::string subresource;  // "stats", "metrics", "log", "checkpoint", else "proxy"
+  std::string path;         // not empty: of no resource, and `subresource` says nothing
 
   friend bool operator==(const NodeAccess&, const NodeAccess&) = default;
 };
 
 /// `path` begins with '/' and has no query.
 NodeAccess node_access(api::Method method, std::string_view path);
+/// For a server that is no node's.
+NodeAccess path_access(api::Method method, std::string_view path);
 
 class RequestGate final : public client::ApiEngine {
  public:
   struct Options {
-    std::string node_name;
+    std::string node_name;  // empty: no node's server
     // Defaults are upstream's.
     Duration token_life = minutes(2);
     Duration allowed_life = minutes(5);
