@@ -41,14 +41,15 @@ std::string resolve_data_dir(const std::string& given) {
   return (std::filesystem::path(home != nullptr ? home : ".") / ".local/share/spillway").string();
 }
 
-ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args)
-    : process_(process), args_(args), data_dir_(resolve_data_dir(args.data_dir)) {}
+ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages)
+    : process_(process), args_(args), pages_(std::move(pages)), data_dir_(resolve_data_dir(args.data_dir)) {}
 
 ApiServerPart::~ApiServerPart() = default;
 
 Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, const cli::ServingArgs& args,
-                                                             std::function<void()> serving) {
-  std::unique_ptr<ApiServerPart> part(new ApiServerPart(process, args));  // NOLINT: private constructor
+                                                             std::function<void()> serving, MorePages pages) {
+  std::unique_ptr<ApiServerPart> part(
+      new ApiServerPart(process, args, std::move(pages)));  // NOLINT: private constructor
   SPILLWAY_TRY_VOID(part->open(std::move(serving)));
   return part;
 }
@@ -68,9 +69,11 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                                     .gateway = &gateway_,
                                     .signer = token_key_.get(),
                                     .authenticator = authenticator_.get(),
-                                    .rearm = [this] {
-                                      if (endpoint_) endpoint_->rearm();
-                                    }});
+                                    .rearm =
+                                        [this] {
+                                          if (endpoint_) endpoint_->rearm();
+                                        },
+                                    .pages = pages_});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
   server_->start(loop.now(), [this, serving = std::move(serving)](Outcome ready) {
     if (ready) ready = serve();

@@ -15,16 +15,21 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace spillway::apps {
 
 class ApiServerPart final : public Part {
  public:
+  /// The answer to a GET of this path by somebody who may; nullopt: not one of ours.
+  using MorePages = std::function<std::optional<api::Response>(std::string_view path)>;
+
   /// Opens the store and begins to serve; `serving` is called once on the loop when requests are answered and the
   /// kubeconfig is written. Errors that come later end the process.
   static Result<std::unique_ptr<ApiServerPart>> create(Process& process, const cli::ServingArgs& args,
-                                                       std::function<void()> serving);
+                                                       std::function<void()> serving, MorePages pages = {});
   ~ApiServerPart() override;
 
   void stop(runtime::Loop::Task done) override;
@@ -38,7 +43,7 @@ class ApiServerPart final : public Part {
   const std::string& data_dir() const { return data_dir_; }
 
  private:
-  ApiServerPart(Process& process, const cli::ServingArgs& args);
+  ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages);
 
   Outcome open(std::function<void()> serving);
   Outcome open_tokens();
@@ -46,6 +51,7 @@ class ApiServerPart final : public Part {
 
   Process& process_;
   cli::ServingArgs args_;
+  MorePages pages_;
   std::string data_dir_;
   std::shared_ptr<const wire::TokenKey> token_key_;
   std::shared_ptr<const wire::Authenticator> authenticator_;

@@ -3,6 +3,11 @@
 #include "apps/host_name.h"
 #include "wire/certificate_authority.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 namespace spillway::apps {
@@ -19,6 +24,56 @@ wire::CertificateRequest client(std::string name, std::string group) {
 }
 
 }  // namespace
+
+namespace {
+
+Result<std::string> read_pem(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{ErrorCode::kNotFound, "cannot be read", path};
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+/// An authority that lives as long as this call, and what it signs.
+Result<std::pair<wire::KeyPair, std::string>> make_own_certificate(const std::vector<std::string>& hosts,
+                                                                   WallTime now) {
+  std::string folder = (std::filesystem::temp_directory_path() / "spillway-controller-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return Error{ErrorCode::kInternalError, "cannot be made", folder};
+  CertificateRequest serving{
+      .use = CertificateRequest::Use::kServer, .common_name = host_name(), .organizations = {}, .hosts = {}};
+  serving.hosts = {"localhost", "127.0.0.1", "::1", host_name()};
+  for (const std::string& host : hosts) {
+    if (std::ranges::find(serving.hosts, host) == serving.hosts.end()) serving.hosts.push_back(host);
+  }
+  const auto make = [&]() -> Result<std::pair<wire::KeyPair, std::string>> {
+    SPILLWAY_TRY(authority, wire::CertificateAuthority::open(folder + "/pki", now));
+    SPILLWAY_TRY(identity, authority.issue(serving, now));
+    return std::pair(std::move(identity), authority.certificate_pem());
+  };
+  auto made = make();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return made;
+}
+
+}  // namespace
+
+Result<ControllerCertificate> prepare_controller_server(const ControllerCertificateOptions& options, WallTime now) {
+  ControllerCertificate certificate;
+  wire::TlsContext::ServerOptions tls{.identity = {}, .client_authority_pem = options.client_authority_pem};
+  if (options.certificate_file.empty()) {
+    SPILLWAY_TRY(made, make_own_certificate(options.hosts, now));
+    tls.identity = std::move(made.first);
+    certificate.authority_pem = std::move(made.second);
+  } else {
+    SPILLWAY_TRY(chain, read_pem(options.certificate_file));
+    SPILLWAY_TRY(key, read_pem(options.key_file));
+    certificate.authority_pem = chain;
+    tls.identity = {std::move(chain), std::move(key)};
+  }
+  SPILLWAY_TRY(context, wire::TlsContext::make_server(tls));
+  certificate.context = std::move(context);
+  return certificate;
+}
 
 Result<Credentials> prepare_credentials(const std::string& data_dir, const std::string& bind_address, WallTime now) {
   SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki", now));

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -25,5 +26,20 @@ Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::s
                                                                     const std::string& address,
                                                                     const std::string& client_authority_pem,
                                                                     WallTime now);
+
+struct ControllerCertificate {
+  std::shared_ptr<const wire::TlsContext> context;
+  std::string authority_pem;  // what clients may believe
+};
+
+struct ControllerCertificateOptions {
+  std::string certificate_file;  // with key_file; both empty: a certificate of its own making that nobody has signed
+  std::string key_file;
+  std::vector<std::string> hosts;  // besides localhost and the host name
+  std::string client_authority_pem;
+};
+
+/// For the HTTPS server of a controller. Nothing is left on the disk. Errors name the file.
+Result<ControllerCertificate> prepare_controller_server(const ControllerCertificateOptions& options, WallTime now);
 
 }  // namespace spillway::apps

@@ -73,6 +73,19 @@ Result<api::Json> ClusterView::create(const std::string& path, const api::Json& 
       [&](client::ApiClient& client, client::ApiClient::Done done) { client.create(path, object, std::move(done)); });
 }
 
+Result<api::Json> ClusterView::update(const std::string& path, const api::Json& object) {
+  return run(
+      [&](client::ApiClient& client, client::ApiClient::Done done) { client.update(path, object, std::move(done)); });
+}
+
+Result<api::Json> ClusterView::remove(const std::string& path, const api::Json& read) {
+  api::Json options = api::Json::object({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}});
+  options.make({"preconditions", "uid"}) = std::string(read.string_at({"metadata", "uid"}));
+  options.make({"preconditions", "resourceVersion"}) = std::string(read.string_at({"metadata", "resourceVersion"}));
+  return run(
+      [&](client::ApiClient& client, client::ApiClient::Done done) { client.remove(path, options, std::move(done)); });
+}
+
 api::Json::Array ClusterView::list(const std::string& path) {
   const Result<api::Json> answer = get(path);
   const api::Json* items = answer ? answer->find("items") : nullptr;

@@ -26,6 +26,9 @@ class ClusterView {
 
   Result<api::Json> get(const std::string& path);
   Result<api::Json> create(const std::string& path, const api::Json& object);
+  Result<api::Json> update(const std::string& path, const api::Json& object);
+  /// Only if it still is what was `read`.
+  Result<api::Json> remove(const std::string& path, const api::Json& read);
   /// The items of a list; empty if it cannot be read at the moment.
   api::Json::Array list(const std::string& path);
 

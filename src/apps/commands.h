@@ -12,6 +12,8 @@ int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& comman
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command);
 int run_lint(const cli::LintCommand& command);
 int run_demo(const cli::DemoCommand& command);
+int run_zones(const cli::ZonesCommand& command);
+int run_hold(const cli::HoldCommand& command);
 /// Says why. kExitUnknown: nothing is known about it.
 int run_explain(const cli::ExplainCommand& command);
 int run_simulate(const cli::SimulateCommand& command);

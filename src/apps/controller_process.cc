@@ -1,17 +1,23 @@
 // `spillway controller`: waits until nobody else does its work, gets elected, acts; ends when it is not the leader any
 // more.
 #include "apps/commands.h"
+#include "apps/controller_client.h"
+#include "apps/controller_server.h"
+#include "apps/engine_metrics.h"
 #include "apps/engine_part.h"
 #include "apps/host_name.h"
 #include "apps/node_options.h"
 #include "apps/process.h"
 #include "apps/remote.h"
+#include "cli/manager_config.h"
+#include "cli/yaml_document.h"
 #include "client/leader_election.h"
 #include "client/shadow_engine.h"
 #include "controllers/controller_set.h"
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <utility>
 
 namespace spillway::apps {
@@ -48,9 +54,36 @@ class ElectionPart final : public Part {
   runtime::EngineDriver driver_;
 };
 
+/// Of kube-controller-manager, and not here: naming them changes nothing.
+constexpr std::array<std::string_view, 20> kOtherControllers{"bootstrap-signer-controller",
+                                                             "bootstrapsigner",
+                                                             "cloud-node-lifecycle-controller",
+                                                             "cronjob-controller",
+                                                             "deployment-controller",
+                                                             "disruption-controller",
+                                                             "endpoints-controller",
+                                                             "endpointslice-controller",
+                                                             "garbage-collector-controller",
+                                                             "horizontal-pod-autoscaler-controller",
+                                                             "job-controller",
+                                                             "namespace-controller",
+                                                             "node-ipam-controller",
+                                                             "node-route-controller",
+                                                             "persistentvolume-binder-controller",
+                                                             "resourcequota-controller",
+                                                             "service-lb-controller",
+                                                             "statefulset-controller",
+                                                             "token-cleaner-controller",
+                                                             "tokencleaner"};
+
 Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
   controllers::ControllerSet::Enabled enabled{false, false, false, false, false};
-  const std::array known = {std::pair("node-lifecycle-controller", &enabled.node_lifecycle),
+  // With the names before 1.28 as well.
+  const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
+                            std::pair("podgc", &enabled.pod_gc),
+                            std::pair("replicaset", &enabled.replica_set),
+                            std::pair("daemonset", &enabled.daemon_set),
+                            std::pair("node-lifecycle-controller", &enabled.node_lifecycle),
                             std::pair("taint-eviction-controller", &enabled.taint_eviction),
                             std::pair("pod-garbage-collector-controller", &enabled.pod_gc),
                             std::pair("replicaset-controller", &enabled.replica_set),
@@ -69,6 +102,7 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
     const bool leaves_out = word.starts_with('-');
     if (leaves_out) word.erase(0, 1);
     const auto found = std::ranges::find_if(known, [&](const auto& each) { return word == each.first; });
+    if (found == known.end() && std::ranges::find(kOtherControllers, word) != kOtherControllers.end()) continue;
     if (found == known.end()) return invalid("--controllers", "there is no \"{}\"", word);
     *found->second = !leaves_out;
   }
@@ -85,10 +119,19 @@ class ControllerProcess {
   int run(controllers::ControllerSet::Options options) {
     options_ = std::move(options);
     // Nothing is connected by this: it tells a bad kubeconfig at once.
-    if (const auto server = connect_remote(process_.loop(), command_.kubeconfig); !server) {
+    auto server = connect_remote(process_.loop(), command_.kubeconfig);
+    if (!server) {
       print_error(server.error());
       return cli::kExitUsage;
     }
+    auto pages =
+        ControllerServer::create(process_, command_.serving, std::move(server->transport), server->authority_pem);
+    if (!pages) {
+      print_error(pages.error());
+      return cli::kExitFailure;
+    }
+    server_ = &process_.add(*std::move(pages));
+    server_->set_configuration(cli::manager_configuration(command_));
     const bool same_lease = command_.leader_election.enabled && command_.leader_election.resource_name == kStockLease &&
                             command_.leader_election.resource_namespace == client::LeaseGuard::Options{}.ns;
     if (command_.shadow) {
@@ -108,7 +151,7 @@ class ControllerProcess {
       process_.fail(server.error());
       return nullptr;
     }
-    return std::move(server->transport);
+    return std::make_unique<CountedTransport>(std::move(server->transport), process_.metrics(), server->host);
   }
 
   void guard() {
@@ -138,15 +181,31 @@ class ControllerProcess {
     client::LeaderElection::Listener listener{
         [this, identity](Now) {
           process_.log().info("leading", {{"identity", identity}});
+          master_.set(1);
           process_.loop().post([this] { act(); });
         },
         [this](const std::string& why, Now) {
+          master_.set(0);
           process_.fail(make_error(ErrorCode::kServiceUnavailable, "not the leader any more: {}", why));
         },
-        [this](const std::string& leader, Now) { process_.log().info("standing by", {{"leader", leader}}); }};
+        [this](const std::string& leader, Now) {
+          process_.log().info("standing by", {{"leader", leader}});
+          server_->pages().set_controllers(nullptr, "standing by: " + leader + " leads");
+        }};
+    master_ = process_.metrics().gauge("leader_election_master_status",
+                                       "Gauge of if the reporting system is master of the relevant lease, 0 indicates "
+                                       "backup, 1 indicates master. 'name' is the string used to identify the lease.",
+                                       {{"name", args.resource_name}});
+    master_.set(0);
     auto engine = std::make_unique<client::LeaderElection>(
-        client::LeaderElection::Options{args.resource_namespace, args.resource_name, identity, args.lease_duration,
-                                        args.renew_deadline, args.retry_period},
+        client::LeaderElection::Options{args.resource_namespace,
+                                        args.resource_name,
+                                        identity,
+                                        args.lease_duration,
+                                        args.renew_deadline,
+                                        args.retry_period,
+                                        {{std::string(kUrlAnnotation), server_->url()},
+                                         {std::string(kAuthorityAnnotation), server_->authority_pem()}}},
         rng_.fork("election"), std::move(listener));
     election_ = &process_.add(std::make_unique<ElectionPart>(process_.loop(), std::move(engine), std::move(transport)))
                      .election();
@@ -155,15 +214,19 @@ class ControllerProcess {
   void act() {
     auto transport = connect();
     if (!transport) return;
-    std::unique_ptr<client::ApiEngine> engine = std::make_unique<controllers::ControllerSet>(
-        options_, rng_.fork("controllers"), process_.log(), process_.metrics());
+    auto set = std::make_unique<controllers::ControllerSet>(options_, rng_.fork("controllers"), process_.log(),
+                                                            process_.metrics());
+    server_->pages().set_controllers(set.get(), {});
+    std::unique_ptr<client::ApiEngine> engine =
+        std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics());
     if (command_.shadow) {
       engine = std::make_unique<client::ShadowEngine>(std::move(engine), shadow_options());
     } else if (election_ != nullptr) {
       engine = std::make_unique<client::FencedEngine>(
           std::move(engine), [election = election_](Now now) { return election->may_act(now); });
     }
-    process_.add(std::make_unique<EnginePart>(process_.loop(), std::move(engine), std::move(transport)));
+    process_.add(
+        std::make_unique<ControllersPart>(process_.loop(), std::move(engine), std::move(transport), server_->pages()));
   }
 
   client::ShadowEngine::Options shadow_options() {
@@ -184,12 +247,25 @@ class ControllerProcess {
   Process process_;
   Rng rng_;
   controllers::ControllerSet::Options options_;
+  ControllerServer* server_ = nullptr;
+  telemetry::Gauge master_;
   const client::LeaderElection* election_ = nullptr;
 };
 
 }  // namespace
 
 int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command) {
+  for (const std::string& flag : command.without_effect) {
+    fmt::print(stderr, "spillway: warning: {} has no effect here\n", flag);
+  }
+  if (command.print_config) {
+    std::fputs(cli::to_yaml(cli::manager_configuration(command)).c_str(), stdout);
+    return cli::kExitOk;
+  }
+  if (command.kubeconfig.empty()) {
+    print_error(invalid("--kubeconfig", "is required"));
+    return cli::kExitUsage;
+  }
   const auto refuse = [](const Error& error) {
     print_error(error);
     return cli::kExitUsage;
@@ -200,9 +276,13 @@ int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& comman
   if (!enabled) return refuse(enabled.error());
   options->enabled = *enabled;
   const cli::LeaderElectionArgs& args = command.leader_election;
-  if (const Outcome checked =
-          client::LeaderElection::check({args.resource_namespace, args.resource_name, "any", args.lease_duration,
-                                         args.renew_deadline, args.retry_period});
+  if (const Outcome checked = client::LeaderElection::check({args.resource_namespace,
+                                                             args.resource_name,
+                                                             "any",
+                                                             args.lease_duration,
+                                                             args.renew_deadline,
+                                                             args.retry_period,
+                                                             {}});
       !checked) {
     return refuse(checked.error());
   }

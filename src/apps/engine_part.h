@@ -10,7 +10,7 @@
 
 namespace spillway::apps {
 
-class EnginePart final : public Part {
+class EnginePart : public Part {
  public:
   EnginePart(runtime::Loop& loop, std::unique_ptr<client::ApiEngine> engine,
              std::unique_ptr<client::Transport> transport)

@@ -3,6 +3,8 @@
 #include "apps/api_server_part.h"
 #include "apps/cluster_view.h"
 #include "apps/commands.h"
+#include "apps/controller_client.h"
+#include "apps/controller_pages.h"
 #include "apps/process.h"
 #include "apps/remote.h"
 #include "cli/explanation.h"
@@ -29,9 +31,10 @@ constexpr std::size_t kListed = 10;
 
 /// What one or more nodes, or a journal, have to say.
 struct Findings {
-  std::vector<Decision> decisions;  // oldest first
-  std::optional<Decision> now;      // how things stand; of one node
-  std::vector<Error> silent;        // who could not be asked
+  std::vector<Decision> decisions;    // oldest first
+  std::optional<Decision> now;        // how things stand; of one node
+  std::optional<Decision> lifecycle;  // how the controllers see that node
+  std::vector<Error> silent;          // who could not be asked
 };
 
 bool is_about(const policy::Subject& subject, const api::PodKey& pod) {
@@ -97,23 +100,20 @@ class Explainer {
   int run() {
     if (command_.journal) return tell(read_journal(command_), std::nullopt);
     catch_interrupts();
-    const std::string kubeconfig =
-        command_.kubeconfig.empty() ? resolve_data_dir({}) + "/kubeconfig" : command_.kubeconfig;
-    auto remote = connect_remote(loop_, kubeconfig);
-    if (!remote) {
-      print_error(remote.error());
+    auto client = ControllerClient::create(loop_, command_.target);
+    if (!client) {
+      print_error(client.error());
       return cli::kExitUsage;
     }
-    cluster_ = std::make_unique<ClusterView>(loop_, std::move(remote->transport));
-    const int code = ask();
-    cluster_.reset();
-    return code;
+    cluster_ = &(*client)->cluster();
+    return ask(**client);
   }
 
  private:
-  int ask() {
+  int ask(ControllerClient& client) {
     if (command_.about == cli::ExplainCommand::About::kNode) {
       Findings found;
+      ask_controllers(client, command_.name, found);
       ask_node(command_.name, found);
       return tell(found, std::nullopt);
     }
@@ -148,6 +148,16 @@ class Explainer {
     return tell(found, fallback);
   }
 
+  static void ask_controllers(ControllerClient& client, const std::string& node, Findings& found) {
+    const auto answer = client.get(std::string(kNodesPage) + api::percent_encode(node));
+    auto decision = answer ? policy::decision_from_json(*answer) : Result<Decision>(answer.error());
+    if (decision) {
+      found.lifecycle = *std::move(decision);
+    } else {
+      found.silent.push_back(Error{decision.error().code, decision.error().text(), "controllers"});
+    }
+  }
+
   void ask_node(const std::string& node, Findings& found) {
     const auto answer = cluster_->get("/api/v1/nodes/" + node + "/proxy/debug/spillway/decisions");
     if (!answer) {
@@ -177,6 +187,8 @@ class Explainer {
       answer = best_about(found, *pod());
       // A decision taken at the gates says more about a pod that never ran than a list it is not on.
       if (fallback && (answer == nullptr || !is_about(answer->subject, *pod()))) answer = &*fallback;
+    } else if (command_.about == cli::ExplainCommand::About::kNode && found.lifecycle) {
+      answer = &*found.lifecycle;
     } else if (command_.about == cli::ExplainCommand::About::kNode && found.now) {
       answer = &*found.now;
     } else if (!found.decisions.empty()) {
@@ -206,6 +218,9 @@ class Explainer {
     const bool terminal = isatty(STDOUT_FILENO) == 1;
     const bool colour = command_.colour == cli::Colour::kAlways || (command_.colour == cli::Colour::kAuto && terminal);
     std::string text = cli::explain(answer, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
+    if (found.lifecycle && found.now) {
+      text += "\n" + cli::explain(*found.now, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
+    }
     if (command_.about == cli::ExplainCommand::About::kNode && !found.decisions.empty()) {
       text += "\n  The last decisions\n";
       const std::size_t first = found.decisions.size() - std::min(kListed, found.decisions.size());
@@ -219,18 +234,20 @@ class Explainer {
   static void print_json(const Decision& answer, const Findings& found) {
     api::Json items = api::Json::array();
     for (const Decision& decision : found.decisions) items.if_array()->push_back(policy::to_json(decision));
-    const api::Json document = api::Json::object({{"kind", "Explanation"},
-                                                  {"apiVersion", "spillway/v1"},
-                                                  {"headline", cli::headline(answer, std::nullopt)},
-                                                  {"decision", policy::to_json(answer)},
-                                                  {"now", found.now ? policy::to_json(*found.now) : api::Json()},
-                                                  {"items", std::move(items)}});
+    const api::Json document =
+        api::Json::object({{"kind", "Explanation"},
+                           {"apiVersion", "spillway/v1"},
+                           {"headline", cli::headline(answer, std::nullopt)},
+                           {"decision", policy::to_json(answer)},
+                           {"now", found.now ? policy::to_json(*found.now) : api::Json()},
+                           {"lifecycle", found.lifecycle ? policy::to_json(*found.lifecycle) : api::Json()},
+                           {"items", std::move(items)}});
     fmt::print("{}\n", api::to_text(document));
   }
 
   const cli::ExplainCommand& command_;
   runtime::Loop loop_;
-  std::unique_ptr<ClusterView> cluster_;
+  ClusterView* cluster_ = nullptr;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The one binary: parses the command line and runs one subcommand.
+#include "apps/command_files.h"
 #include "apps/commands.h"
 #include "cli/command_line.h"
 
@@ -25,6 +26,8 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::StressCommand& stress) { return apps::run_stress(stress); },
                  [&](const cli::LintCommand& lint) { return apps::run_lint(lint); },
                  [&](const cli::ExplainCommand& explain) { return apps::run_explain(explain); },
+                 [&](const cli::ZonesCommand& zones) { return apps::run_zones(zones); },
+                 [&](const cli::HoldCommand& hold) { return apps::run_hold(hold); },
                  [&](const cli::SimulateCommand& simulate) { return apps::run_simulate(simulate); },
                  [&](const cli::SwarmCommand& swarm) { return apps::run_swarm(swarm); }},
       line.command);
@@ -33,7 +36,7 @@ int run(const spillway::cli::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto parsed = spillway::cli::parse_command_line(argc, argv);
+  const auto parsed = spillway::apps::parse_with_files(argc, argv);
   if (const auto* farewell = std::get_if<spillway::cli::Farewell>(&parsed)) {
     std::fputs(farewell->text.c_str(), farewell->exit_code == 0 ? stdout : stderr);
     return farewell->exit_code;

@@ -13,6 +13,7 @@ namespace spillway::apps {
 struct Remote {
   std::unique_ptr<client::Transport> transport;
   std::string authority_pem;  // of the cluster; empty over plain HTTP
+  std::string host;           // "192.0.2.7:6443"
 };
 
 /// kInvalid: what is wrong with the file, and where. Nothing is connected yet.

@@ -1,6 +1,8 @@
 // `spillway up`: everything in one process.
 #include "apps/api_server_part.h"
 #include "apps/commands.h"
+#include "apps/controller_pages.h"
+#include "apps/engine_metrics.h"
 #include "apps/engine_part.h"
 #include "apps/host_name.h"
 #include "apps/node_config.h"
@@ -21,7 +23,9 @@ class Up {
   Up(const cli::LogArgs& log, const cli::UpCommand& command) : command_(command), process_(log) {}
 
   int run() {
-    auto server = ApiServerPart::create(process_, command_.serving, [this] { start_engines(); });
+    auto server = ApiServerPart::create(
+        process_, command_.serving, [this] { start_engines(); },
+        [this](std::string_view path) { return pages_.answer(path); });
     if (!server) {
       print_error(server.error());
       return server.error().code == ErrorCode::kInvalid ? cli::kExitUsage : cli::kExitFailure;
@@ -33,11 +37,12 @@ class Up {
  private:
   void start_engines() {
     const Rng rng(static_cast<std::uint64_t>(process_.loop().now().wall.time_since_epoch().count()));
-    process_.add(std::make_unique<EnginePart>(
-        process_.loop(),
-        std::make_unique<controllers::ControllerSet>(*make_controller_options(command_.controller),
-                                                     rng.fork("controller"), process_.log(), process_.metrics()),
-        server_->connect("system:kube-controller-manager")));
+    auto set = std::make_unique<controllers::ControllerSet>(*make_controller_options(command_.controller),
+                                                            rng.fork("controller"), process_.log(), process_.metrics());
+    pages_.set_controllers(set.get(), {});
+    process_.add(std::make_unique<ControllersPart>(
+        process_.loop(), std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics()),
+        server_->connect("system:kube-controller-manager"), pages_));
     process_.add(
         std::make_unique<EnginePart>(process_.loop(),
                                      std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
@@ -69,6 +74,7 @@ class Up {
 
   const cli::UpCommand& command_;
   Process process_;
+  ControllerPages pages_{process_.loop()};
   ApiServerPart* server_ = nullptr;
 };
 

@@ -57,6 +57,7 @@ class Parser {
     define_process_commands(commands_);
     define_offline_commands(commands_);
     define_explain(commands_);
+    define_zone_commands(commands_);
   }
 
   const CLI::App& chosen() const {

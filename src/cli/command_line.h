@@ -54,9 +54,18 @@ struct BrakeArgs {
   Duration watch_age_max{};
   Duration clock_jump_max{};
   Duration storm_cool_down{};
-  std::string hold_config_map;
+  std::string hold_config_map = "kube-system/spillway-hold";
   bool respect_budgets = false;
   bool wait_for_replacement = false;
+};
+
+/// Where a controller serves health, metrics and what `spillway zones` asks. Flag names are kube-controller-manager's.
+struct ControllerServingArgs {
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t secure_port = 0;  // 0: any free port
+  std::string advertise_address;  // empty: bind_address, or the host name where that is any address
+  std::string tls_cert_file;      // with tls_private_key_file; both empty: a certificate of its own making
+  std::string tls_private_key_file;
 };
 
 /// Flag names are kube-controller-manager's.
@@ -115,7 +124,13 @@ struct AgentCommand {
 };
 
 struct ControllerCommand {
-  std::string kubeconfig;
+  std::string kubeconfig;  // empty only if print_config
+  std::string config;      // a KubeControllerManagerConfiguration; its flags are to be put before those given
+  bool print_config = false;
+  double kube_api_qps = 20;  // accepted for upstream's sake
+  std::int32_t kube_api_burst = 30;
+  std::vector<std::string> without_effect;  // flags of upstream's other controllers that were given
+  ControllerServingArgs serving;
   LeaderElectionArgs leader_election;
   std::string controllers = "*";
   bool shadow = false;
@@ -148,6 +163,13 @@ struct LintCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
+/// How to find the controller that leads.
+struct ControllerTargetArgs {
+  std::string kubeconfig;                                 // empty: the one `spillway up` has written
+  std::string controller;                                 // its URL; empty: the API server is asked, then the lease
+  std::string lease = "kube-system/spillway-controller";  // NAMESPACE/NAME
+};
+
 enum class Colour { kAuto, kAlways, kNever };
 
 /// Why something was decided: about a pod, by a node, or last of all.
@@ -155,14 +177,32 @@ struct ExplainCommand {
   enum class About { kPod, kNode, kLast };
 
   About about = About::kLast;
-  bool last = false;                   // was asked for
-  std::string name;                    // of the pod or node
-  std::string name_space;              // of the pod
-  std::string kubeconfig;              // empty: the one `spillway up` has written
+  bool last = false;       // was asked for
+  std::string name;        // of the pod or node
+  std::string name_space;  // of the pod
+  ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
   std::string node;                    // ask this one only
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
+};
+
+/// How the zones of a cluster stand.
+struct ZonesCommand {
+  ControllerTargetArgs target;
+  OutputFormat output = OutputFormat::kText;
+  Colour colour = Colour::kAuto;
+};
+
+/// Stops and resumes the lifecycle controllers by hand.
+struct HoldCommand {
+  enum class Act { kHold, kResume };
+
+  Act act = Act::kHold;
+  std::string kubeconfig;           // empty: the one `spillway up` has written
+  std::optional<std::string> zone;  // nullopt: everything; "-": the nodes without zone labels
+  std::string why;
+  std::string config_map = "kube-system/spillway-hold";
 };
 
 struct SimulateCommand {
@@ -179,8 +219,9 @@ struct SwarmCommand {
   std::optional<std::uint64_t> only;  // replay this one
 };
 
-using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
-                             DemoCommand, StressCommand, LintCommand, ExplainCommand, SimulateCommand, SwarmCommand>;
+using Command =
+    std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DemoCommand,
+                 StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand, SimulateCommand, SwarmCommand>;
 
 struct CommandLine {
   LogArgs log;

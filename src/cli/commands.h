@@ -43,5 +43,7 @@ void define_process_commands(Commands& commands);
 /// demo, stress, lint, simulate, swarm: what needs no cluster.
 void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);
+/// zones, hold, resume.
+void define_zone_commands(Commands& commands);
 
 }  // namespace spillway::cli

@@ -33,7 +33,8 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
   add_optional_brake(app, "--storm-cool-down", args.storm_cool_down,
                      "do nothing for this long after a storm has passed");
   app.add_option("--hold-config-map", args.hold_config_map,
-                 "Brake: do nothing while this ConfigMap exists (NAMESPACE/NAME); data.why is shown as the reason");
+                 "Manual brake of `spillway hold`: what this ConfigMap names is left alone while it exists; empty: off")
+      ->capture_default_str();
   app.add_flag("--respect-disruption-budgets", args.respect_budgets,
                "Brake: evict within PodDisruptionBudgets instead of deleting");
   app.add_flag("--wait-for-replacement", args.wait_for_replacement,
@@ -41,6 +42,100 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
 }
 
 }  // namespace
+
+namespace {
+
+/// Of other controllers: taken, and reported as without effect.
+constexpr const char* kOtherFlags[] = {"--allocate-node-cidrs",
+                                       "--authentication-kubeconfig",
+                                       "--authorization-kubeconfig",
+                                       "--client-ca-file",
+                                       "--cluster-cidr",
+                                       "--cluster-name",
+                                       "--cluster-signing-cert-file",
+                                       "--cluster-signing-key-file",
+                                       "--concurrent-daemonset-syncs",
+                                       "--concurrent-deployment-syncs",
+                                       "--concurrent-endpoint-syncs",
+                                       "--concurrent-gc-syncs",
+                                       "--concurrent-namespace-syncs",
+                                       "--concurrent-replicaset-syncs",
+                                       "--concurrent-service-syncs",
+                                       "--node-cidr-mask-size",
+                                       "--profiling",
+                                       "--requestheader-client-ca-file",
+                                       "--root-ca-file",
+                                       "--service-account-private-key-file",
+                                       "--service-cluster-ip-range",
+                                       "--use-service-account-credentials"};
+
+/// "NAME=true,NAME=false". What decides the eviction mode counts; other gates are of no effect.
+Outcome take_gates(const std::string& text, ControllerCommand& command) {
+  for (const std::string& gate : CLI::detail::split(text, ',')) {
+    const std::size_t equals = gate.find('=');
+    const std::string value = equals == std::string::npos ? "" : gate.substr(equals + 1);
+    if (equals == 0 || (value != "true" && value != "false")) {
+      return make_error(ErrorCode::kInvalid, "expected NAME=true or NAME=false, got \"{}\"", gate);
+    }
+    if (gate.substr(0, equals) == "TaintBasedEvictions") {
+      command.controller.eviction_mode = value == "true" ? "taint" : "timeout";
+    } else {
+      command.without_effect.push_back("--feature-gates=" + gate);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_manager_flags(CLI::App& app, ControllerCommand& command) {
+  const std::string group = "Taken for kube-controller-manager's sake";
+  app.add_option("--kube-api-qps", command.kube_api_qps, "No effect: calls are bounded by how many are in flight")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--kube-api-burst", command.kube_api_burst, "No effect")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(group);
+  const auto taint_manager = [&command](const std::string& text) -> Outcome {
+    if (text != "true" && text != "false") return make_error(ErrorCode::kInvalid, "expected true or false");
+    command.controller.eviction_mode = text == "true" ? "taint" : "timeout";
+    return {};
+  };
+  add_taken(app, "--enable-taint-manager", taint_manager, "false: --eviction-mode=timeout", "BOOL", "true")
+      ->group(group);
+  add_taken(
+      app, "--feature-gates", [&command](const std::string& text) { return take_gates(text, command); },
+      "TaintBasedEvictions=false: --eviction-mode=timeout; others have no effect", "NAME=BOOL,...", "")
+      ->group(group);
+  const auto lock = [](const std::string& text) -> Outcome {
+    if (text == "leases") return {};
+    return make_error(ErrorCode::kInvalid, "\"{}\" is not supported; expected leases", text);
+  };
+  add_taken(app, "--leader-elect-resource-lock", lock, "Only leases", "KIND", "leases")->group(group);
+  for (const char* flag : kOtherFlags) {
+    app.add_option_function<std::string>(
+           flag, [&command, flag](const std::string&) { command.without_effect.emplace_back(flag); })
+        ->expected(0, 1)
+        ->group("");
+  }
+}
+
+void add_controller_serving(CLI::App& app, ControllerServingArgs& args) {
+  add_parsed(app, "--bind-address", args.bind_address, parse_address, "Where health and metrics are served", "ADDRESS",
+             args.bind_address);
+  add_parsed(app, "--secure-port", args.secure_port, parse_port, "Its port; 0: any free one", "PORT", "0");
+  add_parsed(app, "--advertise-address", args.advertise_address, parse_address,
+             "How `spillway zones` reaches it, kept on the lease", "ADDRESS", "the bind address");
+  CLI::Option* certificate = app.add_option("--tls-cert-file", args.tls_cert_file, "Certificate to serve with, PEM")
+                                 ->check(CLI::ExistingFile)
+                                 ->default_str("of its own making");
+  CLI::Option* key =
+      app.add_option("--tls-private-key-file", args.tls_private_key_file, "Its key, PEM")->check(CLI::ExistingFile);
+  certificate->needs(key);
+  key->needs(certificate);
+}
 
 void add_leader_election(CLI::App& app, LeaderElectionArgs& args) {
   app.add_flag("--leader-elect,!--no-leader-elect", args.enabled, "Act only while holding the lease")

@@ -52,9 +52,7 @@ void define_explain(Commands& commands) {
       },
       "pod/NAME or node/NAME");
   what->type_name("pod/NAME|node/NAME")->excludes(last);
-  app.add_option("--kubeconfig", explain->kubeconfig, "How to reach the API server")
-      ->check(CLI::ExistingFile)
-      ->default_str("the one `spillway up` has written");
+  add_controller_target(app, explain->target);
   app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster");
   app.add_option("--node", explain->node, "Ask only this node");
   add_output(app, explain->output);

@@ -76,6 +76,40 @@ std::string words_of(ReasonCode code) {
   return words;
 }
 
+/// Of the node lifecycle; empty: no words of its own.
+std::string lifecycle_sentence(const Reason& reason) {
+  const auto fact = [&](std::string_view name) { return text_of(find_fact(reason.facts, name)); };
+  const bool late = reason.code == ReasonCode::kHeartbeatStale || reason.code == ReasonCode::kNeverPosted;
+  if ((late || reason.code == ReasonCode::kHeartbeatFresh) && !fact("from").empty()) {
+    return fmt::format("its last sign of life ({}) is {} old, {} its grace of {}{}", fact("from"),
+                       fact("silence_seconds"), late ? "beyond" : "within", fact("grace_seconds"),
+                       reason.code == ReasonCode::kNeverPosted ? "; it has never posted a status" : "");
+  }
+  if (reason.code == ReasonCode::kNeverPosted) return "nothing was heard of it yet";
+  if (reason.code == ReasonCode::kZoneRateLimited && !fact("place").empty()) {
+    const std::string due = fact("due_seconds");
+    return fmt::format("it stands {} of {} in the queue of its zone{}", fact("place"), fact("waiting_nodes"),
+                       due.empty() ? ", which does not move now" : fmt::format("; its turn comes in {}", due));
+  }
+  if (reason.code == ReasonCode::kZoneState) {
+    return fmt::format("zone {} is {}: {} of {} nodes are ready", fact("zone").empty() ? "-" : fact("zone"),
+                       fact("state"), fact("ready_nodes"), fact("nodes"));
+  }
+  if (reason.code == ReasonCode::kZoneHalted) {
+    return fmt::format("its zone lets nothing through while it is {}", fact("state"));
+  }
+  if (reason.code == ReasonCode::kMasterDisruption) return "every zone is fully disrupted: nothing is evicted";
+  if (reason.code == ReasonCode::kManualHold) {
+    return fmt::format("{} held by hand{}{}", fact("zone").empty() ? "everything is" : "zone " + fact("zone") + " is",
+                       fact("why").empty() ? "" : ": ", fact("why"));
+  }
+  if (reason.code == ReasonCode::kNextDeletion) {
+    return fmt::format("{} of its pods leave by their tolerations; the first, {}, in {}", fact("pods"), fact("pod"),
+                       fact("due_seconds"));
+  }
+  return {};
+}
+
 /// Reasons that have words of their own; all others read as their code and facts.
 std::string sentence(const Reason& reason) {
   const std::string signal = text_of(find_fact(reason.facts, "signal"));
@@ -110,6 +144,7 @@ std::string sentence(const Reason& reason) {
                        text_of(find_fact(reason.facts, "used_bytes")), text_of(find_fact(reason.facts, "limit_bytes")),
                        text_of(find_fact(reason.facts, "limit")));
   }
+  if (std::string text = lifecycle_sentence(reason); !text.empty()) return text;
   const std::string facts = facts_text(reason.facts);
   return facts.empty() ? words_of(reason.code) : words_of(reason.code) + ": " + facts;
 }
@@ -254,6 +289,10 @@ std::vector<std::string> remarks_of(const Decision& decision) {
 
 }  // namespace
 
+std::string reason_text(const Reason& reason) {
+  return sentence(reason);
+}
+
 std::string headline(const Decision& decision, const std::optional<api::PodKey>& pod) {
   if (pod && !is_pod(decision.subject, *pod)) return headline_for_other(decision, *pod);
   const std::string cause = cause_of(decision);
@@ -267,6 +306,10 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
   const bool makes_room = decision.area == policy::Area::kAdmission && decision.action == "preempt";
   switch (decision.verdict) {
     case Verdict::kActs:
+      if (decision.area == policy::Area::kLifecycle && decision.subject.kind == "Node") {
+        return fmt::format("{} is {}{}", who, action_done(decision.action),
+                           why);  // as it stands: nobody knows since when
+      }
       if (makes_room) {
         return fmt::format("{} took the place of {} other pods on {} at {}{}", who, decision.candidates_total,
                            decision.by, time_text(decision.at), why);
@@ -275,11 +318,11 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
     case Verdict::kRefuses:
       return fmt::format("{} was not {}{} at {}{}", who, action_done(decision.action), by, time_text(decision.at), why);
     case Verdict::kWaits:
-      if (decision.subject.kind == "Node")
+      if (decision.subject.kind == "Node" && decision.area != policy::Area::kLifecycle)
         return fmt::format("{}: nothing more is {} for now{}", who, action_done(decision.action), why);
       return fmt::format("{} is not {} yet{}", who, action_done(decision.action), why);
     case Verdict::kRests:
-      if (decision.subject.kind == "Node")
+      if (decision.subject.kind == "Node" && decision.area != policy::Area::kLifecycle)
         return fmt::format("{}: nothing is {}{}", who, action_done(decision.action), why);
       return fmt::format("{} is not {}{}", who, action_done(decision.action), why);
   }

@@ -23,4 +23,7 @@ std::string explain(const policy::Decision& decision, const std::optional<api::P
 /// "2026-11-21 05:10:11 pod shop/hog was evicted by n1: ...": one line of a list.
 std::string summary_line(const policy::Decision& decision);
 
+/// "zone halted: state PartialDisruption": one reason in words.
+std::string reason_text(const policy::Reason& reason);
+
 }  // namespace spillway::cli

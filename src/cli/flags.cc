@@ -85,6 +85,12 @@ void add_kubeconfig(CLI::App& app, std::string& path) {
   app.add_option("--kubeconfig", path, "How to reach the API server")->required()->check(CLI::ExistingFile);
 }
 
+void add_client_kubeconfig(CLI::App& app, std::string& path) {
+  app.add_option("--kubeconfig", path, "How to reach the API server")
+      ->check(CLI::ExistingFile)
+      ->default_str("the one `spillway up` has written");
+}
+
 void add_log(CLI::App& app, LogArgs& args) {
   app.add_option("--log-level", args.level, "debug, info, warning or error")
       ->transform(

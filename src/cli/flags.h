@@ -53,6 +53,12 @@ void add_kubeconfig(CLI::App& app, std::string& path);
 void add_log(CLI::App& app, LogArgs& args);
 void add_serving(CLI::App& app, ServingArgs& args);
 void add_node(CLI::App& app, NodeArgs& args);
+/// Flags of kube-controller-manager that change little or nothing here, so that its command line is taken as it is.
+void add_manager_flags(CLI::App& app, ControllerCommand& command);
+void add_controller_serving(CLI::App& app, ControllerServingArgs& args);
+void add_controller_target(CLI::App& app, ControllerTargetArgs& args);
+/// The kubeconfig of a client command; without it, the one `spillway up` has written.
+void add_client_kubeconfig(CLI::App& app, std::string& path);
 void add_controller(CLI::App& app, ControllerArgs& args);
 void add_leader_election(CLI::App& app, LeaderElectionArgs& args);
 void add_output(CLI::App& app, OutputFormat& output);

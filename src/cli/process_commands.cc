@@ -42,8 +42,14 @@ void define_agent(Commands& commands) {
 void define_controller(Commands& commands) {
   const auto controller = std::make_shared<ControllerCommand>();
   CLI::App& app = commands.add("controller", "Run the controllers");
-  add_kubeconfig(app, controller->kubeconfig);
+  app.option_defaults()->take_last();  // the flags of a file come first
+  app.add_option("--config", controller->config, "KubeControllerManagerConfiguration (YAML); flags win over it")
+      ->check(CLI::ExistingFile);
+  app.add_flag("--print-config", controller->print_config, "Print the configuration in effect as YAML and exit");
+  app.add_option("--kubeconfig", controller->kubeconfig, "How to reach the API server")->check(CLI::ExistingFile);
+  add_manager_flags(app, *controller);
   add_controller(app, controller->controller);
+  add_controller_serving(app, controller->serving);
   add_leader_election(app, controller->leader_election);
   app.add_option("--controllers", controller->controllers, "Which to run: names, -name to leave one out, * for all")
       ->capture_default_str();

@@ -64,6 +64,11 @@ class ControllerSet final : public client::ApiEngine {
 
   const LifecycleReport& report() const { return report_; }
 
+  /// Looks at all nodes that have ended so far, and how many nodes there are.
+  std::uint64_t passes() const { return lifecycle_metrics_.passes(); }
+
+  std::size_t nodes_known() const { return nodes_.cache().size(); }
+
   const TaintEvictionController& taint_eviction() const { return taint_eviction_controller_; }
 
  private:

@@ -33,11 +33,13 @@ void LifecycleMetrics::show_zones(const lifecycle::NodeMonitor& monitor, Instant
                {{"zone", zone}})
         .set(counts.unready);
   };
+  ++passes_;
   std::set<std::string> seen;
   for (const auto& [key, zone] : monitor.zones()) {
     const std::string name = lifecycle::readable_zone(key);
     seen.insert(name);
     show(name, zone.counts);
+    evictions(name).add(0);
     const auto oldest = zone.queue.oldest_added();
     const double waited = oldest ? std::chrono::duration<double>(now - *oldest).count() : 0.0;
     registry_.gauge("spillway_zone_queue_nodes", "Nodes that wait to be tainted", {{"zone", name}})
@@ -55,12 +57,14 @@ void LifecycleMetrics::show_zones(const lifecycle::NodeMonitor& monitor, Instant
 }
 
 void LifecycleMetrics::node_tainted(const std::string& zone_key) {
-  registry_
-      .counter("node_collector_evictions_total",
-               "Number of Node evictions that happened since current instance of "
-               "NodeController started.",
-               {{"zone", lifecycle::readable_zone(zone_key)}})
-      .add();
+  evictions(lifecycle::readable_zone(zone_key)).add();
+}
+
+telemetry::Counter LifecycleMetrics::evictions(const std::string& readable_zone) {
+  return registry_.counter("node_collector_evictions_total",
+                           "Number of Node evictions that happened since current instance of "
+                           "NodeController started.",
+                           {{"zone", readable_zone}});
 }
 
 }  // namespace spillway::controllers

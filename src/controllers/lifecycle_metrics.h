@@ -6,6 +6,7 @@
 #include "policy/lifecycle/node_monitor.h"
 #include "telemetry/metrics.h"
 
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -17,6 +18,10 @@ class LifecycleMetrics {
 
   /// After a pass: sizes, health, queues and rates of all zones; vanished zones read 0 and 100 % healthy.
   void show_zones(const lifecycle::NodeMonitor& monitor, Instant now);
+
+  /// Passes that have ended so far.
+  std::uint64_t passes() const { return passes_; }
+
   void node_tainted(const std::string& zone_key);
 
   telemetry::Counter pod_deletions;
@@ -27,8 +32,11 @@ class LifecycleMetrics {
   telemetry::Gauge master_disruption;
 
  private:
+  telemetry::Counter evictions(const std::string& readable_zone);
+
   telemetry::Registry& registry_;
   std::set<std::string> zones_;
+  std::uint64_t passes_ = 0;
 };
 
 }  // namespace spillway::controllers

@@ -1,0 +1,64 @@
+// What the controllers of a process show: /metrics, /configz and /debug/spillway/… as JSON. Who may see them is the
+// server's business. Thread: loop.
+#pragma once
+
+#include "api/exchange.h"
+#include "api/json.h"
+#include "apps/engine_part.h"
+#include "controllers/controller_set.h"
+#include "runtime/loop.h"
+#include "telemetry/metrics.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace spillway::apps {
+
+inline constexpr std::string_view kZonesPage = "/debug/spillway/zones";
+inline constexpr std::string_view kNodesPage = "/debug/spillway/nodes/";
+
+class ControllerPages {
+ public:
+  explicit ControllerPages(runtime::Loop& loop) : loop_(loop) {}
+
+  /// nullptr: nothing runs here, and `why` says so. The set must outlive the pages or be taken back.
+  void set_controllers(const controllers::ControllerSet* set, std::string why) {
+    set_ = set;
+    why_ = std::move(why);
+  }
+
+  /// zones, nodes/NAME. nullopt: there is no such page. 503: nothing runs here; 404: no such node.
+  std::optional<api::Response> answer(std::string_view path) const;
+
+ private:
+  api::Response page(std::string_view path) const;
+
+  runtime::Loop& loop_;
+  const controllers::ControllerSet* set_ = nullptr;
+  std::string why_ = "the controllers are starting";
+};
+
+/// The controllers, whose pages are taken back before they go.
+class ControllersPart final : public EnginePart {
+ public:
+  ControllersPart(runtime::Loop& loop, std::unique_ptr<client::ApiEngine> engine,
+                  std::unique_ptr<client::Transport> transport, ControllerPages& pages)
+      : EnginePart(loop, std::move(engine), std::move(transport)), pages_(pages) {}
+
+  void stop(runtime::Loop::Task done) override {
+    pages_.set_controllers(nullptr, "the controllers are stopping");
+    EnginePart::stop(std::move(done));
+  }
+
+ private:
+  ControllerPages& pages_;
+};
+
+/// A JSON document, or a Status, as an answer.
+api::Response json_response(int status, const api::Json& document);
+api::Response status_response(const Error& error);
+
+}  // namespace spillway::apps

@@ -1,0 +1,155 @@
+"""What a controller process serves and says of itself: health, metrics, configuration, zones, holds, a node explained."""
+import json
+import shutil
+import ssl
+import subprocess
+import unittest
+import urllib.error
+import urllib.request
+
+from harness import Process, run, running, serving, wait_for, workspace
+from test_leader import silent_node
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"
+FAST = ("--node-monitor-period", "200ms", "--node-monitor-grace-period", "1s")
+
+
+class Zones(unittest.TestCase):
+    def page(self, url, path, api=None):
+        """Status and text of a page, with the administrator's certificate if `api` is given."""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if api:
+            context = api.context
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            with urllib.request.urlopen(url + path, context=context, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def test_a_controller_process(self):
+        with workspace() as folder:
+            kubeconfig = folder / "kubeconfig"
+            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as server:
+                api = serving(server, kubeconfig)
+                code, _, err = run("zones", "--kubeconfig", kubeconfig)
+                self.assertEqual(code, 1)
+                self.assertIn("no controller found", err)
+                for name in ("n1", "n2"):
+                    api.create("/api/v1/nodes", silent_node(name))
+                with running(folder, "controller", "--kubeconfig", kubeconfig, *FAST):
+                    def zones():
+                        code, out, _ = run("zones", "--kubeconfig", kubeconfig, "-o", "json")
+                        return json.loads(out) if code == 0 else None
+                    found = wait_for("two disrupted zones", lambda: (z := zones()) and [i for i in z["items"] if i["state"] == "FullDisruption"] and z)
+                    self.assertEqual([item["zone"] for item in found["items"]], ["::n1", "::n2"])
+                    code, out, err = run("zones", "--kubeconfig", kubeconfig)
+                    self.assertEqual((code, err), (0, ""))
+                    self.assertRegex(out, r"(?m)^ZONE +STATE +READY +RATE +QUEUE +NEXT +BRAKE$")
+                    self.assertRegex(out, r"(?m)^::n1 +FullDisruption +0/1 +stopped")
+
+                    code, out, err = run("explain", "node/n1", "--kubeconfig", kubeconfig)
+                    self.assertEqual(code, 0, err)
+                    self.assertIn("zone ::n1 is FullDisruption: 0 of 1 nodes are ready", out)
+                    code, out, _ = run("explain", "node/n1", "-o", "json", "--kubeconfig", kubeconfig)
+                    self.assertEqual(json.loads(out)["lifecycle"]["subject"]["name"], "n1")
+
+                    url = api.get(LEASE)["metadata"]["annotations"]["spillway.dev/controller-url"]
+                    for path in ("/healthz", "/livez", "/readyz"):
+                        self.assertEqual(self.page(url, path), (200, "ok"))
+                    self.assertEqual(self.page(url, "/metrics")[0], 401)
+                    self.assertEqual(self.page(url, "/nothing", api)[0], 404)
+                    self.assertEqual(json.loads(self.page(url, "/configz", api)[1])["kubeCloudShared"]["nodeMonitorPeriod"], "200ms")
+                    self.assertEqual(self.page(url, "/debug/spillway/nodes/n9", api)[0], 404)
+                    status, metrics = self.page(url, "/metrics", api)
+                    self.assertEqual(status, 200)
+                    for name in ('node_collector_zone_health{zone="::n1"} 0', 'node_collector_zone_size{zone="::n1"} 1',
+                                 'node_collector_unhealthy_nodes_in_zone{zone="::n1"} 1', 'node_collector_evictions_total{zone="::n1"} 0',
+                                 "node_collector_update_all_nodes_health_duration_seconds_count",
+                                 "node_collector_update_node_health_duration_seconds_bucket", "taint_eviction_controller_pod_deletions_total",
+                                 "taint_eviction_controller_pod_deletion_duration_seconds_bucket",
+                                 'leader_election_master_status{name="spillway-controller"} 1', "rest_client_requests_total{"):
+                        self.assertIn(name, metrics)
+                    if shutil.which("promtool"):
+                        checked = subprocess.run(["promtool", "check", "metrics"], input=metrics, text=True, capture_output=True)
+                        self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+
+    def test_holds(self):
+        with workspace() as folder:
+            kubeconfig = folder / "kubeconfig"
+            with running(folder, "up", "--nodes", "0", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, *FAST) as server:
+                api = serving(server, kubeconfig)
+                status = lambda name: api.get(f"/api/v1/nodes/{name}")["status"]["conditions"][0]["status"]
+                code, out, err = run("hold", "--kubeconfig", kubeconfig, "--zone", "::n1", "--why", "moving racks")
+                self.assertEqual((code, out), (0, "zone ::n1 is held\n"), err)
+                wait_for("the controllers", lambda: run("zones", "--kubeconfig", kubeconfig)[0] == 0)
+                for name in ("n1", "n2"):
+                    api.create("/api/v1/nodes", silent_node(name))
+                wait_for("n2 to be Unknown", lambda: status("n2") == "Unknown")
+                code, out, _ = run("zones", "--kubeconfig", kubeconfig)
+                self.assertRegex(out, r"(?m)^::n1 .*zone ::n1 is held by hand: moving racks$")
+                self.assertEqual(status("n1"), "True")
+                _, out, _ = run("explain", "node/n1", "--kubeconfig", kubeconfig)
+                self.assertIn("moving racks", out)
+                self.assertEqual(run("resume", "--kubeconfig", kubeconfig, "--zone", "::n1")[1], "zone ::n1 is resumed\n")
+                wait_for("n1 to be Unknown", lambda: status("n1") == "Unknown")
+                self.assertIsNone(api.find("/api/v1/namespaces/kube-system/configmaps/spillway-hold"))
+                self.assertEqual(run("resume", "--kubeconfig", kubeconfig)[1], "nothing is held\n")
+                run("hold", "--kubeconfig", kubeconfig)
+                wait_for("the hold", lambda: "everything is held by hand" in run("zones", "--kubeconfig", kubeconfig)[1])
+
+    def test_configuration_files(self):
+        with workspace() as folder:
+            file = folder / "config.yaml"
+            head = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n"
+            file.write_text(head + "kubeCloudShared:\n  nodeMonitorPeriod: 7s\n  clusterName: x\nNodeLifecycleController:\n  NodeEvictionRate: 0.5\n"
+                                   "generic:\n  controllers: ['*', -replicaset-controller]\n  leaderElection:\n    leaderElect: false\nspillway:\n  limitTaints: 5/1m\n")
+            code, out, err = run("controller", "--config", file, "--node-eviction-rate", "0.25", "--use-service-account-credentials=true", "--print-config")
+            self.assertEqual(code, 0, err)
+            self.assertRegex(err, r"config.yaml:5: kubeCloudShared.clusterName: has no effect here")
+            self.assertIn("--use-service-account-credentials has no effect here", err)
+            for line in ("nodeMonitorPeriod: 7s", "nodeEvictionRate: 0.25", "leaderElect: false", "limitTaints: 5/1m", "- -replicaset-controller"):
+                self.assertIn(line, out.replace('"', ""))
+            (folder / "again.yaml").write_text(out)
+            self.assertEqual(run("controller", "--config", folder / "again.yaml", "--print-config")[1], out)
+            for text, expected in ((head + "nodeLifecycleController:\n  nodeEvictionRat: 1\n", ":4: nodeLifecycleController.nodeEvictionRat: unknown (did you mean nodeLifecycleController.nodeEvictionRate?)"),
+                                   (head + "kubeCloudShared:\n  nodeMonitorPeriod: 5\n", ":4: kubeCloudShared.nodeMonitorPeriod: expected a duration"),
+                                   (head + "nodeLifecycleController: 3\n", ":3: nodeLifecycleController: expected a mapping"),
+                                   (head + "nodeLifecycleController:\n  nodeEvictionRate: -1\n", "--node-eviction-rate"),
+                                   ("kind: KubeControllerManagerConfiguration\n", "apiVersion is missing")):
+                file.write_text(text)
+                code, out, err = run("controller", "--config", file, "--print-config")
+                self.assertEqual((code, out), (2, ""), err)
+                self.assertIn(expected, err)
+                self.assertEqual(len(err.strip().splitlines()), 1, err)
+
+    def test_flags_of_kube_controller_manager(self):
+        taken = {"--node-monitor-period": "6s", "--node-monitor-grace-period": "41s", "--node-startup-grace-period": "61s", "--pod-eviction-timeout": "3m",
+                 "--node-eviction-rate": "0.2", "--secondary-node-eviction-rate": "0.02", "--large-cluster-size-threshold": "60",
+                 "--unhealthy-zone-threshold": "0.6", "--terminated-pod-gc-threshold": "100", "--kube-api-qps": "50", "--kube-api-burst": "100",
+                 "--leader-elect": "true", "--leader-elect-lease-duration": "30s", "--leader-elect-renew-deadline": "20s",
+                 "--leader-elect-retry-period": "3s", "--leader-elect-resource-lock": "leases", "--leader-elect-resource-name": "x",
+                 "--leader-elect-resource-namespace": "y", "--bind-address": "127.0.0.2", "--secure-port": "0", "--controllers": "*,bootstrapsigner",
+                 "--enable-taint-manager": "false", "--feature-gates": "TaintBasedEvictions=false,Other=true", "--concurrent-gc-syncs": "3",
+                 "--authentication-kubeconfig": "/x", "--cluster-cidr": "10.0.0.0/8"}
+        code, out, err = run("controller", "--print-config", *(f"{flag}={value}" for flag, value in taken.items()))
+        self.assertEqual(code, 0, err)
+        out = out.replace('"', "")
+        for line in ("nodeMonitorPeriod: 6s", "nodeMonitorGracePeriod: 41s", "nodeStartupGracePeriod: 1m1s", "podEvictionTimeout: 3m0s", "nodeEvictionRate: 0.2",
+                     "secondaryNodeEvictionRate: 0.02", "largeClusterSizeThreshold: 60", "unhealthyZoneThreshold: 0.6", "terminatedPodGCThreshold: 100",
+                     "qps: 50", "burst: 100", "leaseDuration: 30s", "renewDeadline: 20s", "retryPeriod: 3s", "resourceName: x", "resourceNamespace: y",
+                     "address: 127.0.0.2", "enableTaintManager: false", "evictionMode: timeout"):
+            self.assertIn(line, out)
+        for flag, value in (("--feature-gates", "X"), ("--leader-elect-resource-lock", "endpoints"), ("--kube-api-qps", "0"), ("--node-eviction-rate", "-1"),
+                            ("--unhealthy-zone-threshold", "2"), ("--enable-taint-manager", "maybe"), ("--node-monitor-period", "0s"), ("--secure-port", "70000"),
+                            ("--bind-address", "here")):
+            code, out, err = run("controller", "--print-config", f"{flag}={value}")
+            self.assertEqual((code, out), (2, ""), flag)
+            self.assertIn(flag, err)
+        self.assertEqual(run("controller", "--kubeconfig", "/dev/null", "--controllers", "nodelifecicle")[0], 2)
+        self.assertIn("--kubeconfig: is required", run("controller")[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
