@@ -1,15 +1,22 @@
 #include "host/device_plugins.h"
 
 #include "agent/devices/device_pool.h"
+#include "base/check.h"
 #include "host/device_plugin.grpc.pb.h"
 #include "host/kernel_file.h"
 #include "host/plugin_directory.h"
+#include "host/unique_fd.h"
 
 #include <fmt/format.h>
 #include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -20,6 +27,8 @@ namespace spillway::host {
 namespace {
 
 constexpr std::string_view kSocketName = "kubelet.sock";
+constexpr int kPluginsWaiting = 64;
+constexpr Duration kAcceptAgainAfter = seconds(1);
 constexpr std::chrono::seconds kConnectTimeout{10};
 constexpr std::chrono::seconds kCallTimeout{30};
 constexpr int kMessageBytesMax = 16 << 20;
@@ -196,6 +205,7 @@ struct DevicePlugins::Impl {
 
   ~Impl() {
     alive.reset();
+    if (listener) loop.unwatch_fd(listener.get());
     if (server) server->Shutdown(std::chrono::system_clock::time_point{});
     for (const auto& [id, cancel] : cancels) cancel();
     for (const auto& [id, plugin] : plugins) {
@@ -206,20 +216,48 @@ struct DevicePlugins::Impl {
     directory.remove_socket(kSocketName);
   }
 
+  /// The socket is ours: gRPC, its threads and its memory come with the first plugin.
   Outcome listen() {
     const std::string path = directory.path_of(kSocketName);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);  // its length has been checked
+    listener.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!listener ||
+        ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||  // NOLINT
+        ::listen(listener.get(), kPluginsWaiting) != 0) {
+      return errno_error(path, errno);
+    }
+    loop.watch_fd(listener.get(), POLLIN, [this] { on_connection(); });
+    return {};
+  }
+
+  void on_connection() {
+    const int connection = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (connection >= 0) {
+      if (!server) start_server();
+      return grpc::AddInsecureChannelFromFd(server.get(), connection);
+    }
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+    log.warning("device plugin cannot connect", {{"error", errno_error(std::string(kSocketName), errno).text()}});
+    loop.rewatch_fd(listener.get(), 0);
+    loop.at(loop.now().mono + kAcceptAgainAfter, [this, watch = std::weak_ptr(alive)] {
+      if (!watch.expired()) loop.rewatch_fd(listener.get(), POLLIN);
+    });
+  }
+
+  void start_server() {
+    gpr_set_log_function([](gpr_log_func_args*) {});  // every status is reported by us
     service = std::make_unique<RegistrationService>([this, watch = std::weak_ptr(alive)](Registered request) {
       shared->loop.post([this, watch, request = std::move(request)] {
         if (!watch.expired()) on_register(request);
       });
     });
     grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
     builder.RegisterService(service.get());
     builder.SetMaxReceiveMessageSize(1 << 16);
     server = builder.BuildAndStart();
-    if (!server) return Error{ErrorCode::kInternalError, "cannot listen for device plugins", path};
-    return {};
+    SPILLWAY_CHECK(server != nullptr);  // without a port nothing of the machine's can be in its way
   }
 
   void on_register(const Registered& request) {
@@ -402,8 +440,9 @@ struct DevicePlugins::Impl {
   telemetry::Log log;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   std::shared_ptr<Shared> shared = std::make_shared<Shared>(loop);
+  UniqueFd listener;
   std::unique_ptr<RegistrationService> service;
-  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<grpc::Server> server;  // null until a plugin connects
   std::map<agent::PluginId, Plugin> plugins;
   std::map<agent::PluginId, std::shared_ptr<DeviceStream>> ending;
   std::map<std::uint64_t, std::function<void()>> cancels;  // calls under way
@@ -418,7 +457,6 @@ DevicePlugins::~DevicePlugins() = default;
 Result<std::unique_ptr<DevicePlugins>> DevicePlugins::create(runtime::Loop& loop, const std::string& directory,
                                                              Receiver& receiver, telemetry::Log log) {
   SPILLWAY_TRY(opened, PluginDirectory::open(directory, kSocketName));
-  gpr_set_log_function([](gpr_log_func_args*) {});  // every status is reported by us
   auto impl = std::make_unique<Impl>(loop, std::move(opened), receiver, std::move(log));
   SPILLWAY_TRY_VOID(impl->listen());
   return std::unique_ptr<DevicePlugins>(new DevicePlugins(std::move(impl)));  // NOLINT: private constructor

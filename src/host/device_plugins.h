@@ -27,7 +27,8 @@ class DevicePlugins {
   };
 
   /// Makes the directory (0750), removes the sockets that are left in it, so that plugins notice and register again,
-  /// and listens. kInvalid: the path of the socket is longer than a socket's can be (107 bytes).
+  /// and listens; gRPC starts with the first connection. kInvalid: the path of the socket is longer than a socket's can
+  /// be (107 bytes).
   static Result<std::unique_ptr<DevicePlugins>> create(runtime::Loop& loop, const std::string& directory,
                                                        Receiver& receiver, telemetry::Log log);
   ~DevicePlugins();
