@@ -27,6 +27,9 @@ struct ContainerHandle {
 
 class ReactionTarget {
  public:
+  /// Nothing runs of it: what is asked of it does nothing.
+  ReactionTarget() = default;
+
   /// `parent`: the cgroup of the pod's class. `containers`: running ones. Files that cannot be opened make the pod one
   /// that cannot be measured.
   ReactionTarget(const CgroupDir& parent, const CgroupDir& pod,
@@ -52,7 +55,7 @@ class ReactionTarget {
   void give_processor() const noexcept;
 
  private:
-  bool v1_;
+  bool v1_ = false;
   UniqueFd usage_;
   UniqueFd stat_;
   UniqueFd kill_;

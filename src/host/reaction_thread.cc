@@ -40,6 +40,17 @@ void touch_stack() noexcept {
   for (std::size_t i = 0; i < room.size(); i += 4096) room[i] = 0;
 }
 
+/// The way of a kill, with nobody in it.
+void rehearse_kill() noexcept {
+  const ReactionTarget nobody;
+  DyingProcesses none;
+  nobody.hold_first(none);
+  nobody.hold_all(none);
+  nobody.terminate();
+  nobody.kill(none);
+  nobody.give_processor();
+}
+
 }  // namespace
 
 ReactionThread::ReactionThread(Gauges gauges)
@@ -91,6 +102,9 @@ void ReactionThread::adopt() noexcept {
   // Code, files and lines are in memory and in the caches before it matters.
   static_cast<void>(confirm());
   static_cast<void>(choose());
+  rehearse_kill();
+  release_.brace();
+  release_.stand_down();
   for (agent::ReactionPlan::Candidate& candidate : next->plan.candidates) candidate.entry.fill({}, false, 0);
 }
 
@@ -229,6 +243,13 @@ void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
   tell();
 }
 
+/// Memory that goes on falling is a case for the engine, which may have to name another victim.
+bool ReactionThread::may_stay_quiet(const Seen& seen, Instant now) const noexcept {
+  if (now >= *quiet_until_) return false;
+  if (acted_ == nullptr || !acted_->node_available || !seen.node || now - acted_at_ < kQuietLimit / 4) return true;
+  return seen.node->available > *acted_->node_available;
+}
+
 /// The grace of a dying pod goes when memory would not last for the rest of it.
 void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
   if (acted_ == nullptr || acted_->emergency || acted_->escalated.load() || !seen.node || now >= grace_end_) return;
@@ -284,7 +305,7 @@ void ReactionThread::run() noexcept {
     const Seen seen = read_gauges(Depth::kWatched);
     looks_.fetch_add(1, std::memory_order_relaxed);
     if (seen.node) fall_.add(seen.node->available, now);
-    if (quiet_until_ && now >= *quiet_until_) {
+    if (quiet_until_ && !may_stay_quiet(seen, now)) {
       quiet_until_.reset();
       tell();
     }

@@ -109,6 +109,7 @@ class ReactionThread {
   void consider(const Seen& seen, Instant now) noexcept;
   std::optional<std::size_t> choose() noexcept;
   void act(std::size_t victim, const Seen& seen, Instant since) noexcept;
+  bool may_stay_quiet(const Seen& seen, Instant now) const noexcept;
   void follow_up(const Seen& seen, Instant now) noexcept;
   Duration interval(const Seen& seen, Instant now) const noexcept;
   Bytes blind_zone(const Seen& seen) const noexcept;

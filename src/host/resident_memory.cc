@@ -44,7 +44,7 @@ std::string_view take_word(std::string_view& line) {
 }
 
 /// "7f00-7f10 r-xp 00000000 fe:00 4711  /usr/lib/libc.so.6"; nullopt: not one to be given back, or no such line.
-std::optional<MemoryRange> parse_mapping(std::string_view line) {
+std::optional<MemoryRange> parse_mapping(std::string_view line, std::string_view program) {
   const std::string_view span = take_word(line);
   const std::size_t dash = span.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<MemoryRange> parse_mapping(std::string_view line) {
     return std::nullopt;
   }
   // Only what stays mapped from start to end: an address that was used anew in between would lose what is there.
-  if (!line.starts_with('/') || line.find(".so") == std::string_view::npos) return std::nullopt;
+  if (line != program && (!line.starts_with('/') || line.find(".so") == std::string_view::npos)) return std::nullopt;
   return MemoryRange{*begin, *end - *begin};
 }
 
@@ -76,23 +76,25 @@ MemoryLock protect_process() {
 }
 
 void give_back_start_up_pages() {
+  std::array<char, 4096> program;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  const ssize_t length = ::readlink("/proc/self/exe", program.data(), program.size());
   const Result<std::string> smaps = read_file_at(AT_FDCWD, "/proc/self/smaps");
-  if (!smaps) return;
+  if (length <= 0 || !smaps) return;
   const bool locked = may_lock_memory();
   if (locked) ::munlockall();
-  for (const MemoryRange& range : clean_library_ranges(*smaps)) {
+  for (const MemoryRange& range : clean_code_ranges(*smaps, {program.data(), static_cast<std::size_t>(length)})) {
     ::madvise(reinterpret_cast<void*>(range.begin), range.size, MADV_DONTNEED);  // NOLINT: an address of the kernel's
   }
   if (locked) ::mlockall(kLockFlags);
 }
 
-std::vector<MemoryRange> clean_library_ranges(std::string_view smaps) {
+std::vector<MemoryRange> clean_code_ranges(std::string_view smaps, std::string_view program) {
   std::vector<MemoryRange> ranges;
   std::optional<MemoryRange> current;
   while (!smaps.empty()) {
     std::string_view line = take_line(smaps);
     if (begins_mapping(line)) {
-      current = parse_mapping(line);
+      current = parse_mapping(line, program);
       continue;
     }
     if (!current || take_word(line) != "Anonymous:") continue;

@@ -14,8 +14,8 @@ enum class MemoryLock { kLocked, kNotAllowed };
 /// the rights go.
 MemoryLock protect_process();
 
-/// Gives back the pages of libraries that only the start needed. Those in use come back by themselves, and are locked
-/// as before. The program's own stay: they must not have to be read from a disk under pressure.
+/// Gives back the pages of program and libraries that only the start needed. Those in use come back by themselves, and
+/// are locked as before.
 void give_back_start_up_pages();
 
 struct MemoryRange {
@@ -25,8 +25,8 @@ struct MemoryRange {
   friend bool operator==(const MemoryRange&, const MemoryRange&) = default;
 };
 
-/// Mappings of shared libraries that nobody can write to and that hold no page of their own (relocations do),
-/// in the text of /proc/PID/smaps. What cannot be understood is left out.
-std::vector<MemoryRange> clean_library_ranges(std::string_view smaps);
+/// Mappings of `program` and of shared libraries that nobody can write to and that hold no page of their own
+/// (relocations do), in the text of /proc/PID/smaps. What cannot be understood is left out.
+std::vector<MemoryRange> clean_code_ranges(std::string_view smaps, std::string_view program);
 
 }  // namespace spillway::host
