@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What an idle node with many sleeping pods costs: resident memory and processor time of the agent.
+"""What a node costs: resident memory and processor time of the agent, without pods and with many sleeping ones, idle and
+under memory pressure.
 
-Starts the control plane as one process and `spillway agent` as another, runs the pods, waits for quiet, and measures the
-agent for a while. Needs root and writable cgroups.
+Starts the control plane as one process and `spillway agent` as another, waits for quiet, and measures the agent for a
+while; then again while one hog after the other grows by 50 MiB a second and is evicted. The last rows are `spillway up`:
+API server, controllers and a node in one process. Needs root and writable cgroups.
 
-    bench/host/footprint.py [--pods 110] [--seconds 60] [--binary build/release/src/apps/spillway]
+    bench/host/footprint.py [--pods 0,110] [--seconds 60] [--binary build/release/src/apps/spillway]
 """
 import argparse
-import os
 import pathlib
 import sys
 import time
@@ -16,12 +17,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import harness  # noqa: E402
 
+PODS = "/api/v1/namespaces/default/pods"
+NODE = ["--node-memory", "1Gi", "--eviction-hard", "memory.available<512Mi", "--eviction-pressure-transition-period", "1s"]
+QUIET_AFTER = 20  # seconds: what follows from a start has been told by then, and its pages are given back
 
-def status_kib(pid, key):
+
+def status_mib(pid, key):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(key + ":"):
-            return int(line.split()[1])
-    return 0
+            return int(line.split()[1]) / 1024
+    return 0.0
 
 
 def cpu_ms(pid):
@@ -29,36 +34,65 @@ def cpu_ms(pid):
     return sum(int(path.read_text().split()[0]) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e6
 
 
+class Pressure:
+    """Hogs, one after the other. They have a request: best-effort pods are turned away under pressure."""
+
+    def __init__(self, api):
+        self.api, self.count = api, 0
+
+    def keep_up(self):
+        if self.count and self.api.find(f"{PODS}/hog-{self.count}")["status"].get("phase") != "Failed":
+            return
+        self.count += 1
+        self.api.create(PODS, harness.pod(f"hog-{self.count}", [str(harness.BINARY), "stress", "--memory", "900Mi", "--rate", "50Mi/s"],
+                                          resources={"requests": {"memory": "16Mi"}}))
+
+
+def measure(what, pods, pid, seconds, pressure=None):
+    before, since, peak = cpu_ms(pid), time.monotonic(), 0.0
+    while time.monotonic() < since + seconds:
+        if pressure:
+            pressure.keep_up()
+        peak = max(peak, status_mib(pid, "VmRSS"))
+        time.sleep(0.2)
+    used, passed = cpu_ms(pid) - before, time.monotonic() - since
+    doing = f"{pressure.count - 1} evictions" if pressure else "idle"
+    print(f"| {what} | {pods} | {doing} | {status_mib(pid, 'VmRSS'):.1f} | {status_mib(pid, 'RssAnon'):.1f} | {peak:.1f} "
+          f"| {used:.0f} in {passed:.0f} s | {used / passed / 10:.2f} % |", flush=True)
+
+
+def rows(what, api, pid, pods, seconds):
+    harness.wait_for("the node", api.nodes_ready)
+    for number in range(pods):
+        api.create(PODS, harness.pod(f"sleeper-{number}", ["/bin/sleep", "100000"]))
+    harness.wait_for("the pods", lambda: list(api.pod_phases().values()).count("Running") == pods, 240)
+    time.sleep(QUIET_AFTER)
+    measure(what, pods, pid, seconds)
+    measure(what, pods, pid, seconds, Pressure(api))
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--pods", type=int, default=110)
+    arguments.add_argument("--pods", default="0,110")
     arguments.add_argument("--seconds", type=int, default=60)
-    arguments.add_argument("--binary")
+    arguments.add_argument("--binary", default=str(ROOT / "build/release/src/apps/spillway"))
     given = arguments.parse_args()
-    if given.binary:
-        harness.BINARY = pathlib.Path(given.binary).resolve()
+    harness.BINARY = pathlib.Path(given.binary).resolve()
     if not harness.can_write_cgroups():
         print("footprint: skipped: needs root and a writable cgroup hierarchy")
         return 77
+    print("| process | pods | doing | RSS MiB | of it anonymous | peak | CPU ms | share of a core |\n|---|---|---|---|---|---|---|---|", flush=True)
+    for pods in map(int, given.pods.split(",")):
+        with harness.workspace() as folder:
+            kubeconfig = folder / "data" / "kubeconfig"
+            with harness.running(folder, "up", "--nodes", 0, "--data-dir", folder / "data", "--port", 0) as plane:
+                api = harness.serving(plane, kubeconfig)
+                with harness.running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "idle", "--state-dir", folder / "nodes",
+                                     "--max-pods", max(pods + 10, 110), *NODE) as agent:
+                    rows("agent", api, agent.child.pid, pods, given.seconds)
     with harness.workspace() as folder:
-        kubeconfig = folder / "data" / "kubeconfig"
-        with harness.running(folder, "up", "--nodes", 0, "--data-dir", folder / "data", "--port", 0) as plane:
-            api = harness.serving(plane, kubeconfig)
-            with harness.running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "idle", "--node-memory", "2Gi", "--state-dir", folder / "nodes",
-                                 "--max-pods", given.pods) as agent:
-                harness.wait_for("the node", api.nodes_ready)
-                pid = agent.child.pid
-                empty = status_kib(pid, "VmRSS")
-                for number in range(given.pods):
-                    api.create("/api/v1/namespaces/default/pods", harness.pod(f"sleeper-{number}", ["/bin/sleep", "100000"]))
-                harness.wait_for("the pods", lambda: list(api.pod_phases().values()).count("Running") == given.pods, 180)
-                time.sleep(15)  # what follows from a start has been told by then
-                before, since = cpu_ms(pid), time.monotonic()
-                time.sleep(given.seconds)
-                used, passed = cpu_ms(pid) - before, time.monotonic() - since
-                print("| pods | RSS MiB | of it anonymous | before the pods | CPU ms | share of a core |\n|---|---|---|---|---|---|")
-                print(f"| {given.pods} | {status_kib(pid, 'VmRSS') / 1024:.1f} | {status_kib(pid, 'RssAnon') / 1024:.1f} | {empty / 1024:.1f} "
-                      f"| {used:.0f} in {passed:.0f} s | {used / passed / 10:.2f} % |")
+        with harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, *NODE) as process:
+            rows("up", harness.serving(process, folder / "data" / "kubeconfig"), process.child.pid, 0, given.seconds)
     return 0
 
 
