@@ -3,11 +3,13 @@
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
 #include "agent/devices/device_manager.h"
+#include "agent/devices/resource_managers.h"
 #include "agent/eviction/eviction_engine.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/lease_engine.h"
 #include "agent/node/node_status_engine.h"
+#include "agent/node/shutdown_engine.h"
 #include "agent/pods/container_gc_engine.h"
 #include "agent/pods/pod_workers.h"
 #include "agent/pods/static_pods.h"
@@ -39,7 +41,7 @@ Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, 
 struct Agent::Parts {
   Parts(AgentOptions given, MachineInfo info, Rng rng, AgentSinks to, eviction::PassConfig config,
         api::ResourceList kept, admission::SysctlAllowlist allowed, std::span<const JournalEntry> history,
-        const std::optional<std::string>& device_checkpoint)
+        const Checkpoints& checkpoints, Pinning pinning)
       : options(std::move(given)),
         machine(std::move(info)),
         sinks(std::move(to)),
@@ -58,10 +60,11 @@ struct Agent::Parts {
               "fieldSelector=" + api::percent_encode("metadata.name=" + options.node_name)),
         pods(api, client::object_path("v1", "pods", {}),
              "fieldSelector=" + api::percent_encode("spec.nodeName=" + options.node_name)),
-        devices(context, device_checkpoint),
+        devices(context, checkpoints.devices, sinks.metrics),
+        managers(context, devices, std::move(pinning)),
         decisions(sinks.journal, history),
         workers(
-            context, devices, [this] { return situation(); }, history, decisions, sinks.metrics),
+            context, managers, [this] { return situation(); }, history, decisions, sinks.metrics),
         static_pods(context, workers, [this] { return nodes.cache().find(options.node_name); }),
         eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
         status(
@@ -69,7 +72,8 @@ struct Agent::Parts {
             [this] { return facts(); }),
         lease(context, rng.fork("lease")),
         enforcement(context, kubepods_limits_of(machine, options)),
-        container_gc(context) {
+        container_gc(context),
+        shutdown(context, workers, sinks.metrics, [this](Now now) { status.report_soon(now); }) {
     pods.cache().listen({[this](const auto& before, const auto& after, Now now) {
       workers.on_pod(before, after, now);
       static_pods.on_pod(before, after, now);
@@ -84,8 +88,9 @@ struct Agent::Parts {
       static_pods.on_forgotten(uid, now);
     });
     workers.when_finished([this](const std::string& uid, Now now) {
-      devices.release(uid);
+      managers.release(uid);
       eviction.on_pod_finished(uid, now);
+      shutdown.on_pod_finished(uid, now);
     });
     devices.when_changed([this](Now now) { status.report_soon(now); });
     devices.when_failed([this](const std::string& uid, const admission::AllocationFailure& why, Now now) {
@@ -120,39 +125,33 @@ struct Agent::Parts {
                                  .conditions = {},
                                  .sysctls = sysctls,
                                  .shared_namespaces = machine.shared_namespaces,
+                                 .network_on_request = machine.network_on_request,
                                  .app_armor_error = machine.app_armor_error,
-                                 .shutting_down = false,
+                                 .shutting_down = shutdown.is_active(),
                                  .features = {},
-                                 .allocate = [this](const api::Pod& pod) { return allocate(pod); },
+                                 .allocate = [this](const api::Pod& pod) { return managers.allocate(pod); },
                                  .devices_in_use = [this](const api::Pod& pod) { return devices.in_use(pod); }};
     for (const eviction::Condition each : eviction.conditions().list()) now.conditions.push_back(to_string(each));
     return now;
   }
 
-  /// Devices for the pod, without regard to NUMA nodes: the topology manager's policy "none".
-  admission::Answer allocate(const api::Pod& pod) {
-    admission::HintProvider* const providers[] = {&devices};
-    const admission::TopologyAnswer taken = admission::admit_topology({}, pod, providers);
-    if (!taken.refusal) return {};
-    return admission::refuse(taken.refusal->reason, taken.refusal->message, taken.why);
-  }
-
   NodeFacts facts() const {
-    return {.reservation = reservation,
-            .devices = devices.offered(),
-            .pressure = eviction.conditions(),
-            .not_ready = {},
-            .images = std::vector<NodeImage>(),
-            .runtime_handlers = {}};
+    return {
+        .reservation = reservation,
+        .devices = devices.offered(),
+        .pressure = eviction.conditions(),
+        .not_ready = shutdown.is_active() ? std::vector{std::string(kShutdownNotReady)} : std::vector<std::string>(),
+        .images = std::vector<NodeImage>(),
+        .runtime_handlers = {}};
   }
 
   /// Pods that are not there any more hold nothing.
-  void forget_devices_of_others() {
+  void forget_holdings_of_others() {
     std::set<std::string, std::less<>> uids;
     for (const api::Pod& pod : workers.all()) {
       if (!workers.is_finished(pod.metadata.uid)) uids.insert(pod.metadata.uid);
     }
-    devices.keep_only(uids);
+    managers.keep_only(uids);
   }
 
   AgentOptions options;
@@ -171,6 +170,7 @@ struct Agent::Parts {
   client::Informer<api::Node> nodes;
   client::Informer<api::Pod> pods;
   DeviceManager devices;
+  ResourceManagers managers;
   DecisionLog decisions;
   PodWorkers workers;
   StaticPods static_pods;
@@ -179,13 +179,13 @@ struct Agent::Parts {
   LeaseEngine lease;
   AllocatableEnforcement enforcement;
   ContainerGcEngine container_gc;
+  ShutdownEngine shutdown;
   telemetry::Counter lease_failures;
   telemetry::Counter status_failures;
 };
 
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,
-                                             std::span<const JournalEntry> history,
-                                             const std::optional<std::string>& device_checkpoint) {
+                                             std::span<const JournalEntry> history, const Checkpoints& checkpoints) {
   if (options.node_name.empty()) return invalid("node_name", "must not be empty");
   eviction::PassConfig config{.thresholds = {},
                               .pressure_transition_period = options.eviction.pressure_transition_period,
@@ -199,9 +199,10 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
   }
   config.thresholds = std::move(thresholds);
   SPILLWAY_TRY(sysctls, allowed_sysctls(options, machine));
+  SPILLWAY_TRY(pinning, make_pinning(options, machine, reservation, checkpoints));
   return std::unique_ptr<Agent>(new Agent(
       std::make_unique<Parts>(std::move(options), std::move(machine), rng, std::move(sinks), std::move(config),
-                              std::move(reservation), std::move(sysctls), history, device_checkpoint)));
+                              std::move(reservation), std::move(sysctls), history, checkpoints, std::move(pinning))));
 }
 
 Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -217,10 +218,11 @@ void Agent::start(Now now) {
   p.api.when_synced([&p](Now synced) {
     p.workers.start(p.pods.cache(), synced);
     p.static_pods.on_synced(synced);
-    p.forget_devices_of_others();
+    p.forget_holdings_of_others();
     p.eviction.on_pods_changed(synced);
   });
   p.devices.start(now);
+  p.managers.start();
   p.api.start(now);
   p.heartbeats.start(now);
   p.status.start(now);
@@ -301,6 +303,10 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
   std::visit(Visitor{p, now}, event);
 }
 
+bool Agent::shut_down(std::function<void(Now)> done, Now now) {
+  return parts_->shutdown.begin(std::move(done), now);
+}
+
 std::vector<HostCommand> Agent::take_host_commands() {
   return std::exchange(parts_->host_commands, {});
 }
@@ -351,6 +357,7 @@ api::Json Agent::state(Now now) const {
                                   {"waiting", static_cast<std::uint64_t>(p.api.waiting())},
                                   {"synced", p.api.synced()}})},
        {"eviction", std::move(eviction)},
+       {"managers", p.managers.state()},
        {"pods", std::move(pods)}});
 }
 

@@ -10,6 +10,7 @@
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
 #include "agent/contract/static_manifests.h"
+#include "agent/devices/resource_managers.h"
 #include "agent/eviction/reaction.h"
 #include "api/json.h"
 #include "api/summary.h"
@@ -19,6 +20,7 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,11 +41,11 @@ struct AgentSinks {
 class Agent final : public client::ApiEngine {
  public:
   /// `history`: the journal of earlier instances on this node; evictions found in it are finished, not repeated.
-  /// `device_checkpoint`: the last SaveDevices of an earlier instance.
+  /// `checkpoints`: what the last SaveDevices and SaveCheckpoints of earlier instances wrote.
   /// kInvalid: an eviction threshold or reservation that cannot be.
   static Result<std::unique_ptr<Agent>> create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,
                                                std::span<const JournalEntry> history = {},
-                                               const std::optional<std::string>& device_checkpoint = {});
+                                               const Checkpoints& checkpoints = {});
   ~Agent() override;
 
   std::string_view name() const override;
@@ -61,6 +63,10 @@ class Agent final : public client::ApiEngine {
   void on_device_event(const DeviceEvent& event, Now now);
   /// Commands since the last call, in order.
   std::vector<DeviceCommand> take_device_commands();
+
+  /// The node shuts down: ends the pods by their priority, refuses new ones, says that it is not ready. `done` is
+  /// called when they have ended or their time is over. False: no shutdownGracePeriod is configured, nothing happens.
+  bool shut_down(std::function<void(Now)> done, Now now);
 
   const AgentOptions& options() const;
   /// The node object exists and its status has been written by this instance.

@@ -1,5 +1,6 @@
 #include "apps/node_part.h"
 
+#include "agent/devices/pinning_checkpoint.h"
 #include "agent/serving/scrape.h"
 #include "api/codec.h"
 #include "api/duration.h"
@@ -83,7 +84,9 @@ NodePart::~NodePart() = default;
 Result<std::unique_ptr<NodePart>> NodePart::create(Process& process, NodePartOptions options,
                                                    std::unique_ptr<client::Transport> transport) {
   SPILLWAY_TRY_VOID(make_directory(options.state_dir));
-  SPILLWAY_TRY(mounts, host::read_cgroup_mounts());
+  SPILLWAY_TRY(wishes, make_agent_options(options.args, options.name, options.args.memory.value_or(Bytes{})));
+  SPILLWAY_TRY(mounts,
+               host::read_cgroup_mounts(wishes.managers.pins() ? host::Cpusets::kUse : host::Cpusets::kLeaveAlone));
   SPILLWAY_TRY(root, host::find_writable_root(mounts));
   host::NodeSliceOptions wanted{.root = options.args.memory ? host::NodeRoot::kSlice : host::NodeRoot::kHost,
                                 .instance = options.instance,
@@ -145,9 +148,16 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
     process_.log().warning("device plugins cannot register", {{"node", name_}, {"error", plugins.error().text()}});
   }
   agent::MachineInfo described = machine;
+  const auto saved = [&](std::string_view file) -> std::optional<std::string> {
+    auto text = host::read_file(fmt::format("{}/{}", options.state_dir, file));
+    return text ? std::optional(*std::move(text)) : std::nullopt;
+  };
+  const agent::Checkpoints checkpoints{.devices = plugins_ ? plugins_->checkpoint() : std::nullopt,
+                                       .cpus = saved(agent::kCpuStateFile),
+                                       .memory = saved(agent::kMemoryStateFile)};
   SPILLWAY_TRY(agent, agent::Agent::create(std::move(agent_options), std::move(machine), rng,
                                            {process_.log(), &process_.metrics(), journal_.get(), reaction_.get()},
-                                           history, plugins_ ? plugins_->checkpoint() : std::nullopt));
+                                           history, checkpoints));
   agent_ = std::move(agent);
   driver_ = std::make_unique<runtime::EngineDriver>(loop, *agent_, *transport_);
   last_step_ = loop.now().mono;
@@ -197,7 +207,9 @@ host::KubeletEndpoint::Options NodePart::endpoint_options(agent::MachineInfo mac
                                           return agent::cadvisor_metrics(agent_->last_summary().get(), agent_->pods(),
                                                                          machine);
                                         }};
-  options.health = [this] { return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem()}}; };
+  options.health = [this] {
+    return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem()}, {"device-plugin", plugin_problem()}};
+  };
   return options;
 }
 
@@ -221,6 +233,11 @@ std::optional<std::string> NodePart::syncloop_problem() const {
   return fmt::format("sync loop did nothing for {}", api::format_duration(age));
 }
 
+std::optional<std::string> NodePart::plugin_problem() const {
+  if (plugins_) return std::nullopt;
+  return "device plugin registration gRPC server failed and no device plugins can register";
+}
+
 void NodePart::on_host_event(agent::HostEvent event) {
   driver_->step([this, event = std::move(event)](Now now) { agent_->on_host_event(event, now); });
 }
@@ -229,7 +246,18 @@ void NodePart::on_device_event(agent::DeviceEvent event) {
   driver_->step([this, event = std::move(event)](Now now) { agent_->on_device_event(event, now); });
 }
 
+/// If pods are to be ended gracefully, that comes first; a second signal ends the process at once.
 void NodePart::stop(runtime::Loop::Task done) {
+  const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));
+  const auto stop_soon = [this, finish](Now) {
+    process_.loop().post([this, finish] { stop_now(std::move(*finish)); });
+  };
+  driver_->step([this, stop_soon](Now now) {
+    if (!agent_->shut_down(stop_soon, now)) stop_soon(now);
+  });
+}
+
+void NodePart::stop_now(runtime::Loop::Task done) {
   runtime_->listen({}, {});
   manifests_.reset();
   plugins_.reset();

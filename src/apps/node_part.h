@@ -51,8 +51,10 @@ class NodePart final : public Part, private agent::Host::Receiver, private host:
 
   Outcome start_agent(const NodePartOptions& options);
   host::KubeletEndpoint::Options endpoint_options(agent::MachineInfo machine);
+  void stop_now(runtime::Loop::Task done);
   api::Json debug_state() const;
   std::optional<std::string> syncloop_problem() const;
+  std::optional<std::string> plugin_problem() const;
   void on_host_event(agent::HostEvent event) override;
   void on_device_event(agent::DeviceEvent event) override;
 

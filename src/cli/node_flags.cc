@@ -93,6 +93,25 @@ Result<api::Json> list_setting(const std::string& text) {
   return list;
 }
 
+Result<api::Json> text_setting(const std::string& text) {
+  return api::Json(text);
+}
+
+/// "0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=2Gi".
+Result<api::Json> reserved_memory_setting(const std::string& text) {
+  api::Json list = api::Json::array();
+  for (const std::string& node : CLI::detail::split(text, ';')) {
+    const std::size_t colon = node.find(':');
+    if (colon == std::string::npos) {
+      return make_error(ErrorCode::kInvalid, "expected NODE:TYPE=QUANTITY, got \"{}\"", node);
+    }
+    SPILLWAY_TRY(number, integer_setting(node.substr(0, colon)));
+    SPILLWAY_TRY(limits, resources_setting(node.substr(colon + 1)));
+    list.if_array()->push_back(api::Json::object({{"numaNode", number}, {"limits", limits}}));
+  }
+  return list;
+}
+
 void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   app.add_option("--config", config.file, "KubeletConfiguration (YAML); flags win over it")->check(CLI::ExistingFile);
   app.add_option("--config-dir", config.directory,
@@ -126,6 +145,22 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "Images the status lists; -1: all", "INT", "50");
   add_setting(app, config, "--node-lease-duration-seconds", "nodeLeaseDurationSeconds", count_setting,
               "Renewed at a quarter of it", "INT", "40");
+  add_setting(app, config, "--topology-manager-policy", "topologyManagerPolicy", text_setting,
+              "none, best-effort, restricted or single-numa-node", "POLICY", "none");
+  add_setting(app, config, "--topology-manager-scope", "topologyManagerScope", text_setting, "container or pod",
+              "SCOPE", "container");
+  add_setting(app, config, "--topology-manager-policy-options", "topologyManagerPolicyOptions", equals,
+              "e.g. prefer-closest-numa-nodes=true", "OPTION=VALUE,...", "");
+  add_setting(app, config, "--cpu-manager-policy", "cpuManagerPolicy", text_setting, "none or static", "POLICY",
+              "none");
+  add_setting(app, config, "--cpu-manager-policy-options", "cpuManagerPolicyOptions", equals,
+              "e.g. full-pcpus-only=true", "OPTION=VALUE,...", "");
+  add_setting(app, config, "--reserved-cpus", "reservedSystemCPUs", text_setting,
+              "CPUs no container gets for itself, e.g. 0-1; wins over reserved cpu", "CPUS", "");
+  add_setting(app, config, "--memory-manager-policy", "memoryManagerPolicy", text_setting, "None or Static", "POLICY",
+              "None");
+  add_setting(app, config, "--reserved-memory", "reservedMemory", reserved_memory_setting,
+              "Of the NUMA nodes, e.g. 0:memory=1Gi;1:memory=2Gi", "NODE:TYPE=QUANTITY[,...][;...]", "");
   add_setting(app, config, "--max-pods", "maxPods", count_setting, "Pods this node takes", "INT", "110");
   add_setting(app, config, "--pod-manifest-path", "staticPodPath", path_setting,
               "File or directory of pods that this node runs whatever the API server says", "PATH", "");

@@ -82,19 +82,24 @@ std::string_view to_string(Controller controller) {
       return "pids";
     case Controller::kFreezer:
       return "freezer";
+    case Controller::kCpuset:
+      return "cpuset";
   }
   return "unknown";
 }
 
-Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo) {
+Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo, Cpusets cpusets) {
   CgroupMounts mounts;
+  mounts.cpusets = cpusets;
+  std::vector<Controller> wanted(kControllers.begin(), kControllers.end());
+  if (cpusets == Cpusets::kUse) wanted.push_back(Controller::kCpuset);
   while (!mountinfo.empty()) {
     const std::optional<MountLine> line = parse_mount_line(take_line(mountinfo));
     if (!line) continue;
     if (line->fs_type == "cgroup2" && mounts.unified.empty()) mounts.unified = line->mount_point;
     if (line->fs_type != "cgroup") continue;
     for (const std::string_view option : split(line->super_options, ',')) {
-      for (const Controller controller : kControllers) {
+      for (const Controller controller : wanted) {
         if (option == to_string(controller)) mounts.v1.try_emplace(controller, line->mount_point);
       }
     }
@@ -111,9 +116,9 @@ Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo) {
   return mounts;
 }
 
-Result<CgroupMounts> read_cgroup_mounts() {
+Result<CgroupMounts> read_cgroup_mounts(Cpusets cpusets) {
   SPILLWAY_TRY(text, read_file("/proc/self/mountinfo"));
-  return parse_cgroup_mounts(text);
+  return parse_cgroup_mounts(text, cpusets);
 }
 
 std::string parse_unified_path(std::string_view proc_cgroup) {
@@ -128,7 +133,9 @@ Result<CgroupDir> CgroupDir::open_root(const CgroupMounts& mounts) {
   auto layout = std::make_shared<Layout>();
   layout->version = mounts.version;
   if (mounts.version == CgroupVersion::kV2) {
-    layout->hierarchies.push_back({mounts.unified, {kControllers.begin(), kControllers.end()}});
+    Hierarchy& only = layout->hierarchies.emplace_back(mounts.unified, std::vector<Controller>());
+    only.controllers.assign(kControllers.begin(), kControllers.end());
+    if (mounts.cpusets == Cpusets::kUse) only.controllers.push_back(Controller::kCpuset);
   } else {
     for (const auto& [controller, mount] : mounts.v1) {
       const auto same = std::ranges::find(layout->hierarchies, mount, &Hierarchy::mount);
@@ -193,8 +200,22 @@ Result<CgroupDir> CgroupDir::open_below(const std::string& name, bool create) co
   return child;
 }
 
+Outcome CgroupDir::inherit_cpuset(const CgroupDir& child) const {
+  if (layout_->version == CgroupVersion::kV2 || index_of(Controller::kCpuset) == kNowhere) return {};
+  for (const char* file : {"cpuset.cpus", "cpuset.mems"}) {
+    SPILLWAY_TRY(own, child.read(Controller::kCpuset, file));
+    if (own.find_first_not_of("\n") != std::string::npos) continue;
+    SPILLWAY_TRY(inherited, read(Controller::kCpuset, file));
+    std::string_view rest = inherited;
+    SPILLWAY_TRY_VOID(child.write(Controller::kCpuset, file, take_line(rest)));
+  }
+  return {};
+}
+
 Result<CgroupDir> CgroupDir::create_child(const std::string& name) const {
-  return open_below(name, true);
+  SPILLWAY_TRY(child, open_below(name, true));
+  SPILLWAY_TRY_VOID(inherit_cpuset(child));
+  return child;
 }
 
 Result<CgroupDir> CgroupDir::open_child(const std::string& name) const {
@@ -303,7 +324,9 @@ Outcome CgroupDir::delegate_controllers() const {
   std::string_view enabled_line = enabled;
   const std::vector<std::string_view> can = split(take_line(available_line), ' ');
   const std::vector<std::string_view> does = split(take_line(enabled_line), ' ');
-  for (const Controller controller : {Controller::kMemory, Controller::kPids, Controller::kCpu}) {
+  std::vector<Controller> wanted{Controller::kMemory, Controller::kPids, Controller::kCpu};
+  if (index_of(Controller::kCpuset) != kNowhere) wanted.push_back(Controller::kCpuset);
+  for (const Controller controller : wanted) {
     if (contains(does, to_string(controller))) continue;
     const bool required = controller == Controller::kMemory;
     if (!contains(can, to_string(controller))) {

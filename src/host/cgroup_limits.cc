@@ -47,6 +47,15 @@ std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli) {
   return std::max<std::int64_t>(1000, milli * kCpuPeriodMicros / 1000);
 }
 
+Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string_view memory_nodes) {
+  if (cpus.empty() && memory_nodes.empty()) return {};
+  if (!cgroup.has(Controller::kCpuset)) {
+    return invalid(cgroup.path(), "there is no cpuset controller to bind a container to CPUs {}", cpus);
+  }
+  if (!memory_nodes.empty()) SPILLWAY_TRY_VOID(cgroup.write(Controller::kCpuset, "cpuset.mems", memory_nodes));
+  return cpus.empty() ? Outcome() : cgroup.write(Controller::kCpuset, "cpuset.cpus", cpus);
+}
+
 Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits) {
   if (limits.memory) SPILLWAY_TRY_VOID(apply_memory(cgroup, *limits.memory));
   if (limits.pids && cgroup.has(Controller::kPids))

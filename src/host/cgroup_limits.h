@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace spillway::host {
 
@@ -30,6 +31,9 @@ struct CgroupLimits {
   /// Version 2: an OOM kill takes all processes of the cgroup with it.
   bool oom_kills_group = false;
 };
+
+/// Binds the cgroup to CPUs and NUMA nodes; what is empty is left as it is. kInvalid: there is no cpuset controller.
+Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string_view memory_nodes);
 
 /// Memory and pids limits must hold, so failing to set them is an error; so is setting a CPU quota where there is a cpu
 /// controller. Without one, CPU limits are left out. Swap is forbidden where a memory limit is set and the kernel can.

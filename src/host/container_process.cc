@@ -45,10 +45,17 @@ Outcome ContainerProcess::make_cgroup() {
   if (!cleared) return cleared.error();
   SPILLWAY_TRY(cgroup, start_.pod->create_child(command.name));
   cgroup_ = std::move(cgroup);
+  SPILLWAY_TRY_VOID(apply_cpuset(cgroup_, command.cpuset.cpus, command.cpuset.memory_nodes));
   return apply_limits(cgroup_, {.memory = command.memory_limit,
                                 .cpu_shares = cpu_shares_of(command.cpu_request_milli),
                                 .cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0)),
                                 .oom_kills_group = true});
+}
+
+void ContainerProcess::share_cpus(std::string_view cpus) {
+  if (!start_.command.cpuset.shares || !cgroup_) return;
+  const Outcome moved = apply_cpuset(cgroup_, cpus, {});
+  if (!moved) log_.warning("container keeps its CPUs", {{"cgroup", cgroup_.path()}, {"error", moved.error().text()}});
 }
 
 Outcome ContainerProcess::spawn_process() {
@@ -62,6 +69,8 @@ Outcome ContainerProcess::spawn_process() {
   plan_.open_files_max = start_.open_files_max;
   plan_.stdout_fd = out.second.get();
   plan_.stderr_fd = err.second.get();
+  plan_.namespaces = start_.namespaces;
+  plan_.sysctls = start_.sysctls;
   SPILLWAY_TRY(process, spawn(plan_));
   pid_ = process.pid;
   pidfd_ = std::move(process.pidfd);
@@ -105,6 +114,7 @@ void ContainerProcess::on_status() {
   loop_.unwatch_fd(status_.get());
   status_.reset();
   failure_ = report->failure;
+  failure_reason_ = report->reason;
   if (!failure_.empty()) return;  // its end follows
   const agent::StartContainer& command = start_.command;
   owner_.on_started({command.uid, command.name, command.attempt, pid_, started_at_});
@@ -203,7 +213,7 @@ void ContainerProcess::complete() {
   ignored(removed, "the next attempt or the pod's removal tries again");
   const agent::StartContainer& command = start_.command;
   if (!failure_.empty())
-    return owner_.on_failed({command.uid, command.name, command.attempt, "RunContainerError", failure_});
+    return owner_.on_failed({command.uid, command.name, command.attempt, failure_reason_, failure_});
   const ProcessEnd end = end_.value_or(ProcessEnd{255, 0});
   owner_.on_exited({.uid = command.uid,
                     .name = command.name,

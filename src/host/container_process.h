@@ -10,6 +10,7 @@
 #include "host/cgroup.h"
 #include "host/container_log.h"
 #include "host/pidfd.h"
+#include "host/pod_namespaces.h"
 #include "host/process_spawn.h"
 #include "host/reaction_target.h"
 #include "host/unique_fd.h"
@@ -20,6 +21,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace spillway::host {
 
@@ -35,8 +39,10 @@ class ContainerProcess {
   };
 
   struct Start {
-    agent::StartContainer command;   // with env and working_dir complete
-    const CgroupDir* pod = nullptr;  // outlives the container
+    agent::StartContainer command;              // with env and working_dir complete
+    const CgroupDir* pod = nullptr;             // outlives the container
+    const PodNamespaces* namespaces = nullptr;  // the same; null: those of the host
+    std::vector<std::pair<std::string, std::string>> sysctls;
     std::string log_path;
     LogLimits log_limits;
     std::optional<std::uint64_t> open_files_max;
@@ -58,6 +64,9 @@ class ContainerProcess {
   const std::string& log_path() const { return start_.log_path; }
 
   const CgroupDir& cgroup() const { return cgroup_; }
+
+  /// Binds it to the CPUs of the shared pool, if it is one of those that share.
+  void share_cpus(std::string_view cpus);
 
   bool is_running() const { return !end_.has_value(); }
 
@@ -104,6 +113,7 @@ class ContainerProcess {
   WallTime started_at_;
   WallTime finished_at_;
   std::string failure_;
+  std::string failure_reason_;
   std::optional<ProcessEnd> end_;
   std::optional<Instant> kill_due_;
   std::optional<runtime::Loop::TimerId> grace_timer_;

@@ -386,9 +386,11 @@ struct DevicePlugins::Impl {
         [](auto& stub, auto* context, auto* sent, auto* response, auto done) {
           stub.async()->Allocate(context, sent, response, std::move(done));
         },
-        [this, number = command.call](const grpc::Status& status, const v1beta1::AllocateResponse& response) {
+        [this, number = command.call, asked = loop.now().mono](const grpc::Status& status,
+                                                               const v1beta1::AllocateResponse& response) {
           receiver.on_device_event(agent::DevicesAllocated{
-              number, status.ok() ? grant_of(response) : Result<agent::DeviceGrant>(error_of(status))});
+              number, status.ok() ? grant_of(response) : Result<agent::DeviceGrant>(error_of(status)),
+              loop.now().mono - asked});
         });
   }
 

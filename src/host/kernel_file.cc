@@ -99,6 +99,19 @@ Result<std::string_view> HeldFile::read(char* buffer, std::size_t size) const {
   }
 }
 
+Outcome save_file(const std::string& path, std::string_view text) {
+  const std::string fresh = path + ".new";
+  const UniqueFd file(::open(fresh.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
+  if (!file) return errno_error(fresh, errno);
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0) return errno_error(fresh, errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) return errno_error(path, errno);
+  return {};
+}
+
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   const std::string_view line = text.substr(0, end);

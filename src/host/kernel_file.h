@@ -24,6 +24,9 @@ Result<std::string> read_file(const std::string& path);
 /// Writes `text` in one write(2) into a file that exists.
 Outcome write_file_at(int directory, const std::string& name, std::string_view text);
 
+/// Replaces a file of ours as a whole: readers find the old text or the new one.
+Outcome save_file(const std::string& path, std::string_view text);
+
 /// A file that is read again and again through one descriptor: no open(), no allocation.
 class HeldFile {
  public:

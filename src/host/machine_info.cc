@@ -1,7 +1,9 @@
 #include "host/machine_info.h"
 
+#include "host/cpu_layout.h"
 #include "host/fs_probe.h"
 #include "host/kernel_file.h"
+#include "host/pod_namespaces.h"
 #include "host/proc_files.h"
 
 #include <arpa/inet.h>
@@ -13,6 +15,8 @@
 
 #include <array>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace spillway::host {
 namespace {
@@ -85,6 +89,13 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
   info.cpu_milli = std::int64_t{processors} * 1000;
 
   info.memory = slice.memory();
+  if (auto layout = read_cpu_layout("/sys/devices/system", info.memory,
+                                    slice.is_host() ? std::nullopt : std::optional(info.memory))) {
+    info.cpus = std::move(layout->cpus);
+    info.numa = std::move(layout->numa);
+  }
+  info.shared_namespaces.ipc = !PodNamespaces::create({.ipc = true});
+  info.network_on_request = PodNamespaces::create({.network = true}).has_value();
   SPILLWAY_TRY(limits, read_process_limits());
   info.pids_max = slice.is_host() ? limits.max_pid : slice.options().pids_max.value_or(limits.max_pid);
   SPILLWAY_TRY(fs, read_fs(state_dir));

@@ -1,15 +1,12 @@
 #include "host/plugin_directory.h"
 
 #include "host/kernel_file.h"
-#include "host/unique_fd.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -50,17 +47,7 @@ void PluginDirectory::remove_socket(std::string_view name) const {
 }
 
 Outcome PluginDirectory::save_checkpoint(std::string_view text) const {
-  const std::string path = path_of(kCheckpointName);
-  const std::string fresh = path + ".new";
-  const UniqueFd file(::open(fresh.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
-  if (!file) return errno_error(fresh, errno);
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0) return errno_error(fresh, errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (std::rename(fresh.c_str(), path.c_str()) != 0) return errno_error(path, errno);
-  return {};
+  return save_file(path_of(kCheckpointName), text);
 }
 
 std::optional<std::string> PluginDirectory::checkpoint() const {

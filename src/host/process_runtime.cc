@@ -89,11 +89,20 @@ void ProcessRuntime::emit(agent::HostEvent event) {
   });
 }
 
+Outcome ProcessRuntime::isolate(PodEntry& pod) const {
+  const agent::PodIsolation& wish = pod.command.isolation;
+  if (!wish.ipc && !wish.network) return {};
+  SPILLWAY_TRY(made, PodNamespaces::create({.ipc = wish.ipc, .network = wish.network}));
+  pod.namespaces = std::move(made);
+  return {};
+}
+
 Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   const agent::CreatePod& command = pod.command;
   if (!is_plain_name(command.uid) || !is_plain_name(command.pod.ns) || !is_plain_name(command.pod.name))
     return invalid("pod", "uid \"{}\", namespace \"{}\" or name \"{}\" cannot name a directory", command.uid,
                    command.pod.ns, command.pod.name);
+  SPILLWAY_TRY_VOID(isolate(pod));
   SPILLWAY_TRY(cgroup, slice_.parent_of(command.qos).create_child("pod" + command.uid));
   pod.cgroup = std::move(cgroup);
   SPILLWAY_TRY_VOID(pod.cgroup.delegate_controllers());
@@ -150,6 +159,8 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   for (const auto& [name, value] : defaults)
     if (!has_variable(command, name)) command.env.emplace_back(name, value);
   if (command.working_dir.empty()) command.working_dir = work;
+  // The pool may have changed since the agent said where it is to run.
+  if (command.cpuset.shares && !shared_cpus_.empty()) command.cpuset.cpus = shared_cpus_;
   const std::string log_folder = fmt::format("{}/{}", pod.directory, command.name);
   const Outcome made = make_directory(log_folder);
   if (!made) return refuse(command, "CreateContainerError", made.error().text());
@@ -157,7 +168,8 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   const std::string log_path = fmt::format("{}/{}.log", log_folder, command.attempt);
   auto container = std::make_unique<ContainerProcess>(
       loop_, log_, static_cast<ContainerProcess::Owner&>(*this),
-      ContainerProcess::Start{command, &pod.cgroup, log_path, options_.logs, open_files_max_});
+      ContainerProcess::Start{command, &pod.cgroup, pod.namespaces ? &*pod.namespaces : nullptr,
+                              pod.command.isolation.sysctls, log_path, options_.logs, open_files_max_});
   const Outcome started = container->start();
   if (!started) return refuse(command, "CreateContainerError", started.error().text());
   pod.containers.emplace(command.name, std::move(container));
@@ -228,6 +240,17 @@ void ProcessRuntime::on_command(const agent::LimitPods& command) {
   CgroupLimits limits{.memory = command.limits.memory, .pids = command.limits.pids_max};
   if (command.limits.cpu_milli) limits.cpu_shares = cpu_shares_of(*command.limits.cpu_milli);
   emit(agent::PodsLimited{apply_limits(slice_.kubepods(), limits)});
+}
+
+void ProcessRuntime::on_command(const agent::ShareCpus& command) {
+  shared_cpus_ = command.cpus;
+  for (const auto& [uid, pod] : pods_)
+    for (const auto& [name, container] : pod.containers) container->share_cpus(shared_cpus_);
+}
+
+void ProcessRuntime::on_command(const agent::SaveCheckpoint& command) {
+  const Outcome saved = save_file(fmt::format("{}/{}", options_.state_dir, command.file), command.text);
+  if (!saved) log_.error("checkpoint not saved", {{"file", command.file}, {"error", saved.error().text()}});
 }
 
 void ProcessRuntime::on_command(const agent::Observe& command) {

@@ -78,6 +78,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   struct PodEntry {
     agent::CreatePod command;
     CgroupDir cgroup;
+    std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
     std::string directory;
     std::optional<Error> broken;  // it could not be made
     bool stopping = false;
@@ -97,6 +98,8 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_command(const agent::RemovePod& command);
   void on_command(const agent::RemoveContainer& command);
   void on_command(const agent::LimitPods& command);
+  void on_command(const agent::ShareCpus& command);
+  void on_command(const agent::SaveCheckpoint& command);
   void on_command(const agent::Observe& command);
   void on_command(const agent::ReclaimNode& command);
 
@@ -111,6 +114,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void settle(const std::string& uid);
   void remove_pod(const std::string& uid);
   void remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries);
+  Outcome isolate(PodEntry& pod) const;
   void update_class_shares();
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
@@ -125,6 +129,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   std::optional<std::uint64_t> open_files_max_ = raise_open_files();  // of programs
   Observer observer_;
   std::map<std::string, PodEntry> pods_;
+  std::string shared_cpus_;  // empty: nobody said
   std::function<void()> on_shut_down_;
   std::function<void()> before_event_;
   std::function<void()> targets_changed_;

@@ -6,8 +6,11 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
+#include <net/if.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,11 +26,23 @@ constexpr int kStatusFd = 3;
 constexpr std::uint64_t kCloneIntoCgroup = 0x200000000ULL;
 constexpr rlim_t kOpenFilesWanted = 65'536;
 
-enum class Step : int { kCgroup, kSession, kOomScore, kWorkingDir, kLimits, kDescriptors, kExec };
+enum class Step : int {
+  kCgroup,
+  kNamespace,
+  kLoopback,
+  kSysctl,
+  kSession,
+  kOomScore,
+  kWorkingDir,
+  kLimits,
+  kDescriptors,
+  kExec
+};
 
 struct Report {
   Step step;
   int error;
+  std::size_t index = 0;  // of the sysctl
 };
 
 /// Everything the child needs, made before the clone: between clone and exec it may only make system calls.
@@ -36,6 +51,9 @@ struct ChildPlan {
   std::vector<char*> argv;
   std::vector<char*> environment;
   std::vector<UniqueFd> procs;  // cgroup.procs of each hierarchy still to be joined
+  std::vector<int> namespaces;  // descriptors to enter
+  bool raises_loopback = false;
+  std::vector<std::pair<std::string, std::string>> sysctls;  // file and value
   const char* working_dir = "/";
   std::string oom_score;
   std::optional<rlimit> open_files;
@@ -62,8 +80,8 @@ Result<UniqueFd> raised(int fd) {
 // The child. Raw system calls only: it shares nothing but a copy of this process's memory, in which other threads may
 // have held any lock.
 
-[[noreturn]] void fail(int status_fd, Step step, int error) {
-  const Report report{step, error};
+[[noreturn]] void fail(int status_fd, Step step, int error, std::size_t index = 0) {
+  const Report report{step, error, index};
   ::syscall(SYS_write, status_fd, &report, sizeof report);
   for (;;) ::syscall(SYS_exit_group, 127);
 }
@@ -87,10 +105,35 @@ void reset_signals() {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof none);
 }
 
+/// A network namespace is born with its loopback device down.
+bool raise_loopback() {
+  const long socket = ::syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return false;
+  ifreq request = {};
+  request.ifr_name[0] = 'l';
+  request.ifr_name[1] = 'o';
+  if (::syscall(SYS_ioctl, socket, SIOCGIFFLAGS, &request) != 0) return false;
+  request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
+  return ::syscall(SYS_ioctl, socket, SIOCSIFFLAGS, &request) == 0;
+}
+
+void isolate(const ChildPlan& plan, int status) {
+  for (const int space : plan.namespaces)
+    if (::syscall(SYS_setns, space, 0) != 0) fail(status, Step::kNamespace, errno);
+  if (plan.raises_loopback && !raise_loopback()) fail(status, Step::kLoopback, errno);
+  for (std::size_t i = 0; i < plan.sysctls.size(); ++i) {
+    const auto& [file, value] = plan.sysctls[i];
+    const long fd = ::syscall(SYS_openat, AT_FDCWD, file.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || !write_all(static_cast<int>(fd), value.data(), value.size())) fail(status, Step::kSysctl, errno, i);
+    ::syscall(SYS_close, fd);
+  }
+}
+
 [[noreturn]] void run_child(const ChildPlan& plan) {
   const int status = plan.status.get();
   for (const UniqueFd& procs : plan.procs)
     if (!write_all(procs.get(), "0", 1)) fail(status, Step::kCgroup, errno);
+  isolate(plan, status);
   if (::syscall(SYS_setsid) < 0) fail(status, Step::kSession, errno);
   const long oom = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY);
   if (oom < 0) fail(status, Step::kOomScore, errno);
@@ -128,6 +171,14 @@ Result<ChildPlan> prepare(const SpawnPlan& plan) {
   child.argv = c_strings(plan.argv);
   child.environment = c_strings(plan.environment);
   child.working_dir = plan.working_dir.c_str();
+  if (plan.namespaces != nullptr) {
+    child.namespaces = plan.namespaces->fds();
+    child.raises_loopback = plan.namespaces->has_network();
+  }
+  for (const auto& [name, value] : plan.sysctls) {
+    SPILLWAY_TRY(path, sysctl_path(name));
+    child.sysctls.emplace_back(std::move(path), value);
+  }
   rlimit files = {};
   if (plan.open_files_max && ::getrlimit(RLIMIT_NOFILE, &files) == 0)
     child.open_files = rlimit{std::min<rlim_t>(*plan.open_files_max, files.rlim_max), files.rlim_max};
@@ -180,6 +231,14 @@ std::string describe(const SpawnPlan& plan, const Report& report) {
   switch (report.step) {
     case Step::kCgroup:
       return fmt::format("cannot join cgroup {}: {}", plan.cgroup->path(), why);
+    case Step::kNamespace:
+      return fmt::format("cannot enter the pod's namespaces: {}", why);
+    case Step::kLoopback:
+      return fmt::format("loopback device of the pod: {}", why);
+    case Step::kSysctl: {
+      const auto& [name, value] = plan.sysctls.at(report.index);
+      return fmt::format("sysctl \"{}\" cannot be set to \"{}\": {}", name, value, why);
+    }
     case Step::kSession:
       return fmt::format("setsid: {}", why);
     case Step::kOomScore:
@@ -212,6 +271,19 @@ std::vector<std::string> program_candidates(const SpawnPlan& plan) {
     if (!directory.empty()) candidates.push_back(fmt::format("{}/{}", directory, program));
   }
   return candidates;
+}
+
+Result<std::string> sysctl_path(std::string_view name) {
+  std::string path = "/proc/sys";
+  for (std::string_view rest = name;;) {
+    const std::size_t dot = rest.find('.');
+    std::string part(rest.substr(0, dot));
+    std::ranges::replace(part, '/', '.');
+    if (part.empty() || part == "." || part == "..") return invalid("sysctls", "\"{}\" is no kernel parameter", name);
+    path += "/" + part;
+    if (dot == std::string_view::npos) return path;
+    rest.remove_prefix(dot + 1);
+  }
 }
 
 std::optional<std::uint64_t> raise_open_files() {
@@ -268,7 +340,11 @@ std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_f
     got = ::read(status_fd, &report, sizeof report);
   } while (got < 0 && errno == EINTR);
   if (got < 0 && errno == EAGAIN) return std::nullopt;
-  if (got == static_cast<ssize_t>(sizeof report)) return StartReport{describe(plan, report)};
+  if (got == static_cast<ssize_t>(sizeof report)) {
+    const bool isolating =
+        report.step == Step::kNamespace || report.step == Step::kLoopback || report.step == Step::kSysctl;
+    return StartReport{describe(plan, report), isolating ? "CreateContainerError" : "RunContainerError"};
+  }
   return StartReport{};
 }
 

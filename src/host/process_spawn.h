@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "host/cgroup.h"
+#include "host/pod_namespaces.h"
 #include "host/unique_fd.h"
 
 #include <sys/types.h>
@@ -12,6 +13,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::host {
@@ -24,6 +27,9 @@ struct SpawnPlan {
   const CgroupDir* cgroup = nullptr;
   int stdout_fd = -1;
   int stderr_fd = -1;
+  const PodNamespaces* namespaces = nullptr;  // to be entered; null: ours
+  /// Written before the program runs: names with dots between their parts, and values.
+  std::vector<std::pair<std::string, std::string>> sysctls;
   /// The soft limit of open files that the program starts with; absent: ours.
   std::optional<std::uint64_t> open_files_max;
 };
@@ -40,9 +46,14 @@ Result<SpawnedProcess> spawn(const SpawnPlan& plan);
 /// What `status` says: nullopt while it says nothing. A value without text: the program runs.
 struct StartReport {
   std::string failure;  // one line, e.g. exec: "foo": executable file not found in $PATH
+  std::string reason;   // "RunContainerError"; "CreateContainerError" if what it needs could not be made
 };
 
 std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_fd);
+
+/// "net.ipv4.conf.eth0/100.rp_filter" is /proc/sys/net/ipv4/conf/eth0.100/rp_filter. kInvalid: a part is empty, "." or
+/// "..".
+Result<std::string> sysctl_path(std::string_view name);
 
 /// Raises our own soft limit of open files as far as we may: every container takes some fifteen. Returns what it was
 /// before the first call, for the programs that we start; absent if it cannot be told.

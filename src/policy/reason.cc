@@ -118,6 +118,8 @@ std::string_view to_string(ReasonCode code) {
       return "node-shutting-down";
     case ReasonCode::kNotAligned:
       return "not-aligned";
+    case ReasonCode::kHintConsidered:
+      return "hint-considered";
     case ReasonCode::kNotAllocated:
       return "not-allocated";
     case ReasonCode::kPreempted:

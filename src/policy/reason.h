@@ -75,6 +75,7 @@ enum class ReasonCode {
   kAppArmorUnavailable,
   kNodeShuttingDown,
   kNotAligned,
+  kHintConsidered,
   kNotAllocated,
   kPreempted,
   kPreemptionInsufficient,

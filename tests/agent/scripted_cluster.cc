@@ -57,9 +57,9 @@ ScriptedCluster::ScriptedCluster(AgentOptions options) : options_(std::move(opti
 
 void ScriptedCluster::start() {
   ++generation_;
-  agent_ = Agent::create(options_, machine_info(), Rng(7),
+  agent_ = Agent::create(options_, machine, Rng(7),
                          {.log = {}, .metrics = nullptr, .journal = &journal, .reaction = reaction}, journal.entries,
-                         device_checkpoint)
+                         {.devices = device_checkpoint, .cpus = cpu_checkpoint, .memory = memory_checkpoint})
                .value();
   agent_->start(now_);
   after_step();

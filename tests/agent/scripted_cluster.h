@@ -80,7 +80,10 @@ class ScriptedCluster {
   ScriptedHost host;
   MemoryJournal journal;
   std::optional<std::string> device_checkpoint;  // of the next start()
-  Reaction* reaction = nullptr;                  // of the next start()
+  std::optional<std::string> cpu_checkpoint;
+  std::optional<std::string> memory_checkpoint;
+  MachineInfo machine = machine_info();  // of the next start()
+  Reaction* reaction = nullptr;          // of the next start()
 
  private:
   void later(Duration delay, std::function<void()> what);

@@ -11,8 +11,8 @@
 namespace spillway::host {
 namespace {
 
-Result<CgroupDir> open_root() {
-  SPILLWAY_TRY(mounts, read_cgroup_mounts());
+Result<CgroupDir> open_root(Cpusets cpusets = Cpusets::kLeaveAlone) {
+  SPILLWAY_TRY(mounts, read_cgroup_mounts(cpusets));
   return find_writable_root(mounts);
 }
 
@@ -34,8 +34,8 @@ void RealMachine::SetUp() {
   const std::string instance = unique_instance();
   state_ = std::filesystem::temp_directory_path() / ("spillway-" + instance);
   std::filesystem::create_directories(state_);
-  Result<NodeSlice> slice =
-      NodeSlice::create(*open_root(), {.instance = instance, .node = "n1", .memory = mebibytes(128), .pids_max = 200});
+  Result<NodeSlice> slice = NodeSlice::create(
+      *open_root(cpusets_), {.instance = instance, .node = "n1", .memory = mebibytes(128), .pids_max = 200});
   ASSERT_TRUE(slice) << slice.error().text();
   slice_ = *std::move(slice);
   Result<std::unique_ptr<ProcessRuntime>> runtime =

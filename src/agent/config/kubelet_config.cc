@@ -1,6 +1,7 @@
 #include "agent/config/kubelet_config.h"
 
 #include "agent/config/config_schema.h"
+#include "agent/config/manager_config.h"
 #include "api/duration.h"
 #include "base/edit_distance.h"
 
@@ -363,6 +364,14 @@ Result<AgentOptions> options_of(const Json& effective) {
       allowed != nullptr && allowed->if_array() != nullptr) {
     for (const Json& each : *allowed->if_array()) options.allowed_unsafe_sysctls.push_back(*each.if_string());
   }
+  SPILLWAY_TRY(managers, managers_of(effective));
+  options.managers = std::move(managers);
+  if (const int reserved = options.managers.cpus.reserved.size(); reserved > 0) {
+    options.kube_reserved.erase("cpu");
+    options.system_reserved.insert_or_assign("cpu", api::Quantity::of_units(reserved));
+  }
+  SPILLWAY_TRY(shutdown, shutdown_of(effective));
+  options.shutdown = std::move(shutdown);
   options.provider_id = effective.string_at({"providerID"});
   options.attach_detach =
       is_true(effective, "enableControllerAttachDetach") ? AttachDetach::kByController : AttachDetach::kByAgent;

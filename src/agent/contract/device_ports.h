@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/time.h"
 
 #include <cstdint>
 #include <map>
@@ -111,6 +112,7 @@ struct PluginGone {
 struct DevicesAllocated {
   std::uint64_t call = 0;
   Result<DeviceGrant> grant;
+  Duration took{};  // from the question to the answer
 };
 
 struct DevicesPreferred {

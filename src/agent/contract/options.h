@@ -2,11 +2,15 @@
 // Thread: any (plain values). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)"; spec "Node agent", 21.
 #pragma once
 
+#include "agent/contract/shutdown_settings.h"
 #include "api/meta.h"
 #include "api/pod.h"
 #include "api/taint.h"
 #include "base/bytes.h"
 #include "base/time.h"
+#include "policy/admission/static_cpus.h"
+#include "policy/admission/static_memory.h"
+#include "policy/admission/topology.h"
 #include "policy/eviction/decide.h"
 #include "policy/eviction/threshold_parse.h"
 
@@ -55,6 +59,16 @@ enum class AttachDetach { kByController, kByAgent };
 
 enum class Registration { kSchedulable, kUnschedulable };
 
+/// How CPUs, memory and devices are handed to containers.
+struct ManagerOptions {
+  admission::TopologyOptions topology;
+  admission::CpuOptions cpus;  // without `reserved_milli`, which follows from the reservation
+  admission::MemoryOptions memory;
+
+  /// Cgroups of containers say which CPUs and NUMA nodes they use.
+  bool pins() const { return cpus.policy != "none" || memory.policy != "None"; }
+};
+
 struct AgentOptions {
   std::string node_name;
   api::StringMap labels;  // e.g. topology.kubernetes.io/zone; they override the built-in ones
@@ -71,6 +85,9 @@ struct AgentOptions {
   /// File or directory of pods that run whatever the API server says; empty: none.
   std::string static_pod_path;
   Duration file_check_frequency = seconds(20);  // it is read again at least this often
+  ManagerOptions managers;
+  /// Without groups nothing is ended gracefully when the node shuts down.
+  ShutdownSettings shutdown;
   std::int64_t pods_max = 110;
   std::int64_t pods_per_core = 0;       // 0: pods_max alone counts
   std::int64_t status_images_max = 50;  // -1: all

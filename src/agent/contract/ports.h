@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/admission/cpu_topology.h"
 #include "policy/admission/sysctls.h"
 #include "policy/eviction/containerfs.h"
 #include "policy/eviction/reclaim.h"
@@ -25,6 +26,15 @@ namespace spillway::agent {
 
 // Commands.
 
+/// Namespaces of its own that all containers of a pod are in, and what is written into them before each one starts.
+struct PodIsolation {
+  bool ipc = false;
+  bool network = false;                                      // with nothing in it but the loopback device
+  std::vector<std::pair<std::string, std::string>> sysctls;  // dots between the parts of a name
+
+  friend bool operator==(const PodIsolation&, const PodIsolation&) = default;
+};
+
 /// Makes the pod's cgroup and directories. Repeating it for the same uid is harmless.
 struct CreatePod {
   std::string uid;
@@ -34,6 +44,16 @@ struct CreatePod {
   std::optional<std::int64_t> cpu_limit_milli;
   std::int64_t cpu_request_milli = 0;
   bool host_network = false;
+  PodIsolation isolation;
+};
+
+/// Where a container may run; what is empty is not restricted. In the kernel's lists ("0-3,8").
+struct Cpuset {
+  std::string cpus;
+  std::string memory_nodes;
+  bool shares = false;  // `cpus` is the pool that ShareCpus changes
+
+  friend bool operator==(const Cpuset&, const Cpuset&) = default;
 };
 
 struct StartContainer {
@@ -48,6 +68,18 @@ struct StartContainer {
   std::int64_t cpu_request_milli = 0;
   std::int32_t oom_score_adj = 0;
   DeviceGrant devices;  // its environment is in `env` already
+  Cpuset cpuset;
+};
+
+/// From now on the containers that share CPUs, running or not, have these.
+struct ShareCpus {
+  std::string cpus;
+};
+
+/// Replaces a file of the node's state directory as a whole.
+struct SaveCheckpoint {
+  std::string file;  // a plain name
+  std::string text;
 };
 
 /// SIGTERM, and SIGKILL to everything in the container's cgroup after `grace`; zero: SIGKILL at once.
@@ -109,7 +141,7 @@ struct ReclaimNode {
 };
 
 using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer,
-                                 LimitPods, Observe, ReclaimNode>;
+                                 LimitPods, Observe, ReclaimNode, ShareCpus, SaveCheckpoint>;
 
 // Events.
 
@@ -205,11 +237,15 @@ struct MachineInfo {
   std::string internal_ip;
   std::string container_runtime_version;  // "process://0.1.0"
   std::int64_t cpu_milli = 0;
+  admission::CpuTopology cpus;
+  admission::NumaLayout numa;
   Bytes memory;
   Bytes ephemeral_storage;
   std::int64_t pids_max = 0;
   /// Namespaces that the runtime does not make: every pod is in the host's.
   admission::HostNamespaces shared_namespaces{.ipc = true, .net = true};
+  /// A pod may have a network namespace of its own if it asks for it, although the runtime makes none by itself.
+  bool network_on_request = false;
   /// Why AppArmor profiles cannot be enforced; empty: they can.
   std::string app_armor_error = "AppArmor is not enabled on the host";
 };

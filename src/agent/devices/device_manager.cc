@@ -1,9 +1,12 @@
 #include "agent/devices/device_manager.h"
 
+#include "policy/admission/init_containers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <utility>
 
 namespace spillway::agent {
@@ -46,14 +49,11 @@ DeviceIds choose(const DeviceIds& from, std::int64_t count, const DevicePool::Re
   return chosen;
 }
 
-bool is_plain_init(const api::Pod& pod, std::string_view container) {
-  const auto found = std::ranges::find(pod.spec.init_containers, container, &api::Container::name);
-  return found != pod.spec.init_containers.end() && !api::is_sidecar(*found);
-}
-
 }  // namespace
 
-DeviceManager::DeviceManager(AgentContext& context, const std::optional<std::string>& checkpoint) : context_(context) {
+DeviceManager::DeviceManager(AgentContext& context, const std::optional<std::string>& checkpoint,
+                             telemetry::Registry* metrics)
+    : context_(context), metrics_(metrics) {
   if (!checkpoint) return;
   auto parsed = parse_device_checkpoint(*checkpoint);
   if (!parsed) {
@@ -84,6 +84,13 @@ void DeviceManager::on_event(const DeviceEvent& event, Now now) {
         return;
       }
       manager.context_.log.info("device plugin registered", {{"resource", e.resource}});
+      if (manager.metrics_ != nullptr) {
+        manager.metrics_
+            ->counter("kubelet_device_plugin_registration_total",
+                      "Cumulative number of device plugin registrations. Broken down by resource name.",
+                      {{"resource_name", e.resource}})
+            .add();
+      }
       manager.save();
       manager.arm(now);
     }
@@ -266,7 +273,7 @@ DeviceIds DeviceManager::reusable(const api::Pod& pod, const api::Container& con
   for (const auto& [name, resources] : of_pod->second) {
     const auto held = resources.find(resource);
     if (held == resources.end() || name == container.name) continue;
-    DeviceIds& into = is_plain_init(pod, name) ? offered : kept;
+    DeviceIds& into = admission::is_plain_init(pod, name) ? offered : kept;
     into.insert(held->second.ids.begin(), held->second.ids.end());
   }
   for (const std::string& id : kept) offered.erase(id);
@@ -380,6 +387,13 @@ void DeviceManager::on_allocated(const DevicesAllocated& event, Now now) {
   std::string resource;
   Holding* holding = find_call(event.call, uid, resource);
   if (holding == nullptr || holding->state != Holding::State::kAllocating) return;
+  if (metrics_ != nullptr) {
+    metrics_
+        ->histogram("kubelet_device_plugin_alloc_duration_seconds",
+                    "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.",
+                    {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}, {{"resource_name", resource}})
+        .observe(std::chrono::duration<double>(event.took).count());
+  }
   if (!event.grant) return fail(uid, event.grant.error().message, now);
   holding->grant = *event.grant;
   holding->state = Holding::State::kReady;

@@ -12,6 +12,7 @@
 #include "agent/devices/device_holdings.h"
 #include "agent/devices/device_pool.h"
 #include "policy/admission/topology_admit.h"
+#include "telemetry/metrics.h"
 
 #include <functional>
 #include <map>
@@ -28,7 +29,8 @@ class DeviceManager final : public admission::HintProvider {
   using Prepared = std::function<void(const Result<DeviceGrant>& grant, Now now)>;
 
   /// `checkpoint`: what SaveDevices wrote last. One that is damaged is logged and counts as none.
-  DeviceManager(AgentContext& context, const std::optional<std::string>& checkpoint);
+  /// `metrics` may be null.
+  DeviceManager(AgentContext& context, const std::optional<std::string>& checkpoint, telemetry::Registry* metrics);
 
   void start(Now now);
   void on_event(const DeviceEvent& event, Now now);
@@ -98,6 +100,7 @@ class DeviceManager final : public admission::HintProvider {
   void save();
 
   AgentContext& context_;
+  telemetry::Registry* metrics_;
   DevicePool pool_;
   Holdings holdings_;
   std::map<std::string, std::vector<Waiter>, std::less<>> waiters_;  // by uid

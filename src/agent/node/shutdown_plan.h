@@ -3,25 +3,14 @@
 // agent", 19; vectors node-agent/shutdown_groups.
 #pragma once
 
+#include "agent/contract/shutdown_settings.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace spillway::agent {
-
-struct PriorityGrace {
-  std::int32_t priority = 0;
-  std::int64_t grace_seconds = 0;
-
-  friend bool operator==(const PriorityGrace&, const PriorityGrace&) = default;
-};
-
-struct ShutdownSettings {
-  std::int64_t grace_seconds = 0;
-  std::int64_t critical_grace_seconds = 0;  // of `grace_seconds`, for critical pods
-  std::vector<PriorityGrace> by_priority;   // if not empty, the two above do not count
-};
 
 /// Ascending by priority; empty: pods are not ended gracefully.
 std::vector<PriorityGrace> shutdown_groups(const ShutdownSettings& settings);

@@ -1,9 +1,11 @@
 #include "agent/pods/pod_resources.h"
 
 #include "api/pod_requests.h"
+#include "policy/admission/sysctls.h"
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace spillway::agent {
 namespace {
@@ -50,6 +52,16 @@ std::optional<std::int64_t> limit_of_all(const api::Pod& pod, std::string_view r
 
 }  // namespace
 
+PodIsolation isolation_of(const api::Pod& pod, bool network_on_request) {
+  PodIsolation isolation{.network = network_on_request && admission::asks_for_own_network(pod), .sysctls = {}};
+  for (const api::Sysctl& sysctl : pod.spec.sysctls) {
+    std::string name = admission::normalize_sysctl(sysctl.name);
+    isolation.ipc |= admission::sysctl_namespace(name) == admission::SysctlNamespace::kIpc;
+    isolation.sysctls.emplace_back(std::move(name), sysctl.value);
+  }
+  return isolation;
+}
+
 CreatePod create_pod_command(const api::Pod& pod) {
   CreatePod command{.uid = pod.metadata.uid,
                     .pod = pod.key(),
@@ -57,7 +69,8 @@ CreatePod create_pod_command(const api::Pod& pod) {
                     .memory_limit = {},
                     .cpu_limit_milli = limit_of_all(pod, "cpu", &api::Quantity::milli_value),
                     .cpu_request_milli = 0,
-                    .host_network = pod.spec.host_network};
+                    .host_network = pod.spec.host_network,
+                    .isolation = {}};
   if (const auto bytes = limit_of_all(pod, "memory", &api::Quantity::value)) command.memory_limit = Bytes{*bytes};
   if (command.qos == api::QosClass::kBestEffort) return command;  // the least there is, overhead or not
   const api::ResourceList requests = api::effective_requests(pod.spec);

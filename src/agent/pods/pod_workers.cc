@@ -46,11 +46,11 @@ std::string exit_reason(const ContainerExited& event) {
 
 }  // namespace
 
-PodWorkers::PodWorkers(AgentContext& context, DeviceManager& devices,
+PodWorkers::PodWorkers(AgentContext& context, ResourceManagers& managers,
                        std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
                        DecisionLog& decisions, telemetry::Registry* metrics)
     : context_(context),
-      devices_(devices),
+      managers_(managers),
       status_(context,
               [this](const std::string& uid, Now now) {
                 PodWorker* worker = find(uid);
@@ -179,13 +179,19 @@ void PodWorkers::begin(const std::string& uid, Now now) {
   worker.phase = WorkerPhase::kSyncing;
   if (!worker.start_time) worker.start_time = now.wall;
   worker.created = true;
-  context_.host_commands.emplace_back(create_pod_command(*worker.pod));
+  CreatePod create = create_pod_command(*worker.pod);
+  create.isolation = isolation_of(*worker.pod, context_.machine.network_on_request);
+  if (create.isolation.network) {
+    record(worker, {}, client::EventType::kNormal, "LoopbackOnly",
+           "The pod has a network namespace of its own with nothing but the loopback device, as it asked for", now);
+  }
+  context_.host_commands.emplace_back(std::move(create));
   sync(worker, now);
 }
 
 void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusal, Now now) {
   PodWorker& worker = *find(uid);
-  devices_.release(uid);
+  managers_.release(uid);
   worker.rejected = true;
   worker.phase = WorkerPhase::kTerminated;
   worker.status = admission::refused_status(*worker.pod, refusal);
@@ -246,7 +252,7 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
                        .cpu_limit_milli = limits.cpu_limit_milli,
                        .cpu_request_milli = limits.cpu_request_milli,
                        .oom_score_adj = oom_score_adj(*worker.pod, *run.spec, context_.machine.memory)};
-  devices_.prepare(
+  managers_.devices().prepare(
       worker.uid(), run.spec->name,
       [this, start = std::move(start)](const Result<DeviceGrant>& devices, Now then) { launch(start, devices, then); },
       now);
@@ -265,6 +271,7 @@ void PodWorkers::launch(StartContainer command, const Result<DeviceGrant>& devic
         {command.uid, command.name, command.attempt, "CreateContainerConfigError", devices.error().message}, now);
   }
   command.devices = *devices;
+  command.cpuset = managers_.cpuset_of(command.uid, command.name);
   for (auto& [name, value] : std::exchange(command.devices.env, {})) {
     const bool taken = std::ranges::any_of(command.env, [&](const auto& each) { return each.first == name; });
     if (!taken) command.env.emplace_back(name, std::move(value));
@@ -364,6 +371,22 @@ void PodWorkers::evict(const eviction::EvictPod& action, Urgency urgency, Now no
   if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
   end(*worker, forced_end_of(action), now);
   if (urgency == Urgency::kEmergency) kill_now(action.uid);
+}
+
+void PodWorkers::shut_down(const std::string& uid, std::int64_t grace_seconds, Now now) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
+  end(*worker,
+      {.phase = "Failed",
+       .reason = std::string(kShutdownReason),
+       .message = std::string(kShutdownMessage),
+       .disruption = std::string(kShutdownMessage),
+       .grace_period_seconds = grace_seconds},
+      now);
+}
+
+bool PodWorkers::is_reported(const std::string& uid) const {
+  return !workers_.contains(uid) || (is_finished(uid) && status_.is_written(uid));
 }
 
 void PodWorkers::preempt(const admission::Victim& victim, Now now) {

@@ -8,7 +8,8 @@
 #include "agent/contract/context.h"
 #include "agent/contract/evictable_pods.h"
 #include "agent/contract/journal.h"
-#include "agent/devices/device_manager.h"
+#include "agent/devices/resource_managers.h"
+#include "agent/node/shutdown_engine.h"
 #include "agent/pods/admission_queue.h"
 #include "agent/pods/pod_status_writer.h"
 #include "agent/pods/pod_worker.h"
@@ -24,11 +25,11 @@
 
 namespace spillway::agent {
 
-class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
+class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, private AdmissionQueue::Workers {
  public:
   /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
   /// may be null.
-  PodWorkers(AgentContext& context, DeviceManager& devices, std::function<admission::NodeSituation()> situation,
+  PodWorkers(AgentContext& context, ResourceManagers& managers, std::function<admission::NodeSituation()> situation,
              std::span<const JournalEntry> history, DecisionLog& decisions, telemetry::Registry* metrics);
 
   /// Takes over the pods listed first, oldest first. Changes before are part of them.
@@ -53,6 +54,8 @@ class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
   void kill_now(const std::string& uid) override;
   /// Ends an admitted pod of which nothing has started yet: what it needs could not be had.
   void reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now);
+  void shut_down(const std::string& uid, std::int64_t grace_seconds, Now now) override;
+  bool is_reported(const std::string& uid) const override;
   /// True also for a uid nobody knows.
   bool is_finished(const std::string& uid) const override;
 
@@ -93,7 +96,7 @@ class PodWorkers final : public EvictablePods, private AdmissionQueue::Workers {
   PodAddresses addresses() const;
 
   AgentContext& context_;
-  DeviceManager& devices_;
+  ResourceManagers& managers_;
   PodStatusWriter status_;
   std::function<void(const std::string&, Now)> on_finished_;
   std::function<void(const std::string&, Now)> on_forgotten_;

@@ -44,7 +44,9 @@ void add(Answer& answer, Answer next) {
 
 Answer admit_pod(const NodeSituation& node, const api::Pod& pod, std::span<const api::Pod* const> active) {
   Answer answer = admit_under_pressure(node.conditions, pod);
-  if (!answer.refusal) add(answer, node.sysctls.admit(pod.spec, node.shared_namespaces));
+  HostNamespaces shared = node.shared_namespaces;
+  if (node.network_on_request && asks_for_own_network(pod)) shared.net = false;
+  if (!answer.refusal) add(answer, node.sysctls.admit(pod.spec, shared));
   if (!answer.refusal && node.allocate) add(answer, node.allocate(pod));
   if (!answer.refusal) add(answer, ask_predicates(node, pod, active));
   if (!answer.refusal) add(answer, admit_app_armor(pod, node.app_armor_error));

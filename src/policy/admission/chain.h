@@ -27,6 +27,7 @@ struct NodeSituation {
   std::vector<std::string_view> conditions;  // pressure conditions that hold: Memory, Disk, PID
   const SysctlAllowlist& sysctls;
   HostNamespaces shared_namespaces;
+  bool network_on_request = false;   // a pod that asks for a network namespace of its own gets one
   std::string_view app_armor_error;  // why the host cannot enforce profiles; empty: it can
   bool shutting_down = false;
   PredicateFeatures features;

@@ -8,9 +8,6 @@
 
 namespace spillway::admission {
 
-/// Restarted for ever, so it never ends before the others.
-bool is_sidecar_container(const api::Container& init_container);
-
 /// An init container that is no sidecar.
 bool is_plain_init(const api::Pod& pod, std::string_view container);
 

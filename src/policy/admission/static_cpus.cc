@@ -210,7 +210,7 @@ std::optional<ResourceHints> StaticCpus::pod_hints(const api::Pod& pod) {
   for (const api::Container& container : pod.spec.init_containers) {
     const int count = note(container);
     before = std::max(before, lasting + count);
-    if (is_sidecar_container(container)) lasting += count;
+    if (api::is_sidecar(container)) lasting += count;
   }
   for (const api::Container& container : pod.spec.containers) lasting += note(container);
   const int count = std::max(before, lasting);

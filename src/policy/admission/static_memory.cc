@@ -265,7 +265,7 @@ std::optional<ResourceHints> StaticMemory::pod_hints(const api::Pod& pod) {
     if (find(pod.metadata.uid, container.name) != nullptr) return container_hints(pod, container);
     for (const auto& [resource, bytes] : requests_of(pod, container)) {
       before[resource] = std::max(before[resource], lasting[resource] + bytes);
-      if (is_sidecar_container(container)) lasting[resource] += bytes;
+      if (api::is_sidecar(container)) lasting[resource] += bytes;
     }
   }
   for (const api::Container& container : pod.spec.containers) {
@@ -343,7 +343,7 @@ std::int64_t StaticMemory::reuse(const api::Pod& pod, const api::Container& cont
   for (const api::Container& init : pod.spec.init_containers) {
     if (init.name == container.name) break;
     const auto held = of_pod->second.find(init.name);
-    if (is_sidecar_container(init) || held == of_pod->second.end()) continue;
+    if (api::is_sidecar(init) || held == of_pod->second.end()) continue;
     for (MemoryBlock& each : held->second) {
       if (each.resource != block.resource || each.nodes != block.nodes) continue;
       const std::int64_t some = std::min(each.size_bytes, block.size_bytes - taken);

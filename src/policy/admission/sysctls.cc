@@ -134,6 +134,11 @@ SysctlNamespace sysctl_namespace(std::string_view normalized_name) {
   return SysctlNamespace::kNone;
 }
 
+bool asks_for_own_network(const api::Pod& pod) {
+  const auto wish = pod.metadata.annotations.find(kOwnNetworkAnnotation);
+  return wish != pod.metadata.annotations.end() && wish->second == kOwnNetworkValue && !pod.spec.host_network;
+}
+
 Result<SysctlAllowlist> SysctlAllowlist::parse(std::span<const std::string> patterns) {
   SysctlAllowlist list;
   for (const std::string& pattern : patterns) {

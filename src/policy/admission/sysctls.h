@@ -35,6 +35,13 @@ struct HostNamespaces {
   friend bool operator==(const HostNamespaces&, const HostNamespaces&) = default;
 };
 
+/// A pod that carries this annotation with this value asks for a network namespace of its own, knowing that nothing
+/// but the loopback device is in it.
+inline constexpr std::string_view kOwnNetworkAnnotation = "spillway.io/network";
+inline constexpr std::string_view kOwnNetworkValue = "loopback";
+
+bool asks_for_own_network(const api::Pod& pod);
+
 class SysctlAllowlist {
  public:
   /// Allows nothing.

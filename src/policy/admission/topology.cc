@@ -173,6 +173,48 @@ int narrowest_of(const HintLists& lists) {
 
 }  // namespace
 
+std::string_view to_string(TopologyPolicy policy) {
+  switch (policy) {
+    case TopologyPolicy::kNone:
+      return "none";
+    case TopologyPolicy::kBestEffort:
+      return "best-effort";
+    case TopologyPolicy::kRestricted:
+      return "restricted";
+    case TopologyPolicy::kSingleNumaNode:
+      return "single-numa-node";
+  }
+  return "";
+}
+
+std::string text_of(const TopologyHint& hint) {
+  if (!hint.nodes) return "any";
+  std::string text;
+  for (int node = 0; node < 64; ++node) {
+    if (((*hint.nodes >> node) & 1U) == 0) continue;
+    if (!text.empty()) text += ',';
+    text += std::to_string(node);
+  }
+  return text;
+}
+
+std::vector<std::string> topology_policy_names() {
+  std::vector<std::string> names;
+  for (const TopologyPolicy each : {TopologyPolicy::kNone, TopologyPolicy::kBestEffort, TopologyPolicy::kRestricted,
+                                    TopologyPolicy::kSingleNumaNode}) {
+    names.emplace_back(to_string(each));
+  }
+  return names;
+}
+
+std::vector<std::string> topology_scope_names() {
+  return {"container", "pod"};
+}
+
+std::vector<std::string> topology_option_names() {
+  return {std::string(kPreferClosest), std::string(kMaxAllowable)};
+}
+
 Result<TopologySetup> parse_topology(const TopologyOptions& options, const NumaMachine& machine) {
   TopologySetup setup;
   setup.all_nodes = first_nodes(machine.nodes_count);

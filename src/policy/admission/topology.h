@@ -35,6 +35,11 @@ using ResourceHints = std::map<std::string, std::optional<std::vector<TopologyHi
 enum class TopologyPolicy { kNone, kBestEffort, kRestricted, kSingleNumaNode };
 enum class TopologyScope { kContainer, kPod };
 
+/// "single-numa-node".
+std::string_view to_string(TopologyPolicy policy);
+/// "0,2"; "any" without a set.
+std::string text_of(const TopologyHint& hint);
+
 /// The machine and how it is to be used.
 struct TopologySetup {
   TopologyPolicy policy = TopologyPolicy::kNone;
@@ -54,6 +59,11 @@ struct NumaMachine {
   int nodes_count = 1;
   std::optional<std::vector<std::vector<std::uint64_t>>> distances;
 };
+
+/// Policies, scopes and option names there are.
+std::vector<std::string> topology_policy_names();
+std::vector<std::string> topology_scope_names();
+std::vector<std::string> topology_option_names();
 
 /// Reads what was configured. With policy "none" nothing else is looked at. kInvalid, in upstream's words: unknown
 /// option, policy or scope, bad value, too many NUMA nodes, unknown distances.

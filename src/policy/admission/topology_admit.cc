@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
+#include <utility>
 #include <vector>
 
 namespace spillway::admission {
@@ -21,6 +23,25 @@ std::vector<const api::Container*> containers_of(const api::Pod& pod) {
     for (const api::Container& container : *list) all.push_back(&container);
   }
   return all;
+}
+
+void add_hints(const ResourceHints& hints, std::vector<policy::Reason>& reasons) {
+  const auto add = [&](const std::string& resource, std::string nodes, std::string preferred) {
+    reasons.push_back(
+        {policy::ReasonCode::kHintConsidered,
+         {{"resource", resource}, {"numa_nodes", std::move(nodes)}, {"preferred", std::move(preferred)}}});
+  };
+  for (const auto& [resource, list] : hints) {
+    if (!list) {
+      add(resource, "any", "yes");
+    } else if (list->empty()) {
+      add(resource, "none", "no");
+    } else {
+      for (const TopologyHint& hint : *list | std::views::take(kHintsKept)) {
+        add(resource, text_of(hint), hint.preferred ? "yes" : "no");
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -43,7 +64,14 @@ TopologyAnswer admit_topology(const TopologySetup& setup, const api::Pod& pod,
     hint = merge_hints(setup, hints);
     if (accepts(setup.policy, hint)) return true;
     answer.refusal = no_locality();
-    answer.why = {policy::ReasonCode::kNotAligned, {{"scope", scope_name(container)}}};
+    answer.why = {policy::ReasonCode::kNotAligned,
+                  {{"scope", scope_name(container)},
+                   {"policy", std::string(to_string(setup.policy))},
+                   {"numa_nodes", text_of(hint)},
+                   {"preferred", hint.preferred ? "yes" : "no"}}};
+    for (const auto& each : hints) {
+      if (each) add_hints(*each, answer.considered);
+    }
     return false;
   };
   if (aligned && setup.scope == TopologyScope::kPod && !decide(nullptr)) return answer;

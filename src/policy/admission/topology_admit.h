@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace spillway::admission {
 
@@ -34,9 +35,13 @@ class HintProvider {
                                                     const TopologyHint& hint) = 0;
 };
 
+inline constexpr std::size_t kHintsKept = 16;
+
 struct TopologyAnswer {
   std::optional<Refusal> refusal;  // nullopt: everything is allocated
   policy::Reason why;              // of the refusal
+  /// What was weighed when no hint was acceptable: each provider's hints, the first kHintsKept of a resource.
+  std::vector<policy::Reason> considered;
   /// By container; those that were not reached are absent. Allocations of earlier containers stay when a later one
   /// is refused.
   std::map<std::string, TopologyHint, std::less<>> affinity;

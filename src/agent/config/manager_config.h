@@ -1,0 +1,21 @@
+// The members of a KubeletConfiguration that say how CPUs, memory and devices are handed out, and how the node shuts
+// down.
+// Thread: any (pure). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", "Control CPU Management Policies on
+// the Node", "Utilizing the NUMA-aware Memory Manager", "Control Topology Management Policies on a node", "Node
+// Shutdowns".
+#pragma once
+
+#include "agent/contract/options.h"
+#include "api/json.h"
+#include "base/error.h"
+
+namespace spillway::agent {
+
+/// `effective`: checked, with defaults. kInvalid: a policy, scope or option nobody knows, with the nearest one there
+/// is; a list of CPUs or memory that is none. What depends on the machine is not looked at.
+Result<ManagerOptions> managers_of(const api::Json& effective);
+
+/// kInvalid, in upstream's words: periods that contradict each other.
+Result<ShutdownSettings> shutdown_of(const api::Json& effective);
+
+}  // namespace spillway::agent

@@ -1,0 +1,23 @@
+// How long pods get to end when the node shuts down: together, or by their priority.
+// Thread: any (plain values). Source: Kubernetes docs, "Node Shutdowns"; KEP-2000, KEP-2712.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace spillway::agent {
+
+struct PriorityGrace {
+  std::int32_t priority = 0;
+  std::int64_t grace_seconds = 0;
+
+  friend bool operator==(const PriorityGrace&, const PriorityGrace&) = default;
+};
+
+struct ShutdownSettings {
+  std::int64_t grace_seconds = 0;
+  std::int64_t critical_grace_seconds = 0;  // of `grace_seconds`, for critical pods
+  std::vector<PriorityGrace> by_priority;   // if not empty, the two above do not count
+};
+
+}  // namespace spillway::agent

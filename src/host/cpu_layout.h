@@ -1,0 +1,24 @@
+// CPUs and NUMA nodes of this machine, as the kernel describes them below /sys/devices/system.
+// Thread: any. Source: kernel documents "ABI/stable/sysfs-devices-system-cpu", "ABI/stable/sysfs-devices-node".
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "policy/admission/cpu_topology.h"
+
+#include <optional>
+#include <string>
+
+namespace spillway::host {
+
+struct CpuLayout {
+  admission::CpuTopology cpus;  // those that are online
+  admission::NumaLayout numa;
+};
+
+/// `system`: "/sys/devices/system". A machine that says nothing of NUMA nodes is one node with `memory`.
+/// `share`: what a part of the machine has; the memory of the nodes is counted in proportion, without huge pages.
+/// kInvalid, kNotFound: the CPUs cannot be told.
+Result<CpuLayout> read_cpu_layout(const std::string& system, Bytes memory, std::optional<Bytes> share);
+
+}  // namespace spillway::host
