@@ -10,12 +10,16 @@
 #include "cli/explanation.h"
 #include "host/journal_file.h"
 #include "policy/decision_json.h"
+#include "policy/scheduling/place.h"
+#include "policy/scheduling/preemption_outlook.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -129,6 +133,7 @@ class Explainer {
       if (object) {
         const auto pod = api::decode<api::Pod>(*object);
         if (pod) fallback = from_status(*pod);
+        if (fallback && fallback->area == policy::Area::kScheduling) ask_nodes_about(*pod, *fallback);
         if (pod && nodes.empty() && !pod->spec.node_name.empty()) nodes.push_back(pod->spec.node_name);
         if (nodes.empty()) return tell({}, fallback);
       }
@@ -156,6 +161,37 @@ class Explainer {
     } else {
       found.silent.push_back(Error{decision.error().code, decision.error().text(), "controllers"});
     }
+  }
+
+  /// What each node has against a pod that waits, as things stand now, by the scheduler's own rules.
+  void ask_nodes_about(const api::Pod& waiting, Decision& decision) {
+    std::map<std::string, policy::NodeLoad> nodes;
+    std::map<std::string, std::vector<api::Pod>> pods;
+    for (const api::Json& each : cluster_->list("/api/v1/nodes")) {
+      if (auto node = api::decode<api::Node>(each)) {
+        const std::string name = node->metadata.name;
+        nodes[name].set_node(std::make_shared<const api::Node>(*std::move(node)));
+      }
+    }
+    for (const api::Json& each : cluster_->list("/api/v1/pods")) {
+      auto pod = api::decode<api::Pod>(each);
+      if (!pod || api::is_terminal(*pod) || !nodes.contains(pod->spec.node_name)) continue;
+      nodes.at(pod->spec.node_name).add(*pod);
+      pods[pod->spec.node_name].push_back(*std::move(pod));
+    }
+    const auto pods_on = [&pods](const std::string& node) {
+      std::vector<const api::Pod*> found;
+      for (const api::Pod& pod : pods[node]) found.push_back(&pod);
+      return found;
+    };
+    const scheduling::Placement placement = scheduling::place_pod(waiting, nodes);
+    if (placement.node) {
+      decision.reasons = placement.reasons;
+      return;
+    }
+    const auto outlook = scheduling::preemption_outlook(waiting, placement, nodes, pods_on);
+    decision.candidates = scheduling::candidates_of(placement, outlook);
+    decision.candidates_total = static_cast<std::int64_t>(nodes.size());
   }
 
   void ask_node(const std::string& node, Findings& found) {

@@ -227,6 +227,25 @@ Table thresholds_of(const Decision& decision, Paint paint) {
   return table;
 }
 
+/// One row per node and thing in the pod's way.
+Table nodes_of(const Decision& decision) {
+  std::vector<std::string> names;
+  for (const Candidate& candidate : decision.candidates) {
+    for (const Fact& fact : candidate.reason.facts) {
+      if (std::ranges::find(names, fact.name) == names.end()) names.push_back(fact.name);
+    }
+  }
+  std::vector<std::string> headings{"NODE", "IN ITS WAY"};
+  for (const std::string& name : names) headings.push_back(heading_of(name));
+  Table table(std::move(headings));
+  for (const Candidate& candidate : decision.candidates) {
+    std::vector<std::string> cells{candidate.subject.name, words_of(candidate.reason.code)};
+    for (const std::string& name : names) cells.push_back(text_of(find_fact(candidate.reason.facts, name)));
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
 Table ranking_of(const Decision& decision, const std::optional<api::PodKey>& pod, Paint paint) {
   std::vector<std::string> names;
   for (const Candidate& candidate : decision.candidates) {
@@ -341,7 +360,9 @@ std::string explain(const Decision& decision, const std::optional<api::PodKey>& 
     section("What was measured", table.text("    "));
   if (const Table table = reclaimed_of(decision); !table.empty())
     section("What the node freed first", table.text("    "));
-  if (const Table table = ranking_of(decision, pod, paint); !table.empty()) {
+  if (decision.area == policy::Area::kScheduling) {
+    if (const Table table = nodes_of(decision); !table.empty()) section("What each node says now", table.text("    "));
+  } else if (const Table table = ranking_of(decision, pod, paint); !table.empty()) {
     const auto shown = static_cast<std::int64_t>(decision.candidates.size());
     const std::string title = shown < decision.candidates_total ? fmt::format("Who was compared (the first {} of {})",
                                                                               shown, decision.candidates_total)

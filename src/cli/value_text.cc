@@ -52,7 +52,7 @@ std::string value_text(const policy::Fact& fact) {
   if (fact.name.ends_with("_bytes")) return bytes_text(number);
   if (fact.name.ends_with("_seconds")) return number == 0 ? "0s" : seconds_text(number);
   if (const auto* whole = std::get_if<std::int64_t>(&fact.value)) return fmt::format("{}", *whole);
-  return short_number(number);
+  return std::abs(number) < 10 ? fmt::format("{:.3g}", number) : short_number(number);
 }
 
 std::string heading_of(std::string_view fact_name) {

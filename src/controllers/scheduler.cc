@@ -2,6 +2,7 @@
 
 #include "api/codec.h"
 #include "controllers/paths.h"
+#include "policy/scheduling/preemption_outlook.h"
 
 #include <fmt/format.h>
 
@@ -190,6 +191,16 @@ void Scheduler::bind(const PodPtr& pod, const std::string& node, Now) {
                  });
 }
 
+std::vector<const api::Pod*> Scheduler::pods_on(const std::string& node) const {
+  std::vector<const api::Pod*> pods;
+  const auto bound = pods_by_node_.find(node);
+  if (bound == pods_by_node_.end()) return pods;
+  for (const client::ObjectKey& key : bound->second) {
+    if (const PodPtr pod = pods_.cache().find(key)) pods.push_back(pod.get());  // the cache keeps it
+  }
+  return pods;
+}
+
 void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now) {
   const client::ObjectKey key = key_of(*pod);
   const auto [known, fresh] = refused_.try_emplace(key);
@@ -200,15 +211,17 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
       try_refused_again();
     });
   }
-  if (!fresh && known->second == placement.message) return;
-  known->second = placement.message;
-  log_.info("pod fits nowhere",
-            {{"pod", key}, {"message", placement.message}, {"reasons", render_all(placement.reasons)}});
-  events_.record(client::reference_to(*pod), client::EventType::kWarning, "FailedScheduling", placement.message, now);
+  const scheduling::PreemptionOutlook outlook = scheduling::preemption_outlook(
+      *pod, placement, loads_, [this](const std::string& node) { return pods_on(node); }, options_.conditions);
+  const std::string message = outlook.message.empty() ? placement.message : placement.message + " " + outlook.message;
+  if (!fresh && known->second == message) return;
+  known->second = message;
+  log_.info("pod fits nowhere", {{"pod", key}, {"message", message}, {"reasons", render_all(placement.reasons)}});
+  events_.record(client::reference_to(*pod), client::EventType::kWarning, "FailedScheduling", message, now);
   const api::PodCondition* condition = api::find_condition(pod->status.conditions, "PodScheduled");
   const bool was_false = condition != nullptr && condition->status == "False";
   api::Json report = api::Json::object(
-      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", placement.message}});
+      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", message}});
   if (!was_false) report["lastTransitionTime"] = api::format_time(now.wall);
   const api::Json patch =
       api::Json::object({{"metadata", api::Json::object({{"uid", pod->metadata.uid}})},

@@ -79,6 +79,8 @@ class Scheduler final : public client::ApiEngine {
   void try_refused_again();
   void schedule(Now now);
   void bind(const PodPtr& pod, const std::string& node, Now now);
+  /// The pods that count on a node.
+  std::vector<const api::Pod*> pods_on(const std::string& node) const;
   void refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now);
 
   Options options_;

@@ -3,6 +3,7 @@
 #include "api/pod_requests.h"
 #include "api/resource_names.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace spillway::policy {
@@ -76,16 +77,21 @@ void NodeLoad::add(const api::Pod& pod, const api::PodFeatures& features) {
   requested += load.requested;
   scored_milli_cpu = saturating_add(scored_milli_cpu, load.scored_milli_cpu);
   scored_memory_bytes = saturating_add(scored_memory_bytes, load.scored_memory_bytes);
-  ++pod_count;
-  ports.add(pod.spec);
+  count(pod);
 }
 
 void NodeLoad::add_unscored(const api::Pod& pod, const api::PodFeatures& features) {
   api::RequestOptions options;
   options.features = features;
   requested += amounts_of(api::effective_requests(pod, options));
+  count(pod);
+}
+
+void NodeLoad::count(const api::Pod& pod) {
   ++pod_count;
   ports.add(pod.spec);
+  const std::int32_t priority = api::priority_of(pod);
+  lowest_priority = std::min(priority, lowest_priority.value_or(priority));
 }
 
 }  // namespace spillway::policy

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -52,6 +53,7 @@ struct NodeLoad {
   std::int64_t scored_milli_cpu = 0;
   std::int64_t scored_memory_bytes = 0;
   std::int64_t pod_count = 0;
+  std::optional<std::int32_t> lowest_priority;  // of the pods; nullopt: there are none
   api::UsedHostPorts ports;
   std::map<std::string, std::int64_t, std::less<>> image_bytes;  // on the node, by every name an image has
 
@@ -64,6 +66,9 @@ struct NodeLoad {
   void add(const api::Pod& pod, const api::PodFeatures& features = {});
   /// Without it: the scored sums stay as they are.
   void add_unscored(const api::Pod& pod, const api::PodFeatures& features = {});
+
+ private:
+  void count(const api::Pod& pod);
 };
 
 }  // namespace spillway::policy

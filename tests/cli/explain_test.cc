@@ -99,12 +99,38 @@ TEST(Explain, PrintsDecisionsOfRoomsItDoesNotKnow) {
       "2Gi");
 }
 
+TEST(Explain, SaysWhatEachNodeHasAgainstAPod) {
+  Decision decision;
+  decision.by = "default-scheduler";
+  decision.area = policy::Area::kScheduling;
+  decision.verdict = policy::Verdict::kRefuses;
+  decision.action = "bind";
+  decision.subject = {.kind = "Pod", .ns = "shop", .name = "big", .uid = "uid-big"};
+  decision.message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable.";
+  decision.candidates = {
+      {{"Node", {}, "n1", {}},
+       {ReasonCode::kInsufficientResource, {{"resource", std::string("cpu")}, {"requested", std::int64_t{2000}}}},
+       {}},
+      {{"Node", {}, "n2", {}}, {ReasonCode::kNodeUnschedulable, {}}, {}}};
+  decision.candidates_total = 2;
+  const std::string text = explain(decision, api::PodKey{"shop", "big"}, Paint::kNone);
+  EXPECT_NE(text.find("pod shop/big was not bound by default-scheduler at "), std::string::npos) << text;
+  EXPECT_NE(text.find("    NODE   IN ITS WAY              RESOURCE   REQUESTED\n"
+                      "    n1     insufficient resource   cpu        2000\n"
+                      "    n2     node unschedulable      -          -\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(ValueText, ReadsTheUnitFromTheName) {
   EXPECT_EQ(value_text({"a_bytes", std::int64_t{1536}}), "1.5Ki");
   EXPECT_EQ(value_text({"a_bytes", std::int64_t{-(300 << 20)}}), "-300Mi");
   EXPECT_EQ(value_text({"a_seconds", std::int64_t{300}}), "5m");
   EXPECT_EQ(value_text({"a_seconds", 0.0123}), "12ms");
   EXPECT_EQ(value_text({"priority", std::int64_t{2'000'000'000}}), "2000000000");
+  EXPECT_EQ(value_text({"distance", 0.0399}), "0.0399");
+  EXPECT_EQ(value_text({"distance", 2.0}), "2");
+  EXPECT_EQ(value_text({"rate", 123456.78}), "123456.8");
   EXPECT_EQ(heading_of("above_request_bytes"), "ABOVE REQUEST");
 }
 

@@ -245,7 +245,9 @@ TEST_F(Workloads, APodThatFitsNowhereSaysWhyAndWaitsForRoom) {
   cluster.advance(seconds(2));
   const Json pod = cluster.get(kPods + "/big");
   EXPECT_EQ(pod.string_at({"spec", "nodeName"}), "");
-  EXPECT_THAT(api::to_text(pod), HasSubstr("0/2 nodes are available: 2 Insufficient memory."));
+  EXPECT_THAT(api::to_text(pod),
+              HasSubstr("0/2 nodes are available: 2 Insufficient memory. preemption: 0/2 nodes are available: "
+                        "2 No preemption victims found for incoming pod."));
   EXPECT_THAT(api::to_text(pod), HasSubstr("Unschedulable"));
   EXPECT_THAT(cluster.events_about("big"), Contains(Pair("FailedScheduling", 1)));
   cluster.add_node("large", {}, "1Gi");

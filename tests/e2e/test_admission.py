@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import can_write_cgroups, pod, running, serving, wait_for, workspace
+from harness import can_write_cgroups, pod, run, running, serving, wait_for, workspace
 
 SLEEP = ["sleep", "600"]
 
@@ -66,6 +66,11 @@ class Admission(unittest.TestCase):
         number, unit = re.fullmatch(r"(\d+)(|Ki|Mi)", node).groups()
         return percent * int(number) * {"": 1, "Ki": 1024, "Mi": 1024 * 1024}[unit] // 100
 
+    def explain(self, what, *more):
+        code, text, problem = run("explain", what, "--kubeconfig", self.folder / "kubeconfig", *more)
+        self.assertEqual(code, 0, problem)
+        return text
+
     def tearDown(self):
         for file in self.manifests.iterdir():
             file.unlink()
@@ -82,7 +87,9 @@ class Admission(unittest.TestCase):
         event = self.events("big")[0]
         self.assertEqual(event["reason"], "OutOfmemory")
         self.assertEqual("Pod was rejected: " + event["message"], status["message"])
-        print(self.kubectl("get", "pod", "big"), status["message"])
+        why = self.explain("pod/big")
+        self.assertIn("handler predicates", why)
+        print(self.kubectl("get", "pod", "big"), status["message"], why, sep="\n")
 
     def test_forbidden_sysctls(self):
         for name, reason in (("kernel.msgmax", "not allowlisted"), ("net.ipv4.tcp_syncookies", "not allowed with host Net enabled")):
@@ -128,7 +135,10 @@ class Admission(unittest.TestCase):
         self.assertEqual(self.api.pod_phases(), {"guaranteed": "Running", "larger": "Failed", "smaller": "Running",
                                                  "proxy-n": "Running"})
         self.assertEqual(self.status("larger")["reason"], "Preempting")
-        print(self.kubectl("get", "pods"))
+        why = self.explain("pod/larger")
+        self.assertIn("was preempted by n", why)
+        self.assertIn("DISTANCE", why)
+        print(self.kubectl("get", "pods"), why, sep="\n")
 
     def test_a_static_pod_lives_as_long_as_its_file(self):
         self.write_manifest("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n"
@@ -162,7 +172,10 @@ class Admission(unittest.TestCase):
         self.assertEqual(scheduled["reason"], "Unschedulable")
         self.assertTrue(scheduled["message"].startswith("0/1 nodes are available: 1 Insufficient memory."), scheduled["message"])
         self.assertEqual(self.events("waiting")[0]["reason"], "FailedScheduling")
-        print(self.kubectl("get", "pod", "waiting"), scheduled["message"])
+        self.assertIn("preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.", scheduled["message"])
+        answer = json.loads(self.explain("pod/waiting", "-o", "json"))["decision"]
+        self.assertEqual(answer["candidates"][0]["reason"]["code"], "insufficient-resource")
+        print(self.kubectl("get", "pod", "waiting"), scheduled["message"], self.explain("pod/waiting"), sep="\n")
 
 
 if __name__ == "__main__":

@@ -32,8 +32,9 @@ Answer ask_shutdown(bool shutting_down) {
                 {policy::ReasonCode::kNodeShuttingDown, {}});
 }
 
-/// What the next question adds; victims of an earlier one stay, even if it says no.
-void add(Answer& answer, Answer next) {
+/// What the next question adds; victims of an earlier one stay, even if it says no. Who said no is added to why.
+void add(Answer& answer, std::string_view handler, Answer next) {
+  if (next.refusal && !next.reasons.empty()) next.reasons.back().facts.push_back({"handler", std::string(handler)});
   answer.refusal = std::move(next.refusal);
   std::ranges::move(next.victims, std::back_inserter(answer.victims));
   if (answer.preemption_signal.empty()) answer.preemption_signal = std::move(next.preemption_signal);
@@ -43,14 +44,15 @@ void add(Answer& answer, Answer next) {
 }  // namespace
 
 Answer admit_pod(const NodeSituation& node, const api::Pod& pod, std::span<const api::Pod* const> active) {
-  Answer answer = admit_under_pressure(node.conditions, pod);
+  Answer answer;
+  add(answer, "eviction", admit_under_pressure(node.conditions, pod));
   HostNamespaces shared = node.shared_namespaces;
   if (node.network_on_request && asks_for_own_network(pod)) shared.net = false;
-  if (!answer.refusal) add(answer, node.sysctls.admit(pod.spec, shared));
-  if (!answer.refusal && node.allocate) add(answer, node.allocate(pod));
-  if (!answer.refusal) add(answer, ask_predicates(node, pod, active));
-  if (!answer.refusal) add(answer, admit_app_armor(pod, node.app_armor_error));
-  if (!answer.refusal) add(answer, ask_shutdown(node.shutting_down));
+  if (!answer.refusal) add(answer, "sysctl", node.sysctls.admit(pod.spec, shared));
+  if (!answer.refusal && node.allocate) add(answer, "resource-allocation", node.allocate(pod));
+  if (!answer.refusal) add(answer, "predicates", ask_predicates(node, pod, active));
+  if (!answer.refusal) add(answer, "apparmor", admit_app_armor(pod, node.app_armor_error));
+  if (!answer.refusal) add(answer, "shutdown", ask_shutdown(node.shutting_down));
   if (!answer.refusal && answer.victims.empty()) answer.reasons.push_back({policy::ReasonCode::kFits, {}});
   return answer;
 }

@@ -21,14 +21,6 @@ struct Candidate {
   std::int64_t pod_count;
 };
 
-std::string summarize(std::size_t node_count, const std::map<std::string, std::size_t>& counts) {
-  if (node_count == 0) return "no nodes available to schedule pods";
-  std::vector<std::string> parts;
-  for (const auto& [text, count] : counts) parts.push_back(fmt::format("{} {}", count, text));
-  std::sort(parts.begin(), parts.end());
-  return fmt::format("0/{} nodes are available: {}.", node_count, fmt::join(parts, ", "));
-}
-
 Placement choose(const std::vector<Candidate>& candidates, const std::vector<Score>& scores) {
   const std::vector<std::int64_t> totals = total_scores(scores);
   // Largest is best; total, ending in the name.
@@ -66,6 +58,13 @@ std::int64_t share_of_nodes_ppm(const std::string& image, const std::map<std::st
 
 }  // namespace
 
+std::string unavailable_text(std::size_t nodes, const std::map<std::string, std::size_t>& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [text, count] : counts) parts.push_back(fmt::format("{} {}", count, text));
+  std::sort(parts.begin(), parts.end());
+  return fmt::format("0/{} nodes are available: {}.", nodes, fmt::join(parts, ", "));
+}
+
 Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
                     NodeConditions conditions) {
   PendingPod pending = make_pending(pod);
@@ -90,6 +89,7 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
       scores.push_back(score_node(pending, load));
       continue;
     }
+    if (no->resolvable()) refused.resolvable.push_back(name);
     for (Misfit& misfit : no->misfits) {
       ++counts[misfit.text];
       misfit.reason.facts.insert(misfit.reason.facts.begin(), {"node", name});
@@ -97,7 +97,7 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
     }
   }
   if (!candidates.empty()) return choose(candidates, scores);
-  refused.message = summarize(nodes.size(), counts);
+  refused.message = nodes.empty() ? "no nodes available to schedule pods" : unavailable_text(nodes.size(), counts);
   return refused;
 }
 

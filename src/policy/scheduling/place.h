@@ -19,7 +19,12 @@ struct Placement {
   std::vector<policy::Reason> reasons;  // of the choice, or why every node was refused
   /// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable."; empty if a node was found.
   std::string message;
+  /// Nodes that refused it for what pods hold: those pods leaving might help.
+  std::vector<std::string> resolvable;
 };
+
+/// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable.": the parts sorted as text.
+std::string unavailable_text(std::size_t nodes, const std::map<std::string, std::size_t>& counts);
 
 /// `nodes` by name.
 Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,

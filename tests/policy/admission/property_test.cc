@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <tuple>
 
@@ -108,52 +109,132 @@ std::vector<std::size_t> of_class(const std::vector<api::Pod>& pods, const std::
 }
 
 /// Enough; and of each class of quality only as many as the better ones leave over: without the last one chosen of a
-/// class something is missing even if everybody of the classes that go first had left.
-TEST(PreemptionProperty, VictimsAreEnoughAndNoneTooMany) {
+/// class something is missing even if everybody of the classes that go first had left. False: nobody could be chosen.
+bool check_victims(const std::vector<api::Pod>& pods, const std::vector<Requirement>& needs) {
   using enum api::QosClass;
+  std::vector<std::size_t> everybody;
+  for (std::size_t i = 0; i < pods.size(); ++i) everybody.push_back(i);
+  api::Pod critical;
+  critical.spec.priority = 2000000000;
+  const Choice choice = choose_victims(critical, first_of(pods, pods.size()), needs);
+  EXPECT_EQ(choice.uncovered.empty(), covers(pods, everybody, needs));
+  if (!choice.uncovered.empty()) {
+    EXPECT_TRUE(choice.victims.empty());
+    return false;
+  }
+  EXPECT_TRUE(covers(pods, choice.victims, needs));
+  std::vector<std::size_t> guaranteed = of_class(pods, choice.victims, {kGuaranteed});
+  std::vector<std::size_t> burstable = of_class(pods, choice.victims, {kBurstable});
+  std::vector<std::size_t> best_effort = of_class(pods, choice.victims, {kBestEffort});
+  if (!guaranteed.empty()) {
+    guaranteed.pop_back();
+    std::vector<std::size_t> rest = of_class(pods, everybody, {kBestEffort, kBurstable});
+    rest.insert(rest.end(), guaranteed.begin(), guaranteed.end());
+    EXPECT_FALSE(covers(pods, rest, needs));
+  }
+  if (!burstable.empty()) {
+    burstable.pop_back();
+    std::vector<std::size_t> rest = of_class(pods, everybody, {kBestEffort});
+    for (const auto& more : {burstable, of_class(pods, choice.victims, {kGuaranteed})}) {
+      rest.insert(rest.end(), more.begin(), more.end());
+    }
+    EXPECT_FALSE(covers(pods, rest, needs));
+  }
+  if (!best_effort.empty()) {
+    std::vector<std::size_t> rest = choice.victims;
+    std::erase(rest, best_effort.back());
+    EXPECT_FALSE(covers(pods, rest, needs));
+  }
+  return true;
+}
+
+TEST(PreemptionProperty, VictimsAreEnoughAndNoneTooMany) {
   Rng rng(2);
   int found = 0;
   for (int round = 0; round < kRounds; ++round) {
+    SCOPED_TRACE(round);
     const std::vector<api::Pod> pods = random_pods(rng, 12);
-    std::vector<std::size_t> everybody;
-    for (std::size_t i = 0; i < pods.size(); ++i) everybody.push_back(i);
-    api::Pod critical = random_pod(rng, "critical");
-    critical.spec.priority = 2000000000;
     const std::vector<Requirement> needs{{"cpu", 250 * (1 + static_cast<std::int64_t>(rng.below(8)))},
                                          {"memory", (1 + static_cast<std::int64_t>(rng.below(8))) << 28}};
-    const Choice choice = choose_victims(critical, first_of(pods, pods.size()), needs);
-    SCOPED_TRACE(round);
-    EXPECT_EQ(choice.uncovered.empty(), covers(pods, everybody, needs));
-    if (!choice.uncovered.empty()) {
-      EXPECT_TRUE(choice.victims.empty());
-      continue;
-    }
-    ++found;
-    EXPECT_TRUE(covers(pods, choice.victims, needs));
-    std::vector<std::size_t> guaranteed = of_class(pods, choice.victims, {kGuaranteed});
-    std::vector<std::size_t> burstable = of_class(pods, choice.victims, {kBurstable});
-    std::vector<std::size_t> best_effort = of_class(pods, choice.victims, {kBestEffort});
-    if (!guaranteed.empty()) {
-      guaranteed.pop_back();
-      std::vector<std::size_t> rest = of_class(pods, everybody, {kBestEffort, kBurstable});
-      rest.insert(rest.end(), guaranteed.begin(), guaranteed.end());
-      EXPECT_FALSE(covers(pods, rest, needs));
-    }
-    if (!burstable.empty()) {
-      burstable.pop_back();
-      std::vector<std::size_t> rest = of_class(pods, everybody, {kBestEffort});
-      for (const auto& more : {burstable, of_class(pods, choice.victims, {kGuaranteed})}) {
-        rest.insert(rest.end(), more.begin(), more.end());
-      }
-      EXPECT_FALSE(covers(pods, rest, needs));
-    }
-    if (!best_effort.empty()) {
-      std::vector<std::size_t> rest = choice.victims;
-      std::erase(rest, best_effort.back());
-      EXPECT_FALSE(covers(pods, rest, needs));
-    }
+    found += check_victims(pods, needs) ? 1 : 0;
   }
   EXPECT_GT(found, kRounds / 4);
+}
+
+constexpr std::size_t kKinds = 6;
+
+/// Nothing asked for; one or two parts of cpu, memory or both; the last two are Guaranteed.
+api::Pod pod_of_kind(std::size_t kind, const std::string& name) {
+  constexpr std::array<std::pair<int, int>, kKinds> kParts{{{0, 0}, {1, 0}, {0, 2}, {2, 1}, {1, 1}, {2, 2}}};
+  api::Pod pod;
+  pod.metadata = {.name = name, .ns = "default", .uid = "uid-" + name};
+  api::Container container{.name = "c"};
+  const auto& [cpu, memory] = kParts[kind];
+  if (cpu > 0) container.resources.requests["cpu"] = api::Quantity::of_milli(cpu * 500);
+  if (memory > 0) container.resources.requests["memory"] = api::Quantity::of_units(std::int64_t{memory} << 29);
+  if (kind >= 4) container.resources.limits = container.resources.requests;
+  pod.spec.containers.push_back(std::move(container));
+  pod.spec.priority = 0;
+  return pod;
+}
+
+/// The `number`th of all lists of `count` pods.
+std::vector<api::Pod> list_of(std::size_t number, std::size_t count) {
+  std::vector<api::Pod> pods;
+  for (std::size_t i = 0; i < count; ++i, number /= kKinds) {
+    pods.push_back(pod_of_kind(number % kKinds, fmt::format("p{}", i)));
+  }
+  return pods;
+}
+
+TEST(PreemptionProperty, HoldsForEveryListOfFourPods) {
+  int found = 0;
+  for (std::size_t number = 0; number < kKinds * kKinds * kKinds * kKinds; ++number) {
+    SCOPED_TRACE(number);
+    const std::vector<api::Pod> pods = list_of(number, 4);
+    for (std::int64_t cpu = 0; cpu <= 2; ++cpu) {
+      for (std::int64_t memory = 0; memory <= 2; ++memory) {
+        std::vector<Requirement> needs;
+        if (cpu > 0) needs.push_back({"cpu", cpu * 750});
+        if (memory > 0) needs.push_back({"memory", memory << 29});
+        found += check_victims(pods, needs) ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(found, 5'000);
+}
+
+TEST(AdmissionProperty, HoldsForEveryListOfThreePods) {
+  const SysctlAllowlist nothing;
+  api::Node small;
+  small.metadata.name = "n";
+  small.status.allocatable = {{"cpu", api::Quantity::of_units(2)},
+                              {"memory", api::Quantity::of_units(std::int64_t{2} << 30)},
+                              {"pods", api::Quantity::of_units(3)}};
+  const NodeSituation node{.node = std::make_shared<const api::Node>(std::move(small)),
+                           .operating_system = "linux",
+                           .conditions = {},
+                           .sysctls = nothing,
+                           .app_armor_error = {},
+                           .shutting_down = false,
+                           .features = {},
+                           .allocate = {},
+                           .devices_in_use = {}};
+  int refused = 0;
+  for (std::size_t number = 0; number < kKinds * kKinds * kKinds; ++number) {
+    const std::vector<api::Pod> pods = list_of(number, 3);
+    for (std::size_t kind = 0; kind < kKinds; ++kind) {
+      const api::Pod newcomer = pod_of_kind(kind, "new");
+      bool was_refused = false;
+      for (std::size_t count = 0; count <= pods.size(); ++count) {
+        const bool no = admit_pod(node, newcomer, first_of(pods, count)).refusal.has_value();
+        EXPECT_TRUE(no || !was_refused) << number << " of kind " << kind << " with " << count << " pods";
+        was_refused = no;
+      }
+      refused += was_refused ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(refused, 1296) << "three pods are all this node takes";
 }
 
 TEST(PreemptionProperty, ReasonsNameEveryVictimAndItsRound) {

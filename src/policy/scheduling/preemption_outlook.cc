@@ -1,0 +1,76 @@
+#include "policy/scheduling/preemption_outlook.h"
+
+#include "policy/scheduling/pending_pod.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::scheduling {
+
+namespace {
+
+constexpr std::string_view kPrefix = "preemption: ";
+constexpr std::string_view kForbidden = "not eligible due to preemptionPolicy=Never.";
+constexpr std::string_view kUseless = "Preemption is not helpful for scheduling";
+constexpr std::string_view kNoVictims = "No preemption victims found for incoming pod";
+
+/// Without the pods that would go first.
+policy::NodeLoad without_lower(const api::Pod& pod, const policy::NodeLoad& load, const PodsOn& pods_on) {
+  policy::NodeLoad left(load.node);
+  for (const api::Pod* other : pods_on(load.node->metadata.name)) {
+    if (api::priority_of(*other) >= api::priority_of(pod)) left.add_unscored(*other);
+  }
+  return left;
+}
+
+}  // namespace
+
+PreemptionOutlook preemption_outlook(const api::Pod& pod, const Placement& refused,
+                                     const std::map<std::string, policy::NodeLoad>& nodes, const PodsOn& pods_on,
+                                     NodeConditions conditions) {
+  PreemptionOutlook outlook;
+  if (nodes.empty()) return outlook;
+  if (pod.spec.preemption_policy == "Never") {
+    outlook.message = std::string(kPrefix) + std::string(kForbidden);
+    return outlook;
+  }
+  const PendingPod pending = make_pending(pod);
+  std::map<std::string, std::size_t> counts;
+  if (refused.resolvable.size() < nodes.size())
+    counts[std::string(kUseless)] = nodes.size() - refused.resolvable.size();
+  for (const std::string& name : refused.resolvable) {
+    const policy::NodeLoad& load = nodes.at(name);
+    if (!load.lowest_priority || *load.lowest_priority >= api::priority_of(pod)) {
+      ++counts[std::string(kNoVictims)];
+      continue;
+    }
+    const std::optional<Refusal> no = refuse_pod(pending, without_lower(pod, load, pods_on), conditions);
+    if (!no) {
+      outlook.node = name;
+      return outlook;
+    }
+    for (const Misfit& misfit : no->misfits) ++counts[misfit.text];
+  }
+  outlook.message = std::string(kPrefix) + unavailable_text(nodes.size(), counts);
+  return outlook;
+}
+
+std::vector<policy::Candidate> candidates_of(const Placement& refused, const PreemptionOutlook& outlook) {
+  std::vector<policy::Candidate> candidates;
+  for (const policy::Reason& reason : refused.reasons) {
+    const auto node = std::ranges::find(reason.facts, "node", &policy::Fact::name);
+    if (node == reason.facts.end() || candidates.size() == kNodesKept) continue;
+    policy::Candidate candidate{
+        .subject = {.kind = "Node", .ns = {}, .name = std::get<std::string>(node->value), .uid = {}},
+        .reason = reason,
+        .decided_by = {}};
+    std::erase_if(candidate.reason.facts, [](const policy::Fact& fact) { return fact.name == "node"; });
+    if (candidate.subject.name == outlook.node) {
+      candidate.reason.facts.push_back({"without_lower_priorities", std::string("fits")});
+    }
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+}  // namespace spillway::scheduling
