@@ -1,5 +1,7 @@
-// `spillway simulate` and `spillway swarm`: virtual time, real seconds counted around it.
+// `spillway simulate`: virtual time, real seconds counted around it.
 #include "apps/commands.h"
+#include "apps/incident_files.h"
+#include "cli/yaml_document.h"
 #include "runtime/clock.h"
 #include "sim/incidents.h"
 #include "sim/scenario.h"
@@ -7,6 +9,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <string>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -20,30 +24,46 @@ void print_violations(const sim::Report& report) {
   for (const std::string& violation : report.violations) fmt::print("  violated: {}\n", violation);
 }
 
+/// One that comes with the program, by its name, or a file.
+Result<std::vector<sim::Incident>> find_incidents(const std::string& wanted) {
+  std::vector<sim::Incident> found;
+  std::string names;
+  for (const auto& [file, text] : kIncidentFiles) {
+    SPILLWAY_TRY(yaml, cli::parse_yaml(std::string(file), std::string(text)));
+    SPILLWAY_TRY(incident, sim::parse_incident(yaml.value, std::string(file)));
+    names += " " + incident.name;
+    if (wanted == "all" || wanted == incident.name) found.push_back(incident);
+  }
+  if (!found.empty()) return found;
+  if (wanted.find_first_of("./") == std::string::npos) {
+    return invalid("--incident", "there is no \"{}\"; expected a file, all, or one of{}", wanted, names);
+  }
+  SPILLWAY_TRY(yaml, cli::read_yaml_file(wanted));
+  SPILLWAY_TRY(incident, sim::parse_incident(yaml.value, wanted));
+  return std::vector{incident};
+}
+
 /// A line per incident and setting: what was done to the cluster.
 int run_incidents(const cli::SimulateCommand& command) {
-  bool found = false;
+  const auto incidents = find_incidents(command.incident);
+  if (!incidents) {
+    fmt::print(stderr, "spillway: {}\n", incidents.error().text());
+    return cli::kExitUsage;
+  }
   bool good = true;
-  fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9}  {}\n", "incident", "nodes", "brakes", "flips", "taints",
-             "deletions", "held by");
-  for (const sim::Incident& incident : sim::incidents()) {
-    if (command.incident != "all" && command.incident != incident.name) continue;
-    found = true;
+  fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9} {:>6}  {}\n", "incident", "nodes", "brakes", "flips", "taints",
+             "deletions", "took_s", "held by");
+  for (const sim::Incident& incident : *incidents) {
     for (const sim::Brakes brakes : {sim::Brakes::kOff, sim::Brakes::kOn}) {
+      const Instant begin = runtime::RealClock::read_mono();
       const sim::IncidentReport report = sim::run_incident(incident, brakes, command.seed);
-      fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9}  {}\n", incident.name, incident.nodes,
+      fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9} {:>6.1f}  {}\n", incident.name, incident.nodes,
                  brakes == sim::Brakes::kOn ? "on" : "off", report.readiness_flips, report.taints, report.deletions,
-                 report.held_by.empty() ? "-" : report.held_by);
+                 seconds_of(runtime::RealClock::read_mono() - begin), report.held_by.empty() ? "-" : report.held_by);
       std::fflush(stdout);
       for (const std::string& violation : report.violations) fmt::print("  violated: {}\n", violation);
       good = good && report.violations.empty();
     }
-  }
-  if (!found) {
-    std::string names;
-    for (const sim::Incident& incident : sim::incidents()) names += fmt::format(" {}", incident.name);
-    fmt::print(stderr, "spillway: --incident: there is no \"{}\"; expected all or one of{}\n", command.incident, names);
-    return cli::kExitUsage;
   }
   return good ? cli::kExitOk : cli::kExitFailure;
 }
@@ -64,25 +84,6 @@ int run_simulate(const cli::SimulateCommand& command) {
   fmt::print("  trace hash {} (seed {})\n", report.trace_hash, command.seed);
   print_violations(report);
   return report.violations.empty() ? cli::kExitOk : cli::kExitFailure;
-}
-
-int run_swarm(const cli::SwarmCommand& command) {
-  const std::uint64_t first = command.only.value_or(command.first_seed);
-  const std::uint64_t count = command.only ? 1 : command.seeds;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const Instant begin = runtime::RealClock::read_mono();
-    const sim::Report report = sim::run_swarm_seed(seed);
-    fmt::print("{} seed {:>6} trace {} {:>6} writes {:>7} messages {:>5.1f} s  {}\n",
-               report.violations.empty() ? "pass" : "FAIL", seed, report.trace_hash, report.writes, report.messages,
-               seconds_of(runtime::RealClock::read_mono() - begin), report.summary);
-    std::fflush(stdout);
-    if (report.violations.empty()) continue;
-    print_violations(report);
-    fmt::print("replay: ./dev swarm --seed {}\n", seed);
-    return cli::kExitFailure;
-  }
-  fmt::print("{} passed, 0 failed\n", count);
-  return cli::kExitOk;
 }
 
 }  // namespace spillway::apps

@@ -210,13 +210,14 @@ struct SimulateCommand {
   std::int32_t nodes = 1000;
   std::int32_t zones = 3;
   Duration duration = minutes(20);
-  std::string incident;  // a named one instead of a zone's death; "all": every one, without and with brakes
+  std::string incident;  // name or file; "all": every one, without and with brakes
 };
 
 struct SwarmCommand {
   std::uint64_t seeds = 20;
   std::uint64_t first_seed = 1;
-  std::optional<std::uint64_t> only;  // replay this one
+  std::optional<std::uint64_t> only;  // replay this one, with its log
+  std::int32_t jobs = 0;              // at a time; 0: one per processor
 };
 
 using Command =

@@ -49,8 +49,10 @@ void define_simulate(Commands& commands) {
   app.add_option("--nodes", simulate->nodes, "Nodes")->check(CLI::Range(1, 200000))->capture_default_str();
   app.add_option("--zones", simulate->zones, "Zones")->check(CLI::Range(1, 1000))->capture_default_str();
   add_duration(app, "--duration", simulate->duration, "Virtual time");
-  app.add_option("--incident", simulate->incident,
-                 "Run this named incident without and with brakes instead; all: every one");
+  app.add_option(
+      "--incident", simulate->incident,
+      "Play this incident without and with brakes instead: a file like those of examples/incidents, the name "
+      "of one of them, or all");
   commands.choose(app, simulate);
 }
 
@@ -59,7 +61,10 @@ void define_swarm(Commands& commands) {
   CLI::App& app = commands.add("swarm", "Run random seeds with faults in the simulator against invariants");
   app.add_option("--seeds", swarm->seeds, "How many")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--first-seed", swarm->first_seed, "The first of them")->capture_default_str();
-  app.add_option("--seed", swarm->only, "Replay this one seed, with its trace");
+  app.add_option("--seed", swarm->only, "Replay this one seed; the log of all its engines goes to standard error");
+  app.add_option("--jobs", swarm->jobs, "Seeds at a time; 0: one per processor")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
   commands.choose(app, swarm);
 }
 

@@ -13,6 +13,12 @@ namespace {
 
 const api::UserInfo kAdministrator{"simulation", "", {"system:masters", "system:authenticated"}};
 
+/// Two messages of one write can get lost, each for the time-out of a call, and the third be slow.
+Duration write_latency_max(const NetworkFaults& faults) {
+  if (faults.lost_ppm == 0) return seconds(5);
+  return 2 * client::ApiClient::Limits().call_timeout + faults.slow_max;
+}
+
 /// Answers that nobody waits for.
 class NullSink final : public api::ResponseSink {
  public:
@@ -55,7 +61,8 @@ Cluster::Cluster(ClusterOptions options)
       network_(time_, rng_.fork("network")),
       store_([this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); }),
       invariants_({.node_eviction_rate =
-                       static_cast<double>(options_.controllers.node_lifecycle.monitor.zones.node_eviction_rate)}),
+                       static_cast<double>(options_.controllers.node_lifecycle.monitor.zones.node_eviction_rate),
+                   .write_latency_max = write_latency_max(options_.faults)}),
       world_(time_, store_, invariants_) {
   network_.set_faults(options_.faults);
   for (std::int32_t i = 0; i < options_.nodes; ++i) {

@@ -51,6 +51,8 @@ class Cluster {
 
   World& world() { return world_; }
 
+  const World& world() const { return world_; }
+
   void run_for(Duration duration);
 
   // What an administrator does; refusals of a server that is down or disagrees are ignored.

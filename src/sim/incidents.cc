@@ -2,11 +2,11 @@
 
 #include "api/taint.h"
 #include "sim/cluster.h"
+#include "sim/incident_player.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -14,102 +14,8 @@ namespace spillway::sim {
 
 namespace {
 
-constexpr std::string_view kController = "controller";
 constexpr Duration kSettling = minutes(2);
 constexpr Duration kRecovery = minutes(10);
-
-void cut_all(Cluster& cluster, std::size_t spared) {
-  for (std::size_t i = spared; i < cluster.node_count(); ++i) cluster.partition_node(i);
-}
-
-void heal_all(Cluster& cluster) {
-  for (std::size_t i = 0; i < cluster.node_count(); ++i) cluster.heal_node(i);
-}
-
-void play_control_plane_cut_off(Cluster& cluster) {
-  cut_all(cluster, 0);
-  cluster.run_for(minutes(10));
-  heal_all(cluster);
-}
-
-void play_half_zone_flapping(Cluster& cluster) {
-  for (int round = 0; round < 6; ++round) {
-    for (std::size_t i = 0; i < cluster.node_count(); ++i) {
-      if (cluster.node_zone(i) == "zone-0" && (i / 3) % 2 == 0) cluster.partition_node(i);
-    }
-    cluster.run_for(seconds(75));
-    heal_all(cluster);
-    cluster.run_for(seconds(30));
-  }
-}
-
-/// One node after another, each away for longer than the grace period.
-void play_rolling_reboot(Cluster& cluster) {
-  for (std::size_t i = 0; i < cluster.node_count(); ++i) {
-    cluster.crash_node(i);
-    cluster.time().after(seconds(90), [&cluster, i] { cluster.restart_node(i); });
-    cluster.run_for(seconds(45));
-  }
-  cluster.run_for(seconds(60));
-}
-
-void play_all_but_one(Cluster& cluster) {
-  cut_all(cluster, 1);
-  cluster.run_for(minutes(12));
-  heal_all(cluster);
-}
-
-/// The clock is set forward by an hour while two nodes are tainted already, and the controllers come back.
-void play_clock_jump(Cluster& cluster) {
-  cluster.partition_node(0);
-  cluster.partition_node(1);
-  cluster.run_for(seconds(90));
-  cluster.time().jump_wall(hours(1));
-  cluster.crash_controllers();
-  cluster.restart_controllers();
-  cluster.run_for(minutes(2));
-  cluster.time().jump_wall(-hours(1));
-  cluster.run_for(minutes(1));
-  heal_all(cluster);
-}
-
-/// Leases are renewed; the controllers do not hear of it.
-void play_lost_lease_watch(Cluster& cluster) {
-  cluster.network().mute(std::string(kController), "/leases");
-  cluster.run_for(minutes(10));
-  cluster.network().unmute();
-}
-
-void play_killed_between_marking_and_tainting(Cluster& cluster) {
-  for (const std::size_t node : {0U, 3U, 6U}) cluster.partition_node(node);
-  const auto is_unknown = [&cluster] {
-    const auto& nodes = cluster.world().nodes();
-    return std::ranges::any_of(nodes, [](const auto& entry) {
-      const api::NodeCondition* ready = api::find_condition(entry.second.status.conditions, "Ready");
-      return ready != nullptr && ready->status == "Unknown";
-    });
-  };
-  for (int i = 0; i < 200'000 && !is_unknown(); ++i) {
-    cluster.time().run_until(cluster.time().now().mono + milliseconds(1));
-  }
-  cluster.crash_controllers();
-  cluster.run_for(seconds(30));
-  cluster.restart_controllers();
-  cluster.run_for(minutes(8));
-  heal_all(cluster);
-}
-
-constexpr std::array<Incident, 7> kIncidents = {{
-    {"control-plane-cut-off", "no node is heard for ten minutes", 30, 3, play_control_plane_cut_off},
-    {"half-zone-flapping", "half a zone leaves for 75 s and comes back for 30 s, six times", 30, 3,
-     play_half_zone_flapping},
-    {"rolling-reboot", "every node is away for 90 s, one starts every 45 s", 12, 3, play_rolling_reboot},
-    {"499-of-500", "all nodes but one are silent for twelve minutes", 500, 1, play_all_but_one},
-    {"clock-jump", "an hour forward and back, with two nodes tainted and a restart", 30, 3, play_clock_jump},
-    {"lost-lease-watch", "the controllers' watch of leases is mute for ten minutes", 30, 3, play_lost_lease_watch},
-    {"killed-before-tainting", "the controllers die when the first of three silent nodes is marked", 30, 3,
-     play_killed_between_marking_and_tainting},
-}};
 
 lifecycle::BrakeConfig brakes_on() {
   using lifecycle::ActLimit;
@@ -207,10 +113,6 @@ void check_recovery(Cluster& cluster) {
 
 }  // namespace
 
-std::span<const Incident> incidents() {
-  return kIncidents;
-}
-
 IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64_t seed) {
   ClusterOptions options;
   options.seed = seed;
@@ -232,11 +134,11 @@ IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64
       });
   Cluster cluster(options);
   cluster.run_for(seconds(15));
-  cluster.create("/apis/apps/v1/namespaces/default/replicasets", web(incident.nodes * 2));
+  cluster.create("/apis/apps/v1/namespaces/default/replicasets", web(incident.nodes * incident.pods_per_node));
   cluster.run_for(kSettling);
   Tally tally(cluster.world());
   cluster.world().listen([&tally](const store::Change& change, Now) { tally.on_change(change); });
-  incident.play(cluster);
+  play(incident.steps, cluster);
   cluster.run_for(kRecovery);
   check_recovery(cluster);
   IncidentReport report = tally.report;

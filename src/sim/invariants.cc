@@ -62,7 +62,8 @@ void Invariants::check_taint_rate(const std::string& zone, Now now) {
   // Every window that ends now: n taints since times[i] need n - allowance tokens refilled in it.
   for (std::size_t i = 0; i < times.size(); ++i) {
     const double window = std::chrono::duration<double>(now.mono - times[i]).count();
-    const double allowed = bucket_allowance_ + limits_.node_eviction_rate * window + 0.5;  // half a token for latency
+    const double latency = std::chrono::duration<double>(limits_.write_latency_max).count();
+    const double allowed = bucket_allowance_ + limits_.node_eviction_rate * (window + latency);
     if (static_cast<double>(times.size() - i) > allowed) {
       violate(now, fmt::format("zone \"{}\": {} nodes tainted within {:.1f} s, allowed {:.1f}", zone, times.size() - i,
                                window, allowed));

@@ -17,9 +17,10 @@ namespace spillway::sim {
 class Invariants {
  public:
   struct Limits {
-    /// NoExecute taints for unreachable or not-ready nodes per zone: at most 1 + restarts + rate × window of them in
-    /// any window.
+    /// NoExecute taints for unreachable or not-ready nodes per zone: at most 1 + restarts + rate × (window + how late
+    /// a write can come) of them in any window.
     double node_eviction_rate = 0.1;
+    Duration write_latency_max = seconds(5);  // from the decision to the store
   };
 
   explicit Invariants(Limits limits) : limits_(limits) {}

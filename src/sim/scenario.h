@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/time.h"
+#include "telemetry/log.h"
 
 #include <cstdint>
 #include <string>
@@ -33,6 +34,7 @@ Report run_zone_failure(const ZoneFailureOptions& options);
 
 /// A cluster of a few nodes, random pods, and five minutes of lost, late and reordered messages, crashes, partitions
 /// and conflicts; then everything is healed and must come to rest within ten minutes. All of it drawn from the seed.
-Report run_swarm_seed(std::uint64_t seed);
+/// `log`: of every engine; the fields of a line begin with its virtual time, t_s.
+Report run_swarm_seed(std::uint64_t seed, telemetry::Log log = {});
 
 }  // namespace spillway::sim

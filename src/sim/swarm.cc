@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace spillway::sim {
 
@@ -48,7 +50,8 @@ api::Json workload(std::string_view kind, const std::string& name, std::int64_t 
 
 class Swarm {
  public:
-  explicit Swarm(std::uint64_t seed) : rng_(Rng(seed).fork("swarm")), cluster_(draw(seed)) {}
+  Swarm(std::uint64_t seed, telemetry::Log log)
+      : rng_(Rng(seed).fork("swarm")), log_(std::move(log)), cluster_(draw(seed)) {}
 
   Report run() {
     cluster_.run_for(seconds(15));
@@ -73,6 +76,7 @@ class Swarm {
   ClusterOptions draw(std::uint64_t seed) {
     ClusterOptions options;
     options.seed = seed;
+    options.log = timed_log();
     options.nodes = 3 + static_cast<std::int32_t>(rng_.below(6));
     options.zones = 1 + static_cast<std::int32_t>(rng_.below(3));
     options.node_memory = mebibytes(256);
@@ -187,7 +191,20 @@ class Swarm {
     return unrest;
   }
 
+  /// With the virtual time of each line.
+  telemetry::Log timed_log() {
+    if (!log_.enabled(telemetry::Level::kError)) return {};
+    return telemetry::Log(
+        [this](telemetry::Level level, std::string_view event, std::span<const telemetry::Field> fields) {
+          std::vector<telemetry::Field> timed{
+              {"t_s", std::chrono::duration<double>(cluster_.time().now().mono.time_since_epoch()).count()}};
+          timed.insert(timed.end(), fields.begin(), fields.end());
+          log_.forward(level, event, timed);
+        });
+  }
+
   Rng rng_;
+  telemetry::Log log_;
   std::string summary_;
   std::int64_t replicas_ = 0;
   int hogs_ = 0;
@@ -196,8 +213,8 @@ class Swarm {
 
 }  // namespace
 
-Report run_swarm_seed(std::uint64_t seed) {
-  return Swarm(seed).run();
+Report run_swarm_seed(std::uint64_t seed, telemetry::Log log) {
+  return Swarm(seed, std::move(log)).run();
 }
 
 }  // namespace spillway::sim
