@@ -27,44 +27,12 @@ std::string lease_path(const std::string& name) {
   return client::object_path("coordination.k8s.io/v1", "leases", kLeaseNamespace, name);
 }
 
-api::Json condition_json(const api::NodeCondition& condition) {
-  api::Json json = api::Json::object({{"type", condition.type},
-                                      {"status", condition.status},
-                                      {"reason", condition.reason},
-                                      {"message", condition.message}});
-  if (condition.last_heartbeat_time) json["lastHeartbeatTime"] = api::format_time(*condition.last_heartbeat_time);
-  if (condition.last_transition_time) json["lastTransitionTime"] = api::format_time(*condition.last_transition_time);
-  return json;
-}
-
-/// Only the conditions that change; refused if the node has changed since it was read.
-api::Json status_patch(const api::Node& node, const std::vector<api::NodeCondition>& wanted) {
-  api::Json::Array conditions;
-  for (const api::NodeCondition& condition : wanted) {
-    const api::NodeCondition* known = api::find_condition(node.status.conditions, condition.type);
-    if (known == nullptr || *known != condition) conditions.push_back(condition_json(condition));
-  }
-  return api::Json::object({{"metadata", api::Json::object({{"resourceVersion", node.metadata.resource_version},
-                                                            {"uid", node.metadata.uid}})},
-                            {"status", api::Json::object({{"conditions", api::Json(std::move(conditions))}})}});
-}
-
 std::string lease_key(const std::string& node) {
   return fmt::format("{}/{}", kLeaseNamespace, node);
 }
 
 std::string subject_of(const std::string& node) {
   return "node/" + node;
-}
-
-bool carries_our_write(const api::Node& node, const Assessment& assessment) {
-  const api::NodeCondition* wanted = api::find_condition(*assessment.write, "Ready");
-  const api::NodeCondition* found = api::find_condition(node.status.conditions, "Ready");
-  return wanted != nullptr && found != nullptr && *wanted == *found;
-}
-
-std::string reason_text(const Assessment& assessment, const lifecycle::MonitorConfig& config) {
-  return policy::render(assessment.reason(config.health));
 }
 
 }  // namespace
@@ -77,6 +45,10 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode
       gate_(gate),
       options_(options),
       monitor_(options.monitor, options.profile),
+      statuses_(shared_, monitor_, metrics_, options_.monitor.health, options_.status,
+                [this](const NodePtr& node, const Assessment& assessment, Now now) {
+                  on_status_settled(node, assessment, now);
+                }),
       taints_(shared_.client, shared_.nodes, rng.fork("taints"), shared_.log),
       marker_(shared_, options.profile),
       evictor_(shared_, options.profile) {
@@ -129,7 +101,7 @@ void NodeLifecycleController::begin_pass(Now now) {
     const LeasePtr lease = shared_.leases.cache().find(lease_key(name));
     pass_.push_back({nodes.find(name), monitor_.assess(*node, lease.get(), now)});
     const bool asks = pass_.back().assessment.write && options_.live_lease_check && options_.profile.leases;
-    if (asks && !writing_status_.contains(name)) leases_outstanding_.insert(name);
+    if (asks && !statuses_.busy(name)) leases_outstanding_.insert(name);
   }
   feed_brakes(now);
   if (gate_.brakes().hold(now)) leases_outstanding_.clear();  // nothing would follow from the answers
@@ -270,73 +242,22 @@ void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict
 
 void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessment, Now now) {
   const std::string& name = node->metadata.name;
-  if (writing_status_.contains(name)) return;
+  if (statuses_.busy(name)) return;
   if (assessment.write) {
     const lifecycle::Act mark{lifecycle::ActKind::kMarkNotReady, zone_of(*node), {}};
     if (gate_.ask(mark, subject_of(name), now)) return;  // the next pass looks again, and asks again
-    writing_status_.insert(name);
-    return write_status(node, assessment, 1, now);
+    return statuses_.write(node, assessment, now);
   }
   if (assessment.current == Readiness::kTrue) gate_.release(subject_of(name));
   decide(node, assessment, now);
   mark_pods(node, assessment, now);
 }
 
-void NodeLifecycleController::write_status(const NodePtr& node, const Assessment& assessment, int attempt, Now) {
-  shared_.client.patch(node_path(node->metadata.name, "status"), client::PatchType::kStrategicMerge,
-                       status_patch(*node, *assessment.write),
-                       [this, node, assessment, attempt](const Result<api::Json>& outcome, Now now) {
-                         on_status_answer(node, assessment, attempt, outcome, now);
-                       });
-}
-
-void NodeLifecycleController::on_status_answer(const NodePtr& node, const Assessment& assessment, int attempt,
-                                               const Result<api::Json>& outcome, Now now) {
-  const std::string& name = node->metadata.name;
-  if (outcome) {
-    auto written = api::decode<api::Node>(*outcome);
-    return on_status_written(written ? std::make_shared<const api::Node>(*std::move(written)) : node, assessment, now);
-  }
-  if (outcome.error().code == ErrorCode::kNotFound) return end_status_write(name);
-  if (attempt >= options_.status_attempts_max) {
-    end_status_write(name);
-    metrics_.status_write_failures.add();
-    shared_.log.warning("node status was not written", {{"node", name}, {"error", outcome.error().text()}});
-    return;  // the next pass finds the node as silent as it is now
-  }
-  reread_and_write(name, assessment, attempt, now);
-}
-
-void NodeLifecycleController::on_status_written(const NodePtr& node, const Assessment& assessment, Now now) {
-  const std::string& name = node->metadata.name;
-  end_status_write(name);
-  metrics_.status_writes.add();
-  shared_.log.info("node is silent", {{"node", name}, {"reason", reason_text(assessment, options_.monitor)}});
-  if (!shared_.nodes.cache().find(name)) return;
-  monitor_.confirm_written(*node, assessment, now);
+/// Its conditions are Unknown now, or it has posted before they could be.
+void NodeLifecycleController::on_status_settled(const NodePtr& node, const Assessment& assessment, Now now) {
   decide(node, assessment, now);
   mark_pods(node, assessment, now);
   arm_tainting(now);
-}
-
-void NodeLifecycleController::reread_and_write(const std::string& name, const Assessment& before, int attempt,
-                                               Now now) {
-  const auto on_reread = [this, name, before, attempt](const Result<api::Json>& outcome, Now then) {
-    auto node = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-    const auto cached = shared_.nodes.cache().find(name);
-    if (!node || !cached || cached->metadata.uid != node->metadata.uid) return end_status_write(name);
-    const auto fresh = std::make_shared<const api::Node>(*std::move(node));
-    if (carries_our_write(*fresh, before)) return on_status_written(fresh, before, then);  // its answer was lost
-    const auto lease = shared_.leases.cache().find(lease_key(name));
-    const Assessment assessment = monitor_.assess(*fresh, lease.get(), then);
-    if (assessment.write) return write_status(fresh, assessment, attempt + 1, then);
-    end_status_write(name);  // it has posted in the meantime
-    decide(fresh, assessment, then);
-    mark_pods(fresh, assessment, then);
-    arm_tainting(then);
-  };
-  shared_.client.at(now.mono + options_.status_retry_wait,
-                    [this, name, on_reread](Now) { shared_.client.get(node_path(name), on_reread); });
 }
 
 std::string NodeLifecycleController::zone_of(const api::Node& node) const {

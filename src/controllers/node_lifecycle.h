@@ -15,6 +15,7 @@
 #include "client/event_recorder.h"
 #include "controllers/act_gate.h"
 #include "controllers/lifecycle_metrics.h"
+#include "controllers/node_status_writer.h"
 #include "controllers/node_taint_writer.h"
 #include "controllers/pod_evictor.h"
 #include "controllers/pod_marker.h"
@@ -38,8 +39,7 @@ class NodeLifecycleController {
     lifecycle::Profile profile;
     Duration tainting_period = milliseconds(100);
     Duration pass_gap_min = milliseconds(100);  // between passes that deadlines ask for
-    Duration status_retry_wait = milliseconds(20);
-    int status_attempts_max = 5;
+    NodeStatusWriter::Options status;
     /// Ask the API server for the lease of a node before it is called silent.
     bool live_lease_check = true;
     /// Manual hold: while this ConfigMap exists, what it says is not done (manual_hold.h). Empty: not looked for.
@@ -81,16 +81,9 @@ class NodeLifecycleController {
   void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict);
   void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
-  // Conditions of a silent node.
-  void write_status(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt, Now now);
-  void on_status_answer(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt,
-                        const Result<api::Json>& outcome, Now now);
-  void on_status_written(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
-  void reread_and_write(const std::string& name, const lifecycle::Assessment& before, int attempt, Now now);
+  void on_status_settled(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
   bool is_legacy() const { return options_.profile.mode == lifecycle::EvictionMode::kLegacy; }
-
-  void end_status_write(const std::string& name) { writing_status_.erase(name); }
 
   // Taints.
   void decide(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
@@ -126,6 +119,7 @@ class NodeLifecycleController {
   ActGate& gate_;
   Options options_;
   lifecycle::NodeMonitor monitor_;
+  NodeStatusWriter statuses_;
   NodeTaintWriter taints_;
   PodMarker marker_;
   PodEvictor evictor_;
@@ -133,7 +127,6 @@ class NodeLifecycleController {
   std::optional<Instant> first_deadline_;     // of the nodes that were not silent in the last pass
   std::vector<Seen> pass_;                    // nodes the pass under way looks at, in name order
   std::set<std::string> leases_outstanding_;  // live reads of the pass under way
-  std::set<std::string> writing_status_;
   std::set<std::string, std::less<>> tainting_;
   std::set<std::string, std::less<>> evicting_;
   std::set<std::string, std::less<>> labelling_;
