@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -24,6 +26,12 @@ constexpr double kProgressEvery = 10;  // seconds
 
 double since(Instant begin) {
   return std::chrono::duration<double>(runtime::RealClock::read_mono() - begin).count();
+}
+
+void print_line(telemetry::Level, std::string_view event, std::span<const telemetry::Field> fields) {
+  std::string line(event);
+  for (const telemetry::Field& field : fields) line += fmt::format(" {}={}", field.key, field.value);
+  fmt::print(stderr, "{}\n", line);
 }
 
 class Tally {
@@ -101,10 +109,7 @@ int run_swarm(const cli::SwarmCommand& command) {
   const auto work = [&tally, &command] {
     while (const auto seed = tally.take()) {
       const Instant begin = runtime::RealClock::read_mono();
-      const telemetry::Log log =
-          command.only ? telemetry::make_stderr_log(telemetry::Level::kInfo, telemetry::LogFormat::kLogfmt)
-                       : telemetry::Log();
-      const sim::Report report = sim::run_swarm_seed(*seed, log);
+      const sim::Report report = sim::run_swarm_seed(*seed, command.only ? print_line : telemetry::Log::Sink());
       tally.put(*seed, report, since(begin));
     }
   };

@@ -34,7 +34,7 @@ Report run_zone_failure(const ZoneFailureOptions& options);
 
 /// A cluster of a few nodes, random pods, and five minutes of lost, late and reordered messages, crashes, partitions
 /// and conflicts; then everything is healed and must come to rest within ten minutes. All of it drawn from the seed.
-/// `log`: of every engine; the fields of a line begin with its virtual time, t_s.
-Report run_swarm_seed(std::uint64_t seed, telemetry::Log log = {});
+/// `log`: lines of every engine, each with its virtual time as the field t_s.
+Report run_swarm_seed(std::uint64_t seed, telemetry::Log::Sink log = {});
 
 }  // namespace spillway::sim

@@ -134,7 +134,10 @@ class SimNetwork::Connection final : public client::Transport {
   }
 
   void execute(client::ApiCommand command, Receiver& receiver) override {
-    std::erase_if(open_, [](const auto& entry) { return entry.second->finished(); });
+    if (open_.size() >= sweep_at_) {
+      std::erase_if(open_, [](const auto& entry) { return entry.second->finished(); });
+      sweep_at_ = std::max(kSweepMin, 2 * open_.size());
+    }
     if (auto* call = std::get_if<client::SendCall>(&command)) {
       open(call->id, false, std::move(call->request), receiver);
     } else if (auto* watch = std::get_if<client::OpenWatch>(&command)) {
@@ -172,7 +175,9 @@ class SimNetwork::Connection final : public client::Transport {
   SimNetwork& network_;
   std::string endpoint_;
   api::UserInfo user_;
-  std::map<client::CallId, std::shared_ptr<Exchange>> open_;
+  std::map<client::CallId, std::shared_ptr<Exchange>> open_;  // finished ones until the next sweep
+  static constexpr std::size_t kSweepMin = 8;
+  std::size_t sweep_at_ = kSweepMin;
 };
 
 SimNetwork::SimNetwork(VirtualTime& time, Rng rng) : time_(time), rng_(rng) {}

@@ -50,7 +50,7 @@ api::Json workload(std::string_view kind, const std::string& name, std::int64_t 
 
 class Swarm {
  public:
-  Swarm(std::uint64_t seed, telemetry::Log log)
+  Swarm(std::uint64_t seed, telemetry::Log::Sink log)
       : rng_(Rng(seed).fork("swarm")), log_(std::move(log)), cluster_(draw(seed)) {}
 
   Report run() {
@@ -193,18 +193,18 @@ class Swarm {
 
   /// With the virtual time of each line.
   telemetry::Log timed_log() {
-    if (!log_.enabled(telemetry::Level::kError)) return {};
+    if (!log_) return {};
     return telemetry::Log(
         [this](telemetry::Level level, std::string_view event, std::span<const telemetry::Field> fields) {
           std::vector<telemetry::Field> timed{
               {"t_s", std::chrono::duration<double>(cluster_.time().now().mono.time_since_epoch()).count()}};
           timed.insert(timed.end(), fields.begin(), fields.end());
-          log_.forward(level, event, timed);
+          log_(level, event, timed);
         });
   }
 
   Rng rng_;
-  telemetry::Log log_;
+  telemetry::Log::Sink log_;
   std::string summary_;
   std::int64_t replicas_ = 0;
   int hogs_ = 0;
@@ -213,7 +213,7 @@ class Swarm {
 
 }  // namespace
 
-Report run_swarm_seed(std::uint64_t seed, telemetry::Log log) {
+Report run_swarm_seed(std::uint64_t seed, telemetry::Log::Sink log) {
   return Swarm(seed, std::move(log)).run();
 }
 

@@ -42,11 +42,6 @@ class Log {
 
   explicit Log(Sink sink, Level threshold = Level::kInfo) : sink_(std::move(sink)), threshold_(threshold) {}
 
-  /// A line that another log has made.
-  void forward(Level level, std::string_view event, std::span<const Field> fields) const {
-    if (enabled(level)) sink_(level, event, fields);
-  }
-
   bool enabled(Level level) const { return sink_ && level >= threshold_; }
 
   void debug(std::string_view event, std::initializer_list<Field> fields = {}) const {
