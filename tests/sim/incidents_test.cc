@@ -44,7 +44,7 @@ TEST(IncidentFile, EveryExampleReads) {
 }
 
 TEST(IncidentFile, SaysItAll) {
-  const auto incident = parse(R"({name: n, story: s, nodes: 12, zones: 2, podsPerNode: 1, steps: [
+  const auto incident = parse(R"({name: x, story: s, nodes: 12, zones: 2, podsPerNode: 1, steps: [
     {partition: {zone: zone-1, skip: 2, every: 3}}, {repeat: {times: 2, steps: [{wait: 90s}, {jumpClock: -1h}]}},
     {crash: controllers}, {restart: {only: [1, 2]}}, {muteWatch: /leases}]})");
   ASSERT_TRUE(incident) << incident.error().text();
@@ -60,17 +60,17 @@ TEST(IncidentFile, SaysItAll) {
 }
 
 TEST(IncidentFile, SaysWhatIsWrong) {
-  EXPECT_EQ(error_of("{name: n, story: s, stepps: []}"), "i.yaml: unknown key \"stepps\"; did you mean \"steps\"?");
-  EXPECT_EQ(error_of("{name: n, story: s, steps: [{partitoin: all}]}"),
+  EXPECT_EQ(error_of("{name: x, story: s, stepps: []}"), "i.yaml: unknown key \"stepps\"; did you mean \"steps\"?");
+  EXPECT_EQ(error_of("{name: x, story: s, steps: [{partitoin: all}]}"),
             "i.yaml.steps[0]: unknown key \"partitoin\"; did you mean \"partition\"?");
-  EXPECT_EQ(error_of("{name: n, story: s, steps: [{partition: {zon: a}}]}"),
+  EXPECT_EQ(error_of("{name: x, story: s, steps: [{partition: {zon: a}}]}"),
             "i.yaml.steps[0].partition: unknown key \"zon\"; did you mean \"zone\"?");
-  EXPECT_EQ(error_of("{name: n, story: s, steps: [{wait: soon}]}"),
+  EXPECT_EQ(error_of("{name: x, story: s, steps: [{wait: soon}]}"),
             "i.yaml.steps[0].wait: must be a duration, e.g. 90s, got \"soon\"");
-  EXPECT_EQ(error_of("{name: n, story: s, nodes: 0, steps: [{wait: 1s}]}"),
+  EXPECT_EQ(error_of("{name: x, story: s, nodes: 0, steps: [{wait: 1s}]}"),
             "i.yaml.nodes: must be a whole number from 1 to 5000");
-  EXPECT_EQ(error_of("{name: n, story: s, steps: []}"), "i.yaml.steps: must be a list of 1 to 1000 steps");
-  EXPECT_EQ(error_of("{name: n, story: s, steps: [{rollingReboot: {away: 1m}}]}"),
+  EXPECT_EQ(error_of("{name: x, story: s, steps: []}"), "i.yaml.steps: must be a list of 1 to 1000 steps");
+  EXPECT_EQ(error_of("{name: x, story: s, steps: [{rollingReboot: {away: 1m}}]}"),
             "i.yaml.steps[0].rollingReboot.interval: is missing");
 }
 
