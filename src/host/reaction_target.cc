@@ -101,7 +101,7 @@ void ReactionTarget::hold_first(DyingProcesses& processes) const noexcept {
     processes.add(UniqueFd(::fcntl(container->pidfd.get(), F_DUPFD_CLOEXEC, 0)));
 }
 
-/// Only who is in the cgroup after its pidfd was opened is the one that is meant.
+/// Where kill() signals each of them, only who is in the cgroup after its pidfd was opened is the one that is meant.
 void ReactionTarget::hold_all(DyingProcesses& processes) const noexcept {
   for (const auto& container : containers_) {
     Pids before;
@@ -109,9 +109,11 @@ void ReactionTarget::hold_all(DyingProcesses& processes) const noexcept {
     std::array<UniqueFd, DyingProcesses::kCountMax> opened;
     for (std::size_t i = 0; i < before.count; ++i) opened[i] = UniqueFd(open_pidfd_of(before.all[i]));
     Pids after;
-    read_pids(container->directory.get(), after);
+    if (!kill_) read_pids(container->directory.get(), after);
     for (std::size_t i = 0; i < before.count; ++i) {
-      if (std::ranges::find(after.list(), before.all[i]) != after.list().end()) processes.add(std::move(opened[i]));
+      if (kill_ || std::ranges::find(after.list(), before.all[i]) != after.list().end()) {
+        processes.add(std::move(opened[i]));
+      }
     }
   }
 }
@@ -124,10 +126,10 @@ void ReactionTarget::give_processor() const noexcept {
 }
 
 void ReactionTarget::kill(DyingProcesses& held) const noexcept {
-  if (!kill_ || ::write(kill_.get(), "1", 1) != 1) {
-    for (const auto& container : containers_) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGKILL));
-    for (const UniqueFd& pidfd : held.held()) static_cast<void>(signal_pidfd(pidfd.get(), SIGKILL));
-  }
+  if (kill_ && ::write(kill_.get(), "1", 1) == 1) return;
+  for (const auto& container : containers_) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGKILL));
+  if (kill_) return;
+  for (const UniqueFd& pidfd : held.held()) static_cast<void>(signal_pidfd(pidfd.get(), SIGKILL));
 }
 
 }  // namespace spillway::host
