@@ -111,6 +111,13 @@ api::Json kubelet_configuration(const agent::AgentOptions& options) {
        {"evictionMinimumReclaim", map(thresholds.minimum_reclaim)},
        {"evictionPressureTransitionPeriod", api::format_duration(options.eviction.pressure_transition_period)},
        {"evictionMaxPodGracePeriod", options.eviction.max_pod_grace_period_seconds},
+       {"topologyManagerPolicy", options.managers.topology.policy},
+       {"topologyManagerScope", options.managers.topology.scope},
+       {"cpuManagerPolicy", options.managers.cpus.policy},
+       {"memoryManagerPolicy", options.managers.memory.policy},
+       {"reservedSystemCPUs", options.managers.cpus.reserved.text()},
+       {"shutdownGracePeriod", api::format_duration(seconds(options.shutdown.grace_seconds))},
+       {"shutdownGracePeriodCriticalPods", api::format_duration(seconds(options.shutdown.critical_grace_seconds))},
        {"fileCheckFrequency", api::format_duration(options.file_check_frequency)},
        {"registerNode", true}});
   if (!options.static_pod_path.empty()) shown["staticPodPath"] = options.static_pod_path;

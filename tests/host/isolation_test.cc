@@ -36,7 +36,7 @@ struct PodIsolationTest : RealMachine {
 TEST_F(PodIsolationTest, IpcSysctlsHoldInAllContainersAndNowhereElse) {
   const auto before = read_file("/proc/sys/kernel/shmmni");
   create({.ipc = true, .sysctls = {{"kernel.shmmni", "1234"}, {"fs.mqueue.msg_max", "77"}}});
-  EXPECT_EQ(said("a", "cat /proc/sys/kernel/shmmni /proc/sys/fs/mqueue/msg_max | tr '\\n' ' '"), "1234 77 ");
+  EXPECT_EQ(said("a", "echo $(cat /proc/sys/kernel/shmmni /proc/sys/fs/mqueue/msg_max)"), "1234 77\n");
   const std::string space = said("b", "readlink /proc/self/ns/ipc");
   EXPECT_TRUE(space.starts_with("ipc:")) << space;
   EXPECT_EQ(said("d", "readlink /proc/self/ns/ipc"), space);
