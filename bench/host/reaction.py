@@ -4,8 +4,8 @@
 The lab's scenarios s1, s2, s3 and s9 (tests/lab/README.md) without a machine of their own: for each, `spillway up` with one
 node of 512Mi and a threshold of 100Mi, its pods, and a hog per run. Watched from outside: usage - inactive_file of the slice
 every half millisecond, the hog through a pidfd; everybody else must be running afterwards. Prints a line per run and a
-table. A run in which two samples lay more than 10 ms apart is distrusted: its time is left out unless all are. Needs root
-and writable cgroups (version 1 or 2). Source: docs/pressure-lab.md.
+table. A run in which two samples lay more than 10 ms apart is distrusted: its time is left out unless all are. "Not seen": the
+pod was evicted before a sample showed the crossing, such a run has no time. Needs root and writable cgroups (version 1 or 2). Source: docs/pressure-lab.md.
 
     bench/host/reaction.py [--runs 20] [--scenarios s1,s2,s3,s9] [--binary build/release/src/apps/spillway]
 """
@@ -104,7 +104,7 @@ SCENARIOS = {
 
 
 def measure(api, node, name, rate, request):
-    """(crossing to exit in s, lowest available in bytes, longest time between two samples in s)"""
+    """(crossing to exit in s, None if no sample shows one; lowest available in bytes; longest time between two samples in s)"""
     size = str(1_000_000_000 + os.getpid() * 1000 + int(name.split("-")[-1]))  # found by it
     api.create(PODS, stress(name, size, request=request, rate=rate))
     pid = harness.wait_for("the hog", lambda: child_pid(size))
@@ -125,7 +125,7 @@ def measure(api, node, name, rate, request):
     harness.wait_for("the status", lambda: api.pod_phases().get(name) == "Failed")
     reason = api.get(f"{PODS}/{name}")["status"].get("reason")
     assert reason == "Evicted", reason
-    return died - crossed if crossed else 0.0, lowest, gap
+    return died - crossed if crossed else None, lowest, gap
 
 
 def calm(api):
@@ -137,7 +137,7 @@ def calm(api):
 def run_scenario(scenario, runs):
     """(a row of the table, whether all was right)"""
     beside, rate, request = SCENARIOS[scenario]
-    taken, trusted, lowest, right = [], [], [], 0
+    taken, trusted, lowest, right, done = [], [], [], 0, 0
     with harness.workspace() as folder:
         earlier = slices()
         with harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, "--node-memory", f"{MEMORY}Mi", "--eviction-hard",
@@ -161,19 +161,22 @@ def run_scenario(scenario, runs):
                 phases = api.pod_phases()
                 unharmed = all(phases[name] == "Running" for name in names)
                 right += unharmed
-                taken.append(seconds * 1000)
+                done += 1
                 lowest.append(low / MEBI)
-                if gap <= GAP_MAX:
+                if seconds is not None:
+                    taken.append(seconds * 1000)
+                if seconds is not None and gap <= GAP_MAX:
                     trusted.append(seconds * 1000)
-                print(f"{scenario} run {number + 1}: {seconds * 1000:.1f} ms from crossing to exit, {low / MEBI:.1f} MiB at the least, "
+                told = "ended between two samples" if seconds is None else f"{seconds * 1000:.1f} ms from crossing to exit"
+                print(f"{scenario} run {number + 1}: {told}, {low / MEBI:.1f} MiB at the least, "
                       f"{'right victim' if unharmed else f'WRONG: {phases}'}, samples up to {gap * 1000:.1f} ms apart", flush=True)
                 if not unharmed:
                     break
             kills = node.oom_kills()
             acted = sum("memory watch acted" in line for line in process.log.read_text().splitlines())
-    counted = trusted or taken
-    row = (f"| {scenario} | {len(taken)} | {len(taken) - len(trusted)} | {statistics.median(counted):.1f} | {max(counted):.1f} | {max(taken):.1f} "
-           f"| {min(lowest):.1f} | {right}/{len(taken)} | {kills} | {acted} |")
+    counted = trusted or taken or [0.0]
+    row = (f"| {scenario} | {done} | {len(taken) - len(trusted)} | {done - len(taken)} | {statistics.median(counted):.1f} | {max(counted):.1f} "
+           f"| {max(taken, default=0.0):.1f} | {min(lowest):.1f} | {right}/{done} | {kills} | {acted} |")
     return row, right == runs and kills == 0
 
 
@@ -196,8 +199,8 @@ def main():
         row, right = run_scenario(scenario, given.runs)
         rows.append(row)
         good = good and right
-    print("| scenario | runs | distrusted | crossing to exit ms, median | max | max of all | least memory.available MiB | right victim | kernel OOM kills "
-          "| by the watch |\n" + "|---" * 10 + "|")
+    print("| scenario | runs | distrusted | not seen | crossing to exit ms, median | max | max of all | least memory.available MiB | right victim | kernel OOM kills "
+          "| by the watch |\n" + "|---" * 11 + "|")
     print("\n".join(rows))
     return 0 if good else 1
 
