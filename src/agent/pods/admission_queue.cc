@@ -112,7 +112,7 @@ void AdmissionQueue::record(const api::Pod& pod, const admission::Answer& answer
 void AdmissionQueue::begin_preemption(const api::Pod& pod, const admission::Answer& answer, Now now) {
   const std::vector<const api::Pod*> active = workers_.active();
   Duration patience{};
-  Preemption& preemption = preemption_.emplace();
+  Preemption& preemption = preemption_.emplace(Preemption{});
   for (const admission::Victim& victim : answer.victims) {
     const auto found = std::ranges::find(active, victim.uid, [](const api::Pod* each) { return each->metadata.uid; });
     if (found == active.end()) continue;

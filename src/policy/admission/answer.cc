@@ -51,7 +51,7 @@ std::string_view rejection_label(std::string_view reason) {
 }
 
 void mark_preempted(api::PodStatus& status) {
-  constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
+  static constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
   status.phase = "Failed";
   status.reason = kPreempting;
   status.message = kPreemptedMessage;
