@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include "agent/contract/blind_zone.h"
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
 #include "agent/devices/device_manager.h"
@@ -191,11 +192,24 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
                               .pressure_transition_period = options.eviction.pressure_transition_period,
                               .max_pod_grace_period_seconds = options.eviction.max_pod_grace_period_seconds,
                               .local_storage_limits = options.eviction.local_storage_limits,
+                              .memory_estimator = options.eviction.memory_estimator,
                               .node = options.node_name};
   SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
   SPILLWAY_TRY(reservation, node_reservation(capacity_of(machine, options.pods_max), options, thresholds));
   for (const eviction::Signal signal : eviction::never_met(thresholds)) {
     sinks.log.warning("eviction threshold can never be met", {{"signal", to_string(signal)}});
+  }
+  for (const BlindThreshold& each : thresholds_in_blind_zone(thresholds, machine.memory, options.eviction)) {
+    sinks.log.warning("the kernel's OOM killer may act before this threshold is met; raise it",
+                      {{"signal", to_string(each.signal)},
+                       {"threshold_bytes", each.threshold.count()},
+                       {"blind_zone_bytes", each.blind_zone.count()}});
+  }
+  if (const auto floor = options.eviction.mem_available_floor) {
+    thresholds.push_back({.signal = eviction::Signal::kMemAvailable,
+                          .value = api::Quantity::of_bytes(*floor),
+                          .grace_period = {},
+                          .min_reclaim = {}});
   }
   config.thresholds = std::move(thresholds);
   SPILLWAY_TRY(sysctls, allowed_sysctls(options, machine));

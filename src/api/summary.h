@@ -18,6 +18,9 @@ struct MemoryStats {
   std::optional<std::uint64_t> usage_bytes;
   std::optional<std::uint64_t> working_set_bytes;
   std::optional<std::uint64_t> rss_bytes;
+  // Not of upstream's Summary, and in no document:
+  std::optional<std::uint64_t> mem_available_bytes;  // what could be taken without swapping; of a cgroup: within it
+  std::optional<std::int64_t> swap_left_bytes;       // what could be swapped out besides
 
   friend bool operator==(const MemoryStats&, const MemoryStats&) = default;
 };

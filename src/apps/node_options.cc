@@ -85,6 +85,9 @@ Result<agent::AgentOptions> make_agent_options(const cli::NodeArgs& args, std::s
   SPILLWAY_TRY(config, read_node_config(args.config));
   SPILLWAY_TRY(options, agent::options_of(agent::effective_config(config.value, memory)));
   options.node_name = std::move(node_name);
+  options.eviction.memory_estimator = args.memory_estimator;
+  options.eviction.mem_available_floor = args.mem_available_floor;
+  options.eviction.memory_brake = args.memory_brake ? agent::Brake::kOn : agent::Brake::kOff;
   options.labels.insert(args.labels.begin(), args.labels.end());
   return options;
 }

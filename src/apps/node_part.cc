@@ -1,5 +1,6 @@
 #include "apps/node_part.h"
 
+#include "agent/contract/blind_zone.h"
 #include "agent/devices/pinning_checkpoint.h"
 #include "agent/serving/scrape.h"
 #include "api/codec.h"
@@ -10,7 +11,6 @@
 #include "host/machine_info.h"
 #include "host/memory_gauge.h"
 #include "host/resident_memory.h"
-#include "policy/eviction/threshold.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -44,20 +44,6 @@ Bytes measured_blind_zone(const host::NodeSlice& slice) {
   const auto reading = host::estimate_from_meminfo(*text);
   if (!reading || !reading->mem_available) return {};
   return std::max(Bytes{}, reading->available - *reading->mem_available);
-}
-
-void warn_of_blind_thresholds(const agent::AgentOptions& options, Bytes capacity, const telemetry::Log& log) {
-  const auto thresholds = eviction::parse_thresholds(options.eviction.thresholds);
-  if (!thresholds) return;
-  for (const eviction::Threshold& threshold : *thresholds) {
-    if (threshold.signal != eviction::Signal::kMemoryAvailable || !threshold.is_hard()) continue;
-    const auto amount = eviction::amount_of(threshold.value, capacity.count());
-    if (!amount || amount->bytes() > options.eviction.blind_zone) continue;
-    log.warning("the kernel's OOM killer acts before this threshold is met; raise it",
-                {{"signal", to_string(threshold.signal)},
-                 {"threshold_bytes", amount->bytes().count()},
-                 {"blind_zone_bytes", options.eviction.blind_zone.count()}});
-  }
 }
 
 /// JSON is YAML as well.
@@ -111,7 +97,9 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   SPILLWAY_TRY(agent_options, make_agent_options(options.args, options.name, machine.memory));
   if (!options.ip.empty()) machine.internal_ip = options.ip;
   agent_options.eviction.blind_zone = measured_blind_zone(slice_);
-  warn_of_blind_thresholds(agent_options, machine.memory, process_.log());
+  if (agent_options.eviction.memory_estimator == eviction::MemoryEstimator::kAvailable)
+    agent_options.eviction.blind_zone = {};  // it counts nothing that nobody can have
+  if (slice_.is_host()) agent_options.eviction.blind_zone_ahead = agent::oom_blind_zone(machine.memory);
   agent_options.daemon_port = 0;
   if (options.client_authority_pem) {
     SPILLWAY_TRY(server, NodeServer::create(process_, *transport_,
@@ -133,7 +121,9 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
                              loop, slice_,
                              {.receiver = *this,
                               .find_target = [this](const std::string& uid) { return runtime_->find_target(uid); },
-                              .journal = journal_.get()},
+                              .journal = journal_.get(),
+                              .memory_estimator = agent_options.eviction.memory_estimator,
+                              .brake = agent_options.eviction.memory_brake},
                              process_.log()));
   reaction_ = std::move(reaction);
   if (host::protect_process() == host::MemoryLock::kNotAllowed)

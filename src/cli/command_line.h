@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/eviction/signal.h"
 #include "telemetry/log.h"
 
 #include <cstdint>
@@ -40,6 +41,9 @@ struct NodeArgs {
   std::vector<std::pair<std::string, std::string>> labels;
   std::optional<Bytes> memory;  // of the slice; nullopt: the whole machine
   std::optional<std::int64_t> pids_max;
+  eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;
+  std::optional<Bytes> mem_available_floor;  // nullopt: no guard
+  bool memory_brake = false;
   std::string state_dir;
 };
 

@@ -110,6 +110,22 @@ std::string lifecycle_sentence(const Reason& reason) {
   return {};
 }
 
+/// "by "available" 400Mi are left, 301Mi more than by "workingset", and there is no pressure: they disagree".
+std::string estimate_sentence(const Reason& reason) {
+  std::string compared = "as much as";
+  const Fact* difference = find_fact(reason.facts, "difference_bytes");
+  if (const auto* bytes = difference == nullptr ? nullptr : std::get_if<std::int64_t>(&difference->value);
+      bytes != nullptr && *bytes != 0) {
+    compared =
+        value_text({"difference_bytes", *bytes < 0 ? -*bytes : *bytes}) + (*bytes < 0 ? " less than" : " more than");
+  }
+  const bool pressure = text_of(find_fact(reason.facts, "pressure")) == "yes";
+  return fmt::format("by \"{}\" {} are left, {} by \"{}\", and there is {}pressure{}",
+                     text_of(find_fact(reason.facts, "estimator")), text_of(find_fact(reason.facts, "estimate_bytes")),
+                     compared, text_of(find_fact(reason.facts, "chosen")), pressure ? "" : "no ",
+                     reason.code == ReasonCode::kEstimateDisagrees ? ": they disagree" : "");
+}
+
 /// Reasons that have words of their own; all others read as their code and facts.
 std::string sentence(const Reason& reason) {
   const std::string signal = text_of(find_fact(reason.facts, "signal"));
@@ -144,6 +160,12 @@ std::string sentence(const Reason& reason) {
                        text_of(find_fact(reason.facts, "used_bytes")), text_of(find_fact(reason.facts, "limit_bytes")),
                        text_of(find_fact(reason.facts, "limit")));
   }
+  if (reason.code == ReasonCode::kEstimateAgrees || reason.code == ReasonCode::kEstimateDisagrees)
+    return estimate_sentence(reason);
+  if (reason.code == ReasonCode::kInBlindZone) {
+    return fmt::format("the kernel's OOM killer may come before {} falls to {}: about {} cannot be used", signal,
+                       threshold, text_of(find_fact(reason.facts, "blind_zone_bytes")));
+  }
   if (std::string text = lifecycle_sentence(reason); !text.empty()) return text;
   const std::string facts = facts_text(reason.facts);
   return facts.empty() ? words_of(reason.code) : words_of(reason.code) + ": " + facts;
@@ -156,7 +178,8 @@ bool is_shadow(const Decision& decision) {
 /// Reasons that only complete the picture never lead.
 bool may_lead(ReasonCode code) {
   return code != ReasonCode::kThresholdNotMet && code != ReasonCode::kObservationMissing &&
-         code != ReasonCode::kRankedFirst && code != ReasonCode::kShadow;
+         code != ReasonCode::kRankedFirst && code != ReasonCode::kShadow && code != ReasonCode::kEstimateAgrees &&
+         code != ReasonCode::kEstimateDisagrees && code != ReasonCode::kInBlindZone;
 }
 
 std::string cause_of(const Decision& decision) {

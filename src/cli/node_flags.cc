@@ -2,6 +2,7 @@
 #include "api/json.h"
 #include "api/quantity.h"
 #include "cli/flags.h"
+#include "policy/eviction/memory_estimate.h"
 #include "policy/eviction/threshold_parse.h"
 
 #include <CLI/CLI.hpp>
@@ -170,6 +171,26 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "0");
 }
 
+Result<eviction::MemoryEstimator> parse_estimator(const std::string& text) {
+  if (const auto by = eviction::parse_memory_estimator(text)) return *by;
+  return make_error(ErrorCode::kInvalid, "expected workingset, available or workingset+swap, got \"{}\"", text);
+}
+
+void add_memory(CLI::App& app, NodeArgs& args) {
+  add_parsed(app, "--memory-estimator", args.memory_estimator, parse_estimator,
+             "What memory.available is: what the working set leaves (workingset, the kubelet's), what the kernel says "
+             "could be taken without swapping (available: page cache counts as free), or what the working set leaves "
+             "of memory and swap together (workingset+swap). Metrics and explain show all three",
+             "ESTIMATOR", "workingset");
+  add_parsed(app, "--mem-available-floor", args.mem_available_floor, parse_optional_bytes,
+             "Guard: less MemAvailable than this is memory pressure, and a pod is evicted as at a hard threshold, "
+             "whatever memory.available says, which counts memory that nobody can have",
+             "QUANTITY", "off");
+  app.add_flag("--memory-brake", args.memory_brake,
+               "Brake: slow all pods down (memory.high) shortly before a hard memory threshold, so that the OOM killer "
+               "does not come first; slows pods with much page cache as well; cgroup version 2 only");
+}
+
 }  // namespace
 
 void add_node(CLI::App& app, NodeArgs& args) {
@@ -178,6 +199,7 @@ void add_node(CLI::App& app, NodeArgs& args) {
   add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
              "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
   app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(CLI::PositiveNumber);
+  add_memory(app, args);
   app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
 }
 

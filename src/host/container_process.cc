@@ -75,6 +75,7 @@ Outcome ContainerProcess::spawn_process() {
   pid_ = process.pid;
   pidfd_ = std::move(process.pidfd);
   handle_ = std::make_shared<ContainerHandle>();
+  handle_->name = name();
   handle_->pidfd.reset(::fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
   handle_->directory.reset(::fcntl(cgroup_.fd(Controller::kMemory), F_DUPFD_CLOEXEC, 3));
   status_ = std::move(process.status);

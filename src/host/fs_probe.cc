@@ -29,13 +29,14 @@ Result<api::FsStats> read_fs(const std::string& path) {
   return stats;
 }
 
-FsProbe::FsProbe(runtime::Loop& loop, std::string path) : loop_(loop), path_(std::move(path)), thread_(loop, 1) {}
+FsProbe::FsProbe(runtime::Loop& loop, std::string path, Read read)
+    : loop_(loop), path_(std::move(path)), read_(std::move(read)), thread_(loop, 1) {}
 
 void FsProbe::refresh() {
   take_answer();  // of an earlier call that took its time
   if (thread_.busy()) return;
-  const bool queued = thread_.submit([this, desk = desk_, path = path_]() -> runtime::Loop::Task {
-    Result<api::FsStats> read = read_fs(path);
+  const bool queued = thread_.submit([this, desk = desk_, path = path_, read_now = read_]() -> runtime::Loop::Task {
+    Result<api::FsStats> read = read_now(path);
     const std::lock_guard lock(desk->mutex);
     desk->answer = std::move(read);
     desk->arrived.notify_one();

@@ -9,6 +9,7 @@
 #include "runtime/loop.h"
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,7 +22,10 @@ Result<api::FsStats> read_fs(const std::string& path);
 
 class FsProbe {
  public:
-  FsProbe(runtime::Loop& loop, std::string path);
+  using Read = std::function<Result<api::FsStats>(const std::string& path)>;
+
+  /// `read` is called on the probe's own thread, and may hang.
+  FsProbe(runtime::Loop& loop, std::string path, Read read = read_fs);
 
   /// Asks anew unless an answer is on its way, and waits for it for 2 ms at most: a file system that answers does so in
   /// microseconds, one that hangs holds up nobody.
@@ -47,6 +51,7 @@ class FsProbe {
 
   runtime::Loop& loop_;
   std::string path_;
+  Read read_;
   std::optional<Answer> answer_;
   std::shared_ptr<Desk> desk_ = std::make_shared<Desk>();
   BlockingThread thread_;  // last: its results touch the rest

@@ -1,11 +1,14 @@
-// Available memory of a cgroup with a limit, read cheaply and often: held descriptors, no allocation, no open().
-// Thread: loop. Source: spec "Wake-up sources", 4, 6; spec "Node agent", 10.4, 10.5.
+// Available memory of a cgroup with a limit, or of the machine, read cheaply and often: held descriptors, no
+// allocation, no open().
+// Thread: loop. Source: spec "Wake-up sources", 4, 6; spec "Node agent", 10.4, 10.5; kernel documents "cgroup-v2.rst",
+// "proc.rst" (MemAvailable).
 #pragma once
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "host/cgroup.h"
 #include "host/kernel_file.h"
+#include "policy/eviction/signal.h"
 
 #include <cstdint>
 #include <optional>
@@ -13,13 +16,25 @@
 
 namespace spillway::host {
 
-/// limit - (usage - inactive_file). `inactive_file` is what memory.stat says, usage what the kernel charges now.
+/// `available` = limit - (usage - inactive_file). `inactive_file` is what memory.stat says, usage what the kernel
+/// charges now. The others only where they were asked for and the kernel tells them.
 struct MemoryReading {
   Bytes available;
   Bytes usage;
   Bytes inactive_file;
-  std::optional<Bytes> mem_available;  // MemAvailable, where the gauge reads /proc/meminfo
+  Bytes limit;
+  /// What could be taken without swapping: MemAvailable of the machine; of a cgroup what it does not use, its page
+  /// cache and its reclaimable slab.
+  std::optional<Bytes> mem_available = {};
+  /// What could be swapped out besides. Version 1, where swap has no limit of its own: less what has been swapped out.
+  std::optional<Bytes> swap_left = {};
+
+  /// What the estimator says is left; nullopt: what it takes was not read.
+  std::optional<Bytes> left_by(eviction::MemoryEstimator by) const noexcept;
 };
+
+/// How much a reading takes in. kEverything costs a walk over memory.stat and, of a cgroup, two files more.
+enum class Figures { kWorkingSet, kEverything };
 
 /// The version 2 root's figure from /proc/meminfo: within about a mebibyte of memory.stat's at half its price.
 /// kInvalid: a line is missing.
@@ -30,17 +45,26 @@ class MemoryGauge {
   /// Errors name the file that cannot be opened. A root of version 2 has no usage of its own: there the gauge reads
   /// /proc/meminfo.
   static Result<MemoryGauge> open(const CgroupDir& cgroup, Bytes limit);
+  /// The same of a cgroup whose own limit may be set anew while it is read: that one counts if it is lower.
+  static Result<MemoryGauge> open_with_own_limit(const CgroupDir& cgroup, Bytes limit);
 
   /// kNotFound once the cgroup is gone.
-  Result<MemoryReading> read() const;
+  Result<MemoryReading> read(Figures figures = Figures::kWorkingSet) const;
 
  private:
   MemoryGauge() = default;
 
-  HeldFile usage_;
+  void read_beside(MemoryReading& reading, std::string_view stat) const;
+  std::optional<Bytes> swap_left_of_cgroup(Bytes limit, std::string_view stat) const;
+
+  bool v1_ = false;
+  bool machine_ = false;  // the root of the hierarchy
+  HeldFile usage_;        // none: a root of version 2
   HeldFile stat_;
   HeldFile meminfo_;
-  std::string_view inactive_key_;
+  HeldFile own_limit_;  // none: `limit_` alone
+  HeldFile swap_;       // what a cgroup of version 2 has swapped out
+  HeldFile swap_max_;   // of version 1: together with memory
   Bytes limit_;
 };
 

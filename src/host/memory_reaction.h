@@ -27,9 +27,12 @@ class MemoryReaction final : public agent::Reaction {
     /// What runs of a pod; null: the runtime does not know it.
     std::function<std::shared_ptr<const ReactionTarget>(const std::string& uid)> find_target;
     const JournalFile* journal = nullptr;  // may be null
+    eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;
+    agent::Brake brake = agent::Brake::kOff;
   };
 
-  /// Errors: the node's memory cannot be read.
+  /// Errors: the node's memory cannot be read, or not as the estimator needs it. Where there can be no brake, a line in
+  /// the log says so.
   static Result<std::unique_ptr<MemoryReaction>> create(runtime::Loop& loop, const NodeSlice& slice, Ties ties,
                                                         telemetry::Log log);
   ~MemoryReaction() override;
@@ -55,11 +58,14 @@ class MemoryReaction final : public agent::Reaction {
   void on_news();
   void offer(agent::ReactionPlan plan);
   void free_retired();
+  bool pods_have_less() const;
   void emit(agent::HostEvent event);
 
   runtime::Loop& loop_;
   Ties ties_;
   telemetry::Log log_;
+  Bytes node_memory_;
+  std::optional<MemoryGauge> pods_;  // for the loop
   std::unique_ptr<PressureWatch> watch_;
   std::unique_ptr<ReactionThread> thread_;
   ArmedPlan* out_ = nullptr;    // the newest plan; the thread's until it is retired

@@ -12,22 +12,40 @@ namespace {
 
 constexpr Duration kCpuWindow = milliseconds(500);  // shorter ones are noise
 
-api::MemoryStats stats_of(const MemoryReading& reading, WallTime at, Bytes limit) {
+void add_estimates(api::MemoryStats& stats, const MemoryReading& reading) {
+  if (reading.mem_available) stats.mem_available_bytes = static_cast<std::uint64_t>(reading.mem_available->count());
+  if (reading.swap_left) stats.swap_left_bytes = reading.swap_left->count();
+}
+
+api::MemoryStats stats_of(const MemoryReading& reading, WallTime at) {
   api::MemoryStats stats;
   stats.time = at;
   stats.available_bytes = static_cast<std::uint64_t>(reading.available.count());
   stats.usage_bytes = static_cast<std::uint64_t>(reading.usage.count());
-  stats.working_set_bytes = static_cast<std::uint64_t>((limit - reading.available).count());
+  stats.working_set_bytes = static_cast<std::uint64_t>((reading.limit - reading.available).count());
+  add_estimates(stats, reading);
   return stats;
 }
 
-Result<api::MemoryStats> read_gauge(std::optional<MemoryGauge>& gauge, const CgroupDir& cgroup, Bytes limit, Now now) {
+Result<MemoryReading> read_node_gauge(std::optional<MemoryGauge>& gauge, const NodeSlice& slice) {
   if (!gauge) {
-    SPILLWAY_TRY(opened, MemoryGauge::open(cgroup, limit));
+    SPILLWAY_TRY(opened, MemoryGauge::open(slice.measured(), slice.memory()));
     gauge = std::move(opened);
   }
-  SPILLWAY_TRY(reading, gauge->read());
-  return stats_of(reading, now.wall, limit);
+  return gauge->read(Figures::kEverything);
+}
+
+Result<MemoryReading> read_pods_gauge(std::optional<MemoryGauge>& gauge, const NodeSlice& slice) {
+  if (!gauge) {
+    SPILLWAY_TRY(opened, MemoryGauge::open_with_own_limit(slice.kubepods(), slice.memory()));
+    gauge = std::move(opened);
+  }
+  return gauge->read(Figures::kEverything);
+}
+
+/// What the other estimators of memory say, beside figures that are complete without them.
+void add_estimates(std::optional<api::MemoryStats>& stats, const Result<MemoryReading>& reading) {
+  if (stats && reading) add_estimates(*stats, *reading);
 }
 
 }  // namespace
@@ -145,13 +163,14 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   summary.node.node_name = slice_.options().node;
   const Result<api::MemoryStats> memory = observe_node_memory(now);
   const Result<api::RlimitStats> rlimit = observe_rlimit(now);
-  if (!memory && !rlimit) return memory.error();
+  fs_.refresh();
+  summary.node.fs = fs_.latest(now.mono);
+  if (!memory && !rlimit && !summary.node.fs) return memory.error();
   if (memory) summary.node.memory = *memory;
+  add_estimates(summary.node.memory, read_node_gauge(node_gauge_, slice_));
   if (rlimit) summary.node.rlimit = *rlimit;
   report(!memory ? std::optional(memory.error()) : !rlimit ? std::optional(rlimit.error()) : std::nullopt);
   summary.node.cpu = observe_cpu(slice_.measured(), now);
-  fs_.refresh();
-  summary.node.fs = fs_.latest(now.mono);
   summary.node.image_fs = summary.node.fs;  // processes have no image: both are the state directory's file system
   summary.node.container_fs = summary.node.fs;
 
@@ -159,6 +178,7 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   all_pods.name = "pods";
   all_pods.cpu = observe_cpu(slice_.kubepods(), now);
   all_pods.memory = observe_memory(slice_.kubepods(), now);
+  add_estimates(all_pods.memory, read_pods_gauge(pods_gauge_, slice_));
   summary.node.system_containers.push_back(std::move(all_pods));
   for (const PodView& pod : pods) summary.pods.push_back(observe_pod(pod, now));
   std::vector<DiskUsage::Place> places;
@@ -169,14 +189,14 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
 }
 
 Result<api::Summary> Observer::observe_node_memory_alone(Now now) {
-  SPILLWAY_TRY(node, read_gauge(node_gauge_, slice_.measured(), slice_.memory(), now));
+  SPILLWAY_TRY(node, read_node_gauge(node_gauge_, slice_));
   api::Summary summary;
   summary.node.node_name = slice_.options().node;
-  summary.node.memory = node;
+  summary.node.memory = stats_of(node, now.wall);
   api::ContainerStats all_pods;
   all_pods.name = "pods";
-  const Result<api::MemoryStats> pods = read_gauge(pods_gauge_, slice_.kubepods(), slice_.memory(), now);
-  if (pods) all_pods.memory = *pods;
+  const Result<MemoryReading> pods = read_pods_gauge(pods_gauge_, slice_);
+  if (pods) all_pods.memory = stats_of(*pods, now.wall);
   summary.node.system_containers.push_back(std::move(all_pods));
   if (const Result<api::RlimitStats> rlimit = observe_rlimit(now)) summary.node.rlimit = *rlimit;
   fs_.refresh();

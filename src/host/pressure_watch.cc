@@ -78,7 +78,8 @@ void PressureWatch::open_memory_events() {
   add_waker(inotify_.get(), EPOLLIN, ReactionThread::tag(Source::kMemoryEvents, inotify_.get()));
 }
 
-void PressureWatch::set_thresholds(std::vector<Bytes> available) {
+void PressureWatch::set_thresholds(std::vector<Bytes> available, eviction::MemoryEstimator by) {
+  by_ = by;
   std::ranges::sort(available, std::greater<>());
   thresholds_ = std::move(available);
   disarm();
@@ -90,16 +91,18 @@ void PressureWatch::disarm() {
   armed_usage_.reset();
 }
 
-/// Usage passes limit - threshold + inactive_file when memory.available passes the threshold.
+/// Usage passes what it is now, and what is left until then, when memory.available passes the threshold.
 void PressureWatch::rearm() {
   if (timer_) loop_.cancel(*timer_);
   timer_.reset();
   if (!sources_.usage_threshold || thresholds_.empty()) return;
   const Now now = loop_.now();
-  const Result<MemoryReading> reading = gauge_.read();
-  if (reading) {
-    const auto next = std::ranges::find_if(thresholds_, [&](Bytes each) { return each < reading->available; });
-    const Bytes usage = reading->usage + reading->available - (next == thresholds_.end() ? thresholds_.back() : *next);
+  const Figures figures = by_ == eviction::MemoryEstimator::kWorkingSet ? Figures::kWorkingSet : Figures::kEverything;
+  const Result<MemoryReading> reading = gauge_.read(figures);
+  const std::optional<Bytes> available = reading ? reading->left_by(by_) : std::nullopt;
+  if (available) {
+    const auto next = std::ranges::find_if(thresholds_, [&](Bytes each) { return each < *available; });
+    const Bytes usage = reading->usage + *available - (next == thresholds_.end() ? thresholds_.back() : *next);
     const bool moved = !armed_usage_ || usage - *armed_usage_ >= kRearmMove || *armed_usage_ - usage >= kRearmMove;
     if (moved || now.mono - armed_at_ >= kRearmEvery) {
       const Outcome armed = arm(usage);

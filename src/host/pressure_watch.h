@@ -40,7 +40,8 @@ class PressureWatch {
 
   /// Amounts of memory.available at which to wake, where the kernel can tell (version 1): the highest one below what is
   /// available now is armed, and armed anew as page cache comes and goes. Empty: none.
-  void set_thresholds(std::vector<Bytes> available);
+  void set_thresholds(std::vector<Bytes> available,
+                      eviction::MemoryEstimator by = eviction::MemoryEstimator::kWorkingSet);
 
   const Sources& sources() const { return sources_; }
 
@@ -61,6 +62,7 @@ class PressureWatch {
   MemoryGauge gauge_;
   Sources sources_;
   std::vector<Bytes> thresholds_;  // descending
+  eviction::MemoryEstimator by_ = eviction::MemoryEstimator::kWorkingSet;
   UniqueFd psi_;
   UniqueFd inotify_;
   UniqueFd usage_event_;

@@ -86,8 +86,28 @@ std::optional<Bytes> ReactionTarget::usage() const noexcept {
 
 std::optional<Bytes> ReactionTarget::inactive_file() const noexcept {
   std::array<char, kStatBytesMax> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  return find_memory_stat(pread_text(stat_.get(), buffer.data(), buffer.size()),
-                          v1_ ? "total_inactive_file " : "inactive_file ");
+  return find_memory_stat(pread_text(stat_.get(), buffer.data(), buffer.size()), inactive_key());
+}
+
+std::string_view ReactionTarget::inactive_key() const noexcept {
+  return v1_ ? "total_inactive_file " : "inactive_file ";
+}
+
+void ReactionTarget::measure_containers(Bytes pod_working_set, std::span<std::optional<Bytes>> into) const noexcept {
+  if (containers_.size() == 1 && !into.empty()) {
+    into.front() = pod_working_set;
+    return;
+  }
+  std::array<char, kStatBytesMax> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  for (std::size_t i = 0; i < containers_.size() && i < into.size(); ++i) {
+    const int directory = containers_[i]->directory.get();
+    const UniqueFd stat(::openat(directory, "memory.stat", O_RDONLY | O_CLOEXEC));
+    const auto inactive_file = find_memory_stat(pread_text(stat.get(), buffer.data(), buffer.size()), inactive_key());
+    const UniqueFd used(::openat(directory, v1_ ? "memory.usage_in_bytes" : "memory.current", O_RDONLY | O_CLOEXEC));
+    const auto usage = parse_number(pread_text(used.get(), buffer.data(), buffer.size()));
+    into[i] = std::nullopt;
+    if (usage && inactive_file) into[i] = std::max(Bytes{}, Bytes{static_cast<std::int64_t>(*usage)} - *inactive_file);
+  }
 }
 
 void ReactionTarget::terminate() const noexcept {

@@ -13,6 +13,8 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +22,7 @@ namespace spillway::host {
 
 /// The first process of a container, as the loop and the acting thread share it.
 struct ContainerHandle {
+  std::string name;
   UniqueFd pidfd;
   UniqueFd directory;                   // of its cgroup, in the hierarchy of the memory controller
   std::atomic<bool> terminated{false};  // SIGTERM has been sent
@@ -39,6 +42,14 @@ class ReactionTarget {
   std::optional<Bytes> usage() const noexcept;
   std::optional<Bytes> inactive_file() const noexcept;
 
+  std::size_t container_count() const noexcept { return containers_.size(); }
+
+  const std::string& container_name(std::size_t i) const noexcept { return containers_[i]->name; }
+
+  /// Working sets of the containers, one element of `into` each; nullopt: it cannot be read. A single container is what
+  /// the pod is; of several, this opens and reads two files each.
+  void measure_containers(Bytes pod_working_set, std::span<std::optional<Bytes>> into) const noexcept;
+
   bool has_processes() const noexcept { return !containers_.empty(); }
 
   /// Who dies of terminate(), if at all: the first process of each container.
@@ -53,6 +64,7 @@ class ReactionTarget {
   /// The pod and its class get all the processor they can use: who has next to no share of it cannot even die. The
   /// class must be put back once the pod is gone.
   void give_processor() const noexcept;
+  std::string_view inactive_key() const noexcept;
 
  private:
   bool v1_ = false;

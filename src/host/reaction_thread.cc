@@ -1,5 +1,6 @@
 #include "host/reaction_thread.h"
 
+#include "agent/eviction/memory_brake.h"
 #include "runtime/clock.h"
 
 #include <signal.h>
@@ -131,16 +132,30 @@ void ReactionThread::wait(Duration limit) noexcept {
 
 ReactionThread::Seen ReactionThread::read_gauges(Depth depth) noexcept {
   Seen seen;
-  if (auto node = gauges_.node.read()) seen.node = *node;
-  if (gauges_.pods && (depth == Depth::kAll || (current_ != nullptr && current_->watches_pods))) {
-    if (auto pods = gauges_.pods->read()) seen.pods = *pods;
+  const bool plain = depth == Depth::kWatched && (current_ == nullptr || !current_->needs_everything);
+  const Figures figures = plain ? Figures::kWorkingSet : Figures::kEverything;
+  if (auto node = gauges_.node.read(figures)) seen.node = *node;
+  if (gauges_.pods && (depth == Depth::kAll || gauges_.brake || (current_ != nullptr && current_->watches_pods))) {
+    if (auto pods = gauges_.pods->read(figures)) seen.pods = *pods;
   }
   return seen;
 }
 
+eviction::MemoryEstimator ReactionThread::estimator() const noexcept {
+  const ArmedPlan* plan = current_ != nullptr ? current_ : acted_;
+  return plan == nullptr ? eviction::MemoryEstimator::kWorkingSet : plan->plan.memory_estimator;
+}
+
+std::optional<Bytes> ReactionThread::left(eviction::Signal signal, const Seen& seen) const noexcept {
+  const auto& reading = signal == eviction::Signal::kAllocatableMemoryAvailable ? seen.pods : seen.node;
+  if (!reading) return std::nullopt;
+  return reading->left_by(signal == eviction::Signal::kMemAvailable ? eviction::MemoryEstimator::kAvailable
+                                                                    : estimator());
+}
+
 bool ReactionThread::is_met(const agent::ReactionPlan::Trigger& trigger, const Seen& seen) const noexcept {
-  const auto& reading = trigger.signal == eviction::Signal::kMemoryAvailable ? seen.node : seen.pods;
-  return reading && reading->available < trigger.below;
+  const std::optional<Bytes> now = left(trigger.signal, seen);
+  return now && *now < trigger.below;
 }
 
 bool ReactionThread::act_is_met(const Seen& seen) const noexcept {
@@ -150,9 +165,11 @@ bool ReactionThread::act_is_met(const Seen& seen) const noexcept {
 std::optional<ReactionThread::Seen> ReactionThread::confirm() noexcept {
   Seen again = read_gauges(Depth::kAll);
   if (gauges_.root && again.node) {
-    const std::optional<Bytes> mem_available = again.node->mem_available;
-    if (auto exact = gauges_.root->read()) again.node = *exact;
-    again.node->mem_available = mem_available;
+    if (auto exact = gauges_.root->read()) {
+      exact->mem_available = again.node->mem_available;
+      exact->swap_left = again.node->swap_left;
+      again.node = *exact;
+    }
   }
   return act_is_met(again) ? std::optional(again) : std::nullopt;
 }
@@ -180,6 +197,8 @@ std::optional<std::size_t> ReactionThread::choose() noexcept {
 Bytes ReactionThread::blind_zone(const Seen& seen) const noexcept {
   const Bytes configured = acted_ != nullptr ? acted_->plan.blind_zone : current_->plan.blind_zone;
   if (!seen.node || !seen.node->mem_available) return configured;
+  // By every estimator: what it shows beyond what the kernel could give.
+  if (estimator() == eviction::MemoryEstimator::kAvailable) return configured;
   return std::max(configured, seen.node->available - *seen.node->mem_available);
 }
 
@@ -190,13 +209,16 @@ void ReactionThread::tell() noexcept {
 void ReactionThread::act(std::size_t victim, const Seen& seen, Instant since) noexcept {
   ArmedPlan& plan = *current_;
   const Now now = RealClock::read();
-  const Bytes available = seen.node ? seen.node->available : Bytes{};
+  const Bytes available = left(eviction::Signal::kMemoryAvailable, seen).value_or(Bytes{});
   const Bytes fall = fall_.steepest_per_second(now.mono, kRecentFall);
   plan.victim = victim;
-  plan.emergency = seen.node && agent::is_emergency(available, blind_zone(seen), fall, kGrace + kKillMargin);
-  plan.node_available = seen.node ? std::optional(seen.node->available) : std::nullopt;
-  plan.pods_available = seen.pods ? std::optional(seen.pods->available) : std::nullopt;
+  plan.emergency = left(eviction::Signal::kMemoryAvailable, seen) &&
+                   agent::is_emergency(available, blind_zone(seen), fall, kGrace + kKillMargin);
+  plan.node = seen.node;
+  plan.pods = seen.pods;
   plan.at = now.wall;
+  plan.targets[victim]->measure_containers(Bytes{plan.standings[victim].working_set_bytes},
+                                           plan.container_working_sets);
   agent::PreparedEntry& entry = plan.plan.candidates[victim].entry;
   entry.fill(now.wall, plan.emergency, available.count());
   int open = ArmedPlan::kOpen;
@@ -246,16 +268,18 @@ void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
 /// Memory that goes on falling is a case for the engine, which may have to name another victim.
 bool ReactionThread::may_stay_quiet(const Seen& seen, Instant now) const noexcept {
   if (now >= *quiet_until_) return false;
-  if (acted_ == nullptr || !acted_->node_available || !seen.node || now - acted_at_ < kQuietLimit / 4) return true;
-  return seen.node->available > *acted_->node_available;
+  if (acted_ == nullptr || !acted_->node || !seen.node || now - acted_at_ < kQuietLimit / 4) return true;
+  return seen.node->available > acted_->node->available;
 }
 
 /// The grace of a dying pod goes when memory would not last for the rest of it.
 void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
-  if (acted_ == nullptr || acted_->emergency || acted_->escalated.load() || !seen.node || now >= grace_end_) return;
+  if (acted_ == nullptr || acted_->emergency || acted_->escalated.load() || now >= grace_end_) return;
+  const std::optional<Bytes> available = left(eviction::Signal::kMemoryAvailable, seen);
+  if (!available) return;
   const Bytes fall = fall_.steepest_per_second(now, std::min(kRecentFall, now - acted_at_));
   if (now - acted_at_ < kBusyInterval || fall <= Bytes{0}) return;
-  if (!agent::is_emergency(seen.node->available, blind_zone(seen), fall, grace_end_ - now + kKillMargin)) return;
+  if (!agent::is_emergency(*available, blind_zone(seen), fall, grace_end_ - now + kKillMargin)) return;
   release_.brace();
   DyingProcesses dying;
   const ReactionTarget& target = *acted_->targets[acted_->victim];
@@ -268,6 +292,21 @@ void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
   tell();
 }
 
+/// Leaves the brake as it is while it cannot tell: nothing was read, or a victim is dying.
+void ReactionThread::steer_brake(const Seen& seen, Instant now) noexcept {
+  if (!gauges_.brake || current_ == nullptr || !seen.pods) return;
+  std::optional<Bytes> headroom;
+  for (const agent::ReactionPlan::Trigger& trigger : current_->plan.act) {
+    const std::optional<Bytes> shown = left(trigger.signal, seen);
+    if (shown) headroom = std::min(*shown - trigger.below, headroom.value_or(*shown - trigger.below));
+  }
+  if (!headroom) return;
+  gauges_.brake->set(agent::brake_limit({.headroom = *headroom,
+                                         .pods_usage = seen.pods->usage,
+                                         .fall_per_second = fall_.steepest_per_second(now, kFallMemory),
+                                         .is_set = gauges_.brake->is_set()}));
+}
+
 Duration ReactionThread::interval(const Seen& seen, Instant now) const noexcept {
   if (current_ == nullptr) return seconds(1);
   const agent::ObserveOptions& options = current_->plan.observe;
@@ -275,11 +314,11 @@ Duration ReactionThread::interval(const Seen& seen, Instant now) const noexcept 
   bool pressing = false;
   for (const auto* triggers : {&current_->plan.act, &current_->plan.look}) {
     for (const agent::ReactionPlan::Trigger& trigger : *triggers) {
-      const auto& reading = trigger.signal == eviction::Signal::kMemoryAvailable ? seen.node : seen.pods;
-      if (!reading) continue;
-      const Bytes left = reading->available - trigger.below;
-      if (left >= Bytes{0}) headroom = std::min(left, headroom.value_or(left));
-      if (left < Bytes{0} && triggers == &current_->plan.act) pressing = true;
+      const std::optional<Bytes> shown = left(trigger.signal, seen);
+      if (!shown) continue;
+      const Bytes room = *shown - trigger.below;
+      if (room >= Bytes{0}) headroom = std::min(room, headroom.value_or(room));
+      if (room < Bytes{0} && triggers == &current_->plan.act) pressing = true;
     }
   }
   Duration limit = options.interval_max;
@@ -304,7 +343,7 @@ void ReactionThread::run() noexcept {
     const Instant now = RealClock::read_mono();
     const Seen seen = read_gauges(Depth::kWatched);
     looks_.fetch_add(1, std::memory_order_relaxed);
-    if (seen.node) fall_.add(seen.node->available, now);
+    if (const auto available = left(eviction::Signal::kMemoryAvailable, seen)) fall_.add(*available, now);
     if (quiet_until_ && !may_stay_quiet(seen, now)) {
       quiet_until_.reset();
       tell();
@@ -312,6 +351,7 @@ void ReactionThread::run() noexcept {
     if (current_ != nullptr) {
       follow_up(seen, now);
       consider(seen, now);
+      steer_brake(seen, now);
     }
     sleep = interval(seen, now);
   }

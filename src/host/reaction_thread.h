@@ -10,6 +10,7 @@
 #include "agent/eviction/reaction.h"
 #include "base/bytes.h"
 #include "base/time.h"
+#include "host/memory_brake.h"
 #include "host/memory_gauge.h"
 #include "host/memory_release.h"
 #include "host/reaction_target.h"
@@ -35,7 +36,8 @@ struct ArmedPlan {
   std::vector<eviction::MemoryStanding> standings;
   std::vector<char> exact;  // whether inactive_file was read, per candidate
   UniqueFd journal;
-  bool watches_pods = false;  // some threshold is about all pods together
+  bool watches_pods = false;      // some threshold is about all pods together
+  bool needs_everything = false;  // the working set alone does not tell whether a threshold is met
 
   std::atomic<int> state{kOpen};
   std::atomic<bool> escalated{false};
@@ -44,8 +46,9 @@ struct ArmedPlan {
   // The outcome, written before the state becomes kTaken.
   std::size_t victim = 0;
   bool emergency = false;
-  std::optional<Bytes> node_available;
-  std::optional<Bytes> pods_available;
+  std::optional<MemoryReading> node;
+  std::optional<MemoryReading> pods;
+  std::vector<std::optional<Bytes>> container_working_sets;  // of the victim; room for any of them
   WallTime at;
   std::atomic<std::int64_t> took_nanos{0};  // once the signal is out
 };
@@ -55,7 +58,8 @@ class ReactionThread {
   struct Gauges {
     MemoryGauge node;
     std::optional<MemoryGauge> pods;
-    std::optional<RootGauge> root;  // of a version 2 root: confirms what /proc/meminfo says
+    std::optional<RootGauge> root;                 // of a version 2 root: confirms what /proc/meminfo says
+    std::unique_ptr<MemoryBrake> brake = nullptr;  // of all pods; may be null
   };
 
   /// What woke the thread, in epoll's user data: low half the source, high half the descriptor to be drained.
@@ -102,6 +106,9 @@ class ReactionThread {
   void adopt() noexcept;
   void retire(ArmedPlan* plan) noexcept;
   Seen read_gauges(Depth depth) noexcept;
+  eviction::MemoryEstimator estimator() const noexcept;
+  /// What a signal shows by the estimator of the plan; nullopt: it was not read.
+  std::optional<Bytes> left(eviction::Signal signal, const Seen& seen) const noexcept;
   bool is_met(const agent::ReactionPlan::Trigger& trigger, const Seen& seen) const noexcept;
   bool act_is_met(const Seen& seen) const noexcept;
   /// Reads everything again, as exactly as can be; nullopt: it was a false alarm.
@@ -111,6 +118,7 @@ class ReactionThread {
   void act(std::size_t victim, const Seen& seen, Instant since) noexcept;
   bool may_stay_quiet(const Seen& seen, Instant now) const noexcept;
   void follow_up(const Seen& seen, Instant now) noexcept;
+  void steer_brake(const Seen& seen, Instant now) noexcept;
   Duration interval(const Seen& seen, Instant now) const noexcept;
   Bytes blind_zone(const Seen& seen) const noexcept;
   void tell() noexcept;

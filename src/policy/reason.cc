@@ -50,6 +50,12 @@ std::string_view to_string(ReasonCode code) {
       return "held";
     case ReasonCode::kKubeletEvicted:
       return "kubelet-evicted";
+    case ReasonCode::kEstimateAgrees:
+      return "estimate-agrees";
+    case ReasonCode::kEstimateDisagrees:
+      return "estimate-disagrees";
+    case ReasonCode::kInBlindZone:
+      return "in-blind-zone";
     case ReasonCode::kHeartbeatFresh:
       return "heartbeat-fresh";
     case ReasonCode::kHeartbeatStale:

@@ -39,6 +39,9 @@ enum class ReasonCode {
   kShadow,
   kHeld,
   kKubeletEvicted,
+  kEstimateAgrees,
+  kEstimateDisagrees,
+  kInBlindZone,
   // lifecycle
   kHeartbeatFresh,
   kHeartbeatStale,

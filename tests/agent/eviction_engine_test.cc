@@ -161,6 +161,36 @@ TEST(Eviction, GivesSoftThresholdsTheirGrace) {
   EXPECT_EQ(cluster.journal.entries.front().eviction->grace_period_seconds, 5);
 }
 
+TEST(Eviction, GoesByTheEstimatorItWasGiven) {
+  AgentOptions options = node_options();
+  options.eviction.memory_estimator = eviction::MemoryEstimator::kAvailable;
+  Pressured cluster(options);
+  cluster.host.set_mem_available(mebibytes(400));
+  cluster.host.set_available(mebibytes(50));
+  cluster.run(seconds(20));
+  EXPECT_TRUE(cluster.journal.entries.empty()) << "the kernel has enough";
+  cluster.host.set_mem_available(mebibytes(99));
+  cluster.run(seconds(2));
+  ASSERT_FALSE(cluster.journal.entries.empty());
+  EXPECT_EQ(cluster.journal.entries.front().eviction->message,
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 99Mi. ");
+}
+
+TEST(Eviction, TheGuardActsOnMemAvailableAlone) {
+  AgentOptions options = node_options();
+  options.eviction.mem_available_floor = mebibytes(40);
+  Pressured cluster(options);
+  cluster.host.set_mem_available(mebibytes(41));
+  cluster.host.set_available(mebibytes(300));
+  cluster.run(seconds(20));
+  EXPECT_TRUE(cluster.journal.entries.empty());
+  cluster.host.set_mem_available(mebibytes(39));
+  cluster.run(seconds(2));
+  ASSERT_FALSE(cluster.journal.entries.empty());
+  EXPECT_EQ(cluster.journal.entries.front().eviction->metric_label, "memory.memAvailable");
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
+}
+
 TEST(Eviction, ForgetsTheGraceWhenPressureEnds) {
   Pressured cluster(soft_options());
   cluster.host.set_available(mebibytes(90));

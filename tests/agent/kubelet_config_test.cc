@@ -3,6 +3,7 @@
 
 #include "agent/config/config_lint.h"
 #include "agent/config/config_schema.h"
+#include "agent/contract/blind_zone.h"
 
 #include <gtest/gtest.h>
 

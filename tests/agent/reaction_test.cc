@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -33,8 +34,10 @@ class RecordedReaction final : public Reaction {
 };
 
 struct Watched : ScriptedCluster {
-  Watched() {
+  explicit Watched(AgentOptions options = node_options(), std::optional<Bytes> mem_available = {})
+      : ScriptedCluster(std::move(options)) {
     reaction = &machine;
+    host.set_mem_available(mem_available);
     put(pod_document({.name = "hog"}));
     put(pod_document({.name = "modest", .memory_request = "200Mi"}));
     put(pod_document({.name = "system", .priority = 2'000'000'000}));
@@ -52,9 +55,10 @@ struct Watched : ScriptedCluster {
     return {.uid = uid,
             .emergency = emergency,
             .escalated = false,
-            .node_available = mebibytes(90),
-            .pods_available = mebibytes(90),
+            .node = MemoryLeft{.available = mebibytes(90), .mem_available = {}, .swap_left = {}},
+            .pods = MemoryLeft{.available = mebibytes(90), .mem_available = {}, .swap_left = {}},
             .working_sets = {{"uid-hog", mebibytes(500)}, {"uid-modest", mebibytes(5)}, {"uid-system", mebibytes(420)}},
+            .containers = {{"c", mebibytes(500)}},
             .at = now().wall,
             .took = microseconds(200)};
   }
@@ -81,6 +85,28 @@ TEST(Reaction, ThePlanHasThresholdsAndEverybodyInOrder) {
   EXPECT_TRUE(plan.candidates[2].standing.spared);
 }
 
+TEST(Reaction, TheMachineMeasuresByTheEnginesEstimator) {
+  AgentOptions options = node_options();
+  options.eviction.memory_estimator = eviction::MemoryEstimator::kAvailable;
+  options.eviction.mem_available_floor = mebibytes(40);
+  Watched cluster(options, mebibytes(500));
+  ASSERT_TRUE(cluster.machine.last);
+  EXPECT_EQ(cluster.machine.last->memory_estimator, eviction::MemoryEstimator::kAvailable);
+  const auto guard =
+      std::ranges::find(cluster.machine.last->act, eviction::Signal::kMemAvailable, &ReactionPlan::Trigger::signal);
+  ASSERT_NE(guard, cluster.machine.last->act.end());
+  EXPECT_EQ(guard->below, mebibytes(40));
+
+  Reacted event = cluster.acted_on("uid-hog", false);
+  event.node = MemoryLeft{.available = mebibytes(300), .mem_available = mebibytes(90), .swap_left = {}};
+  cluster.report(event);
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  const policy::Decision& decision = cluster.journal.entries.front().decision;
+  const auto other = std::ranges::find(decision.reasons, policy::ReasonCode::kEstimateDisagrees, &policy::Reason::code);
+  ASSERT_NE(other, decision.reasons.end());
+  EXPECT_EQ(std::get<std::string>(other->facts.front().value), "workingset") << "it would have seen 300Mi";
+}
+
 TEST(Reaction, IsJournalledAndToldAsAnEviction) {
   Watched cluster;
   cluster.report(cluster.acted_on("uid-hog", false));
@@ -89,7 +115,8 @@ TEST(Reaction, IsJournalledAndToldAsAnEviction) {
   EXPECT_EQ(entry.eviction->uid, "uid-hog");
   EXPECT_FALSE(entry.emergency);
   EXPECT_EQ(entry.eviction->message,
-            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ");
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. Container c was using "
+            "500Mi, request is 0, has larger consumption of memory. ");
   ASSERT_NE(cluster.host.last<StopPod>(), nullptr);
   EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(1));
   EXPECT_TRUE(cluster.machine.last->act.empty()) << "one at a time";
@@ -97,6 +124,27 @@ TEST(Reaction, IsJournalledAndToldAsAnEviction) {
   EXPECT_EQ(cluster.phase("hog"), "Failed");
   EXPECT_EQ(cluster.events("Evicted").size(), 1u);
   EXPECT_FALSE(cluster.machine.last->act.empty()) << "the next one may go";
+}
+
+TEST(Reaction, NamesTheContainersThatWereAboveTheirRequests) {
+  Watched cluster;
+  Reacted event = cluster.acted_on("uid-hog", false);
+  event.containers = {{"c", mebibytes(500)}, {"gone-from-the-spec", mebibytes(9)}};
+  cluster.report(event);
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  const eviction::EvictPod& action = *cluster.journal.entries.front().eviction;
+  EXPECT_EQ(action.annotations.at("offending_containers"), "c");
+  EXPECT_EQ(action.annotations.at("offending_containers_usage"), "500Mi");
+  EXPECT_EQ(action.annotations.at("starved_resource"), "memory");
+}
+
+TEST(Reaction, BlamesNoContainerThatCouldNotBeMeasured) {
+  Watched cluster;
+  Reacted event = cluster.acted_on("uid-hog", false);
+  event.containers.clear();
+  cluster.report(event);
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  EXPECT_EQ(cluster.journal.entries.front().eviction->annotations.at("offending_containers"), "");
 }
 
 TEST(Reaction, AnEmergencyLeavesNoGrace) {

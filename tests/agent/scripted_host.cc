@@ -91,6 +91,7 @@ api::Summary ScriptedHost::summary(ObserveDepth depth, Now now) {
   memory.time = now.wall;
   memory.available_bytes = static_cast<std::uint64_t>(available_.count());
   memory.working_set_bytes = static_cast<std::uint64_t>((kCapacity - available_).count());
+  if (mem_available_) memory.mem_available_bytes = static_cast<std::uint64_t>(mem_available_->count());
   if (depth == ObserveDepth::kNodeMemory) return seen;
   api::FsStats& fs = seen.node.fs.emplace();
   fs.time = now.wall;

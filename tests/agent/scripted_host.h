@@ -28,6 +28,9 @@ class ScriptedHost {
 
   void set_available(Bytes available) { available_ = available; }
 
+  /// What the kernel would say could be taken without swapping; nullopt: it does not say.
+  void set_mem_available(std::optional<Bytes> available) { mem_available_ = available; }
+
   /// What a pod uses; given back when it has stopped.
   void set_working_set(const std::string& uid, Bytes used) { working_sets_[uid] = used; }
 
@@ -105,6 +108,7 @@ class ScriptedHost {
   std::vector<Release> releases_;
   std::vector<HostCommand> commands_;
   Bytes available_ = mebibytes(900);
+  std::optional<Bytes> mem_available_;
   std::string start_failure_;
   bool stubborn_ = false;
   bool unreadable_ = false;

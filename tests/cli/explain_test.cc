@@ -85,6 +85,31 @@ TEST(Explain, SaysWhyNothingIsEvicted) {
   EXPECT_EQ(headline(decision, std::nullopt), "node n1: nothing is evicted: no threshold is met");
 }
 
+TEST(Explain, TellsWhatTheOtherEstimatorsSayAndOfTheBlindZone) {
+  Decision decision = eviction_of_hog();
+  decision.reasons.insert(decision.reasons.begin(), {ReasonCode::kEstimateDisagrees,
+                                                     {{"estimator", std::string("available")},
+                                                      {"estimate_bytes", std::int64_t{400} << 20},
+                                                      {"chosen", std::string("workingset")},
+                                                      {"difference_bytes", std::int64_t{301} << 20},
+                                                      {"pressure", std::string("no")}}});
+  decision.reasons.push_back({ReasonCode::kInBlindZone,
+                              {{"signal", std::string("memory.available")},
+                               {"threshold_bytes", std::int64_t{50} << 20},
+                               {"blind_zone_bytes", std::int64_t{95} << 20}}});
+  const std::string text = explain(decision, std::nullopt, Paint::kNone);
+  EXPECT_NE(text.find("was evicted by n1 at 2023-11-14 22:13:20.000Z: memory.available was 99Mi"), std::string::npos);
+  EXPECT_NE(
+      text.find("    by \"available\" 400Mi are left, 301Mi more than by \"workingset\", and there is no pressure: "
+                "they disagree\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("    the kernel's OOM killer may come before memory.available falls to 50Mi: about 95Mi cannot "
+                      "be used\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Explain, PrintsDecisionsOfRoomsItDoesNotKnow) {
   Decision decision;
   decision.verdict = policy::Verdict::kRefuses;

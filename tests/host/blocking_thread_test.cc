@@ -105,6 +105,38 @@ TEST(FsProbe, KnowsSizesOnceAsked) {
   EXPECT_FALSE(probe.latest(loop.now().mono + minutes(3))) << "a file system that hangs has no size";
 }
 
+TEST(FsProbe, AFileSystemThatHangsHoldsUpNobody) {
+  runtime::Loop loop;
+  const auto hung = std::make_shared<std::binary_semaphore>(0);
+  int asked = 0;
+  FsProbe probe(loop, "/mnt/dead", [hung, &asked](const std::string&) -> Result<api::FsStats> {
+    ++asked;
+    hung->acquire();
+    api::FsStats stats;
+    stats.available_bytes = 7;
+    return stats;
+  });
+  for (int i = 0; i < 10; ++i) probe.refresh();  // each of them comes back, and asks nobody anew
+  bool turned = false;
+  loop.post([&] {
+    turned = true;
+    loop.stop();
+  });
+  loop.run({});
+  EXPECT_TRUE(turned) << "the loop goes on";
+  EXPECT_FALSE(probe.latest(loop.now().mono)) << "unknown, not zero";
+
+  hung->release();
+  std::function<void()> look = [&] {
+    if (probe.latest(loop.now().mono)) return loop.stop();
+    loop.at(loop.now().mono + milliseconds(1), [&] { look(); });
+  };
+  look();
+  loop.run({});
+  EXPECT_EQ(probe.latest(loop.now().mono)->available_bytes, 7u);
+  EXPECT_EQ(asked, 1);
+}
+
 TEST(ReadFs, NamesWhatIsMissing) {
   EXPECT_EQ(read_fs("/no/such/directory").error().at, "statfs /no/such/directory");
 }

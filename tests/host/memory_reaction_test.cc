@@ -5,6 +5,7 @@
 #include "host/real_machine.h"
 
 #include <algorithm>
+#include <map>
 
 namespace spillway::host {
 namespace {
@@ -79,9 +80,11 @@ TEST_F(MemoryReactionTest, EndsTheHogAndTellsBeforeItsExit) {
   reaction_->publish(plan_for(mebibytes(90), {candidate("hog"), candidate("small")}));
   ASSERT_TRUE(run_until([&] { return reacted() != nullptr; }));
   EXPECT_EQ(reacted()->uid, "hog");
-  EXPECT_LT(*reacted()->node_available, mebibytes(90));
+  EXPECT_LT(reacted()->node->available, mebibytes(90));
   ASSERT_EQ(reacted()->working_sets.size(), 2u);
   EXPECT_GT(reacted()->working_sets.front().second, mebibytes(20));
+  ASSERT_EQ(reacted()->containers.size(), 1u);
+  EXPECT_EQ(reacted()->containers.front().second, reacted()->working_sets.front().second);
 
   const auto entries = journal_->read();
   ASSERT_TRUE(entries) << entries.error().text();
@@ -99,6 +102,38 @@ TEST_F(MemoryReactionTest, EndsTheHogAndTellsBeforeItsExit) {
   EXPECT_FALSE(pod_pids("small").empty());
 }
 
+TEST_F(MemoryReactionTest, TellsWhatEachContainerOfTheVictimUsed) {
+  create_pod("hog");
+  start("hog", "idle", {"/bin/sh", "-c", "exec sleep 1000"});
+  start_shell("hog", "dd if=/dev/zero bs=60000000 count=1 2>/dev/null | sleep 1000");
+  reaction_->publish(plan_for(mebibytes(90), {candidate("hog")}));
+  ASSERT_TRUE(run_until([&] { return reacted() != nullptr; }));
+  std::map<std::string, Bytes> used(reacted()->containers.begin(), reacted()->containers.end());
+  ASSERT_EQ(used.size(), 2u);
+  EXPECT_GT(used.at("c"), mebibytes(20));
+  EXPECT_LT(used.at("idle"), mebibytes(10));
+}
+
+TEST_F(MemoryReactionTest, EveryEstimatorAndTheGuardEndTheHog) {
+  for (const auto& [signal, by] :
+       {std::pair(eviction::Signal::kMemAvailable, eviction::MemoryEstimator::kWorkingSet),
+        std::pair(eviction::Signal::kMemoryAvailable, eviction::MemoryEstimator::kAvailable),
+        std::pair(eviction::Signal::kMemoryAvailable, eviction::MemoryEstimator::kWorkingSetAndSwap)}) {
+    const std::string uid = fmt::format("hog-{}-{}", static_cast<int>(signal), static_cast<int>(by));
+    events_.clear();
+    start_hog(uid, 60);
+    agent::ReactionPlan plan = plan_for(mebibytes(90), {candidate(uid)});
+    plan.act.front().signal = signal;
+    plan.memory_estimator = by;
+    reaction_->publish(std::move(plan));
+    ASSERT_TRUE(run_until([&] { return reacted() != nullptr; })) << uid;
+    EXPECT_TRUE(reacted()->node->mem_available) << "a decision has all estimates";
+    EXPECT_FALSE(reaction_->claim());
+    runtime_->execute(agent::StopPod{uid, Duration{}});
+    ASSERT_TRUE(wait_for<agent::PodStopped>(uid));
+  }
+}
+
 TEST_F(MemoryReactionTest, WhatTheEngineHasClaimedIsNotCarriedOut) {
   start_hog("hog", 60);
   reaction_->publish(plan_for(mebibytes(1), {candidate("hog")}));
@@ -109,12 +144,30 @@ TEST_F(MemoryReactionTest, WhatTheEngineHasClaimedIsNotCarriedOut) {
   EXPECT_EQ(reacted() == nullptr, claimed);
 }
 
+TEST_F(MemoryReactionTest, WatchesAllPodsTogetherWhereTheyHaveLessThanTheNode) {
+  runtime_->execute(agent::LimitPods{{.memory = mebibytes(100)}});
+  start_hog("hog", 60);
+  agent::ReactionPlan plan = plan_for(mebibytes(50), {candidate("hog")});  // the node has more left
+  plan.act.push_back({eviction::Signal::kAllocatableMemoryAvailable, mebibytes(50)});
+  reaction_->publish(std::move(plan));
+  ASSERT_TRUE(run_until([&] { return reacted() != nullptr; }));
+  EXPECT_LT(reacted()->pods->available, mebibytes(50));
+  EXPECT_GT(reacted()->node->available, mebibytes(50));
+}
+
 TEST_F(MemoryReactionTest, SparesTheCriticalAndAsksForALook) {
   start_hog("hog", 60);
   reaction_->publish(plan_for(mebibytes(120), {candidate("hog", true)}));
   ASSERT_TRUE(run_until([&] { return count<agent::PressureWake>() > 0; }));
   EXPECT_EQ(reacted(), nullptr);
   EXPECT_FALSE(pod_pids("hog").empty());
+}
+
+TEST_F(MemoryReactionTest, LeavesAPodItCannotMeasureToThePass) {
+  start_hog("hog", 60);
+  reaction_->publish(plan_for(mebibytes(120), {candidate("hog"), candidate("without-cgroup")}));
+  ASSERT_TRUE(run_until([&] { return count<agent::PressureWake>() > 0; }));
+  EXPECT_EQ(reacted(), nullptr);
 }
 
 TEST_F(MemoryReactionTest, AFailingNodeIsAnEmergency) {

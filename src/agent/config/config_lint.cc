@@ -1,5 +1,6 @@
 #include "agent/config/config_lint.h"
 
+#include "agent/contract/blind_zone.h"
 #include "agent/node/allocatable.h"
 #include "api/duration.h"
 
@@ -16,8 +17,6 @@ using api::Json;
 
 constexpr std::string_view kMemory = "memory.available";
 constexpr std::string_view kNodeFs = "nodefs.available";
-constexpr std::int64_t kBlindZoneSmall = 55;  // MiB on 512 MiB
-constexpr std::int64_t kBlindZoneLarge = 95;  // MiB from 1.5 GiB on
 
 std::string mebi(Bytes amount) {
   return fmt::format("{:.1f}Mi", static_cast<double>(amount.count()) / static_cast<double>(mebibytes(1).count()));
@@ -326,13 +325,6 @@ std::string_view to_string(LintSeverity severity) {
       return "warning";
   }
   return "";
-}
-
-Bytes oom_blind_zone(Bytes memory) {
-  const std::int64_t above = std::max<std::int64_t>(0, memory.count() - mebibytes(512).count());
-  const std::int64_t slope_mib = kBlindZoneLarge - kBlindZoneSmall;  // per GiB
-  const std::int64_t zone = mebibytes(kBlindZoneSmall).count() + above / 1024 * slope_mib;
-  return Bytes{std::min(zone, mebibytes(kBlindZoneLarge).count())};
 }
 
 LintReport lint_config(const ConfigDocument& document, const LintMachine& machine) {

@@ -46,10 +46,6 @@ struct LintReport {
   std::vector<LintFinding> findings;  // worst first, then by line and key
 };
 
-/// memory.available below which the kernel's OOM killer may come first on a machine of this size: what was measured on
-/// 512 MB (55 MiB) and 1.5 GB (95 MiB), in between and beyond by the same slope, at most 95 MiB.
-Bytes oom_blind_zone(Bytes memory);
-
 LintReport lint_config(const ConfigDocument& document, const LintMachine& machine);
 
 }  // namespace spillway::agent

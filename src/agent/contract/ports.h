@@ -210,15 +210,23 @@ struct PressureWake {
   std::string source;  // "psi", "memory.events", "memcg-threshold"
 };
 
+/// How much memory is left, as far as it was read (policy/eviction/memory_estimate.h).
+struct MemoryLeft {
+  Bytes available;                     // by the working set
+  std::optional<Bytes> mem_available;  // without swapping
+  std::optional<Bytes> swap_left;
+};
+
 /// The machine has carried out the published plan by itself (agent/eviction/reaction.h): the pod `uid` is being ended,
 /// with the grace of a hard threshold or, in an emergency, at once. Comes before anything that follows from it.
 struct Reacted {
   std::string uid;
   bool emergency = false;                                   // memory would not have lasted for the grace
   bool escalated = false;                                   // the same pod as before: now its grace is taken
-  std::optional<Bytes> node_available;                      // what was read, and led to it
-  std::optional<Bytes> pods_available;                      // of the "pods" system container
+  std::optional<MemoryLeft> node;                           // what was read, and led to it
+  std::optional<MemoryLeft> pods;                           // of the "pods" system container
   std::vector<std::pair<std::string, Bytes>> working_sets;  // of the pods that could be read, by uid
+  std::vector<std::pair<std::string, Bytes>> containers;    // of the pod `uid`: working sets by name
   WallTime at;                                              // of the reading
   Duration took{};                                          // from the reading to the signal
 };

@@ -1,5 +1,6 @@
 #include "agent/eviction/eviction_engine.h"
 
+#include "agent/contract/blind_zone.h"
 #include "agent/eviction/eviction_events.h"
 
 #include <algorithm>
@@ -99,7 +100,7 @@ void EvictionEngine::on_observed(const Observed& event, Now now) {
 /// Takes in the numbers, whatever follows from them.
 void EvictionEngine::learn(const Observed& event, Now now) {
   last_failed_ = false;
-  seen_ = eviction::observe(*event.summary);
+  seen_ = eviction::observe(*event.summary, config_.memory_estimator);
   if (const auto& memory = seen_[eviction::Signal::kMemoryAvailable]) fall_.add(Bytes{memory->available}, now.mono);
   forecast_.add(seen_, now.mono);
   if (event.layout && !state_.layout) {
@@ -107,6 +108,7 @@ void EvictionEngine::learn(const Observed& event, Now now) {
     if (!warning.empty()) context_.log.warning("eviction thresholds", {{"warning", warning}});
   }
   if (event.depth != ObserveDepth::kWhole) return;
+  metrics_.set_estimates(eviction::memory_estimates(*event.summary, state_.thresholds), config_.memory_estimator);
   for (const eviction::Signal signal : eviction::kSignals) {
     if (const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono)) {
       metrics_.set_forecast(signal, *left);
@@ -278,6 +280,10 @@ std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
   if (!victims_.empty()) {
     decision.verdict = policy::Verdict::kWaits;
     decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kEvictionInProgress, {}});
+  }
+  const EvictionOptions& options = context_.options.eviction;
+  for (const BlindThreshold& each : thresholds_in_blind_zone(state_.thresholds, context_.machine.memory, options)) {
+    decision.reasons.push_back(blind_zone_reason(each));
   }
   for (const eviction::Signal signal : eviction::kSignals) {
     const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);

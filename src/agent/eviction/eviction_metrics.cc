@@ -1,5 +1,7 @@
 #include "agent/eviction/eviction_metrics.h"
 
+#include <algorithm>
+
 namespace spillway::agent {
 
 EvictionMetrics::EvictionMetrics(telemetry::Registry* registry) : registry_(registry) {
@@ -28,6 +30,29 @@ void EvictionMetrics::record_stats_age(eviction::Signal signal, Duration age) {
                   "Time between when stats are collected, and when pod is evicted based on those stats",
                   {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}, {{"eviction_signal", to_string(signal)}})
       .observe(std::chrono::duration<double>(age).count());
+}
+
+void EvictionMetrics::set_estimates(const std::vector<eviction::MemoryEstimate>& estimates,
+                                    eviction::MemoryEstimator chosen) {
+  if (registry_ == nullptr) return;
+  const auto by = std::ranges::find(estimates, chosen, &eviction::MemoryEstimate::by);
+  for (const eviction::MemoryEstimate& each : estimates) {
+    const std::string name(to_string(each.by));
+    registry_
+        ->gauge("spillway_memory_estimate_bytes", "Available memory of the node by each estimator",
+                {{"estimator", name}})
+        .set(static_cast<double>(each.available_bytes));
+    if (each.by == chosen || by == estimates.end()) continue;
+    registry_
+        ->gauge("spillway_memory_estimate_difference_bytes",
+                "Available memory of the node by an estimator, less that by the one in use", {{"estimator", name}})
+        .set(static_cast<double>(each.available_bytes - by->available_bytes));
+    telemetry::Counter disagreements = registry_->counter(
+        "spillway_memory_estimate_disagreements_total",
+        "Whole observations in which an estimator judged memory pressure otherwise than the one in use",
+        {{"estimator", name}});
+    if (each.pressure != by->pressure) disagreements.add();
+  }
 }
 
 void EvictionMetrics::set_forecast(eviction::Signal signal, double seconds_to_threshold) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "base/time.h"
+#include "policy/eviction/memory_estimate.h"
 #include "policy/eviction/signal.h"
 #include "telemetry/metrics.h"
 
 #include <array>
 #include <string>
+#include <vector>
 
 namespace spillway::agent {
 
@@ -17,6 +19,8 @@ struct EvictionMetrics {
 
   void count_eviction(const std::string& signal);
   void record_stats_age(eviction::Signal signal, Duration age);
+  /// How much is left by every estimator, and whether another one than `chosen` would have judged otherwise.
+  void set_estimates(const std::vector<eviction::MemoryEstimate>& estimates, eviction::MemoryEstimator chosen);
   /// Infinite: not in sight.
   void set_forecast(eviction::Signal signal, double seconds_to_threshold);
 

@@ -69,7 +69,8 @@ eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::spa
     choose_victim(config_, result, summary, active, nullptr, now);
   }
   state_ = result.state;
-  met_at_pass_ = thresholds_met(state_.thresholds, eviction::observe(summary), eviction::Reclaim::kWithout);
+  met_at_pass_ = thresholds_met(state_.thresholds, eviction::observe(summary, config_.memory_estimator),
+                                eviction::Reclaim::kWithout);
   const bool due = !threshold_event_at_ || now.mono - *threshold_event_at_ >= kThresholdEventInterval;
   if (!result.node_event.empty() && (due || !result.actions.empty())) {
     threshold_event_at_ = now.mono;
@@ -197,7 +198,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
   pass_wanted_ = false;
   last_pass_ = now.mono;
   last_summary_ = std::make_shared<const api::Summary>(summary_at(event, *last_summary_));
-  seen_ = eviction::observe(*last_summary_);
+  seen_ = eviction::observe(*last_summary_, config_.memory_estimator);
   metrics_.passes.add();
   metrics_.observations.add();
   const Urgency urgency = event.emergency ? Urgency::kEmergency : Urgency::kGrace;

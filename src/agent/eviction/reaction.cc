@@ -71,12 +71,32 @@ JournalEntry open_entry(const AgentOptions& options, const api::Pod& pod, const 
   return entry;
 }
 
-void set_available(api::MemoryStats& stats, Bytes available, WallTime at) {
+void set_left(api::MemoryStats& stats, const MemoryLeft& left, WallTime at) {
   if (!stats.available_bytes || !stats.working_set_bytes) return;
   const std::uint64_t capacity = *stats.available_bytes + *stats.working_set_bytes;
-  stats.available_bytes = static_cast<std::uint64_t>(available.count());
+  stats.available_bytes = static_cast<std::uint64_t>(left.available.count());
   stats.working_set_bytes = capacity - *stats.available_bytes;
+  // What was not read then is not known of then.
+  stats.mem_available_bytes.reset();
+  stats.swap_left_bytes.reset();
+  if (left.mem_available) stats.mem_available_bytes = static_cast<std::uint64_t>(left.mem_available->count());
+  if (left.swap_left) stats.swap_left_bytes = left.swap_left->count();
   stats.time = std::max(at, stats.time.value_or(at) + microseconds(1));  // newer, whatever the wall clock did
+}
+
+/// The container's entry, made if there is none.
+api::ContainerStats& entry_of(api::PodStats& pod, const std::string& container) {
+  const auto found = std::ranges::find(pod.containers, container, &api::ContainerStats::name);
+  if (found != pod.containers.end()) return *found;
+  api::ContainerStats& made = pod.containers.emplace_back();
+  made.name = container;
+  return made;
+}
+
+void set_working_set(std::optional<api::MemoryStats>& memory, Bytes used, WallTime at) {
+  if (!memory) memory.emplace();
+  memory->working_set_bytes = static_cast<std::uint64_t>(used.count());
+  memory->time = at;
 }
 
 }  // namespace
@@ -109,8 +129,9 @@ ReactionPlan plan_reaction(const AgentOptions& options, const eviction::PassStat
                            std::span<const api::Pod* const> active) {
   ReactionPlan plan;
   plan.blind_zone = options.eviction.blind_zone;
+  plan.memory_estimator = options.eviction.memory_estimator;
   plan.observe = options.eviction.observe;
-  const eviction::Observations seen = eviction::observe(last);
+  const eviction::Observations seen = eviction::observe(last, options.eviction.memory_estimator);
   for (const eviction::Threshold& threshold : state.thresholds) {
     if (!is_memory(threshold.signal)) continue;
     const auto capacity = capacity_of(seen[threshold.signal]);
@@ -143,34 +164,24 @@ ReactionPlan plan_reaction(const AgentOptions& options, const eviction::PassStat
 }
 
 api::Summary summary_at(const Reacted& event, api::Summary last) {
-  if (event.node_available && last.node.memory) set_available(*last.node.memory, *event.node_available, event.at);
+  if (event.node && last.node.memory) set_left(*last.node.memory, *event.node, event.at);
   for (api::ContainerStats& container : last.node.system_containers) {
-    if (container.name != "pods" || !container.memory || !event.pods_available) continue;
-    set_available(*container.memory, *event.pods_available, event.at);
+    if (container.name != "pods" || !container.memory || !event.pods) continue;
+    set_left(*container.memory, *event.pods, event.at);
     break;
   }
-  std::map<std::string_view, Bytes> read;
-  for (const auto& [uid, used] : event.working_sets) read.emplace(uid, used);
-  std::map<std::string_view, bool> known;
-  for (api::PodStats& pod : last.pods) {
-    known.emplace(pod.uid, true);
-    const auto found = read.find(pod.uid);
-    if (found == read.end()) continue;
-    const auto used = static_cast<std::uint64_t>(found->second.count());
-    if (!pod.memory) pod.memory.emplace();
-    pod.memory->working_set_bytes = used;
-    pod.memory->time = event.at;
-    if (pod.containers.size() == 1 && pod.containers.front().memory)
-      pod.containers.front().memory->working_set_bytes = used;
-  }
+  std::map<std::string, std::size_t, std::less<>> place;  // the later of two entries counts
+  for (std::size_t i = 0; i < last.pods.size(); ++i) place.insert_or_assign(last.pods[i].uid, i);
   for (const auto& [uid, used] : event.working_sets) {
-    if (known.contains(uid)) continue;
-    api::PodStats& pod = last.pods.emplace_back();
-    pod.uid = uid;
-    pod.memory.emplace();
-    pod.memory->working_set_bytes = static_cast<std::uint64_t>(used.count());
-    pod.memory->time = event.at;
+    const auto [known, is_new] = place.try_emplace(uid, last.pods.size());
+    if (is_new) last.pods.emplace_back().uid = uid;
+    set_working_set(last.pods[known->second].memory, used, event.at);
   }
+  if (event.containers.empty()) return last;
+  const auto [victim, is_new] = place.try_emplace(event.uid, last.pods.size());
+  if (is_new) last.pods.emplace_back().uid = event.uid;
+  for (const auto& [name, used] : event.containers)
+    set_working_set(entry_of(last.pods[victim->second], name).memory, used, event.at);
   return last;
 }
 

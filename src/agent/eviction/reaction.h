@@ -61,6 +61,7 @@ struct ReactionPlan {
   std::vector<Trigger> look;          // the others: worth a look of the engine
   std::vector<Candidate> candidates;  // by namespace, name, uid
   Bytes blind_zone;
+  eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;
   ObserveOptions observe;
 };
 

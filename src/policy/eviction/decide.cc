@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "policy/eviction/local_storage.h"
+#include "policy/eviction/memory_estimate.h"
 #include "policy/eviction/message.h"
 #include "policy/eviction/reasons.h"
 
@@ -66,6 +67,26 @@ void record_unmet(Decision& decision, const PassState& state, std::span<const Th
   }
 }
 
+enum class Estimates { kAll, kThatDisagree };
+
+/// What the other estimators of memory say, and which of them would have said otherwise.
+void record_estimates(Decision& decision, const PassConfig& config, const PassState& state, const api::Summary& summary,
+                      Estimates which) {
+  const std::vector<MemoryEstimate> estimates = memory_estimates(summary, state.thresholds);
+  const auto chosen = std::ranges::find(estimates, config.memory_estimator, &MemoryEstimate::by);
+  if (chosen == estimates.end()) return;
+  for (const MemoryEstimate& each : estimates) {
+    const bool disagrees = each.pressure != chosen->pressure;
+    if (each.by == chosen->by || (which == Estimates::kThatDisagree && !disagrees)) continue;
+    decision.reasons.push_back({disagrees ? ReasonCode::kEstimateDisagrees : ReasonCode::kEstimateAgrees,
+                                {{"estimator", std::string(to_string(each.by))},
+                                 {"estimate_bytes", each.available_bytes},
+                                 {"chosen", std::string(to_string(chosen->by))},
+                                 {"difference_bytes", each.available_bytes - chosen->available_bytes},
+                                 {"pressure", std::string(each.pressure ? "yes" : "no")}}});
+  }
+}
+
 }  // namespace
 
 std::string adopt_layout(const PassConfig& config, StorageLayout layout, PassState& state) {
@@ -91,7 +112,7 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   result.decision = begin_decision(config, now);
   PassState& state = result.state;
 
-  const Observations seen = observe(summary);
+  const Observations seen = observe(summary, config.memory_estimator);
   std::vector<Threshold> met = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
   if (!state.met_before.empty()) {
     met = merge_thresholds(std::move(met), thresholds_met(state.met_before, seen, Reclaim::kWithMinimum));
@@ -115,6 +136,7 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   }
   state.last = seen;
   record_unmet(result.decision, state, met, seen);
+  record_estimates(result.decision, config, state, summary, Estimates::kThatDisagree);
   if (!met.empty()) result.decision.verdict = policy::Verdict::kWaits;
 
   if (config.local_storage_limits == LocalStorageLimits::kEnforced && state.layout) {
@@ -142,7 +164,7 @@ void choose_victim_of(const PassConfig& config, PassResult& result, std::span<co
   const Signal signal = pending.acting.signal;
   Decision& decision = result.decision;
   if (after != nullptr) {
-    const Observations seen = observe(*after);
+    const Observations seen = observe(*after, config.memory_estimator);
     const std::vector<Threshold> met = thresholds_met(result.state.thresholds, seen, Reclaim::kWithMinimum);
     if (met.empty()) {
       decision.reasons.push_back(about_signal(ReasonCode::kReclaimSufficed, signal));
@@ -221,7 +243,7 @@ Decision decision_about(const EvictPod& action, const Decision& pass) {
 Decision standing(const PassConfig& config, const PassState& state, const api::Summary& summary,
                   std::span<const api::Pod* const> active, Signal signal, Now now) {
   Decision decision = begin_decision(config, now);
-  const Observations seen = observe(summary);
+  const Observations seen = observe(summary, config.memory_estimator);
   const std::vector<Threshold> met = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
   for (const Threshold& threshold : met) {
     const bool past = state.grace.past_grace(std::span(&threshold, 1), now.mono).size() == 1;
@@ -229,6 +251,7 @@ Decision standing(const PassConfig& config, const PassState& state, const api::S
         threshold_reason(past ? ReasonCode::kThresholdMet : ReasonCode::kGraceNotOver, threshold, seen));
   }
   record_unmet(decision, state, met, seen);
+  record_estimates(decision, config, state, summary, Estimates::kAll);
   if (met.empty()) decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
   decision.verdict = met.empty() ? policy::Verdict::kRests : policy::Verdict::kWaits;
   const std::vector<MeasuredPod> pods = join_stats(active, summary.pods);

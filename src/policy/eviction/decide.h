@@ -32,6 +32,7 @@ struct PassConfig {
   Duration pressure_transition_period = minutes(5);
   std::int64_t max_pod_grace_period_seconds = 0;  // ceiling of the grace of soft evictions
   LocalStorageLimits local_storage_limits = LocalStorageLimits::kEnforced;
+  MemoryEstimator memory_estimator = MemoryEstimator::kWorkingSet;
   std::string node;  // in whose name decisions are made
 };
 

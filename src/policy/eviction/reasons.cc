@@ -120,6 +120,7 @@ JudgedRanking judge_ranking(Signal signal, StorageLayout layout, std::span<const
   switch (signal) {
     case Signal::kMemoryAvailable:
     case Signal::kAllocatableMemoryAvailable:
+    case Signal::kMemAvailable:
       return judge(rank_for_memory(pods), signal, candidates_max);
     case Signal::kNodeFsAvailable:
     case Signal::kImageFsAvailable:

@@ -14,10 +14,25 @@ std::int64_t wrapped(std::uint64_t amount) {
   return static_cast<std::int64_t>(amount);  // two's complement, as upstream reinterprets it
 }
 
-std::optional<Observation> observe_memory(const std::optional<api::MemoryStats>& memory) {
+std::optional<std::int64_t> left_by(MemoryEstimator by, const api::MemoryStats& memory) {
+  switch (by) {
+    case MemoryEstimator::kWorkingSet:
+      return wrapped(*memory.available_bytes);
+    case MemoryEstimator::kAvailable:
+      if (!memory.mem_available_bytes) return std::nullopt;
+      return wrapped(*memory.mem_available_bytes);
+    case MemoryEstimator::kWorkingSetAndSwap:
+      if (!memory.swap_left_bytes) return std::nullopt;
+      return wrapped(*memory.available_bytes + static_cast<std::uint64_t>(*memory.swap_left_bytes));
+  }
+  check_failed("MemoryEstimator in range", __FILE__, __LINE__);
+}
+
+std::optional<Observation> observe_memory(const std::optional<api::MemoryStats>& memory, MemoryEstimator by) {
   if (!memory || !memory->available_bytes || !memory->working_set_bytes) return std::nullopt;
-  return Observation{wrapped(*memory->available_bytes), wrapped(*memory->available_bytes + *memory->working_set_bytes),
-                     memory->time};
+  const std::optional<std::int64_t> left = left_by(by, *memory);
+  if (!left) return std::nullopt;
+  return Observation{*left, wrapped(*memory->available_bytes + *memory->working_set_bytes), memory->time};
 }
 
 std::optional<Observation> observe_bytes(const std::optional<api::FsStats>& fs) {
@@ -43,6 +58,8 @@ std::string_view to_string(Signal signal) {
       return "memory.available";
     case Signal::kAllocatableMemoryAvailable:
       return "allocatableMemory.available";
+    case Signal::kMemAvailable:
+      return "memory.memAvailable";
     case Signal::kNodeFsAvailable:
       return "nodefs.available";
     case Signal::kNodeFsInodesFree:
@@ -70,6 +87,7 @@ std::string_view resource_of(Signal signal) {
   switch (signal) {
     case Signal::kMemoryAvailable:
     case Signal::kAllocatableMemoryAvailable:
+    case Signal::kMemAvailable:
       return "memory";
     case Signal::kNodeFsAvailable:
     case Signal::kImageFsAvailable:
@@ -86,7 +104,12 @@ std::string_view resource_of(Signal signal) {
 }
 
 bool is_memory(Signal signal) {
-  return signal == Signal::kMemoryAvailable || signal == Signal::kAllocatableMemoryAvailable;
+  return signal == Signal::kMemoryAvailable || signal == Signal::kAllocatableMemoryAvailable ||
+         signal == Signal::kMemAvailable;
+}
+
+bool is_configurable(Signal signal) {
+  return signal != Signal::kMemAvailable;
 }
 
 api::Quantity::Format format_of(Signal signal) {
@@ -117,12 +140,14 @@ Condition condition_of(Signal signal) {
   return signal == Signal::kPidAvailable ? Condition::kPidPressure : Condition::kDiskPressure;
 }
 
-Observations observe(const api::Summary& summary) {
+Observations observe(const api::Summary& summary, MemoryEstimator by) {
   const api::NodeStats& node = summary.node;
   Observations seen;
-  seen[Signal::kMemoryAvailable] = observe_memory(node.memory);
+  seen[Signal::kMemoryAvailable] = observe_memory(node.memory, by);
   const auto pods = std::ranges::find(node.system_containers, kPodsContainer, &api::ContainerStats::name);
-  if (pods != node.system_containers.end()) seen[Signal::kAllocatableMemoryAvailable] = observe_memory(pods->memory);
+  if (pods != node.system_containers.end())
+    seen[Signal::kAllocatableMemoryAvailable] = observe_memory(pods->memory, by);
+  seen[Signal::kMemAvailable] = observe_memory(node.memory, MemoryEstimator::kAvailable);
   seen[Signal::kNodeFsAvailable] = observe_bytes(node.fs);
   seen[Signal::kNodeFsInodesFree] = observe_inodes(node.fs);
   seen[Signal::kImageFsAvailable] = observe_bytes(node.image_fs);

@@ -21,6 +21,7 @@ namespace spillway::eviction {
 enum class Signal {
   kMemoryAvailable,
   kAllocatableMemoryAvailable,
+  kMemAvailable,  // the kernel's MemAvailable; never configured by its name, only as a guard
   kNodeFsAvailable,
   kNodeFsInodesFree,
   kImageFsAvailable,
@@ -30,10 +31,11 @@ enum class Signal {
   kPidAvailable,
 };
 
-inline constexpr std::array kSignals{
-    Signal::kMemoryAvailable,      Signal::kAllocatableMemoryAvailable, Signal::kNodeFsAvailable,
-    Signal::kNodeFsInodesFree,     Signal::kImageFsAvailable,           Signal::kImageFsInodesFree,
-    Signal::kContainerFsAvailable, Signal::kContainerFsInodesFree,      Signal::kPidAvailable};
+inline constexpr std::array kSignals{Signal::kMemoryAvailable,       Signal::kAllocatableMemoryAvailable,
+                                     Signal::kMemAvailable,          Signal::kNodeFsAvailable,
+                                     Signal::kNodeFsInodesFree,      Signal::kImageFsAvailable,
+                                     Signal::kImageFsInodesFree,     Signal::kContainerFsAvailable,
+                                     Signal::kContainerFsInodesFree, Signal::kPidAvailable};
 
 /// "memory.available".
 std::string_view to_string(Signal signal);
@@ -43,8 +45,18 @@ std::optional<Signal> parse_signal(std::string_view text);
 /// "memory", "ephemeral-storage", "inodes" or "pids": the name in messages and events.
 std::string_view resource_of(Signal signal);
 
-/// memory.available and allocatableMemory.available: they act before anything else.
+/// memory.available, allocatableMemory.available and the guard: they act before anything else.
 bool is_memory(Signal signal);
+
+/// Whether KubeletConfiguration and flags may name it.
+bool is_configurable(Signal signal);
+
+/// How the available memory is told. kWorkingSet: what the working set leaves, as upstream. kAvailable: what the kernel
+/// says could be taken without swapping. kWorkingSetAndSwap: what the working set leaves of memory and swap together.
+enum class MemoryEstimator { kWorkingSet, kAvailable, kWorkingSetAndSwap };
+
+inline constexpr std::array kMemoryEstimators{MemoryEstimator::kWorkingSet, MemoryEstimator::kAvailable,
+                                              MemoryEstimator::kWorkingSetAndSwap};
 
 /// BinarySI for bytes, DecimalSI for inodes and processes.
 api::Quantity::Format format_of(Signal signal);
@@ -81,8 +93,9 @@ class Observations {
   std::array<std::optional<Observation>, kSignals.size()> slots_;
 };
 
-/// All signals the summary has both numbers for.
-Observations observe(const api::Summary& summary);
+/// All signals the summary has both numbers for. `by` is what memory.available and allocatableMemory.available say is
+/// left; their capacity is always that of the memory, so a share of it is the same amount by every estimator.
+Observations observe(const api::Summary& summary, MemoryEstimator by = MemoryEstimator::kWorkingSet);
 
 /// Was the signal measured since `last`? Yes too if it was not in `last`, or if a time is missing on either side; no if
 /// it is not in `seen`.

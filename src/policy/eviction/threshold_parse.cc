@@ -134,7 +134,7 @@ Result<float> parse_go_float(std::string_view text) {
 
 Result<Signal> known_signal(std::string_view text) {
   const std::optional<Signal> signal = parse_signal(text);
-  if (!signal) return invalid({}, "unsupported eviction signal {}", text);
+  if (!signal || !is_configurable(*signal)) return invalid({}, "unsupported eviction signal {}", text);
   return *signal;
 }
 

@@ -1,0 +1,25 @@
+// The brake: how much all pods together may use before the kernel slows them down (memory.high), so that a pod that
+// fills memory is met by an eviction and not by the OOM killer. Opt-in: page cache counts as used, so a pod that only
+// streams files is slowed as well, and everybody is, not the guilty one alone.
+// Thread: any (pure). Source: spec "Wake-up sources", 3 and 6.
+#pragma once
+
+#include "base/bytes.h"
+
+#include <optional>
+
+namespace spillway::agent {
+
+struct BrakeSituation {
+  Bytes headroom;         // above the nearest hard threshold; negative below it
+  Bytes pods_usage;       // as the kernel charges it, page cache included
+  Bytes fall_per_second;  // the steepest of the last ten seconds
+  bool is_set = false;
+};
+
+/// What memory.high of all pods should be; nullopt: no limit. Never below what is in use: the one who writes less
+/// reclaims it on the spot. It is set while memory could run out within three seconds (at no less than 256 MiB/s), so
+/// that pods are slowed 16 MiB before the threshold, and let go at one and a half times that distance.
+std::optional<Bytes> brake_limit(const BrakeSituation& situation);
+
+}  // namespace spillway::agent
