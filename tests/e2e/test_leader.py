@@ -55,23 +55,28 @@ class Leader(unittest.TestCase):
                     killed = time.monotonic()
                     controllers.remove(leader[0])
                     wait_for("the takeover", lambda: holder() not in ("", before), timeout=LEASE_SECONDS + 5, interval=0.01)
-                    takeovers.append(time.monotonic() - killed)
+                    takeovers.append((time.monotonic() - killed, 0.3 * (number % 6)))
                     controllers.append(self.controller(folder))
                     everyone.append(controllers[-1])
                     wait_for(f"{name} to be Unknown", lambda: "Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]))
-                self.assertLess(max(takeovers), LEASE_SECONDS + 2.2 * RETRY_SECONDS + 1.0)
+                self.assertLess(max(takeover for takeover, _ in takeovers), LEASE_SECONDS + 2.2 * RETRY_SECONDS + 1.0)
                 texts = [each.log.read_text() for each in everyone]
+                acts = []
                 for number in range(ROUNDS):
                     marked = sum(f"node is silent\" node=n{number} " in text for text in texts)
                     self.assertLessEqual(marked, 1, f"n{number} was marked by {marked} leaders")
                     events = [e for e in api.get("/api/v1/events")["items"]
                               if e["reason"] == "NodeNotReady" and e["involvedObject"]["name"] == f"n{number}"]
                     self.assertLessEqual(sum(e.get("count", 1) for e in events), 1, f"n{number} was marked twice")
+                    acts.append((marked, len(events)))
                 transitions = api.get(LEASE + "spillway-controller")["spec"]["leaseTransitions"]
                 self.assertEqual(transitions, ROUNDS)
-                takeovers.sort()
-                print(f"{ROUNDS} kills: takeover after {takeovers[0]:.2f} to {takeovers[-1]:.2f} s, median {takeovers[len(takeovers) // 2]:.2f} s "
-                      f"(lease {LEASE_SECONDS:.0f} s); {transitions} transitions, no node marked twice")
+                print("\nKILL   NODE SILENT FOR   TAKEOVER   MARKED BY   EVENTS")
+                for number, ((takeover, silent), (marked, events)) in enumerate(zip(takeovers, acts)):
+                    print(f"{number + 1:<6} {silent:.1f} s{'':<13} {takeover:.2f} s     {marked:<11} {events}")
+                times = sorted(takeover for takeover, _ in takeovers)
+                print(f"{ROUNDS} kills: takeover after {times[0]:.2f} to {times[-1]:.2f} s, median {times[len(times) // 2]:.2f} s "
+                      f"(lease {LEASE_SECONDS:.0f} s); {transitions} transitions, no node marked twice", flush=True)
             except BaseException:
                 for each in everyone:
                     print(each.log.name, each.tail(8))
