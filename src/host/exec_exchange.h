@@ -1,0 +1,23 @@
+// Runs a command, gives it a text and takes its answer: plug-ins that are programs. Blocks; for a BlockingThread.
+// Thread: any. Bounds: time and bytes of the answer; whoever exceeds them is killed with all it has started.
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+
+#include <cstddef>
+#include <string>
+
+namespace spillway::host {
+
+struct ExecLimits {
+  Duration time_max = seconds(10);
+  std::size_t output_bytes_max = std::size_t{4} * 1024 * 1024;
+};
+
+/// What `command`, given to /bin/sh, writes to its standard output when it reads `input`. Its standard error is ours.
+/// kTimeout, kRequestEntityTooLarge: a limit was exceeded; kInternalError: it could not be started, or ended with
+/// another code than 0.
+Result<std::string> exec_exchange(const std::string& command, const std::string& input, const ExecLimits& limits);
+
+}  // namespace spillway::host
