@@ -4,12 +4,10 @@
 
 #include "api/exchange.h"
 #include "api/json.h"
-#include "apps/engine_part.h"
 #include "controllers/controller_set.h"
 #include "runtime/loop.h"
 #include "telemetry/metrics.h"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,22 +37,6 @@ class ControllerPages {
   runtime::Loop& loop_;
   const controllers::ControllerSet* set_ = nullptr;
   std::string why_ = "the controllers are starting";
-};
-
-/// The controllers, whose pages are taken back before they go.
-class ControllersPart final : public EnginePart {
- public:
-  ControllersPart(runtime::Loop& loop, std::unique_ptr<client::ApiEngine> engine,
-                  std::unique_ptr<client::Transport> transport, ControllerPages& pages)
-      : EnginePart(loop, std::move(engine), std::move(transport)), pages_(pages) {}
-
-  void stop(runtime::Loop::Task done) override {
-    pages_.set_controllers(nullptr, "the controllers are stopping");
-    EnginePart::stop(std::move(done));
-  }
-
- private:
-  ControllerPages& pages_;
 };
 
 /// A JSON document, or a Status, as an answer.

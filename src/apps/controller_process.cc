@@ -3,6 +3,7 @@
 #include "apps/commands.h"
 #include "apps/controller_client.h"
 #include "apps/controller_server.h"
+#include "apps/controllers_part.h"
 #include "apps/engine_metrics.h"
 #include "apps/engine_part.h"
 #include "apps/host_name.h"
@@ -216,7 +217,7 @@ class ControllerProcess {
     if (!transport) return;
     auto set = std::make_unique<controllers::ControllerSet>(options_, rng_.fork("controllers"), process_.log(),
                                                             process_.metrics());
-    server_->pages().set_controllers(set.get(), {});
+    controllers::ControllerSet& controllers = *set;
     std::unique_ptr<client::ApiEngine> engine =
         std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics());
     if (command_.shadow) {
@@ -225,8 +226,8 @@ class ControllerProcess {
       engine = std::make_unique<client::FencedEngine>(
           std::move(engine), [election = election_](Now now) { return election->may_act(now); });
     }
-    process_.add(
-        std::make_unique<ControllersPart>(process_.loop(), std::move(engine), std::move(transport), server_->pages()));
+    process_.add(std::make_unique<ControllersPart>(process_.loop(), controllers, std::move(engine),
+                                                   std::move(transport), server_->pages(), command_.controller));
   }
 
   client::ShadowEngine::Options shadow_options() {

@@ -23,6 +23,11 @@ class EnginePart : public Part {
     done();
   }
 
+ protected:
+  client::ApiEngine& engine() { return *engine_; }
+
+  runtime::EngineDriver& driver() { return driver_; }
+
  private:
   std::unique_ptr<client::ApiEngine> engine_;
   std::unique_ptr<client::Transport> transport_;

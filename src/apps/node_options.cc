@@ -24,6 +24,8 @@ Result<lifecycle::BrakeConfig> make_brakes(const cli::BrakeArgs& args, Duration 
   brakes.mark_not_ready = not_ready;
   brakes.taint = taints;
   brakes.delete_pod = deletions;
+  SPILLWAY_TRY(node_deletions, read_limits("--limit-node-deletions", args.limit_node_deletions));
+  brakes.delete_node = node_deletions;
   if (args.stall_share > 0) brakes.stall_share = args.stall_share;
   brakes.stall_max = args.stall_max;
   if (args.watch_age_max > Duration::zero()) brakes.watch_age_max = args.watch_age_max;
@@ -69,6 +71,9 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   }
   SPILLWAY_TRY(brakes, make_brakes(args.brakes, args.node_monitor_grace_period));
   options.brakes = std::move(brakes);
+  options.cloud_check.enabled = !args.cloud_instance_check_command.empty();
+  options.cloud_check.period = args.node_monitor_period;
+  options.cloud_check.profile = profile;
   options.pod_gc.terminated_threshold = args.terminated_pod_gc_threshold;
   return options;
 }

@@ -2,6 +2,7 @@
 #include "apps/api_server_part.h"
 #include "apps/commands.h"
 #include "apps/controller_pages.h"
+#include "apps/controllers_part.h"
 #include "apps/engine_metrics.h"
 #include "apps/engine_part.h"
 #include "apps/host_name.h"
@@ -39,10 +40,11 @@ class Up {
     const Rng rng(static_cast<std::uint64_t>(process_.loop().now().wall.time_since_epoch().count()));
     auto set = std::make_unique<controllers::ControllerSet>(*make_controller_options(command_.controller),
                                                             rng.fork("controller"), process_.log(), process_.metrics());
-    pages_.set_controllers(set.get(), {});
+    controllers::ControllerSet& controllers = *set;
     process_.add(std::make_unique<ControllersPart>(
-        process_.loop(), std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics()),
-        server_->connect("system:kube-controller-manager"), pages_));
+        process_.loop(), controllers,
+        std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics()),
+        server_->connect("system:kube-controller-manager"), pages_, command_.controller));
     process_.add(
         std::make_unique<EnginePart>(process_.loop(),
                                      std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},

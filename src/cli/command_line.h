@@ -52,6 +52,7 @@ struct BrakeArgs {
   std::string limit_not_ready;
   std::string limit_taints;
   std::string limit_deletions;
+  std::string limit_node_deletions;
   std::string full_disruption = "normal";  // "slow", "hold"
   double stall_share = 0;                  // 0: off
   Duration stall_max = minutes(2);
@@ -83,6 +84,8 @@ struct ControllerArgs {
   double unhealthy_zone_threshold = 0.55;
   std::int32_t terminated_pod_gc_threshold = 12500;
   std::optional<Duration> pod_eviction_timeout;
+  std::string cloud_instance_check_command;  // asked which machines are gone; empty: nobody is
+  Duration cloud_instance_check_timeout = seconds(10);
   std::string compat;  // "v1.29"; empty: Spillway's own behaviour
   std::string eviction_mode = "taint";
   BrakeArgs brakes;

@@ -17,6 +17,8 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
   app.add_option("--limit-not-ready", args.limit_not_ready, "Brake: nodes marked not ready within a window" + limits);
   app.add_option("--limit-taints", args.limit_taints, "Brake: nodes tainted (or evicted) within a window" + limits);
   app.add_option("--limit-deletions", args.limit_deletions, "Brake: pods deleted within a window" + limits);
+  app.add_option("--limit-node-deletions", args.limit_node_deletions,
+                 "Brake: nodes deleted within a window because their machine is gone" + limits);
   app.add_option("--zone-full-disruption", args.full_disruption,
                  "A fully disrupted zone is evicted at the normal rate, at the secondary rate (slow), or not (hold)")
       ->check(CLI::IsMember({"normal", "slow", "hold"}))
@@ -176,6 +178,10 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
                  "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, as before 1.18")
       ->check(CLI::IsMember({"taint", "timeout"}))
       ->capture_default_str();
+  app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
+                 "Program that is asked which machines of nodes that are not Ready are gone or shut down (JSON)");
+  add_duration(app, "--cloud-instance-check-timeout", args.cloud_instance_check_timeout,
+               "How long its answer may take");
   app.add_option("--compat", args.compat, "Behave as this Kubernetes line, defects included")
       ->check(CLI::IsMember({"v1.7", "v1.19", "v1.29", "v1.34"}));
   add_brakes(app, args.brakes);

@@ -20,6 +20,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       taint_events_(client_, rng.fork("taint events"), "taint-eviction-controller"),
       replica_set_events_(client_, rng.fork("replica set events"), "replicaset-controller"),
       daemon_set_events_(client_, rng.fork("daemon set events"), "daemonset-controller"),
+      cloud_events_(client_, rng.fork("cloud events"), "cloud-node-lifecycle-controller"),
       node_lifecycle_controller_(shared(node_events_), pods_by_node_, lifecycle_metrics_, gate_,
                                  rng.fork("node lifecycle"), options.node_lifecycle),
       taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_,
@@ -27,6 +28,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       replica_set_controller_(shared(replica_set_events_)),
       daemon_set_controller_(shared(daemon_set_events_)),
       pod_gc_(shared(node_events_), metrics, options.pod_gc),
+      cloud_check_(shared(cloud_events_), gate_, rng.fork("cloud"), options.cloud_check),
       report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {}
 
 Shared ControllerSet::shared(client::EventRecorder& events) {
@@ -42,6 +44,7 @@ void ControllerSet::start(Now now) {
     if (enabled_.replica_set) replica_set_controller_.start(then);
     if (enabled_.daemon_set) daemon_set_controller_.start(then);
     if (enabled_.pod_gc) pod_gc_.start(then);
+    cloud_check_.start(then);
   });
 }
 
@@ -58,6 +61,7 @@ void ControllerSet::on_wakeup(Now now) {
 void ControllerSet::run(Now now) {
   if (enabled_.replica_set) replica_set_controller_.run(now);
   if (enabled_.daemon_set) daemon_set_controller_.run(now);
+  cloud_check_.run(now);
 }
 
 }  // namespace spillway::controllers

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "client/engine.h"
 #include "controllers/act_gate.h"
+#include "controllers/cloud_check.h"
 #include "controllers/daemon_set.h"
 #include "controllers/lifecycle_metrics.h"
 #include "controllers/lifecycle_report.h"
@@ -38,6 +39,7 @@ class ControllerSet final : public client::ApiEngine {
     NodeLifecycleController::Options node_lifecycle;
     TaintEvictionController::Options taint_eviction;
     PodGc::Options pod_gc;
+    CloudCheck::Options cloud_check;
     lifecycle::BrakeConfig brakes;
   };
 
@@ -61,6 +63,8 @@ class ControllerSet final : public client::ApiEngine {
   const NodeLifecycleController& node_lifecycle() const { return node_lifecycle_controller_; }
 
   const ActGate& gate() const { return gate_; }
+
+  CloudCheck& cloud_check() { return cloud_check_; }
 
   const LifecycleReport& report() const { return report_; }
 
@@ -90,11 +94,13 @@ class ControllerSet final : public client::ApiEngine {
   client::EventRecorder taint_events_;
   client::EventRecorder replica_set_events_;
   client::EventRecorder daemon_set_events_;
+  client::EventRecorder cloud_events_;
   NodeLifecycleController node_lifecycle_controller_;
   TaintEvictionController taint_eviction_controller_;
   ReplicaSetController replica_set_controller_;
   DaemonSetController daemon_set_controller_;
   PodGc pod_gc_;
+  CloudCheck cloud_check_;
   LifecycleReport report_;
 };
 

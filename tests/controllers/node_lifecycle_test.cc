@@ -371,5 +371,46 @@ TEST_F(NodeLifecycle, BudgetsAreRespectedOnRequest) {
   EXPECT_NE(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
 }
 
+TEST_F(NodeLifecycle, ARefusedDeletionIsDroppedWhenTheNodeComesBack) {
+  options.taint_eviction.respect_budgets = true;
+  start(3);
+  cluster.create("/apis/policy/v1/namespaces/default/poddisruptionbudgets", *api::parse_json(R"({
+      "metadata":{"name":"all"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}}}})"));
+  Json pod = pod_json("web", "64Mi", "n1");
+  pod.make({"metadata", "labels", "app"}) = "web";
+  cluster.create("/api/v1/namespaces/default/pods", pod);
+  cluster.advance(seconds(20));
+  cluster.set_up("n1", false);
+  cluster.advance(minutes(8));
+  ASSERT_TRUE(set->gate().find("pod/default/web"));
+  cluster.set_up("n1", true);
+  cluster.advance(seconds(12));
+  cluster.remove("/apis/policy/v1/namespaces/default/poddisruptionbudgets/all");
+  cluster.advance(minutes(10));  // nothing is left of the act that was refused
+  EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
+}
+
+TEST_F(NodeLifecycle, APodWaitsForRoomForItsReplacementOnRequest) {
+  options.taint_eviction.wait_for_replacement = true;
+  start(3);
+  cluster.create("/apis/apps/v1/namespaces/default/replicasets", workload_json("ReplicaSet", "web", 1));
+  cluster.advance(seconds(2));
+  const std::string pod = "/api/v1/namespaces/default/pods/" + *cluster.pod_names().begin();
+  cluster.create(pod + "/binding", *api::parse_json(R"({"target":{"kind":"Node","name":"n1"}})"));
+  for (const char* node : {"n0", "n2"}) {
+    cluster.merge(std::string("/api/v1/nodes/") + node, *api::parse_json(R"({"spec":{"unschedulable":true}})"));
+  }
+  cluster.advance(seconds(20));
+  cluster.set_up("n1", false);
+  cluster.advance(minutes(8));
+  EXPECT_EQ(cluster.get(pod).string_at({"metadata", "deletionTimestamp"}), "");
+  const std::string subject = "pod/default/" + pod.substr(pod.rfind('/') + 1);
+  ASSERT_TRUE(set->gate().find(subject));
+  EXPECT_EQ(set->gate().find(subject)->reason.code, policy::ReasonCode::kNoReplacement);
+  cluster.merge("/api/v1/nodes/n0", *api::parse_json(R"({"spec":{"unschedulable":false}})"));
+  cluster.advance(seconds(15));
+  EXPECT_NE(cluster.get(pod).string_at({"metadata", "deletionTimestamp"}), "");
+}
+
 }  // namespace
 }  // namespace spillway::controllers

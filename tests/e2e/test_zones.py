@@ -99,6 +99,24 @@ class Zones(unittest.TestCase):
                 run("hold", "--kubeconfig", kubeconfig)
                 wait_for("the hold", lambda: "everything is held by hand" in run("zones", "--kubeconfig", kubeconfig)[1])
 
+    def test_a_machine_that_is_gone(self):
+        with workspace() as folder:
+            kubeconfig = folder / "kubeconfig"
+            plugin = folder / "plugin.py"
+            plugin.write_text("import json, sys\nasked = json.load(sys.stdin)['nodes']\n"
+                              "print(json.dumps({'nodes': [{'name': n['name'], 'exists': 'gone' not in n['providerID'], 'shutdown': 'off' in n['providerID']} for n in asked]}))\n")
+            with running(folder, "up", "--nodes", "0", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, *FAST,
+                         "--cloud-instance-check-command", f"python3 {plugin}") as server:
+                api = serving(server, kubeconfig)
+                for name, machine in (("n1", "test://gone"), ("n2", "test://off")):
+                    node = silent_node(name)
+                    node["spec"] = {"providerID": machine}
+                    api.create("/api/v1/nodes", node)
+                wait_for("n1 to be deleted", lambda: api.find("/api/v1/nodes/n1") is None)
+                wait_for("n2 to be tainted", lambda: "node.cloudprovider.kubernetes.io/shutdown" in str(api.get("/api/v1/nodes/n2")["spec"].get("taints")))
+                events = [e for e in api.get("/api/v1/events")["items"] if e["reason"] == "DeletingNode"]
+                self.assertEqual([e["involvedObject"]["name"] for e in events], ["n1"])
+
     def test_configuration_files(self):
         with workspace() as folder:
             file = folder / "config.yaml"

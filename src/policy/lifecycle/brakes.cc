@@ -54,6 +54,8 @@ std::string_view to_string(ActKind kind) {
       return "taint";
     case ActKind::kDeletePod:
       return "delete-pod";
+    case ActKind::kDeleteNode:
+      return "delete-node";
   }
   return {};
 }
@@ -87,9 +89,11 @@ const ActLimits& Brakes::limits_of(ActKind kind) const {
     case ActKind::kTaint:
       return config_.taint;
     case ActKind::kDeletePod:
+      return config_.delete_pod;
+    case ActKind::kDeleteNode:
       break;
   }
-  return config_.delete_pod;
+  return config_.delete_node;
 }
 
 std::vector<Brakes::Limited> Brakes::limits_on(const Act& act) const {

@@ -1,6 +1,6 @@
-// Brakes over what the node lifecycle does to a cluster: whether one act (a node marked not ready, a node tainted, a
-// pod deleted) may happen now, and if not, which brake holds it, with the numbers compared, and when to ask again. All
-// of them are off unless configured. An act that is held is not forgotten: its owner asks again and re-validates it
+// Brakes over what the node lifecycle does to a cluster: whether one act (a node marked not ready or tainted, a pod
+// or node deleted) may happen now, and if not, which brake holds it, with the numbers compared, and when to ask again.
+// All of them are off unless configured. An act that is held is not forgotten: its owner asks again and re-validates it
 // first.
 //
 // In this order: manual hold; doubt about ourselves (the clock jumped, our own watch is old, most heartbeats are late
@@ -25,7 +25,7 @@
 
 namespace spillway::lifecycle {
 
-enum class ActKind { kMarkNotReady, kTaint, kDeletePod };
+enum class ActKind { kMarkNotReady, kTaint, kDeletePod, kDeleteNode };
 
 std::string_view to_string(ActKind kind);
 
@@ -52,6 +52,7 @@ struct BrakeConfig {
   ActLimits mark_not_ready;
   ActLimits taint;
   ActLimits delete_pod;
+  ActLimits delete_node;  // whose machine is gone
   /// A larger share of the nodes not yet marked is late at once: nothing happens for up to `stall_max`.
   std::optional<double> stall_share;
   Duration stall_max = minutes(2);
