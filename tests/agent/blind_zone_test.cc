@@ -69,9 +69,8 @@ TEST(BlindZone, TheAgentWarnsAtItsStart) {
     options.eviction.thresholds.hard = {{"memory.available", "50Mi"}};
     options.eviction.blind_zone_ahead = zone;
     warnings.clear();
-    const auto agent =
-        Agent::create(options, machine_info(), Rng(1),
-                      {.log = log, .metrics = nullptr, .journal = nullptr, .reaction = nullptr}, {}, std::nullopt);
+    const auto agent = Agent::create(options, machine_info(), Rng(1),
+                                     {.log = log, .metrics = nullptr, .journal = nullptr, .reaction = nullptr}, {}, {});
     ASSERT_TRUE(agent) << agent.error().text();
   };
   start(Bytes{});
