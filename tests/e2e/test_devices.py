@@ -109,6 +109,9 @@ class Devices(unittest.TestCase):
         self.api.create("/api/v1/namespaces/default/pods", consumer("second", 1))
         wait_for("another consumer", lambda: self.phase("second") == "Running")
         self.assertEqual(self.logs("second"), "devices=a")
+        metrics = self.kubectl("get", "--raw", "/api/v1/nodes/n/proxy/metrics")
+        self.assertIn('kubelet_device_plugin_registration_total{resource_name="example.com/fake"} 1', metrics)
+        self.assertIn('kubelet_device_plugin_alloc_duration_seconds_count{resource_name="example.com/fake"} 1', metrics)
 
         plugin.stop()
         wait_for("a node without the plugin", lambda: (self.offered("capacity"), self.offered("allocatable")) == ("3", "0"))
