@@ -4,6 +4,7 @@
 #include "client/informer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 namespace spillway::client {
@@ -34,6 +35,16 @@ Result<api::Json> outcome_of(const Result<api::Response>& response) {
   auto document = api::parse_json(response->body);
   if (!document) return make_error(ErrorCode::kInternalError, "answer is not JSON: {}", document.error().message);
   return *std::move(document);
+}
+
+/// Retry-After in seconds, of an answer that may be another one then.
+std::optional<Duration> wait_asked_for(const Result<api::Response>& response) {
+  if (!response || (response->status != 429 && response->status < 500)) return std::nullopt;
+  const std::string_view text = response->header("retry-after");
+  std::uint16_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return seconds(whole);
 }
 
 }  // namespace
@@ -71,8 +82,19 @@ void ApiClient::call(api::Method method, std::string target, std::string_view co
     request.body = api::to_text(document);
     if (is_ascii(request.body)) request.document = std::make_shared<const api::Json>(std::move(document));
   }
-  send(std::move(request), [done = std::move(done)](const CallDone& answer, Now now) {
-    if (done) done(outcome_of(answer.response), now);
+  attempt(std::move(request), 0, std::move(done));
+}
+
+void ApiClient::attempt(api::Request request, int tries, Done done) {
+  const bool last = tries >= limits_.retries_max;
+  auto again = last ? nullptr : std::make_shared<const api::Request>(request);
+  send(std::move(request), [this, again, tries, done = std::move(done)](const CallDone& answer, Now now) {
+    const auto wait = again ? wait_asked_for(answer.response) : std::nullopt;
+    if (wait) {
+      at(now.mono + *wait, [this, again, tries, done](Now) { attempt(*again, tries + 1, done); });
+    } else if (done) {
+      done(outcome_of(answer.response), now);
+    }
   });
 }
 

@@ -49,6 +49,8 @@ class ApiClient {
     std::size_t in_flight_max = 1024;
     std::size_t waiting_max = 65536;
     std::int64_t list_page_objects = 500;
+    /// How often a call is sent again, after the wait the server asks for: 429 or 5xx with Retry-After.
+    int retries_max = 0;
     /// Ids of calls are above it: several clients of one engine need ranges of their own.
     CallId ids_above = 0;
   };
@@ -106,6 +108,7 @@ class ApiClient {
   void transmit(CallId id, api::Request request, std::function<void(const CallDone&, Now)> done);
   /// `document` null: no body.
   void call(api::Method method, std::string target, std::string_view content_type, api::Json document, Done done);
+  void attempt(api::Request request, int tries, Done done);
   CallId open_watch(std::string target, InformerBase& informer);
   void close_watch(CallId id);
   void enter(Now now);

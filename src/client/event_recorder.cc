@@ -118,7 +118,8 @@ void EventRecorder::write(const Kind& kind, Known& known) {
     if (known.name.empty()) known.name = fmt::format("{}.{:016x}", about.name, rng_.next());
     client_.create(object_path("v1", "events", namespace_of(about)), api::encode(event_of(kind, known)), done);
   } else {
-    const auto patch = api::Json::object({{"count", known.count}, {"lastTimestamp", api::format_time(known.last)}});
+    const auto patch = api::Json::object(
+        {{"count", known.count}, {"lastTimestamp", api::format_time(known.last)}, {"message", std::get<3>(kind)}});
     client_.patch(object_path("v1", "events", namespace_of(about), known.name), PatchType::kStrategicMerge, patch,
                   done);
   }
