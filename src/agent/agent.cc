@@ -3,6 +3,7 @@
 #include "agent/contract/blind_zone.h"
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
+#include "agent/contract/stats_age.h"
 #include "agent/devices/device_manager.h"
 #include "agent/devices/resource_managers.h"
 #include "agent/eviction/eviction_engine.h"
@@ -24,8 +25,18 @@ namespace spillway::agent {
 namespace {
 
 constexpr std::string_view kComponent = "kubelet";
+constexpr int kRetries = 10;  // of a server that asks to be asked later
 /// Calls of the heartbeat client have ids above it.
 constexpr client::CallId kHeartbeatIds = client::CallId{1} << 62U;
+
+double in_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+/// How long ago; null: never.
+api::Json age_of(std::optional<Instant> at, Now now) {
+  return at ? api::Json(in_seconds(now.mono - *at)) : api::Json();
+}
 
 /// The safe ones of this kernel and what the operator allows. kInvalid: an entry that cannot be.
 Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, const MachineInfo& machine) {
@@ -51,9 +62,10 @@ struct Agent::Parts {
         allocatable(without_reservation(capacity, reservation)),
         sysctls(std::move(allowed)),
         name("agent-" + options.node_name),
-        api("spillway-agent", rng.fork("api")),
+        api("spillway-agent", rng.fork("api"), {.retries_max = kRetries}),
         heartbeats("spillway-agent", rng.fork("heartbeats"),
                    {.call_timeout = std::min(options.status_update_frequency, options.lease_duration),
+                    .retries_max = kRetries,
                     .ids_above = kHeartbeatIds}),
         events(api, rng.fork("events"), std::string(kComponent), options.node_name),
         context{options, machine, api, heartbeats, events, sinks.log, host_commands},
@@ -104,6 +116,7 @@ struct Agent::Parts {
                                                "Tries to report the node's status that failed after another one had");
     }
     status.when_registered([this](Now now) {
+      if (!registration_seconds) registration_seconds = in_seconds(now.mono - started);
       if (options.status_profile == StatusProfile::kLeases) lease.on_node_registered(now);
     });
     lease.when_failing_repeatedly([this] { lease_failures.add(); });
@@ -181,6 +194,8 @@ struct Agent::Parts {
   AllocatableEnforcement enforcement;
   ContainerGcEngine container_gc;
   ShutdownEngine shutdown;
+  Instant started;
+  std::optional<double> registration_seconds;
   telemetry::Counter lease_failures;
   telemetry::Counter status_failures;
 };
@@ -229,6 +244,7 @@ std::string_view Agent::name() const {
 
 void Agent::start(Now now) {
   Parts& p = *parts_;
+  p.started = now.mono;
   p.api.when_synced([&p](Now synced) {
     p.workers.start(p.pods.cache(), synced);
     p.static_pods.on_synced(synced);
@@ -333,6 +349,10 @@ bool Agent::registered() const {
   return parts_->status.registered();
 }
 
+std::optional<double> Agent::registration_seconds() const {
+  return parts_->registration_seconds;
+}
+
 eviction::ConditionSet Agent::conditions() const {
   return parts_->eviction.conditions();
 }
@@ -362,16 +382,36 @@ api::Json Agent::state(Now now) const {
   api::Json eviction = api::Json::object({{"conditions", std::move(conditions)}});
   const auto summary = p.eviction.last_summary();
   if (summary && summary->node.memory && summary->node.memory->time) {
-    const Duration age = now.wall - *summary->node.memory->time;
-    eviction["observationAgeSeconds"] = std::chrono::duration<double>(age).count();
+    eviction["observationAgeSeconds"] = in_seconds(now.wall - *summary->node.memory->time);
+  }
+  api::Json ages = api::Json::object();
+  if (summary) {
+    for (const StatsAge& each : ages_of(*summary, now.wall)) ages[each.part] = each.seconds;
+  }
+  const auto client_state = [](const client::ApiClient& client) {
+    return api::Json::object({{"inFlight", static_cast<std::uint64_t>(client.in_flight())},
+                              {"waiting", static_cast<std::uint64_t>(client.waiting())},
+                              {"synced", client.synced()}});
+  };
+  api::Json enforcement =
+      api::Json::object({{"wanted", p.enforcement.limits().has_value()}, {"enforced", p.enforcement.enforced()}});
+  if (p.enforcement.limits() && p.enforcement.limits()->memory) {
+    enforcement["memoryBytes"] = p.enforcement.limits()->memory->count();
   }
   return api::Json::object(
-      {{"node", api::Json::object({{"name", p.options.node_name}, {"registered", p.status.registered()}})},
-       {"api", api::Json::object({{"inFlight", static_cast<std::uint64_t>(p.api.in_flight())},
-                                  {"waiting", static_cast<std::uint64_t>(p.api.waiting())},
-                                  {"synced", p.api.synced()}})},
+      {{"node", api::Json::object({{"name", p.options.node_name},
+                                   {"registered", p.status.registered()},
+                                   {"status", p.status.state()},
+                                   {"reportAgeSeconds", age_of(p.status.reported(), now)}})},
+       {"lease", api::Json::object({{"renewalAgeSeconds", age_of(p.lease.renewed(), now)}})},
+       {"api", client_state(p.api)},
+       {"heartbeats", client_state(p.heartbeats)},
+       {"allocatable", std::move(enforcement)},
+       {"containerGarbage", api::Json::object({{"kept", static_cast<std::uint64_t>(p.container_gc.kept())},
+                                               {"removed", p.container_gc.removed()}})},
        {"eviction", std::move(eviction)},
        {"managers", p.managers.state()},
+       {"statistics", api::Json::object({{"ageSeconds", std::move(ages)}})},
        {"pods", std::move(pods)}});
 }
 

@@ -71,6 +71,8 @@ class Agent final : public client::ApiEngine {
   const AgentOptions& options() const;
   /// The node object exists and its status has been written by this instance.
   bool registered() const;
+  /// From start() to the registration; nullopt: not yet.
+  std::optional<double> registration_seconds() const;
   /// Pressure conditions the node reports.
   eviction::ConditionSet conditions() const;
   /// The last whole observation; null before the first.

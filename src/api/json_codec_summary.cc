@@ -4,11 +4,56 @@
 
 namespace spillway::api {
 
+/// Averages are percents with two decimals.
+template <typename V>
+void describe(V& v, Is<PsiShares> auto& shares) {
+  v.kept("total", shares.total_nanos);
+  v.hundredths("avg10", shares.avg10);
+  v.hundredths("avg60", shares.avg60);
+  v.hundredths("avg300", shares.avg300);
+}
+
+template <typename V>
+void describe(V& v, Is<PsiStats> auto& psi) {
+  v.object("full", psi.full);
+  v.object("some", psi.some);
+}
+
+template <typename V>
+void describe(V& v, Is<IoStats> auto& io) {
+  v.field("time", io.time);
+  v.object("psi", io.psi);
+}
+
+template <typename V>
+void describe(V& v, Is<SwapStats> auto& swap) {
+  v.field("time", swap.time);
+  v.field("swapAvailableBytes", swap.available_bytes);
+  v.field("swapUsageBytes", swap.usage_bytes);
+}
+
+template <typename V>
+void describe(V& v, Is<InterfaceStats> auto& interface) {
+  v.kept("name", interface.name);
+  v.field("rxBytes", interface.rx_bytes);
+  v.field("rxErrors", interface.rx_errors);
+  v.field("txBytes", interface.tx_bytes);
+  v.field("txErrors", interface.tx_errors);
+}
+
+template <typename V>
+void describe(V& v, Is<NetworkStats> auto& network) {
+  v.field("time", network.time);
+  describe(v, network.primary);
+  v.list("interfaces", network.interfaces, "name", &InterfaceStats::name);
+}
+
 template <typename V>
 void describe(V& v, Is<CpuStats> auto& cpu) {
   v.field("time", cpu.time);
   v.field("usageNanoCores", cpu.usage_nano_cores);
   v.field("usageCoreNanoSeconds", cpu.usage_core_nano_seconds);
+  v.object("psi", cpu.psi);
 }
 
 template <typename V>
@@ -18,6 +63,9 @@ void describe(V& v, Is<MemoryStats> auto& memory) {
   v.field("usageBytes", memory.usage_bytes);
   v.field("workingSetBytes", memory.working_set_bytes);
   v.field("rssBytes", memory.rss_bytes);
+  v.field("pageFaults", memory.page_faults);
+  v.field("majorPageFaults", memory.major_page_faults);
+  v.object("psi", memory.psi);
 }
 
 template <typename V>
@@ -34,10 +82,13 @@ void describe(V& v, Is<FsStats> auto& fs) {
 template <typename V>
 void describe(V& v, Is<ContainerStats> auto& container) {
   v.kept("name", container.name);
+  v.field("startTime", container.start_time);
   v.object("cpu", container.cpu);
   v.object("memory", container.memory);
+  v.object("io", container.io);
   v.object("rootfs", container.rootfs);
   v.object("logs", container.logs);
+  v.object("swap", container.swap);
 }
 
 template <typename V>
@@ -53,12 +104,16 @@ void describe(V& v, Is<PodStats> auto& pod) {
     reference.kept("namespace", pod.ns);
     reference.kept("uid", pod.uid);
   });
+  v.field("startTime", pod.start_time);
   v.list("containers", pod.containers, "name", &ContainerStats::name);
   v.object("cpu", pod.cpu);
   v.object("memory", pod.memory);
+  v.object("io", pod.io);
+  v.object("network", pod.network);
   v.list("volume", pod.volumes, "name", &VolumeStats::name);
   v.object("ephemeral-storage", pod.ephemeral_storage);
   v.nested("process_stats", [&](V& process) { process.field("process_count", pod.process_count); });
+  v.object("swap", pod.swap);
 }
 
 template <typename V>
@@ -72,14 +127,18 @@ template <typename V>
 void describe(V& v, Is<NodeStats> auto& node) {
   v.kept("nodeName", node.node_name);
   v.list("systemContainers", node.system_containers, "name", &ContainerStats::name);
+  v.field("startTime", node.start_time);
   v.object("cpu", node.cpu);
   v.object("memory", node.memory);
+  v.object("io", node.io);
+  v.object("network", node.network);
   v.object("fs", node.fs);
   v.nested("runtime", [&](V& runtime) {
     runtime.object("imageFs", node.image_fs);
     runtime.object("containerFs", node.container_fs);
   });
   v.object("rlimit", node.rlimit);
+  v.object("swap", node.swap);
 }
 
 template <typename V>

@@ -1,5 +1,7 @@
 #include "api/json_decoder.h"
 
+#include <cmath>
+
 namespace spillway::api {
 
 void Decoder::type_meta(std::string_view /*api_version*/, std::string_view kind) {
@@ -20,6 +22,14 @@ void Decoder::selector(std::string_view name, LabelSelector& value) {
   std::string below = std::move(selector.error().at);
   if (!below.empty()) below.insert(below.begin(), '.');
   check(name, FieldProblem{std::move(selector.error().message), std::move(below)});
+}
+
+void Decoder::hundredths(std::string_view name, std::int32_t& value) {
+  const Json* found = member(name);
+  if (found == nullptr) return;
+  const std::optional<double> number = found->if_double();
+  if (!number || !(std::abs(*number) < 10'000'000)) return check(name, unexpected_type("a number", *found));
+  value = static_cast<std::int32_t>(std::lround(*number * 100));
 }
 
 void Decoder::first_of(std::string_view name, std::string_view key, std::string& value) {

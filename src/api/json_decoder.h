@@ -40,6 +40,9 @@ class Decoder {
 
   void micro_time(std::string_view name, std::optional<WallTime>& value) { field(name, value); }
 
+  /// 12.34 is read as 1234.
+  void hundredths(std::string_view name, std::int32_t& value);
+
   /// An absent selector matches nothing.
   void selector(std::string_view name, LabelSelector& value);
 

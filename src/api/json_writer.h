@@ -7,6 +7,7 @@
 #include "api/selector.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,12 @@ class Writer {
   }
 
   void micro_time(std::string_view name, const std::optional<WallTime>& value);
+
+  /// 1234 is written as 12.34.
+  void hundredths(std::string_view name, std::int32_t value) {
+    (*here_)[name] = value % 100 == 0 ? Json(std::int64_t{value / 100}) : Json(static_cast<double>(value) / 100);
+  }
+
   void selector(std::string_view name, const LabelSelector& value);
   /// [{key: value}] unless the list starts with it already.
   void first_of(std::string_view name, std::string_view key, const std::string& value);

@@ -12,6 +12,23 @@
 
 namespace spillway::api {
 
+/// Pressure stall information: the share of time in which some, or all, tasks waited, in hundredths of a percent.
+struct PsiShares {
+  std::int32_t avg10 = 0;
+  std::int32_t avg60 = 0;
+  std::int32_t avg300 = 0;
+  std::uint64_t total_nanos = 0;
+
+  friend bool operator==(const PsiShares&, const PsiShares&) = default;
+};
+
+struct PsiStats {
+  PsiShares full;
+  PsiShares some;
+
+  friend bool operator==(const PsiStats&, const PsiStats&) = default;
+};
+
 struct MemoryStats {
   std::optional<WallTime> time;
   std::optional<std::uint64_t> available_bytes;
@@ -19,8 +36,11 @@ struct MemoryStats {
   std::optional<std::uint64_t> working_set_bytes;
   std::optional<std::uint64_t> rss_bytes;
   // Not of upstream's Summary, and in no document:
-  std::optional<std::uint64_t> mem_available_bytes;  // what could be taken without swapping; of a cgroup: within it
-  std::optional<std::int64_t> swap_left_bytes;       // what could be swapped out besides
+  std::optional<std::uint64_t> mem_available_bytes = {};  // what could be taken without swapping; of a cgroup: within it
+  std::optional<std::int64_t> swap_left_bytes = {};       // what could be swapped out besides
+  std::optional<std::uint64_t> page_faults = {};
+  std::optional<std::uint64_t> major_page_faults = {};
+  std::optional<PsiStats> psi = {};
 
   friend bool operator==(const MemoryStats&, const MemoryStats&) = default;
 };
@@ -29,8 +49,43 @@ struct CpuStats {
   std::optional<WallTime> time;
   std::optional<std::uint64_t> usage_nano_cores;
   std::optional<std::uint64_t> usage_core_nano_seconds;
+  std::optional<PsiStats> psi = {};
 
   friend bool operator==(const CpuStats&, const CpuStats&) = default;
+};
+
+struct IoStats {
+  std::optional<WallTime> time;
+  std::optional<PsiStats> psi;
+
+  friend bool operator==(const IoStats&, const IoStats&) = default;
+};
+
+struct SwapStats {
+  std::optional<WallTime> time;
+  std::optional<std::uint64_t> available_bytes;
+  std::optional<std::uint64_t> usage_bytes;
+
+  friend bool operator==(const SwapStats&, const SwapStats&) = default;
+};
+
+/// Counters since the interface exists.
+struct InterfaceStats {
+  std::string name;
+  std::optional<std::uint64_t> rx_bytes;
+  std::optional<std::uint64_t> rx_errors;
+  std::optional<std::uint64_t> tx_bytes;
+  std::optional<std::uint64_t> tx_errors;
+
+  friend bool operator==(const InterfaceStats&, const InterfaceStats&) = default;
+};
+
+struct NetworkStats {
+  std::optional<WallTime> time;
+  InterfaceStats primary;  // eth0; without a name: there is none
+  std::vector<InterfaceStats> interfaces;
+
+  friend bool operator==(const NetworkStats&, const NetworkStats&) = default;
 };
 
 struct FsStats {
@@ -51,6 +106,9 @@ struct ContainerStats {
   std::optional<MemoryStats> memory;
   std::optional<FsStats> rootfs;
   std::optional<FsStats> logs;
+  std::optional<WallTime> start_time = {};
+  std::optional<SwapStats> swap = {};
+  std::optional<IoStats> io = {};
 
   friend bool operator==(const ContainerStats&, const ContainerStats&) = default;
 };
@@ -72,6 +130,10 @@ struct PodStats {
   std::vector<VolumeStats> volumes;
   std::optional<FsStats> ephemeral_storage;
   std::optional<std::uint64_t> process_count;
+  std::optional<WallTime> start_time = {};
+  std::optional<SwapStats> swap = {};
+  std::optional<NetworkStats> network = {};
+  std::optional<IoStats> io = {};
 
   friend bool operator==(const PodStats&, const PodStats&) = default;
 };
@@ -93,6 +155,10 @@ struct NodeStats {
   std::optional<FsStats> image_fs;
   std::optional<FsStats> container_fs;
   std::optional<RlimitStats> rlimit;
+  std::optional<WallTime> start_time = {};
+  std::optional<SwapStats> swap = {};
+  std::optional<NetworkStats> network = {};
+  std::optional<IoStats> io = {};
 
   friend bool operator==(const NodeStats&, const NodeStats&) = default;
 };

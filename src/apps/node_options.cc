@@ -1,6 +1,5 @@
 #include "apps/node_options.h"
 
-#include "api/duration.h"
 #include "apps/node_config.h"
 #include "base/rng.h"
 
@@ -86,50 +85,18 @@ std::string node_state_dir(const std::string& given, const std::string& data_dir
   return (given.empty() ? data_dir + "/nodes" : given) + "/" + node;
 }
 
-Result<agent::AgentOptions> make_agent_options(const cli::NodeArgs& args, std::string node_name, Bytes memory) {
+Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_name, Bytes memory) {
   SPILLWAY_TRY(config, read_node_config(args.config));
-  SPILLWAY_TRY(options, agent::options_of(agent::effective_config(config.value, memory)));
-  options.node_name = std::move(node_name);
-  options.eviction.memory_estimator = args.memory_estimator;
-  options.eviction.mem_available_floor = args.mem_available_floor;
-  options.eviction.memory_brake = args.memory_brake ? agent::Brake::kOn : agent::Brake::kOff;
-  options.labels.insert(args.labels.begin(), args.labels.end());
-  return options;
-}
-
-api::Json kubelet_configuration(const agent::AgentOptions& options) {
-  const auto map = [](const eviction::SignalMap& entries) {
-    api::Json out = api::Json::object();
-    for (const auto& [signal, value] : entries) out[signal] = value;
-    return out;
-  };
-  const eviction::ThresholdConfig& thresholds = options.eviction.thresholds;
-  api::Json shown = api::Json::object(
-      {{"kind", "KubeletConfiguration"},
-       {"apiVersion", "kubelet.config.k8s.io/v1beta1"},
-       {"enableServer", options.daemon_port != 0},
-       {"port", options.daemon_port},
-       {"maxPods", options.pods_max},
-       {"nodeStatusUpdateFrequency", api::format_duration(options.status_update_frequency)},
-       {"nodeStatusReportFrequency", api::format_duration(options.status_report_frequency)},
-       {"nodeLeaseDurationSeconds", std::chrono::duration_cast<seconds>(options.lease_duration).count()},
-       {"evictionHard", map(thresholds.hard)},
-       {"evictionSoft", map(thresholds.soft)},
-       {"evictionSoftGracePeriod", map(thresholds.soft_grace_period)},
-       {"evictionMinimumReclaim", map(thresholds.minimum_reclaim)},
-       {"evictionPressureTransitionPeriod", api::format_duration(options.eviction.pressure_transition_period)},
-       {"evictionMaxPodGracePeriod", options.eviction.max_pod_grace_period_seconds},
-       {"topologyManagerPolicy", options.managers.topology.policy},
-       {"topologyManagerScope", options.managers.topology.scope},
-       {"cpuManagerPolicy", options.managers.cpus.policy},
-       {"memoryManagerPolicy", options.managers.memory.policy},
-       {"reservedSystemCPUs", options.managers.cpus.reserved.text()},
-       {"shutdownGracePeriod", api::format_duration(seconds(options.shutdown.grace_seconds))},
-       {"shutdownGracePeriodCriticalPods", api::format_duration(seconds(options.shutdown.critical_grace_seconds))},
-       {"fileCheckFrequency", api::format_duration(options.file_check_frequency)},
-       {"registerNode", true}});
-  if (!options.static_pod_path.empty()) shown["staticPodPath"] = options.static_pod_path;
-  return shown;
+  NodeSetup setup{.agent = {}, .configuration = agent::effective_config(config.value, memory)};
+  SPILLWAY_TRY(options, agent::options_of(setup.configuration));
+  setup.agent = std::move(options);
+  setup.agent.node_name = std::move(node_name);
+  setup.agent.labels.insert(args.labels.begin(), args.labels.end());
+  setup.agent.eviction.memory_estimator = args.memory_estimator;
+  setup.agent.eviction.mem_available_floor = args.mem_available_floor;
+  setup.agent.eviction.memory_brake = args.memory_brake ? agent::Brake::kOn : agent::Brake::kOff;
+  if (!args.status_compat.empty()) setup.agent.status_profile = agent::StatusProfile::kOutOfDisk;
+  return setup;
 }
 
 }  // namespace spillway::apps

@@ -11,8 +11,13 @@
 
 namespace spillway::apps {
 
+struct NodeSetup {
+  agent::AgentOptions agent;
+  api::Json configuration;  // the KubeletConfiguration in effect
+};
+
 /// kInvalid: a threshold or grace period that cannot be; `at` names the flag. `memory` is the node's.
-Result<agent::AgentOptions> make_agent_options(const cli::NodeArgs& args, std::string node_name, Bytes memory);
+Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_name, Bytes memory);
 
 /// kInvalid: a flag that does not parse.
 Result<controllers::ControllerSet::Options> make_controller_options(const cli::ControllerArgs& args);
@@ -21,8 +26,5 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
 std::string instance_of(const std::string& directory);
 /// Where one node keeps logs, pod directories and its journal. `given` may be empty.
 std::string node_state_dir(const std::string& given, const std::string& data_dir, const std::string& node);
-
-/// What an agent runs with, as a KubeletConfiguration: what /configz shows.
-api::Json kubelet_configuration(const agent::AgentOptions& options);
 
 }  // namespace spillway::apps

@@ -6,6 +6,7 @@
 #include "api/codec.h"
 #include "api/duration.h"
 #include "apps/node_options.h"
+#include "apps/process_metrics.h"
 #include "cli/yaml_document.h"
 #include "host/kernel_file.h"
 #include "host/machine_info.h"
@@ -70,9 +71,9 @@ NodePart::~NodePart() = default;
 Result<std::unique_ptr<NodePart>> NodePart::create(Process& process, NodePartOptions options,
                                                    std::unique_ptr<client::Transport> transport) {
   SPILLWAY_TRY_VOID(make_directory(options.state_dir));
-  SPILLWAY_TRY(wishes, make_agent_options(options.args, options.name, options.args.memory.value_or(Bytes{})));
-  SPILLWAY_TRY(mounts,
-               host::read_cgroup_mounts(wishes.managers.pins() ? host::Cpusets::kUse : host::Cpusets::kLeaveAlone));
+  SPILLWAY_TRY(wishes, make_node_setup(options.args, options.name, options.args.memory.value_or(Bytes{})));
+  SPILLWAY_TRY(mounts, host::read_cgroup_mounts(wishes.agent.managers.pins() ? host::Cpusets::kUse
+                                                                             : host::Cpusets::kLeaveAlone));
   SPILLWAY_TRY(root, host::find_writable_root(mounts));
   host::NodeSliceOptions wanted{.root = options.args.memory ? host::NodeRoot::kSlice : host::NodeRoot::kHost,
                                 .instance = options.instance,
@@ -94,7 +95,8 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   runtime::Loop& loop = process_.loop();
   SPILLWAY_TRY(machine, host::read_machine_info(slice_, options.state_dir));
   machine.hostname = options.name;  // as the kubelet's --hostname-override: several nodes share this machine
-  SPILLWAY_TRY(agent_options, make_agent_options(options.args, options.name, machine.memory));
+  SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
+  agent::AgentOptions agent_options = std::move(setup.agent);
   if (!options.ip.empty()) machine.internal_ip = options.ip;
   agent_options.eviction.blind_zone = measured_blind_zone(slice_);
   if (agent_options.eviction.memory_estimator == eviction::MemoryEstimator::kAvailable)
@@ -111,11 +113,15 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
     server_ = std::move(server);
     agent_options.daemon_port = server_->port();
   }
+  configuration_ = std::move(setup.configuration);
+  configuration_["enableServer"] = server_ != nullptr;
+  configuration_["port"] = agent_options.daemon_port;
   SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process_.log()));
   journal_ = std::move(journal);
   SPILLWAY_TRY(history, journal_->read());
-  SPILLWAY_TRY(runtime, host::ProcessRuntime::create(loop, slice_, *this, process_.log(),
-                                                     {.state_dir = options.state_dir, .logs = {}}));
+  SPILLWAY_TRY(runtime, host::ProcessRuntime::create(
+                            loop, slice_, *this, process_.log(),
+                            {.state_dir = options.state_dir, .logs = {}, .pressure = agent_options.pressure_stats}));
   runtime_ = std::move(runtime);
   SPILLWAY_TRY(reaction, host::MemoryReaction::create(
                              loop, slice_,
@@ -177,20 +183,22 @@ host::KubeletEndpoint::Options NodePart::endpoint_options(agent::MachineInfo mac
   const std::string prometheus = "text/plain; version=0.0.4; charset=utf-8";
   host::KubeletEndpoint::Options options;
   options.pages["/pods"] = {json, [this] { return pod_list(*agent_); }};
-  options.pages["/configz"] = {
-      json, [this] {
-        return api::to_text(api::Json::object({{"kubeletconfig", kubelet_configuration(agent_->options())}}));
-      }};
+  options.pages["/configz"] = {json,
+                               [this] { return api::to_text(api::Json::object({{"kubeletconfig", configuration_}})); }};
   options.pages["/debug/spillway"] = {json, [this] { return api::to_text(debug_state()); }};
   options.pages["/debug/spillway/decisions"] = {
       json, [this] { return api::to_text(agent_->decisions(process_.loop().now())); }};
-  options.pages["/metrics"] = {prometheus, [this] {
-                                 const agent::KubeletFacts facts{
-                                     .node_name = name_,
-                                     .cgroup_version = slice_.measured().version() == host::CgroupVersion::kV1 ? 1 : 2,
-                                     .registered = agent_->registered()};
-                                 return process_.metrics().text() + agent::kubelet_metrics(facts, agent_->pods());
-                               }};
+  options.pages["/metrics"] = {
+      prometheus, [this] {
+        const auto summary = agent_->last_summary();
+        const agent::KubeletFacts facts{
+            .node_name = name_,
+            .cgroup_version = slice_.measured().version() == host::CgroupVersion::kV1 ? 1 : 2,
+            .registered = agent_->registered(),
+            .registration_seconds = agent_->registration_seconds(),
+            .ages = summary ? agent::ages_of(*summary, process_.loop().now().wall) : std::vector<agent::StatsAge>()};
+        return process_.metrics().text() + agent::kubelet_metrics(facts, agent_->pods()) + process_metrics();
+      }};
   options.pages["/metrics/resource"] = {
       prometheus, [this] { return agent::resource_metrics(agent_->last_summary().get(), agent_->pods()); }};
   options.pages["/metrics/cadvisor"] = {prometheus, [this, machine = std::move(machine)] {

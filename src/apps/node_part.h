@@ -69,6 +69,7 @@ class NodePart final : public Part, private agent::Host::Receiver, private host:
   std::unique_ptr<runtime::EngineDriver> driver_;
   std::unique_ptr<host::ManifestFiles> manifests_;  // null: there is no directory of them
   Instant last_step_{};                             // of the agent
+  api::Json configuration_;
   std::unique_ptr<host::MemoryReaction> reaction_;
   std::unique_ptr<NodeServer> server_;
   std::unique_ptr<host::KubeletEndpoint> endpoint_;

@@ -45,6 +45,7 @@ struct NodeArgs {
   std::optional<Bytes> mem_available_floor;  // nullopt: no guard
   bool memory_brake = false;
   std::string state_dir;
+  std::string status_compat;  // "v1.12": as agents up to it report; empty: as today's
 };
 
 /// Brakes of the lifecycle controllers; empty or absent: off. Limits are still text: policy/lifecycle parses them.

@@ -200,6 +200,9 @@ void add_node(CLI::App& app, NodeArgs& args) {
              "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
   app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(CLI::PositiveNumber);
   add_memory(app, args);
+  app.add_option("--node-status-compat", args.status_compat,
+                 "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")
+      ->check(CLI::IsMember({"v1.12"}));
   app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
 }
 

@@ -65,6 +65,8 @@ class ContainerProcess {
 
   const CgroupDir& cgroup() const { return cgroup_; }
 
+  WallTime started_at() const { return started_at_; }
+
   /// Binds it to the CPUs of the shared pool, if it is one of those that share.
   void share_cpus(std::string_view cpus);
 

@@ -30,6 +30,38 @@ std::string path_of(const api::Target& target) {
   return path;
 }
 
+api::ContainerStats cpu_and_memory_of(const api::ContainerStats& container) {
+  api::ContainerStats kept;
+  kept.name = container.name;
+  kept.start_time = container.start_time;
+  kept.cpu = container.cpu;
+  kept.memory = container.memory;
+  return kept;
+}
+
+/// What `kubectl top` and autoscalers ask for.
+api::Summary cpu_and_memory_of(const api::Summary& summary) {
+  api::Summary kept;
+  kept.node.node_name = summary.node.node_name;
+  kept.node.start_time = summary.node.start_time;
+  kept.node.cpu = summary.node.cpu;
+  kept.node.memory = summary.node.memory;
+  for (const api::ContainerStats& each : summary.node.system_containers) {
+    kept.node.system_containers.push_back(cpu_and_memory_of(each));
+  }
+  for (const api::PodStats& pod : summary.pods) {
+    api::PodStats& some = kept.pods.emplace_back();
+    some.uid = pod.uid;
+    some.ns = pod.ns;
+    some.name = pod.name;
+    some.start_time = pod.start_time;
+    some.cpu = pod.cpu;
+    some.memory = pod.memory;
+    for (const api::ContainerStats& each : pod.containers) some.containers.push_back(cpu_and_memory_of(each));
+  }
+  return kept;
+}
+
 }  // namespace
 
 KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, ProcessRuntime& runtime, Options options)
@@ -79,14 +111,16 @@ KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
       handle_logs(id, *target, sink);
       break;
     case Room::kSummary:
-      handle_summary(*sink);
+      handle_summary(*target, *sink);
       break;
   }
   return id;
 }
 
-void KubeletEndpoint::handle_summary(api::ResponseSink& sink) {
-  const Result<api::Summary> summary = runtime_.observe_now();
+void KubeletEndpoint::handle_summary(const api::Target& target, api::ResponseSink& sink) {
+  Result<api::Summary> summary = runtime_.observe_now();
+  const std::string* only = target.find("only_cpu_and_memory");
+  if (summary && only != nullptr && *only == "true") *summary = cpu_and_memory_of(*summary);
   sink.on_response(summary ? json_answer(api::to_text(api::encode(*summary)))
                            : text_answer(500, "Internal Error: " + summary.error().text()));
 }

@@ -59,7 +59,7 @@ class KubeletEndpoint {
   Room room_of(const api::Target& target) const;
   void handle_health(const api::Target& target, api::ResponseSink& sink) const;
   void handle_logs(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
-  void handle_summary(api::ResponseSink& sink);
+  void handle_summary(const api::Target& target, api::ResponseSink& sink);
 
   runtime::Loop& loop_;
   ProcessRuntime& runtime_;

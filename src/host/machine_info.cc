@@ -13,9 +13,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace spillway::host {
@@ -52,6 +55,27 @@ std::string find_address() {
     if (wanted && *wanted == entry->ifa_name) return text.data();
   }
   return found.empty() ? "127.0.0.1" : found;
+}
+
+/// Pages of every size the kernel has, smallest first.
+std::vector<agent::HugePages> read_huge_pages() {
+  constexpr std::string_view kPrefix = "hugepages-";
+  constexpr std::string_view kSuffix = "kB";
+  std::vector<agent::HugePages> sizes;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/sys/kernel/mm/hugepages", error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
+    const auto size =
+        parse_number(std::string_view(name).substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
+    const auto text = read_file(it->path().string() + "/nr_hugepages");
+    const auto pages = text ? parse_number(*text) : std::nullopt;
+    if (!size || !pages) continue;
+    sizes.push_back({static_cast<std::int64_t>(*size), static_cast<std::int64_t>(*pages)});
+  }
+  std::ranges::sort(sizes, {}, &agent::HugePages::page_size_kib);
+  return sizes;
 }
 
 }  // namespace
@@ -97,6 +121,8 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
   info.shared_namespaces.ipc = !PodNamespaces::create({.ipc = true});
   info.network_on_request = PodNamespaces::create({.network = true}).has_value();
   SPILLWAY_TRY(limits, read_process_limits());
+  info.cgroup_version = slice.measured().version() == CgroupVersion::kV1 ? 1 : 2;
+  if (slice.is_host()) info.huge_pages = read_huge_pages();
   info.pids_max = slice.is_host() ? limits.max_pid : slice.options().pids_max.value_or(limits.max_pid);
   SPILLWAY_TRY(fs, read_fs(state_dir));
   info.ephemeral_storage = Bytes{static_cast<std::int64_t>(fs.capacity_bytes.value_or(0))};

@@ -171,7 +171,15 @@ api::MemoryStats to_memory_stats(const CgroupMemory& memory, WallTime at) {
           .available_bytes = available_below(memory.limit_bytes, memory.working_set_bytes),
           .usage_bytes = memory.usage_bytes,
           .working_set_bytes = memory.working_set_bytes,
-          .rss_bytes = memory.rss_bytes};
+          .rss_bytes = memory.rss_bytes,
+          .page_faults = memory.page_faults,
+          .major_page_faults = memory.major_page_faults};
+}
+
+api::SwapStats to_swap_stats(const CgroupMemory& memory, WallTime at) {
+  return {.time = at,
+          .available_bytes = available_below(memory.swap_limit_bytes, memory.swap_bytes),
+          .usage_bytes = memory.swap_bytes};
 }
 
 std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {

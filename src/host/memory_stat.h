@@ -62,6 +62,9 @@ std::optional<std::uint64_t> available_below(std::uint64_t limit_bytes, std::uin
 /// What a Summary carries of it.
 api::MemoryStats to_memory_stats(const CgroupMemory& memory, WallTime at);
 
+/// Available: below the swap limit, without clamping, as upstream; absent without a limit.
+api::SwapStats to_swap_stats(const CgroupMemory& memory, WallTime at);
+
 /// Processes that the kernel's OOM killer has taken: the line "oom_kill <number>" of memory.events (version 2) or
 /// memory.oom_control (version 1); nullopt if there is none.
 std::optional<std::uint64_t> parse_oom_kills(std::string_view text);

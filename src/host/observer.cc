@@ -2,7 +2,9 @@
 
 #include "host/kernel_file.h"
 #include "host/memory_stat.h"
+#include "host/net_dev.h"
 #include "host/proc_files.h"
+#include "host/psi.h"
 
 #include <algorithm>
 #include <utility>
@@ -48,10 +50,25 @@ void add_estimates(std::optional<api::MemoryStats>& stats, const Result<MemoryRe
   if (stats && reading) add_estimates(*stats, *reading);
 }
 
+/// When the machine was booted; `now` if it does not say.
+WallTime boot_time(WallTime now) {
+  const Result<std::string> text = read_file("/proc/uptime");
+  if (!text) return now;
+  const Result<Duration> up = parse_uptime(*text);
+  return up ? now - std::chrono::duration_cast<WallTime::duration>(*up) : now;
+}
+
 }  // namespace
 
-Observer::Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir)
-    : slice_(slice), log_(std::move(log)), fs_(loop, std::move(state_dir)), disk_(loop) {
+Observer::Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir,
+                   agent::PressureStats pressure)
+    : slice_(slice),
+      log_(std::move(log)),
+      pressure_(pressure),
+      made_(loop.now().wall),
+      started_(slice.is_host() ? boot_time(made_) : made_),
+      fs_(loop, std::move(state_dir)),
+      disk_(loop) {
   fs_.refresh();
 }
 
@@ -77,21 +94,52 @@ std::optional<api::CpuStats> Observer::observe_cpu(const CgroupDir& cgroup, Now 
   return api::CpuStats{now.wall, before.cpu_rate, usage->total_nanos};
 }
 
-std::optional<api::MemoryStats> Observer::observe_memory(const CgroupDir& cgroup, Now now) {
+template <typename Stats>
+void Observer::observe_cgroup(const CgroupDir& cgroup, Stats& stats, Now now) {
+  stats.cpu = observe_cpu(cgroup, now);
   const Result<CgroupMemory> memory = seen(cgroup).stats.memory(cgroup);
-  if (!memory) return std::nullopt;
-  return to_memory_stats(*memory, now.wall);
+  if (memory) {
+    stats.memory = to_memory_stats(*memory, now.wall);
+    stats.swap = to_swap_stats(*memory, now.wall);
+  }
+  observe_pressure(cgroup, stats, now);
 }
 
-Result<api::MemoryStats> Observer::observe_node_memory(Now now) const {
+/// The machine's own is in /proc; cgroups have theirs in version 2 alone.
+std::optional<api::PsiStats> Observer::observe_psi(const CgroupDir& cgroup, std::string_view resource) const {
+  const bool whole_machine = slice_.is_host() && &cgroup == &slice_.measured();
+  const Result<std::string> text = whole_machine
+                                       ? read_file(fmt::format("/proc/pressure/{}", resource))
+                                       : cgroup.read(Controller::kMemory, fmt::format("{}.pressure", resource));
+  if (!text) return std::nullopt;
+  const Result<Psi> psi = parse_psi(*text);
+  return psi ? std::optional(to_psi_stats(*psi)) : std::nullopt;
+}
+
+template <typename Stats>
+void Observer::observe_pressure(const CgroupDir& cgroup, Stats& stats, Now now) const {
+  if (pressure_ == agent::PressureStats::kLeftOut) return;
+  if (stats.cpu) stats.cpu->psi = observe_psi(cgroup, "cpu");
+  if (stats.memory) stats.memory->psi = observe_psi(cgroup, "memory");
+  if (auto psi = observe_psi(cgroup, "io")) stats.io = api::IoStats{now.wall, std::move(psi)};
+}
+
+Result<CgroupMemory> Observer::read_node_memory() const {
   std::optional<MemInfo> machine;
   if (slice_.is_host()) {
     SPILLWAY_TRY(text, read_file("/proc/meminfo"));
     SPILLWAY_TRY(parsed, parse_meminfo(text));
     machine = parsed;
   }
-  SPILLWAY_TRY(memory, read_memory(slice_.measured(), machine ? &*machine : nullptr));
-  return to_memory_stats(memory, now.wall);
+  return read_memory(slice_.measured(), machine ? &*machine : nullptr);
+}
+
+/// Pods without a network of their own share the machine's: its counters are theirs.
+std::optional<api::NetworkStats> Observer::observe_network(Now now) const {
+  const Result<std::string> text = read_file("/proc/self/net/dev");
+  if (!text) return std::nullopt;
+  const Result<api::NetworkStats> network = parse_net_dev(*text, now.wall);
+  return network ? std::optional(*network) : std::nullopt;
 }
 
 Result<api::RlimitStats> Observer::observe_rlimit(Now now) const {
@@ -112,8 +160,8 @@ api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
   stats.uid = pod.uid;
   stats.ns = pod.pod.ns;
   stats.name = pod.pod.name;
-  stats.cpu = observe_cpu(*pod.cgroup, now);
-  stats.memory = observe_memory(*pod.cgroup, now);
+  stats.start_time = pod.started;
+  observe_cgroup(*pod.cgroup, stats, now);
   const std::optional<api::FsStats> fs = fs_.latest(now.mono);
   const std::optional<DirectoryUsage> work = disk_.latest(pod.uid);
   std::uint64_t log_bytes = 0;
@@ -121,8 +169,8 @@ api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
   for (const ContainerView& container : pod.containers) {
     api::ContainerStats found;
     found.name = container.name;
-    found.cpu = observe_cpu(*container.cgroup, now);
-    found.memory = observe_memory(*container.cgroup, now);
+    found.start_time = container.started;
+    observe_cgroup(*container.cgroup, found, now);
     found.logs = fs.value_or(api::FsStats{});
     found.logs->time = now.wall;
     found.logs->used_bytes = static_cast<std::uint64_t>(container.log_size.count());
@@ -161,26 +209,35 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   ++pass_;
   api::Summary summary;
   summary.node.node_name = slice_.options().node;
-  const Result<api::MemoryStats> memory = observe_node_memory(now);
+  const Result<CgroupMemory> memory = read_node_memory();
   const Result<api::RlimitStats> rlimit = observe_rlimit(now);
   fs_.refresh();
   summary.node.fs = fs_.latest(now.mono);
   if (!memory && !rlimit && !summary.node.fs) return memory.error();
-  if (memory) summary.node.memory = *memory;
+  if (memory) {
+    summary.node.memory = to_memory_stats(*memory, now.wall);
+    summary.node.swap = to_swap_stats(*memory, now.wall);
+  }
   add_estimates(summary.node.memory, read_node_gauge(node_gauge_, slice_));
   if (rlimit) summary.node.rlimit = *rlimit;
   report(!memory ? std::optional(memory.error()) : !rlimit ? std::optional(rlimit.error()) : std::nullopt);
+  summary.node.start_time = started_;
   summary.node.cpu = observe_cpu(slice_.measured(), now);
+  observe_pressure(slice_.measured(), summary.node, now);
+  summary.node.network = observe_network(now);
   summary.node.image_fs = summary.node.fs;  // processes have no image: both are the state directory's file system
   summary.node.container_fs = summary.node.fs;
 
   api::ContainerStats all_pods;
   all_pods.name = "pods";
-  all_pods.cpu = observe_cpu(slice_.kubepods(), now);
-  all_pods.memory = observe_memory(slice_.kubepods(), now);
+  all_pods.start_time = made_;
+  observe_cgroup(slice_.kubepods(), all_pods, now);
   add_estimates(all_pods.memory, read_pods_gauge(pods_gauge_, slice_));
   summary.node.system_containers.push_back(std::move(all_pods));
-  for (const PodView& pod : pods) summary.pods.push_back(observe_pod(pod, now));
+  for (const PodView& pod : pods) {
+    summary.pods.push_back(observe_pod(pod, now));
+    if (!pod.own_network) summary.pods.back().network = summary.node.network;
+  }
   std::vector<DiskUsage::Place> places;
   for (const PodView& pod : pods) places.push_back({pod.uid, pod.work_directory});
   disk_.refresh(std::move(places));

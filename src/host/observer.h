@@ -4,6 +4,7 @@
 // Thread: loop. Source: spec "Eviction manager", 2; spec "Node agent", 10.
 #pragma once
 
+#include "agent/contract/options.h"
 #include "api/meta.h"
 #include "api/summary.h"
 #include "base/bytes.h"
@@ -23,6 +24,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::host {
@@ -31,6 +33,7 @@ struct ContainerView {
   std::string name;
   const CgroupDir* cgroup = nullptr;
   Bytes log_size;
+  WallTime started;
 };
 
 struct PodView {
@@ -39,11 +42,14 @@ struct PodView {
   const CgroupDir* cgroup = nullptr;
   std::string work_directory;             // where its containers write
   std::vector<ContainerView> containers;  // running ones
+  WallTime started;
+  bool own_network = false;  // else the machine's
 };
 
 class Observer {
  public:
-  Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir);
+  Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir,
+           agent::PressureStats pressure);
 
   /// An error: nothing of the node itself can be read; it names the file.
   Result<api::Summary> observe(std::span<const PodView> pods, Now now);
@@ -64,9 +70,15 @@ class Observer {
   };
 
   Seen& seen(const CgroupDir& cgroup);
+  /// The figures that node, pods and containers have in common.
+  template <typename Stats>
+  void observe_cgroup(const CgroupDir& cgroup, Stats& stats, Now now);
   std::optional<api::CpuStats> observe_cpu(const CgroupDir& cgroup, Now now);
-  std::optional<api::MemoryStats> observe_memory(const CgroupDir& cgroup, Now now);
-  Result<api::MemoryStats> observe_node_memory(Now now) const;
+  std::optional<api::PsiStats> observe_psi(const CgroupDir& cgroup, std::string_view resource) const;
+  template <typename Stats>
+  void observe_pressure(const CgroupDir& cgroup, Stats& stats, Now now) const;
+  Result<CgroupMemory> read_node_memory() const;
+  std::optional<api::NetworkStats> observe_network(Now now) const;
   Result<api::RlimitStats> observe_rlimit(Now now) const;
   api::PodStats observe_pod(const PodView& pod, Now now);
   void report(const std::optional<Error>& problem);
@@ -78,6 +90,9 @@ class Observer {
   std::string reported_;
   std::optional<MemoryGauge> node_gauge_;
   std::optional<MemoryGauge> pods_gauge_;
+  agent::PressureStats pressure_;
+  WallTime made_;     // kubepods
+  WallTime started_;  // the node: with the machine, or as a slice with kubepods
   FsProbe fs_;
   DiskUsage disk_;
 };

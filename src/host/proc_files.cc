@@ -36,6 +36,18 @@ Result<std::int64_t> parse_loadavg_processes(std::string_view text) {
   return static_cast<std::int64_t>(*total);
 }
 
+Result<Duration> parse_uptime(std::string_view text) {
+  const std::string_view field = text.substr(0, text.find(' '));
+  const std::size_t point = field.find('.');
+  const std::optional<std::uint64_t> whole = parse_number(field.substr(0, point));
+  const std::optional<std::uint64_t> rest =
+      point == std::string_view::npos ? std::optional<std::uint64_t>() : parse_number(field.substr(point + 1));
+  constexpr std::uint64_t kSecondsMax = 1ULL << 32U;
+  if (!whole || !rest || *whole > kSecondsMax || field.size() - point != 3)
+    return invalid("/proc/uptime", "\"{}\" is no number of seconds", field.substr(0, 32));
+  return Duration(seconds(*whole)) + milliseconds(*rest * 10);
+}
+
 std::optional<std::string> parse_pretty_name(std::string_view os_release) {
   while (!os_release.empty()) {
     std::string_view line = take_line(os_release);

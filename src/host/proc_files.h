@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/time.h"
 
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,9 @@ namespace spillway::host {
 
 /// The total in the fourth field of /proc/loadavg ("0.00 0.01 0.05 1/180 4711" → 180). kInvalid otherwise.
 Result<std::int64_t> parse_loadavg_processes(std::string_view text);
+
+/// The first field of /proc/uptime. kInvalid otherwise.
+Result<Duration> parse_uptime(std::string_view text);
 
 /// PRETTY_NAME of /etc/os-release, unquoted; nullopt if there is none.
 std::optional<std::string> parse_pretty_name(std::string_view os_release);

@@ -50,7 +50,7 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       receiver_(receiver),
       log_(std::move(log)),
       options_(std::move(options)),
-      observer_(loop, slice, log_, options_.state_dir),
+      observer_(loop, slice, log_, options_.state_dir, options_.pressure),
       files_(loop, kRemovalsMax) {}
 
 Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
@@ -121,6 +121,7 @@ void ProcessRuntime::on_command(agent::CreatePod command) {
   if (known == pods_.end() && pods_.size() >= options_.pods_max) return;  // its containers will say so
   PodEntry pod;
   pod.command = std::move(command);
+  pod.created = loop_.now().wall;
   const Outcome made = make_pod(pod);
   if (!made) {
     pod.broken = made.error();
@@ -296,9 +297,16 @@ std::vector<PodView> ProcessRuntime::views() const {
   all.reserve(pods_.size());
   for (const auto& [uid, pod] : pods_) {
     if (pod.broken) continue;
-    PodView view{uid, pod.command.pod, &pod.cgroup, fmt::format("{}/{}", pod.directory, kWorkFolder), {}};
+    PodView view{uid,
+                 pod.command.pod,
+                 &pod.cgroup,
+                 fmt::format("{}/{}", pod.directory, kWorkFolder),
+                 {},
+                 pod.created,
+                 pod.command.isolation.network};
     for (const auto& [name, container] : pod.containers)
-      if (container->is_running()) view.containers.push_back({name, &container->cgroup(), container->log_size()});
+      if (container->is_running())
+        view.containers.push_back({name, &container->cgroup(), container->log_size(), container->started_at()});
     all.push_back(std::move(view));
   }
   return all;

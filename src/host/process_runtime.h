@@ -31,6 +31,7 @@ namespace spillway::host {
 struct ProcessRuntimeOptions {
   std::string state_dir;
   LogLimits logs;
+  agent::PressureStats pressure = agent::PressureStats::kLeftOut;
   /// Of kubepods together; as the kubelet's --max-pods does, it bounds what this object keeps.
   std::size_t pods_max = 1000;
 };
@@ -77,6 +78,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
  private:
   struct PodEntry {
     agent::CreatePod command;
+    WallTime created;
     CgroupDir cgroup;
     std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
     std::string directory;

@@ -45,6 +45,14 @@ std::optional<PsiLine> parse_psi_line(std::string_view text) {
 
 }  // namespace
 
+api::PsiStats to_psi_stats(const Psi& psi) {
+  const auto shares = [](const PsiLine& line) {
+    return api::PsiShares{
+        .avg10 = line.avg10, .avg60 = line.avg60, .avg300 = line.avg300, .total_nanos = line.total_micros * 1000};
+  };
+  return {.full = shares(psi.full.value_or(PsiLine{})), .some = shares(psi.some)};
+}
+
 Result<Psi> parse_psi(std::string_view text) {
   std::optional<PsiLine> some;
   Psi psi;

@@ -2,6 +2,7 @@
 // The parser is pure. Thread: any. Source: kernel document "psi.rst"; spec "Wake-up sources", 3.
 #pragma once
 
+#include "api/summary.h"
 #include "base/error.h"
 #include "host/unique_fd.h"
 
@@ -31,6 +32,9 @@ struct Psi {
 
 /// kInvalid: the line "some" is missing, or a line is malformed.
 Result<Psi> parse_psi(std::string_view text);
+
+/// As a Summary carries it.
+api::PsiStats to_psi_stats(const Psi& psi);
 
 /// How fine the kernel lets us look: windows of half a second need CAP_SYS_RESOURCE, multiples of two seconds do not.
 enum class PsiWindow { kHalfSecond, kTwoSeconds, kNone };

@@ -58,6 +58,18 @@ TEST(KubeletConfig, FindsEverythingThatIsWrongAtOnce) {
   EXPECT_EQ(errors(R"({"maxPods": [], "podsPerCore": true, "nope": 1})").size(), 3U);
 }
 
+TEST(KubeletConfig, ReportsPressureStallsWhereTheFeatureIsOn) {
+  EXPECT_EQ(options_of(effective("{}"))->pressure_stats, PressureStats::kLeftOut);
+  EXPECT_EQ(options_of(effective(R"({"featureGates": {"KubeletPSI": true}})"))->pressure_stats,
+            PressureStats::kReported);
+  EXPECT_TRUE(errors(R"({"featureGates": {"KubeletPSI": true}})").empty());
+  EXPECT_EQ(errors(R"({"featureGates": {"NodeSwap": true}})"),
+            std::vector<std::string>{
+                "k.yaml: featureGates[NodeSwap]: has no effect here: this agent does not know the feature"});
+  EXPECT_EQ(errors(R"({"featureGates": {"KubeletPSI": "on"}})"),
+            std::vector<std::string>{"k.yaml: featureGates[KubeletPSI]: expected true or false, got a string \"on\""});
+}
+
 TEST(KubeletConfig, AllowsTheSysctlsItNames) {
   const Result<AgentOptions> options = options_of(effective(R"({"allowedUnsafeSysctls": ["kernel.msg*", "net.x"]})"));
   ASSERT_TRUE(options);

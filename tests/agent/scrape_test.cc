@@ -109,6 +109,42 @@ TEST(Scrape, CadvisorMetricsNameNodePodsAndContainers) {
   EXPECT_THAT(cadvisor_metrics(nullptr, {}, machine), HasSubstr("machine_memory_bytes"));
 }
 
+TEST(Scrape, SwapFilesNetworkAndFaultsAreToldWhereTheyWereMeasured) {
+  api::Summary seen = summary();
+  seen.node.swap = api::SwapStats{kMeasured, std::nullopt, 4096};
+  seen.node.network.emplace().interfaces.push_back(
+      {.name = "eth0", .rx_bytes = 11, .rx_errors = 0, .tx_bytes = 7, .tx_errors = 1});
+  api::ContainerStats& app = seen.pods[0].containers[0];
+  app.memory->page_faults = 12;
+  app.rootfs.emplace().used_bytes = 20'480;
+  seen.pods[0].process_count = 3;
+  EXPECT_THAT(resource_metrics(&seen, pods()), HasSubstr("\nnode_swap_usage_bytes 4096 1795219383578\n"));
+  EXPECT_THAT(resource_metrics(&seen, pods()), Not(HasSubstr("pod_swap")));
+  const std::string text = cadvisor_metrics(&seen, pods(), {});
+  for (
+      const char* line :
+      {R"(container_memory_swap{container="",id="/",image="",name="",namespace="",pod=""} 4096)",
+       R"(container_memory_failures_total{container="app",id="/kubepods/podu1/app",image="shop/web:1",name="app",namespace="default",pod="web",failure_type="pgfault",scope="container"} 12)",
+       R"(container_fs_usage_bytes{container="app",namespace="default",pod="web"} 20480)",
+       R"(container_network_transmit_errors_total{id="/",namespace="",pod="",interface="eth0"} 1)",
+       R"(container_processes{namespace="default",pod="web"} 3)"}) {
+    EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));
+  }
+}
+
+TEST(Scrape, AgesAreThoseOfTheOldestFigures) {
+  api::Summary seen = summary();
+  seen.node.fs.emplace().time = kMeasured - seconds(20);
+  seen.pods[0].ephemeral_storage.emplace().time = kMeasured - seconds(9);
+  seen.pods.push_back(seen.pods[0]);
+  seen.pods[1].memory->time = kMeasured - seconds(3);
+  std::vector<std::pair<std::string, double>> ages;
+  for (const StatsAge& each : ages_of(seen, kMeasured + seconds(1))) ages.emplace_back(each.part, each.seconds);
+  using Age = std::pair<std::string, double>;
+  EXPECT_THAT(ages, testing::ElementsAre(Age{"filesystem", 21}, Age{"node", 1}, Age{"pod_disk", 10}, Age{"pods", 4}));
+  EXPECT_TRUE(ages_of({}, kMeasured).empty());
+}
+
 TEST(Scrape, KubeletMetricsCountPodsAndContainers) {
   const std::string text = kubelet_metrics({.node_name = "n\"1", .cgroup_version = 1, .registered = true}, pods());
   for (const char* line :

@@ -194,6 +194,7 @@ std::vector<client::ApiEvent> ScriptedApi::handle(const client::ApiCommand& comm
         fmt::format("{} {}", api::to_string(call->request.method), path_without_query(call->request.target)));
     const auto fault = fault_ ? fault_(call->request) : std::nullopt;
     const Result<api::Response> response = fault ? *fault : answer(call->request, events);
+    statuses_.push_back(response ? response->status : 0);
     events.insert(events.begin(), client::CallDone{call->id, response});
   } else if (const auto* open = std::get_if<client::OpenWatch>(&command)) {
     watches_[open->id] = watch_of(api::parse_target(open->request.target).value());

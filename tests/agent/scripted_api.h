@@ -44,6 +44,9 @@ class ScriptedApi {
 
   const std::vector<api::Request>& requests() const { return requests_; }
 
+  /// HTTP statuses of the answers, in the order of the requests; 0: there was none.
+  const std::vector<int>& statuses() const { return statuses_; }
+
   static std::string path_of(const api::Json& object);
 
  private:
@@ -65,6 +68,7 @@ class ScriptedApi {
   std::map<client::CallId, Watch> watches_;
   std::vector<std::string> log_;
   std::vector<api::Request> requests_;
+  std::vector<int> statuses_;
   Fault fault_;
   std::int64_t version_ = 100;
 };

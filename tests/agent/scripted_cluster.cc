@@ -34,7 +34,9 @@ MachineInfo machine_info() {
           .cpu_milli = 4000,
           .memory = ScriptedHost::kCapacity,
           .ephemeral_storage = gibibytes(10),
-          .pids_max = 32768};
+          .pids_max = 32768,
+          .huge_pages = {{.page_size_kib = 2048, .pages = 0}, {.page_size_kib = 1'048'576, .pages = 0}},
+          .cgroup_version = 1};
 }
 
 api::Json pod_document(const PodSpecText& text) {

@@ -1,14 +1,45 @@
-"""A node's own HTTPS server: whom it lets in, for what, and that Prometheus can read all of its metrics."""
+"""A node's own HTTPS server: whom it lets in, for what, what it says beside a kubelet, and that Prometheus can read all of its metrics.
+
+samples/ holds what a kubelet 1.32 answered. Every member of it must be in our answer, but for those in the ABSENT lists; docs/compat.md says why.
+"""
+import json
+import pathlib
+import re
 import shutil
+import signal
 import ssl
 import subprocess
+import time
 import unittest
 
-from harness import Api, ApiError, can_write_cgroups, pod, running, serving, wait_for, workspace
+from harness import BINARY, Api, ApiError, can_write_cgroups, pod, running, serving, wait_for, workspace
 
 METRICS = ("/metrics", "/metrics/resource", "/metrics/cadvisor")
 # Names that are upstream's, which promtool would like to be others.
-UPSTREAM_NAMES = {"kubelet_evictions", "resource_scrape_error", "container_memory_rss", "machine_cpu_cores"}
+UPSTREAM_NAMES = {"kubelet_evictions", "resource_scrape_error", "container_memory_rss", "machine_cpu_cores", "cadvisor_version_info"}
+
+
+SAMPLES = pathlib.Path(__file__).parent / "samples"
+ABSENT_IN_SUMMARY = re.compile(r"pods\[\]\.volume\b")
+# What the agent does not read of a spec, volumes, and what the test itself changes in the sample.
+ABSENT_IN_POD = re.compile(r"metadata\.annotations\b|spec\.(volumes|dnsPolicy|automountServiceAccountToken|enableServiceLinks)\b|"
+                           r"spec\.(initContainers|containers)\[\]\.(imagePullPolicy|terminationMessage\w+|volumeMounts|args|lifecycle)\b|"
+                           r"status\.containerStatuses\[\]\.volumeMounts\b")
+
+
+def members(document, at=""):
+    """Paths of all members that are not null; elements of a list share one."""
+    if document is None:
+        return set()
+    if isinstance(document, dict):
+        return {path for name, value in document.items() for path in members(value, f"{at}.{name}" if at else name)}
+    if isinstance(document, list):
+        return {path for value in document for path in members(value, at + "[]")} or {at}
+    return {at}
+
+
+def has_interface(name):
+    return any(line.split(":")[0].strip() == name for line in pathlib.Path("/proc/net/dev").read_text().splitlines())
 
 
 class Node(Api):
@@ -99,9 +130,14 @@ class NodeServer(unittest.TestCase):
         self.assertEqual(node.get("/healthz"), "ok")
         self.assertIn("[+]syncloop ok", node.get("/healthz?verbose"))
         self.assertEqual([item["metadata"]["name"] for item in node.get("/pods")["items"]], ["web"])
-        self.assertEqual(node.get("/configz")["kubeletconfig"]["port"], self.port)
+        config = node.get("/configz")["kubeletconfig"]
+        self.assertEqual((config["port"], config["enableServer"], config["maxPods"]), (self.port, True, 110))
+        self.assertEqual(config["evictionHard"]["memory.available"], "25Mi", "the default of a node of this size")
         state = node.get("/debug/spillway")
         self.assertTrue(state["node"]["registered"])
+        self.assertTrue(state["allocatable"]["enforced"])
+        self.assertLess(state["lease"]["renewalAgeSeconds"], 20)
+        wait_for("figures of the pod", lambda: {"filesystem", "node", "pods"} <= set(node.get("/debug/spillway")["statistics"]["ageSeconds"]))
         self.assertEqual([each["phase"] for each in state["pods"]], ["Running"])
         self.assertEqual(node.get("/stats/summary")["node"]["nodeName"], "n")
         self.assertEqual(code_of(node, "/pods", "DELETE")[0], 405)
@@ -123,6 +159,98 @@ class NodeServer(unittest.TestCase):
                                       capture_output=True, text=True, timeout=30)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertRegex(done.stdout, rf"NAME +CPU\(cores\).*\n{name} +\d+m")
+
+    def test_the_summary_has_every_member_of_a_kubelets(self):
+        node = self.node("certificate")
+        ours = wait_for("the first walk of the pod's files", lambda: next(
+            (summary for summary in [node.get("/stats/summary")] if any("ephemeral-storage" in each for each in summary["pods"])), None))
+        wanted = members(json.loads((SAMPLES / "summary.json").read_text()))
+        missing = {path for path in wanted - members(ours) if not ABSENT_IN_SUMMARY.match(path)}
+        if not has_interface("eth0"):
+            missing = {path for path in missing if ".network." not in path}
+        self.assertEqual(missing, set())
+
+    def test_resource_metrics_have_every_family_of_a_kubelets(self):
+        families = re.compile(r"^# TYPE (\S+) (\S+)$", re.M)
+        wanted = set(families.findall((SAMPLES / "metrics_resource.txt").read_text()))
+        node = self.node("certificate")
+        wait_for("figures of the pod", lambda: 'pod="web"' in node.get("/metrics/resource"))
+        self.assertEqual(wanted - set(families.findall(node.get("/metrics/resource"))), set())
+
+    def test_a_pod_is_listed_with_every_member_of_a_kubelets(self):
+        sample = json.loads((SAMPLES / "pod.json").read_text())
+        name = sample["metadata"]["name"] = "sample"
+        spec = sample["spec"]
+        for gone in ("volumes", "nodeName"):
+            spec.pop(gone)
+        for container in spec["containers"] + spec["initContainers"]:
+            container.pop("volumeMounts", None)
+            container.update(command=["sh", "-c", "exit 0" if container["name"] == "init" else "exec tail -f /dev/null"], args=[])
+        spec["containers"][0]["lifecycle"].pop("preStop")
+        self.api.create("/api/v1/namespaces/default/pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "web"}},
+                                                            "spec": {**spec, "nodeName": "n"}})
+        self.addCleanup(self.api.delete, f"/api/v1/namespaces/default/pods/{name}", 0)
+        wait_for("the pod", lambda: self.api.pod_phases().get(name) == "Running")
+        listed = next(each for each in self.node("certificate").get("/pods")["items"] if each["metadata"]["name"] == name)
+        wanted = members(json.loads((SAMPLES / "pod.json").read_text()))
+        missing = {path for path in wanted - members(listed) if not ABSENT_IN_POD.match(path)}
+        self.assertEqual(missing, set())
+
+    def test_top_shows_a_load_that_is_known(self):
+        self.api.create("/api/v1/namespaces/default/pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "load"}, "spec": {
+            "nodeName": "n", "terminationGracePeriodSeconds": 1, "containers": [
+                {"name": "memory", "image": "none", "command": [str(BINARY), "stress", "--memory", "48Mi", "--hold", "1h"]},
+                {"name": "processor", "image": "none", "command": ["sh", "-c", "while :; do :; done"], "resources": {"limits": {"cpu": "200m"}}}]}})
+        self.addCleanup(self.api.delete, "/api/v1/namespaces/default/pods/load", 0)
+
+        def usage():
+            found = [each for each in self.api.get("/apis/metrics.k8s.io/v1beta1/namespaces/default/pods")["items"] if each["metadata"]["name"] == "load"]
+            each = {container["name"]: container["usage"] for pod in found for container in pod["containers"]}
+            return each if len(each) == 2 else {}
+
+        def plausible():
+            each = usage()
+            return each and 48 * 1024 <= int(each["memory"]["memory"].removesuffix("Ki")) <= 64 * 1024 and \
+                150_000_000 <= int(each["processor"]["cpu"].removesuffix("n")) <= 250_000_000
+        try:
+            wait_for("200m and 48Mi", plausible, timeout=45, interval=0.5)
+        except AssertionError:
+            self.fail(f"not what the load uses: {usage()}")
+
+    def test_an_agent_of_old_times_reports_out_of_disk(self):
+        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "old", "--node-ip", "127.0.0.1", "--port", "0",
+                     "--node-memory", "128Mi", "--state-dir", self.folder / "old", "--node-status-compat", "v1.12"):
+            def conditions():
+                node = self.api.find("/api/v1/nodes/old")
+                return node and {each["type"]: each["status"] for each in node["status"].get("conditions", [])}
+            wait_for("the node", conditions)
+            self.assertEqual(conditions()["OutOfDisk"], "False")
+            self.assertNotIn("PIDPressure", conditions())
+            self.assertIsNone(self.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/old"))
+        self.api.delete("/api/v1/nodes/old")
+
+    def test_heartbeats_end_with_the_agent(self):
+        lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/frozen"
+
+        def renewed():
+            found = self.api.find(lease)
+            return found and found["spec"]["renewTime"]
+        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "frozen", "--node-ip", "127.0.0.1", "--port", "0",
+                     "--node-memory", "128Mi", "--state-dir", self.folder / "frozen", "--node-lease-duration-seconds", "2") as agent:
+            first = wait_for("the lease", renewed)
+            wait_for("a renewal", lambda: renewed() != first)
+            agent.child.send_signal(signal.SIGSTOP)
+            try:
+                before = renewed()  # one more may be under way
+                wait_for("four periods", lambda until=time.monotonic() + 2: time.monotonic() > until)
+                at_rest = renewed()
+                wait_for("four periods", lambda until=time.monotonic() + 2: time.monotonic() > until)
+                self.assertEqual(renewed(), at_rest)
+                self.assertLessEqual(before, at_rest)
+            finally:
+                agent.child.send_signal(signal.SIGCONT)
+            wait_for("a renewal", lambda: renewed() != at_rest)
+        self.api.delete("/api/v1/nodes/frozen")
 
     @unittest.skipUnless(shutil.which("promtool"), "needs promtool of the package prometheus")
     def test_promtool_reads_every_page_of_metrics(self):

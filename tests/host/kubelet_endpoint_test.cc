@@ -74,6 +74,25 @@ TEST_F(KubeletEndpointTest, AnswersHealthPodsAndNothingElse) {
   EXPECT_EQ(send("/healthz", api::Method::kDelete)->response.status, 405);
 }
 
+TEST_F(KubeletEndpointTest, SummaryCanBeNarrowedToProcessorAndMemory) {
+  create_pod("u1");
+  start_shell("u1", "sleep 1000");
+  ASSERT_TRUE(wait_for<agent::ContainerStarted>("u1"));
+  const auto whole = api::parse_json(get("/stats/summary").body).value();
+  const auto narrow = api::parse_json(get("/stats/summary?only_cpu_and_memory=true").body).value();
+  for (const char* member : {"fs", "rlimit", "swap", "runtime"}) {
+    EXPECT_NE(whole.at({"node", member}), nullptr) << member;
+    EXPECT_EQ(narrow.at({"node", member}), nullptr) << member;
+  }
+  const api::Json& pod = narrow.find("pods")->if_array()->at(0);
+  EXPECT_NE(pod.find("memory"), nullptr);
+  EXPECT_EQ(pod.find("process_stats"), nullptr);
+  const api::Json& container = pod.find("containers")->if_array()->at(0);
+  EXPECT_NE(container.find("cpu"), nullptr);
+  EXPECT_EQ(container.find("logs"), nullptr);
+  EXPECT_NE(api::parse_json(get("/stats/summary?only_cpu_and_memory=1").body)->at({"node", "fs"}), nullptr);
+}
+
 TEST_F(KubeletEndpointTest, HealthIsOneWordOrAList) {
   EXPECT_EQ(get("/healthz?verbose").body, "[+]ping ok\n[+]syncloop ok\nhealthz check passed\n");
   EXPECT_EQ(get("/healthz/syncloop").body, "ok");

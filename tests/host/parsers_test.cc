@@ -6,6 +6,7 @@
 #include "host/machine_info.h"
 #include "host/memory_gauge.h"
 #include "host/memory_stat.h"
+#include "host/net_dev.h"
 #include "host/proc_files.h"
 #include "host/psi.h"
 
@@ -175,6 +176,53 @@ TEST(CpuArithmetic, IsTheKubelets) {
   EXPECT_EQ(cpu_quota_micros_of(1), 1000);
   EXPECT_EQ(cpu_quota_micros_of(18), 1800);
   EXPECT_EQ(cpu_quota_micros_of(2101), 210'100);
+}
+
+TEST(NetDev, CountsInterfacesOfTheMachineAlone) {
+  constexpr std::string_view kText =
+      "Inter-|   Receive                                                |  Transmit\n"
+      " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier "
+      "compressed\n"
+      "    lo:  100       1    0    0    0     0          0         0      100       1    0    0    0     0       0    "
+      "0\n"
+      "veth12: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+      "  eth0: 355687931 2 3 4 5 6 7 8 680260 10 11 12 13 14 15 16\n"
+      " wlan0:7 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0\n";
+  const Result<api::NetworkStats> network = parse_net_dev(kText, WallTime(seconds(5)));
+  ASSERT_TRUE(network) << network.error().text();
+  ASSERT_EQ(network->interfaces.size(), 2U);
+  EXPECT_EQ(network->primary, (api::InterfaceStats{"eth0", 355'687'931, 3, 680'260, 11}));
+  EXPECT_EQ(network->interfaces[1], (api::InterfaceStats{"wlan0", 7, 0, 8, 0}));
+  EXPECT_EQ(network->time, WallTime(seconds(5)));
+}
+
+TEST(NetDev, WithoutEth0ThereIsNoPrimary) {
+  const Result<api::NetworkStats> network = parse_net_dev("a\nb\nens3: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n", {});
+  ASSERT_TRUE(network);
+  EXPECT_EQ(network->primary.name, "");
+  EXPECT_EQ(network->interfaces.size(), 1U);
+}
+
+TEST(NetDev, RefusesWhatIsMalformed) {
+  for (const std::string_view line : {"eth0 1 2 3", "eth0: 1 2 3", "eth0: 1 2 x 4 5 6 7 8 9 10 11 12 13 14 15 16"}) {
+    EXPECT_FALSE(parse_net_dev(fmt::format("a\nb\n{}\n", line), {})) << line;
+  }
+  EXPECT_TRUE(parse_net_dev("", {}));
+}
+
+TEST(Uptime, IsReadToTheHundredthOfASecond) {
+  EXPECT_EQ(parse_uptime("350735.47 234388.90\n").value(), seconds(350'735) + milliseconds(470));
+  for (const std::string_view text : {"", "x", "12", "12.", "12.5 1.0", "-1.00 2", "99999999999999.00 1"}) {
+    EXPECT_FALSE(parse_uptime(text)) << text;
+  }
+}
+
+TEST(PsiStats, AreNanosecondsAndHundredths) {
+  const Result<Psi> psi = parse_psi("some avg10=1.50 avg60=0.25 avg300=0.01 total=12\n");
+  ASSERT_TRUE(psi);
+  const api::PsiStats stats = to_psi_stats(*psi);
+  EXPECT_EQ(stats.some, (api::PsiShares{.avg10 = 150, .avg60 = 25, .avg300 = 1, .total_nanos = 12'000}));
+  EXPECT_EQ(stats.full, api::PsiShares{}) << "processor pressure of old kernels has no such line";
 }
 
 }  // namespace

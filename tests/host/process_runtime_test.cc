@@ -316,6 +316,13 @@ TEST_F(ProcessRuntimeTest, ObservesNodePodsAndContainers) {
   EXPECT_EQ(pod.containers[0].name, "hog");
   EXPECT_GT(*pod.containers[0].memory->working_set_bytes, kHogBytes);
   EXPECT_EQ(pod.containers[0].logs->used_bytes, log_text("u1", "hog").size());
+  EXPECT_GT(*pod.containers[0].memory->page_faults, 0U);
+  EXPECT_TRUE(pod.containers[0].swap && pod.swap && summary.node.swap);
+  ASSERT_TRUE(summary.node.start_time && pod.start_time && pod.containers[0].start_time);
+  EXPECT_LE(*summary.node.start_time, *pod.start_time);
+  EXPECT_LE(*pod.start_time, *pod.containers[0].start_time);
+  EXPECT_EQ(pod.network, summary.node.network) << "pods share the machine's network";
+  EXPECT_FALSE(summary.node.memory->psi) << "not asked for";
 }
 
 TEST_F(ProcessRuntimeTest, NodeMemoryAloneIsWhatTheWholePassSays) {

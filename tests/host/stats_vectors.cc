@@ -41,15 +41,15 @@ std::optional<Mismatch> check_memory(const Json& row) {
     return memory ? std::optional(Mismatch{to_text(*row.find("readError")), "no error"}) : std::nullopt;
   if (!memory) return Mismatch{to_text(*row.find("summary")), memory.error().text()};
   const api::MemoryStats stats = to_memory_stats(*memory, WallTime{});
-  const Json got =
-      Json::object({{"availableBytes", decimal(stats.available_bytes)},
-                    {"usageBytes", decimal(stats.usage_bytes)},
-                    {"workingSetBytes", decimal(stats.working_set_bytes)},
-                    {"rssBytes", decimal(stats.rss_bytes)},
-                    {"pageFaults", decimal(memory->page_faults)},
-                    {"majorPageFaults", decimal(memory->major_page_faults)},
-                    {"swapAvailableBytes", decimal(available_below(memory->swap_limit_bytes, memory->swap_bytes))},
-                    {"swapUsageBytes", decimal(memory->swap_bytes)}});
+  const api::SwapStats swap = to_swap_stats(*memory, WallTime{});
+  const Json got = Json::object({{"availableBytes", decimal(stats.available_bytes)},
+                                 {"usageBytes", decimal(stats.usage_bytes)},
+                                 {"workingSetBytes", decimal(stats.working_set_bytes)},
+                                 {"rssBytes", decimal(stats.rss_bytes)},
+                                 {"pageFaults", decimal(stats.page_faults)},
+                                 {"majorPageFaults", decimal(stats.major_page_faults)},
+                                 {"swapAvailableBytes", decimal(swap.available_bytes)},
+                                 {"swapUsageBytes", decimal(swap.usage_bytes)}});
   if (row.find("limit") != nullptr && *row.find("limit") != decimal(memory->limit_bytes))
     return Mismatch{to_text(*row.find("limit")), to_text(decimal(memory->limit_bytes))};
   return support::compare(*row.find("summary"), got);

@@ -50,7 +50,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"evictionSoftGracePeriod", FieldType::kTextMap, Effect::kHere, ""},
     {"failCgroupV1", FieldType::kBool, Effect::kNone, ""},
     {"failSwapOn", FieldType::kBool, Effect::kNone, ""},
-    {"featureGates", FieldType::kMapping, Effect::kNone, ""},
+    {"featureGates", FieldType::kGates, Effect::kHere, ""},
     {"fileCheckFrequency", FieldType::kDuration, Effect::kHere, R"("20s")"},
     {"hairpinMode", FieldType::kString, Effect::kNone, ""},
     {"healthzBindAddress", FieldType::kString, Effect::kNone, ""},
@@ -163,6 +163,8 @@ std::string_view describe(FieldType type) {
       return "a mapping of quantities";
     case FieldType::kTextList:
       return "a list of strings";
+    case FieldType::kGates:
+      return "a mapping of features to true or false";
     case FieldType::kTaints:
       return "a list of taints";
     case FieldType::kMapping:

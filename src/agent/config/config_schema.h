@@ -16,6 +16,7 @@ enum class FieldType {
   kTextMap,      // string → string
   kQuantityMap,  // resource → quantity
   kTextList,
+  kGates,  // feature → on or off
   kTaints,
   kMapping,   // fields of its own that are not looked at
   kSequence,  // elements that are not looked at

@@ -19,6 +19,7 @@ using api::Json;
 
 constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
 constexpr std::string_view kKind = "KubeletConfiguration";
+constexpr std::string_view kPressureGate = "KubeletPSI";
 
 std::string_view type_name(const Json& value) {
   switch (value.type()) {
@@ -159,6 +160,21 @@ class Checker {
     return map;
   }
 
+  std::optional<Json> read_gates(const std::string& path, const Json& value) {
+    if (!value.is_object()) {
+      unexpected(path, describe(FieldType::kGates), value);
+      return std::nullopt;
+    }
+    for (const auto& [gate, each] : *value.if_object()) {
+      const std::string at = fmt::format("{}[{}]", path, gate);
+      if (!each.is_bool()) unexpected(at, describe(FieldType::kBool), each);
+      if (each.is_bool() && gate != kPressureGate) {
+        add(ConfigFinding::Kind::kNotImplemented, at, "has no effect here: this agent does not know the feature");
+      }
+    }
+    return value;
+  }
+
   std::optional<Json> read_list(const std::string& path, const Json& value) {
     if (!value.is_array()) {
       unexpected(path, describe(FieldType::kTextList), value);
@@ -188,6 +204,8 @@ class Checker {
         return read_map(path, type, value);
       case FieldType::kTextList:
         return read_list(path, value);
+      case FieldType::kGates:
+        return read_gates(path, value);
       case FieldType::kTaints:
       case FieldType::kSequence:
         if (value.is_array()) return value;
@@ -372,6 +390,8 @@ Result<AgentOptions> options_of(const Json& effective) {
   }
   SPILLWAY_TRY(shutdown, shutdown_of(effective));
   options.shutdown = std::move(shutdown);
+  const Json* gate = effective.at({"featureGates", kPressureGate});
+  if (gate != nullptr && gate->if_bool().value_or(false)) options.pressure_stats = PressureStats::kReported;
   options.provider_id = effective.string_at({"providerID"});
   options.attach_detach =
       is_true(effective, "enableControllerAttachDetach") ? AttachDetach::kByController : AttachDetach::kByAgent;

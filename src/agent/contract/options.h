@@ -68,6 +68,9 @@ enum class CloudProvider { kNone, kExternal };
 /// kOn: ephemeral-storage is a resource of the node.
 enum class LocalStorageIsolation { kOff, kOn };
 
+/// Are pressure stall figures part of the statistics? Upstream's feature gate KubeletPSI.
+enum class PressureStats { kLeftOut, kReported };
+
 enum class AttachDetach { kByController, kByAgent };
 
 enum class Registration { kSchedulable, kUnschedulable };
@@ -107,6 +110,7 @@ struct AgentOptions {
   StatusProfile status_profile = StatusProfile::kLeases;
   LocalStorageIsolation local_storage = LocalStorageIsolation::kOn;
   ExtendedResources extended_resources = ExtendedResources::kKeep;
+  PressureStats pressure_stats = PressureStats::kLeftOut;
   AttachDetach attach_detach = AttachDetach::kByController;
   CloudProvider cloud_provider = CloudProvider::kNone;
   std::vector<std::string> node_ips;  // at most two

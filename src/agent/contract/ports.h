@@ -234,6 +234,13 @@ struct Reacted {
 using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
                                PressureWake, Reacted, Reclaimed, PodsLimited>;
 
+struct HugePages {
+  std::int64_t page_size_kib = 0;
+  std::int64_t pages = 0;
+
+  friend bool operator==(const HugePages&, const HugePages&) = default;
+};
+
 /// What does not change while the agent runs.
 struct MachineInfo {
   std::string machine_id;
@@ -250,6 +257,8 @@ struct MachineInfo {
   Bytes memory;
   Bytes ephemeral_storage;
   std::int64_t pids_max = 0;
+  std::vector<HugePages> huge_pages = {};  // one entry for every size there is, even without pages
+  int cgroup_version = 2;
   /// Namespaces that the runtime does not make: every pod is in the host's.
   admission::HostNamespaces shared_namespaces{.ipc = true, .net = true};
   /// A pod may have a network namespace of its own if it asks for it, although the runtime makes none by itself.

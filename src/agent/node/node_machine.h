@@ -5,6 +5,7 @@
 
 #include "agent/contract/device_resources.h"
 #include "agent/contract/node_event.h"
+#include "agent/contract/ports.h"
 #include "api/node.h"
 #include "base/bytes.h"
 
@@ -14,13 +15,6 @@
 #include <vector>
 
 namespace spillway::agent {
-
-struct HugePages {
-  std::int64_t page_size_kib = 0;
-  std::int64_t pages = 0;
-
-  friend bool operator==(const HugePages&, const HugePages&) = default;
-};
 
 /// What the machine says of itself.
 struct MachineReading {

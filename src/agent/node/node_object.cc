@@ -46,7 +46,7 @@ MachineFacts machine_facts(const AgentOptions& options, const MachineInfo& machi
                                     .machine_id = machine.machine_id,
                                     .system_uuid = machine.system_uuid,
                                     .boot_id = machine.boot_id,
-                                    .huge_pages = {}},
+                                    .huge_pages = machine.huge_pages},
           .pods_max = options.pods_max,
           .pods_per_core = options.pods_per_core,
           .ephemeral_storage = api::Quantity::of_bytes(machine.ephemeral_storage),

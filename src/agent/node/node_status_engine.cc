@@ -56,6 +56,10 @@ StatusUpdate NodeStatusEngine::update(api::Node& node, Now now) const {
 void NodeStatusEngine::start(Now now) {
   context_.events.record(node_reference(context_.options.node_name), client::EventType::kNormal, "Starting",
                          "Starting kubelet.", now);
+  if (context_.machine.cgroup_version == 1) {
+    context_.events.record(node_reference(context_.options.node_name), client::EventType::kWarning, "CgroupV1",
+                           "cgroup v1 support is in maintenance mode, please migrate to cgroup v2", now);
+  }
   begin_registration(now);
 }
 

@@ -25,6 +25,7 @@ struct Figure {
   std::optional<WallTime> at;
 };
 
+using SwapFigure = std::optional<Figure> (*)(const std::optional<api::SwapStats>&);
 using CpuFigure = std::optional<Figure> (*)(const std::optional<api::CpuStats>&);
 using MemoryFigure = std::optional<Figure> (*)(const std::optional<api::MemoryStats>&);
 
@@ -40,14 +41,25 @@ std::optional<Figure> memory_bytes(const std::optional<api::MemoryStats>& memory
   return bytes ? std::optional(Figure{static_cast<double>(*bytes), memory->time}) : std::nullopt;
 }
 
-std::optional<Figure> figure_of(CpuFigure read, const std::optional<api::CpuStats>& cpu,
-                                const std::optional<api::MemoryStats>&) {
-  return read(cpu);
+std::optional<Figure> swap_bytes(const std::optional<api::SwapStats>& swap) {
+  if (!swap || !swap->usage_bytes) return std::nullopt;
+  return Figure{static_cast<double>(*swap->usage_bytes), swap->time};
 }
 
-std::optional<Figure> figure_of(MemoryFigure read, const std::optional<api::CpuStats>&,
-                                const std::optional<api::MemoryStats>& memory) {
-  return read(memory);
+/// The figure of a node, a pod or a container.
+template <typename Stats>
+std::optional<Figure> figure_in(CpuFigure read, const Stats& stats) {
+  return read(stats.cpu);
+}
+
+template <typename Stats>
+std::optional<Figure> figure_in(MemoryFigure read, const Stats& stats) {
+  return read(stats.memory);
+}
+
+template <typename Stats>
+std::optional<Figure> figure_in(SwapFigure read, const Stats& stats) {
+  return read(stats.swap);
 }
 
 void write(Exposition& out, const Labels& labels, const std::optional<Figure>& figure) {
@@ -103,48 +115,122 @@ template <typename Read>
 void write_containers(Exposition& out, const api::Summary& summary, Read read) {
   for (const api::PodStats& pod : summary.pods) {
     for (const api::ContainerStats& container : pod.containers) {
-      write(out, labels_of(pod, container), figure_of(read, container.cpu, container.memory));
+      write(out, labels_of(pod, container), figure_in(read, container));
     }
   }
 }
 
 template <typename Read>
 void write_pods(Exposition& out, const api::Summary& summary, Read read) {
-  for (const api::PodStats& pod : summary.pods) write(out, labels_of(pod), figure_of(read, pod.cpu, pod.memory));
+  for (const api::PodStats& pod : summary.pods) write(out, labels_of(pod), figure_in(read, pod));
 }
 
 constexpr CpuFigure kCpu = cpu_seconds;
 constexpr MemoryFigure kWorkingSet = memory_bytes<&api::MemoryStats::working_set_bytes>;
 constexpr MemoryFigure kUsage = memory_bytes<&api::MemoryStats::usage_bytes>;
 constexpr MemoryFigure kRss = memory_bytes<&api::MemoryStats::rss_bytes>;
+constexpr MemoryFigure kFaults = memory_bytes<&api::MemoryStats::page_faults>;
+constexpr MemoryFigure kMajorFaults = memory_bytes<&api::MemoryStats::major_page_faults>;
+constexpr SwapFigure kSwap = swap_bytes;
 
-/// One family of cAdvisor over the node, its pods and its containers.
+constexpr std::string_view kNothing;
+
+/// What cAdvisor labels every cgroup with, and `extra`.
+Labels cgroup_labels(std::string_view container, std::string_view id, std::string_view image, const api::PodStats* pod,
+                     const Labels& extra) {
+  Labels labels{{"container", container},
+                {"id", id},
+                {"image", image},
+                {"name", container},
+                {"namespace", pod == nullptr ? kNothing : std::string_view(pod->ns)},
+                {"pod", pod == nullptr ? kNothing : std::string_view(pod->name)}};
+  labels.insert(labels.end(), extra.begin(), extra.end());
+  return labels;
+}
+
+/// One figure of cAdvisor over the node, its pods and its containers.
 template <typename Read>
-void write_everywhere(Exposition& out, const api::Summary& summary, std::span<const api::Pod> pods, Read read) {
+void write_everywhere(Exposition& out, const api::Summary& summary, std::span<const api::Pod> pods, Read read,
+                      const Labels& extra = {}) {
   const auto without_time = [](std::optional<Figure> figure) {
     if (figure) figure->at.reset();
     return figure;
   };
-  write(out, {{"container", ""}, {"id", "/"}, {"image", ""}, {"name", ""}, {"namespace", ""}, {"pod", ""}},
-        without_time(figure_of(read, summary.node.cpu, summary.node.memory)));
+  write(out, cgroup_labels("", "/", "", nullptr, extra), without_time(figure_in(read, summary.node)));
   for (const api::PodStats& pod : summary.pods) {
     const std::string id = "/kubepods/pod" + pod.uid;
-    write(out, {{"container", ""}, {"id", id}, {"image", ""}, {"name", ""}, {"namespace", pod.ns}, {"pod", pod.name}},
-          without_time(figure_of(read, pod.cpu, pod.memory)));
+    write(out, cgroup_labels("", id, "", &pod, extra), without_time(figure_in(read, pod)));
     const api::Pod* known = find_pod(pods, pod.uid);
     for (const api::ContainerStats& container : pod.containers) {
       const api::Container* declared = known == nullptr ? nullptr : find_container(*known, container.name);
       const std::string inner = id + "/" + container.name;
-      const std::string image = declared == nullptr ? std::string() : declared->image;
-      write(out,
-            {{"container", container.name},
-             {"id", inner},
-             {"image", image},
-             {"name", container.name},
-             {"namespace", pod.ns},
-             {"pod", pod.name}},
-            without_time(figure_of(read, container.cpu, container.memory)));
+      write(out, cgroup_labels(container.name, inner, declared == nullptr ? kNothing : declared->image, &pod, extra),
+            without_time(figure_in(read, container)));
     }
+  }
+}
+
+using FsFigure = std::optional<std::uint64_t> api::FsStats::*;
+
+void write_file_systems(Exposition& out, const api::Summary& summary, std::string_view name, std::string_view help,
+                        FsFigure figure) {
+  out.family(name, Type::kGauge, help);
+  for (const api::PodStats& pod : summary.pods) {
+    for (const api::ContainerStats& container : pod.containers) {
+      if (!container.rootfs || !((*container.rootfs).*figure)) continue;
+      out.sample(labels_of(pod, container), static_cast<double>(*((*container.rootfs).*figure)));
+    }
+  }
+}
+
+using InterfaceFigure = std::optional<std::uint64_t> api::InterfaceStats::*;
+
+void write_networks(Exposition& out, const api::Summary& summary, std::string_view name, std::string_view help,
+                    InterfaceFigure figure) {
+  out.family(name, Type::kCounter, help);
+  const auto write_one = [&](const std::optional<api::NetworkStats>& network, const Labels& labels) {
+    if (!network) return;
+    for (const api::InterfaceStats& each : network->interfaces) {
+      if (!(each.*figure)) continue;
+      Labels all = labels;
+      all.emplace_back("interface", each.name);
+      out.sample(all, static_cast<double>(*(each.*figure)));
+    }
+  };
+  write_one(summary.node.network, {{"id", "/"}, {"namespace", ""}, {"pod", ""}});
+  for (const api::PodStats& pod : summary.pods) {
+    const std::string id = "/kubepods/pod" + pod.uid;
+    write_one(pod.network, {{"id", id}, {"namespace", pod.ns}, {"pod", pod.name}});
+  }
+}
+
+/// Memory, files, network and processes beyond what resource_metrics() tells.
+void write_details(Exposition& out, const api::Summary& summary, std::span<const api::Pod> pods) {
+  out.family("container_memory_swap", Type::kGauge, "Container swap usage in bytes.");
+  write_everywhere(out, summary, pods, kSwap);
+  out.family("container_memory_failures_total", Type::kCounter, "Cumulative count of memory allocation failures.");
+  write_everywhere(out, summary, pods, kFaults, {{"failure_type", "pgfault"}, {"scope", "container"}});
+  write_everywhere(out, summary, pods, kMajorFaults, {{"failure_type", "pgmajfault"}, {"scope", "container"}});
+  write_file_systems(out, summary, "container_fs_usage_bytes",
+                     "Number of bytes that are consumed by the container on this filesystem.",
+                     &api::FsStats::used_bytes);
+  write_file_systems(out, summary, "container_fs_limit_bytes",
+                     "Number of bytes that can be consumed by the container on this filesystem.",
+                     &api::FsStats::capacity_bytes);
+  write_file_systems(out, summary, "container_fs_inodes_total", "Number of Inodes", &api::FsStats::inodes);
+  write_file_systems(out, summary, "container_fs_inodes_free", "Number of available Inodes",
+                     &api::FsStats::inodes_free);
+  write_networks(out, summary, "container_network_receive_bytes_total", "Cumulative count of bytes received",
+                 &api::InterfaceStats::rx_bytes);
+  write_networks(out, summary, "container_network_receive_errors_total",
+                 "Cumulative count of errors encountered while receiving", &api::InterfaceStats::rx_errors);
+  write_networks(out, summary, "container_network_transmit_bytes_total", "Cumulative count of bytes transmitted",
+                 &api::InterfaceStats::tx_bytes);
+  write_networks(out, summary, "container_network_transmit_errors_total",
+                 "Cumulative count of errors encountered while transmitting", &api::InterfaceStats::tx_errors);
+  out.family("container_processes", Type::kGauge, "Number of processes running inside the container.");
+  for (const api::PodStats& pod : summary.pods) {
+    if (pod.process_count) out.sample(labels_of(pod), static_cast<double>(*pod.process_count));
   }
 }
 
@@ -164,16 +250,25 @@ std::string resource_metrics(const api::Summary* summary, std::span<const api::P
                      const std::optional<WallTime> start = start_of(known, container.name);
                      if (start) out.sample(labels_of(pod, container), seconds_of(*start));
                    });
+    out.family("container_swap_usage_bytes", Type::kGauge,
+               "Current amount of the container swap usage in bytes. Reported only on non-windows systems");
+    write_containers(out, *summary, kSwap);
     out.family("node_cpu_usage_seconds_total", Type::kCounter,
                "Cumulative cpu time consumed by the node in core-seconds");
     write(out, {}, kCpu(summary->node.cpu));
     out.family("node_memory_working_set_bytes", Type::kGauge, "Current working set of the node in bytes");
     write(out, {}, kWorkingSet(summary->node.memory));
+    out.family("node_swap_usage_bytes", Type::kGauge,
+               "Current swap usage of the node in bytes. Reported only on non-windows systems");
+    write(out, {}, kSwap(summary->node.swap));
     out.family("pod_cpu_usage_seconds_total", Type::kCounter,
                "Cumulative cpu time consumed by the pod in core-seconds");
     write_pods(out, *summary, kCpu);
     out.family("pod_memory_working_set_bytes", Type::kGauge, "Current working set of the pod in bytes");
     write_pods(out, *summary, kWorkingSet);
+    out.family("pod_swap_usage_bytes", Type::kGauge,
+               "Current amount of the pod swap usage in bytes. Reported only on non-windows systems");
+    write_pods(out, *summary, kSwap);
   }
   out.family("resource_scrape_error", Type::kGauge,
              "1 if there was an error while getting container metrics, 0 otherwise");
@@ -193,6 +288,7 @@ std::string cadvisor_metrics(const api::Summary* summary, std::span<const api::P
     write_everywhere(out, *summary, pods, kWorkingSet);
     out.family("container_memory_rss", Type::kGauge, "Size of RSS in bytes.");
     write_everywhere(out, *summary, pods, kRss);
+    write_details(out, *summary, pods);
     out.family("container_spec_memory_limit_bytes", Type::kGauge, "Memory limit for the container.");
     each_container(*summary, pods,
                    [&](const api::PodStats& pod, const api::Pod& known, const api::ContainerStats& container) {
@@ -218,6 +314,15 @@ std::string cadvisor_metrics(const api::Summary* summary, std::span<const api::P
                      }
                    });
   }
+  out.family("cadvisor_version_info", Type::kGauge,
+             "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor "
+             "version & cadvisor revision.");
+  out.sample({{"cadvisorRevision", ""},
+              {"cadvisorVersion", ""},
+              {"dockerVersion", ""},
+              {"kernelVersion", machine.kernel_version},
+              {"osVersion", machine.os_image}},
+             1);
   out.family("machine_cpu_cores", Type::kGauge, "Number of logical CPU cores.");
   out.sample({{"machine_id", machine.machine_id}, {"system_uuid", machine.system_uuid}, {"boot_id", machine.boot_id}},
              static_cast<double>(machine.cpu_milli) / 1000);
@@ -261,6 +366,13 @@ std::string kubelet_metrics(const KubeletFacts& facts, std::span<const api::Pod>
              "The number of pods the kubelet considers active and which are being considered when admitting new pods. "
              "static is true if the pod is not from the apiserver.");
   out.sample({{"static", ""}}, static_cast<double>(active));
+  if (facts.registration_seconds) {
+    out.family("kubelet_node_startup_registration_duration_seconds", Type::kGauge,
+               "Duration in seconds of node startup during registration.");
+    out.sample({}, *facts.registration_seconds);
+  }
+  out.family("spillway_stats_age_seconds", Type::kGauge, "Age of the statistics that decisions rest on, by their part");
+  for (const StatsAge& each : facts.ages) out.sample({{"part", each.part}}, each.seconds);
   out.family("spillway_node_registered", Type::kGauge,
              "1 if this instance of the agent has registered the node and written its status");
   out.sample({}, facts.registered ? 1 : 0);

@@ -5,12 +5,15 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "agent/contract/stats_age.h"
 #include "api/pod.h"
 #include "api/summary.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace spillway::agent {
 
@@ -26,6 +29,8 @@ struct KubeletFacts {
   std::string node_name;
   int cgroup_version = 2;
   bool registered = false;
+  std::optional<double> registration_seconds = {};  // from the agent's start
+  std::vector<StatsAge> ages = {};
 };
 
 /// Pods and containers by state, the node's name, the cgroup version.

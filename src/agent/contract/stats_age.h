@@ -1,0 +1,22 @@
+// How old the statistics are that decisions rest on.
+// Thread: any (pure). Source: spec "Node agent", 11.
+#pragma once
+
+#include "api/summary.h"
+#include "base/time.h"
+
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+/// How old the newest figures of one part of the statistics are.
+struct StatsAge {
+  std::string_view part;  // "node", "pods", "filesystem", "pod_disk"
+  double seconds = 0;
+};
+
+/// Of every part that was measured; of several pods the oldest counts.
+std::vector<StatsAge> ages_of(const api::Summary& summary, WallTime now);
+
+}  // namespace spillway::agent
