@@ -8,6 +8,8 @@ namespace spillway::apps {
 int run_up(const cli::LogArgs& log, const cli::UpCommand& command);
 int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command);
 int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command);
+/// `agent --companion`.
+int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command);
 int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command);
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command);
 int run_lint(const cli::LintCommand& command);

@@ -36,17 +36,6 @@ Outcome make_directory(const std::string& path) {
   return {};
 }
 
-/// What the kernel needs for itself and memory.available does not count: where that much is left, its OOM killer acts.
-/// A slice has no such part. Grows with the pressure; the thread that watches measures it anew each time.
-Bytes measured_blind_zone(const host::NodeSlice& slice) {
-  if (!slice.is_host()) return {};
-  const auto text = host::read_file("/proc/meminfo");
-  if (!text) return {};
-  const auto reading = host::estimate_from_meminfo(*text);
-  if (!reading || !reading->mem_available) return {};
-  return std::max(Bytes{}, reading->available - *reading->mem_available);
-}
-
 /// JSON is YAML as well.
 Result<api::Json> parse_manifest(const std::string& file, const std::string& text) {
   SPILLWAY_TRY(yaml, cli::parse_yaml(file, text));
@@ -98,7 +87,7 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
   agent::AgentOptions agent_options = std::move(setup.agent);
   if (!options.ip.empty()) machine.internal_ip = options.ip;
-  agent_options.eviction.blind_zone = measured_blind_zone(slice_);
+  agent_options.eviction.blind_zone = host::measured_blind_zone(slice_);
   if (agent_options.eviction.memory_estimator == eviction::MemoryEstimator::kAvailable)
     agent_options.eviction.blind_zone = {};  // it counts nothing that nobody can have
   if (slice_.is_host()) agent_options.eviction.blind_zone_ahead = agent::oom_blind_zone(machine.memory);

@@ -50,6 +50,13 @@ int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command)
 }
 
 int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
+  if (command.companion.enabled) return run_companion(log, command);
+  if (command.companion != cli::CompanionArgs{}) {
+    print_error(invalid("agent",
+                        "--shadow, --kubelet, --kubelet-certificate-authority, --pods-from, --shadow-window and "
+                        "--pages-address need --companion"));
+    return cli::kExitUsage;
+  }
   if (command.print_config) return print_node_config(command.node);
   if (command.kubeconfig.empty()) {
     print_error(invalid("--kubeconfig", "is required"));

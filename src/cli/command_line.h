@@ -122,6 +122,19 @@ struct ApiserverCommand {
   ServingArgs serving;
 };
 
+/// An eviction manager beside another kubelet (agent/companion).
+struct CompanionArgs {
+  bool enabled = false;
+  bool shadow = false;
+  std::string kubelet = "https://127.0.0.1:10250";
+  std::string kubelet_authority;  // a PEM file; empty: certificates of a kubelet on loopback are not verified
+  bool pods_from_kubelet = false;
+  Duration shadow_window = minutes(1);
+  std::string pages_address = "127.0.0.1:10270";  // of its own pages; empty: none
+
+  friend bool operator==(const CompanionArgs&, const CompanionArgs&) = default;
+};
+
 struct AgentCommand {
   std::string kubeconfig;  // empty only if print_config
   bool print_config = false;
@@ -129,6 +142,7 @@ struct AgentCommand {
   std::string node_ip;         // the address the node reports and serves on; empty: the machine's
   std::uint16_t port = 10250;  // 0: any free port
   NodeArgs node;
+  CompanionArgs companion;
 };
 
 struct ControllerCommand {

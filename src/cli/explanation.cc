@@ -187,7 +187,8 @@ std::string cause_of(const Decision& decision) {
   std::string cause = lead == decision.reasons.end() ? std::string() : sentence(*lead);
   const bool emergency =
       std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kEmergency; });
-  if (emergency && lead->code != ReasonCode::kEmergency) cause += "; " + sentence({ReasonCode::kEmergency, {}});
+  if (emergency && !is_shadow(decision) && lead->code != ReasonCode::kEmergency)
+    cause += "; " + sentence({ReasonCode::kEmergency, {}});
   if (cause.empty()) cause = decision.message.substr(0, decision.message.find_last_not_of(" .\n") + 1);
   return cause;
 }

@@ -26,6 +26,43 @@ void define_apiserver(Commands& commands) {
   commands.choose(app, apiserver);
 }
 
+/// "ADDRESS:PORT", "[ADDRESS]:PORT"; "0" and "": none.
+Result<std::string> parse_pages_address(const std::string& text) {
+  if (text.empty() || text == "0") return std::string();
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return invalid({}, "expected ADDRESS:PORT, or 0 for none, got \"{}\"", text);
+  SPILLWAY_TRY_VOID(parse_port(text.substr(colon + 1)));
+  std::string address = text.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
+  SPILLWAY_TRY_VOID(parse_address(address));
+  return text;
+}
+
+Result<bool> parse_pod_source(const std::string& text) {
+  if (text == "kubelet") return true;
+  if (text == "api") return false;
+  return invalid({}, "expected api or kubelet, got \"{}\"", text);
+}
+
+void add_companion(CLI::App& app, CompanionArgs& args) {
+  app.add_flag("--companion", args.enabled,
+               "Run beside the kubelet of this machine: register nothing, evict earlier by its rules");
+  app.add_flag("--shadow", args.shadow,
+               "With --companion: do nothing; report what would have been evicted, and whether the kubelet agrees");
+  app.add_option("--kubelet", args.kubelet, "With --companion: where the kubelet serves /configz and /pods")
+      ->capture_default_str();
+  app.add_option("--kubelet-certificate-authority", args.kubelet_authority,
+                 "With --companion: believe the kubelet's certificate only if this authority (PEM) signed it")
+      ->check(CLI::ExistingFile);
+  add_parsed(app, "--pods-from", args.pods_from_kubelet, parse_pod_source,
+             "With --companion: who names the pods: the API server, or the kubelet's /pods", "api|kubelet", "api");
+  add_duration(app, "--shadow-window", args.shadow_window,
+               "With --shadow: how long an eviction waits for the same one of the kubelet");
+  add_parsed(app, "--pages-address", args.pages_address, parse_pages_address,
+             "With --companion: where it serves /metrics, /healthz and /debug/spillway; 0: nowhere", "ADDRESS:PORT",
+             "127.0.0.1:10270");
+}
+
 void define_agent(Commands& commands) {
   const auto agent = std::make_shared<AgentCommand>();
   CLI::App& app = commands.add("agent", "Run one node");
@@ -36,6 +73,7 @@ void define_agent(Commands& commands) {
              "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");
   app.add_option("--port", agent->port, "Its port; 0: any free one")->capture_default_str();
   add_node(app, agent->node);
+  add_companion(app, agent->companion);
   commands.choose(app, agent);
 }
 

@@ -189,6 +189,10 @@ Result<CgroupDir> CgroupDir::open_below(const std::string& name, bool create) co
   bool exists = false;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const std::string where = layout_->hierarchies[i].mount + child.path_;
+    if (!create && !parts_[i]) {  // this hierarchy does not have the parent either
+      child.parts_.emplace_back();
+      continue;
+    }
     if (create && ::mkdirat(parts_[i].get(), name.c_str(), 0755) != 0 && errno != EEXIST)
       return errno_error("mkdir " + where, errno);
     UniqueFd fd(::openat(parts_[i].get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
@@ -228,6 +232,18 @@ Result<CgroupDir> CgroupDir::create_path(std::string_view path) const {
   for (const std::string_view name : split(path, '/')) {
     SPILLWAY_TRY_VOID(parent->delegate_controllers());
     SPILLWAY_TRY(next, parent->create_child(std::string(name)));
+    here = std::move(next);
+    parent = &here;
+  }
+  if (!here) return invalid("cgroup", "\"{}\" is no path of a cgroup", path);
+  return here;
+}
+
+Result<CgroupDir> CgroupDir::open_path(std::string_view path) const {
+  CgroupDir here;
+  const CgroupDir* parent = this;
+  for (const std::string_view name : split(path, '/')) {
+    SPILLWAY_TRY(next, parent->open_child(std::string(name)));
     here = std::move(next);
     parent = &here;
   }
@@ -356,6 +372,13 @@ Outcome CgroupDir::lock() const {
   if (errno == EWOULDBLOCK)
     return make_error(ErrorCode::kConflict, "{} belongs to a running process", file_path(Controller::kMemory));
   return errno_error(file_path(Controller::kMemory), errno);
+}
+
+bool CgroupDir::is_same_as(const CgroupDir& other) const {
+  struct stat mine = {};
+  struct stat theirs = {};
+  return ::fstat(fd(Controller::kMemory), &mine) == 0 && ::fstat(other.fd(Controller::kMemory), &theirs) == 0 &&
+         mine.st_ino == theirs.st_ino && mine.st_dev == theirs.st_dev;
 }
 
 bool CgroupDir::is_child_of(const CgroupDir& parent) const {

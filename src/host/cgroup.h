@@ -59,6 +59,8 @@ class CgroupDir {
   Result<CgroupDir> open_child(const std::string& name) const;
   /// A path of several names, created or opened one by one. Empty segments are skipped.
   Result<CgroupDir> create_path(std::string_view path) const;
+  /// The same without making any. kNotFound if no hierarchy has it.
+  Result<CgroupDir> open_path(std::string_view path) const;
   /// Removes an empty child from every hierarchy; one that is absent is fine. kConflict: processes or children left.
   Outcome remove_child(const std::string& name) const;
 
@@ -97,6 +99,8 @@ class CgroupDir {
   /// Takes and keeps the exclusive lock of this cgroup; it goes with this object or its process, however that ends.
   /// kConflict: another process, or another object, holds it.
   Outcome lock() const;
+  /// Both are the same directory of the kernel's.
+  bool is_same_as(const CgroupDir& other) const;
   /// True as long as the name still leads to this very cgroup.
   bool is_child_of(const CgroupDir& parent) const;
 

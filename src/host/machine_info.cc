@@ -3,6 +3,7 @@
 #include "host/cpu_layout.h"
 #include "host/fs_probe.h"
 #include "host/kernel_file.h"
+#include "host/memory_gauge.h"
 #include "host/pod_namespaces.h"
 #include "host/proc_files.h"
 
@@ -127,6 +128,15 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
   SPILLWAY_TRY(fs, read_fs(state_dir));
   info.ephemeral_storage = Bytes{static_cast<std::int64_t>(fs.capacity_bytes.value_or(0))};
   return info;
+}
+
+Bytes measured_blind_zone(const NodeSlice& slice) {
+  if (!slice.is_host()) return {};
+  const auto text = read_file("/proc/meminfo");
+  if (!text) return {};
+  const auto reading = estimate_from_meminfo(*text);
+  if (!reading || !reading->mem_available) return {};
+  return std::max(Bytes{}, reading->available - *reading->mem_available);
 }
 
 }  // namespace spillway::host

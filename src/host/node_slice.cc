@@ -163,8 +163,32 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
   return slice;
 }
 
+Result<NodeSlice> NodeSlice::attach(CgroupDir root, KubeletTree tree) {
+  SPILLWAY_TRY(text, read_file("/proc/meminfo"));
+  SPILLWAY_TRY(machine, parse_meminfo(text));
+  if (!machine.total_bytes) return invalid("/proc/meminfo", "MemTotal missing");
+  NodeSlice slice;
+  slice.options_.root = tree.memory ? NodeRoot::kSlice : NodeRoot::kHost;
+  slice.options_.node = std::move(tree.node);
+  slice.options_.memory = tree.memory;
+  slice.memory_ = tree.memory.value_or(Bytes{static_cast<std::int64_t>(*machine.total_bytes)});
+  SPILLWAY_TRY(kubepods, root.open_path(tree.kubepods));
+  slice.kubepods_ = std::move(kubepods);
+  SPILLWAY_TRY(whole, root.hierarchy_root());
+  slice.machine_ = std::move(whole);
+  if (tree.cgroup_root.find_first_not_of('/') == std::string::npos) {
+    SPILLWAY_TRY(same, root.hierarchy_root());
+    slice.slice_ = std::move(same);
+  } else {
+    SPILLWAY_TRY(below, root.open_path(tree.cgroup_root));
+    slice.slice_ = std::move(below);
+  }
+  slice.root_ = std::move(root);
+  return slice;
+}
+
 Outcome NodeSlice::remove() {
-  if (!slice_) return {};
+  if (!slice_ || !instance_) return {};
   SPILLWAY_TRY_VOID(destroy_tree(instance_, options_.node, kPatience));
   const Result<CgroupDir> folder = root_.open_child(std::string(kFolder));
   if (folder) ignored(folder->remove_child(options_.instance), "other nodes of the instance live on");

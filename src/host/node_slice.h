@@ -1,8 +1,8 @@
 // A node as a cgroup: <root>/spillway/<instance>/<node> with a memory and a pids limit, and the kubelet's tree of
 // quality-of-service classes below it. As "the whole host" the node measures the root of the hierarchy and limits
 // nothing. The cgroup is locked as long as this object lives; what a dead process left unlocked can be cleared away,
-// what another one holds cannot be touched. Thread: any (one at a time). Source: design "Nodes that are cgroups"; spec
-// "Node agent", 9.3, 9.4.
+// what another one holds cannot be touched. A node may also be another process's: attach(). Thread: any (one at a
+// time). Source: design "Nodes that are cgroups"; spec "Node agent", 9.3, 9.4.
 #pragma once
 
 #include "api/pod.h"
@@ -33,8 +33,20 @@ struct NodeSliceOptions {
 /// cgroup is shared.
 Result<CgroupDir> find_writable_root(const CgroupMounts& mounts);
 
+/// The tree of a kubelet.
+struct KubeletTree {
+  std::string node;
+  std::string cgroup_root;      // of the kubelet; "" and "/": the root of the hierarchy
+  std::string kubepods;         // "/kubepods", "/kubepods.slice"
+  std::optional<Bytes> memory;  // of a node that is the kubelet's root with so much memory; absent: the whole machine
+};
+
 class NodeSlice {
  public:
+  /// Another process's node: it is measured, and nothing of it is made, limited, locked or removed. `root` is that of
+  /// the hierarchy. kNotFound: there is no such tree.
+  static Result<NodeSlice> attach(CgroupDir root, KubeletTree tree);
+
   /// `root` comes from find_writable_root (or is a fake tree). Leftovers of the same node of a dead process are killed
   /// and removed first. kConflict: a running process has a node of that name. kInvalid: a bad name or size.
   static Result<NodeSlice> create(CgroupDir root, NodeSliceOptions options);

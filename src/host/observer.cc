@@ -239,7 +239,9 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
     if (!pod.own_network) summary.pods.back().network = summary.node.network;
   }
   std::vector<DiskUsage::Place> places;
-  for (const PodView& pod : pods) places.push_back({pod.uid, pod.work_directory});
+  for (const PodView& pod : pods) {
+    if (!pod.work_directory.empty()) places.push_back({pod.uid, pod.work_directory});
+  }
   disk_.refresh(std::move(places));
   std::erase_if(seen_, [this](const auto& entry) { return entry.second.pass != pass_; });
   return summary;

@@ -40,7 +40,7 @@ struct PodView {
   std::string uid;
   api::PodKey pod;
   const CgroupDir* cgroup = nullptr;
-  std::string work_directory;             // where its containers write
+  std::string work_directory;             // where its containers write; empty: not known
   std::vector<ContainerView> containers;  // running ones
   WallTime started;
   bool own_network = false;  // else the machine's

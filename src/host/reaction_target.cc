@@ -67,11 +67,11 @@ std::optional<Bytes> find_memory_stat(std::string_view text, std::string_view ke
 }
 
 ReactionTarget::ReactionTarget(const CgroupDir& parent, const CgroupDir& pod,
-                               std::vector<std::shared_ptr<ContainerHandle>> containers)
+                               std::vector<std::shared_ptr<ContainerHandle>> containers, KillScope scope)
     : v1_(pod.version() == CgroupVersion::kV1),
       usage_(open_below(pod, v1_ ? "memory.usage_in_bytes" : "memory.current", O_RDONLY)),
       stat_(open_below(pod, "memory.stat", O_RDONLY)),
-      kill_(v1_ ? UniqueFd() : open_below(pod, "cgroup.kill", O_WRONLY)),
+      kill_(v1_ || scope == KillScope::kContainers ? UniqueFd() : open_below(pod, "cgroup.kill", O_WRONLY)),
       containers_(std::move(containers)) {
   const char* file = v1_ ? "cpu.shares" : "cpu.weight";
   weights_ = {open_below(parent, file, O_WRONLY, Controller::kCpu), open_below(pod, file, O_WRONLY, Controller::kCpu)};

@@ -28,6 +28,9 @@ struct ContainerHandle {
   std::atomic<bool> terminated{false};  // SIGTERM has been sent
 };
 
+/// kPod: a kill is for all that is below the pod's cgroup. kContainers: something else lives there too.
+enum class KillScope { kPod, kContainers };
+
 class ReactionTarget {
  public:
   /// Nothing runs of it: what is asked of it does nothing.
@@ -36,7 +39,7 @@ class ReactionTarget {
   /// `parent`: the cgroup of the pod's class. `containers`: running ones. Files that cannot be opened make the pod one
   /// that cannot be measured.
   ReactionTarget(const CgroupDir& parent, const CgroupDir& pod,
-                 std::vector<std::shared_ptr<ContainerHandle>> containers);
+                 std::vector<std::shared_ptr<ContainerHandle>> containers, KillScope scope = KillScope::kPod);
 
   /// What the pod's cgroup is charged with; nullopt: it is gone.
   std::optional<Bytes> usage() const noexcept;

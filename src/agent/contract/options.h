@@ -87,6 +87,7 @@ struct ManagerOptions {
 
 struct AgentOptions {
   std::string node_name;
+  std::string event_component = "kubelet";  // who events say they are from
   api::StringMap labels;  // e.g. topology.kubernetes.io/zone; they override the built-in ones
   std::vector<api::Taint> taints;
   Registration registration = Registration::kSchedulable;

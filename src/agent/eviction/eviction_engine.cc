@@ -65,6 +65,11 @@ void EvictionEngine::on_pressure_wake(const PressureWake& event, Now now) {
   }
 }
 
+void EvictionEngine::look_at_everything(Now now) {
+  pass_wanted_ = true;
+  if (!in_flight_) observe(ObserveDepth::kWhole, now);
+}
+
 void EvictionEngine::on_observed(const Observed& event, Now now) {
   if (!in_flight_ || in_flight_->id != event.id) return;  // given up, or unasked
   const ObserveDepth asked = std::exchange(in_flight_, std::nullopt)->depth;
@@ -254,7 +259,9 @@ void EvictionEngine::preempt_graces(Now now) {
 }
 
 void EvictionEngine::mind_victims(Now now) {
-  for (const Victim& victim : victims_.take_exceeded(now.mono)) record_exceeded_grace(context_, victim.action, now);
+  for (const Victim& victim : victims_.take_exceeded(now.mono)) {
+    if (decisions_.acts()) record_exceeded_grace(context_, victim.action, now);
+  }
   const std::size_t gave_up = victims_.give_up(now.mono);
   if (gave_up == 0) return;
   context_.log.warning("evicted pod is not gone in time", {{"pods", gave_up}});
@@ -264,10 +271,12 @@ void EvictionEngine::mind_victims(Now now) {
 void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
   const std::optional<Victim> victim = victims_.finish(uid);
   if (!victim) return;
-  decisions_.add_aftermath(
-      {.uid = uid,
-       .at = now.wall,
-       .facts = {{"gone_after_seconds", std::chrono::duration<double>(now.mono - victim->since).count()}}});
+  if (decisions_.acts()) {
+    decisions_.add_aftermath(
+        {.uid = uid,
+         .at = now.wall,
+         .facts = {{"gone_after_seconds", std::chrono::duration<double>(now.mono - victim->since).count()}}});
+  }
   if (!victims_.empty()) return;
   pass_wanted_ = true;
   if (!in_flight_) observe(ObserveDepth::kWhole, now);

@@ -39,6 +39,8 @@ class EvictionEngine {
   void on_pod_finished(const std::string& uid, Now now);
   /// A plan is out of date once pods come or go.
   void on_pods_changed(Now now);
+  /// The machine may have found pods it did not know: the whole is looked at, now.
+  void look_at_everything(Now now);
   /// The machine acted by itself: the same numbers are judged here, and everything follows as from a pass.
   void on_reacted(const Reacted& event, Now now);
 

@@ -8,8 +8,6 @@
 namespace spillway::agent {
 namespace {
 
-constexpr std::string_view kComponent = "kubelet";
-
 api::ObjectReference reference_of(const eviction::EvictPod& action) {
   return {.kind = "Pod",
           .api_version = "v1",
@@ -31,9 +29,9 @@ void post_evicted_event(AgentContext& context, const eviction::EvictPod& action,
   event.type = "Warning";
   event.reason = "Evicted";
   event.message = action.message;
-  event.source_component = kComponent;
+  event.source_component = context.options.event_component;
   event.source_host = context.options.node_name;
-  event.reporting_component = kComponent;
+  event.reporting_component = context.options.event_component;
   event.reporting_instance = context.options.node_name;
   event.first_timestamp = now.wall;
   event.last_timestamp = now.wall;

@@ -74,7 +74,7 @@ eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::spa
   const bool due = !threshold_event_at_ || now.mono - *threshold_event_at_ >= kThresholdEventInterval;
   if (!result.node_event.empty() && (due || !result.actions.empty())) {
     threshold_event_at_ = now.mono;
-    record_threshold_met(context_, result.node_event, now);
+    if (decisions_.acts()) record_threshold_met(context_, result.node_event, now);
   }
   return result;
 }
@@ -181,7 +181,7 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
   victims_.add(std::move(victim));
   if (decisions_.acts()) metrics_.count_eviction(action.metric_label);
   if (decisions_.acts() && emergency) metrics_.emergencies.add();
-  post_evicted_event(context_, action, now);
+  if (decisions_.acts()) post_evicted_event(context_, action, now);
 }
 
 void EvictionEngine::on_reacted(const Reacted& event, Now now) {

@@ -1,6 +1,6 @@
 // Two eviction managers on one node: may ours act at all? Only if each of its thresholds is met before the other one's
 // threshold of the same signal would be, else both evict for the same shortage and two pods go where one was enough.
-// Thread: any (pure). Source: spec "Eviction manager", 4, 5; docs/adr/0014-companion.md.
+// Thread: any (pure). Source: spec "Eviction manager", 4, 5; docs/adr/0007-companion.md.
 #pragma once
 
 #include "policy/eviction/threshold.h"

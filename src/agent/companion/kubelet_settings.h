@@ -1,0 +1,38 @@
+// What a companion needs to know of the kubelet beside it, from the kubelet's own /configz, and the thresholds the
+// companion itself acts by. It acts on memory and processes only: for disks the kubelet first deletes containers and
+// images, which is not a companion's to do.
+// Thread: any (pure). Source: spec "Node agent", 12.3, 21; spec "Eviction manager", 3; docs/adr/0007-companion.md.
+#pragma once
+
+#include "agent/companion/pod_cgroup.h"
+#include "agent/contract/options.h"
+#include "api/json.h"
+#include "base/error.h"
+#include "policy/eviction/clearance.h"
+#include "policy/eviction/threshold_parse.h"
+
+#include <string>
+
+namespace spillway::agent {
+
+struct KubeletSettings {
+  api::Json config;  // its KubeletConfiguration in effect
+  eviction::ThresholdConfig thresholds;
+  std::string cgroup_root;  // "" and "/": the root of the hierarchy
+  CgroupDriver driver = CgroupDriver::kCgroupfs;
+};
+
+/// From {"kubeletconfig": {...}}. kInvalid: it is something else.
+Result<KubeletSettings> parse_configz(const api::Json& configz);
+
+/// How a companion evicts: as the kubelet does, except for what `own`, a checked KubeletConfiguration, says. Naming any
+/// threshold there drops all of the kubelet's. kInvalid: a threshold that cannot be, or is about a disk; a key that
+/// means nothing to a companion.
+Result<EvictionOptions> companion_eviction(const api::Json& own, const KubeletSettings* kubelet);
+
+/// May a companion with these thresholds act beside the kubelet? kConflict: one line that says which two overlap and
+/// how to set them.
+Outcome check_clearance(const eviction::ThresholdConfig& ours, const KubeletSettings& kubelet,
+                        const eviction::Capacities& capacities);
+
+}  // namespace spillway::agent

@@ -1,0 +1,58 @@
+// Where a kubelet keeps the cgroup of a pod, and what the runtimes call those of its containers, under both cgroup
+// drivers. Names only: nothing is opened here.
+//   cgroupfs  /kubepods[/burstable|/besteffort]/pod<UID>/<ID>
+//   systemd   /kubepods.slice[/kubepods-burstable.slice]/kubepods-burstable-pod<UID, '-' as
+//   '_'>.slice/cri-containerd-<ID>.scope
+// Thread: any (pure). Source: spec "Node agent", 9.4; Kubernetes docs, "About cgroup v2"; systemd.slice(5).
+#pragma once
+
+#include "api/pod.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+enum class CgroupDriver { kCgroupfs, kSystemd };
+
+/// "cgroupfs", "systemd".
+std::string_view to_string(CgroupDriver driver);
+/// nullopt: no such driver.
+std::optional<CgroupDriver> parse_cgroup_driver(std::string_view text);
+
+/// The cgroup of all pods, below the kubelet's cgroupRoot ("" and "/": the root of the hierarchy): "/kubepods",
+/// "/kubepods.slice", "/edge.slice/edge-kubepods.slice".
+std::string kubepods_cgroup(CgroupDriver driver, std::string_view cgroup_root);
+
+/// The cgroup of a pod. `uid`: of cgroup_uid().
+std::string pod_cgroup(CgroupDriver driver, std::string_view cgroup_root, api::QosClass qos, std::string_view uid);
+
+/// The uid that names the pod's cgroup: of a mirror pod that of the static pod it stands for, which its hash tells.
+std::string cgroup_uid(const api::Pod& pod);
+
+/// What a child of a pod's cgroup belongs to.
+struct ContainerCgroup {
+  std::string id;
+  /// CRI-O's monitor of a container, which must outlive it: "crio-conmon-<ID>.scope".
+  bool monitor = false;
+
+  friend bool operator==(const ContainerCgroup&, const ContainerCgroup&) = default;
+};
+
+/// "<ID>", "cri-containerd-<ID>.scope", "crio-<ID>", "crio-<ID>.scope", "docker-<ID>.scope". nullopt: no container's.
+std::optional<ContainerCgroup> parse_container_cgroup(std::string_view name);
+
+/// The part of a pod's status that names its containers: "containerd://<ID>" → name.
+struct NamedContainer {
+  std::string id;
+  std::string name;
+
+  friend bool operator==(const NamedContainer&, const NamedContainer&) = default;
+};
+
+/// Containers and init containers that have an id, in the order of the status.
+std::vector<NamedContainer> named_containers(const api::Pod& pod);
+
+}  // namespace spillway::agent

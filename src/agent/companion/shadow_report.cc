@@ -1,0 +1,108 @@
+#include "agent/companion/shadow_report.h"
+
+#include "policy/eviction/signal.h"
+
+#include <string_view>
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+constexpr std::string_view kLowOn = "The node was low on resource: ";
+
+double in_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+std::string resource_of_eviction(const std::string& message) {
+  if (!message.starts_with(kLowOn)) return {};
+  const std::string rest = message.substr(kLowOn.size());
+  return rest.substr(0, rest.find('.'));
+}
+
+bool is_eviction_by_kubelet(const api::Pod& pod) {
+  if (pod.status.phase != "Failed" || pod.status.reason != "Evicted") return false;
+  const std::string resource = resource_of_eviction(pod.status.message);
+  return resource == eviction::resource_of(eviction::Signal::kMemoryAvailable) ||
+         resource == eviction::resource_of(eviction::Signal::kPidAvailable);
+}
+
+ShadowReport::ShadowReport(Duration window, std::string node, DecisionLog& decisions, telemetry::Registry* metrics,
+                           telemetry::Log log)
+    : node_(std::move(node)), decisions_(decisions), metrics_(metrics), log_(std::move(log)), ledger_(window) {}
+
+void ShadowReport::predict(const eviction::EvictPod& action, Now now) {
+  if (metrics_ != nullptr) {
+    metrics_
+        ->counter("spillway_shadow_evictions_total", "Evictions a shadow would have carried out",
+                  {{"eviction_signal", action.metric_label}})
+        .add();
+  }
+  settle(ledger_.predict({.uid = action.uid, .pod = action.pod, .signal = action.metric_label, .at = now}), now);
+}
+
+void ShadowReport::observe(const api::Pod& evicted, std::optional<policy::Decision> standing, Now now) {
+  policy::Decision decision = standing ? *std::move(standing) : policy::Decision{};
+  decision.message = evicted.status.message;
+  standings_.insert_or_assign(evicted.metadata.uid, std::move(decision));
+  settle(ledger_.observe({.uid = evicted.metadata.uid,
+                          .pod = evicted.key(),
+                          .signal = resource_of_eviction(evicted.status.message),
+                          .at = now}),
+         now);
+}
+
+void ShadowReport::expire(Now now) {
+  settle(ledger_.expire(now.mono), now);
+}
+
+void ShadowReport::settle(const std::vector<ShadowOutcome>& outcomes, Now now) {
+  for (const ShadowOutcome& outcome : outcomes) {
+    const std::string_view kind = to_string(outcome.kind);
+    const bool agreed = outcome.kind == ShadowOutcomeKind::kAgreed;
+    if (metrics_ != nullptr && agreed) {
+      metrics_
+          ->counter("spillway_shadow_agreements_total", "Evictions of which shadow and kubelet chose the same pod",
+                    {{"eviction_signal", outcome.ours->signal}})
+          .add();
+    } else if (metrics_ != nullptr) {
+      metrics_
+          ->counter("spillway_shadow_disagreements_total", "Evictions in which shadow and kubelet differed",
+                    {{"kind", kind}})
+          .add();
+    }
+    log_.info("shadow and kubelet compared",
+              {{"outcome", kind},
+               {"ours", outcome.ours ? outcome.ours->pod.text() : "-"},
+               {"kubelets", outcome.kubelets ? outcome.kubelets->pod.text() : "-"},
+               {"kubelet_after_seconds", outcome.kubelet_after() ? in_seconds(*outcome.kubelet_after()) : 0.0}});
+    if (outcome.ours) {
+      std::vector<policy::Fact> facts{{"shadow_outcome", std::string(kind)}};
+      if (outcome.kubelets && !agreed) facts.push_back({"kubelet_evicted", outcome.kubelets->pod.text()});
+      if (const auto after = outcome.kubelet_after()) facts.push_back({"kubelet_after_seconds", in_seconds(*after)});
+      decisions_.add_aftermath({.uid = outcome.ours->uid, .at = now.wall, .facts = std::move(facts)});
+    }
+    if (outcome.kind == ShadowOutcomeKind::kKubeletOnly) record_kubelet_only(outcome);
+    if (outcome.kubelets) standings_.erase(outcome.kubelets->uid);
+  }
+}
+
+/// What the kubelet did and we would not have, with the numbers as we saw them then.
+void ShadowReport::record_kubelet_only(const ShadowOutcome& outcome) {
+  const ShadowEviction& kubelets = *outcome.kubelets;
+  policy::Decision decision = standings_[kubelets.uid];
+  decision.at = kubelets.at.wall;
+  decision.by = node_;
+  decision.area = policy::Area::kEviction;
+  decision.verdict = policy::Verdict::kRests;
+  decision.action = "evict";
+  decision.subject = {.kind = "Pod", .ns = kubelets.pod.ns, .name = kubelets.pod.name, .uid = kubelets.uid};
+  decision.reasons.insert(decision.reasons.begin(),
+                          {policy::ReasonCode::kKubeletEvicted, {{"kubelet_message", decision.message}}});
+  decision.cost = {{"shadow_outcome", std::string(to_string(outcome.kind))}};
+  decisions_.record({.decision = std::move(decision), .eviction = {}});
+}
+
+}  // namespace spillway::agent

@@ -1,0 +1,52 @@
+// A shadow's own book: what it would have done against what the kubelet did, in metrics, journal and log.
+// Thread: loop. Source: docs/adr/0007-companion.md.
+#pragma once
+
+#include "agent/companion/shadow_ledger.h"
+#include "agent/contract/decision_log.h"
+#include "api/pod.h"
+#include "policy/eviction/decide.h"
+#include "policy/reason.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// Failed with reason Evicted because memory or processes ran short: what a companion would have judged too.
+bool is_eviction_by_kubelet(const api::Pod& pod);
+/// "memory" of "The node was low on resource: memory. ..."; empty: it was evicted for something else.
+std::string resource_of_eviction(const std::string& message);
+
+class ShadowReport {
+ public:
+  /// `metrics` may be null.
+  ShadowReport(Duration window, std::string node, DecisionLog& decisions, telemetry::Registry* metrics,
+               telemetry::Log log);
+
+  bool is_open() const { return ledger_.is_open(); }
+
+  std::optional<Instant> next_due() const { return ledger_.next_due(); }
+
+  void predict(const eviction::EvictPod& action, Now now);
+  /// `standing`: how things stood when the kubelet evicted the pod.
+  void observe(const api::Pod& evicted, std::optional<policy::Decision> standing, Now now);
+  void expire(Now now);
+
+ private:
+  void settle(const std::vector<ShadowOutcome>& outcomes, Now now);
+  void record_kubelet_only(const ShadowOutcome& outcome);
+
+  std::string node_;
+  DecisionLog& decisions_;
+  telemetry::Registry* metrics_;
+  telemetry::Log log_;
+  ShadowLedger ledger_;
+  std::map<std::string, policy::Decision> standings_;  // by uid of a pod the kubelet evicted, until it is settled
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,103 @@
+// `spillway agent --companion [--shadow]`.
+#include "apps/api_server_part.h"
+#include "apps/commands.h"
+#include "apps/companion_part.h"
+#include "apps/host_name.h"
+#include "apps/node_config.h"
+#include "apps/node_options.h"
+#include "apps/process.h"
+#include "apps/remote.h"
+#include "host/kernel_file.h"
+#include "wire/https_transport.h"
+#include "wire/kubeconfig.h"
+
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+/// What a companion cannot do, because it is no node.
+Outcome check_flags(const cli::AgentCommand& command) {
+  const auto refuse = [](const char* flag) {
+    return invalid(flag, "means nothing with --companion: the kubelet is the node, a companion evicts");
+  };
+  if (command.kubeconfig.empty()) return invalid("--kubeconfig", "is required");
+  if (command.print_config) return refuse("--print-config");
+  if (!command.node_ip.empty()) return refuse("--node-ip");
+  if (command.port != cli::AgentCommand{}.port) return refuse("--port");
+  if (!command.node.labels.empty()) return refuse("--node-labels");
+  if (command.node.pids_max) return refuse("--node-pids");
+  if (!command.companion.shadow && command.companion.shadow_window != cli::CompanionArgs{}.shadow_window) {
+    return invalid("--shadow-window", "needs --shadow");
+  }
+  return {};
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// The kubelet, with the credentials of the kubeconfig.
+Result<std::unique_ptr<client::Transport>> connect_kubelet(runtime::Loop& loop, const std::string& kubeconfig,
+                                                           const cli::CompanionArgs& args) {
+  SPILLWAY_TRY(config, wire::read_kubeconfig(kubeconfig));
+  config.server = args.kubelet;
+  config.tls_server_name.clear();
+  config.authority_pem.clear();
+  config.verify = false;
+  if (!args.kubelet_authority.empty()) {
+    SPILLWAY_TRY(authority, host::read_file(args.kubelet_authority));
+    config.authority_pem = std::move(authority);
+    config.verify = true;
+  }
+  auto endpoint = wire::make_endpoint(config, "--kubelet");
+  if (!endpoint) return endpoint.error();
+  if (!config.verify && !is_loopback(endpoint->host)) {
+    return invalid("--kubelet",
+                   "{} is not on this machine's loopback: credentials go to it only with "
+                   "--kubelet-certificate-authority",
+                   args.kubelet);
+  }
+  if (endpoint->tls == nullptr) endpoint->authorization.clear();  // nothing secret in the clear
+  wire::HttpsTransport::Options options;
+  options.endpoint = *std::move(endpoint);
+  return std::make_unique<wire::HttpsTransport>(loop, std::move(options));
+}
+
+}  // namespace
+
+int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
+  const auto refuse = [](const Error& error) {
+    print_error(error);
+    return cli::kExitUsage;
+  };
+  if (const Outcome flags = check_flags(command); !flags) return refuse(flags.error());
+  if (!check_node_config(command.node.config)) return cli::kExitUsage;
+  auto config = read_node_config(command.node.config);
+  if (!config) return refuse(config.error());
+  if (const auto eviction = agent::companion_eviction(config->value, nullptr); !eviction) {
+    return refuse(eviction.error());
+  }
+  Process process(log);
+  auto server = connect_remote(process.loop(), command.kubeconfig);
+  if (!server) return refuse(server.error());
+  auto kubelet = connect_kubelet(process.loop(), command.kubeconfig, command.companion);
+  if (!kubelet) return refuse(kubelet.error());
+  const std::string name = command.node_name.empty() ? host_name() : command.node_name;
+  auto part = CompanionPart::create(process,
+                                    {.args = command.companion,
+                                     .name = name,
+                                     .state_dir = node_state_dir(command.node.state_dir, resolve_data_dir({}), name),
+                                     .memory = command.node.memory,
+                                     .own_config = std::move(config->value)},
+                                    std::move(server->transport), *std::move(kubelet));
+  if (!part) {
+    print_error(part.error());
+    return cli::kExitFailure;
+  }
+  process.add(*std::move(part));
+  return process.run();
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,346 @@
+"""A companion beside a kubelet that is a script: a cgroup tree as kubelet and containerd or CRI-O lay it out, with real
+processes in the containers, an API server of ours with the node and its pods, and an HTTP server that answers /configz and
+/pods. One container takes all the memory there is: its pod, and no other, becomes Evicted; a shadow only says so.
+
+The node is a cgroup of its own with a limit, so nothing else on the machine is touched.
+"""
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+import unittest
+import urllib.request
+
+from harness import BINARY, Api, can_write_cgroups, run, running, serving, wait_for, workspace
+
+V1 = pathlib.Path("/sys/fs/cgroup/memory")
+V2 = pathlib.Path("/sys/fs/cgroup")
+MIB = 1 << 20
+NODE_MEMORY = 192 * MIB
+NODE = "edge-1"
+
+
+def is_v1():
+    return (V1 / "memory.limit_in_bytes").exists() or (V1 / "memory.use_hierarchy").exists()
+
+
+class KubeletTree:
+    """What a kubelet and its runtime make of cgroups, below a root that nobody else uses."""
+
+    def __init__(self, driver, runtime="containerd"):
+        self.driver, self.runtime = driver, runtime
+        self.name = f"spwtest{os.getpid()}x{time.monotonic_ns() % 1000000}"
+        self.base = V1 if is_v1() else V2
+        self.cgroup_root = f"/{self.name}"
+        self.top = self.base / (f"{self.name}.slice" if driver == "systemd" else self.name)
+        self.children = []
+        self.make(self.top)
+        self.limit(self.top, NODE_MEMORY)
+        self.kubepods = self.top / (f"{self.name}-kubepods.slice" if driver == "systemd" else "kubepods")
+        self.make(self.kubepods)
+
+    def make(self, path):
+        path.mkdir(exist_ok=True)
+        if not is_v1():
+            (path / "cgroup.subtree_control").write_text("+memory")
+
+    def limit(self, path, amount):
+        (path / ("memory.limit_in_bytes" if is_v1() else "memory.max")).write_text(str(amount))
+
+    def pod(self, uid, qos):
+        if self.driver == "systemd":
+            prefix = f"{self.name}-kubepods"
+            parent = self.kubepods
+            if qos != "guaranteed":
+                prefix += f"-{qos}"
+                parent = parent / f"{prefix}.slice"
+            path = parent / f"{prefix}-pod{uid.replace('-', '_')}.slice"
+        else:
+            parent = self.kubepods / qos if qos != "guaranteed" else self.kubepods
+            path = parent / f"pod{uid}"
+        self.make(parent)
+        self.make(path)
+        return path
+
+    def container(self, pod, container_id):
+        names = {("cgroupfs", "containerd"): container_id, ("cgroupfs", "crio"): f"crio-{container_id}",
+                 ("systemd", "containerd"): f"cri-containerd-{container_id}.scope", ("systemd", "crio"): f"crio-{container_id}.scope"}
+        path = pod / names[self.driver, self.runtime]
+        path.mkdir()
+        return path
+
+    def run(self, cgroup, *command):
+        """A process that is in the cgroup before it begins."""
+        child = subprocess.Popen(["/bin/sh", "-c", f"echo $$ > {cgroup}/cgroup.procs; exec \"$@\"", "sh", *map(str, command)],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.children.append(child)
+        wait_for("the process to join", lambda: str(child.pid) in (cgroup / "cgroup.procs").read_text().split())
+        return child
+
+    def remove(self):
+        for child in self.children:
+            if child.poll() is None:
+                child.send_signal(signal.SIGKILL)
+            child.wait()
+        for folder, _, _ in os.walk(self.top, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+        assert not self.top.exists(), f"{self.top} is left"
+
+
+class FakeKubelet:
+    """/configz and /pods of a kubelet, on a loopback port of its own."""
+
+    def __init__(self, config):
+        self.config, self.pods = config, lambda: []
+        kubelet = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                if self.path == "/configz":
+                    document = {"kubeletconfig": kubelet.config}
+                elif self.path == "/pods":
+                    document = {"kind": "PodList", "apiVersion": "v1", "items": kubelet.pods()}
+                else:
+                    document = None
+                body = json.dumps(document).encode()
+                self.send_response(200 if document else 404)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def kubelet_config(tree, **more):
+    return {"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "cgroupRoot": tree.cgroup_root,
+            "cgroupDriver": tree.driver, "evictionHard": {"memory.available": "16Mi", "nodefs.available": "10%"},
+            "evictionPressureTransitionPeriod": "5m0s", "enforceNodeAllocatable": ["pods"], **more}
+
+
+def pod_object(name, request=None):
+    resources = {"requests": {"memory": request}} if request else {}
+    spec = {"nodeName": NODE, "containers": [{"name": "app", "image": "registry.k8s.io/none:1", "resources": resources}],
+            "tolerations": [{"operator": "Exists"}], "terminationGracePeriodSeconds": 30}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+@unittest.skipUnless(can_write_cgroups(), "cgroups cannot be written here")
+class Companion(unittest.TestCase):
+    """Three pods: a hog, a steady one and one that never asked for memory."""
+
+    @contextlib.contextmanager
+    def node(self, driver, runtime="containerd", **config):
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(workspace())
+            tree = KubeletTree(driver, runtime)
+            stack.callback(tree.remove)
+            server = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0",
+                                                 "--write-kubeconfig", folder / "kubeconfig"))
+            api = serving(server, folder / "kubeconfig")
+            kubelet = FakeKubelet(kubelet_config(tree, **config))
+            stack.callback(kubelet.close)
+            api.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+            self.folder, self.tree, self.api, self.kubelet, self.pods = folder, tree, api, kubelet, {}
+            pods_of_the_kubelet = threading.Lock()
+            watching = Api(folder / "kubeconfig")  # connections are not shared between threads
+            stack.callback(watching.close)
+
+            def pods():
+                with pods_of_the_kubelet:
+                    return [watching.get(f"/api/v1/namespaces/default/pods/{name}") for name in list(self.pods)]
+            kubelet.pods = pods
+            yield
+
+    def start_pod(self, name, *command, request=None):
+        made = self.api.create("/api/v1/namespaces/default/pods", pod_object(name, request))
+        uid = made["metadata"]["uid"]
+        cgroup = self.tree.pod(uid, "burstable" if request else "besteffort")
+        sandbox_id, container_id = (f"{abs(hash((name, part))):x}".rjust(16, "0") * 4 for part in ("sandbox", "app"))
+        sandbox = self.tree.run(self.tree.container(cgroup, sandbox_id[:64]), "sleep", "600")
+        main = self.tree.run(self.tree.container(cgroup, container_id[:64]), *command)
+        self.api.patch(f"/api/v1/namespaces/default/pods/{name}/status",
+                       {"status": {"phase": "Running", "qosClass": "Burstable" if request else "BestEffort",
+                                   "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+                                   "containerStatuses": [{"name": "app", "ready": True, "restartCount": 0, "image": "x", "imageID": "",
+                                                          "containerID": f"containerd://{container_id[:64]}",
+                                                          "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}}, "strategic-merge")
+        self.pods[name] = (main, sandbox, cgroup)
+
+    def start_steady_pods(self):
+        self.start_pod("steady", BINARY, "stress", "--memory", "24Mi", "--hold", "10m", request="64Mi")
+        self.start_pod("idle", "sleep", "600")
+
+    def start_hog(self, rate="40Mi"):
+        self.start_pod("hog", BINARY, "stress", "--memory", "400Mi", "--rate", rate, "--hold", "10m", request="32Mi")
+
+    def command(self, *more):
+        return ("agent", "--companion", "--kubeconfig", self.folder / "kubeconfig", "--node-name", NODE, "--kubelet", self.kubelet.url,
+                "--node-memory", str(NODE_MEMORY), "--state-dir", self.folder / "state", "--pages-address", "127.0.0.1:0", *more)
+
+    @contextlib.contextmanager
+    def companion(self, *more):
+        with running(self.folder, *self.command(*more)) as process:
+            started = wait_for("the companion to run", lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
+                               or (not process.running() and self.fail(process.tail())))
+            port = int(started.group(1))
+            process.page = lambda path: urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).read().decode()
+            yield process
+
+    def pod_status(self, name):
+        return self.api.get(f"/api/v1/namespaces/default/pods/{name}")["status"]
+
+    def wait_evictable(self, process, *names):
+        def found():
+            pods = json.loads(process.page("/debug/spillway"))["pods"]
+            return {pod["name"] for pod in pods if pod["evictable"]} >= set(names)
+        wait_for(f"{names} to be found", found)
+
+    def evicts_the_hog(self, driver, runtime="containerd", *more):
+        with self.node(driver, runtime):
+            self.start_steady_pods()
+            with self.companion("--eviction-hard", "memory.available<64Mi", *more) as process:
+                self.start_hog()
+                self.wait_evictable(process, "steady", "idle", "hog")
+                main, sandbox, cgroup = self.pods["hog"]
+                main.wait(30)
+                died = time.monotonic()
+                status = wait_for("the pod to be Failed", lambda: self.pod_status("hog")["phase"] == "Failed" and self.pod_status("hog"))
+                late = time.monotonic() - died
+                self.assertEqual(status["reason"], "Evicted")
+                self.assertRegex(status["message"], r"^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+Ki\. "
+                                                    r"Container app was using \d+Ki, request is 32Mi, has larger consumption of memory\. $")
+                conditions = {each["type"]: each for each in status["conditions"]}
+                self.assertEqual(conditions["DisruptionTarget"]["reason"], "TerminationByKubelet")
+                self.assertEqual(conditions["Ready"]["status"], "False")
+                for name in ("steady", "idle"):
+                    self.assertIsNone(self.pods[name][0].poll(), name)
+                    self.assertEqual(self.pod_status(name)["phase"], "Running", name)
+                oom = int(re.search(r"(?:^|\n)oom_kill (\d+)", (self.tree.top / "memory.oom_control" if is_v1() else self.tree.top / "memory.events").read_text()).group(1))
+                self.assertEqual(oom, 0)
+                events = wait_for("the event", lambda: [event["source"]["component"] for event in self.api.get("/api/v1/namespaces/default/events")["items"]
+                                                        if event["reason"] == "Evicted"])
+                self.assertEqual(events, ["spillway-companion"])
+                metrics = process.page("/metrics")
+                self.assertIn('kubelet_evictions{eviction_signal="memory.available"} 1', metrics)
+                # It is no node: nothing was registered, reported or renewed.
+                node = self.api.get(f"/api/v1/nodes/{NODE}")
+                self.assertNotIn("conditions", node.get("status", {}))
+                self.assertIsNone(self.api.find(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"))
+                print(f"{driver}, {runtime}: hog evicted, status {late * 1000:.0f} ms after its death, no kernel OOM; others untouched")
+            code, text, _ = run("explain", "--last", "--journal", self.folder / "state" / NODE / "journal.jsonl")
+            self.assertEqual(code, 0)
+            self.assertIn("pod default/hog was evicted", text)
+
+    def test_cgroupfs(self):
+        self.evicts_the_hog("cgroupfs")
+
+    def test_systemd(self):
+        self.evicts_the_hog("systemd")
+
+    def test_systemd_crio_with_the_kubelets_pods(self):
+        self.evicts_the_hog("systemd", "crio", "--pods-from", "kubelet")
+
+    def test_cgroupfs_crio(self):
+        self.evicts_the_hog("cgroupfs", "crio")
+
+    def test_a_shadow_kills_nobody_and_agrees_with_the_kubelet(self):
+        with self.node("systemd"):
+            self.start_steady_pods()
+            with self.companion("--shadow", "--eviction-hard", "memory.available<64Mi") as process:
+                self.start_pod("hog", BINARY, "stress", "--memory", "130Mi", "--rate", "60Mi", "--hold", "10m", request="32Mi")
+                wait_for("the shadow to choose", lambda: "would evict pod" in process.log.read_text())
+                self.assertIn("pod=default/hog", process.log.read_text())
+                for name, (main, sandbox, _) in self.pods.items():
+                    self.assertIsNone(main.poll(), name)
+                    self.assertEqual(self.pod_status(name)["phase"], "Running", name)
+                events = [event for event in self.api.get("/api/v1/namespaces/default/events")["items"]]
+                self.assertEqual(events, [])
+                # Now the kubelet does the same.
+                self.pods["hog"][0].kill()
+                self.api.patch("/api/v1/namespaces/default/pods/hog/status",
+                               {"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. Threshold quantity: 16Mi, available: 15Mi. "}})
+                wait_for("the agreement", lambda: 'spillway_shadow_agreements_total{eviction_signal="memory.available"} 1' in process.page("/metrics"))
+                self.assertNotIn("spillway_shadow_disagreements_total{", process.page("/metrics"))
+                self.assertNotIn("kubelet_evictions{", process.page("/metrics"))
+            code, text, _ = run("explain", "--last", "--journal", self.folder / "state" / NODE / "journal.jsonl")
+            self.assertEqual(code, 0)
+            self.assertIn("pod default/hog would have been evicted", text)
+            self.assertIn("agreed", text)
+            print(text)
+
+    def test_a_shadow_tells_where_the_kubelet_differs(self):
+        with self.node("cgroupfs"):
+            self.start_steady_pods()
+            with self.companion("--shadow", "--eviction-hard", "memory.available<64Mi", "--shadow-window", "1s") as process:
+                self.wait_evictable(process, "steady", "idle")
+                # The kubelet evicts one although there is memory enough.
+                self.api.patch("/api/v1/namespaces/default/pods/idle/status",
+                               {"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. Threshold quantity: 16Mi, available: 15Mi. "}})
+                wait_for("kubelet-only", lambda: 'spillway_shadow_disagreements_total{kind="kubelet-only"} 1' in process.page("/metrics"))
+                # And does nothing about one that we would have evicted.
+                self.start_pod("hog", BINARY, "stress", "--memory", "130Mi", "--rate", "60Mi", "--hold", "10m", request="32Mi")
+                wait_for("companion-only", lambda: 'spillway_shadow_disagreements_total{kind="companion-only"}' in process.page("/metrics"))
+                self.assertIsNone(self.pods["hog"][0].poll())
+            entries = [json.loads(line) for line in (self.folder / "state" / NODE / "journal.jsonl").read_text().splitlines()]
+            self.assertTrue(any("kubelet-evicted" in json.dumps(each) for each in entries))
+            self.assertFalse(any(each.get("eviction") for each in entries), "nothing that would be finished after a crash")
+
+    def test_refuses_to_double_the_kubelets_thresholds(self):
+        with self.node("systemd"):
+            for thresholds in ((), ("--eviction-hard", "memory.available<16Mi"), ("--eviction-hard", "memory.available<5%")):
+                code, _, said = run(*self.command(*thresholds))
+                self.assertEqual(code, 1, said)
+                line = [each for each in said.splitlines() if each.startswith("spillway:")]
+                self.assertEqual(len(line), 1, said)
+                self.assertIn("both would evict", line[0])
+                self.assertIn("--eviction-hard='memory.available<32Mi'", line[0])
+                self.assertIn("--shadow", line[0])
+                print(line[0])
+            with self.companion("--shadow") as process:  # looking is always allowed, by the kubelet's own thresholds
+                self.assertIn("memory.available<16Mi", process.log.read_text())
+
+    def test_one_companion_at_a_time(self):
+        with self.node("systemd"), self.companion("--eviction-hard", "memory.available<64Mi"):
+            code, _, said = run(*self.command("--eviction-hard", "memory.available<64Mi"))
+            self.assertEqual(code, 1)
+            self.assertIn("another companion works in this directory", said)
+
+    def test_flags_that_do_not_go_together(self):
+        with workspace() as folder:
+            config = folder / "kubeconfig"
+            config.write_text("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+                              "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n")
+            for flags, expected in ((("--shadow",), "need --companion"), (("--pods-from", "kubelet"), "need --companion"),
+                                    (("--companion", "--node-labels", "a=b"), "--node-labels"), (("--companion", "--port", "1"), "--port"),
+                                    (("--companion", "--shadow-window", "2m"), "needs --shadow"), (("--companion", "--print-config"), "--print-config"),
+                                    (("--companion", "--max-pods", "7"), "maxPods"),
+                                    (("--companion", "--eviction-hard", "nodefs.available<10%"), "leaves disks to the kubelet"),
+                                    (("--companion", "--kubelet", "https://192.0.2.1:10250"), "--kubelet-certificate-authority"),
+                                    (("--companion", "--pods-from", "nowhere"), "expected api or kubelet")):
+                code, _, said = run("agent", "--kubeconfig", config, *flags)
+                self.assertEqual((code, len(said.strip().splitlines())), (2, 1), (flags, said))
+                self.assertIn(expected, said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
