@@ -1,6 +1,6 @@
 // Any contents of memory.stat, its neighbours and /proc/meminfo: refused with a line, or figures without surprise.
 #include "base/check.h"
-#include "host/memory_stat.h"
+#include "host/cgroup/memory_stat.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Any contents of a pressure file: refused with a line, or the same figures however often it is read.
 #include "base/check.h"
-#include "host/psi.h"
+#include "host/reaction/psi.h"
 
 #include <cstddef>
 #include <cstdint>

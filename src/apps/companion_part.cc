@@ -3,9 +3,9 @@
 #include "agent/companion/kubelet_settings.h"
 #include "base/rng.h"
 #include "client/shadow_engine.h"
-#include "host/kernel_file.h"
-#include "host/machine_info.h"
-#include "host/resident_memory.h"
+#include "host/kernel/kernel_file.h"
+#include "host/kernel/resident_memory.h"
+#include "host/observation/machine_info.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -7,11 +7,11 @@
 #include "apps/process.h"
 #include "cli/command_line.h"
 #include "client/engine.h"
-#include "host/foreign_runtime.h"
-#include "host/journal_file.h"
-#include "host/memory_reaction.h"
-#include "host/node_slice.h"
-#include "host/unique_fd.h"
+#include "host/cgroup/node_slice.h"
+#include "host/companion/foreign_runtime.h"
+#include "host/files/journal_file.h"
+#include "host/kernel/unique_fd.h"
+#include "host/reaction/memory_reaction.h"
 #include "runtime/engine_driver.h"
 
 #include <map>

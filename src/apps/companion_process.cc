@@ -7,7 +7,7 @@
 #include "apps/node_options.h"
 #include "apps/process.h"
 #include "apps/remote.h"
-#include "host/kernel_file.h"
+#include "host/kernel/kernel_file.h"
 #include "wire/https_transport.h"
 #include "wire/kubeconfig.h"
 

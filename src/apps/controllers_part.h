@@ -6,8 +6,8 @@
 #include "apps/engine_part.h"
 #include "cli/command_line.h"
 #include "controllers/controller_set.h"
-#include "host/blocking_thread.h"
-#include "host/exec_exchange.h"
+#include "host/kernel/blocking_thread.h"
+#include "host/process/exec_exchange.h"
 
 #include <memory>
 #include <string>

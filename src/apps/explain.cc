@@ -8,7 +8,7 @@
 #include "apps/process.h"
 #include "apps/remote.h"
 #include "cli/explanation.h"
-#include "host/journal_file.h"
+#include "host/files/journal_file.h"
 #include "policy/decision_json.h"
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/preemption_outlook.h"

@@ -8,10 +8,10 @@
 #include "apps/node_options.h"
 #include "apps/process_metrics.h"
 #include "cli/yaml_document.h"
-#include "host/kernel_file.h"
-#include "host/machine_info.h"
-#include "host/memory_gauge.h"
-#include "host/resident_memory.h"
+#include "host/kernel/kernel_file.h"
+#include "host/kernel/resident_memory.h"
+#include "host/observation/machine_info.h"
+#include "host/reaction/memory_gauge.h"
 
 #include <algorithm>
 #include <filesystem>

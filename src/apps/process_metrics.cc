@@ -1,7 +1,7 @@
 #include "apps/process_metrics.h"
 
-#include "host/kernel_file.h"
-#include "host/proc_files.h"
+#include "host/kernel/kernel_file.h"
+#include "host/kernel/proc_files.h"
 #include "runtime/clock.h"
 #include "telemetry/exposition.h"
 

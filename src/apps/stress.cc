@@ -1,5 +1,5 @@
 #include "apps/commands.h"
-#include "host/unique_fd.h"
+#include "host/kernel/unique_fd.h"
 
 #include <sys/mman.h>
 #include <sys/timerfd.h>

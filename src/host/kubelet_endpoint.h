@@ -4,8 +4,8 @@
 #pragma once
 
 #include "api/exchange.h"
-#include "host/log_reader.h"
-#include "host/process_runtime.h"
+#include "host/logs/log_reader.h"
+#include "host/process/process_runtime.h"
 #include "runtime/loop.h"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 #include "agent/node/allocatable.h"
 #include "agent/pods/pod_resources.h"
 #include "api/codec.h"
-#include "host/cgroup_limits.h"
+#include "host/cgroup/cgroup_limits.h"
 #include "support/vectors.h"
 
 namespace spillway::agent {

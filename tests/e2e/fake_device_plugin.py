@@ -19,7 +19,7 @@ import time
 
 import grpc
 
-PROTO = pathlib.Path(__file__).resolve().parent.parent.parent / "src/host/device_plugin.proto"
+PROTO = pathlib.Path(__file__).resolve().parent.parent.parent / "src/host/devices/device_plugin.proto"
 SERVICE = "v1beta1.DevicePlugin"
 
 

@@ -1,7 +1,7 @@
-#include "host/blocking_thread.h"
+#include "host/kernel/blocking_thread.h"
 
-#include "host/fs_probe.h"
-#include "host/unique_fd.h"
+#include "host/disk/fs_probe.h"
+#include "host/kernel/unique_fd.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 // Cgroups in fake trees: which files are read and written in either version.
-#include "host/cgroup.h"
+#include "host/cgroup/cgroup.h"
 
-#include "host/cgroup_kill.h"
-#include "host/cgroup_limits.h"
-#include "host/memory_gauge.h"
-#include "host/memory_stat.h"
-#include "host/node_slice.h"
+#include "host/cgroup/cgroup_kill.h"
+#include "host/cgroup/cgroup_limits.h"
+#include "host/cgroup/memory_stat.h"
+#include "host/cgroup/node_slice.h"
+#include "host/reaction/memory_gauge.h"
 #include "support/fake_cgroup.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "host/container_log.h"
+#include "host/logs/container_log.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

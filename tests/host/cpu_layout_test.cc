@@ -1,6 +1,6 @@
 // Goal: cores, sockets and NUMA nodes are read from the kernel's files as they are, and a machine that says nothing of
 // NUMA is one node.
-#include "host/cpu_layout.h"
+#include "host/observation/cpu_layout.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // Goal: the meeting place of agent and plugins is clean after a start, the checkpoint is whole, and a container is told
 // what of its devices it cannot have.
-#include "host/device_access.h"
-#include "host/plugin_directory.h"
+#include "host/devices/device_access.h"
+#include "host/devices/plugin_directory.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

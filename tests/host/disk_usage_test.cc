@@ -1,5 +1,5 @@
 // Goal: what a pod's directory holds, counted as du does, a few files at a time.
-#include "host/disk_usage.h"
+#include "host/disk/disk_usage.h"
 
 #include <gtest/gtest.h>
 

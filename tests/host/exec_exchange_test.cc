@@ -1,5 +1,5 @@
 // Plug-ins that are programs: what they answer, and what becomes of those that do not.
-#include "host/exec_exchange.h"
+#include "host/process/exec_exchange.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Goal: what a pod sets in its namespaces is true for all its containers and for nobody else, and a container runs on
 // the CPUs it was given.
-#include "host/kernel_file.h"
-#include "host/pod_namespaces.h"
+#include "host/kernel/kernel_file.h"
+#include "host/kernel/pod_namespaces.h"
 #include "host/real_machine.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "host/journal_file.h"
+#include "host/files/journal_file.h"
 
 #include <gtest/gtest.h>
 

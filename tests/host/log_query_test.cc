@@ -1,4 +1,4 @@
-#include "host/log_query.h"
+#include "host/logs/log_query.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Goal: what a manifest directory holds is told at once and again when it changes; what is no file harms nobody.
-#include "host/manifest_files.h"
+#include "host/files/manifest_files.h"
 
 #include "runtime/loop.h"
 
@@ -28,7 +28,9 @@ class ManifestFilesTest : public ::testing::Test {
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
 
-  std::string path(const std::string& name = {}) const { return name.empty() ? folder_.string() : (folder_ / name).string(); }
+  std::string path(const std::string& name = {}) const {
+    return name.empty() ? folder_.string() : (folder_ / name).string();
+  }
 
   char pattern_[32] = "/tmp/spillway-manifests-XXXXXX";
   fs::path folder_;

@@ -1,7 +1,7 @@
 // Goal: the estimators' figures are read of cgroups of both versions, and the brake is written where there is one.
-#include "host/memory_gauge.h"
+#include "host/reaction/memory_gauge.h"
 
-#include "host/memory_brake.h"
+#include "host/reaction/memory_brake.h"
 #include "support/fake_cgroup.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Goal: between two looks of the engine the machine ends the pod the plan names, once, tells of it before anything
 // else, and leaves a line in the journal. Method: a real slice of 128Mi, a hog, plans made by hand.
-#include "host/memory_reaction.h"
+#include "host/reaction/memory_reaction.h"
 
 #include "host/real_machine.h"
 

@@ -1,5 +1,5 @@
-#include "host/cgroup_kill.h"
-#include "host/process_spawn.h"
+#include "host/cgroup/cgroup_kill.h"
+#include "host/process/process_spawn.h"
 #include "host/real_machine.h"
 
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 // Text of kernel files: what they say when they are right, and that nothing is believed when they are not.
-#include "host/cgroup.h"
-#include "host/cgroup_limits.h"
-#include "host/cpu_stat.h"
-#include "host/kernel_file.h"
-#include "host/machine_info.h"
-#include "host/memory_gauge.h"
-#include "host/memory_stat.h"
-#include "host/net_dev.h"
-#include "host/proc_files.h"
-#include "host/psi.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/cgroup_limits.h"
+#include "host/cgroup/cpu_stat.h"
+#include "host/cgroup/memory_stat.h"
+#include "host/kernel/kernel_file.h"
+#include "host/kernel/proc_files.h"
+#include "host/observation/machine_info.h"
+#include "host/observation/net_dev.h"
+#include "host/reaction/memory_gauge.h"
+#include "host/reaction/psi.h"
 
 #include <gtest/gtest.h>
 

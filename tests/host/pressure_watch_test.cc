@@ -1,6 +1,6 @@
-#include "host/pressure_watch.h"
+#include "host/reaction/pressure_watch.h"
 
-#include "host/reaction_thread.h"
+#include "host/reaction/reaction_thread.h"
 #include "host/real_machine.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "host/kernel_file.h"
+#include "host/kernel/kernel_file.h"
 #include "host/real_machine.h"
 
 #include <signal.h>

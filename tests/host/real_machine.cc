@@ -1,6 +1,6 @@
 #include "host/real_machine.h"
 
-#include "host/cgroup_kill.h"
+#include "host/cgroup/cgroup_kill.h"
 
 #include <unistd.h>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "agent/contract/ports.h"
-#include "host/node_slice.h"
-#include "host/process_runtime.h"
+#include "host/cgroup/node_slice.h"
+#include "host/process/process_runtime.h"
 #include "runtime/loop.h"
 
 #include <gtest/gtest.h>

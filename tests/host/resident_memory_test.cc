@@ -1,8 +1,8 @@
 // Goal: only pages that can be read from a library again are ever given back. Method: smaps as kernels print it, and
 // this process's own.
-#include "host/resident_memory.h"
+#include "host/kernel/resident_memory.h"
 
-#include "host/kernel_file.h"
+#include "host/kernel/kernel_file.h"
 
 #include <gtest/gtest.h>
 

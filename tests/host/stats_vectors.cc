@@ -1,6 +1,6 @@
 // Contents of cgroup files to what the Summary says of them.
-#include "host/cpu_stat.h"
-#include "host/memory_stat.h"
+#include "host/cgroup/cpu_stat.h"
+#include "host/cgroup/memory_stat.h"
 #include "support/vectors.h"
 
 #include <charconv>

@@ -1,10 +1,10 @@
 // Version 2 in earnest: on a hybrid machine its hierarchy has no memory controller, but it holds, freezes and kills.
-#include "host/cgroup.h"
-#include "host/cgroup_kill.h"
-#include "host/kernel_file.h"
-#include "host/node_slice.h"
-#include "host/pidfd.h"
-#include "host/process_spawn.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/cgroup_kill.h"
+#include "host/cgroup/node_slice.h"
+#include "host/kernel/kernel_file.h"
+#include "host/kernel/pidfd.h"
+#include "host/process/process_spawn.h"
 #include "host/real_machine.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 // there.
 #pragma once
 
-#include "host/cgroup.h"
+#include "host/cgroup/cgroup.h"
 
 #include <filesystem>
 #include <string>

@@ -32,7 +32,7 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.run_with("policy/eviction/a.h", '#include "policy/lifecycle/zone.h"\n')[0], 1)
 
     def test_the_two_worlds_never_meet(self):
-        self.assertEqual(self.run_with("sim/a.h", '#include "host/cgroup.h"\n')[0], 1)
+        self.assertEqual(self.run_with("sim/a.h", '#include "host/cgroup/cgroup.h"\n')[0], 1)
 
     def test_clocks_and_hash_order(self):
         self.assertEqual(self.run_with("policy/a.cc", "auto t = std::chrono::steady_clock::now();\n")[0], 1)

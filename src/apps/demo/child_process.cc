@@ -1,6 +1,6 @@
 #include "apps/demo/child_process.h"
 
-#include "host/pidfd.h"
+#include "host/kernel/pidfd.h"
 
 #include <fcntl.h>
 #include <poll.h>

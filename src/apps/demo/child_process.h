@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "host/unique_fd.h"
+#include "host/kernel/unique_fd.h"
 
 #include <sys/types.h>
 

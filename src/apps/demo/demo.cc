@@ -7,10 +7,10 @@
 #include "apps/node_options.h"
 #include "apps/remote.h"
 #include "cli/explanation.h"
-#include "host/journal_file.h"
-#include "host/memory_gauge.h"
-#include "host/memory_stat.h"
-#include "host/node_slice.h"
+#include "host/cgroup/memory_stat.h"
+#include "host/cgroup/node_slice.h"
+#include "host/files/journal_file.h"
+#include "host/reaction/memory_gauge.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

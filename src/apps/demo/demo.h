@@ -6,7 +6,7 @@
 #include "apps/demo/child_process.h"
 #include "apps/demo/screen.h"
 #include "base/error.h"
-#include "host/cgroup.h"
+#include "host/cgroup/cgroup.h"
 #include "runtime/loop.h"
 
 #include <functional>

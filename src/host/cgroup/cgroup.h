@@ -1,0 +1,129 @@
+// Control groups, both versions behind one value: a cgroup is held as directory descriptors, one per hierarchy, so a
+// namesake made later is never touched by mistake. Version 1 is spread over one hierarchy per controller, version 2 has
+// one; a hybrid machine counts as version 1 when its memory controller lives there.
+// Thread: any (one at a time). Source: kernel documents "cgroup-v2.rst", "cgroup-v1/".
+#pragma once
+
+#include "base/error.h"
+#include "host/kernel/unique_fd.h"
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::host {
+
+enum class CgroupVersion { kV1, kV2 };
+
+/// On version 2 all of them stand for the one hierarchy.
+enum class Controller { kMemory, kCpu, kCpuacct, kPids, kFreezer, kCpuset };
+
+/// Whether cgroups are made in the cpuset hierarchy (version 1) and the controller is enabled (version 2): only where
+/// containers are bound to CPUs or NUMA nodes.
+enum class Cpusets { kLeaveAlone, kUse };
+
+std::string_view to_string(Controller controller);
+
+/// Where the hierarchies are mounted.
+struct CgroupMounts {
+  CgroupVersion version = CgroupVersion::kV2;
+  std::string unified;                   // mount point of version 2
+  std::map<Controller, std::string> v1;  // mount point of each controller of version 1
+  Cpusets cpusets = Cpusets::kLeaveAlone;
+  friend bool operator==(const CgroupMounts&, const CgroupMounts&) = default;
+};
+
+/// From the text of /proc/self/mountinfo. kNotFound: no hierarchy with a memory controller.
+Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo, Cpusets cpusets = Cpusets::kLeaveAlone);
+Result<CgroupMounts> read_cgroup_mounts(Cpusets cpusets = Cpusets::kLeaveAlone);
+
+/// From the text of /proc/self/cgroup: the path of this process in the version 2 hierarchy ("/" if it has none).
+std::string parse_unified_path(std::string_view proc_cgroup);
+
+class CgroupDir {
+ public:
+  CgroupDir() = default;
+
+  static Result<CgroupDir> open_root(const CgroupMounts& mounts);
+
+  /// The root of the hierarchies this cgroup is in.
+  Result<CgroupDir> hierarchy_root() const;
+
+  /// The child of that name in every hierarchy, made where it is missing.
+  Result<CgroupDir> create_child(const std::string& name) const;
+  /// kNotFound if no hierarchy has it.
+  Result<CgroupDir> open_child(const std::string& name) const;
+  /// A path of several names, created or opened one by one. Empty segments are skipped.
+  Result<CgroupDir> create_path(std::string_view path) const;
+  /// The same without making any. kNotFound if no hierarchy has it.
+  Result<CgroupDir> open_path(std::string_view path) const;
+  /// Removes an empty child from every hierarchy; one that is absent is fine. kConflict: processes or children left.
+  Outcome remove_child(const std::string& name) const;
+
+  /// Names of the children in any hierarchy, sorted.
+  Result<std::vector<std::string>> children() const;
+  /// Processes of this cgroup alone, in any hierarchy, ascending. Not those of its children.
+  Result<std::vector<pid_t>> pids() const;
+
+  explicit operator bool() const { return layout_ != nullptr; }
+
+  CgroupVersion version() const;
+
+  /// "/spillway/demo/n1".
+  const std::string& path() const { return path_; }
+
+  /// Where it is in the file system, for messages.
+  std::string file_path(Controller controller) const;
+
+  /// Whether the hierarchy exists (version 1) or the controller is enabled here (version 2).
+  bool has(Controller controller) const;
+  /// The directory in the hierarchy of that controller; -1 if there is none.
+  int fd(Controller controller) const;
+  /// The directories in all hierarchies; borrowed.
+  std::vector<int> fds() const;
+
+  Result<std::string> read(Controller controller, const std::string& file) const;
+  Outcome write(Controller controller, const std::string& file, std::string_view text) const;
+
+  /// Version 2: enables memory, pids, cpu and, if used, cpuset for the children, as far as they are available;
+  /// kForbidden or kNotFound if memory is not. Nothing to do on version 1.
+  Outcome delegate_controllers() const;
+
+  /// kForbidden: children cannot be made here; names the directory.
+  Outcome check_writable() const;
+
+  /// Takes and keeps the exclusive lock of this cgroup; it goes with this object or its process, however that ends.
+  /// kConflict: another process, or another object, holds it.
+  Outcome lock() const;
+  /// Both are the same directory of the kernel's.
+  bool is_same_as(const CgroupDir& other) const;
+  /// True as long as the name still leads to this very cgroup.
+  bool is_child_of(const CgroupDir& parent) const;
+
+ private:
+  struct Hierarchy {
+    std::string mount;
+    std::vector<Controller> controllers;
+  };
+
+  struct Layout {
+    CgroupVersion version;
+    std::vector<Hierarchy> hierarchies;
+  };
+
+  std::size_t index_of(Controller controller) const;
+  /// A cpuset of version 1 takes no process before it has CPUs and memory nodes: those of its parent.
+  Outcome inherit_cpuset(const CgroupDir& child) const;
+  Result<CgroupDir> open_below(const std::string& name, bool create) const;
+  std::string name() const;
+
+  std::shared_ptr<const Layout> layout_;
+  std::string path_;
+  std::vector<UniqueFd> parts_;  // one per hierarchy
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,69 @@
+#include "host/cgroup/cgroup_limits.h"
+
+#include <algorithm>
+
+namespace spillway::host {
+namespace {
+
+Outcome apply_memory(const CgroupDir& cgroup, Bytes memory) {
+  const std::string text = fmt::format("{}", memory.count());
+  if (cgroup.version() == CgroupVersion::kV2) {
+    SPILLWAY_TRY_VOID(cgroup.write(Controller::kMemory, "memory.max", text));
+    ignored(cgroup.write(Controller::kMemory, "memory.swap.max", "0"), "no swap accounting in this kernel");
+    return {};
+  }
+  ignored(cgroup.write(Controller::kMemory, "memory.memsw.limit_in_bytes", "-1"), "no swap accounting");
+  SPILLWAY_TRY_VOID(cgroup.write(Controller::kMemory, "memory.limit_in_bytes", text));
+  ignored(cgroup.write(Controller::kMemory, "memory.memsw.limit_in_bytes", text), "no swap accounting");
+  return {};
+}
+
+Outcome apply_cpu(const CgroupDir& cgroup, const CgroupLimits& limits) {
+  const bool v2 = cgroup.version() == CgroupVersion::kV2;
+  if (limits.cpu_shares) {
+    const std::string text = fmt::format("{}", v2 ? cpu_weight_of(*limits.cpu_shares) : *limits.cpu_shares);
+    SPILLWAY_TRY_VOID(cgroup.write(Controller::kCpu, v2 ? "cpu.weight" : "cpu.shares", text));
+  }
+  if (!limits.cpu_quota_micros) return {};
+  if (v2)
+    return cgroup.write(Controller::kCpu, "cpu.max", fmt::format("{} {}", *limits.cpu_quota_micros, kCpuPeriodMicros));
+  SPILLWAY_TRY_VOID(cgroup.write(Controller::kCpu, "cpu.cfs_period_us", fmt::format("{}", kCpuPeriodMicros)));
+  return cgroup.write(Controller::kCpu, "cpu.cfs_quota_us", fmt::format("{}", *limits.cpu_quota_micros));
+}
+
+}  // namespace
+
+std::int64_t cpu_shares_of(std::int64_t milli) {
+  if (milli <= 0) return 2;
+  return std::clamp<std::int64_t>(std::min<std::int64_t>(milli, 262'144'000) * 1024 / 1000, 2, 262'144);
+}
+
+std::int64_t cpu_weight_of(std::int64_t shares) {
+  return 1 + (shares - 2) * 9999 / 262'142;
+}
+
+std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli) {
+  if (milli <= 0) return std::nullopt;
+  return std::max<std::int64_t>(1000, milli * kCpuPeriodMicros / 1000);
+}
+
+Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string_view memory_nodes) {
+  if (cpus.empty() && memory_nodes.empty()) return {};
+  if (!cgroup.has(Controller::kCpuset)) {
+    return invalid(cgroup.path(), "there is no cpuset controller to bind a container to CPUs {}", cpus);
+  }
+  if (!memory_nodes.empty()) SPILLWAY_TRY_VOID(cgroup.write(Controller::kCpuset, "cpuset.mems", memory_nodes));
+  return cpus.empty() ? Outcome() : cgroup.write(Controller::kCpuset, "cpuset.cpus", cpus);
+}
+
+Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits) {
+  if (limits.memory) SPILLWAY_TRY_VOID(apply_memory(cgroup, *limits.memory));
+  if (limits.pids && cgroup.has(Controller::kPids))
+    SPILLWAY_TRY_VOID(cgroup.write(Controller::kPids, "pids.max", fmt::format("{}", *limits.pids)));
+  if (cgroup.has(Controller::kCpu)) SPILLWAY_TRY_VOID(apply_cpu(cgroup, limits));
+  if (limits.oom_kills_group && cgroup.version() == CgroupVersion::kV2)
+    ignored(cgroup.write(Controller::kMemory, "memory.oom.group", "1"), "kernel before 4.19");
+  return {};
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,42 @@
+// Resource limits of a cgroup in both versions' files, and the arithmetic from milli-CPU to shares, weight and quota.
+// The arithmetic is pure. Thread: any. Source: spec "Node agent", 9.5; kernel documents "cgroup-v2.rst",
+// "sched-bwc.rst".
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "host/cgroup/cgroup.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace spillway::host {
+
+constexpr std::int64_t kCpuPeriodMicros = 100'000;
+
+/// cpu.shares of a request: 1024 per core, in [2, 262144].
+std::int64_t cpu_shares_of(std::int64_t milli);
+/// cpu.weight for those shares, in [1, 10000].
+std::int64_t cpu_weight_of(std::int64_t shares);
+/// Microseconds per period for a limit, at least 1000; nullopt for no limit (0).
+std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli);
+
+/// What is absent is left as it is.
+struct CgroupLimits {
+  std::optional<Bytes> memory;
+  std::optional<std::int64_t> pids;
+  std::optional<std::int64_t> cpu_shares;
+  std::optional<std::int64_t> cpu_quota_micros;
+  /// Version 2: an OOM kill takes all processes of the cgroup with it.
+  bool oom_kills_group = false;
+};
+
+/// Binds the cgroup to CPUs and NUMA nodes; what is empty is left as it is. kInvalid: there is no cpuset controller.
+Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string_view memory_nodes);
+
+/// Memory and pids limits must hold, so failing to set them is an error; so is setting a CPU quota where there is a cpu
+/// controller. Without one, CPU limits are left out. Swap is forbidden where a memory limit is set and the kernel can.
+Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits);
+
+}  // namespace spillway::host

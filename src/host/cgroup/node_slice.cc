@@ -1,0 +1,221 @@
+#include "host/cgroup/node_slice.h"
+
+#include "host/cgroup/cgroup_kill.h"
+#include "host/cgroup/cgroup_limits.h"
+#include "host/cgroup/memory_stat.h"
+#include "host/kernel/kernel_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace spillway::host {
+namespace {
+
+constexpr std::string_view kFolder = "spillway";
+constexpr std::string_view kLeaf = "spillway-agent";
+constexpr Bytes kMemoryMin = mebibytes(16);
+constexpr Duration kPatience = seconds(10);
+constexpr int kCreateTriesMax = 5;
+constexpr std::string_view kHowToGetRights =
+    "run it as root (sudo), or, on cgroup version 2, in a cgroup of your own: systemd-run --user --scope -p "
+    "Delegate=yes "
+    "spillway ...";
+
+Outcome check_name(std::string_view what, const std::string& name) {
+  const bool plain = std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_';
+  });
+  if (name.empty() || name.size() > 200 || name.starts_with('.') || !plain)
+    return invalid(what, "\"{}\" cannot name a cgroup; expected letters, digits, '-', '_' and '.'", name);
+  return {};
+}
+
+Error explain(const Error& error) {
+  if (error.code == ErrorCode::kForbidden)
+    return Error{error.code, fmt::format("{}; cgroups cannot be written here: {}", error.message, kHowToGetRights),
+                 error.at};
+  return error;
+}
+
+/// The version 2 cgroup this process runs in, made fit to hold others: processes may only live in leaves, so this
+/// process moves into one.
+Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
+  SPILLWAY_TRY(text, read_file("/proc/self/cgroup"));
+  CgroupDir own;
+  const CgroupDir* parent = &root;
+  std::string path = parse_unified_path(text);
+  const bool in_leaf =
+      path.ends_with("/" + std::string(kLeaf));  // of an earlier call, or of the process that started us
+  if (in_leaf) path.resize(path.size() - kLeaf.size() - 1);
+  if (path.empty() || path == "/" || path.contains("/.."))
+    return make_error(ErrorCode::kForbidden, "no cgroup of its own");
+  for (std::string_view rest = std::string_view(path).substr(1); !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    SPILLWAY_TRY(next, parent->open_child(std::string(name)));
+    own = std::move(next);
+    parent = &own;
+  }
+  if (!in_leaf) {
+    SPILLWAY_TRY(leaf, own.create_child(std::string(kLeaf)));
+    SPILLWAY_TRY_VOID(leaf.write(Controller::kMemory, "cgroup.procs", "0"));
+  }
+  const Outcome delegated = own.delegate_controllers();
+  if (!delegated && delegated.error().code == ErrorCode::kConflict)
+    return make_error(ErrorCode::kConflict, "{} holds other processes too: start spillway in a cgroup of its own: {}",
+                      own.file_path(Controller::kMemory), kHowToGetRights);
+  if (!delegated) return delegated.error();
+  return own;
+}
+
+}  // namespace
+
+Result<CgroupDir> find_writable_root(const CgroupMounts& mounts) {
+  SPILLWAY_TRY(root, CgroupDir::open_root(mounts));
+  Outcome usable = root.delegate_controllers();
+  if (usable) usable = root.check_writable();
+  if (usable) return root;
+  if (mounts.version == CgroupVersion::kV2) {
+    Result<CgroupDir> own = enter_own_leaf(root);
+    if (own) return own;
+    if (own.error().code != ErrorCode::kForbidden) return explain(own.error());
+  }
+  return explain(usable.error());
+}
+
+const CgroupDir& NodeSlice::parent_of(api::QosClass qos) const {
+  switch (qos) {
+    case api::QosClass::kGuaranteed:
+      return kubepods_;
+    case api::QosClass::kBurstable:
+      return burstable_;
+    case api::QosClass::kBestEffort:
+      return best_effort_;
+  }
+  return best_effort_;
+}
+
+Outcome NodeSlice::build_tree() {
+  if (!is_host()) SPILLWAY_TRY_VOID(apply_limits(slice_, {.memory = options_.memory, .pids = options_.pids_max}));
+  SPILLWAY_TRY_VOID(slice_.delegate_controllers());
+  SPILLWAY_TRY(kubepods, slice_.create_child("kubepods"));
+  // As the kubelet enforces node allocatable: no more than the node has.
+  SPILLWAY_TRY_VOID(apply_limits(kubepods, {.memory = memory_}));
+  SPILLWAY_TRY_VOID(kubepods.delegate_controllers());
+  SPILLWAY_TRY(burstable, kubepods.create_child("burstable"));
+  SPILLWAY_TRY(best_effort, kubepods.create_child("besteffort"));
+  SPILLWAY_TRY_VOID(burstable.delegate_controllers());
+  SPILLWAY_TRY_VOID(best_effort.delegate_controllers());
+  SPILLWAY_TRY_VOID(apply_limits(best_effort, {.cpu_shares = cpu_shares_of(0)}));
+  kubepods_ = std::move(kubepods);
+  burstable_ = std::move(burstable);
+  best_effort_ = std::move(best_effort);
+  return {};
+}
+
+Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
+  SPILLWAY_TRY_VOID(check_name("instance", options.instance));
+  SPILLWAY_TRY_VOID(check_name("node", options.node));
+  if (options.root == NodeRoot::kHost && (options.memory || options.pids_max))
+    return invalid("node-memory", "the whole host has no limit of its own; leave it out or make the node a slice");
+  if (options.root == NodeRoot::kSlice && (!options.memory || *options.memory < kMemoryMin))
+    return invalid("node-memory", "a node that is a cgroup needs at least {} bytes of memory", kMemoryMin.count());
+  SPILLWAY_TRY(text, read_file("/proc/meminfo"));
+  SPILLWAY_TRY(machine, parse_meminfo(text));
+  if (!machine.total_bytes) return invalid("/proc/meminfo", "MemTotal missing");
+
+  NodeSlice slice;
+  slice.options_ = std::move(options);
+  slice.memory_ = slice.is_host() ? Bytes{static_cast<std::int64_t>(*machine.total_bytes)} : *slice.options_.memory;
+  slice.root_ = std::move(root);
+  if (slice.is_host()) {
+    SPILLWAY_TRY(whole, slice.root_.hierarchy_root());
+    slice.machine_ = std::move(whole);
+  }
+  const std::string folder = fmt::format("{}/{}", kFolder, slice.options_.instance);
+  for (int tries = 0;; ++tries) {
+    Result<CgroupDir> instance = slice.root_.create_path(folder);
+    // Another process may remove the empty folder above right after we made it.
+    if (!instance && instance.error().code == ErrorCode::kNotFound && tries < kCreateTriesMax) continue;
+    if (!instance) return explain(instance.error());
+    const Outcome delegated = instance->delegate_controllers();
+    if (!delegated) return explain(delegated.error());
+    Result<CgroupDir> node = instance->create_child(slice.options_.node);
+    if (!node) return explain(node.error());
+    const Outcome locked = node->lock();
+    if (!locked)
+      return make_error(ErrorCode::kConflict, "node \"{}\" of instance \"{}\" is run by another process: {}",
+                        slice.options_.node, slice.options_.instance, locked.error().text());
+    slice.instance_ = *std::move(instance);
+    slice.slice_ = *std::move(node);
+    // Somebody may have cleared it away between the making and the locking.
+    if (slice.slice_.is_child_of(slice.instance_)) break;
+    if (tries == kCreateTriesMax)
+      return make_error(ErrorCode::kConflict, "cgroup {} keeps disappearing", slice.slice_.path());
+  }
+  SPILLWAY_TRY(leftovers, slice.slice_.children());
+  SPILLWAY_TRY_VOID(kill_all(slice.slice_));
+  for (const std::string& name : leftovers) SPILLWAY_TRY_VOID(destroy_tree(slice.slice_, name, kPatience));
+  const Outcome built = slice.build_tree();
+  if (!built) return explain(built.error());
+  return slice;
+}
+
+Result<NodeSlice> NodeSlice::attach(CgroupDir root, KubeletTree tree) {
+  SPILLWAY_TRY(text, read_file("/proc/meminfo"));
+  SPILLWAY_TRY(machine, parse_meminfo(text));
+  if (!machine.total_bytes) return invalid("/proc/meminfo", "MemTotal missing");
+  NodeSlice slice;
+  slice.options_.root = tree.memory ? NodeRoot::kSlice : NodeRoot::kHost;
+  slice.options_.node = std::move(tree.node);
+  slice.options_.memory = tree.memory;
+  slice.memory_ = tree.memory.value_or(Bytes{static_cast<std::int64_t>(*machine.total_bytes)});
+  SPILLWAY_TRY(kubepods, root.open_path(tree.kubepods));
+  slice.kubepods_ = std::move(kubepods);
+  SPILLWAY_TRY(whole, root.hierarchy_root());
+  slice.machine_ = std::move(whole);
+  if (tree.cgroup_root.find_first_not_of('/') == std::string::npos) {
+    SPILLWAY_TRY(same, root.hierarchy_root());
+    slice.slice_ = std::move(same);
+  } else {
+    SPILLWAY_TRY(below, root.open_path(tree.cgroup_root));
+    slice.slice_ = std::move(below);
+  }
+  slice.root_ = std::move(root);
+  return slice;
+}
+
+Outcome NodeSlice::remove() {
+  if (!slice_ || !instance_) return {};
+  SPILLWAY_TRY_VOID(destroy_tree(instance_, options_.node, kPatience));
+  const Result<CgroupDir> folder = root_.open_child(std::string(kFolder));
+  if (folder) ignored(folder->remove_child(options_.instance), "other nodes of the instance live on");
+  ignored(root_.remove_child(std::string(kFolder)), "other instances live on");
+  slice_ = CgroupDir();
+  return {};
+}
+
+Result<std::vector<std::string>> remove_dead_slices(const CgroupDir& root) {
+  std::vector<std::string> removed;
+  const Result<CgroupDir> folder = root.open_child(std::string(kFolder));
+  if (!folder) return removed;
+  SPILLWAY_TRY(instances, folder->children());
+  for (const std::string& instance_name : instances) {
+    const Result<CgroupDir> instance = folder->open_child(instance_name);
+    if (!instance) continue;
+    SPILLWAY_TRY(nodes, instance->children());
+    for (const std::string& node_name : nodes) {
+      const Result<CgroupDir> node = instance->open_child(node_name);
+      if (!node || !node->lock() || !node->is_child_of(*instance)) continue;
+      SPILLWAY_TRY_VOID(destroy_tree(*instance, node_name, kPatience));
+      removed.push_back(node->path());
+    }
+    ignored(folder->remove_child(instance_name), "nodes of it live on");
+  }
+  ignored(root.remove_child(std::string(kFolder)), "instances live on");
+  return removed;
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,97 @@
+// A node as a cgroup: <root>/spillway/<instance>/<node> with a memory and a pids limit, and the kubelet's tree of
+// quality-of-service classes below it. As "the whole host" the node measures the root of the hierarchy and limits
+// nothing. The cgroup is locked as long as this object lives; what a dead process left unlocked can be cleared away,
+// what another one holds cannot be touched. A node may also be another process's: attach(). Thread: any (one at a
+// time). Source: design "Nodes that are cgroups"; spec "Node agent", 9.3, 9.4.
+#pragma once
+
+#include "api/pod.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "host/cgroup/cgroup.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+enum class NodeRoot { kSlice, kHost };
+
+struct NodeSliceOptions {
+  NodeRoot root = NodeRoot::kSlice;
+  std::string instance = "default";
+  std::string node;
+  std::optional<Bytes> memory;           // of a slice: required, at least 16 MiB
+  std::optional<std::int64_t> pids_max;  // of a slice; absent: no limit
+};
+
+/// What can be said before anything is made: which cgroup to build in, or exactly what is missing and how to get it.
+/// On version 2 a process without the right to the whole hierarchy moves into a leaf of its own cgroup and builds
+/// beside it. kForbidden: no right to make cgroups. kNotFound: no memory controller to be had. kConflict: its own
+/// cgroup is shared.
+Result<CgroupDir> find_writable_root(const CgroupMounts& mounts);
+
+/// The tree of a kubelet.
+struct KubeletTree {
+  std::string node;
+  std::string cgroup_root;      // of the kubelet; "" and "/": the root of the hierarchy
+  std::string kubepods;         // "/kubepods", "/kubepods.slice"
+  std::optional<Bytes> memory;  // of a node that is the kubelet's root with so much memory; absent: the whole machine
+};
+
+class NodeSlice {
+ public:
+  /// Another process's node: it is measured, and nothing of it is made, limited, locked or removed. `root` is that of
+  /// the hierarchy. kNotFound: there is no such tree.
+  static Result<NodeSlice> attach(CgroupDir root, KubeletTree tree);
+
+  /// `root` comes from find_writable_root (or is a fake tree). Leftovers of the same node of a dead process are killed
+  /// and removed first. kConflict: a running process has a node of that name. kInvalid: a bad name or size.
+  static Result<NodeSlice> create(CgroupDir root, NodeSliceOptions options);
+
+  NodeSlice(NodeSlice&&) = default;
+  NodeSlice& operator=(NodeSlice&&) = default;
+  ~NodeSlice() = default;
+
+  const NodeSliceOptions& options() const { return options_; }
+
+  bool is_host() const { return options_.root == NodeRoot::kHost; }
+
+  /// What the node's figures are read from: the slice, or the root of the hierarchy.
+  const CgroupDir& measured() const { return is_host() ? machine_ : slice_; }
+
+  /// What the node has: the slice's limit, or the machine's memory.
+  Bytes memory() const { return memory_; }
+
+  const CgroupDir& slice() const { return slice_; }
+
+  const CgroupDir& kubepods() const { return kubepods_; }
+
+  /// The parent of a pod's cgroup: kubepods itself for guaranteed pods, as the kubelet has it.
+  const CgroupDir& parent_of(api::QosClass qos) const;
+
+  /// Kills everything in the slice and removes it, and the folders above it if they are empty. Waits at most 10 s.
+  Outcome remove();
+
+ private:
+  NodeSlice() = default;
+
+  Outcome build_tree();
+
+  NodeSliceOptions options_;
+  Bytes memory_;
+  CgroupDir root_;     // what we may build in
+  CgroupDir machine_;  // the root of the hierarchy, if that is measured
+  CgroupDir instance_;
+  CgroupDir slice_;
+  CgroupDir kubepods_;
+  CgroupDir burstable_;
+  CgroupDir best_effort_;
+};
+
+/// Kills and removes the nodes of processes that are gone, in all instances. Returns their paths.
+Result<std::vector<std::string>> remove_dead_slices(const CgroupDir& root);
+
+}  // namespace spillway::host

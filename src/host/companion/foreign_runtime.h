@@ -1,0 +1,110 @@
+// The machine under a companion: another kubelet's pods in another kubelet's cgroups. Executes what a companion asks:
+// looks, and ends pods. It starts nothing, makes nothing and removes nothing.
+// Thread: loop. Never waits; events come later, never from inside execute(). Source: agent/companion/companion.h;
+// docs/adr/0007-companion.md.
+#pragma once
+
+#include "agent/companion/foreign_pods.h"
+#include "agent/contract/ports.h"
+#include "host/cgroup/node_slice.h"
+#include "host/companion/pod_finder.h"
+#include "host/observation/observer.h"
+#include "host/reaction/reaction_target.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+/// kTied: whatever is asked, nothing is signalled.
+enum class Hands { kFree, kTied };
+
+class ForeignRuntime final : public agent::Host {
+ public:
+  struct Options {
+    agent::CgroupDriver driver = agent::CgroupDriver::kCgroupfs;
+    std::string cgroup_root;
+    std::string state_dir;  // the file system it is on is what the summary calls the node's
+    Hands hands = Hands::kTied;
+  };
+
+  /// `root`: of the hierarchy. Both and the receiver must outlive this object.
+  ForeignRuntime(runtime::Loop& loop, const CgroupDir& root, const NodeSlice& slice, agent::Host::Receiver& receiver,
+                 telemetry::Log log, Options options);
+  ~ForeignRuntime() override;
+  ForeignRuntime(const ForeignRuntime&) = delete;
+  ForeignRuntime& operator=(const ForeignRuntime&) = delete;
+
+  /// The pods there are from now on.
+  void set_pods(const std::vector<agent::PodPlace>& pods);
+  void execute(agent::HostCommand command) override;
+
+  /// What the thread that acts on memory pressure needs of a pod; null: it has no cgroup.
+  std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);
+
+  /// As of ProcessRuntime.
+  void listen(std::function<void()> before_event, std::function<void()> targets_changed) {
+    before_event_ = std::move(before_event);
+    targets_changed_ = std::move(targets_changed);
+  }
+
+  /// Pods that have a cgroup.
+  std::size_t found() const;
+
+ private:
+  struct Container {
+    FoundContainer found;
+    std::string name;                         // empty: the status does not name it, as a sandbox
+    std::shared_ptr<ContainerHandle> handle;  // null: no process was seen in it
+  };
+
+  struct Ending {
+    Instant due;  // of SIGKILL
+    Duration wait = milliseconds(2);
+    runtime::Loop::TimerId timer = 0;
+  };
+
+  struct Entry {
+    agent::PodPlace place;
+    CgroupDir cgroup;  // null: not found
+    std::vector<Container> containers;
+    std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
+    std::optional<Ending> ending;
+  };
+
+  void look_for(Entry& entry);
+  void look_for_all();
+  void stop(const std::string& uid, Duration grace);
+  void pursue(const std::string& uid);
+  bool is_stopped(const Entry& entry) const;
+  void kill(const Entry& entry) const;
+  void forget_ending(Entry& entry);
+  void emit(agent::HostEvent event);
+  Result<api::Summary> observe_all();
+
+  runtime::Loop& loop_;
+  const NodeSlice& slice_;
+  agent::Host::Receiver& receiver_;
+  telemetry::Log log_;
+  Options options_;
+  PodFinder finder_;
+  Observer observer_;
+  std::map<std::string, Entry> pods_;  // by uid
+  std::function<void()> before_event_;
+  std::function<void()> targets_changed_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+/// The process of a cgroup that has been running for longest: a container's first one. nullopt: there is none.
+std::optional<pid_t> oldest_process(const CgroupDir& cgroup);
+
+/// Field 22 of /proc/PID/stat: when the process began, in clock ticks. nullopt: not such a text.
+std::optional<std::uint64_t> parse_start_ticks(std::string_view stat);
+
+}  // namespace spillway::host

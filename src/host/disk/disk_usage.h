@@ -1,0 +1,90 @@
+// What the directories of pods hold, in bytes and inodes, walked on a thread of its own a bounded number of files at a
+// time, with a pause after each: measuring never becomes the load. Answers are those of the last complete walk of a
+// pod; before there is one, there is none. Hard links within a pod count once; other file systems below are left out.
+// Thread: loop. Bounds: a walk ends at a million files, and says nothing then. Source: spec "Eviction manager", 7, 9;
+// spec "Node agent", 10.3.
+#pragma once
+
+#include "base/time.h"
+#include "host/kernel/blocking_thread.h"
+#include "runtime/loop.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+struct DirectoryUsage {
+  std::uint64_t used_bytes = 0;  // blocks taken, as du counts
+  std::uint64_t inodes = 0;
+  WallTime at;
+
+  friend bool operator==(const DirectoryUsage&, const DirectoryUsage&) = default;
+};
+
+/// One directory, a few files at a time. May block; not for the loop.
+class DirectoryWalk {
+ public:
+  explicit DirectoryWalk(const std::string& path);
+  ~DirectoryWalk();
+  DirectoryWalk(DirectoryWalk&&) noexcept;
+  DirectoryWalk& operator=(DirectoryWalk&&) noexcept;
+
+  /// Looks at no more than `files_max` further entries; true when it is done.
+  bool step(std::size_t files_max);
+  /// nullopt: the directory cannot be read, or holds too much. `at` is left open.
+  std::optional<DirectoryUsage> result() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+class DiskUsage {
+ public:
+  /// How many entries are looked at in one go, and the pause after it.
+  struct Budget {
+    std::size_t files = 2000;
+    Duration pause = milliseconds(10);
+    Duration between_rounds = milliseconds(500);
+  };
+
+  explicit DiskUsage(runtime::Loop& loop, Budget budget);
+
+  explicit DiskUsage(runtime::Loop& loop) : DiskUsage(loop, Budget{}) {}
+
+  ~DiskUsage();
+  DiskUsage(const DiskUsage&) = delete;
+  DiskUsage& operator=(const DiskUsage&) = delete;
+
+  struct Place {
+    std::string uid;
+    std::string path;
+  };
+
+  /// Begins a round over these unless one is under way or has just ended. Answers of others are forgotten.
+  void refresh(std::vector<Place> places);
+
+  std::optional<DirectoryUsage> latest(const std::string& uid) const;
+
+ private:
+  void walk_next();
+  void step(std::shared_ptr<DirectoryWalk> walk);
+
+  runtime::Loop& loop_;
+  Budget budget_;
+  std::map<std::string, DirectoryUsage> answers_;
+  std::vector<Place> round_;
+  std::size_t next_ = 0;
+  bool walking_ = false;
+  std::optional<Instant> ended_;
+  std::optional<runtime::Loop::TimerId> timer_;
+  BlockingThread thread_;  // last: its results touch the rest
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,53 @@
+// Small files of the kernel (cgroupfs, /proc): read whole, written in one call, always relative to a held directory
+// descriptor, so that a directory which was removed and made again is not mistaken for the old one.
+// Thread: any. Reading never blocks on these file systems.
+#pragma once
+
+#include "base/error.h"
+#include "host/kernel/unique_fd.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::host {
+
+/// The error of a failed system call: kForbidden for missing rights, kNotFound, kAlreadyExists, kConflict when
+/// something is busy, kServiceUnavailable when a table is full, else kInternalError. `at` names file or call.
+Error errno_error(std::string_view at, int error);
+
+/// The whole file, at most 8 MiB. Errors name the file.
+Result<std::string> read_file_at(int directory, const std::string& name);
+Result<std::string> read_file(const std::string& path);
+
+/// Writes `text` in one write(2) into a file that exists.
+Outcome write_file_at(int directory, const std::string& name, std::string_view text);
+
+/// Replaces a file of ours as a whole: readers find the old text or the new one.
+Outcome save_file(const std::string& path, std::string_view text);
+
+/// A file that is read again and again through one descriptor: no open(), no allocation.
+class HeldFile {
+ public:
+  HeldFile() = default;
+
+  static Result<HeldFile> open_at(int directory, const std::string& name);
+
+  explicit operator bool() const { return static_cast<bool>(fd_); }
+
+  /// The first bytes of the file as they are now, in `buffer`. kInternalError if it does not fit.
+  Result<std::string_view> read(char* buffer, std::size_t size) const;
+
+ private:
+  UniqueFd fd_;
+  std::string name_;
+};
+
+/// Cuts the first line (without its end) off `text`.
+std::string_view take_line(std::string_view& text);
+
+/// A decimal number and nothing else, white space around it aside. Negative numbers are refused.
+std::optional<std::uint64_t> parse_number(std::string_view text);
+
+}  // namespace spillway::host

@@ -1,0 +1,29 @@
+// Processes held as descriptors, so that a recycled pid cannot be signalled by mistake.
+// Thread: any. Source: pidfd_open(2), pidfd_send_signal(2), waitid(2).
+#pragma once
+
+#include "base/error.h"
+#include "host/kernel/unique_fd.h"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace spillway::host {
+
+/// kNotFound: there is no such process (any more).
+Result<UniqueFd> open_pidfd(pid_t pid);
+
+/// kNotFound: it is gone. kForbidden: it is not ours to signal.
+Outcome send_signal(int pidfd, int signal);
+
+struct ProcessEnd {
+  std::int32_t exit_code = 0;  // 128 + signal if killed
+  std::int32_t signal = 0;     // 0: it exited by itself
+};
+
+/// Collects a child that has ended; nullopt while it runs. Errors: not our child.
+Result<std::optional<ProcessEnd>> reap(int pidfd);
+
+}  // namespace spillway::host

@@ -1,0 +1,26 @@
+// What the machine, or the slice of it that is a node, is and has. Read once at start.
+// Thread: any. Source: spec "Node agent", 4 (MachineInfo, VersionInfo, NodeAddress).
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "base/error.h"
+#include "host/cgroup/node_slice.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::host {
+
+/// The interface of the default route from the text of /proc/net/route; nullopt if there is none.
+std::optional<std::string> parse_default_interface(std::string_view routes);
+
+/// May block on a dead file system below `state_dir`. What the machine does not tell is empty; an error means that its
+/// memory or processors cannot be told.
+Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::string& state_dir);
+
+/// What the kernel needs for itself and memory.available does not count: where that much is left, its OOM killer acts.
+/// A slice has no such part. Grows with the pressure; the thread that watches measures it anew each time.
+Bytes measured_blind_zone(const NodeSlice& slice);
+
+}  // namespace spillway::host

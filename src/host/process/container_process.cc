@@ -1,0 +1,240 @@
+#include "host/process/container_process.h"
+
+#include "host/cgroup/cgroup_kill.h"
+#include "host/cgroup/cgroup_limits.h"
+#include "host/cgroup/memory_stat.h"
+#include "host/kernel/kernel_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+constexpr std::size_t kPumpBytesMax = 65'536;      // of one stream in one turn of the loop
+constexpr std::size_t kDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
+constexpr Duration kEmptyWaitMax = milliseconds(50);
+
+Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
+  std::array<int, 2> ends = {-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("pipe", errno);
+  std::pair<UniqueFd, UniqueFd> pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+}  // namespace
+
+ContainerProcess::ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start)
+    : loop_(loop), log_(std::move(log)), owner_(owner), start_(std::move(start)) {}
+
+ContainerProcess::~ContainerProcess() {
+  release();
+}
+
+Outcome ContainerProcess::make_cgroup() {
+  const agent::StartContainer& command = start_.command;
+  const Outcome cleared = remove_tree(*start_.pod, command.name);  // of an attempt before
+  if (!cleared) return cleared.error();
+  SPILLWAY_TRY(cgroup, start_.pod->create_child(command.name));
+  cgroup_ = std::move(cgroup);
+  SPILLWAY_TRY_VOID(apply_cpuset(cgroup_, command.cpuset.cpus, command.cpuset.memory_nodes));
+  return apply_limits(cgroup_, {.memory = command.memory_limit,
+                                .cpu_shares = cpu_shares_of(command.cpu_request_milli),
+                                .cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0)),
+                                .oom_kills_group = true});
+}
+
+void ContainerProcess::share_cpus(std::string_view cpus) {
+  if (!start_.command.cpuset.shares || !cgroup_) return;
+  const Outcome moved = apply_cpuset(cgroup_, cpus, {});
+  if (!moved) log_.warning("container keeps its CPUs", {{"cgroup", cgroup_.path()}, {"error", moved.error().text()}});
+}
+
+Outcome ContainerProcess::spawn_process() {
+  SPILLWAY_TRY(out, make_pipe());
+  SPILLWAY_TRY(err, make_pipe());
+  plan_.argv = start_.command.argv;
+  for (const auto& [name, value] : start_.command.env) plan_.environment.push_back(fmt::format("{}={}", name, value));
+  plan_.working_dir = start_.command.working_dir;
+  plan_.oom_score_adj = start_.command.oom_score_adj;
+  plan_.cgroup = &cgroup_;
+  plan_.open_files_max = start_.open_files_max;
+  plan_.stdout_fd = out.second.get();
+  plan_.stderr_fd = err.second.get();
+  plan_.namespaces = start_.namespaces;
+  plan_.sysctls = start_.sysctls;
+  SPILLWAY_TRY(process, spawn(plan_));
+  pid_ = process.pid;
+  pidfd_ = std::move(process.pidfd);
+  handle_ = std::make_shared<ContainerHandle>();
+  handle_->name = name();
+  handle_->pidfd.reset(::fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
+  handle_->directory.reset(::fcntl(cgroup_.fd(Controller::kMemory), F_DUPFD_CLOEXEC, 3));
+  status_ = std::move(process.status);
+  stdout_.pipe = std::move(out.first);
+  stderr_.pipe = std::move(err.first);
+  return {};
+}
+
+Outcome ContainerProcess::start() {
+  if (start_.command.argv.empty()) return invalid(start_.command.name, "no command specified");
+  SPILLWAY_TRY_VOID(make_cgroup());
+  Outcome made;
+  Result<ContainerLog> log_file = ContainerLog::create(start_.log_path, start_.log_limits);
+  if (log_file) {
+    log_file_ = *std::move(log_file);
+    made = spawn_process();
+  } else {
+    made = log_file.error();
+  }
+  if (!made) {
+    ignored(start_.pod->remove_child(start_.command.name), "the pod's removal takes it along");
+    return made;
+  }
+  started_at_ = loop_.now().wall;
+  loop_.watch_fd(status_.get(), POLLIN, [this] { on_status(); });
+  loop_.watch_fd(pidfd_.get(), POLLIN, [this] { on_process_end(); });
+  for (Output* output : {&stdout_, &stderr_})
+    loop_.watch_fd(output->pipe.get(), POLLIN, [this, output] {
+      if (!pump(*output, kPumpBytesMax)) close_output(*output);
+    });
+  return {};
+}
+
+void ContainerProcess::on_status() {
+  const std::optional<StartReport> report = read_start_report(plan_, status_.get());
+  if (!report) return;
+  loop_.unwatch_fd(status_.get());
+  status_.reset();
+  failure_ = report->failure;
+  failure_reason_ = report->reason;
+  if (!failure_.empty()) return;  // its end follows
+  const agent::StartContainer& command = start_.command;
+  owner_.on_started({command.uid, command.name, command.attempt, pid_, started_at_});
+}
+
+void ContainerProcess::on_process_end() {
+  const Result<std::optional<ProcessEnd>> end = reap(pidfd_.get());
+  if (end && !*end) return;
+  if (!end) log_.error("exit status lost", {{"container", name()}, {"error", end.error().text()}});
+  loop_.unwatch_fd(pidfd_.get());
+  end_ = end ? end->value_or(ProcessEnd{255, 0}) : ProcessEnd{255, 0};
+  finished_at_ = loop_.now().wall;
+  if (status_) on_status();
+  check_empty();
+}
+
+bool ContainerProcess::pump(Output& output, std::size_t bytes_max) {
+  std::array<char, 16'384> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::string records;
+  bool open = true;
+  for (std::size_t total = 0; total < bytes_max;) {
+    const ssize_t got = ::read(output.pipe.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    open = got > 0 || (got < 0 && errno == EAGAIN);
+    if (got <= 0) break;
+    total += static_cast<std::size_t>(got);
+    output.framer.add({chunk.data(), static_cast<std::size_t>(got)}, loop_.now().wall, records);
+  }
+  write_log(records);
+  return open;
+}
+
+void ContainerProcess::close_output(Output& output) {
+  if (!output.pipe) return;
+  loop_.unwatch_fd(output.pipe.get());
+  output.pipe.reset();
+  std::string records;
+  output.framer.finish(loop_.now().wall, records);
+  write_log(records);
+}
+
+void ContainerProcess::write_log(std::string_view records) {
+  if (records.empty() || !log_file_) return;
+  const Outcome written = log_file_->write(records);
+  if (!written && !log_failed_)
+    log_.warning("container log incomplete", {{"container", name()}, {"error", written.error().text()}});
+  log_failed_ = !written;
+}
+
+void ContainerProcess::stop(Duration grace) {
+  if (grace <= Duration::zero()) return kill();
+  if (end_ || killing_) return;
+  const Instant due = loop_.now().mono + grace;
+  if (kill_due_ && *kill_due_ <= due) return;
+  if (!kill_due_ && !handle_->terminated.exchange(true))
+    ignored(send_signal(pidfd_.get(), SIGTERM), "it ended by itself");
+  kill_due_ = due;
+  if (grace_timer_) loop_.cancel(*grace_timer_);
+  grace_timer_ = loop_.at(due, [this] {
+    grace_timer_.reset();
+    kill();
+  });
+}
+
+void ContainerProcess::kill() {
+  killing_ = true;
+  // It may not have joined its cgroup yet.
+  if (!end_) ignored(send_signal(pidfd_.get(), SIGKILL), "it ended by itself");
+  const Outcome killed = kill_all(cgroup_);
+  if (!killed) log_.warning("cgroup not killed", {{"cgroup", cgroup_.path()}, {"error", killed.error().text()}});
+  if (empty_timer_) return;
+  empty_timer_ = loop_.at(loop_.now().mono + empty_wait_, [this] {
+    empty_timer_.reset();
+    empty_wait_ = std::min<Duration>(empty_wait_ * 2, kEmptyWaitMax);
+    if (end_)
+      check_empty();
+    else
+      kill();  // again: somebody may have forked meanwhile
+  });
+}
+
+void ContainerProcess::check_empty() {
+  const Result<bool> empty = is_empty(cgroup_);
+  if (empty && *empty) return complete();
+  kill();  // what the first process left behind
+}
+
+void ContainerProcess::complete() {
+  const std::optional<std::uint64_t> oom_kills = read_oom_kills(cgroup_);
+  for (Output* output : {&stdout_, &stderr_}) {
+    if (output->pipe) static_cast<void>(pump(*output, kDrainBytesMax));
+    close_output(*output);
+  }
+  release();
+  const Outcome removed = start_.pod->remove_child(name());
+  ignored(removed, "the next attempt or the pod's removal tries again");
+  const agent::StartContainer& command = start_.command;
+  if (!failure_.empty())
+    return owner_.on_failed({command.uid, command.name, command.attempt, failure_reason_, failure_});
+  const ProcessEnd end = end_.value_or(ProcessEnd{255, 0});
+  owner_.on_exited({.uid = command.uid,
+                    .name = command.name,
+                    .attempt = command.attempt,
+                    .exit_code = end.exit_code,
+                    .signal = end.signal,
+                    .oom_killed = oom_kills && *oom_kills > 0 && end.exit_code != 0,
+                    .started_at = started_at_,
+                    .finished_at = finished_at_});
+}
+
+void ContainerProcess::release() {
+  for (std::optional<runtime::Loop::TimerId>* timer : {&grace_timer_, &empty_timer_}) {
+    if (*timer) loop_.cancel(**timer);
+    timer->reset();
+  }
+  for (UniqueFd* fd : {&status_, &pidfd_, &stdout_.pipe, &stderr_.pipe}) {
+    if (*fd) loop_.unwatch_fd(fd->get());
+    fd->reset();
+  }
+}
+
+}  // namespace spillway::host

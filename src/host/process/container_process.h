@@ -1,0 +1,127 @@
+// The life of one container as a process of this host: started inside its cgroup, its output written to the log,
+// stopped with grace, killed with everything it left behind, gone only when its cgroup is empty. Thread: loop. Never
+// waits. Invariant: after a successful start(), exactly one of on_failed and on_exited is called, and on_exited only
+// after on_started.
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "host/cgroup/cgroup.h"
+#include "host/kernel/pidfd.h"
+#include "host/kernel/pod_namespaces.h"
+#include "host/kernel/unique_fd.h"
+#include "host/logs/container_log.h"
+#include "host/process/process_spawn.h"
+#include "host/reaction/reaction_target.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::host {
+
+class ContainerProcess {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void on_started(agent::ContainerStarted event) = 0;
+    /// The container may be destroyed from here on.
+    virtual void on_failed(agent::ContainerStartFailed event) = 0;
+    virtual void on_exited(agent::ContainerExited event) = 0;
+  };
+
+  struct Start {
+    agent::StartContainer command;              // with env and working_dir complete
+    const CgroupDir* pod = nullptr;             // outlives the container
+    const PodNamespaces* namespaces = nullptr;  // the same; null: those of the host
+    std::vector<std::pair<std::string, std::string>> sysctls;
+    std::string log_path;
+    LogLimits log_limits;
+    std::optional<std::uint64_t> open_files_max;
+  };
+
+  ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start);
+  ~ContainerProcess();
+  ContainerProcess(const ContainerProcess&) = delete;
+  ContainerProcess& operator=(const ContainerProcess&) = delete;
+
+  /// Makes cgroup, log and process. An error: nothing is left of it and no event follows.
+  Outcome start();
+
+  /// SIGTERM now, SIGKILL to all after `grace`. A repeated stop can only shorten the grace.
+  void stop(Duration grace);
+
+  const std::string& name() const { return start_.command.name; }
+
+  const std::string& log_path() const { return start_.log_path; }
+
+  const CgroupDir& cgroup() const { return cgroup_; }
+
+  WallTime started_at() const { return started_at_; }
+
+  /// Binds it to the CPUs of the shared pool, if it is one of those that share.
+  void share_cpus(std::string_view cpus);
+
+  bool is_running() const { return !end_.has_value(); }
+
+  /// For the thread that acts on memory pressure; null before the start.
+  const std::shared_ptr<ContainerHandle>& handle() const { return handle_; }
+
+  Bytes log_size() const { return log_file_ ? log_file_->size() : Bytes{}; }
+
+ private:
+  struct Output {
+    explicit Output(LogStream stream) : framer(stream) {}
+
+    UniqueFd pipe;
+    LogFramer framer;
+  };
+
+  Outcome make_cgroup();
+  Outcome spawn_process();
+  void on_status();
+  void on_process_end();
+  /// Reads what is there, at most `bytes_max`; false at the end of the stream.
+  bool pump(Output& output, std::size_t bytes_max);
+  void close_output(Output& output);
+  void write_log(std::string_view records);
+  void kill();
+  void check_empty();
+  void complete();
+  void release();
+
+  runtime::Loop& loop_;
+  telemetry::Log log_;
+  Owner& owner_;
+  Start start_;
+  SpawnPlan plan_;
+  CgroupDir cgroup_;
+  std::optional<ContainerLog> log_file_;
+  bool log_failed_ = false;
+  Output stdout_{LogStream::kStdout};
+  Output stderr_{LogStream::kStderr};
+  UniqueFd pidfd_;
+  std::shared_ptr<ContainerHandle> handle_;
+  UniqueFd status_;
+  pid_t pid_ = 0;
+  WallTime started_at_;
+  WallTime finished_at_;
+  std::string failure_;
+  std::string failure_reason_;
+  std::optional<ProcessEnd> end_;
+  std::optional<Instant> kill_due_;
+  std::optional<runtime::Loop::TimerId> grace_timer_;
+  std::optional<runtime::Loop::TimerId> empty_timer_;
+  Duration empty_wait_ = milliseconds(1);
+  bool killing_ = false;
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,446 @@
+#include "host/process/process_runtime.h"
+
+#include "host/cgroup/cgroup_kill.h"
+#include "host/cgroup/cgroup_limits.h"
+#include "host/devices/device_access.h"
+#include "host/disk/dead_containers.h"
+#include "host/kernel/kernel_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kRemovalsMax = 10'000;
+constexpr int kCgroupRemovalsMax = 100;
+constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr std::string_view kWorkFolder = "_work";  // no container can be called that
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.size() <= 253 && name != "." && name != ".." && !name.contains('/') &&
+         !name.contains('\0');
+}
+
+std::string pod_folder(const agent::CreatePod& pod) {
+  return fmt::format("{}_{}_{}", pod.pod.ns, pod.pod.name, pod.uid);
+}
+
+Outcome make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return errno_error(path.string(), error.value());
+  return {};
+}
+
+bool has_variable(const agent::StartContainer& command, std::string_view name) {
+  return std::ranges::any_of(command.env, [&](const auto& entry) { return entry.first == name; });
+}
+
+}  // namespace
+
+ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agent::Host::Receiver& receiver,
+                               telemetry::Log log, ProcessRuntimeOptions options)
+    : loop_(loop),
+      slice_(slice),
+      receiver_(receiver),
+      log_(std::move(log)),
+      options_(std::move(options)),
+      observer_(loop, slice, log_, options_.state_dir, options_.pressure),
+      files_(loop, kRemovalsMax) {}
+
+Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
+                                                               agent::Host::Receiver& receiver, telemetry::Log log,
+                                                               ProcessRuntimeOptions options) {
+  std::error_code error;
+  const fs::path state = fs::absolute(options.state_dir, error);
+  if (error || options.state_dir.empty()) return invalid("state directory", "\"{}\" is no path", options.state_dir);
+  options.state_dir = state.string();
+  const fs::path pods = state / "pods";
+  SPILLWAY_TRY_VOID(make_directory(pods));
+  // Only what this runtime makes has two underscores in its name and can be of nobody else.
+  std::vector<fs::path> stale;
+  for (const fs::directory_entry& entry : fs::directory_iterator(pods, error)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory(error) && std::ranges::count(name, '_') == 2) stale.push_back(entry.path());
+  }
+  for (const fs::path& path : stale) {
+    fs::remove_all(path, error);
+    if (error) return errno_error(path.string(), error.value());
+  }
+  return std::unique_ptr<ProcessRuntime>(
+      new ProcessRuntime(loop, slice, receiver, std::move(log), std::move(options)));  // NOLINT: private constructor
+}
+
+ProcessRuntime::~ProcessRuntime() = default;
+
+void ProcessRuntime::execute(agent::HostCommand command) {
+  std::visit([this](auto&& each) { on_command(std::forward<decltype(each)>(each)); }, std::move(command));
+}
+
+void ProcessRuntime::emit(agent::HostEvent event) {
+  if (before_event_) before_event_();
+  loop_.post([this, alive = std::weak_ptr(alive_), event = std::move(event)]() mutable {
+    if (!alive.expired()) receiver_.on_host_event(std::move(event));
+  });
+}
+
+Outcome ProcessRuntime::isolate(PodEntry& pod) const {
+  const agent::PodIsolation& wish = pod.command.isolation;
+  if (!wish.ipc && !wish.network) return {};
+  SPILLWAY_TRY(made, PodNamespaces::create({.ipc = wish.ipc, .network = wish.network}));
+  pod.namespaces = std::move(made);
+  return {};
+}
+
+Outcome ProcessRuntime::make_pod(PodEntry& pod) {
+  const agent::CreatePod& command = pod.command;
+  if (!is_plain_name(command.uid) || !is_plain_name(command.pod.ns) || !is_plain_name(command.pod.name))
+    return invalid("pod", "uid \"{}\", namespace \"{}\" or name \"{}\" cannot name a directory", command.uid,
+                   command.pod.ns, command.pod.name);
+  SPILLWAY_TRY_VOID(isolate(pod));
+  SPILLWAY_TRY(cgroup, slice_.parent_of(command.qos).create_child("pod" + command.uid));
+  pod.cgroup = std::move(cgroup);
+  SPILLWAY_TRY_VOID(pod.cgroup.delegate_controllers());
+  CgroupLimits limits;
+  limits.memory = command.memory_limit;
+  limits.cpu_shares = cpu_shares_of(command.qos == api::QosClass::kBestEffort ? 0 : command.cpu_request_milli);
+  limits.cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0));
+  SPILLWAY_TRY_VOID(apply_limits(pod.cgroup, limits));
+  pod.directory = fmt::format("{}/pods/{}", options_.state_dir, pod_folder(command));
+  return make_directory(fs::path(pod.directory) / kWorkFolder);
+}
+
+void ProcessRuntime::on_command(agent::CreatePod command) {
+  const auto known = pods_.find(command.uid);
+  if (known != pods_.end() && !known->second.broken) return;
+  if (known == pods_.end() && pods_.size() >= options_.pods_max) return;  // its containers will say so
+  PodEntry pod;
+  pod.command = std::move(command);
+  pod.created = loop_.now().wall;
+  const Outcome made = make_pod(pod);
+  if (!made) {
+    pod.broken = made.error();
+    log_.error("pod cgroup not made", {{"pod", pod.command.pod.text()}, {"error", made.error().text()}});
+  }
+  const std::string uid = pod.command.uid;
+  pods_[uid] = std::move(pod);
+  update_class_shares();
+}
+
+void ProcessRuntime::refuse(const agent::StartContainer& command, std::string_view reason, std::string message) {
+  emit(
+      agent::ContainerStartFailed{command.uid, command.name, command.attempt, std::string(reason), std::move(message)});
+}
+
+void ProcessRuntime::on_command(agent::StartContainer command) {
+  const auto found = pods_.find(command.uid);
+  if (found == pods_.end())
+    return refuse(command, "CreateContainerError",
+                  pods_.size() >= options_.pods_max ? fmt::format("this node runs {} pods already", pods_.size())
+                                                    : fmt::format("pod {} is unknown", command.uid));
+  PodEntry& pod = found->second;
+  if (pod.broken) return refuse(command, "CreateContainerError", pod.broken->text());
+  if (pod.stopping || shutting_down_) return refuse(command, "RunContainerError", "the pod is being stopped");
+  if (!is_plain_name(command.name) || command.name.starts_with('_'))
+    return refuse(command, "CreateContainerError", fmt::format("\"{}\" cannot name a container", command.name));
+  if (pod.containers.contains(command.name))
+    return refuse(command, "CreateContainerError", fmt::format("container \"{}\" is still running", command.name));
+
+  if (const Outcome devices = check_device_access(command.devices); !devices)
+    return refuse(command, "CreateContainerError", devices.error().text());
+
+  const std::string work = fmt::format("{}/{}", pod.directory, kWorkFolder);
+  const std::pair<std::string, std::string> defaults[] = {
+      {"PATH", std::string(kDefaultPath)}, {"HOSTNAME", pod.command.pod.name}, {"HOME", work}};
+  for (const auto& [name, value] : defaults)
+    if (!has_variable(command, name)) command.env.emplace_back(name, value);
+  if (command.working_dir.empty()) command.working_dir = work;
+  // The pool may have changed since the agent said where it is to run.
+  if (command.cpuset.shares && !shared_cpus_.empty()) command.cpuset.cpus = shared_cpus_;
+  const std::string log_folder = fmt::format("{}/{}", pod.directory, command.name);
+  const Outcome made = make_directory(log_folder);
+  if (!made) return refuse(command, "CreateContainerError", made.error().text());
+
+  const std::string log_path = fmt::format("{}/{}.log", log_folder, command.attempt);
+  auto container = std::make_unique<ContainerProcess>(
+      loop_, log_, static_cast<ContainerProcess::Owner&>(*this),
+      ContainerProcess::Start{command, &pod.cgroup, pod.namespaces ? &*pod.namespaces : nullptr,
+                              pod.command.isolation.sysctls, log_path, options_.logs, open_files_max_});
+  const Outcome started = container->start();
+  if (!started) return refuse(command, "CreateContainerError", started.error().text());
+  pod.containers.emplace(command.name, std::move(container));
+  change_target(pod);
+}
+
+void ProcessRuntime::change_target(PodEntry& pod) {
+  pod.target.reset();
+  if (targets_changed_) targets_changed_();
+}
+
+std::shared_ptr<const ReactionTarget> ProcessRuntime::find_target(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.broken) return nullptr;
+  PodEntry& pod = found->second;
+  if (!pod.target) {
+    std::vector<std::shared_ptr<ContainerHandle>> handles;
+    for (const auto& [name, container] : pod.containers)
+      if (container->is_running()) handles.push_back(container->handle());
+    pod.target =
+        std::make_shared<const ReactionTarget>(slice_.parent_of(pod.command.qos), pod.cgroup, std::move(handles));
+  }
+  return pod.target;
+}
+
+void ProcessRuntime::on_command(const agent::StopContainer& command) {
+  const auto pod = pods_.find(command.uid);
+  if (pod == pods_.end()) return;
+  const auto container = pod->second.containers.find(command.name);
+  if (container != pod->second.containers.end()) container->second->stop(command.grace);
+}
+
+void ProcessRuntime::stop_pod(PodEntry& pod, Duration grace) {
+  pod.stopping = true;
+  for (const auto& [name, container] : pod.containers) container->stop(grace);
+}
+
+void ProcessRuntime::on_command(const agent::StopPod& command) {
+  const auto pod = pods_.find(command.uid);
+  if (pod == pods_.end()) return emit(agent::PodStopped{command.uid});
+  pod->second.stop_asked = true;
+  stop_pod(pod->second, command.grace);
+  settle(command.uid);
+}
+
+void ProcessRuntime::on_command(const agent::RemovePod& command) {
+  const auto pod = pods_.find(command.uid);
+  if (pod == pods_.end()) return;
+  pod->second.removing = true;
+  stop_pod(pod->second, Duration::zero());
+  settle(command.uid);
+}
+
+void ProcessRuntime::on_command(const agent::RemoveContainer& command) {
+  const auto pod = pods_.find(command.uid);
+  if (pod == pods_.end() || pod->second.directory.empty() || !is_plain_name(command.name)) return;
+  const std::string folder = fmt::format("{}/{}", pod->second.directory, command.name);
+  const std::string log = fmt::format("{}/{}.log", folder, command.attempt);
+  if (is_log_live(log)) return;
+  const bool queued = files_.submit([folder, log]() -> runtime::Loop::Task {
+    delete_log(folder, log);
+    return {};
+  });
+  if (!queued) log_.warning("log of an ended container not removed", {{"log", log}});
+}
+
+void ProcessRuntime::on_command(const agent::LimitPods& command) {
+  CgroupLimits limits{.memory = command.limits.memory, .pids = command.limits.pids_max};
+  if (command.limits.cpu_milli) limits.cpu_shares = cpu_shares_of(*command.limits.cpu_milli);
+  emit(agent::PodsLimited{apply_limits(slice_.kubepods(), limits)});
+}
+
+void ProcessRuntime::on_command(const agent::ShareCpus& command) {
+  shared_cpus_ = command.cpus;
+  for (const auto& [uid, pod] : pods_)
+    for (const auto& [name, container] : pod.containers) container->share_cpus(shared_cpus_);
+}
+
+void ProcessRuntime::on_command(const agent::SaveCheckpoint& command) {
+  const Outcome saved = save_file(fmt::format("{}/{}", options_.state_dir, command.file), command.text);
+  if (!saved) log_.error("checkpoint not saved", {{"file", command.file}, {"error", saved.error().text()}});
+}
+
+void ProcessRuntime::on_command(const agent::Observe& command) {
+  Result<api::Summary> seen =
+      command.depth == agent::ObserveDepth::kWhole ? observe_now() : observer_.observe_node_memory_alone(loop_.now());
+  // Pods, their logs and what they write are below one state directory: one file system, whatever it is.
+  emit(agent::Observed{command.id, std::move(seen), command.depth, eviction::StorageLayout{}});
+}
+
+void ProcessRuntime::on_command(const agent::ReclaimNode& command) {
+  std::vector<PodLogs> logs;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.directory.empty()) continue;
+    PodLogs& each = logs.emplace_back(PodLogs{pod.directory, {}, {}});
+    // A pod that was ended never starts again.
+    if (pod.stopping && pod.containers.empty()) each.spent = fmt::format("{}/{}", pod.directory, kWorkFolder);
+    for (const auto& [name, container] : pod.containers) each.live.insert(container->log_path());
+  }
+  const bool queued = files_.submit([this, alive = std::weak_ptr(alive_), command, logs]() -> runtime::Loop::Task {
+    agent::Reclaimed done{command.id, {}};
+    for (const eviction::ReclaimAction action : command.actions) {
+      if (action == eviction::ReclaimAction::kContainers) {
+        done.outcomes.push_back(delete_dead_logs(logs));
+      } else {
+        done.outcomes.push_back(
+            {.action = action, .deleted = 0, .freed = {}, .problem = "the process runtime has no images"});
+      }
+    }
+    return [this, alive, done = std::move(done)]() mutable {
+      if (!alive.expired()) receiver_.on_host_event(std::move(done));
+    };
+  });
+  if (!queued) log_.warning("too much is being deleted to reclaim anything", {{"node", slice_.options().node}});
+}
+
+Result<api::Summary> ProcessRuntime::observe_now() {
+  const std::vector<PodView> seen = views();
+  return observer_.observe(seen, loop_.now());
+}
+
+std::vector<PodView> ProcessRuntime::views() const {
+  std::vector<PodView> all;
+  all.reserve(pods_.size());
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.broken) continue;
+    PodView view{uid,
+                 pod.command.pod,
+                 &pod.cgroup,
+                 fmt::format("{}/{}", pod.directory, kWorkFolder),
+                 {},
+                 pod.created,
+                 pod.command.isolation.network};
+    for (const auto& [name, container] : pod.containers)
+      if (container->is_running())
+        view.containers.push_back({name, &container->cgroup(), container->log_size(), container->started_at()});
+    all.push_back(std::move(view));
+  }
+  return all;
+}
+
+void ProcessRuntime::on_started(agent::ContainerStarted event) {
+  emit(std::move(event));
+}
+
+void ProcessRuntime::on_failed(agent::ContainerStartFailed event) {
+  const std::string uid = event.uid;
+  const std::string name = event.name;
+  emit(std::move(event));
+  forget_container(uid, name);
+}
+
+void ProcessRuntime::on_exited(agent::ContainerExited event) {
+  const std::string uid = event.uid;
+  const std::string name = event.name;
+  emit(std::move(event));
+  forget_container(uid, name);
+}
+
+void ProcessRuntime::forget_container(const std::string& uid, const std::string& name) {
+  PodEntry& pod = pods_.at(uid);
+  pod.containers.erase(name);
+  change_target(pod);
+  settle(uid);
+}
+
+void ProcessRuntime::settle(const std::string& uid) {
+  PodEntry& pod = pods_.at(uid);
+  if (!pod.containers.empty()) return;
+  if (pod.stop_asked) emit(agent::PodStopped{uid});
+  pod.stop_asked = false;
+  if (pod.removing) remove_pod(uid);
+  const bool idle = std::ranges::all_of(pods_, [](const auto& entry) { return entry.second.containers.empty(); });
+  if (shutting_down_ && idle && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
+}
+
+void ProcessRuntime::remove_pod(const std::string& uid) {
+  const auto entry = pods_.find(uid);
+  PodEntry pod = std::move(entry->second);
+  pods_.erase(entry);
+  update_class_shares();
+  if (pod.cgroup) remove_pod_cgroup(pod.command.qos, "pod" + uid, 0);
+  if (pod.directory.empty()) return;
+  const bool queued = files_.submit([directory = pod.directory]() -> runtime::Loop::Task {
+    std::error_code error;
+    fs::remove_all(directory, error);
+    return {};
+  });
+  if (!queued) log_.warning("pod directory not removed", {{"directory", pod.directory}});
+}
+
+/// The kernel may hold a cgroup for a moment after its last process has ended.
+void ProcessRuntime::remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries) {
+  const auto is_known = std::ranges::any_of(pods_, [&](const auto& pod) { return "pod" + pod.first == name; });
+  if (is_known) return;  // made anew
+  const Outcome removed = remove_tree(slice_.parent_of(qos), name);
+  if (removed) return;
+  if (removed.error().code != ErrorCode::kConflict || tries == kCgroupRemovalsMax)
+    return log_.warning("pod cgroup not removed", {{"cgroup", name}, {"error", removed.error().text()}});
+  loop_.at(loop_.now().mono + milliseconds(10), [this, alive = std::weak_ptr(alive_), qos, name, tries] {
+    if (!alive.expired()) remove_pod_cgroup(qos, name, tries + 1);
+  });
+}
+
+void ProcessRuntime::update_class_shares() {
+  std::int64_t milli = 0;
+  for (const auto& [uid, pod] : pods_)
+    if (pod.command.qos == api::QosClass::kBurstable) milli += pod.command.cpu_request_milli;
+  ignored(apply_limits(slice_.parent_of(api::QosClass::kBurstable), {.cpu_shares = cpu_shares_of(milli)}),
+          "shares only weigh; the next pod sets them again");
+  ignored(apply_limits(slice_.parent_of(api::QosClass::kBestEffort), {.cpu_shares = cpu_shares_of(0)}),
+          "shares only weigh; the next pod sets them again");
+}
+
+void ProcessRuntime::shutdown(Duration grace, std::function<void()> done) {
+  shutting_down_ = true;
+  on_shut_down_ = std::move(done);
+  bool idle = true;
+  for (auto& [uid, pod] : pods_) {
+    stop_pod(pod, grace);
+    idle = idle && pod.containers.empty();
+  }
+  if (idle && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
+}
+
+const ProcessRuntime::PodEntry* ProcessRuntime::find_pod(const api::PodKey& pod) const {
+  const PodEntry* found = nullptr;
+  for (const auto& [uid, entry] : pods_) {
+    // A pod that was made anew lives beside the remains of its namesake.
+    if (entry.command.pod == pod && (found == nullptr || found->stopping)) found = &entry;
+  }
+  return found;
+}
+
+bool ProcessRuntime::is_log_live(const std::string& path) const {
+  return std::ranges::any_of(pods_, [&](const auto& pod) {
+    return std::ranges::any_of(pod.second.containers,
+                               [&](const auto& container) { return container.second->log_path() == path; });
+  });
+}
+
+Result<std::string> ProcessRuntime::find_log(const api::PodKey& pod, const std::string& container,
+                                             bool previous) const {
+  const PodEntry* entry = find_pod(pod);
+  if (entry == nullptr) return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", pod.text());
+  if (!is_plain_name(container)) return invalid("container", "\"{}\" cannot name a container", container);
+  const fs::path folder = fs::path(entry->directory) / container;
+  std::vector<std::int32_t> attempts;
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+    if (file.path().extension() != ".log") continue;
+    if (const auto number = parse_number(file.path().stem().string()))
+      attempts.push_back(static_cast<std::int32_t>(*number));
+  }
+  std::ranges::sort(attempts, std::greater<>());
+  const std::size_t wanted = previous ? 1 : 0;
+  if (attempts.empty())
+    return make_error(ErrorCode::kBadRequest, "container \"{}\" in pod \"{}\" is waiting to start", container,
+                      pod.name);
+  if (attempts.size() <= wanted)
+    return make_error(ErrorCode::kBadRequest, "previous terminated container \"{}\" in pod \"{}\" not found", container,
+                      pod.name);
+  return (folder / fmt::format("{}.log", attempts[wanted])).string();
+}
+
+std::vector<api::PodKey> ProcessRuntime::pods() const {
+  std::vector<api::PodKey> keys;
+  keys.reserve(pods_.size());
+  for (const auto& [uid, pod] : pods_) keys.push_back(pod.command.pod);
+  return keys;
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,143 @@
+// The "process" runtime: containers are processes of this host in the node's cgroups, without images or namespaces.
+// Executes the agent's host commands and tells what became of them. Thread: loop. Never waits; events come later, never
+// from inside execute(). Files are kept under <state>/pods/<namespace>_<name>_<uid>/: <container>/<attempt>.log, and
+// _work, the pod's directory. Source: agent/contract/ports.h; spec "Node agent", 14; Kubernetes docs, "Logging
+// Architecture", log locations.
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "api/meta.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/node_slice.h"
+#include "host/kernel/blocking_thread.h"
+#include "host/logs/container_log.h"
+#include "host/observation/observer.h"
+#include "host/process/container_process.h"
+#include "host/reaction/reaction_target.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+struct ProcessRuntimeOptions {
+  std::string state_dir;
+  LogLimits logs;
+  agent::PressureStats pressure = agent::PressureStats::kLeftOut;
+  /// Of kubepods together; as the kubelet's --max-pods does, it bounds what this object keeps.
+  std::size_t pods_max = 1000;
+};
+
+class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner {
+ public:
+  /// Makes the directories. Those of pods that an earlier process left behind are removed.
+  static Result<std::unique_ptr<ProcessRuntime>> create(runtime::Loop& loop, const NodeSlice& slice,
+                                                        agent::Host::Receiver& receiver, telemetry::Log log,
+                                                        ProcessRuntimeOptions options);
+  ~ProcessRuntime() override;
+  ProcessRuntime(const ProcessRuntime&) = delete;
+  ProcessRuntime& operator=(const ProcessRuntime&) = delete;
+
+  void execute(agent::HostCommand command) override;
+
+  /// Stops everything, with that grace, and refuses new starts. `done` is called once no process of any pod is left;
+  /// call again with zero grace to hurry.
+  void shutdown(Duration grace, std::function<void()> done);
+
+  /// Where the log of a container of a known pod is, by attempt: the newest, or the one before it. kNotFound in the
+  /// words kubectl expects.
+  Result<std::string> find_log(const api::PodKey& pod, const std::string& container, bool previous) const;
+
+  /// Whether a container that writes this log is alive.
+  bool is_log_live(const std::string& path) const;
+
+  /// The same pass that answers Observe, at once.
+  Result<api::Summary> observe_now();
+
+  /// What the thread that acts on memory pressure needs of a pod; null: there is no such pod, or it has no cgroup.
+  std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);
+
+  /// `before_event`: called before any event is told, for what must be told first. `targets_changed`: containers came
+  /// or went.
+  void listen(std::function<void()> before_event, std::function<void()> targets_changed) {
+    before_event_ = std::move(before_event);
+    targets_changed_ = std::move(targets_changed);
+  }
+
+  /// Pods that have a cgroup, by uid.
+  std::vector<api::PodKey> pods() const;
+
+ private:
+  struct PodEntry {
+    agent::CreatePod command;
+    WallTime created;
+    CgroupDir cgroup;
+    std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
+    std::string directory;
+    std::optional<Error> broken;  // it could not be made
+    bool stopping = false;
+    bool stop_asked = false;
+    bool removing = false;
+    std::map<std::string, std::unique_ptr<ContainerProcess>> containers;
+    std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
+  };
+
+  ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agent::Host::Receiver& receiver, telemetry::Log log,
+                 ProcessRuntimeOptions options);
+
+  void on_command(agent::CreatePod command);
+  void on_command(agent::StartContainer command);
+  void on_command(const agent::StopContainer& command);
+  void on_command(const agent::StopPod& command);
+  void on_command(const agent::RemovePod& command);
+  void on_command(const agent::RemoveContainer& command);
+  void on_command(const agent::LimitPods& command);
+  void on_command(const agent::ShareCpus& command);
+  void on_command(const agent::SaveCheckpoint& command);
+  void on_command(const agent::Observe& command);
+  void on_command(const agent::ReclaimNode& command);
+
+  void on_started(agent::ContainerStarted event) override;
+  void on_failed(agent::ContainerStartFailed event) override;
+  void on_exited(agent::ContainerExited event) override;
+
+  Outcome make_pod(PodEntry& pod);
+  void refuse(const agent::StartContainer& command, std::string_view reason, std::string message);
+  void stop_pod(PodEntry& pod, Duration grace);
+  void forget_container(const std::string& uid, const std::string& name);
+  void settle(const std::string& uid);
+  void remove_pod(const std::string& uid);
+  void remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries);
+  Outcome isolate(PodEntry& pod) const;
+  void update_class_shares();
+  const PodEntry* find_pod(const api::PodKey& pod) const;
+  void emit(agent::HostEvent event);
+  void change_target(PodEntry& pod);
+  std::vector<PodView> views() const;
+
+  runtime::Loop& loop_;
+  const NodeSlice& slice_;
+  agent::Host::Receiver& receiver_;
+  telemetry::Log log_;
+  ProcessRuntimeOptions options_;
+  std::optional<std::uint64_t> open_files_max_ = raise_open_files();  // of programs
+  Observer observer_;
+  std::map<std::string, PodEntry> pods_;
+  std::string shared_cpus_;  // empty: nobody said
+  std::function<void()> on_shut_down_;
+  std::function<void()> before_event_;
+  std::function<void()> targets_changed_;
+  bool shutting_down_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  BlockingThread files_;
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,65 @@
+// Starts one process of a container: inside its cgroup before the first instruction of its program, in a session of its
+// own, with nothing inherited but what the plan names. The child reports a failure through a close-on-exec pipe.
+// Thread: loop. Never waits for the child. Source: clone(2) (CLONE_INTO_CGROUP, CLONE_PIDFD), close_range(2).
+#pragma once
+
+#include "base/error.h"
+#include "host/cgroup/cgroup.h"
+#include "host/kernel/pod_namespaces.h"
+#include "host/kernel/unique_fd.h"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::host {
+
+struct SpawnPlan {
+  std::vector<std::string> argv;         // not empty
+  std::vector<std::string> environment;  // "NAME=value"; PATH of it finds argv[0]
+  std::string working_dir;
+  std::int32_t oom_score_adj = 0;
+  const CgroupDir* cgroup = nullptr;
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+  const PodNamespaces* namespaces = nullptr;  // to be entered; null: ours
+  /// Written before the program runs: names with dots between their parts, and values.
+  std::vector<std::pair<std::string, std::string>> sysctls;
+  /// The soft limit of open files that the program starts with; absent: ours.
+  std::optional<std::uint64_t> open_files_max;
+};
+
+struct SpawnedProcess {
+  pid_t pid = 0;
+  UniqueFd pidfd;
+  UniqueFd status;  // readable once the program runs (end of file) or has failed to start (a report)
+};
+
+/// Errors: no process could be made. Everything after that comes through `status`.
+Result<SpawnedProcess> spawn(const SpawnPlan& plan);
+
+/// What `status` says: nullopt while it says nothing. A value without text: the program runs.
+struct StartReport {
+  std::string failure;  // one line, e.g. exec: "foo": executable file not found in $PATH
+  std::string reason;   // "RunContainerError"; "CreateContainerError" if what it needs could not be made
+};
+
+std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_fd);
+
+/// "net.ipv4.conf.eth0/100.rp_filter" is /proc/sys/net/ipv4/conf/eth0.100/rp_filter. kInvalid: a part is empty, "." or
+/// "..".
+Result<std::string> sysctl_path(std::string_view name);
+
+/// Raises our own soft limit of open files as far as we may: every container takes some fifteen. Returns what it was
+/// before the first call, for the programs that we start; absent if it cannot be told.
+std::optional<std::uint64_t> raise_open_files();
+
+/// Where a program may be: argv[0] itself if it has a slash, else in each directory of PATH.
+std::vector<std::string> program_candidates(const SpawnPlan& plan);
+
+}  // namespace spillway::host

@@ -1,0 +1,84 @@
+// Available memory of a cgroup with a limit, or of the machine, read cheaply and often: held descriptors, no
+// allocation, no open().
+// Thread: loop. Source: spec "Wake-up sources", 4, 6; spec "Node agent", 10.4, 10.5; kernel documents "cgroup-v2.rst",
+// "proc.rst" (MemAvailable).
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "host/cgroup/cgroup.h"
+#include "host/kernel/kernel_file.h"
+#include "policy/eviction/signal.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace spillway::host {
+
+/// `available` = limit - (usage - inactive_file). `inactive_file` is what memory.stat says, usage what the kernel
+/// charges now. The others only where they were asked for and the kernel tells them.
+struct MemoryReading {
+  Bytes available;
+  Bytes usage;
+  Bytes inactive_file;
+  Bytes limit;
+  /// What could be taken without swapping: MemAvailable of the machine; of a cgroup what it does not use, its page
+  /// cache and its reclaimable slab.
+  std::optional<Bytes> mem_available = {};
+  /// What could be swapped out besides. Version 1, where swap has no limit of its own: less what has been swapped out.
+  std::optional<Bytes> swap_left = {};
+
+  /// What the estimator says is left; nullopt: what it takes was not read.
+  std::optional<Bytes> left_by(eviction::MemoryEstimator by) const noexcept;
+};
+
+/// How much a reading takes in. kEverything costs a walk over memory.stat and, of a cgroup, two files more.
+enum class Figures { kWorkingSet, kEverything };
+
+/// The version 2 root's figure from /proc/meminfo: within about a mebibyte of memory.stat's at half its price.
+/// kInvalid: a line is missing.
+Result<MemoryReading> estimate_from_meminfo(std::string_view text);
+
+class MemoryGauge {
+ public:
+  /// Errors name the file that cannot be opened. A root of version 2 has no usage of its own: there the gauge reads
+  /// /proc/meminfo.
+  static Result<MemoryGauge> open(const CgroupDir& cgroup, Bytes limit);
+  /// The same of a cgroup whose own limit may be set anew while it is read: that one counts if it is lower.
+  static Result<MemoryGauge> open_with_own_limit(const CgroupDir& cgroup, Bytes limit);
+
+  /// kNotFound once the cgroup is gone.
+  Result<MemoryReading> read(Figures figures = Figures::kWorkingSet) const;
+
+ private:
+  MemoryGauge() = default;
+
+  void read_beside(MemoryReading& reading, std::string_view stat) const;
+  std::optional<Bytes> swap_left_of_cgroup(Bytes limit, std::string_view stat) const;
+
+  bool v1_ = false;
+  bool machine_ = false;  // the root of the hierarchy
+  HeldFile usage_;        // none: a root of version 2
+  HeldFile stat_;
+  HeldFile meminfo_;
+  HeldFile own_limit_;  // none: `limit_` alone
+  HeldFile swap_;       // what a cgroup of version 2 has swapped out
+  HeldFile swap_max_;   // of version 1: together with memory
+  Bytes limit_;
+};
+
+/// The root of version 2 by its own memory.stat: exact, at twice the price.
+class RootGauge {
+ public:
+  static Result<RootGauge> open(const CgroupDir& root, Bytes machine_memory);
+  Result<MemoryReading> read() const;
+
+ private:
+  RootGauge() = default;
+
+  HeldFile stat_;
+  Bytes memory_;
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,80 @@
+// The port between the engine's plans and the thread that carries them out: arms what the engine publishes, takes it
+// back, and tells the engine what the thread did, before anything that follows from it. Owns the thread and the
+// kernel's wakers. Thread: loop. Source: agent/eviction/reaction.h; spec "Wake-up sources", 6.
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "agent/eviction/reaction.h"
+#include "base/error.h"
+#include "host/cgroup/node_slice.h"
+#include "host/files/journal_file.h"
+#include "host/reaction/pressure_watch.h"
+#include "host/reaction/reaction_thread.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spillway::host {
+
+class MemoryReaction final : public agent::Reaction {
+ public:
+  struct Ties {
+    agent::Host::Receiver& receiver;
+    /// What runs of a pod; null: the runtime does not know it.
+    std::function<std::shared_ptr<const ReactionTarget>(const std::string& uid)> find_target;
+    const JournalFile* journal = nullptr;  // may be null
+    eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;
+    agent::Brake brake = agent::Brake::kOff;
+  };
+
+  /// Errors: the node's memory cannot be read, or not as the estimator needs it. Where there can be no brake, a line in
+  /// the log says so.
+  static Result<std::unique_ptr<MemoryReaction>> create(runtime::Loop& loop, const NodeSlice& slice, Ties ties,
+                                                        telemetry::Log log);
+  ~MemoryReaction() override;
+  MemoryReaction(const MemoryReaction&) = delete;
+  MemoryReaction& operator=(const MemoryReaction&) = delete;
+
+  void publish(agent::ReactionPlan plan) override;
+  bool claim() override;
+
+  /// Containers have come or gone: the plan gets their descriptors.
+  void refresh_targets();
+
+  /// Tells the engine what the thread has done so far. Call it before any other event of the machine is told.
+  void report();
+
+  const PressureWatch::Sources& sources() const { return watch_->sources(); }
+
+  std::uint64_t looks() const { return thread_->looks(); }
+
+ private:
+  MemoryReaction(runtime::Loop& loop, Ties ties, telemetry::Log log);
+
+  void on_news();
+  void offer(agent::ReactionPlan plan);
+  void free_retired();
+  bool pods_have_less() const;
+  void emit(agent::HostEvent event);
+
+  runtime::Loop& loop_;
+  Ties ties_;
+  telemetry::Log log_;
+  Bytes node_memory_;
+  std::optional<MemoryGauge> pods_;  // for the loop
+  std::unique_ptr<PressureWatch> watch_;
+  std::unique_ptr<ReactionThread> thread_;
+  ArmedPlan* out_ = nullptr;    // the newest plan; the thread's until it is retired
+  ArmedPlan* acted_ = nullptr;  // its victim may still lose its grace
+  bool reported_ = false;       // what became of `out_`
+  bool escalation_reported_ = false;
+  std::optional<agent::ReactionPlan> last_;  // as published, to be armed anew
+  bool refresh_pending_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace spillway::host

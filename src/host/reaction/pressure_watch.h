@@ -1,0 +1,74 @@
+// What the kernel tells of memory by itself, so that the thread that watches looks before its time: PSI triggers,
+// inotify on memory.events (version 2), usage thresholds (version 1). They are opened and re-armed here and put into
+// the thread's epoll set. A wake says "look now", never "kill". Thread: loop. Sources that the kernel does not offer
+// are named states, not errors; the agent's own polling needs none of them. Source: spec "Wake-up sources", 2, 3, 6.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "host/cgroup/node_slice.h"
+#include "host/kernel/unique_fd.h"
+#include "host/reaction/memory_gauge.h"
+#include "host/reaction/psi.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace spillway::host {
+
+class PressureWatch {
+ public:
+  /// Which sources work here.
+  struct Sources {
+    PsiWindow psi = PsiWindow::kNone;
+    bool memory_events = false;
+    bool usage_threshold = false;
+  };
+
+  /// `epoll`: where descriptors go, edge-triggered and tagged (ReactionThread::tag); it outlives this object or has
+  /// nobody waiting any more. Errors: the node's memory cannot be read.
+  static Result<std::unique_ptr<PressureWatch>> create(runtime::Loop& loop, const NodeSlice& slice, int epoll,
+                                                       telemetry::Log log);
+  ~PressureWatch();
+  PressureWatch(const PressureWatch&) = delete;
+  PressureWatch& operator=(const PressureWatch&) = delete;
+
+  /// Amounts of memory.available at which to wake, where the kernel can tell (version 1): the highest one below what is
+  /// available now is armed, and armed anew as page cache comes and goes. Empty: none.
+  void set_thresholds(std::vector<Bytes> available,
+                      eviction::MemoryEstimator by = eviction::MemoryEstimator::kWorkingSet);
+
+  const Sources& sources() const { return sources_; }
+
+ private:
+  PressureWatch(runtime::Loop& loop, const NodeSlice& slice, int epoll, telemetry::Log log, MemoryGauge gauge);
+
+  void open_psi();
+  void open_memory_events();
+  void rearm();
+  void disarm();
+  Outcome arm(Bytes usage);
+  void add_waker(int fd, std::uint32_t events, std::uint64_t tag) const;
+
+  runtime::Loop& loop_;
+  const NodeSlice& slice_;
+  int epoll_;
+  telemetry::Log log_;
+  MemoryGauge gauge_;
+  Sources sources_;
+  std::vector<Bytes> thresholds_;  // descending
+  eviction::MemoryEstimator by_ = eviction::MemoryEstimator::kWorkingSet;
+  UniqueFd psi_;
+  UniqueFd inotify_;
+  UniqueFd usage_event_;
+  std::optional<Bytes> armed_usage_;
+  Instant armed_at_;
+  std::optional<runtime::Loop::TimerId> timer_;
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,150 @@
+// The thread that acts on memory pressure: it looks at the node's memory as often as the distance to the nearest
+// threshold asks for, and carries out the plan at hand the moment a threshold is crossed and a second reading confirms
+// it: journal line, signal, report. It decides nothing of its own: victim and urgency come from policy/eviction and
+// agent/fall_rate. After start it neither allocates nor frees; plans come and go through two lock-free lists.
+// Thread: offer(), retired() and outcome flags from the loop; run() is the thread itself.
+// Source: spec "Wake-up sources", 6.
+#pragma once
+
+#include "agent/eviction/fall_rate.h"
+#include "agent/eviction/reaction.h"
+#include "base/bytes.h"
+#include "base/time.h"
+#include "host/kernel/thread_rank.h"
+#include "host/kernel/unique_fd.h"
+#include "host/reaction/memory_brake.h"
+#include "host/reaction/memory_gauge.h"
+#include "host/reaction/memory_release.h"
+#include "host/reaction/reaction_target.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace spillway::host {
+
+/// A published plan with everything it takes to carry it out. The loop makes and frees it; in between it belongs to the
+/// thread, except for the atomics.
+struct ArmedPlan {
+  enum State : int { kOpen, kClaimed, kTaken };
+
+  agent::ReactionPlan plan;
+  std::vector<std::shared_ptr<const ReactionTarget>> targets;  // one per candidate; null: nothing runs
+  std::vector<eviction::MemoryStanding> standings;
+  std::vector<char> exact;  // whether inactive_file was read, per candidate
+  UniqueFd journal;
+  bool watches_pods = false;      // some threshold is about all pods together
+  bool needs_everything = false;  // the working set alone does not tell whether a threshold is met
+
+  std::atomic<int> state{kOpen};
+  std::atomic<bool> escalated{false};
+  ArmedPlan* next = nullptr;
+
+  // The outcome, written before the state becomes kTaken.
+  std::size_t victim = 0;
+  bool emergency = false;
+  std::optional<MemoryReading> node;
+  std::optional<MemoryReading> pods;
+  std::vector<std::optional<Bytes>> container_working_sets;  // of the victim; room for any of them
+  WallTime at;
+  std::atomic<std::int64_t> took_nanos{0};  // once the signal is out
+};
+
+class ReactionThread {
+ public:
+  struct Gauges {
+    MemoryGauge node;
+    std::optional<MemoryGauge> pods;
+    std::optional<RootGauge> root;                 // of a version 2 root: confirms what /proc/meminfo says
+    std::unique_ptr<MemoryBrake> brake = nullptr;  // of all pods; may be null
+  };
+
+  /// What woke the thread, in epoll's user data: low half the source, high half the descriptor to be drained.
+  enum class Source : std::uint32_t { kControl, kPsi, kMemoryEvents, kUsageThreshold };
+
+  static std::uint64_t tag(Source source, int fd) {
+    return (std::uint64_t{static_cast<std::uint32_t>(fd)} << 32) | static_cast<std::uint32_t>(source);
+  }
+
+  explicit ReactionThread(Gauges gauges);
+  ~ReactionThread();
+  ReactionThread(const ReactionThread&) = delete;
+  ReactionThread& operator=(const ReactionThread&) = delete;
+
+  /// Descriptors added here (edge-triggered, tagged) shorten the thread's sleep, no more.
+  int wakers() const { return epoll_.get(); }
+
+  /// Readable when there is something to tell: a plan was taken or escalated, or a look is worth while. That a plan was
+  /// taken may wait for the victim to be gone.
+  int news() const { return news_.get(); }
+
+  bool take_look_wanted() { return look_wanted_.exchange(false); }
+
+  /// The next plan; what it replaces comes back through retired().
+  void offer(std::unique_ptr<ArmedPlan> plan);
+
+  /// A list of plans the thread is done with; the caller owns them.
+  ArmedPlan* retired() { return retired_.exchange(nullptr); }
+
+  std::uint64_t looks() const { return looks_.load(std::memory_order_relaxed); }
+
+  ThreadRank rank() const { return rank_.load(); }
+
+ private:
+  enum class Depth { kWatched, kAll };
+
+  struct Seen {
+    std::optional<MemoryReading> node;
+    std::optional<MemoryReading> pods;
+  };
+
+  void run() noexcept;
+  void wait(Duration limit) noexcept;
+  void adopt() noexcept;
+  void retire(ArmedPlan* plan) noexcept;
+  Seen read_gauges(Depth depth) noexcept;
+  eviction::MemoryEstimator estimator() const noexcept;
+  /// What a signal shows by the estimator of the plan; nullopt: it was not read.
+  std::optional<Bytes> left(eviction::Signal signal, const Seen& seen) const noexcept;
+  bool is_met(const agent::ReactionPlan::Trigger& trigger, const Seen& seen) const noexcept;
+  bool act_is_met(const Seen& seen) const noexcept;
+  /// Reads everything again, as exactly as can be; nullopt: it was a false alarm.
+  std::optional<Seen> confirm() noexcept;
+  void consider(const Seen& seen, Instant now) noexcept;
+  std::optional<std::size_t> choose() noexcept;
+  void act(std::size_t victim, const Seen& seen, Instant since) noexcept;
+  bool may_stay_quiet(const Seen& seen, Instant now) const noexcept;
+  void follow_up(const Seen& seen, Instant now) noexcept;
+  void steer_brake(const Seen& seen, Instant now) noexcept;
+  Duration interval(const Seen& seen, Instant now) const noexcept;
+  Bytes blind_zone(const Seen& seen) const noexcept;
+  void tell() noexcept;
+
+  Gauges gauges_;
+  UniqueFd epoll_;
+  UniqueFd control_;
+  UniqueFd news_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> look_wanted_{false};
+  std::atomic<ArmedPlan*> offered_{nullptr};
+  std::atomic<ArmedPlan*> retired_{nullptr};
+  std::atomic<std::uint64_t> looks_{0};
+  std::atomic<ThreadRank> rank_{ThreadRank::kOrdinary};
+
+  // The thread's own.
+  ArmedPlan* current_ = nullptr;
+  ArmedPlan* acted_ = nullptr;  // its victim is dying
+  Instant grace_end_;
+  Instant acted_at_;
+  Instant told_at_;
+  std::optional<Instant> quiet_until_;  // a victim is dying, and needs the processor more than the loop does
+  std::uint64_t looked_for_ = 0;        // which of the look triggers were met
+  agent::FallRate fall_;
+  MemoryRelease release_;
+  std::thread thread_;
+};
+
+}  // namespace spillway::host
