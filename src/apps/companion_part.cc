@@ -191,7 +191,8 @@ Outcome CompanionPart::make_engine(agent::EvictionOptions eviction, agent::Machi
                                process_.loop(), *slice_,
                                {.receiver = *this,
                                 .find_target = [this](const std::string& uid) { return runtime_->find_target(uid); },
-                                .journal = journal_.get()},
+                                .journal = journal_.get(),
+                                .memory_estimator = eviction.memory_estimator},
                                process_.log()));
     reaction_ = std::move(reaction);
     runtime_->listen([this] { reaction_->report(); }, [this] { reaction_->refresh_targets(); });

@@ -65,7 +65,7 @@ ForeignRuntime::ForeignRuntime(runtime::Loop& loop, const CgroupDir& root, const
       log_(std::move(log)),
       options_(std::move(options)),
       finder_(root, options_.driver, options_.cgroup_root),
-      observer_(loop, slice, log_, options_.state_dir) {}
+      observer_(loop, slice, log_, options_.state_dir, agent::PressureStats::kLeftOut) {}
 
 ForeignRuntime::~ForeignRuntime() {
   for (auto& [uid, entry] : pods_) forget_ending(entry);

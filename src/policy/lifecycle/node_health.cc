@@ -77,12 +77,13 @@ void observe_status(const api::Node& node, const api::NodeCondition* ready, std:
   }
 }
 
-/// Step 3: a lease that moved forward is a sign of life.
-void observe_lease(const api::Lease* lease, WallTime remembered, HealthRecord& record, Now now) {
+/// Step 3: a lease that moved is a sign of life.
+void observe_lease(const api::Lease* lease, WallTime remembered, HealthRecord& record, const Profile& profile,
+                   Now now) {
   record.lease_seen = lease != nullptr ? lease->renew_time : std::nullopt;
   if (lease == nullptr) return;
   const WallTime renewed = lease->renew_time.value_or(kNeverRenewed);
-  if (remembered >= renewed) return;
+  if (profile.lease_may_step_back ? remembered == renewed : remembered >= renewed) return;
   record.lease_renewed = renewed;
   record.probe = now.mono;
 }
@@ -120,7 +121,7 @@ Assessment assess_node_health(const api::Node& node, const api::Lease* lease, st
   // counts as fresh once.
   const WallTime remembered = record && record->lease_renewed ? *record->lease_renewed : kNoLease;
   observe_status(node, ready, record, profile, now);
-  if (profile.leases) observe_lease(lease, remembered, *record, now);
+  if (profile.leases) observe_lease(lease, remembered, *record, profile, now);
 
   Assessment result;
   result.posted = ready != nullptr;

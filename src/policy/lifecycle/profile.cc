@@ -69,6 +69,7 @@ Profile upstream_profile(Line line, EvictionMode mode) {
   profile.explain_taints = false;
   profile.untaint_on_node_event = false;
   profile.detect_at_deadline = false;
+  profile.lease_may_step_back = false;
   if (line == Line::kV1_7) make_original(profile);
   if (line == Line::kV1_19) {
     profile.zone_exclusion = ZoneExclusion::kLabelOrName;
