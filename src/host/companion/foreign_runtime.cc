@@ -116,6 +116,7 @@ void ForeignRuntime::look_for(Entry& entry) {
       if (!container.found.monitor) {
         container.handle = handles[container.found.id];
         if (!container.handle) container.handle = make_handle(container.found.cgroup);
+        if (container.handle && container.handle->name.empty()) container.handle->name = container.name;
         now[container.found.id] = container.handle;
       }
       entry.containers.push_back(std::move(container));
