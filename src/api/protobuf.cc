@@ -3,6 +3,7 @@
 #include "api/base64.h"
 #include "api/meta.h"
 #include "api/typed.h"
+#include "base/utf8.h"
 
 #include <limits>
 #include <optional>
@@ -21,34 +22,6 @@ enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGro
 
 Error malformed(std::string_view why) {
   return make_error(ErrorCode::kBadRequest, "malformed protobuf: {}", why);
-}
-
-bool is_continuation(char c) {
-  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
-}
-
-/// Length of the UTF-8 sequence at the start of `text`; 0 if it is none (overlong, surrogate, beyond U+10FFFF).
-std::size_t utf8_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (!is_continuation(text[i])) return 0;
-  }
-  const auto second = static_cast<unsigned char>(text[1]);
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
-  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
-  return length;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 /// One field as it stands on the wire. `number` and `bytes`: whichever the wire type carries.

@@ -1,5 +1,7 @@
 #include "cli/yaml_document.h"
 
+#include "base/utf8.h"
+
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -169,6 +171,11 @@ void emit(YAML::Emitter& out, const Json& value) {
 
 Result<YamlDocument> parse_yaml(const std::string& file, const std::string& text) {
   if (text.size() > kTextMax) return invalid(file, "larger than {} bytes", kTextMax);
+  if (const auto at = find_non_text(text)) {
+    const auto line = std::ranges::count(std::string_view(text).substr(0, *at), '\n') + 1;
+    return invalid(fmt::format("{}:{}", file, line), "expected UTF-8 text, found byte {:#04x}",
+                   static_cast<unsigned char>(text[*at]));
+  }
   std::vector<YAML::Node> documents;
   try {
     documents = YAML::LoadAll(text);

@@ -1,10 +1,12 @@
 #include "wire/kubeconfig.h"
 
 #include "api/base64.h"
+#include "base/utf8.h"
 #include "wire/private_file.h"
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace spillway::wire {
@@ -172,6 +174,11 @@ void put_data(YAML::Emitter& out, const char* key, const std::string& pem) {
 }  // namespace
 
 Result<Kubeconfig> parse_kubeconfig(std::string_view text, const std::string& path) {
+  if (const auto at = find_non_text(text)) {
+    const auto line = std::ranges::count(text.substr(0, *at), '\n') + 1;
+    return invalid(fmt::format("{}:{}", path, line), "expected UTF-8 text, found byte {:#04x}",
+                   static_cast<unsigned char>(text[*at]));
+  }
   YAML::Node document;
   try {
     document = YAML::Load(std::string(text));

@@ -51,6 +51,15 @@ TEST(Yaml, NamesTheLineOfASyntaxError) {
   EXPECT_TRUE(json_of("a: 1\nb: [1, 2\n").starts_with("error f:"));
 }
 
+// Found by fuzzing: yaml-cpp 0.7 never came back from this.
+TEST(Yaml, IsUtf8Text) {
+  EXPECT_EQ(json_of("a: 1\n,apiVrsieno: k\xe5pheme\xf5"
+                    "belet\n"),
+            "error f:2: expected UTF-8 text, found byte 0xe5");
+  EXPECT_EQ(json_of(std::string("a: \x04\n")), "error f:1: expected UTF-8 text, found byte 0x04");
+  EXPECT_EQ(json_of("a: \xc3\xa4\n"), "{\"a\":\"\xc3\xa4\"}");
+}
+
 TEST(Yaml, IsWrittenSoThatItReadsBack) {
   const api::Json value =
       api::parse_json(R"({"a":"yes","b":"10","c":["pods",""],"d":{"memory.available":"10%"},"e":5,"f":false,"g":[]})")

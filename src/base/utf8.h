@@ -1,0 +1,17 @@
+// What is UTF-8, and what of it is text.
+// Thread: any (pure). Source: The Unicode Standard, table 3-7; YAML 1.2, 5.1.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace spillway {
+
+bool is_utf8(std::string_view text);
+
+/// Offset of the first byte that is not text: malformed UTF-8, or a control character other than tab, line feed and
+/// carriage return. nullopt: all of it is. yaml-cpp does not come back from some of these bytes.
+std::optional<std::size_t> find_non_text(std::string_view bytes);
+
+}  // namespace spillway
