@@ -1,6 +1,6 @@
 // memory.high of all pods together, written on a thread of its own: the kernel lets a writer wait whose limit has been
 // passed in the meantime. No limit at the start and at the end. Thread: set() from one thread, which never waits; the
-// rest the loop. Source: agent/memory_brake.h; kernel document "cgroup-v2.rst", memory.high.
+// rest the loop. Source: agent/eviction/memory_brake.h; kernel document "cgroup-v2.rst", memory.high.
 #pragma once
 
 #include "base/bytes.h"
