@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -167,6 +169,43 @@ void emit(YAML::Emitter& out, const Json& value) {
   }
 }
 
+/// Where documents start. Their content is passed over.
+class DocumentStarts : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { lines_.push_back(mark.line + 1); }
+
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+
+  void OnSequenceEnd() override {}
+
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+
+  void OnMapEnd() override {}
+
+  const std::vector<int>& lines() const { return lines_; }
+
+ private:
+  std::vector<int> lines_;
+};
+
+/// Not YAML::LoadAll(): of some texts it never stops making documents. Throws YAML::Exception.
+std::optional<int> line_of_second_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  for (int tried = 0; tried < 2 && parser.HandleNextDocument(starts);) ++tried;
+  if (starts.lines().size() < 2) return std::nullopt;
+  return starts.lines()[1];
+}
+
 }  // namespace
 
 Result<YamlDocument> parse_yaml(const std::string& file, const std::string& text) {
@@ -176,21 +215,19 @@ Result<YamlDocument> parse_yaml(const std::string& file, const std::string& text
     return invalid(fmt::format("{}:{}", file, line), "expected UTF-8 text, found byte {:#04x}",
                    static_cast<unsigned char>(text[*at]));
   }
-  std::vector<YAML::Node> documents;
+  YAML::Node root;
   try {
-    documents = YAML::LoadAll(text);
+    if (const auto second = line_of_second_document(text)) {
+      return invalid(fmt::format("{}:{}", file, *second), "expected one document, got more");
+    }
+    root = YAML::Load(text);
   } catch (const YAML::Exception& error) {
     return invalid(fmt::format("{}:{}", file, error.mark.line + 1), "{}", error.msg);
   }
-  if (documents.size() > 1) {
-    return invalid(fmt::format("{}:{}", file, documents[1].Mark().line + 1), "expected one document, got {}",
-                   documents.size());
-  }
   YamlDocument document;
-  if (documents.empty()) return document;
   Converter converter(file);
   try {
-    SPILLWAY_TRY(value, converter.convert(documents.front(), "", 0));
+    SPILLWAY_TRY(value, converter.convert(root, "", 0));
     document.value = std::move(value);
   } catch (const YAML::Exception& error) {
     return invalid(fmt::format("{}:{}", file, error.mark.line + 1), "{}", error.msg);

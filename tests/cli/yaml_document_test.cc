@@ -33,7 +33,7 @@ TEST(Yaml, RefusesWhatReadersDisagreeOn) {
   EXPECT_EQ(json_of("a: 010\n"),
             "error f:1: 010 is octal for some readers of YAML and decimal for others; write it as a decimal number");
   EXPECT_EQ(json_of("a: 1\nb: 2\na: 3\n"), "error f:3: key \"a\" is there twice; first in line 1");
-  EXPECT_EQ(json_of("a: 1\n---\nb: 2\n"), "error f:3: expected one document, got 2");
+  EXPECT_EQ(json_of("a: 1\n---\nb: 2\n"), "error f:2: expected one document, got more");
   EXPECT_EQ(json_of("x: &x {a: 1}\ny:\n  <<: *x\n"), "error f:3: merge keys are not read");
 }
 
