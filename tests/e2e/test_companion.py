@@ -227,8 +227,8 @@ class Companion(unittest.TestCase):
                 status = wait_for("the pod to be Failed", lambda: self.pod_status("hog")["phase"] == "Failed" and self.pod_status("hog"))
                 late = time.monotonic() - died
                 self.assertEqual(status["reason"], "Evicted")
-                self.assertRegex(status["message"], r"^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+Ki\. "
-                                                    r"Container app was using \d+Ki, request is 32Mi, has larger consumption of memory\. $")
+                self.assertRegex(status["message"], r"^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+[KM]i\. "
+                                                    r"Container app was using \d+[KM]i, request is 32Mi, has larger consumption of memory\. $")
                 conditions = {each["type"]: each for each in status["conditions"]}
                 self.assertEqual(conditions["DisruptionTarget"]["reason"], "TerminationByKubelet")
                 self.assertEqual(conditions["Ready"]["status"], "False")

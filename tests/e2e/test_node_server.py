@@ -149,7 +149,7 @@ class NodeServer(unittest.TestCase):
         group = "/apis/metrics.k8s.io/v1beta1"
         node = wait_for("the node's usage", lambda: self.api.get(f"{group}/nodes")["items"])[0]
         self.assertEqual(node["metadata"]["name"], "n")
-        self.assertRegex(node["usage"]["memory"], r"^[1-9][0-9]*Ki$")
+        self.assertRegex(node["usage"]["memory"], r"^[1-9][0-9]*[KM]i$")
         found = wait_for("the pod's usage", lambda: self.api.get(f"{group}/namespaces/default/pods")["items"])[0]
         self.assertEqual([each["name"] for each in found["containers"]], ["main"])
         self.assertRegex(found["containers"][0]["usage"]["cpu"], r"^[0-9]+n$")
