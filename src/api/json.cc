@@ -1,6 +1,7 @@
 #include "api/json.h"
 
 #include "base/check.h"
+#include "base/json_string.h"
 
 #include <algorithm>
 #include <array>
@@ -51,7 +52,7 @@ void append(const Json& value, Layout layout, std::size_t depth, std::string& ou
       append_number(*value.if_double(), out);
       return;
     case Json::Type::kString:
-      append_quoted(*value.if_string(), out);
+      append_json_string(*value.if_string(), out);
       return;
     case Json::Type::kArray: {
       out += '[';
@@ -73,7 +74,7 @@ void append(const Json& value, Layout layout, std::size_t depth, std::string& ou
         if (!first) out += ',';
         first = false;
         if (pretty) newline(depth + 1, out);
-        append_quoted(key, out);
+        append_json_string(key, out);
         out += pretty ? ": " : ":";
         append(member, layout, depth + 1, out);
       }
@@ -248,39 +249,25 @@ bool operator==(const Json& a, const Json& b) {
   return a.value_ == b.value_;
 }
 
-void append_quoted(std::string_view text, std::string& out) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  out += '"';
-  std::size_t plain_from = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
-    out.append(text, plain_from, i - plain_from);
-    plain_from = i + 1;
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        out += "\\u00";
-        out += kHex[c >> 4];
-        out += kHex[c & 0xf];
-    }
+std::string_view type_phrase(const Json& value) {
+  switch (value.type()) {
+    case Json::Type::kNull:
+      return "null";
+    case Json::Type::kBool:
+      return "a boolean";
+    case Json::Type::kInt:
+    case Json::Type::kUint:
+      return "a number";
+    case Json::Type::kDouble:
+      return "a number with a fraction or exponent";
+    case Json::Type::kString:
+      return "a string";
+    case Json::Type::kArray:
+      return "a list";
+    case Json::Type::kObject:
+      return "an object";
   }
-  out.append(text, plain_from);
-  out += '"';
+  return "";
 }
 
 void append_text(const Json& value, std::string& out) {

@@ -189,12 +189,13 @@ inline JsonObject::Members::iterator JsonObject::end() {
 /// `duplicates`, if given, receives the dotted paths of members that occur twice (the last value wins), at most 100.
 Result<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates = nullptr);
 
+/// What a value is, in messages: "null", "a string", "a number with a fraction or exponent", "an object".
+std::string_view type_phrase(const Json& value);
+
 /// Compact text, members in key order, no final newline.
 std::string to_text(const Json& value);
 void append_text(const Json& value, std::string& out);
 /// Indented by four blanks, as kubectl prints JSON.
 std::string to_pretty_text(const Json& value);
-/// Appends `text` as a JSON string with quotes.
-void append_quoted(std::string_view text, std::string& out);
 
 }  // namespace spillway::api

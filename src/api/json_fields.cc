@@ -6,27 +6,6 @@
 namespace spillway::api {
 namespace {
 
-std::string_view type_name(const Json& value) {
-  switch (value.type()) {
-    case Json::Type::kNull:
-      return "null";
-    case Json::Type::kBool:
-      return "a boolean";
-    case Json::Type::kInt:
-    case Json::Type::kUint:
-      return "a number";
-    case Json::Type::kDouble:
-      return "a number with a fraction or exponent";
-    case Json::Type::kString:
-      return "a string";
-    case Json::Type::kArray:
-      return "a list";
-    case Json::Type::kObject:
-      return "an object";
-  }
-  return "";
-}
-
 FieldProblem out_of_range(std::string_view expected, const Json& found) {
   return {fmt::format("expected {}, got {}", expected, to_text(found)), {}};
 }
@@ -69,7 +48,7 @@ Json map_to_json(const Map& value) {
 }  // namespace
 
 FieldProblem unexpected_type(std::string_view expected, const Json& found) {
-  return {fmt::format("expected {}, got {}", expected, type_name(found)), {}};
+  return {fmt::format("expected {}, got {}", expected, type_phrase(found)), {}};
 }
 
 FieldOutcome read_field(const Json& found, std::string& value) {

@@ -1,6 +1,7 @@
 #include "api/json.h"
 #include "api/names.h"
 #include "api/selector.h"
+#include "base/json_string.h"
 
 #include <algorithm>
 #include <charconv>
@@ -24,7 +25,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 
 std::string quoted(std::string_view text) {
   std::string out;
-  append_quoted(text, out);
+  append_json_string(text, out);
   return out;
 }
 
@@ -33,7 +34,7 @@ std::string value_list_text(const std::vector<std::string>& values, ValuesGiven 
   std::string out = "[]string{";
   for (const std::string& value : values) {
     if (out.back() != '{') out += ", ";
-    append_quoted(value, out);
+    append_json_string(value, out);
   }
   return out += '}';
 }

@@ -1,7 +1,7 @@
 // The string form of label selectors: a scanner and a recursive-descent parser with upstream's messages.
-#include "api/json.h"
 #include "api/names.h"
 #include "api/selector.h"
+#include "base/json_string.h"
 
 #include <algorithm>
 #include <array>
@@ -145,7 +145,7 @@ Result<LabelRequirement> parse_requirement(Scanner& in) {
   requirement.key = std::string(key.text);
   if (const auto problems = qualified_name_errors(key.text); !problems.empty()) {
     std::string quoted;
-    append_quoted(key.text, quoted);
+    append_json_string(key.text, quoted);
     return make_error(ErrorCode::kBadRequest, "<nil>: Invalid value: {}: {}", quoted, join_problems(problems));
   }
   const Symbol next = in.peek().symbol;

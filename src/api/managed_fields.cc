@@ -1,6 +1,7 @@
 #include "api/managed_fields.h"
 
 #include "api/meta.h"
+#include "base/json_string.h"
 
 #include <algorithm>
 #include <tuple>
@@ -65,10 +66,10 @@ bool ManagedFieldsEntry::same_manager(const ManagedFieldsEntry& other) const {
 
 std::string ManagedFieldsEntry::text() const {
   std::string out;
-  append_quoted(manager, out);
+  append_json_string(manager, out);
   if (!subresource.empty()) {
     out += " with subresource ";
-    append_quoted(subresource, out);
+    append_json_string(subresource, out);
   }
   if (operation == FieldOperation::kUpdate) out += fmt::format(" using {}", api_version);
   return out;

@@ -1,6 +1,7 @@
 #include "api/node_affinity.h"
 
 #include "api/names.h"
+#include "base/json_string.h"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, Op>, 6> kOperators = {{{"In", O
 
 std::string quoted(std::string_view text) {
   std::string out;
-  append_quoted(text, out);
+  append_json_string(text, out);
   return out;
 }
 
@@ -71,7 +72,7 @@ void add_field(const Written& written, const std::string& at, NodeSelectorTerm& 
     std::string list = written.given == ValuesGiven::kNo ? "[]string(nil)" : "[]string{";
     for (const std::string& value : written.values) {
       if (list.back() != '{') list += ", ";
-      append_quoted(value, list);
+      append_json_string(value, list);
     }
     if (written.given == ValuesGiven::kYes) list += '}';
     term.errors.push_back(fmt::format("{}.values: Invalid value: {}: must have one element", at, list));

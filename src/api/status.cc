@@ -1,6 +1,7 @@
 #include "api/status.h"
 
 #include "base/check.h"
+#include "base/json_string.h"
 
 #include <algorithm>
 #include <array>
@@ -172,7 +173,7 @@ void FieldErrors::not_supported(std::string_view field, const Json& value,
   std::string_view separator;
   for (const std::string_view one : supported) {
     message += separator;
-    append_quoted(one, message);
+    append_json_string(one, message);
     separator = ", ";
   }
   add({FieldReason::kNotSupported, std::move(message), std::string(field)});

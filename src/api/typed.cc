@@ -60,28 +60,8 @@ class Path {
   std::size_t index_ = 0;
 };
 
-std::string_view name_of(Json::Type type) {
-  switch (type) {
-    case Json::Type::kNull:
-      return "null";
-    case Json::Type::kBool:
-      return "a boolean";
-    case Json::Type::kInt:
-    case Json::Type::kUint:
-    case Json::Type::kDouble:
-      return "a number";
-    case Json::Type::kString:
-      return "a string";
-    case Json::Type::kArray:
-      return "a list";
-    case Json::Type::kObject:
-      return "an object";
-  }
-  return "";
-}
-
 Error wrong_type(const Path& path, std::string_view expected, const Json& got) {
-  return Error{ErrorCode::kBadRequest, fmt::format("expected {}, got {}", expected, name_of(got.type())), path.text()};
+  return Error{ErrorCode::kBadRequest, fmt::format("expected {}, got {}", expected, type_phrase(got)), path.text()};
 }
 
 Error bad_value(const Path& path, std::string_view why) {

@@ -1,7 +1,8 @@
 #include "telemetry/log_line.h"
 
+#include "base/json_string.h"
+
 #include <algorithm>
-#include <iterator>
 
 namespace spillway::telemetry {
 namespace {
@@ -16,40 +17,9 @@ bool needs_quotes(std::string_view text) {
          });
 }
 
-/// Quoted with JSON's escapes, which logfmt readers take too.
-void append_quoted(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (is_control(c)) {
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
-
 void append_logfmt_value(std::string& out, std::string_view text) {
   if (needs_quotes(text)) {
-    append_quoted(out, text);
+    append_json_string(text, out);
   } else {
     out += text;
   }
@@ -73,7 +43,7 @@ std::string_view level_name(Level level) {
 
 std::string render_logfmt(Level level, std::string_view event, std::span<const Field> fields) {
   std::string out = fmt::format("level={} msg=", level_name(level));
-  append_quoted(out, event);
+  append_json_string(event, out);
   for (const Field& field : fields) {
     out += ' ';
     out += field.key;
@@ -85,15 +55,15 @@ std::string render_logfmt(Level level, std::string_view event, std::span<const F
 
 std::string render_json_members(Level level, std::string_view event, std::span<const Field> fields) {
   std::string out = fmt::format("\"level\":\"{}\",\"msg\":", level_name(level));
-  append_quoted(out, event);
+  append_json_string(event, out);
   for (const Field& field : fields) {
     out += ',';
-    append_quoted(out, field.key);
+    append_json_string(field.key, out);
     out += ':';
     if (field.bare) {
       out += field.value;
     } else {
-      append_quoted(out, field.value);
+      append_json_string(field.value, out);
     }
   }
   return out;

@@ -1,0 +1,14 @@
+// JSON's strings: what documents and log lines quote text with.
+// Thread: any.
+// Source: RFC 8259, section 7.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace spillway {
+
+/// Appends `text` with quotes and escapes. Bytes from 0x7f on stay as they are: valid UTF-8 is the caller's business.
+void append_json_string(std::string_view text, std::string& out);
+
+}  // namespace spillway
