@@ -115,7 +115,7 @@ void DaemonSetController::on_set(const SetPtr& before, const SetPtr& after, Now 
   if (before && (!after || after->metadata.uid != before->metadata.uid)) {
     const std::string& uid = before->metadata.uid;
     key_by_uid_.erase(uid);
-    expectations_.erase(uid);
+    expectations_.forget(uid);
     std::erase_if(failures_on_node_, [&uid](const auto& entry) { return entry.first.first == uid; });
     std::erase_if(not_before_, [&uid](const auto& entry) { return entry.first.first == uid; });
   }
@@ -129,7 +129,7 @@ void DaemonSetController::on_pod(const PodPtr& before, const PodPtr& after, Now 
   const api::OwnerReference* owner = api::controller_of(pod->metadata);
   const auto key = owner != nullptr ? key_by_uid_.find(owner->uid) : key_by_uid_.end();
   if (key == key_by_uid_.end()) return;
-  Expectations& expected = expectations_[owner->uid];
+  Expectations& expected = expectations_.of(owner->uid);
   if (!before) expected.creation_settled();
   if (before && (!after || after->metadata.deletion_timestamp)) expected.deletion_settled(before->metadata.uid);
   enqueue(key->second, now);
@@ -181,7 +181,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   wish.spec.tolerations = daemon_tolerations(wish.spec);
   const api::RequiredNodeAffinity affinity = api::required_node_affinity(wish.spec);
 
-  Expectations& expected = expectations_[set->metadata.uid];
+  Expectations& expected = expectations_.of(set->metadata.uid);
   const bool may_act = !set->metadata.deletion_timestamp && expected.fulfilled(now.mono);
   if (may_act) expected.reset();
   api::DaemonSetStatus status;
@@ -240,7 +240,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
 }
 
 void DaemonSetController::create(const SetPtr& set, const std::string& key, const std::string& node, Now now) {
-  expectations_[set->metadata.uid].expect_creation(now.mono);
+  expectations_.of(set->metadata.uid).expect_creation(now.mono);
   shared_.client.create(
       pods_path(set->metadata), daemon_pod(*set, node), [this, set, key](const Result<api::Json>& outcome, Now then) {
         if (outcome) {
@@ -249,34 +249,19 @@ void DaemonSetController::create(const SetPtr& set, const std::string& key, cons
                                 fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
           return;
         }
-        settle_failed_creation(set->metadata.uid, key, outcome.error(), then);
+        expectations_.creation_failed(
+            set->metadata.uid, outcome.error(), shared_.client, [this, key](Now later) { enqueue(key, later); }, then);
         shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
         queue_.retry(key, then.mono);
       });
 }
 
-/// A creation without an answer may have happened: the cache gets some time to show it before another one is made.
-void DaemonSetController::settle_failed_creation(const std::string& uid, const std::string& key, const Error& error,
-                                                 Now now) {
-  const auto settle = [this, uid, key](Now then) {
-    const auto expected = expectations_.find(uid);
-    if (expected == expectations_.end()) return;
-    expected->second.creation_settled();
-    enqueue(key, then);
-  };
-  if (error.code == ErrorCode::kTimeout) {
-    shared_.client.at(now.mono + kUnansweredWait, settle);
-  } else if (const auto expected = expectations_.find(uid); expected != expectations_.end()) {
-    expected->second.creation_settled();
-  }
-}
-
 void DaemonSetController::remove(const SetPtr& set, const std::string& key, const PodPtr& pod, Now now) {
-  expectations_[set->metadata.uid].expect_deletion(pod->metadata.uid, now.mono);
+  expectations_.of(set->metadata.uid).expect_deletion(pod->metadata.uid, now.mono);
   shared_.client.remove(pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
                         [this, set, key, pod](const Result<api::Json>& outcome, Now then) {
                           if (outcome) return;
-                          expectations_[set->metadata.uid].deletion_settled(pod->metadata.uid);
+                          expectations_.deletion_failed(set->metadata.uid, pod->metadata.uid);
                           if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
                         });
 }

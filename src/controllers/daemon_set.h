@@ -48,7 +48,6 @@ class DaemonSetController {
   using SetPtr = std::shared_ptr<const api::DaemonSet>;
 
   static constexpr std::size_t kBurstMax = 250;
-  static constexpr Duration kUnansweredWait = seconds(10);
 
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
@@ -58,14 +57,13 @@ class DaemonSetController {
   void arm();
   void sync(const std::string& key, Now now);
   void create(const SetPtr& set, const std::string& key, const std::string& node, Now now);
-  void settle_failed_creation(const std::string& uid, const std::string& key, const Error& error, Now now);
   void remove(const SetPtr& set, const std::string& key, const PodPtr& pod, Now now);
   void write_status(const api::DaemonSet& set, const std::string& key, const api::DaemonSetStatus& status);
 
   Shared shared_;
   OwnedPods pods_;
   client::WorkQueue queue_;
-  std::map<std::string, Expectations> expectations_;  // by uid of the set
+  ExpectationTable expectations_;
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::pair<std::string, std::string>, int> failures_on_node_;  // (uid of the set, node)
   std::map<std::pair<std::string, std::string>, Instant> not_before_;

@@ -4,9 +4,13 @@
 // Source: the idea of client-go's controller expectations.
 #pragma once
 
+#include "base/error.h"
 #include "base/time.h"
+#include "client/api_client.h"
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -43,6 +47,29 @@ class Expectations {
   std::int64_t creations_ = 0;
   std::set<std::string> deletions_;
   Instant since_{};
+};
+
+/// The expectations of every owner, by its uid.
+class ExpectationTable {
+ public:
+  /// Of an owner that exists; valid until it is forgotten.
+  Expectations& of(const std::string& uid) { return by_owner_[uid]; }
+
+  void forget(const std::string& uid) { by_owner_.erase(uid); }
+
+  /// A creation for the owner has failed. One that got no answer may have happened: the cache gets ten seconds to show
+  /// it before `look_again` may make another one; any other is settled at once, and `look_again` is not called.
+  void creation_failed(const std::string& uid, const Error& error, client::ApiClient& client,
+                       std::function<void(Now)> look_again, Now now);
+
+  /// The deletion of one of the owner's pods has failed.
+  void deletion_failed(const std::string& uid, const std::string& pod_uid);
+
+ private:
+  /// Null: the owner is gone, and whatever was expected of it.
+  Expectations* find(const std::string& uid);
+
+  std::map<std::string, Expectations> by_owner_;
 };
 
 }  // namespace spillway::controllers

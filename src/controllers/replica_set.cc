@@ -65,7 +65,7 @@ void ReplicaSetController::start(Now now) {
 void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now now) {
   if (before && (!after || after->metadata.uid != before->metadata.uid)) {
     key_by_uid_.erase(before->metadata.uid);
-    expectations_.erase(before->metadata.uid);
+    expectations_.forget(before->metadata.uid);
   }
   if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
   enqueue(client::key_of((after ? after : before)->metadata), now);
@@ -78,7 +78,7 @@ void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now
     const auto key = owner != nullptr ? key_by_uid_.find(owner->uid) : key_by_uid_.end();
     if (key == key_by_uid_.end()) return nullptr;
     enqueue_paced(key->second, now);
-    return &expectations_[owner->uid];
+    return &expectations_.of(owner->uid);
   };
   Expectations* of_before = touch(before);
   Expectations* of_after = touch(after);
@@ -134,7 +134,7 @@ void ReplicaSetController::sync(const std::string& key, Now now) {
   std::vector<PodPtr> active = claim(*set);
   paced_until_[key] = now.mono + kPacePerPod * static_cast<Duration::rep>(active.size());
   std::erase_if(active, [](const PodPtr& pod) { return !is_active(*pod); });
-  Expectations& expected = expectations_[set->metadata.uid];
+  Expectations& expected = expectations_.of(set->metadata.uid);
   if (!set->metadata.deletion_timestamp && expected.fulfilled(now.mono)) {
     expected.reset();
     scale(*set, key, active, now);
@@ -185,7 +185,7 @@ void ReplicaSetController::create_batch(const SetPtr& set, const std::string& ke
   };
 
   const auto progress = std::make_shared<Progress>(Progress{now_created});
-  Expectations& expected = expectations_[set->metadata.uid];
+  Expectations& expected = expectations_.of(set->metadata.uid);
   for (std::size_t i = 0; i < now_created; ++i) {
     expected.expect_creation(now.mono);
     shared_.client.create(
@@ -197,7 +197,9 @@ void ReplicaSetController::create_batch(const SetPtr& set, const std::string& ke
                                   fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
           } else {
             progress->failed = true;
-            settle_failed_creation(set->metadata.uid, key, outcome.error(), then);
+            expectations_.creation_failed(
+                set->metadata.uid, outcome.error(), shared_.client, [this, key](Now later) { enqueue(key, later); },
+                then);
             shared_.log.warning("pod was not created", {{"replica_set", key}, {"error", outcome.error().text()}});
             shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
                                   fmt::format("Error creating: {}", outcome.error().message), then);
@@ -214,22 +216,6 @@ void ReplicaSetController::create_batch(const SetPtr& set, const std::string& ke
   }
 }
 
-/// A creation without an answer may have happened: the cache gets some time to show it before another one is made.
-void ReplicaSetController::settle_failed_creation(const std::string& uid, const std::string& key, const Error& error,
-                                                  Now now) {
-  const auto settle = [this, uid, key](Now then) {
-    const auto expected = expectations_.find(uid);
-    if (expected == expectations_.end()) return;
-    expected->second.creation_settled();
-    enqueue(key, then);
-  };
-  if (error.code == ErrorCode::kTimeout) {
-    shared_.client.at(now.mono + kUnansweredWait, settle);
-  } else if (const auto expected = expectations_.find(uid); expected != expectations_.end()) {
-    expected->second.creation_settled();
-  }
-}
-
 void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
                                   std::size_t surplus, Now now) {
   std::map<std::string, std::int64_t> on_node;
@@ -237,7 +223,7 @@ void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string&
   std::vector<std::pair<SurplusRank, PodPtr>> ranked;
   for (const PodPtr& pod : active) ranked.emplace_back(surplus_rank(*pod, on_node[pod->spec.node_name]), pod);
   std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  Expectations& expected = expectations_[set.metadata.uid];
+  Expectations& expected = expectations_.of(set.metadata.uid);
   const api::ObjectReference about = client::reference_to(set);
   for (std::size_t i = 0; i < surplus; ++i) {
     const PodPtr& pod = ranked[i].second;
@@ -250,7 +236,7 @@ void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string&
                                   fmt::format("Deleted pod: {}", pod->metadata.name), then);
             return;
           }
-          expectations_[owner].deletion_settled(pod->metadata.uid);
+          expectations_.deletion_failed(owner, pod->metadata.uid);
           if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
         });
   }

@@ -51,7 +51,6 @@ class ReplicaSetController {
   using SetPtr = std::shared_ptr<const api::ReplicaSet>;
 
   static constexpr std::size_t kBurstMax = 500;
-  static constexpr Duration kUnansweredWait = seconds(10);
   static constexpr Duration kPacePerPod = microseconds(20);
 
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
@@ -63,7 +62,6 @@ class ReplicaSetController {
   std::vector<PodPtr> claim(const api::ReplicaSet& set);
   void scale(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active, Now now);
   void create_batch(const SetPtr& set, const std::string& key, std::size_t wanted, std::size_t batch, Now now);
-  void settle_failed_creation(const std::string& uid, const std::string& key, const Error& error, Now now);
   void remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
               std::size_t surplus, Now now);
   void write_status(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active);
@@ -71,7 +69,7 @@ class ReplicaSetController {
   Shared shared_;
   OwnedPods pods_;
   client::WorkQueue queue_;
-  std::map<std::string, Expectations> expectations_;  // by uid of the set
+  ExpectationTable expectations_;
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, Instant> paced_until_;  // by key: changes of pods wait until then
   std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
