@@ -1,8 +1,9 @@
 #include "sim/incidents.h"
 
-#include "api/taint.h"
 #include "sim/cluster.h"
 #include "sim/incident_player.h"
+#include "sim/node_facts.h"
+#include "sim/workload.h"
 
 #include <fmt/format.h>
 
@@ -29,18 +30,6 @@ lifecycle::BrakeConfig brakes_on() {
   brakes.clock_jump_max = seconds(5);
   brakes.cool_down = minutes(2);
   return brakes;
-}
-
-bool is_ready(const api::Node& node) {
-  const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
-  return ready != nullptr && ready->status == "True";
-}
-
-bool has_silence_taint(const api::Node& node) {
-  return std::ranges::any_of(node.spec.taints, [](const api::Taint& taint) {
-    return taint.effect == api::kNoExecute &&
-           (taint.key == api::kTaintNodeUnreachable || taint.key == api::kTaintNodeNotReady);
-  });
 }
 
 /// Counts what happens to nodes and pods from its making on.
@@ -88,20 +77,9 @@ class Tally {
   std::set<std::string> terminating_;
 };
 
-api::Json web(std::int32_t replicas) {
-  const api::Json container = api::Json::object({{"name", "main"}, {"image", "none"}});
-  const api::Json labels = api::Json::object({{"app", "web"}});
+api::Json plain_pod() {
   return api::Json::object(
-      {{"apiVersion", "apps/v1"},
-       {"kind", "ReplicaSet"},
-       {"metadata", api::Json::object({{"name", "web"}})},
-       {"spec",
-        api::Json::object(
-            {{"replicas", replicas},
-             {"selector", api::Json::object({{"matchLabels", labels}})},
-             {"template",
-              api::Json::object({{"metadata", api::Json::object({{"labels", labels}})},
-                                 {"spec", api::Json::object({{"containers", api::Json::array({container})}})}})}})}});
+      {{"containers", api::Json::array({api::Json::object({{"name", "main"}, {"image", "none"}})})}});
 }
 
 void check_recovery(Cluster& cluster) {
@@ -134,7 +112,8 @@ IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64
       });
   Cluster cluster(options);
   cluster.run_for(seconds(15));
-  cluster.create("/apis/apps/v1/namespaces/default/replicasets", web(incident.nodes * incident.pods_per_node));
+  cluster.create("/apis/apps/v1/namespaces/default/replicasets",
+                 replica_set("web", incident.nodes * incident.pods_per_node, plain_pod()));
   cluster.run_for(kSettling);
   Tally tally(cluster.world());
   cluster.world().listen([&tally](const store::Change& change, Now) { tally.on_change(change); });

@@ -1,5 +1,7 @@
 #include "sim/invariants.h"
 
+#include "sim/node_facts.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,18 +10,6 @@ namespace spillway::sim {
 namespace {
 
 constexpr std::size_t kViolationsMax = 100;
-
-bool has_silence_taint(const api::Node& node) {
-  return std::any_of(node.spec.taints.begin(), node.spec.taints.end(), [](const api::Taint& taint) {
-    return taint.effect == api::kNoExecute &&
-           (taint.key == api::kTaintNodeUnreachable || taint.key == api::kTaintNodeNotReady);
-  });
-}
-
-std::string zone_of(const api::Node& node) {
-  const auto label = node.metadata.labels.find("topology.kubernetes.io/zone");
-  return label == node.metadata.labels.end() ? "" : label->second;
-}
 
 }  // namespace
 

@@ -2,7 +2,9 @@
 // demands that the cluster comes to rest.
 #include "api/taint.h"
 #include "sim/cluster.h"
+#include "sim/node_facts.h"
 #include "sim/scenario.h"
+#include "sim/workload.h"
 
 #include <fmt/format.h>
 
@@ -33,19 +35,6 @@ api::Json pod_spec(std::string_view memory, std::string_view rate) {
              {"command", api::Json(std::move(command))},
              {"resources",
               api::Json::object({{"requests", api::Json::object({{"cpu", "50m"}, {"memory", "20Mi"}})}})}})})}});
-}
-
-api::Json workload(std::string_view kind, const std::string& name, std::int64_t replicas, api::Json spec) {
-  const api::Json labels = api::Json::object({{"app", name}});
-  api::Json body = api::Json::object(
-      {{"selector", api::Json::object({{"matchLabels", labels}})},
-       {"template",
-        api::Json::object({{"metadata", api::Json::object({{"labels", labels}})}, {"spec", std::move(spec)}})}});
-  if (kind == "ReplicaSet") body["replicas"] = replicas;
-  return api::Json::object({{"apiVersion", "apps/v1"},
-                            {"kind", kind},
-                            {"metadata", api::Json::object({{"name", name}})},
-                            {"spec", std::move(body)}});
 }
 
 class Swarm {
@@ -92,9 +81,8 @@ class Swarm {
   void create_workloads() {
     replicas_ = 2 + static_cast<std::int64_t>(rng_.below(8));
     cluster_.create("/apis/apps/v1/namespaces/default/replicasets",
-                    workload("ReplicaSet", "web", replicas_, pod_spec("20Mi", "")));
-    cluster_.create("/apis/apps/v1/namespaces/default/daemonsets",
-                    workload("DaemonSet", "watcher", 0, pod_spec("5Mi", "")));
+                    replica_set("web", replicas_, pod_spec("20Mi", "")));
+    cluster_.create("/apis/apps/v1/namespaces/default/daemonsets", daemon_set("watcher", pod_spec("5Mi", "")));
   }
 
   void create_hog() {
@@ -165,8 +153,7 @@ class Swarm {
   std::vector<std::string> find_unrest() {
     std::vector<std::string> unrest;
     for (const auto& [name, node] : cluster_.world().nodes()) {
-      const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
-      if (ready == nullptr || ready->status != "True") unrest.push_back(fmt::format("node {} is not ready", name));
+      if (!is_ready(node)) unrest.push_back(fmt::format("node {} is not ready", name));
       for (const api::Taint& taint : node.spec.taints)
         unrest.push_back(fmt::format("node {} has taint {}", name, taint.key));
     }

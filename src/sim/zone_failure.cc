@@ -1,6 +1,7 @@
-#include "api/taint.h"
 #include "sim/cluster.h"
+#include "sim/node_facts.h"
 #include "sim/scenario.h"
+#include "sim/workload.h"
 
 #include <fmt/format.h>
 
@@ -10,39 +11,15 @@ namespace spillway::sim {
 
 namespace {
 
-bool is_driven_out(const api::Node& node) {
-  return std::any_of(node.spec.taints.begin(), node.spec.taints.end(),
-                     [](const api::Taint& taint) { return taint.effect == api::kNoExecute; });
-}
-
-bool is_ready(const api::Node& node) {
-  const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
-  return ready != nullptr && ready->status == "True";
-}
-
-std::string zone_of(const api::Node& node) {
-  const auto label = node.metadata.labels.find("topology.kubernetes.io/zone");
-  return label == node.metadata.labels.end() ? std::string() : label->second;
-}
-
-api::Json replica_set(std::int32_t replicas) {
-  const api::Json container = api::Json::object(
-      {{"name", "main"},
-       {"image", "none"},
-       {"command", api::Json::array({"serve"})},
-       {"resources", api::Json::object({{"requests", api::Json::object({{"cpu", "100m"}, {"memory", "16Mi"}})}})}});
-  const api::Json labels = api::Json::object({{"app", "web"}});
+api::Json serving_pod() {
   return api::Json::object(
-      {{"apiVersion", "apps/v1"},
-       {"kind", "ReplicaSet"},
-       {"metadata", api::Json::object({{"name", "web"}})},
-       {"spec",
-        api::Json::object(
-            {{"replicas", replicas},
-             {"selector", api::Json::object({{"matchLabels", labels}})},
-             {"template",
-              api::Json::object({{"metadata", api::Json::object({{"labels", labels}})},
-                                 {"spec", api::Json::object({{"containers", api::Json::array({container})}})}})}})}});
+      {{"containers",
+        api::Json::array({api::Json::object(
+            {{"name", "main"},
+             {"image", "none"},
+             {"command", api::Json::array({"serve"})},
+             {"resources",
+              api::Json::object({{"requests", api::Json::object({{"cpu", "100m"}, {"memory", "16Mi"}})}})}})})}});
 }
 
 void require(bool holds, Cluster& cluster, const std::string& text) {
@@ -69,7 +46,7 @@ Report run_zone_failure(const ZoneFailureOptions& options) {
   const auto total = static_cast<std::uint64_t>(options.nodes);
 
   cluster.run_for(seconds(10));
-  cluster.create("/apis/apps/v1/namespaces/default/replicasets", replica_set(options.nodes));
+  cluster.create("/apis/apps/v1/namespaces/default/replicasets", replica_set("web", options.nodes, serving_pod()));
   cluster.run_for(options.duration / 10 - seconds(10));
   require(count(is_ready) == total, cluster, fmt::format("{} of {} nodes got ready", count(is_ready), total));
 
@@ -79,18 +56,19 @@ Report run_zone_failure(const ZoneFailureOptions& options) {
   }
   for (int step = 0; step < 10; ++step) {
     cluster.run_for(options.duration / 20);
-    report.tainted_nodes_max = std::max(report.tainted_nodes_max, count(is_driven_out));
+    report.tainted_nodes_max = std::max(report.tainted_nodes_max, count(has_silence_taint));
   }
-  require(
-      count([&](const api::Node& node) { return !dead_zone(node) && (!is_ready(node) || is_driven_out(node)); }) == 0,
-      cluster, "a node outside the dead zone was touched");
+  require(count([&](const api::Node& node) {
+            return !dead_zone(node) && (!is_ready(node) || has_silence_taint(node));
+          }) == 0,
+          cluster, "a node outside the dead zone was touched");
   require(count([&](const api::Node& node) { return dead_zone(node) && is_ready(node); }) == 0, cluster,
           "a node of the dead zone still counts as ready");
 
   for (std::size_t i = 0; i < cluster.node_count(); ++i) cluster.heal_node(i);
   cluster.run_for(options.duration - options.duration / 10 - options.duration / 20 * 10);
   require(count(is_ready) == total, cluster, fmt::format("only {} of {} nodes recovered", count(is_ready), total));
-  require(count(is_driven_out) == 0, cluster, fmt::format("{} nodes kept their taint", count(is_driven_out)));
+  require(count(has_silence_taint) == 0, cluster, fmt::format("{} nodes kept their taint", count(has_silence_taint)));
 
   report.violations = cluster.invariants().violations();
   report.trace_hash = cluster.world().trace().text();

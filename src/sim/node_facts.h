@@ -1,0 +1,19 @@
+// What scenarios and invariants ask of a node object.
+// Thread: any.
+#pragma once
+
+#include "api/node.h"
+
+#include <string>
+
+namespace spillway::sim {
+
+bool is_ready(const api::Node& node);
+
+/// Pods are driven out because the node fell silent or said that it is not ready.
+bool has_silence_taint(const api::Node& node);
+
+/// Empty: it names none.
+std::string zone_of(const api::Node& node);
+
+}  // namespace spillway::sim
