@@ -9,6 +9,7 @@
 #include "agent/contract/journal.h"
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
+#include "agent/contract/sinks.h"
 #include "agent/contract/static_manifests.h"
 #include "agent/devices/resource_managers.h"
 #include "agent/eviction/reaction.h"
@@ -17,8 +18,6 @@
 #include "base/rng.h"
 #include "client/engine.h"
 #include "policy/eviction/conditions.h"
-#include "telemetry/log.h"
-#include "telemetry/metrics.h"
 
 #include <functional>
 #include <memory>
@@ -29,14 +28,6 @@
 #include <vector>
 
 namespace spillway::agent {
-
-/// What an agent reports to besides the API server. The pointers may be null and must outlive the agent.
-struct AgentSinks {
-  telemetry::Log log;
-  telemetry::Registry* metrics = nullptr;
-  Journal* journal = nullptr;
-  Reaction* reaction = nullptr;
-};
 
 class Agent final : public client::ApiEngine {
  public:

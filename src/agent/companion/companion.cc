@@ -31,7 +31,7 @@ AgentOptions agent_options(const CompanionOptions& options) {
 
 /// Construction order is dependency order; references into it stay valid because it never moves.
 struct Companion::Parts {
-  Parts(CompanionOptions given, MachineInfo info, Rng rng, Sinks to, eviction::PassConfig config,
+  Parts(CompanionOptions given, MachineInfo info, Rng rng, AgentSinks to, eviction::PassConfig config,
         std::span<const JournalEntry> history)
       : options(std::move(given)),
         agent(agent_options(options)),
@@ -113,7 +113,7 @@ struct Companion::Parts {
   CompanionOptions options;
   AgentOptions agent;
   MachineInfo machine;
-  Sinks sinks;
+  AgentSinks sinks;
   std::string name;
   std::vector<HostCommand> host_commands;
   client::ApiClient api;
@@ -133,7 +133,7 @@ struct Companion::Parts {
 };
 
 Result<std::unique_ptr<Companion>> Companion::create(CompanionOptions options, MachineInfo machine, Rng rng,
-                                                     Sinks sinks, std::span<const JournalEntry> history) {
+                                                     AgentSinks sinks, std::span<const JournalEntry> history) {
   if (options.node_name.empty()) return invalid("node_name", "must not be empty");
   SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
   eviction::PassConfig config{.thresholds = std::move(thresholds),

@@ -12,12 +12,11 @@
 #include "agent/contract/journal.h"
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
+#include "agent/contract/sinks.h"
 #include "agent/eviction/reaction.h"
 #include "api/json.h"
 #include "base/rng.h"
 #include "client/engine.h"
-#include "telemetry/log.h"
-#include "telemetry/metrics.h"
 
 #include <memory>
 #include <optional>
@@ -41,17 +40,11 @@ struct CompanionOptions {
 
 class Companion final : public client::ApiEngine {
  public:
-  struct Sinks {
-    telemetry::Log log;
-    telemetry::Registry* metrics = nullptr;  // may be null
-    Journal* journal = nullptr;              // may be null
-    Reaction* reaction = nullptr;            // null in a shadow
-  };
-
-  /// `history`: the journal of earlier instances; evictions of the last minutes found in it are finished.
+  /// `history`: the journal of earlier instances; evictions of the last minutes found in it are finished. A shadow
+  /// has no use for a reaction.
   /// kInvalid: a threshold that cannot be.
-  static Result<std::unique_ptr<Companion>> create(CompanionOptions options, MachineInfo machine, Rng rng, Sinks sinks,
-                                                   std::span<const JournalEntry> history = {});
+  static Result<std::unique_ptr<Companion>> create(CompanionOptions options, MachineInfo machine, Rng rng,
+                                                   AgentSinks sinks, std::span<const JournalEntry> history = {});
   ~Companion() override;
 
   std::string_view name() const override;

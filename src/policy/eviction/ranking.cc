@@ -54,6 +54,16 @@ std::vector<Rank> sorted(std::vector<Rank> ranks) {
   return in_order;
 }
 
+/// A rank with what every kind of it has.
+template <typename Rank>
+Rank& add_rank(std::vector<Rank>& ranks, const MeasuredPod& measured) {
+  Rank& rank = ranks.emplace_back();
+  rank.measured = measured;
+  rank.priority = api::priority_of(*measured.pod);
+  rank.missing_stats = measured.stats == nullptr;
+  return rank;
+}
+
 }  // namespace
 
 std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::span<const api::PodStats> stats) {
@@ -119,10 +129,7 @@ std::vector<UsageRank> rank_for_memory(std::span<const MeasuredPod> pods) {
   std::vector<UsageRank> ranks;
   ranks.reserve(pods.size());
   for (const MeasuredPod& measured : pods) {
-    UsageRank& rank = ranks.emplace_back();
-    rank.measured = measured;
-    rank.priority = api::priority_of(*measured.pod);
-    rank.missing_stats = measured.stats == nullptr;
+    UsageRank& rank = add_rank(ranks, measured);
     if (rank.missing_stats) continue;
     const api::Quantity request = api::agent_request(measured.pod->spec, kMemory);
     const std::optional<std::uint64_t> used =
@@ -137,10 +144,7 @@ std::vector<UsageRank> rank_for_disk(std::span<const MeasuredPod> pods, DiskPart
   std::vector<UsageRank> ranks;
   ranks.reserve(pods.size());
   for (const MeasuredPod& measured : pods) {
-    UsageRank& rank = ranks.emplace_back();
-    rank.measured = measured;
-    rank.priority = api::priority_of(*measured.pod);
-    rank.missing_stats = measured.stats == nullptr;
+    UsageRank& rank = add_rank(ranks, measured);
     if (rank.missing_stats) continue;
     const api::Quantity usage = disk_usage(measured, parts, resource);
     const api::Quantity storage_request = api::agent_request(measured.pod->spec, kEphemeralStorage);
@@ -155,10 +159,7 @@ std::vector<PidRank> rank_for_pids(std::span<const MeasuredPod> pods) {
   std::vector<PidRank> ranks;
   ranks.reserve(pods.size());
   for (const MeasuredPod& measured : pods) {
-    PidRank& rank = ranks.emplace_back();
-    rank.measured = measured;
-    rank.priority = api::priority_of(*measured.pod);
-    rank.missing_stats = measured.stats == nullptr;
+    PidRank& rank = add_rank(ranks, measured);
     if (!rank.missing_stats && measured.stats->process_count) rank.processes = *measured.stats->process_count;
   }
   return sorted(std::move(ranks));

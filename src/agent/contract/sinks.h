@@ -1,0 +1,21 @@
+// What an agent, or a companion, reports to besides the API server.
+// Lifetime: what the pointers point to outlives the engine.
+#pragma once
+
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace spillway::agent {
+
+class Journal;
+class Reaction;
+
+/// The pointers may be null. Without `reaction` nothing happens between two looks of the engine.
+struct AgentSinks {
+  telemetry::Log log;
+  telemetry::Registry* metrics = nullptr;
+  Journal* journal = nullptr;
+  Reaction* reaction = nullptr;
+};
+
+}  // namespace spillway::agent
