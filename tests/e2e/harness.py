@@ -193,6 +193,37 @@ def serving(process, kubeconfig, timeout=20):
     return process.clients[-1]
 
 
+class Kubectl:
+    """kubectl as whoever a kubeconfig names; each call gives what it printed: on standard error if it is to fail."""
+
+    def __init__(self, kubeconfig):
+        self.environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(pathlib.Path(kubeconfig).parent)}
+
+    def __call__(self, *arguments, given=None, code=0):
+        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=60, check=False)
+        assert done.returncode == code, f"kubectl {' '.join(arguments)}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
+        return done.stderr if code else done.stdout
+
+    def apply(self, document):
+        return self("apply", "-f", "-", given=json.dumps(document))
+
+    def get(self, *arguments):
+        return json.loads(self("get", *arguments, "-o", "json"))
+
+
+@contextlib.contextmanager
+def one_node(folder, *more):
+    """`spillway up` with one node "n" of 256Mi, once it is ready; `api` and `kubectl` of the process talk to it."""
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.unlink(missing_ok=True)
+    with running(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig", kubeconfig,
+                 "--node-name", "n", "--node-memory", "256Mi", *more) as process:
+        process.api = serving(process, kubeconfig)
+        process.kubectl = Kubectl(kubeconfig)
+        wait_for("the node", lambda: process.api.nodes_ready() == ["n"])
+        yield process
+
+
 def run(*arguments, timeout=20):
     """Runs spillway to its end: (exit code, standard output, standard error)."""
     done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)

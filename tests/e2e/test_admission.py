@@ -1,12 +1,10 @@
 """A node that says no, and a critical pod that makes room for itself, through kubectl."""
 import json
-import os
 import re
 import shutil
-import subprocess
 import unittest
 
-from harness import can_write_cgroups, pod, run, running, serving, wait_for, workspace
+from harness import can_write_cgroups, one_node, pod, run, wait_for, workspace
 
 SLEEP = ["sleep", "600"]
 
@@ -19,41 +17,25 @@ def memory(amount):
 class Admission(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.stack = [workspace()]
-        cls.folder = cls.stack[0].__enter__()
+        cls.folder = cls.enterClassContext(workspace())
         cls.manifests = cls.folder / "manifests"
         cls.manifests.mkdir()
-        cls.stack.append(running(cls.folder, "up", "--pod-manifest-path", cls.manifests, "--data-dir", cls.folder / "data", "--state-dir", cls.folder / "state", "--port", "0",
-                                 "--write-kubeconfig", cls.folder / "kubeconfig", "--node-name", "n", "--node-memory", "256Mi"))
-        cls.process = cls.stack[1].__enter__()
-        cls.api = serving(cls.process, cls.folder / "kubeconfig")
-        wait_for("the node", lambda: cls.api.nodes_ready() == ["n"])
-        cls.environment = {**os.environ, "KUBECONFIG": str(cls.folder / "kubeconfig"), "HOME": str(cls.folder)}
-
-    @classmethod
-    def tearDownClass(cls):
-        for context in reversed(cls.stack):
-            context.__exit__(None, None, None)
-
-    def kubectl(self, *arguments, given=None):
-        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=60,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
+        cls.process = cls.enterClassContext(one_node(cls.folder, "--pod-manifest-path", cls.manifests))
+        cls.api, cls.kubectl = cls.process.api, cls.process.kubectl
 
     def place(self, name, **spec):
         """A pod bound to the node by hand: nobody but the agent is asked."""
-        self.kubectl("apply", "-f", "-", given=json.dumps(pod(name, SLEEP, nodeName="n", **spec)))
+        self.kubectl.apply(pod(name, SLEEP, nodeName="n", **spec))
 
     def wait_phase(self, name, phase):
         self.kubectl("wait", f"--for=jsonpath={{.status.phase}}={phase}", f"pod/{name}", "--timeout=30s")
 
     def status(self, name):
-        return json.loads(self.kubectl("get", "pod", name, "-o", "json"))["status"]
+        return self.kubectl.get("pod", name)["status"]
 
     def events(self, name):
-        return wait_for(f"events of {name}", lambda: json.loads(self.kubectl("get", "events", "-o", "json", "--field-selector",
-                                                                            f"involvedObject.name={name},type=Warning"))["items"])
+        return wait_for(f"events of {name}", lambda: self.kubectl.get("events", "--field-selector",
+                                                                       f"involvedObject.name={name},type=Warning")["items"])
 
     def write_manifest(self, name, document):
         """As an editor does: a new file takes the place of the old one."""
@@ -62,7 +44,7 @@ class Admission(unittest.TestCase):
         part.rename(self.manifests / name)
 
     def memory_part(self, percent):
-        node = json.loads(self.kubectl("get", "node", "n", "-o", "json"))["status"]["allocatable"]["memory"]
+        node = self.kubectl.get("node", "n")["status"]["allocatable"]["memory"]
         number, unit = re.fullmatch(r"(\d+)(|Ki|Mi)", node).groups()
         return percent * int(number) * {"": 1, "Ki": 1024, "Mi": 1024 * 1024}[unit] // 100
 
@@ -144,7 +126,7 @@ class Admission(unittest.TestCase):
         self.write_manifest("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n"
                                         "  - {name: main, image: none, command: [sleep, '600']}\n")
         wait_for("the mirror", lambda: self.api.pod_phases().get("web-n") == "Running")
-        mirror = json.loads(self.kubectl("get", "pod", "web-n", "-o", "json"))
+        mirror = self.kubectl.get("pod", "web-n")
         marks = mirror["metadata"]["annotations"]
         self.assertEqual(marks["kubernetes.io/config.source"], "file")
         self.assertEqual(marks["kubernetes.io/config.mirror"], marks["kubernetes.io/config.hash"])
@@ -166,7 +148,7 @@ class Admission(unittest.TestCase):
         wait_for("its end", lambda: "web-n" not in self.api.pod_phases() or None)
 
     def test_a_pod_that_fits_nowhere_waits_and_says_why(self):
-        self.kubectl("apply", "-f", "-", given=json.dumps(pod("waiting", SLEEP, resources=memory("1Gi"))))
+        self.kubectl.apply(pod("waiting", SLEEP, resources=memory("1Gi")))
         self.kubectl("wait", "--for=condition=PodScheduled=false", "pod/waiting", "--timeout=30s")
         scheduled = next(each for each in self.status("waiting")["conditions"] if each["type"] == "PodScheduled")
         self.assertEqual(scheduled["reason"], "Unschedulable")

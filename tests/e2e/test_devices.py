@@ -1,12 +1,11 @@
 """A device plugin of its own process, and pods that consume its devices, against `spillway up`."""
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import unittest
 
-from harness import can_write_cgroups, pod, running, serving, wait_for, workspace
+from harness import can_write_cgroups, one_node, pod, wait_for, workspace
 
 RESOURCE = "example.com/fake"
 PYTHON = "/usr/bin/python3"  # the system's own: python3-grpcio is a package of it
@@ -42,27 +41,12 @@ def consumer(name, count, **spec):
 @unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
 class Devices(unittest.TestCase):
     def setUp(self):
-        self.folder = self.enter(workspace())
+        self.folder = self.enterContext(workspace())
         self.start()
 
-    def enter(self, context):
-        value = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-        return value
-
     def start(self):
-        kubeconfig = self.folder / "kubeconfig"
-        kubeconfig.unlink(missing_ok=True)
-        self.process = self.enter(running(self.folder, "up", "--data-dir", self.folder / "data", "--state-dir", self.folder / "state",
-                                          "--port", "0", "--write-kubeconfig", kubeconfig, "--node-name", "n", "--node-memory", "256Mi"))
-        self.api = serving(self.process, kubeconfig)
-        wait_for("the node", lambda: self.api.nodes_ready() == ["n"])
-        self.environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(self.folder)}
-
-    def kubectl(self, *arguments):
-        done = subprocess.run(["kubectl", *arguments], capture_output=True, text=True, env=self.environment, timeout=60, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
+        self.process = self.enterContext(one_node(self.folder))
+        self.api, self.kubectl = self.process.api, self.process.kubectl
 
     def offered(self, which):
         return self.kubectl("get", "node", "n", "-o", f"jsonpath={{.status.{which}.example\\.com/fake}}")

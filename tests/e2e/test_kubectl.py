@@ -1,33 +1,16 @@
 """kubectl as an operator would use it, against `spillway up`."""
-import os
 import shutil
-import subprocess
 import unittest
 
-from harness import ROOT, can_write_cgroups, running, serving, wait_for, workspace
+from harness import ROOT, can_write_cgroups, one_node, workspace
 
 
 @unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
 class Kubectl(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.stack = [workspace()]
-        cls.folder = cls.stack[0].__enter__()
-        cls.stack.append(running(cls.folder, "up", "--data-dir", cls.folder / "data", "--state-dir", cls.folder / "state", "--port", "0",
-                                 "--write-kubeconfig", cls.folder / "kubeconfig", "--node-name", "n", "--node-memory", "256Mi"))
-        cls.api = serving(cls.stack[1].__enter__(), cls.folder / "kubeconfig")
-        wait_for("the node", lambda: cls.api.nodes_ready() == ["n"])
-        cls.environment = {**os.environ, "KUBECONFIG": str(cls.folder / "kubeconfig"), "HOME": str(cls.folder)}
-
-    @classmethod
-    def tearDownClass(cls):
-        for context in reversed(cls.stack):
-            context.__exit__(None, None, None)
-
-    def kubectl(self, *arguments, code=0):
-        done = subprocess.run(["kubectl", *arguments], capture_output=True, text=True, env=self.environment, timeout=60, check=False)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + done.stderr
+        node = cls.enterClassContext(one_node(cls.enterClassContext(workspace())))
+        cls.api, cls.kubectl = node.api, node.kubectl
 
     def test_a_day_of_an_operator(self):
         self.assertRegex(self.kubectl("get", "nodes", "-o", "wide"), r"n\s+Ready\s+<none>\s+\S+\s+v1\.\d+")

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import can_write_cgroups, pod, running, serving, wait_for, workspace
+from harness import can_write_cgroups, one_node, pod, wait_for, workspace
 
 CONFIG = """apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -34,30 +34,15 @@ def has_cpusets():
 @unittest.skipUnless(has_cpusets() and os.cpu_count() >= 2, "needs a cpuset controller and two CPUs")
 class Managers(unittest.TestCase):
     def setUp(self):
-        self.folder = self.enter(workspace())
+        self.folder = self.enterContext(workspace())
         (self.folder / "kubelet.yaml").write_text(CONFIG)
-        self.process = self.enter(running(self.folder, "up", "--config", self.folder / "kubelet.yaml", "--data-dir", self.folder / "data",
-                                          "--state-dir", self.folder / "state", "--port", "0", "--write-kubeconfig",
-                                          self.folder / "kubeconfig", "--node-name", "n", "--node-memory", "256Mi"))
-        self.api = serving(self.process, self.folder / "kubeconfig")
-        wait_for("the node", lambda: self.api.nodes_ready() == ["n"])
-        self.environment = {**os.environ, "KUBECONFIG": str(self.folder / "kubeconfig"), "HOME": str(self.folder)}
-
-    def enter(self, context):
-        value = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-        return value
-
-    def kubectl(self, *arguments, given=None):
-        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=60,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
+        self.process = self.enterContext(one_node(self.folder, "--config", self.folder / "kubelet.yaml"))
+        self.api, self.kubectl = self.process.api, self.process.kubectl
 
     def place(self, name, script, annotations=None, **spec):
         document = pod(name, ["sh", "-c", script], nodeName="n", **spec)
         document["metadata"]["annotations"] = annotations or {}
-        self.kubectl("apply", "-f", "-", given=json.dumps(document))
+        self.kubectl.apply(document)
 
     def said(self, name):
         return wait_for(f"the log of {name}", lambda: self.kubectl("logs", name).strip() or None)

@@ -68,29 +68,17 @@ def code_of(node, path, method="GET"):
 class NodeServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.stack = []
-        cls.folder = cls.enter(workspace())
+        cls.folder = cls.enterClassContext(workspace())
         cls.kubeconfig = cls.folder / "kubeconfig"
-        server = cls.enter(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", cls.kubeconfig))
+        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", cls.kubeconfig))
         cls.api = serving(server, cls.kubeconfig)
-        cls.agent = cls.enter(running(cls.folder, "agent", "--kubeconfig", cls.kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0",
+        cls.agent = cls.enterClassContext(running(cls.folder, "agent", "--kubeconfig", cls.kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0",
                                       "--node-memory", "256Mi", "--state-dir", cls.folder / "state"))
         wait_for("the node", lambda: cls.api.nodes_ready() == ["n"])
         cls.port = cls.api.get("/api/v1/nodes/n")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
         cls.api.create("/api/v1/namespaces/default/pods", pod("web", ["sh", "-c", "echo hello; exec tail -f /dev/null"], nodeName="n",
                                                               resources={"limits": {"memory": "64Mi"}}))
         wait_for("the pod", lambda: cls.api.pod_phases().get("web") == "Running")
-
-    @classmethod
-    def enter(cls, context):
-        value = context.__enter__()
-        cls.stack.append(context)
-        return value
-
-    @classmethod
-    def tearDownClass(cls):
-        while cls.stack:
-            cls.stack.pop().__exit__(None, None, None)
 
     def node(self, credentials=None):
         node = Node(self.kubeconfig, self.port, credentials)

@@ -7,7 +7,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from harness import Process, run, running, serving, wait_for, workspace
+from harness import run, running, serving, wait_for, workspace
 from test_leader import silent_node
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"
