@@ -57,9 +57,8 @@ struct Agent::Parts {
       : options(std::move(given)),
         machine(std::move(info)),
         sinks(std::move(to)),
-        capacity(capacity_of(machine, options.pods_max)),
         reservation(std::move(kept)),
-        allocatable(without_reservation(capacity, reservation)),
+        allocatable(own_allocatable(options, machine, reservation)),
         sysctls(std::move(allowed)),
         name("agent-" + options.node_name),
         api("spillway-agent", rng.fork("api"), {.retries_max = kRetries}),
@@ -84,7 +83,7 @@ struct Agent::Parts {
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
             [this] { return facts(); }),
         lease(context, rng.fork("lease")),
-        enforcement(context, kubepods_limits_of(machine, options)),
+        enforcement(context, enforced_limits(machine, options)),
         container_gc(context),
         shutdown(context, workers, sinks.metrics, [this](Now now) { status.report_soon(now); }) {
     pods.cache().listen({[this](const auto& before, const auto& after, Now now) {
@@ -171,7 +170,6 @@ struct Agent::Parts {
   AgentOptions options;
   MachineInfo machine;
   AgentSinks sinks;
-  api::ResourceList capacity;
   api::ResourceList reservation;
   api::ResourceList allocatable;
   admission::SysctlAllowlist sysctls;
@@ -210,7 +208,7 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
                               .memory_estimator = options.eviction.memory_estimator,
                               .node = options.node_name};
   SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
-  SPILLWAY_TRY(reservation, node_reservation(capacity_of(machine, options.pods_max), options, thresholds));
+  SPILLWAY_TRY(reservation, node_reservation(capacity_of(machine, options), options, thresholds));
   for (const eviction::Signal signal : eviction::never_met(thresholds)) {
     sinks.log.warning("eviction threshold can never be met", {{"signal", to_string(signal)}});
   }
@@ -327,7 +325,7 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
 
     void operator()(const Reclaimed& e) const { p.eviction.on_reclaimed(e, now); }
 
-    void operator()(const PodsLimited& e) const { p.enforcement.on_limited(e, now); }
+    void operator()(const GroupLimited& e) const { p.enforcement.on_limited(e, now); }
   };
 
   std::visit(Visitor{p, now}, event);
@@ -393,11 +391,6 @@ api::Json Agent::state(Now now) const {
                               {"waiting", static_cast<std::uint64_t>(client.waiting())},
                               {"synced", client.synced()}});
   };
-  api::Json enforcement =
-      api::Json::object({{"wanted", p.enforcement.limits().has_value()}, {"enforced", p.enforcement.enforced()}});
-  if (p.enforcement.limits() && p.enforcement.limits()->memory) {
-    enforcement["memoryBytes"] = p.enforcement.limits()->memory->count();
-  }
   return api::Json::object(
       {{"node", api::Json::object({{"name", p.options.node_name},
                                    {"registered", p.status.registered()},
@@ -406,7 +399,7 @@ api::Json Agent::state(Now now) const {
        {"lease", api::Json::object({{"renewalAgeSeconds", age_of(p.lease.renewed(), now)}})},
        {"api", client_state(p.api)},
        {"heartbeats", client_state(p.heartbeats)},
-       {"allocatable", std::move(enforcement)},
+       {"allocatable", p.enforcement.state()},
        {"containerGarbage", api::Json::object({{"kept", static_cast<std::uint64_t>(p.container_gc.kept())},
                                                {"removed", p.container_gc.removed()}})},
        {"eviction", std::move(eviction)},

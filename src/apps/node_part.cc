@@ -2,12 +2,15 @@
 
 #include "agent/contract/blind_zone.h"
 #include "agent/devices/pinning_checkpoint.h"
+#include "agent/node/allocatable.h"
+#include "agent/node/allocatable_enforcement.h"
 #include "agent/serving/scrape.h"
 #include "api/codec.h"
 #include "api/duration.h"
 #include "apps/node_options.h"
 #include "apps/process_metrics.h"
 #include "cli/yaml_document.h"
+#include "host/cgroup/reserved_cgroup.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/resident_memory.h"
 #include "host/observation/machine_info.h"
@@ -36,6 +39,17 @@ Outcome make_directory(const std::string& path) {
   return {};
 }
 
+/// Whoever asks for limits of daemons has to have put them into a cgroup of their own.
+Outcome check_reserved_cgroups(const host::NodeSlice& slice, const std::vector<agent::LimitGroup>& limits) {
+  SPILLWAY_TRY(root, slice.measured().hierarchy_root());
+  for (const agent::LimitGroup& each : limits) {
+    if (each.cgroup.empty()) continue;
+    const auto found = host::open_reserved(root, each.cgroup);
+    if (!found) return Error{found.error().code, agent::enforcement_failure(each, found.error()), {}};
+  }
+  return {};
+}
+
 /// JSON is YAML as well.
 Result<api::Json> parse_manifest(const std::string& file, const std::string& text) {
   SPILLWAY_TRY(yaml, cli::parse_yaml(file, text));
@@ -61,8 +75,10 @@ Result<std::unique_ptr<NodePart>> NodePart::create(Process& process, NodePartOpt
                                                    std::unique_ptr<client::Transport> transport) {
   SPILLWAY_TRY_VOID(make_directory(options.state_dir));
   SPILLWAY_TRY(wishes, make_node_setup(options.args, options.name, options.args.memory.value_or(Bytes{})));
-  SPILLWAY_TRY(mounts, host::read_cgroup_mounts(wishes.agent.managers.pins() ? host::Cpusets::kUse
-                                                                             : host::Cpusets::kLeaveAlone));
+  host::ExtraControllers extra;
+  if (wishes.agent.managers.pins()) extra.push_back(host::Controller::kCpuset);
+  if (!options.args.memory && host::has_huge_pages()) extra.push_back(host::Controller::kHugetlb);
+  SPILLWAY_TRY(mounts, host::read_cgroup_mounts(extra));
   SPILLWAY_TRY(root, host::find_writable_root(mounts));
   host::NodeSliceOptions wanted{.root = options.args.memory ? host::NodeRoot::kSlice : host::NodeRoot::kHost,
                                 .instance = options.instance,
@@ -91,6 +107,7 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   if (agent_options.eviction.memory_estimator == eviction::MemoryEstimator::kAvailable)
     agent_options.eviction.blind_zone = {};  // it counts nothing that nobody can have
   if (slice_.is_host()) agent_options.eviction.blind_zone_ahead = agent::oom_blind_zone(machine.memory);
+  SPILLWAY_TRY_VOID(check_reserved_cgroups(slice_, agent::enforced_limits(machine, agent_options)));
   agent_options.daemon_port = 0;
   if (options.client_authority_pem) {
     SPILLWAY_TRY(server, NodeServer::create(process_, *transport_,

@@ -137,7 +137,13 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   add_setting(app, config, "--system-reserved", "systemReserved", resources_setting,
               "Kept from pods for the operating system", "RESOURCE=QUANTITY,...", "");
   add_setting(app, config, "--enforce-node-allocatable", "enforceNodeAllocatable", list_setting,
-              "What the reservations are enforced on", "WHAT,...", "pods");
+              "What the reservations are enforced on: pods, system-reserved, kube-reserved, "
+              "system-reserved-compressible, kube-reserved-compressible or none",
+              "WHAT,...", "pods");
+  add_setting(app, config, "--system-reserved-cgroup", "systemReservedCgroup", text_setting,
+              "Cgroup of the operating system's daemons, e.g. /system.slice; it has to exist", "PATH", "");
+  add_setting(app, config, "--kube-reserved-cgroup", "kubeReservedCgroup", text_setting,
+              "Cgroup of the node's daemons, e.g. /runtime.slice; it has to exist", "PATH", "");
   add_setting(app, config, "--node-status-update-frequency", "nodeStatusUpdateFrequency", duration_setting,
               "How often the status is computed", "DURATION", "10s");
   add_setting(app, config, "--node-status-report-frequency", "nodeStatusReportFrequency", duration_setting,

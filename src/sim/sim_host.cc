@@ -60,8 +60,8 @@ void SimHost::execute(agent::HostCommand command) {
   } else if (const auto* observe = std::get_if<agent::Observe>(&command)) {
     send(milliseconds(1),
          agent::Observed{observe->id, summarize(observe->depth), observe->depth, eviction::StorageLayout{}});
-  } else if (std::holds_alternative<agent::LimitPods>(command)) {
-    send(milliseconds(1), agent::PodsLimited{});
+  } else if (const auto* limit = std::get_if<agent::LimitGroup>(&command)) {
+    send(milliseconds(1), agent::GroupLimited{limit->group, {}});
   } else if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
     agent::Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {

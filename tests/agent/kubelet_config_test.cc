@@ -83,6 +83,56 @@ TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
   EXPECT_EQ(checked.findings.front().path, "staticPodURL");
 }
 
+/// Members of a configuration beside its enforceNodeAllocatable.
+std::string enforcement_error(std::string_view list, std::string_view more = "{}") {
+  Json value = effective(more);
+  value["enforceNodeAllocatable"] = api::parse_json(list).value();
+  const Result<AgentOptions> options = options_of(value);
+  return options ? std::string() : options.error().message;
+}
+
+TEST(KubeletConfig, EnforcesReservationsWhereACgroupIsNamed) {
+  const Result<AgentOptions> options = options_of(effective(
+      R"({"enforceNodeAllocatable": ["system-reserved", "kube-reserved-compressible"], "systemReservedCgroup": "/s",
+          "kubeReservedCgroup": "/k"})"));
+  ASSERT_TRUE(options) << options.error().text();
+  EXPECT_EQ(options->eviction.thresholds.enforce_pods, eviction::EnforcePods::kNo);
+  EXPECT_EQ(options->enforcement.system.limits, ReservedLimits::kAll);
+  EXPECT_EQ(options->enforcement.system.cgroup, "/s");
+  EXPECT_EQ(options->enforcement.kube.limits, ReservedLimits::kCompressible);
+  EXPECT_EQ(options->enforcement.kube.cgroup, "/k");
+  EXPECT_TRUE(errors(R"({"systemReservedCgroup": "/s", "kubeReservedCgroup": "/k"})").empty()) << "they have an effect";
+  EXPECT_TRUE(options_of(effective(R"({"enforceNodeAllocatable": ["none"]})")));
+  EXPECT_TRUE(options_of(effective(R"({"enforceNodeAllocatable": []})")));
+}
+
+TEST(KubeletConfig, RefusesEnforcementsAsUpstreamDoes) {
+  EXPECT_EQ(enforcement_error(R"(["pods", "system-reserved"])"),
+            "systemReservedCgroup (--system-reserved-cgroup) must be specified when \"system-reserved\" or "
+            "\"system-reserved-compressible\" included in enforceNodeAllocatable (--enforce-node-allocatable)");
+  EXPECT_EQ(enforcement_error(R"(["kube-reserved-compressible"])"),
+            "kubeReservedCgroup (--kube-reserved-cgroup) must be specified when \"kube-reserved\" or "
+            "\"kube-reserved-compressible\" included in enforceNodeAllocatable (--enforce-node-allocatable)");
+  EXPECT_EQ(enforcement_error(R"(["pods", "pods"])"),
+            "duplicated enforcements \"pods\" in enforceNodeAllocatable (--enforce-node-allocatable)");
+  EXPECT_EQ(enforcement_error(R"(["kube-reserved", "kube-reserved-compressible"])", R"({"kubeReservedCgroup": "/k"})"),
+            "both \"kube-reserved\" and \"kube-reserved-compressible\" cannot be specified together in "
+            "enforceNodeAllocatable (--enforce-node-allocatable)");
+  EXPECT_EQ(enforcement_error(R"(["pods", "none"])"),
+            "enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional enforcements when \"none\" "
+            "is specified");
+  EXPECT_EQ(enforcement_error(R"(["pod"])"),
+            "option \"pod\" specified for enforceNodeAllocatable (--enforce-node-allocatable). Valid options are "
+            "\"pods\", \"system-reserved\", \"system-reserved-compressible\", \"kube-reserved\", "
+            "\"kube-reserved-compressible\" or \"none\"");
+  EXPECT_EQ(enforcement_error(R"(["pods"])", R"({"cgroupsPerQOS": false})"),
+            "cgroupsPerQOS (--cgroups-per-qos) must be set to true when \"pods\" contained in enforceNodeAllocatable "
+            "(--enforce-node-allocatable)");
+  EXPECT_EQ(enforcement_error(R"(["pods"])", R"({"reservedSystemCPUs": "0", "kubeReservedCgroup": "/k"})"),
+            "can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or "
+            "kubeReservedCgroup (--kube-reserved-cgroup)");
+}
+
 TEST(KubeletConfig, TakesAPlainScalarAsItWasWrittenWhereAStringIsWanted) {
   ConfigDocument given = document(R"({"evictionHard": {"memory.available": 1000.0}})");
   given.origins["evictionHard[memory.available]"] = {.line = 4, .text = "1e3"};

@@ -1,4 +1,5 @@
 // Goal: a node appears, stays reported and comes back, whatever the API server does meanwhile.
+#include "agent/node/allocatable.h"
 #include "agent/scripted_cluster.h"
 #include "api/status.h"
 
@@ -289,12 +290,13 @@ TEST(Allocatable, HoldsPodsToWhatIsNotReserved) {
   ScriptedCluster cluster(options);
   cluster.start();
   cluster.run(seconds(2));
-  const auto* limit = cluster.host.last<LimitPods>();
+  const auto* limit = cluster.host.last<LimitGroup>();
   ASSERT_NE(limit, nullptr);
+  EXPECT_EQ(limit->group, LimitedGroup::kPods);
   EXPECT_EQ(limit->limits.memory, mebibytes(900)) << "the eviction threshold is not taken off";
   EXPECT_EQ(cluster.events("NodeAllocatableEnforced").size(), 1);
   cluster.run(minutes(5));
-  EXPECT_EQ(cluster.host.count<LimitPods>(), 1);
+  EXPECT_EQ(cluster.host.count<LimitGroup>(), 1);
 }
 
 TEST(Allocatable, IsTriedAgainUntilItHolds) {
@@ -311,11 +313,103 @@ TEST(Allocatable, IsTriedAgainUntilItHolds) {
   EXPECT_EQ(cluster.events("NodeAllocatableEnforced").size(), 1);
 }
 
-TEST(Allocatable, IsNotEnforcedWhereNobodyAsksForIt) {
-  ScriptedCluster cluster;
+TEST(Allocatable, IsTheWholeCapacityWhereNobodyAsksForEnforcement) {
+  AgentOptions options = node_options();
+  options.system_reserved["memory"] = api::Quantity::of_bytes(mebibytes(100));
+  options.eviction.thresholds.enforce_pods = eviction::EnforcePods::kNo;
+  ScriptedCluster cluster(options);
   cluster.start();
   cluster.run(seconds(2));
-  EXPECT_EQ(cluster.host.count<LimitPods>(), 0);
+  const auto* limit = cluster.host.last<LimitGroup>();
+  ASSERT_NE(limit, nullptr);
+  EXPECT_EQ(limit->limits.memory, gibibytes(1)) << "the weight of all pods is set all the same";
+}
+
+std::vector<std::string> messages(const std::vector<api::Json>& events) {
+  std::vector<std::string> texts;
+  for (const api::Json& each : events) texts.emplace_back(each.string_at({"message"}));
+  std::ranges::sort(texts);
+  return texts;
+}
+
+AgentOptions reserving_options(ReservedLimits limits) {
+  AgentOptions options = node_options();
+  options.system_reserved = {{"cpu", api::Quantity::of_milli(500)},
+                             {"memory", api::Quantity::of_bytes(mebibytes(100))},
+                             {"pid", api::Quantity::of_units(300)},
+                             {"hugepages-2Mi", api::Quantity::of_bytes(mebibytes(4))}};
+  options.enforcement.system = {.cgroup = "/system.slice", .limits = limits};
+  return options;
+}
+
+MachineInfo machine_with_huge_pages() {
+  MachineInfo machine = machine_info();
+  machine.huge_pages = {{.page_size_kib = 2048, .pages = 10}, {.page_size_kib = 1048576, .pages = 0}};
+  return machine;
+}
+
+TEST(Allocatable, LimitsDaemonsToWhatIsReservedForThem) {
+  ScriptedCluster cluster(reserving_options(ReservedLimits::kAll));
+  cluster.machine = machine_with_huge_pages();
+  cluster.start();
+  cluster.run(seconds(2));
+  const auto* limit = cluster.host.last<LimitGroup>();
+  ASSERT_NE(limit, nullptr);
+  EXPECT_EQ(limit->group, LimitedGroup::kSystemReserved);
+  EXPECT_EQ(limit->cgroup, "/system.slice");
+  const GroupLimits wanted{.memory = mebibytes(100),
+                           .cpu_milli = 500,
+                           .pids_max = 300,
+                           .huge_pages = {{mebibytes(2).count(), mebibytes(4)}, {gibibytes(1).count(), Bytes{0}}}};
+  EXPECT_EQ(limit->limits, wanted) << "pages of a size that nobody reserved are none of theirs";
+  EXPECT_EQ(messages(cluster.events("NodeAllocatableEnforced")),
+            (std::vector<std::string>{"Updated Node Allocatable limit across pods",
+                                      "Updated limits on system reserved cgroup /system.slice"}));
+}
+
+TEST(Allocatable, LimitsOnlyTheProcessorWhereNobodyIsToBeEnded) {
+  AgentOptions options = reserving_options(ReservedLimits::kNone);
+  options.kube_reserved = options.system_reserved;
+  options.enforcement.kube = {.cgroup = "/runtime.slice", .limits = ReservedLimits::kCompressible};
+  const std::vector<LimitGroup> limits = enforced_limits(machine_with_huge_pages(), options);
+  ASSERT_EQ(limits.size(), 2U);
+  EXPECT_EQ(limits[1].group, LimitedGroup::kKubeReserved);
+  EXPECT_EQ(limits[1].limits, (GroupLimits{.memory = {}, .cpu_milli = 500, .pids_max = {}, .huge_pages = {}}));
+}
+
+TEST(Allocatable, OfDaemonsIsTriedAgainUntilItHolds) {
+  ScriptedCluster cluster(reserving_options(ReservedLimits::kAll));
+  cluster.machine = machine_with_huge_pages();
+  cluster.host.set_limits_fail(true);
+  cluster.start();
+  cluster.run(seconds(2));
+  EXPECT_EQ(messages(cluster.events("FailedNodeAllocatableEnforcement")),
+            (std::vector<std::string>{"Failed to enforce System Reserved Cgroup Limits on \"/system.slice\": busy",
+                                      "Failed to update Node Allocatable Limits \"kubepods\": busy"}));
+  EXPECT_EQ(cluster.agent().state(cluster.now()).string_at({"allocatable", "system-reserved", "problem"}),
+            "Failed to enforce System Reserved Cgroup Limits on \"/system.slice\": busy");
+  cluster.host.set_limits_fail(false);
+  cluster.run(minutes(2));
+  EXPECT_EQ(cluster.events("NodeAllocatableEnforced").size(), 2U);
+  EXPECT_EQ(cluster.agent().state(cluster.now()).string_at({"allocatable", "system-reserved", "problem"}), "");
+}
+
+TEST(Allocatable, IsWhatPodsAreAdmittedBy) {
+  AgentOptions options = node_options();
+  options.pods_per_core = 1;
+  ScriptedCluster cluster(options);
+  cluster.machine = machine_with_huge_pages();
+  cluster.machine.cpu_milli = 1000;
+  cluster.start();
+  cluster.run(seconds(2));
+  cluster.put(pod_document({.name = "first"}));
+  cluster.run(seconds(1));
+  cluster.put(pod_document({.name = "second"}));
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.phase("first"), "Running");
+  EXPECT_EQ(cluster.pod("second").string_at({"status", "reason"}), "OutOfpods");
+  EXPECT_EQ(cluster.api.find("/api/v1/nodes/n1")->string_at({"status", "allocatable", "pods"}), "1");
+  EXPECT_EQ(cluster.api.find("/api/v1/nodes/n1")->string_at({"status", "allocatable", "hugepages-2Mi"}), "20Mi");
 }
 
 TEST(AgentCreate, NamesTheThresholdThatCannotBe) {

@@ -43,7 +43,7 @@ std::vector<eviction::Threshold> thresholds_of(const Json& list) {
   return thresholds;
 }
 
-Json kubepods(const KubepodsLimits& limits) {
+Json kubepods(const GroupLimits& limits) {
   Json result = Json::object();
   if (limits.memory) result["memoryLimitBytes"] = limits.memory->count();
   if (limits.cpu_milli) result["cpuShares"] = host::cpu_shares_of(*limits.cpu_milli);
@@ -75,7 +75,7 @@ std::optional<Mismatch> allocatable(const Json& row) {
   check("absoluteAllocatable", without_reservation(capacity, reservation_of(capacity, reserved, {})));
   check("cgroupAllocatable", inner);
   want["kubepodsCgroup"] = *row.find("kubepodsCgroup");
-  got["kubepodsCgroup"] = kubepods(kubepods_limits(inner));
+  got["kubepodsCgroup"] = kubepods(group_limits(inner));
   want["overReserved"] = row.find("overReserved") == nullptr ? Json::array() : *row.find("overReserved");
   Json over = Json::array();
   for (const std::string& resource : over_reserved(capacity, reservation)) over.if_array()->push_back(resource);

@@ -58,9 +58,9 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     Observed answer{observe->id, summary(depth, now), depth, layout_};
     if (unreadable_) answer.summary = make_error(ErrorCode::kInternalError, "memory.stat cannot be read");
     events.emplace_back(kSoon, std::move(answer));
-  } else if (std::holds_alternative<LimitPods>(command)) {
-    events.emplace_back(kSoon,
-                        PodsLimited{limits_fail_ ? Outcome(make_error(ErrorCode::kConflict, "busy")) : Outcome()});
+  } else if (const auto* limit = std::get_if<LimitGroup>(&command)) {
+    const Outcome outcome = limits_fail_ ? Outcome(make_error(ErrorCode::kConflict, "busy")) : Outcome();
+    events.emplace_back(kSoon, GroupLimited{limit->group, outcome});
   } else if (const auto* reclaim = std::get_if<ReclaimNode>(&command)) {
     Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {

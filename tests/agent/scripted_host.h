@@ -56,7 +56,7 @@ class ScriptedHost {
   /// nullopt: it cannot be found out.
   void set_layout(std::optional<eviction::StorageLayout> layout) { layout_ = layout; }
 
-  /// LimitPods fails.
+  /// LimitGroup fails.
   void set_limits_fail(bool fail) { limits_fail_ = fail; }
 
   void set_unreadable(bool unreadable) { unreadable_ = unreadable; }

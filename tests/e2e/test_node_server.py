@@ -123,7 +123,7 @@ class NodeServer(unittest.TestCase):
         self.assertEqual(config["evictionHard"]["memory.available"], "25Mi", "the default of a node of this size")
         state = node.get("/debug/spillway")
         self.assertTrue(state["node"]["registered"])
-        self.assertTrue(state["allocatable"]["enforced"])
+        self.assertTrue(state["allocatable"]["pods"]["enforced"])
         self.assertLess(state["lease"]["renewalAgeSeconds"], 20)
         wait_for("figures of the pod", lambda: {"filesystem", "node", "pods"} <= set(node.get("/debug/spillway")["statistics"]["ageSeconds"]))
         self.assertEqual([each["phase"] for each in state["pods"]], ["Running"])

@@ -5,10 +5,13 @@
 #include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/memory_stat.h"
 #include "host/cgroup/node_slice.h"
+#include "host/cgroup/reserved_cgroup.h"
 #include "host/reaction/memory_gauge.h"
 #include "support/fake_cgroup.h"
 
 #include <gtest/gtest.h>
+
+#include <filesystem>
 
 namespace spillway::host {
 namespace {
@@ -133,6 +136,87 @@ TEST(CgroupV1, LimitsGoToTheHierarchyOfTheirController) {
   EXPECT_EQ(fake.get(Controller::kPids, "c", "pids.max"), "30");
   EXPECT_EQ(fake.get(Controller::kCpu, "c", "cpu.shares"), "512");
   EXPECT_EQ(fake.get(Controller::kCpu, "c", "cpu.cfs_quota_us"), "50000");
+}
+
+TEST(CgroupLimits, OfHugePagesGoToTheFileOfTheirSize) {
+  for (const CgroupVersion version : {CgroupVersion::kV1, CgroupVersion::kV2}) {
+    FakeCgroup fake(version, {Controller::kHugetlb});
+    fake.add("c");
+    const CgroupDir cgroup = *fake.root().open_child("c");
+    const Outcome applied =
+        apply_limits(cgroup, {.huge_pages = {{mebibytes(2).count(), mebibytes(6)}, {gibibytes(1).count(), Bytes{0}}}});
+    ASSERT_TRUE(applied) << applied.error().text();
+    const std::string what = version == CgroupVersion::kV1 ? "limit_in_bytes" : "max";
+    EXPECT_EQ(fake.get(Controller::kHugetlb, "c", "hugetlb.2MB." + what), "6291456");
+    EXPECT_EQ(fake.get(Controller::kHugetlb, "c", "hugetlb.1GB." + what), "0");
+  }
+}
+
+TEST(CgroupLimits, OfHugePagesAreLeftOutWithoutTheirController) {
+  FakeCgroup fake(CgroupVersion::kV2);
+  fake.add("c");
+  EXPECT_TRUE(apply_limits(*fake.root().open_child("c"), {.huge_pages = {{mebibytes(2).count(), mebibytes(6)}}}));
+}
+
+TEST(HugePageSize, IsSpelledAsTheKernelDoes) {
+  EXPECT_EQ(huge_page_size_text(mebibytes(2).count()), "2MB");
+  EXPECT_EQ(huge_page_size_text(gibibytes(16).count()), "16GB");
+  EXPECT_EQ(huge_page_size_text(kibibytes(64).count()), "64KB");
+}
+
+TEST_P(CgroupTest, OfDaemonsIsLimitedAndKeepsItsSwap) {
+  fake_.add("system.slice");
+  const Outcome limited =
+      limit_reserved(fake_.root(), "/system.slice", {.memory = mebibytes(64), .pids = 30, .cpu_shares = 512});
+  ASSERT_TRUE(limited) << limited.error().text();
+  const bool v1 = GetParam() == CgroupVersion::kV1;
+  EXPECT_EQ(fake_.get(Controller::kMemory, "system.slice", v1 ? "memory.limit_in_bytes" : "memory.max"), "67108864");
+  EXPECT_EQ(fake_.get(Controller::kCpu, "system.slice", v1 ? "cpu.shares" : "cpu.weight"), v1 ? "512" : "20");
+  EXPECT_EQ(fake_.get(Controller::kPids, "system.slice", "pids.max"), "30");
+  if (!v1) EXPECT_EQ(fake_.get(Controller::kMemory, "system.slice", "memory.swap.max"), "max\n");
+}
+
+TEST_P(CgroupTest, OfDaemonsIsNotMade) {
+  const Outcome limited = limit_reserved(fake_.root(), "/no/such", {.pids = 30});
+  ASSERT_FALSE(limited);
+  EXPECT_EQ(limited.error().code, ErrorCode::kNotFound);
+  const std::string wanted = GetParam() == CgroupVersion::kV1
+                                 ? "cgroup [\"no\" \"such\"] has some missing paths: "
+                                 : "could not read controllers for cgroup [\"no\" \"such\"]: ";
+  EXPECT_TRUE(limited.error().message.starts_with(wanted)) << limited.error().message;
+  EXPECT_FALSE(fake_.root().open_child("no"));
+}
+
+TEST(ReservedCgroupV1, HasToBeWhereverALimitGoes) {
+  FakeCgroup fake(CgroupVersion::kV1);
+  ASSERT_TRUE(fake.root().create_child("system.slice"));
+  const std::string pids = fake.root().file_path(Controller::kPids) + "/system.slice";
+  std::filesystem::remove_all(pids);
+  const Outcome limited = limit_reserved(fake.root(), "system.slice", {.pids = 30});
+  ASSERT_FALSE(limited);
+  EXPECT_EQ(limited.error().message, fmt::format("cgroup [\"system.slice\"] has some missing paths: {}", pids));
+}
+
+TEST(ReservedCgroupV2, HasToHaveTheControllers) {
+  FakeCgroup fake(CgroupVersion::kV2);
+  fake.add("system.slice");
+  fake.put(Controller::kMemory, "system.slice", "cgroup.controllers", "cpu memory\n");
+  const Outcome limited = limit_reserved(fake.root(), "system.slice", {.pids = 30});
+  ASSERT_FALSE(limited);
+  EXPECT_EQ(limited.error().message, "cgroup [\"system.slice\"] has some missing controllers: pids");
+}
+
+TEST(ReservedCgroupV2, IsNotLimitedBelowWhatItUses) {
+  FakeCgroup fake(CgroupVersion::kV2);
+  fake.add("system.slice");
+  fake.put(Controller::kMemory, "system.slice", "memory.current", "100000000\n");
+  fake.put(Controller::kMemory, "system.slice", "memory.stat",
+           "anon 90000000\nfile 10000000\ninactive_file 10000000\n");
+  const Outcome limited = limit_reserved(fake.root(), "system.slice", {.memory = mebibytes(64)});
+  ASSERT_FALSE(limited) << "the kernel would end daemons to get below it";
+  EXPECT_EQ(limited.error().message, "/system.slice uses 90000000 bytes of memory, more than the limit of 67108864");
+  EXPECT_EQ(fake.get(Controller::kMemory, "system.slice", "memory.max"), "max\n");
+  EXPECT_TRUE(limit_reserved(fake.root(), "system.slice", {.memory = mebibytes(96)}));
 }
 
 TEST(CgroupV2, KillIsOneWrite) {

@@ -78,7 +78,7 @@ TEST(SysctlPath, HasSlashesForDots) {
 }
 
 struct CpusetTest : RealMachine {
-  CpusetTest() { cpusets_ = Cpusets::kUse; }
+  CpusetTest() { extra_controllers_ = {Controller::kCpuset}; }
 
   void SetUp() override {
     RealMachine::SetUp();

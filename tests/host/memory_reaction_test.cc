@@ -145,7 +145,7 @@ TEST_F(MemoryReactionTest, WhatTheEngineHasClaimedIsNotCarriedOut) {
 }
 
 TEST_F(MemoryReactionTest, WatchesAllPodsTogetherWhereTheyHaveLessThanTheNode) {
-  runtime_->execute(agent::LimitPods{{.memory = mebibytes(100)}});
+  runtime_->execute(agent::LimitGroup{.cgroup = {}, .limits = {.memory = mebibytes(100)}});
   start_hog("hog", 60);
   agent::ReactionPlan plan = plan_for(mebibytes(50), {candidate("hog")});  // the node has more left
   plan.act.push_back({eviction::Signal::kAllocatableMemoryAvailable, mebibytes(50)});

@@ -221,9 +221,10 @@ TEST_F(ProcessRuntimeTest, RemovedContainerTakesItsLogAndNoOther) {
 }
 
 TEST_F(ProcessRuntimeTest, PodsTogetherAreLimited) {
-  runtime_->execute(agent::LimitPods{{.memory = mebibytes(96), .cpu_milli = 1500, .pids_max = 77, .huge_pages = {}}});
-  ASSERT_TRUE(run_until([&] { return count<agent::PodsLimited>() == 1; }));
-  const agent::PodsLimited answer = std::get<agent::PodsLimited>(events_.back());
+  runtime_->execute(agent::LimitGroup{
+      .cgroup = {}, .limits = {.memory = mebibytes(96), .cpu_milli = 1500, .pids_max = 77, .huge_pages = {}}});
+  ASSERT_TRUE(run_until([&] { return count<agent::GroupLimited>() == 1; }));
+  const agent::GroupLimited answer = std::get<agent::GroupLimited>(events_.back());
   EXPECT_TRUE(answer.outcome) << answer.outcome.error().text();
   const bool v1 = slice_->kubepods().version() == CgroupVersion::kV1;
   const auto memory = slice_->kubepods().read(Controller::kMemory, v1 ? "memory.limit_in_bytes" : "memory.max");
@@ -231,6 +232,28 @@ TEST_F(ProcessRuntimeTest, PodsTogetherAreLimited) {
   EXPECT_TRUE(memory->starts_with(fmt::format("{}", mebibytes(96).count()))) << *memory;
   if (!slice_->kubepods().has(Controller::kPids)) return;
   EXPECT_TRUE(slice_->kubepods().read(Controller::kPids, "pids.max").value_or("").starts_with("77"));
+}
+
+TEST_F(ProcessRuntimeTest, DaemonsAreLimitedInTheirOwnCgroup) {
+  const Result<CgroupDir> daemons = slice_->slice().create_child("daemons");
+  ASSERT_TRUE(daemons) << daemons.error().text();
+  runtime_->execute(agent::LimitGroup{.group = agent::LimitedGroup::kKubeReserved,
+                                      .cgroup = daemons->path(),
+                                      .limits = {.memory = mebibytes(64), .cpu_milli = 250, .pids_max = 50}});
+  runtime_->execute(agent::LimitGroup{
+      .group = agent::LimitedGroup::kSystemReserved, .cgroup = daemons->path() + "-not", .limits = {}});
+  ASSERT_TRUE(run_until([&] { return count<agent::GroupLimited>() == 2; }));
+  const agent::GroupLimited refused = std::get<agent::GroupLimited>(events_.back());
+  EXPECT_EQ(refused.group, agent::LimitedGroup::kSystemReserved);
+  ASSERT_FALSE(refused.outcome);
+  EXPECT_EQ(refused.outcome.error().code, ErrorCode::kNotFound);
+  const bool v1 = daemons->version() == CgroupVersion::kV1;
+  const auto first_line = [&](Controller controller, const char* file) {
+    return daemons->read(controller, file).value_or("");
+  };
+  EXPECT_EQ(first_line(Controller::kMemory, v1 ? "memory.limit_in_bytes" : "memory.max"), "67108864\n");
+  EXPECT_EQ(first_line(Controller::kPids, "pids.max"), "50\n");
+  EXPECT_EQ(first_line(Controller::kCpu, v1 ? "cpu.shares" : "cpu.weight"), v1 ? "256\n" : "10\n");
 }
 
 TEST_F(ProcessRuntimeTest, RemovedPodLeavesNothing) {

@@ -11,8 +11,8 @@
 namespace spillway::host {
 namespace {
 
-Result<CgroupDir> open_root(Cpusets cpusets = Cpusets::kLeaveAlone) {
-  SPILLWAY_TRY(mounts, read_cgroup_mounts(cpusets));
+Result<CgroupDir> open_root(const ExtraControllers& extra = {}) {
+  SPILLWAY_TRY(mounts, read_cgroup_mounts(extra));
   return find_writable_root(mounts);
 }
 
@@ -35,7 +35,7 @@ void RealMachine::SetUp() {
   state_ = std::filesystem::temp_directory_path() / ("spillway-" + instance);
   std::filesystem::create_directories(state_);
   Result<NodeSlice> slice = NodeSlice::create(
-      *open_root(cpusets_), {.instance = instance, .node = "n1", .memory = mebibytes(128), .pids_max = 200});
+      *open_root(extra_controllers_), {.instance = instance, .node = "n1", .memory = mebibytes(128), .pids_max = 200});
   ASSERT_TRUE(slice) << slice.error().text();
   slice_ = *std::move(slice);
   Result<std::unique_ptr<ProcessRuntime>> runtime =

@@ -64,7 +64,7 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   std::string log_text(const std::string& uid, const std::string& name, std::int32_t attempt = 0) const;
   std::vector<pid_t> pod_pids(const std::string& uid, api::QosClass qos = api::QosClass::kBestEffort) const;
 
-  Cpusets cpusets_ = Cpusets::kLeaveAlone;  // of SetUp()
+  ExtraControllers extra_controllers_;  // of SetUp()
   runtime::Loop loop_;
   std::filesystem::path state_;
   std::optional<NodeSlice> slice_;

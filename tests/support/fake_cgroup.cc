@@ -6,6 +6,7 @@
 #include <fstream>
 #include <span>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 namespace spillway::support {
@@ -35,9 +36,12 @@ constexpr DefaultFile kV1Files[] = {{Controller::kMemory, "memory.limit_in_bytes
                                     {Controller::kPids, "pids.max", "max\n"},
                                     {Controller::kPids, "cgroup.procs", ""},
                                     {Controller::kFreezer, "freezer.state", "THAWED\n"},
-                                    {Controller::kFreezer, "cgroup.procs", ""}};
+                                    {Controller::kFreezer, "cgroup.procs", ""},
+                                    {Controller::kHugetlb, "hugetlb.2MB.limit_in_bytes", "9223372036852678656\n"},
+                                    {Controller::kHugetlb, "hugetlb.1GB.limit_in_bytes", "9223372035781033984\n"},
+                                    {Controller::kHugetlb, "cgroup.procs", ""}};
 
-constexpr DefaultFile kV2Files[] = {{Controller::kMemory, "cgroup.controllers", "cpuset cpu io memory pids\n"},
+constexpr DefaultFile kV2Files[] = {{Controller::kMemory, "cgroup.controllers", "cpuset cpu io memory hugetlb pids\n"},
                                     {Controller::kMemory, "cgroup.subtree_control", ""},
                                     {Controller::kMemory, "cgroup.procs", ""},
                                     {Controller::kMemory, "cgroup.events", "populated 0\nfrozen 0\n"},
@@ -52,11 +56,14 @@ constexpr DefaultFile kV2Files[] = {{Controller::kMemory, "cgroup.controllers", 
                                     {Controller::kMemory, "cpu.stat", "usage_usec 0\nuser_usec 0\nsystem_usec 0\n"},
                                     {Controller::kMemory, "cpu.weight", "100\n"},
                                     {Controller::kMemory, "cpu.max", "max 100000\n"},
-                                    {Controller::kMemory, "pids.max", "max\n"}};
+                                    {Controller::kMemory, "pids.max", "max\n"},
+                                    {Controller::kMemory, "hugetlb.2MB.max", "max\n"},
+                                    {Controller::kMemory, "hugetlb.1GB.max", "max\n"}};
 
 }  // namespace
 
-FakeCgroup::FakeCgroup(CgroupVersion version) : version_(version) {
+FakeCgroup::FakeCgroup(CgroupVersion version, host::ExtraControllers extra)
+    : version_(version), extra_(std::move(extra)) {
   static std::atomic<int> counter = 0;
   directory_ = std::filesystem::temp_directory_path() / fmt::format("fake-cgroup-{}-{}", ::getpid(), ++counter);
   add("");
@@ -96,6 +103,7 @@ std::string FakeCgroup::get(Controller controller, const std::string& path, cons
 host::CgroupMounts FakeCgroup::mounts() const {
   host::CgroupMounts mounts;
   mounts.version = version_;
+  mounts.extra = extra_;
   if (version_ == CgroupVersion::kV2) {
     mounts.unified = directory_.string();
     return mounts;
@@ -103,6 +111,7 @@ host::CgroupMounts FakeCgroup::mounts() const {
   for (const Controller controller :
        {Controller::kMemory, Controller::kCpu, Controller::kCpuacct, Controller::kPids, Controller::kFreezer})
     mounts.v1[controller] = (directory_ / to_string(controller)).string();
+  for (const Controller controller : extra_) mounts.v1[controller] = (directory_ / to_string(controller)).string();
   return mounts;
 }
 

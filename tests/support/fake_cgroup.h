@@ -12,7 +12,7 @@ namespace spillway::support {
 
 class FakeCgroup {
  public:
-  explicit FakeCgroup(host::CgroupVersion version);
+  explicit FakeCgroup(host::CgroupVersion version, host::ExtraControllers extra = {});
   ~FakeCgroup();
   FakeCgroup(const FakeCgroup&) = delete;
   FakeCgroup& operator=(const FakeCgroup&) = delete;
@@ -29,6 +29,7 @@ class FakeCgroup {
   std::filesystem::path file_of(host::Controller controller, const std::string& path, const std::string& file) const;
 
   host::CgroupVersion version_;
+  host::ExtraControllers extra_;
   std::filesystem::path directory_;
 };
 

@@ -1,6 +1,7 @@
 #include "agent/config/kubelet_config.h"
 
 #include "agent/config/config_schema.h"
+#include "agent/config/enforcement_config.h"
 #include "agent/config/manager_config.h"
 #include "api/duration.h"
 #include "base/edit_distance.h"
@@ -363,6 +364,8 @@ Result<AgentOptions> options_of(const Json& effective) {
                                               : eviction::LocalStorageLimits::kIgnored;
   options.kube_reserved = resources_at(effective, "kubeReserved");
   options.system_reserved = resources_at(effective, "systemReserved");
+  SPILLWAY_TRY(enforcement, enforcement_of(effective));
+  options.enforcement = std::move(enforcement);
   options.lease_duration = seconds(integer_at(effective, "nodeLeaseDurationSeconds"));
   options.status_update_frequency = duration_at(effective, "nodeStatusUpdateFrequency");
   options.status_report_frequency = duration_at(effective, "nodeStatusReportFrequency");

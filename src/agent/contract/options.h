@@ -2,6 +2,7 @@
 // Thread: any (plain values). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)"; spec "Node agent", 21.
 #pragma once
 
+#include "agent/contract/enforcement_settings.h"
 #include "agent/contract/shutdown_settings.h"
 #include "api/meta.h"
 #include "api/pod.h"
@@ -88,11 +89,12 @@ struct ManagerOptions {
 struct AgentOptions {
   std::string node_name;
   std::string event_component = "kubelet";  // who events say they are from
-  api::StringMap labels;  // e.g. topology.kubernetes.io/zone; they override the built-in ones
+  api::StringMap labels;                    // e.g. topology.kubernetes.io/zone; they override the built-in ones
   std::vector<api::Taint> taints;
   Registration registration = Registration::kSchedulable;
   api::ResourceList system_reserved;
   api::ResourceList kube_reserved;
+  EnforcementSettings enforcement;
   EvictionOptions eviction;
   Duration lease_duration = seconds(40);  // renewed every quarter of it
   Duration status_update_frequency = seconds(10);

@@ -107,20 +107,24 @@ struct RemoveContainer {
   std::int32_t attempt = 0;
 };
 
-/// What all pods together may use: capacity without what is reserved, the eviction threshold included: pods may use it,
-/// and are evicted then. Absent: not limited.
-struct KubepodsLimits {
+/// What the processes of a cgroup may use together. Absent: not limited.
+struct GroupLimits {
   std::optional<Bytes> memory;
   std::optional<std::int64_t> cpu_milli;
   std::optional<std::int64_t> pids_max;
   std::map<std::int64_t, Bytes> huge_pages;  // page size in bytes → limit
 
-  friend bool operator==(const KubepodsLimits&, const KubepodsLimits&) = default;
+  friend bool operator==(const GroupLimits&, const GroupLimits&) = default;
 };
 
-/// Limits all pods together. Answered by PodsLimited.
-struct LimitPods {
-  KubepodsLimits limits;
+/// Whom enforceNodeAllocatable limits: all pods together, and the daemons that something is reserved for.
+enum class LimitedGroup { kPods, kSystemReserved, kKubeReserved };
+
+/// Limits a group. Answered by GroupLimited.
+struct LimitGroup {
+  LimitedGroup group = LimitedGroup::kPods;
+  std::string cgroup;  // of daemons: the path of their cgroup in the hierarchy, which has to exist; of pods: empty
+  GroupLimits limits;
 };
 
 /// How much of the machine to look at. kNodeMemory: node.memory and the "pods" system container, from descriptors kept
@@ -141,7 +145,7 @@ struct ReclaimNode {
 };
 
 using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer,
-                                 LimitPods, Observe, ReclaimNode, ShareCpus, SaveCheckpoint>;
+                                 LimitGroup, Observe, ReclaimNode, ShareCpus, SaveCheckpoint>;
 
 // Events.
 
@@ -200,8 +204,9 @@ struct Reclaimed {
   std::vector<ReclaimOutcome> outcomes;
 };
 
-/// The answer to LimitPods: the limits hold, or why not.
-struct PodsLimited {
+/// The answer to LimitGroup: the limits hold, or why not.
+struct GroupLimited {
+  LimitedGroup group = LimitedGroup::kPods;
   Outcome outcome;
 };
 
@@ -232,7 +237,7 @@ struct Reacted {
 };
 
 using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
-                               PressureWake, Reacted, Reclaimed, PodsLimited>;
+                               PressureWake, Reacted, Reclaimed, GroupLimited>;
 
 struct HugePages {
   std::int64_t page_size_kib = 0;

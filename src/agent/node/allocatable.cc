@@ -2,6 +2,9 @@
 
 #include "api/resource_names.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace spillway::agent {
 namespace {
 
@@ -14,11 +17,25 @@ const api::Quantity* find(const api::ResourceList& list, std::string_view resour
 
 }  // namespace
 
-api::ResourceList capacity_of(const MachineInfo& machine, std::int64_t pods_max) {
-  return {{"cpu", api::Quantity::of_milli(machine.cpu_milli)},
-          {"memory", api::Quantity::of_bytes(machine.memory)},
-          {"ephemeral-storage", api::Quantity::of_bytes(machine.ephemeral_storage)},
-          {"pods", api::Quantity::of_units(pods_max)}};
+std::string huge_page_resource(std::int64_t page_size_kib) {
+  return std::string(kHugePages) + api::Quantity::of_bytes(kibibytes(page_size_kib)).to_string();
+}
+
+std::int64_t pods_of(std::int64_t cpu_milli, std::int64_t pods_max, std::int64_t pods_per_core) {
+  return pods_per_core > 0 ? std::min(pods_max, cpu_milli / 1000 * pods_per_core) : pods_max;
+}
+
+api::ResourceList capacity_of(const MachineInfo& machine, const AgentOptions& options) {
+  api::ResourceList capacity{
+      {"cpu", api::Quantity::of_milli(machine.cpu_milli)},
+      {"memory", api::Quantity::of_bytes(machine.memory)},
+      {"ephemeral-storage", api::Quantity::of_bytes(machine.ephemeral_storage)},
+      {"pods", api::Quantity::of_units(pods_of(machine.cpu_milli, options.pods_max, options.pods_per_core))}};
+  for (const HugePages& pages : machine.huge_pages) {
+    capacity.insert_or_assign(huge_page_resource(pages.page_size_kib),
+                              api::Quantity::of_bytes(kibibytes(pages.page_size_kib * pages.pages)));
+  }
+  return capacity;
 }
 
 api::ResourceList hard_eviction_reservation(std::span<const eviction::Threshold> thresholds,
@@ -83,12 +100,12 @@ Result<api::ResourceList> node_reservation(const api::ResourceList& capacity, co
                  over.front(), reservation.at(over.front()).to_string(), capacity.at(over.front()).to_string());
 }
 
-KubepodsLimits kubepods_limits(const api::ResourceList& allocatable) {
-  KubepodsLimits limits;
-  if (const api::Quantity* memory = find(allocatable, "memory")) limits.memory = memory->bytes();
-  if (const api::Quantity* cpu = find(allocatable, "cpu")) limits.cpu_milli = cpu->milli_value();
-  if (const api::Quantity* pids = find(allocatable, "pid")) limits.pids_max = pids->value();
-  for (const auto& [resource, amount] : allocatable) {
+GroupLimits group_limits(const api::ResourceList& resources) {
+  GroupLimits limits;
+  if (const api::Quantity* memory = find(resources, "memory")) limits.memory = memory->bytes();
+  if (const api::Quantity* cpu = find(resources, "cpu")) limits.cpu_milli = cpu->milli_value();
+  if (const api::Quantity* pids = find(resources, "pid")) limits.pids_max = pids->value();
+  for (const auto& [resource, amount] : resources) {
     if (!api::is_hugepage_resource(resource)) continue;
     const auto size = api::parse_quantity(std::string_view(resource).substr(kHugePages.size()));
     if (size) limits.huge_pages.emplace(size->value(), amount.bytes());
@@ -96,12 +113,33 @@ KubepodsLimits kubepods_limits(const api::ResourceList& allocatable) {
   return limits;
 }
 
-std::optional<KubepodsLimits> kubepods_limits_of(const MachineInfo& machine, const AgentOptions& options) {
-  if (options.eviction.thresholds.enforce_pods != eviction::EnforcePods::kYes) return std::nullopt;
-  api::ResourceList capacity = capacity_of(machine, options.pods_max);
+GroupLimits limits_of_pods(const MachineInfo& machine, const AgentOptions& options) {
+  api::ResourceList capacity = capacity_of(machine, options);
   if (machine.pids_max > 0) capacity.insert_or_assign("pid", api::Quantity::of_units(machine.pids_max));
+  if (options.eviction.thresholds.enforce_pods != eviction::EnforcePods::kYes) return group_limits(capacity);
   const Reserved reserved{.system = options.system_reserved, .kube = options.kube_reserved};
-  return kubepods_limits(without_reservation(capacity, reservation_of(capacity, reserved, {})));
+  return group_limits(without_reservation(capacity, reservation_of(capacity, reserved, {})));
+}
+
+std::vector<LimitGroup> enforced_limits(const MachineInfo& machine, const AgentOptions& options) {
+  std::vector<LimitGroup> limits{
+      {.group = LimitedGroup::kPods, .cgroup = {}, .limits = limits_of_pods(machine, options)}};
+  const auto add = [&](LimitedGroup group, const ReservedGroup& settings, const api::ResourceList& reserved) {
+    if (settings.limits == ReservedLimits::kNone) return;
+    GroupLimits wanted = group_limits(reserved);
+    if (settings.limits == ReservedLimits::kCompressible) {
+      wanted = {.memory = {}, .cpu_milli = wanted.cpu_milli, .pids_max = {}, .huge_pages = {}};
+    } else {
+      // Pages that nobody reserved are none of theirs.
+      for (const HugePages& pages : machine.huge_pages) {
+        wanted.huge_pages.try_emplace(kibibytes(pages.page_size_kib).count(), Bytes{0});
+      }
+    }
+    limits.push_back({.group = group, .cgroup = settings.cgroup, .limits = std::move(wanted)});
+  };
+  add(LimitedGroup::kSystemReserved, options.enforcement.system, options.system_reserved);
+  add(LimitedGroup::kKubeReserved, options.enforcement.kube, options.kube_reserved);
+  return limits;
 }
 
 }  // namespace spillway::agent

@@ -9,15 +9,20 @@
 #include "policy/eviction/threshold.h"
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace spillway::agent {
 
-/// cpu, memory, ephemeral-storage and pods.
-api::ResourceList capacity_of(const MachineInfo& machine, std::int64_t pods_max);
+/// "hugepages-2Mi".
+std::string huge_page_resource(std::int64_t page_size_kib);
+
+/// At most as many as are configured, of the node and of each core.
+std::int64_t pods_of(std::int64_t cpu_milli, std::int64_t pods_max, std::int64_t pods_per_core);
+
+/// cpu, memory, huge pages, ephemeral-storage and pods.
+api::ResourceList capacity_of(const MachineInfo& machine, const AgentOptions& options);
 
 /// Hard memory.available and nodefs.available thresholds as amounts; the last one of a signal counts.
 api::ResourceList hard_eviction_reservation(std::span<const eviction::Threshold> thresholds,
@@ -43,10 +48,14 @@ std::vector<std::string> over_reserved(const api::ResourceList& capacity, const 
 Result<api::ResourceList> node_reservation(const api::ResourceList& capacity, const AgentOptions& options,
                                            std::span<const eviction::Threshold> thresholds);
 
-/// `allocatable`: internal capacity ("pid" included) without system and kube reservations.
-KubepodsLimits kubepods_limits(const api::ResourceList& allocatable);
+/// A list of resources ("pid" included) as limits of a cgroup.
+GroupLimits group_limits(const api::ResourceList& resources);
 
-/// The same for a machine as it is configured; nullopt: pods are not to be limited (enforceNodeAllocatable).
-std::optional<KubepodsLimits> kubepods_limits_of(const MachineInfo& machine, const AgentOptions& options);
+/// Of all pods together: the capacity, without what is reserved if enforceNodeAllocatable says so. The eviction
+/// threshold is not taken off: pods may use it, and are evicted then.
+GroupLimits limits_of_pods(const MachineInfo& machine, const AgentOptions& options);
+
+/// Every limit enforceNodeAllocatable asks for, pods first.
+std::vector<LimitGroup> enforced_limits(const MachineInfo& machine, const AgentOptions& options);
 
 }  // namespace spillway::agent

@@ -1,35 +1,43 @@
-// Holds all pods together to what is not reserved, and says so in an event; tries once a minute until it holds.
+// Holds all pods together to what is not reserved, and daemons to what is reserved for them, as enforceNodeAllocatable
+// says; tells of it in events; tries once a minute until each limit holds.
 // Thread: loop. Source: Kubernetes docs, "Reserve Compute Resources for System Daemons", enforcing node allocatable;
 // spec "Node agent", 9.3.
 #pragma once
 
 #include "agent/contract/context.h"
+#include "api/json.h"
 
-#include <optional>
 #include <string>
+#include <vector>
 
 namespace spillway::agent {
 
+/// "Failed to enforce Kube Reserved Cgroup Limits on "/runtime.slice": ...": why the limits of a group do not hold.
+std::string enforcement_failure(const LimitGroup& wanted, const Error& why);
+
 class AllocatableEnforcement {
  public:
-  /// `limits`: nullopt: nothing is enforced.
-  AllocatableEnforcement(AgentContext& context, std::optional<KubepodsLimits> limits)
-      : context_(context), limits_(std::move(limits)) {}
+  /// `limits`: at most one of each group.
+  AllocatableEnforcement(AgentContext& context, std::vector<LimitGroup> limits);
 
   void start(Now now);
-  void on_limited(const PodsLimited& event, Now now);
+  void on_limited(const GroupLimited& event, Now now);
 
-  const std::optional<KubepodsLimits>& limits() const { return limits_; }
-
-  /// The limits hold.
-  bool enforced() const { return enforced_; }
+  /// Every limit that is wanted, and whether it holds.
+  api::Json state() const;
 
  private:
-  void apply();
+  struct Limit {
+    LimitGroup wanted;
+    bool holds = false;
+    std::string problem;  // of the last try
+  };
+
+  void apply(LimitedGroup group);
+  Limit* find(LimitedGroup group);
 
   AgentContext& context_;
-  std::optional<KubepodsLimits> limits_;
-  bool enforced_ = false;
+  std::vector<Limit> limits_;
 };
 
 }  // namespace spillway::agent

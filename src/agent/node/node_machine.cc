@@ -27,11 +27,10 @@ void set_capacity(api::ResourceList& capacity, const MachineReading& reading, co
   capacity.insert_or_assign("cpu", Quantity::of_milli(reading.cpu_milli));
   capacity.insert_or_assign("memory", Quantity::of_bytes(reading.memory));
   for (const HugePages& pages : reading.huge_pages) {
-    const std::string size = Quantity::of_bytes(kibibytes(pages.page_size_kib)).to_string();
-    capacity.insert_or_assign("hugepages-" + size, Quantity::of_bytes(kibibytes(pages.page_size_kib * pages.pages)));
+    capacity.insert_or_assign(huge_page_resource(pages.page_size_kib),
+                              Quantity::of_bytes(kibibytes(pages.page_size_kib * pages.pages)));
   }
-  std::int64_t pods = facts.pods_max;
-  if (facts.pods_per_core > 0) pods = std::min(pods, reading.cpu_milli / 1000 * facts.pods_per_core);
+  const std::int64_t pods = pods_of(reading.cpu_milli, facts.pods_max, facts.pods_per_core);
   capacity.insert_or_assign("pods", Quantity::of_units(pods));
   if (facts.ephemeral_storage) capacity.insert_or_assign("ephemeral-storage", *facts.ephemeral_storage);
   for (const auto& [resource, amount] : facts.devices.capacity) capacity.insert_or_assign(resource, amount);

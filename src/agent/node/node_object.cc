@@ -170,6 +170,16 @@ api::Node initial_node(const AgentOptions& options, const MachineInfo& machine) 
   return node;
 }
 
+api::ResourceList own_allocatable(const AgentOptions& options, const MachineInfo& machine,
+                                  const api::ResourceList& reservation) {
+  api::Node node;
+  std::vector<NodeEvent> events;
+  const NodeFacts facts{
+      .reservation = reservation, .devices = {}, .pressure = {}, .not_ready = {}, .runtime_handlers = {}};
+  set_machine_info(node, machine_facts(options, machine, facts), events);
+  return std::move(node.status.allocatable);
+}
+
 StatusUpdate update_status(api::Node& node, const AgentOptions& options, const MachineInfo& machine,
                            const NodeFacts& facts, WallTime now) {
   StatusUpdate update;

@@ -31,6 +31,10 @@ struct NodeFacts {
 /// Labels, taints and annotations of the node to register, without status.
 api::Node initial_node(const AgentOptions& options, const MachineInfo& machine);
 
+/// Allocatable as the node reports it, without devices: what pods are admitted by.
+api::ResourceList own_allocatable(const AgentOptions& options, const MachineInfo& machine,
+                                  const api::ResourceList& reservation);
+
 /// What a run of the setters left besides the status.
 struct StatusUpdate {
   std::vector<NodeEvent> events;  // in order

@@ -84,15 +84,17 @@ std::string_view to_string(Controller controller) {
       return "freezer";
     case Controller::kCpuset:
       return "cpuset";
+    case Controller::kHugetlb:
+      return "hugetlb";
   }
   return "unknown";
 }
 
-Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo, Cpusets cpusets) {
+Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo, const ExtraControllers& extra) {
   CgroupMounts mounts;
-  mounts.cpusets = cpusets;
+  mounts.extra = extra;
   std::vector<Controller> wanted(kControllers.begin(), kControllers.end());
-  if (cpusets == Cpusets::kUse) wanted.push_back(Controller::kCpuset);
+  wanted.insert(wanted.end(), extra.begin(), extra.end());
   while (!mountinfo.empty()) {
     const std::optional<MountLine> line = parse_mount_line(take_line(mountinfo));
     if (!line) continue;
@@ -116,9 +118,9 @@ Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo, Cpusets cpu
   return mounts;
 }
 
-Result<CgroupMounts> read_cgroup_mounts(Cpusets cpusets) {
+Result<CgroupMounts> read_cgroup_mounts(const ExtraControllers& extra) {
   SPILLWAY_TRY(text, read_file("/proc/self/mountinfo"));
-  return parse_cgroup_mounts(text, cpusets);
+  return parse_cgroup_mounts(text, extra);
 }
 
 std::string parse_unified_path(std::string_view proc_cgroup) {
@@ -135,7 +137,7 @@ Result<CgroupDir> CgroupDir::open_root(const CgroupMounts& mounts) {
   if (mounts.version == CgroupVersion::kV2) {
     Hierarchy& only = layout->hierarchies.emplace_back(mounts.unified, std::vector<Controller>());
     only.controllers.assign(kControllers.begin(), kControllers.end());
-    if (mounts.cpusets == Cpusets::kUse) only.controllers.push_back(Controller::kCpuset);
+    only.controllers.insert(only.controllers.end(), mounts.extra.begin(), mounts.extra.end());
   } else {
     for (const auto& [controller, mount] : mounts.v1) {
       const auto same = std::ranges::find(layout->hierarchies, mount, &Hierarchy::mount);
@@ -341,7 +343,8 @@ Outcome CgroupDir::delegate_controllers() const {
   const std::vector<std::string_view> can = split(take_line(available_line), ' ');
   const std::vector<std::string_view> does = split(take_line(enabled_line), ' ');
   std::vector<Controller> wanted{Controller::kMemory, Controller::kPids, Controller::kCpu};
-  if (index_of(Controller::kCpuset) != kNowhere) wanted.push_back(Controller::kCpuset);
+  for (const Controller extra : {Controller::kCpuset, Controller::kHugetlb})
+    if (index_of(extra) != kNowhere) wanted.push_back(extra);
   for (const Controller controller : wanted) {
     if (contains(does, to_string(controller))) continue;
     const bool required = controller == Controller::kMemory;

@@ -20,11 +20,11 @@ namespace spillway::host {
 enum class CgroupVersion { kV1, kV2 };
 
 /// On version 2 all of them stand for the one hierarchy.
-enum class Controller { kMemory, kCpu, kCpuacct, kPids, kFreezer, kCpuset };
+enum class Controller { kMemory, kCpu, kCpuacct, kPids, kFreezer, kCpuset, kHugetlb };
 
-/// Whether cgroups are made in the cpuset hierarchy (version 1) and the controller is enabled (version 2): only where
-/// containers are bound to CPUs or NUMA nodes.
-enum class Cpusets { kLeaveAlone, kUse };
+/// Controllers used besides those that always are: cgroups are made in their hierarchy (version 1), they are enabled
+/// (version 2). kCpuset where containers are bound to CPUs or NUMA nodes, kHugetlb where there are huge pages.
+using ExtraControllers = std::vector<Controller>;
 
 std::string_view to_string(Controller controller);
 
@@ -33,13 +33,13 @@ struct CgroupMounts {
   CgroupVersion version = CgroupVersion::kV2;
   std::string unified;                   // mount point of version 2
   std::map<Controller, std::string> v1;  // mount point of each controller of version 1
-  Cpusets cpusets = Cpusets::kLeaveAlone;
+  ExtraControllers extra;
   friend bool operator==(const CgroupMounts&, const CgroupMounts&) = default;
 };
 
 /// From the text of /proc/self/mountinfo. kNotFound: no hierarchy with a memory controller.
-Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo, Cpusets cpusets = Cpusets::kLeaveAlone);
-Result<CgroupMounts> read_cgroup_mounts(Cpusets cpusets = Cpusets::kLeaveAlone);
+Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo, const ExtraControllers& extra = {});
+Result<CgroupMounts> read_cgroup_mounts(const ExtraControllers& extra = {});
 
 /// From the text of /proc/self/cgroup: the path of this process in the version 2 hierarchy ("/" if it has none).
 std::string parse_unified_path(std::string_view proc_cgroup);
@@ -89,7 +89,7 @@ class CgroupDir {
   Result<std::string> read(Controller controller, const std::string& file) const;
   Outcome write(Controller controller, const std::string& file, std::string_view text) const;
 
-  /// Version 2: enables memory, pids, cpu and, if used, cpuset for the children, as far as they are available;
+  /// Version 2: enables memory, pids, cpu and the extra controllers for the children, as far as they are available;
   /// kForbidden or kNotFound if memory is not. Nothing to do on version 1.
   Outcome delegate_controllers() const;
 

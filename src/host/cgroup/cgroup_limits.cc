@@ -5,9 +5,12 @@
 namespace spillway::host {
 namespace {
 
-Outcome apply_memory(const CgroupDir& cgroup, Bytes memory) {
+Outcome apply_memory(const CgroupDir& cgroup, Bytes memory, Swap swap) {
   const std::string text = fmt::format("{}", memory.count());
-  if (cgroup.version() == CgroupVersion::kV2) {
+  const bool v2 = cgroup.version() == CgroupVersion::kV2;
+  if (swap == Swap::kLeftAsItIs)
+    return cgroup.write(Controller::kMemory, v2 ? "memory.max" : "memory.limit_in_bytes", text);
+  if (v2) {
     SPILLWAY_TRY_VOID(cgroup.write(Controller::kMemory, "memory.max", text));
     ignored(cgroup.write(Controller::kMemory, "memory.swap.max", "0"), "no swap accounting in this kernel");
     return {};
@@ -31,7 +34,27 @@ Outcome apply_cpu(const CgroupDir& cgroup, const CgroupLimits& limits) {
   return cgroup.write(Controller::kCpu, "cpu.cfs_quota_us", fmt::format("{}", *limits.cpu_quota_micros));
 }
 
+Outcome apply_huge_pages(const CgroupDir& cgroup, const std::map<std::int64_t, Bytes>& huge_pages) {
+  const std::string_view what = cgroup.version() == CgroupVersion::kV2 ? "max" : "limit_in_bytes";
+  for (const auto& [page_size, limit] : huge_pages) {
+    const std::string file = fmt::format("hugetlb.{}.{}", huge_page_size_text(page_size), what);
+    SPILLWAY_TRY_VOID(cgroup.write(Controller::kHugetlb, file, fmt::format("{}", limit.count())));
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string huge_page_size_text(std::int64_t page_size_bytes) {
+  std::int64_t size = page_size_bytes;
+  std::string_view unit = "B";
+  for (const std::string_view larger : {"KB", "MB", "GB"}) {
+    if (size < 1024 || size % 1024 != 0) break;
+    size /= 1024;
+    unit = larger;
+  }
+  return fmt::format("{}{}", size, unit);
+}
 
 std::int64_t cpu_shares_of(std::int64_t milli) {
   if (milli <= 0) return 2;
@@ -57,10 +80,11 @@ Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string
 }
 
 Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits) {
-  if (limits.memory) SPILLWAY_TRY_VOID(apply_memory(cgroup, *limits.memory));
+  if (limits.memory) SPILLWAY_TRY_VOID(apply_memory(cgroup, *limits.memory, limits.swap));
   if (limits.pids && cgroup.has(Controller::kPids))
     SPILLWAY_TRY_VOID(cgroup.write(Controller::kPids, "pids.max", fmt::format("{}", *limits.pids)));
   if (cgroup.has(Controller::kCpu)) SPILLWAY_TRY_VOID(apply_cpu(cgroup, limits));
+  if (cgroup.has(Controller::kHugetlb)) SPILLWAY_TRY_VOID(apply_huge_pages(cgroup, limits.huge_pages));
   if (limits.oom_kills_group && cgroup.version() == CgroupVersion::kV2)
     ignored(cgroup.write(Controller::kMemory, "memory.oom.group", "1"), "kernel before 4.19");
   return {};

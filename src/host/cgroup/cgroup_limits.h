@@ -8,7 +8,9 @@
 #include "host/cgroup/cgroup.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace spillway::host {
@@ -19,15 +21,22 @@ constexpr std::int64_t kCpuPeriodMicros = 100'000;
 std::int64_t cpu_shares_of(std::int64_t milli);
 /// cpu.weight for those shares, in [1, 10000].
 std::int64_t cpu_weight_of(std::int64_t shares);
+/// "2MB", "1GB": how file names of the hugetlb controller spell a page size.
+std::string huge_page_size_text(std::int64_t page_size_bytes);
 /// Microseconds per period for a limit, at least 1000; nullopt for no limit (0).
 std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli);
+
+/// Of a cgroup that gets a memory limit.
+enum class Swap { kForbidden, kLeftAsItIs };
 
 /// What is absent is left as it is.
 struct CgroupLimits {
   std::optional<Bytes> memory;
+  Swap swap = Swap::kForbidden;
   std::optional<std::int64_t> pids;
   std::optional<std::int64_t> cpu_shares;
   std::optional<std::int64_t> cpu_quota_micros;
+  std::map<std::int64_t, Bytes> huge_pages = {};  // page size in bytes → limit; without the controller left out
   /// Version 2: an OOM kill takes all processes of the cgroup with it.
   bool oom_kills_group = false;
 };
@@ -36,7 +45,7 @@ struct CgroupLimits {
 Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string_view memory_nodes);
 
 /// Memory and pids limits must hold, so failing to set them is an error; so is setting a CPU quota where there is a cpu
-/// controller. Without one, CPU limits are left out. Swap is forbidden where a memory limit is set and the kernel can.
+/// controller. Without one, CPU limits are left out. `swap` goes with a memory limit, and as far as the kernel can.
 Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits);
 
 }  // namespace spillway::host

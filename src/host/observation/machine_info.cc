@@ -130,6 +130,10 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
   return info;
 }
 
+bool has_huge_pages() {
+  return std::ranges::any_of(read_huge_pages(), [](const agent::HugePages& each) { return each.pages > 0; });
+}
+
 Bytes measured_blind_zone(const NodeSlice& slice) {
   if (!slice.is_host()) return {};
   const auto text = read_file("/proc/meminfo");

@@ -19,6 +19,9 @@ std::optional<std::string> parse_default_interface(std::string_view routes);
 /// memory or processors cannot be told.
 Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::string& state_dir);
 
+/// The kernel holds at least one huge page of some size.
+bool has_huge_pages();
+
 /// What the kernel needs for itself and memory.available does not count: where that much is left, its OOM killer acts.
 /// A slice has no such part. Grows with the pressure; the thread that watches measures it anew each time.
 Bytes measured_blind_zone(const NodeSlice& slice);

@@ -2,6 +2,7 @@
 
 #include "host/cgroup/cgroup_kill.h"
 #include "host/cgroup/cgroup_limits.h"
+#include "host/cgroup/reserved_cgroup.h"
 #include "host/devices/device_access.h"
 #include "host/disk/dead_containers.h"
 #include "host/kernel/kernel_file.h"
@@ -237,10 +238,16 @@ void ProcessRuntime::on_command(const agent::RemoveContainer& command) {
   if (!queued) log_.warning("log of an ended container not removed", {{"log", log}});
 }
 
-void ProcessRuntime::on_command(const agent::LimitPods& command) {
-  CgroupLimits limits{.memory = command.limits.memory, .pids = command.limits.pids_max};
+void ProcessRuntime::on_command(const agent::LimitGroup& command) {
+  CgroupLimits limits{
+      .memory = command.limits.memory, .pids = command.limits.pids_max, .huge_pages = command.limits.huge_pages};
   if (command.limits.cpu_milli) limits.cpu_shares = cpu_shares_of(*command.limits.cpu_milli);
-  emit(agent::PodsLimited{apply_limits(slice_.kubepods(), limits)});
+  if (command.group == agent::LimitedGroup::kPods) {
+    return emit(agent::GroupLimited{command.group, apply_limits(slice_.kubepods(), limits)});
+  }
+  const Result<CgroupDir> root = slice_.measured().hierarchy_root();
+  emit(agent::GroupLimited{command.group,
+                           root ? limit_reserved(*root, command.cgroup, std::move(limits)) : Outcome(root.error())});
 }
 
 void ProcessRuntime::on_command(const agent::ShareCpus& command) {

@@ -99,7 +99,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_command(const agent::StopPod& command);
   void on_command(const agent::RemovePod& command);
   void on_command(const agent::RemoveContainer& command);
-  void on_command(const agent::LimitPods& command);
+  void on_command(const agent::LimitGroup& command);
   void on_command(const agent::ShareCpus& command);
   void on_command(const agent::SaveCheckpoint& command);
   void on_command(const agent::Observe& command);

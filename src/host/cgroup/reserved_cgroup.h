@@ -1,0 +1,21 @@
+// The cgroup of the daemons that a reservation is for: somebody else's, found by its path, limited and never made.
+// Thread: loop. Source: Kubernetes docs, "Reserve Compute Resources for System Daemons", enforcing node allocatable.
+#pragma once
+
+#include "base/error.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/cgroup_limits.h"
+
+#include <string>
+
+namespace spillway::host {
+
+/// `root`: of the hierarchies. kNotFound, in upstream's words: it is missing where a limit would go, that is in the
+/// hierarchies of memory, cpu and pids (version 1) or without these controllers (version 2).
+Result<CgroupDir> open_reserved(const CgroupDir& root, const std::string& path);
+
+/// Sets the limits; its swap stays as it is. kConflict: its working set is above the memory limit, and on version 2 the
+/// kernel would end daemons to get below it. Else as open_reserved().
+Outcome limit_reserved(const CgroupDir& root, const std::string& path, CgroupLimits limits);
+
+}  // namespace spillway::host

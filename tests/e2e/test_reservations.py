@@ -1,0 +1,68 @@
+"""Reservations that are enforced on daemons, against `spillway agent`."""
+import os
+import pathlib
+import unittest
+
+from harness import Process, can_write_cgroups, running, serving, wait_for, workspace
+
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+UNIFIED = (CGROUPS / "cgroup.controllers").exists()
+
+
+def directories(name):
+    """Where a cgroup is on this machine, by controller."""
+    if UNIFIED:
+        return {controller: CGROUPS / name for controller in ("memory", "cpu", "pids")}
+    return {controller: CGROUPS / controller / name for controller in ("memory", "cpu", "pids")}
+
+
+@unittest.skipUnless(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+class Reservations(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enter(workspace())
+        self.kubeconfig = self.folder / "kubeconfig"
+        server = self.enter(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.kubeconfig))
+        self.api = serving(server, self.kubeconfig)
+        self.cgroup = f"spillway-e2e-{os.getpid()}-daemons"
+        for directory in set(directories(self.cgroup).values()):
+            directory.mkdir()
+            self.addCleanup(directory.rmdir)
+
+    def enter(self, context):
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    def arguments(self, *more):
+        return ("agent", "--kubeconfig", self.kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0", "--node-memory", "256Mi",
+                "--state-dir", self.folder / "state", *more)
+
+    def limit(self, controller, file):
+        return (directories(self.cgroup)[controller] / file).read_text().strip()
+
+    def test_daemons_are_held_to_what_is_reserved_for_them(self):
+        self.enter(running(self.folder, *self.arguments("--system-reserved", "cpu=250m,memory=64Mi,pid=50", "--system-reserved-cgroup", f"/{self.cgroup}",
+                                                        "--enforce-node-allocatable", "pods,system-reserved")))
+        wait_for("the node", lambda: self.api.nodes_ready() == ["n"])
+        self.assertEqual(self.limit("memory", "memory.max" if UNIFIED else "memory.limit_in_bytes"), str(64 << 20))
+        self.assertEqual(self.limit("pids", "pids.max"), "50")
+        self.assertEqual(self.limit("cpu", "cpu.weight" if UNIFIED else "cpu.shares"), "10" if UNIFIED else "256")
+        messages = wait_for("two events", lambda: self.messages("NodeAllocatableEnforced", 2))
+        self.assertEqual(messages, {"Updated Node Allocatable limit across pods", f"Updated limits on system reserved cgroup /{self.cgroup}"})
+
+    def messages(self, reason, number):
+        found = {event["message"] for event in self.api.get("/api/v1/namespaces/default/events")["items"] if event["reason"] == reason}
+        return found if len(found) == number else None
+
+    def test_a_cgroup_that_is_not_there_ends_the_start(self):
+        missing = f"{self.cgroup}-not"
+        agent = Process(self.folder, *self.arguments("--kube-reserved", "cpu=100m", "--kube-reserved-cgroup", missing,
+                                                     "--enforce-node-allocatable", "kube-reserved-compressible"))
+        self.assertEqual(agent.child.wait(timeout=30), 1)
+        self.assertIn(f'Failed to enforce Kube Reserved Cgroup Limits on "{missing}": ', agent.log.read_text())
+        self.assertEqual(self.api.get("/api/v1/nodes")["items"], [])
+
+
+
+if __name__ == "__main__":
+    unittest.main()
