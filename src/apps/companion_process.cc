@@ -73,7 +73,7 @@ int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
     return cli::kExitUsage;
   };
   if (const Outcome flags = check_flags(command); !flags) return refuse(flags.error());
-  if (!check_node_config(command.node.config)) return cli::kExitUsage;
+  if (!check_node_config(command.node)) return cli::kExitUsage;
   auto config = read_node_config(command.node.config);
   if (!config) return refuse(config.error());
   if (const auto eviction = agent::companion_eviction(config->value, nullptr); !eviction) {

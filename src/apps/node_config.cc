@@ -1,5 +1,6 @@
 #include "apps/node_config.h"
 
+#include "agent/config/registration_config.h"
 #include "apps/process.h"
 #include "cli/yaml_document.h"
 
@@ -78,8 +79,8 @@ Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {
   return config;
 }
 
-bool check_node_config(const cli::NodeConfigArgs& args) {
-  const auto config = read_node_config(args);
+bool check_node_config(const cli::NodeArgs& args) {
+  const auto config = read_node_config(args.config);
   if (!config) {
     print_error(config.error());
     return false;
@@ -89,13 +90,14 @@ bool check_node_config(const cli::NodeConfigArgs& args) {
     std::fprintf(stderr, "spillway: %s%s\n", error ? "" : "warning: ", finding.text().c_str());
   }
   if (!config->usable()) return false;
-  const Outcome meaning = check_meaning(*config, args.flags);
+  Outcome meaning = check_meaning(*config, args.config.flags);
+  if (meaning) meaning = agent::check_node_labels({args.labels.begin(), args.labels.end()});
   if (!meaning) print_error(meaning.error());
   return meaning.has_value();
 }
 
 int print_node_config(const cli::NodeArgs& args) {
-  if (!check_node_config(args.config)) return cli::kExitUsage;
+  if (!check_node_config(args)) return cli::kExitUsage;
   const auto config = read_node_config(args.config);
   if (!config) return cli::kExitUsage;
   std::fputs(cli::to_yaml(agent::effective_config(config->value, args.memory)).c_str(), stdout);

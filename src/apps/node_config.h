@@ -26,8 +26,9 @@ Result<agent::ConfigDocument> read_config_document(const std::string& file);
 /// wrong with the content is in the findings.
 Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args);
 
-/// Prints everything that is wrong or without effect, one line each; false if the configuration cannot be used.
-bool check_node_config(const cli::NodeConfigArgs& args);
+/// Prints everything that is wrong or without effect in the configuration and the labels, one line each; false if they
+/// cannot be used.
+bool check_node_config(const cli::NodeArgs& args);
 
 /// Prints the configuration in effect on a node with so much memory (absent: upstream's defaults) as YAML.
 int print_node_config(const cli::NodeArgs& args);

@@ -92,6 +92,9 @@ Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_na
   setup.agent = std::move(options);
   setup.agent.node_name = std::move(node_name);
   setup.agent.labels.insert(args.labels.begin(), args.labels.end());
+  if (!args.register_schedulable && setup.agent.registration == agent::Registration::kSchedulable) {
+    setup.agent.registration = agent::Registration::kUnschedulable;
+  }
   setup.agent.eviction.memory_estimator = args.memory_estimator;
   setup.agent.eviction.mem_available_floor = args.mem_available_floor;
   setup.agent.eviction.memory_brake = args.memory_brake ? agent::Brake::kOn : agent::Brake::kOff;

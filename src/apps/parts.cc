@@ -62,7 +62,7 @@ int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
     print_error(invalid("--kubeconfig", "is required"));
     return cli::kExitUsage;
   }
-  if (!check_node_config(command.node.config)) return cli::kExitUsage;
+  if (!check_node_config(command.node)) return cli::kExitUsage;
   Process process(log);
   auto server = connect_remote(process.loop(), command.kubeconfig);
   if (!server) {

@@ -83,7 +83,7 @@ class Up {
 }  // namespace
 
 int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
-  if (!check_node_config(command.node.config)) return cli::kExitUsage;
+  if (!check_node_config(command.node)) return cli::kExitUsage;
   if (const auto options = make_controller_options(command.controller); !options) {
     print_error(options.error());
     return cli::kExitUsage;

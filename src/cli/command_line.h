@@ -39,6 +39,7 @@ struct NodeConfigArgs {
 struct NodeArgs {
   NodeConfigArgs config;
   std::vector<std::pair<std::string, std::string>> labels;
+  bool register_schedulable = true;
   std::optional<Bytes> memory;  // of the slice; nullopt: the whole machine
   std::optional<std::int64_t> pids_max;
   eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;

@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -94,6 +96,39 @@ Result<api::Json> list_setting(const std::string& text) {
   return list;
 }
 
+Result<api::Json> switch_setting(const std::string& text) {
+  if (text == "true") return api::Json(true);
+  if (text == "false") return api::Json(false);
+  return make_error(ErrorCode::kInvalid, "expected true or false, got \"{}\"", text);
+}
+
+/// "key=value:effect" or "key:effect".
+Result<api::Json> parse_taint(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || text.find(':', colon + 1) != std::string::npos) {
+    return make_error(ErrorCode::kInvalid, "invalid taint spec: {}", text);
+  }
+  const std::string pair = text.substr(0, colon);
+  const std::size_t equals = pair.find('=');
+  api::Json taint = api::Json::object({{"effect", text.substr(colon + 1)}, {"key", pair.substr(0, equals)}});
+  if (equals != std::string::npos) taint["value"] = pair.substr(equals + 1);
+  return taint;
+}
+
+/// One effect of a key may be given once.
+Result<api::Json> taints_setting(const std::string& text) {
+  api::Json list = api::Json::array();
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const std::string& each : CLI::detail::split(text, ',')) {
+    SPILLWAY_TRY(taint, parse_taint(each));
+    if (!seen.emplace(taint.string_at({"key"}), taint.string_at({"effect"})).second) {
+      return make_error(ErrorCode::kInvalid, "duplicated taints with the same key and effect: {}", each);
+    }
+    list.if_array()->push_back(std::move(taint));
+  }
+  return list;
+}
+
 Result<api::Json> text_setting(const std::string& text) {
   return api::Json(text);
 }
@@ -144,6 +179,10 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "Cgroup of the operating system's daemons, e.g. /system.slice; it has to exist", "PATH", "");
   add_setting(app, config, "--kube-reserved-cgroup", "kubeReservedCgroup", text_setting,
               "Cgroup of the node's daemons, e.g. /runtime.slice; it has to exist", "PATH", "");
+  add_setting(app, config, "--register-node", "registerNode", switch_setting,
+              "false: register nothing, report the status of the node that somebody else makes", "true|false", "true");
+  add_setting(app, config, "--register-with-taints", "registerWithTaints", taints_setting,
+              "Taints the node registers with, e.g. dedicated=gpu:NoSchedule", "KEY[=VALUE]:EFFECT,...", "");
   add_setting(app, config, "--node-status-update-frequency", "nodeStatusUpdateFrequency", duration_setting,
               "How often the status is computed", "DURATION", "10s");
   add_setting(app, config, "--node-status-report-frequency", "nodeStatusReportFrequency", duration_setting,
@@ -202,6 +241,9 @@ void add_memory(CLI::App& app, NodeArgs& args) {
 void add_node(CLI::App& app, NodeArgs& args) {
   add_node_config(app, args.config);
   add_parsed(app, "--node-labels", args.labels, parse_labels, "Labels the node registers with", "KEY=VALUE,...", "");
+  app.add_flag("--register-schedulable,!--no-register-schedulable", args.register_schedulable,
+               "Register the node as schedulable")
+      ->default_str("true");
   add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
              "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
   app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(CLI::PositiveNumber);

@@ -3,8 +3,10 @@
 
 #include "agent/config/config_lint.h"
 #include "agent/config/config_schema.h"
+#include "agent/config/registration_config.h"
 #include "agent/contract/blind_zone.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,6 +83,47 @@ TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
   ASSERT_EQ(checked.findings.size(), 1U);
   EXPECT_EQ(checked.findings.front().kind, ConfigFinding::Kind::kNotImplemented);
   EXPECT_EQ(checked.findings.front().path, "staticPodURL");
+}
+
+TEST(KubeletConfig, MayLeaveTheNodeToOthers) {
+  EXPECT_EQ(options_of(effective("{}"))->registration, Registration::kSchedulable);
+  EXPECT_EQ(options_of(effective(R"({"registerNode": false})"))->registration, Registration::kNone);
+  EXPECT_TRUE(errors(R"({"registerNode": false})").empty());
+}
+
+TEST(KubeletConfig, ChecksTheTaintsItRegistersWith) {
+  const auto error = [](std::string_view taint) {
+    const Result<AgentOptions> options = options_of(effective(fmt::format(R"({{"registerWithTaints": [{}]}})", taint)));
+    return options ? std::string() : options.error().message;
+  };
+  EXPECT_EQ(error(R"({"key": "a.b/c", "value": "v", "effect": "NoSchedule"})"), "");
+  EXPECT_TRUE(error(R"({"key": "-", "effect": "NoSchedule"})").contains("key: name part must consist of"));
+  EXPECT_TRUE(
+      error(R"({"key": "a", "value": "b c", "effect": "NoSchedule"})").contains("value: a valid label must be"));
+  EXPECT_TRUE(error(R"({"key": "a", "effect": "Never"})").contains("effect: expected NoSchedule, PreferNoSchedule or"));
+  EXPECT_EQ(error(R"({"key": "a", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"})"),
+            "taint.TimeAdded is not nil");
+}
+
+TEST(NodeLabels, AreThoseANodeMayGiveItself) {
+  EXPECT_TRUE(check_node_labels({{"topology.kubernetes.io/zone", "a"},
+                                 {"node.kubernetes.io/anything", "x"},
+                                 {"sub.kubelet.kubernetes.io/anything", "x"},
+                                 {"example.com/mine", ""},
+                                 {"plain", "v"}}));
+  const Outcome reserved =
+      check_node_labels({{"node-role.kubernetes.io/worker", ""}, {"k8s.io/x", ""}, {"notkubernetes.io/x", ""}});
+  ASSERT_FALSE(reserved);
+  EXPECT_TRUE(reserved.error().message.starts_with(
+      "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [k8s.io/x "
+      "node-role.kubernetes.io/worker]; --node-labels in the 'kubernetes.io' namespace must begin with an allowed "
+      "prefix "
+      "(kubelet.kubernetes.io, node.kubernetes.io) or be in the specifically allowed set (beta.kubernetes.io/arch, "))
+      << reserved.error().message;
+  const Outcome wrong = check_node_labels({{"a", "b c"}});
+  ASSERT_FALSE(wrong);
+  EXPECT_TRUE(wrong.error().message.starts_with("invalid node labels: 'a' - a valid label must be"))
+      << wrong.error().message;
 }
 
 /// Members of a configuration beside its enforceNodeAllocatable.

@@ -102,6 +102,79 @@ TEST(Node, IsRegisteredAnewWhenSomebodyDeletedIt) {
   EXPECT_EQ(count(cluster, "POST /api/v1/nodes"), 2);
 }
 
+AgentOptions options_without_registration() {
+  AgentOptions options = node_options();
+  options.registration = Registration::kNone;
+  return options;
+}
+
+api::Json bare_node() {
+  return api::Json::object(
+      {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", api::Json::object({{"name", "n1"}, {"uid", "node-uid"}})}});
+}
+
+TEST(NodeOfOthers, IsNotRegisteredAndLookedForOnceAPeriod) {
+  ScriptedCluster cluster(options_without_registration());
+  cluster.start();
+  cluster.run(minutes(2));
+  EXPECT_EQ(count(cluster, "POST /api/v1/nodes"), 0U);
+  EXPECT_FALSE(cluster.agent().registered());
+  EXPECT_EQ(cluster.agent().state(cluster.now()).string_at({"node", "status"}), "absent");
+  const std::size_t looks = count(cluster, "GET /api/v1/nodes/n1");
+  EXPECT_GE(looks, 22U) << "eleven periods: the status and the lease want to know";
+  EXPECT_LE(looks, 25U);
+  EXPECT_EQ(cluster.api.find(std::string(kLease) + "/n1"), nullptr);
+}
+
+TEST(NodeOfOthers, IsReportedAsSoonAsItAppears) {
+  ScriptedCluster cluster(options_without_registration());
+  cluster.start();
+  cluster.run(seconds(25));
+  cluster.put(bare_node());
+  cluster.run(seconds(1));
+  EXPECT_TRUE(cluster.agent().registered());
+  EXPECT_EQ(cluster.node_condition("Ready"), "True");
+  EXPECT_NE(cluster.api.find(std::string(kLease) + "/n1"), nullptr) << "it has an owner now";
+  const api::Json& node = *cluster.api.find("/api/v1/nodes/n1");
+  EXPECT_EQ(node.string_at({"metadata", "labels", "topology.kubernetes.io/zone"}), "") << "labels are of who made it";
+  EXPECT_EQ(node.string_at({"metadata", "labels", "kubernetes.io/os"}), "linux");
+  EXPECT_EQ(count(cluster, "POST /api/v1/nodes"), 0U);
+}
+
+TEST(NodeOfOthers, ThatIsThereIsReportedAtOnce) {
+  ScriptedCluster cluster(options_without_registration());
+  cluster.put(bare_node());
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.node_condition("Ready"), "True");
+}
+
+TEST(NodeOfOthers, IsFoundThoughTheWatchIsStuck) {
+  ScriptedCluster cluster(options_without_registration());
+  cluster.api.set_fault([](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (!request.target.contains("/nodes?")) return {};
+    return server_error();
+  });
+  cluster.put(bare_node());
+  cluster.start();
+  cluster.run(seconds(12));
+  EXPECT_EQ(cluster.node_condition("Ready"), "True");
+}
+
+TEST(NodeOfOthers, IsWaitedForAgainWhenSomebodyDeletedIt) {
+  ScriptedCluster cluster(options_without_registration());
+  cluster.put(bare_node());
+  cluster.start();
+  cluster.run(seconds(2));
+  cluster.remove("/api/v1/nodes/n1");
+  cluster.run(minutes(1));
+  EXPECT_EQ(count(cluster, "POST /api/v1/nodes"), 0U);
+  EXPECT_FALSE(cluster.agent().registered());
+  cluster.put(bare_node());
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.node_condition("Ready"), "True");
+}
+
 TEST(Node, NoticesDuringAReportThatItIsGone) {
   ScriptedCluster cluster;
   cluster.start();

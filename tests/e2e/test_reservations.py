@@ -1,4 +1,4 @@
-"""Reservations that are enforced on daemons, against `spillway agent`."""
+"""Reservations that are enforced on daemons, and a node that somebody else makes, against `spillway agent`."""
 import os
 import pathlib
 import unittest
@@ -62,6 +62,16 @@ class Reservations(unittest.TestCase):
         self.assertIn(f'Failed to enforce Kube Reserved Cgroup Limits on "{missing}": ', agent.log.read_text())
         self.assertEqual(self.api.get("/api/v1/nodes")["items"], [])
 
+    def test_a_node_of_others_is_reported_and_not_made(self):
+        self.enter(running(self.folder, *self.arguments("--register-node=false", "--register-with-taints", "mine=x:NoSchedule")))
+        wait_for("the agent", lambda: self.messages("Starting", 1))
+        self.assertEqual(self.api.get("/api/v1/nodes")["items"], [])
+        self.api.create("/api/v1/nodes", {"metadata": {"name": "n", "labels": {"by": "somebody"}}})
+        wait_for("the node", lambda: self.api.nodes_ready() == ["n"])
+        node = self.api.get("/api/v1/nodes/n")
+        self.assertEqual(node["metadata"]["labels"]["by"], "somebody")
+        self.assertNotIn("mine", [taint["key"] for taint in node["spec"].get("taints", [])])
+        wait_for("the lease", lambda: self.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"), timeout=8)
 
 
 if __name__ == "__main__":

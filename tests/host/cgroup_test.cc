@@ -173,7 +173,9 @@ TEST_P(CgroupTest, OfDaemonsIsLimitedAndKeepsItsSwap) {
   EXPECT_EQ(fake_.get(Controller::kMemory, "system.slice", v1 ? "memory.limit_in_bytes" : "memory.max"), "67108864");
   EXPECT_EQ(fake_.get(Controller::kCpu, "system.slice", v1 ? "cpu.shares" : "cpu.weight"), v1 ? "512" : "20");
   EXPECT_EQ(fake_.get(Controller::kPids, "system.slice", "pids.max"), "30");
-  if (!v1) EXPECT_EQ(fake_.get(Controller::kMemory, "system.slice", "memory.swap.max"), "max\n");
+  if (!v1) {
+    EXPECT_EQ(fake_.get(Controller::kMemory, "system.slice", "memory.swap.max"), "max\n");
+  }
 }
 
 TEST_P(CgroupTest, OfDaemonsIsNotMade) {

@@ -93,7 +93,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"providerID", FieldType::kString, Effect::kHere, ""},
     {"qosReserved", FieldType::kTextMap, Effect::kNone, ""},
     {"readOnlyPort", FieldType::kInteger, Effect::kNone, ""},
-    {"registerNode", FieldType::kBool, Effect::kNone, ""},
+    {"registerNode", FieldType::kBool, Effect::kHere, R"(true)"},
     {"registerWithTaints", FieldType::kTaints, Effect::kHere, ""},
     {"registryBurst", FieldType::kInteger, Effect::kNone, ""},
     {"registryPullQPS", FieldType::kInteger, Effect::kNone, ""},

@@ -3,6 +3,7 @@
 #include "agent/config/config_schema.h"
 #include "agent/config/enforcement_config.h"
 #include "agent/config/manager_config.h"
+#include "agent/config/registration_config.h"
 #include "api/duration.h"
 #include "base/edit_distance.h"
 
@@ -253,25 +254,6 @@ bool is_true(const Json& effective, std::string_view key) {
   return found != nullptr && found->if_bool().value_or(false);
 }
 
-Result<std::vector<api::Taint>> taints_of(const Json& effective) {
-  std::vector<api::Taint> taints;
-  const Json* list = effective.find("registerWithTaints");
-  if (list == nullptr) return taints;
-  for (const Json& each : *list->if_array()) {
-    const std::string_view effect = each.string_at({"effect"});
-    if (each.string_at({"key"}).empty() ||
-        (effect != "NoSchedule" && effect != "NoExecute" && effect != "PreferNoSchedule")) {
-      return invalid("registerWithTaints",
-                     "expected key and effect (NoSchedule, PreferNoSchedule or NoExecute), got {}", api::to_text(each));
-    }
-    taints.push_back({.key = std::string(each.string_at({"key"})),
-                      .value = std::string(each.string_at({"value"})),
-                      .effect = std::string(effect),
-                      .time_added = {}});
-  }
-  return taints;
-}
-
 Json to_json(const eviction::SignalMap& map) {
   Json object = Json::object();
   for (const auto& [signal, value] : map) object[signal] = value;
@@ -396,6 +378,7 @@ Result<AgentOptions> options_of(const Json& effective) {
   const Json* gate = effective.at({"featureGates", kPressureGate});
   if (gate != nullptr && gate->if_bool().value_or(false)) options.pressure_stats = PressureStats::kReported;
   options.provider_id = effective.string_at({"providerID"});
+  if (!is_true(effective, "registerNode")) options.registration = Registration::kNone;
   options.attach_detach =
       is_true(effective, "enableControllerAttachDetach") ? AttachDetach::kByController : AttachDetach::kByAgent;
   SPILLWAY_TRY(taints, taints_of(effective));

@@ -74,7 +74,8 @@ enum class PressureStats { kLeftOut, kReported };
 
 enum class AttachDetach { kByController, kByAgent };
 
-enum class Registration { kSchedulable, kUnschedulable };
+/// kNone: somebody else makes the node; the agent reports the status of the one there is.
+enum class Registration { kSchedulable, kUnschedulable, kNone };
 
 /// How CPUs, memory and devices are handed to containers.
 struct ManagerOptions {

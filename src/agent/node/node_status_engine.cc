@@ -60,16 +60,34 @@ void NodeStatusEngine::start(Now now) {
     context_.events.record(node_reference(context_.options.node_name), client::EventType::kWarning, "CgroupV1",
                            "cgroup v1 support is in maintenance mode, please migrate to cgroup v2", now);
   }
-  begin_registration(now);
+  begin(now);
 }
 
-void NodeStatusEngine::begin_registration(Now now) {
-  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
-  state_ = State::kRegistering;
+void NodeStatusEngine::begin(Now now) {
   again_ = false;
   last_report_.reset();
+  if (context_.options.registration == Registration::kNone) return await_node(now);
+  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  state_ = State::kRegistering;
   registration_back_off_ = kRegistrationBackOff;
   retry_registration(now);
+}
+
+/// The informer tells when it appears; looking is for the case that its watch is stuck.
+void NodeStatusEngine::await_node(Now now) {
+  if (timer_) context_.api.cancel(*timer_);
+  state_ = State::kAbsent;
+  timer_ = context_.api.at(now.mono + jittered(context_.options.status_update_frequency, rng_), [this](Now) {
+    timer_.reset();
+    look_for_node();
+  });
+}
+
+void NodeStatusEngine::look_for_node() {
+  context_.heartbeats.get(heartbeat_path(), [this](const Result<api::Json>& outcome, Now answered) {
+    if (state_ != State::kAbsent) return;  // it appeared meanwhile
+    outcome ? on_registered(answered) : await_node(answered);
+  });
 }
 
 void NodeStatusEngine::try_register(Now now) {
@@ -119,8 +137,17 @@ void NodeStatusEngine::on_registered(Now now) {
 }
 
 std::string_view NodeStatusEngine::state() const {
-  if (state_ == State::kRegistering) return "registering";
-  return state_ == State::kIdle ? "idle" : "syncing";
+  switch (state_) {
+    case State::kAbsent:
+      return "absent";
+    case State::kRegistering:
+      return "registering";
+    case State::kIdle:
+      return "idle";
+    case State::kSyncing:
+      return "syncing";
+  }
+  return {};
 }
 
 void NodeStatusEngine::arm(Instant due) {
@@ -137,6 +164,7 @@ void NodeStatusEngine::report_soon(Now now) {
 }
 
 void NodeStatusEngine::on_node(const api::Node& node, Now now) {
+  if (state_ == State::kAbsent) return on_registered(now);
   if (state_ != State::kIdle) return;
   api::Node wanted = node;
   update_status(wanted, context_.options, context_.machine, facts_(), now.wall);
@@ -146,8 +174,8 @@ void NodeStatusEngine::on_node(const api::Node& node, Now now) {
 /// A running sync finds out by itself.
 void NodeStatusEngine::on_node_deleted(Now now) {
   if (state_ != State::kIdle) return;
-  context_.log.warning("node deleted by somebody, registering it anew", {{"node", context_.options.node_name}});
-  begin_registration(now);
+  context_.log.warning("node deleted by somebody", {{"node", context_.options.node_name}});
+  begin(now);
 }
 
 void NodeStatusEngine::sync(Now now) {
@@ -174,8 +202,8 @@ void NodeStatusEngine::try_live(int attempt, Now now) {
   }
   context_.heartbeats.get(heartbeat_path(), [this, attempt](const Result<api::Json>& outcome, Now answered) {
     if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
-      context_.log.warning("node is gone, registering it anew", {{"node", context_.options.node_name}});
-      return begin_registration(answered);
+      context_.log.warning("node is gone", {{"node", context_.options.node_name}});
+      return begin(answered);
     }
     const Result<api::Node> live = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
     live ? try_update(attempt, *live, answered) : failed(attempt, answered);

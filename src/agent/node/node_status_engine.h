@@ -1,5 +1,6 @@
 // Registers the node and keeps its status reported: at once when something changed, else every five minutes; liveness
-// is the lease's business. A node that somebody deleted is registered anew.
+// is the lease's business. A node that somebody deleted is registered anew; where nothing is registered
+// (Registration::kNone) it is waited for.
 // Thread: loop. Bounds: one request in flight; registration backs off to 7 s; five tries per sync.
 // Source: Kubernetes docs, "Nodes", self-registration, heartbeats; spec "Node agent", 2-7.
 #pragma once
@@ -37,18 +38,22 @@ class NodeStatusEngine {
   /// Called each time the node has been registered, or found to be.
   void when_registered(std::function<void(Now now)> listener) { on_registered_ = std::move(listener); }
 
-  /// "registering", "idle" or "syncing".
+  /// "absent" (waited for), "registering", "idle" or "syncing".
   std::string_view state() const;
 
   /// When the status was last written; nullopt: not since registration.
   std::optional<Instant> reported() const { return last_report_; }
 
-  bool registered() const { return state_ != State::kRegistering; }
+  /// The node is there.
+  bool registered() const { return state_ == State::kIdle || state_ == State::kSyncing; }
 
  private:
-  enum class State { kRegistering, kIdle, kSyncing };
+  enum class State { kAbsent, kRegistering, kIdle, kSyncing };
 
-  void begin_registration(Now now);
+  /// There is no node, as far as we know: registers it, or waits for it.
+  void begin(Now now);
+  void await_node(Now now);
+  void look_for_node();
   void try_register(Now now);
   void reconcile(const api::Node& initial, Now now);
   void retry_registration(Now now);
@@ -72,7 +77,7 @@ class NodeStatusEngine {
   std::function<NodeFacts()> facts_;
   std::function<void()> on_repeated_failure_;
   std::function<void(Now)> on_registered_;
-  State state_ = State::kRegistering;
+  State state_ = State::kAbsent;
   bool again_ = false;          // report_soon() came during a sync
   bool unschedulable_ = false;  // as last seen
   Duration registration_back_off_{};

@@ -1,0 +1,22 @@
+// What a node may register with: taints and labels.
+// Thread: any (pure). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", registerWithTaints; "kubelet",
+// --node-labels.
+#pragma once
+
+#include "api/json.h"
+#include "api/meta.h"
+#include "api/taint.h"
+#include "base/error.h"
+
+#include <vector>
+
+namespace spillway::agent {
+
+/// registerWithTaints of an effective configuration. kInvalid: a key, value or effect that cannot be, a time.
+Result<std::vector<api::Taint>> taints_of(const api::Json& effective);
+
+/// kInvalid, in upstream's words: labels of the kubernetes.io and k8s.io domains that a node must not give itself, and
+/// keys and values that are none.
+Outcome check_node_labels(const api::StringMap& labels);
+
+}  // namespace spillway::agent
