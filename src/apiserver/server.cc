@@ -269,6 +269,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (asked.is_resource && (stopping_ || !serving_ || !lost_.empty())) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
     }
+    auto route = find_route(registry_, method, exchange->target);
+    if (route) exchange->route = *route;  // what is refused is counted by it as well
     if (const Verdict verdict = authorizer_.authorize(exchange->user(), asked); !verdict.allowed) {
       return exchange->fail(refusal(exchange->user(), asked, verdict));
     }
@@ -279,9 +281,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       }
     }
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
-    auto route = find_route(registry_, method, exchange->target);
     if (!route) return exchange->fail(route.error());
-    exchange->route = *std::move(route);
     auto form = negotiate(exchange->request().header("accept"));
     if (!form) return exchange->fail(form.error());
     exchange->form = *std::move(form);

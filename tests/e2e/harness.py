@@ -1,5 +1,6 @@
 """Real processes for the end-to-end tests: starts `spillway`, talks to it, and leaves nothing behind."""
 import base64
+import collections
 import contextlib
 import http.client
 import json
@@ -115,6 +116,25 @@ class Api:
 
     def pod_phases(self, namespace="default"):
         return {pod["metadata"]["name"]: pod["status"].get("phase") for pod in self.get(f"/api/v1/namespaces/{namespace}/pods")["items"]}
+
+
+def account_kubeconfig(api, administrator, account, namespace="kube-system"):
+    """A kubeconfig beside the administrator's, with a new token of a service account."""
+    token = api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {"spec": {}})["status"]["token"]
+    text = pathlib.Path(administrator).read_text()
+    server, authority = (re.search(rf"{field}: *\"?([^\"\s]+)", text).group(1) for field in ("server", "certificate-authority-data"))
+    file = pathlib.Path(administrator).parent / f"{account}.kubeconfig"
+    file.write_text(f"apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters:\n- name: x\n  cluster:\n    server: {server}\n"
+                    f"    certificate-authority-data: {authority}\nusers:\n- name: x\n  user:\n    token: {token}\n"
+                    "contexts:\n- name: x\n  context:\n    cluster: x\n    user: x\n")
+    return file
+
+
+def refusals(api):
+    """How many requests the API server has refused as forbidden, by verb and resource."""
+    found = re.findall(r"^apiserver_request_total\{(.*)\} (\d+)", api.get("/metrics"), re.M)
+    labelled = [(dict(re.findall(r'(\w+)="([^"]*)"', labels)), int(count)) for labels, count in found]
+    return collections.Counter({(labels["verb"], labels["resource"]): count for labels, count in labelled if labels["code"] == "403"})
 
 
 def pod(name, command, **spec):

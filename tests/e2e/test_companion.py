@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -17,7 +18,7 @@ import time
 import unittest
 import urllib.request
 
-from harness import BINARY, Api, can_write_cgroups, run, running, serving, wait_for, workspace
+from harness import BINARY, ROOT, Api, account_kubeconfig, can_write_cgroups, refusals, run, running, serving, wait_for, workspace
 
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
@@ -157,6 +158,11 @@ class Companion(unittest.TestCase):
             server = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0",
                                                  "--write-kubeconfig", folder / "kubeconfig"))
             api = serving(server, folder / "kubeconfig")
+            self.identity = folder / "kubeconfig"
+            if shutil.which("kubectl"):  # with the permissions of its manifest
+                subprocess.run(["kubectl", "--kubeconfig", folder / "kubeconfig", "apply", "-f", ROOT / "deploy/companion.yaml"], check=True,
+                               stdout=subprocess.DEVNULL, timeout=60, env={**os.environ, "HOME": str(folder)})
+                self.identity = account_kubeconfig(api, folder / "kubeconfig", "spillway-companion")
             kubelet = FakeKubelet(kubelet_config(tree, **config))
             stack.callback(kubelet.close)
             api.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
@@ -194,7 +200,7 @@ class Companion(unittest.TestCase):
         self.start_pod("hog", BINARY, "stress", "--memory", "400Mi", "--rate", rate, "--hold", "10m", request="32Mi")
 
     def command(self, *more):
-        return ("agent", "--companion", "--kubeconfig", self.folder / "kubeconfig", "--node-name", NODE, "--kubelet", self.kubelet.url,
+        return ("agent", "--companion", "--kubeconfig", self.identity, "--node-name", NODE, "--kubelet", self.kubelet.url,
                 "--node-memory", str(NODE_MEMORY), "--state-dir", self.folder / "state", "--pages-address", "127.0.0.1:0", *more)
 
     @contextlib.contextmanager
@@ -240,6 +246,7 @@ class Companion(unittest.TestCase):
                 events = wait_for("the event", lambda: [event["source"]["component"] for event in self.api.get("/api/v1/namespaces/default/events")["items"]
                                                         if event["reason"] == "Evicted"])
                 self.assertEqual(events, ["spillway-companion"])
+                self.assertEqual(refusals(self.api), {})
                 metrics = process.page("/metrics")
                 self.assertIn('kubelet_evictions{eviction_signal="memory.available"} 1', metrics)
                 # It is no node: nothing was registered, reported or renewed.
