@@ -4,7 +4,7 @@
 #pragma once
 
 #include "api/taint.h"
-#include "policy/lifecycle/token_bucket.h"
+#include "policy/lifecycle/rate_limiter.h"
 #include "policy/lifecycle/zone.h"
 
 #include <optional>

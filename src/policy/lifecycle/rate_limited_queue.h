@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/time.h"
-#include "policy/lifecycle/token_bucket.h"
+#include "policy/lifecycle/rate_limiter.h"
 
 #include <cstdint>
 #include <map>

@@ -2,7 +2,7 @@
 #include "policy/lifecycle/condition_taints.h"
 #include "policy/lifecycle/rate_limited_queue.h"
 #include "policy/lifecycle/taint_eviction.h"
-#include "policy/lifecycle/token_bucket.h"
+#include "policy/lifecycle/rate_limiter.h"
 #include "policy/lifecycle/zone.h"
 #include "support/vectors.h"
 
