@@ -18,8 +18,20 @@ std::vector<double> buckets_from(double first) {
 
 void CountedTransport::execute(client::ApiCommand command, client::Transport::Receiver& receiver) {
   receiver_ = &receiver;
-  if (const auto* call = std::get_if<client::SendCall>(&command)) calls_[call->id] = call->request.method;
+  if (const auto* call = std::get_if<client::SendCall>(&command)) {
+    calls_[call->id] = call->request.method;
+    if (call->rate_limited_for) observe_wait(call->request.method, *call->rate_limited_for);
+  }
   inner_->execute(std::move(command), *this);
+}
+
+void CountedTransport::observe_wait(api::Method method, Duration waited) {
+  metrics_
+      .histogram("rest_client_rate_limiter_duration_seconds",
+                 "Client side rate limiter latency in seconds. Broken down by verb, and host.",
+                 {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},
+                 {{"verb", api::to_string(method)}, {"host", host_}})
+      .observe(std::chrono::duration<double>(waited).count());
 }
 
 void CountedTransport::disconnect(client::Transport::Receiver&) {

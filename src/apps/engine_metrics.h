@@ -13,7 +13,8 @@
 
 namespace spillway::apps {
 
-/// Counts calls by code and method: rest_client_requests_total. For one receiver.
+/// Counts calls by code and method, and how long they waited for their turn: rest_client_requests_total,
+/// rest_client_rate_limiter_duration_seconds. For one receiver.
 class CountedTransport final : public client::Transport, private client::Transport::Receiver {
  public:
   /// `metrics` outlives it. `host`: the server, as a label.
@@ -25,6 +26,7 @@ class CountedTransport final : public client::Transport, private client::Transpo
 
  private:
   void on_api_event(client::ApiEvent event) override;
+  void observe_wait(api::Method method, Duration waited);
 
   std::unique_ptr<client::Transport> inner_;
   telemetry::Registry& metrics_;

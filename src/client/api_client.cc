@@ -52,7 +52,11 @@ std::optional<Duration> wait_asked_for(const Result<api::Response>& response) {
 ApiClient::ApiClient(std::string user_agent, Rng rng) : ApiClient(std::move(user_agent), rng, Limits{}) {}
 
 ApiClient::ApiClient(std::string user_agent, Rng rng, Limits limits)
-    : user_agent_(std::move(user_agent)), rng_(rng), limits_(limits), last_id_(limits.ids_above) {}
+    : user_agent_(std::move(user_agent)), rng_(rng), limits_(limits), last_id_(limits.ids_above) {
+  if (const auto& rate = limits_.write_rate) {
+    write_bucket_.emplace(BucketKind::kContinuous, rate->per_second, rate->burst, Instant{});
+  }
+}
 
 void ApiClient::get(std::string path, Done done) {
   call(api::Method::kGet, std::move(path), {}, nullptr, std::move(done));
@@ -100,10 +104,10 @@ void ApiClient::attempt(api::Request request, int tries, Done done) {
 
 CallId ApiClient::send(api::Request request, std::function<void(const CallDone&, Now)> done) {
   const CallId id = ++last_id_;
-  if (in_flight_.size() < limits_.in_flight_max) {
-    transmit(id, std::move(request), std::move(done));
-  } else if (waiting_.size() < limits_.waiting_max) {
-    waiting_.push_back({id, std::move(request), std::move(done)});
+  auto& lane = request.method == api::Method::kGet ? reads_waiting_ : writes_waiting_;
+  if (lane.size() < limits_.waiting_max) {
+    lane.push_back({id, std::move(request), std::move(done), now_.mono});
+    pump();
   } else {
     at(now_.mono, [id, done = std::move(done)](Now now) {
       done({id, make_error(ErrorCode::kTooManyRequests, "too many calls are waiting to be sent")}, now);
@@ -112,16 +116,31 @@ CallId ApiClient::send(api::Request request, std::function<void(const CallDone&,
   return id;
 }
 
-void ApiClient::transmit(CallId id, api::Request request, std::function<void(const CallDone&, Now)> done) {
-  Call& call = in_flight_[id];
-  call.done = std::move(done);
+void ApiClient::pump() {
+  while (!reads_waiting_.empty() && in_flight_.size() < limits_.in_flight_max) {
+    Waiting next = std::move(reads_waiting_.front());
+    reads_waiting_.pop_front();
+    transmit(std::move(next), std::nullopt);
+  }
+  while (!writes_waiting_.empty() && in_flight_.size() < limits_.in_flight_max) {
+    if (write_bucket_ && !write_bucket_->try_take(now_.mono)) return;
+    Waiting next = std::move(writes_waiting_.front());
+    writes_waiting_.pop_front();
+    const Duration waited = now_.mono - next.since;
+    transmit(std::move(next), write_bucket_ ? std::optional(waited) : std::nullopt);
+  }
+}
+
+void ApiClient::transmit(Waiting next, std::optional<Duration> rate_limited_for) {
+  Call& call = in_flight_[next.id];
+  call.done = std::move(next.done);
   if (inside_) {
     call.deadline = now_.mono + limits_.call_timeout;
-    deadlines_.emplace(*call.deadline, id);
+    deadlines_.emplace(*call.deadline, next.id);
   } else {
-    undated_.push_back(id);
+    undated_.push_back(next.id);
   }
-  commands_.push_back(SendCall{id, std::move(request)});
+  commands_.push_back(SendCall{next.id, std::move(next.request), rate_limited_for});
 }
 
 CallId ApiClient::open_watch(std::string target, InformerBase& informer) {
@@ -180,11 +199,7 @@ void ApiClient::enter(Now now) {
 }
 
 void ApiClient::leave(Now now) {
-  while (!waiting_.empty() && in_flight_.size() < limits_.in_flight_max) {
-    Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    transmit(next.id, std::move(next.request), std::move(next.done));
-  }
+  pump();
   if (!on_synced_.empty() && synced()) {
     for (const auto& action : std::exchange(on_synced_, {})) action(now);
   }
@@ -260,6 +275,9 @@ std::optional<Instant> ApiClient::next_wakeup() const {
   if (!timers_.empty()) consider(timers_.begin()->first.first);
   if (!deadlines_.empty()) consider(deadlines_.begin()->first);
   if (!undated_.empty()) consider(now_.mono);
+  if (write_bucket_ && !writes_waiting_.empty() && in_flight_.size() < limits_.in_flight_max) {
+    if (const auto grant = write_bucket_->next_grant(now_.mono)) consider(*grant);
+  }
   return next;
 }
 

@@ -1,12 +1,18 @@
 // The part of an engine that talks to an API server: calls with continuations, informers (list, then watch, for ever),
 // and timers. An engine owns one ApiClient, forwards the four ApiEngine calls to it and acts in the continuations,
-// which only queue further commands. Thread: loop. Bounds: 1,024 calls in flight, 65,536 more waiting in order; a call
-// that is not answered in time ends with kTimeout; informers retry with jittered back-off up to 30 s.
+// which only queue further commands. Thread: loop. Bounds: 1,024 calls in flight, 65,536 reads and as many writes
+// waiting in order; a call that is not answered in time ends with kTimeout; informers retry with jittered back-off up
+// to 30 s.
+//
+// Writes may be limited to so many per second. Reads are not: decisions wait for them, and a read that waits for a
+// thousand writes would be answered too late to hold one back. So reads and writes keep their order among themselves
+// only.
 #pragma once
 
 #include "api/exchange.h"
 #include "api/json.h"
 #include "base/rng.h"
+#include "base/token_bucket.h"
 #include "client/engine.h"
 
 #include <cstdint>
@@ -41,16 +47,24 @@ class ApiClient {
   using Done = std::function<void(Result<api::Json> outcome, Now now)>;
   using TimerId = std::uint64_t;
 
+  /// A token bucket, full at the start.
+  struct Rate {
+    float per_second = 20;
+    int burst = 30;
+  };
+
   struct Limits {
     Duration call_timeout = seconds(10);
     /// A watch is expected to carry an event or a bookmark at least this often; else it is opened again. Bookmarks come
     /// about once a minute.
     Duration watch_silence = seconds(90);
     std::size_t in_flight_max = 1024;
-    std::size_t waiting_max = 65536;
+    std::size_t waiting_max = 65536;  // reads, and as many writes
     std::int64_t list_page_objects = 500;
     /// How often a call is sent again, after the wait the server asks for: 429 or 5xx with Retry-After.
     int retries_max = 0;
+    /// Of writes; nullopt: as many as there are.
+    std::optional<Rate> write_rate = std::nullopt;
     /// Ids of calls are above it: several clients of one engine need ranges of their own.
     CallId ids_above = 0;
   };
@@ -81,7 +95,7 @@ class ApiClient {
 
   std::size_t in_flight() const { return in_flight_.size(); }
 
-  std::size_t waiting() const { return waiting_.size(); }
+  std::size_t waiting() const { return reads_waiting_.size() + writes_waiting_.size(); }
 
   // The ApiEngine calls of the owner.
   void start(Now now);
@@ -102,10 +116,13 @@ class ApiClient {
     CallId id = 0;
     api::Request request;
     std::function<void(const CallDone&, Now)> done;
+    Instant since;
   };
 
   CallId send(api::Request request, std::function<void(const CallDone&, Now)> done);
-  void transmit(CallId id, api::Request request, std::function<void(const CallDone&, Now)> done);
+  /// Sends what may be sent.
+  void pump();
+  void transmit(Waiting call, std::optional<Duration> rate_limited_for);
   /// `document` null: no body.
   void call(api::Method method, std::string target, std::string_view content_type, api::Json document, Done done);
   void attempt(api::Request request, int tries, Done done);
@@ -126,7 +143,9 @@ class ApiClient {
   std::map<CallId, Call> in_flight_;
   std::set<std::pair<Instant, CallId>> deadlines_;
   std::vector<CallId> undated_;  // sent while now_ was not exact; dated at the next event
-  std::deque<Waiting> waiting_;
+  std::deque<Waiting> reads_waiting_;
+  std::deque<Waiting> writes_waiting_;
+  std::optional<TokenBucket> write_bucket_;
   std::map<CallId, InformerBase*> watches_;
   std::vector<InformerBase*> informers_;
   std::vector<std::function<void(Now)>> on_synced_;

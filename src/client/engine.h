@@ -25,6 +25,7 @@ using CallId = std::uint64_t;
 struct SendCall {
   CallId id = 0;
   api::Request request;
+  std::optional<Duration> rate_limited_for = {};  // how long it waited for its turn; absent: its kind is not limited
 };
 
 struct OpenWatch {

@@ -7,7 +7,7 @@ namespace spillway::controllers {
 ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics)
     : enabled_(options.enabled),
       log_(std::move(log)),
-      client_("spillway-controller", rng.fork("client")),
+      client_("spillway-controller", rng.fork("client"), {.write_rate = options.write_rate}),
       nodes_(client_, client::object_path("v1", "nodes", {})),
       pods_(client_, client::object_path("v1", "pods", {})),
       leases_(client_, client::object_path("coordination.k8s.io/v1", "leases", "kube-node-lease")),

@@ -18,6 +18,7 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,8 @@ class ControllerSet final : public client::ApiEngine {
     PodGc::Options pod_gc;
     CloudCheck::Options cloud_check;
     lifecycle::BrakeConfig brakes;
+    /// Of all writes together; nullopt: as many as there are.
+    std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
   };
 
   /// `metrics` must outlive the set.

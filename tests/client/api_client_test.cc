@@ -119,6 +119,59 @@ TEST(ApiClient, MoreCallsThanAllowedWaitInOrderThenAreRefused) {
   EXPECT_EQ(engine.take<SendCall>().request.target, "/c");
 }
 
+TEST(ApiClient, WritesWaitForTheirTurnAndReadsDoNot) {
+  ScriptedEngine engine({.write_rate = ApiClient::Rate{.per_second = 10, .burst = 2}});
+  engine.start();
+  for (const char* path : {"/a", "/b", "/c", "/d"}) engine.client.remove(path, {}, {});
+  engine.client.get("/read", {});
+  engine.collect();
+  std::vector<std::string> sent;
+  for (const ApiCommand& command : engine.commands) sent.push_back(std::get<SendCall>(command).request.target);
+  EXPECT_THAT(sent, ElementsAre("/a", "/b", "/read"));
+  EXPECT_EQ(engine.take<SendCall>().rate_limited_for, Duration::zero());
+  engine.take<SendCall>();
+  EXPECT_EQ(engine.take<SendCall>().rate_limited_for, std::nullopt);
+  engine.advance(milliseconds(99));
+  EXPECT_TRUE(engine.commands.empty());
+  engine.advance(milliseconds(1));
+  const auto third = engine.take<SendCall>();
+  EXPECT_EQ(third.request.target, "/c");
+  EXPECT_EQ(third.rate_limited_for, milliseconds(100));
+  engine.advance(milliseconds(100));
+  EXPECT_EQ(engine.take<SendCall>().request.target, "/d");
+  EXPECT_EQ(engine.client.waiting(), 0U);
+}
+
+TEST(ApiClient, ARateFillsTheQueueOfWritesAndLeavesReadsRoom) {
+  ScriptedEngine engine({.waiting_max = 3, .write_rate = ApiClient::Rate{.per_second = 1, .burst = 1}});
+  engine.start();
+  Outcomes got;
+  for (int i = 0; i < 5; ++i) engine.client.remove("/x", {}, got.catcher());
+  engine.client.get("/read", got.catcher());
+  engine.collect();
+  EXPECT_EQ(engine.commands.size(), 2U);
+  EXPECT_EQ(engine.client.waiting(), 3U);
+  engine.advance(Duration::zero());
+  ASSERT_EQ(got.all.size(), 1U);  // told, not dropped
+  EXPECT_EQ(got.all[0].error().code, ErrorCode::kTooManyRequests);
+  engine.commands.clear();
+  engine.advance(seconds(3));
+  EXPECT_EQ(engine.commands.size(), 3U);
+}
+
+TEST(ApiClient, ACallDoesNotTimeOutWhileItWaitsForItsTurn) {
+  ScriptedEngine engine({.call_timeout = seconds(1), .write_rate = ApiClient::Rate{.per_second = 0.1F, .burst = 1}});
+  engine.start();
+  Outcomes got;
+  engine.client.remove("/a", {}, {});
+  engine.client.remove("/b", {}, got.catcher());
+  engine.advance(seconds(10));
+  EXPECT_TRUE(got.all.empty());
+  engine.advance(seconds(2));
+  ASSERT_EQ(got.all.size(), 1U);
+  EXPECT_EQ(got.all[0].error().code, ErrorCode::kTimeout);
+}
+
 TEST(ApiClient, TimersRunInOrderAndCanBeCancelled) {
   ScriptedEngine engine;
   engine.start();
