@@ -1,11 +1,14 @@
 #include "apps/command_files.h"
 
+#include "apps/drop_in.h"
 #include "cli/manager_config.h"
 #include "cli/yaml_document.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +17,24 @@ namespace spillway::apps {
 
 namespace {
 
-cli::Farewell refusal(const Error& error) {
-  return {fmt::format("spillway: {}\n", error.text()), cli::kExitUsage};
+Result<cli::ManagerFlags> read_manager_files(const std::string& file, const std::string& directory) {
+  SPILLWAY_TRY(files, configuration_files(file, directory));
+  cli::ManagerFlags all;
+  for (const std::string& each : files) {
+    SPILLWAY_TRY(document, cli::read_yaml_file(each));
+    cli::ManagerFlags more = cli::manager_flags(each, document);
+    std::ranges::move(more.flags, std::back_inserter(all.flags));
+    std::ranges::move(more.errors, std::back_inserter(all.errors));
+    std::ranges::move(more.warnings, std::back_inserter(all.warnings));
+  }
+  return all;
+}
+
+/// One line each.
+cli::Farewell refusal(const std::vector<std::string>& errors) {
+  std::string text;
+  for (const std::string& error : errors) text += fmt::format("spillway: {}\n", error);
+  return {text, cli::kExitUsage};
 }
 
 }  // namespace
@@ -24,12 +43,11 @@ std::variant<cli::CommandLine, cli::Farewell> parse_with_files(int argc, const c
   auto parsed = cli::parse_command_line(argc, argv);
   const auto* line = std::get_if<cli::CommandLine>(&parsed);
   const auto* command = line == nullptr ? nullptr : std::get_if<cli::ControllerCommand>(&line->command);
-  if (command == nullptr || command->config.empty()) return parsed;
-  const auto document = cli::read_yaml_file(command->config);
-  if (!document) return refusal(document.error());
-  const auto more = cli::manager_flags(command->config, *document);
-  if (!more) return refusal(more.error());
+  if (command == nullptr || (command->config.empty() && command->config_directory.empty())) return parsed;
+  const auto more = read_manager_files(command->config, command->config_directory);
+  if (!more) return refusal({more.error().text()});
   for (const std::string& warning : more->warnings) fmt::print(stderr, "spillway: warning: {}\n", warning);
+  if (!more->errors.empty()) return refusal(more->errors);
 
   std::vector<const char*> words;
   bool added = false;

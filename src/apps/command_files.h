@@ -1,4 +1,5 @@
-// The command line together with the file it names: `spillway controller --config FILE`. Thread: main.
+// The command line together with the files it names: `spillway controller --config FILE --config-dir DIRECTORY`.
+// Thread: main.
 #pragma once
 
 #include "cli/command_line.h"
@@ -7,8 +8,8 @@
 
 namespace spillway::apps {
 
-/// As cli::parse_command_line. What a file says is read as flags before those given; warnings about it are printed. A
-/// file that cannot be used is a mistake like any other.
+/// As cli::parse_command_line. What the files say is read as flags before those given; warnings about them are printed.
+/// Files that cannot be used are a mistake like any other; everything that is wrong with them is said at once.
 std::variant<cli::CommandLine, cli::Farewell> parse_with_files(int argc, const char* const* argv);
 
 }  // namespace spillway::apps

@@ -276,6 +276,7 @@ int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& comman
   const auto enabled = parse_controllers(command.controllers);
   if (!enabled) return refuse(enabled.error());
   options->enabled = *enabled;
+  options->write_rate = {static_cast<float>(command.kube_api_qps), command.kube_api_burst};
   const cli::LeaderElectionArgs& args = command.leader_election;
   if (const Outcome checked = client::LeaderElection::check({args.resource_namespace,
                                                              args.resource_name,

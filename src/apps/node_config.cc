@@ -1,29 +1,17 @@
 #include "apps/node_config.h"
 
 #include "agent/config/registration_config.h"
+#include "apps/drop_in.h"
 #include "apps/process.h"
 #include "cli/yaml_document.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 namespace spillway::apps {
 
 namespace {
-
-/// The *.conf files of a directory in the order of their names.
-Result<std::vector<std::string>> drop_in_files(const std::string& directory) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() == ".conf") files.push_back(it->path().string());
-  }
-  if (error) return Error{ErrorCode::kNotFound, "cannot be listed: " + error.message(), directory};
-  std::ranges::sort(files);
-  return files;
-}
 
 /// In the flag's name, as nobody wrote a file.
 std::string flag_of(std::string_view key) {
@@ -62,12 +50,7 @@ Result<agent::ConfigDocument> read_config_document(const std::string& file) {
 }
 
 Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {
-  std::vector<std::string> files;
-  if (!args.file.empty()) files.push_back(args.file);
-  if (!args.directory.empty()) {
-    SPILLWAY_TRY(more, drop_in_files(args.directory));
-    files.insert(files.end(), more.begin(), more.end());
-  }
+  SPILLWAY_TRY(files, configuration_files(args.file, args.directory));
   NodeConfig config{.value = api::Json::object(), .findings = {}};
   for (const std::string& file : files) {
     SPILLWAY_TRY(document, read_config_document(file));

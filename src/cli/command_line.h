@@ -147,10 +147,11 @@ struct AgentCommand {
 };
 
 struct ControllerCommand {
-  std::string kubeconfig;  // empty only if print_config
-  std::string config;      // a KubeControllerManagerConfiguration; its flags are to be put before those given
+  std::string kubeconfig;        // empty only if print_config
+  std::string config;            // a KubeControllerManagerConfiguration; its flags are to be put before those given
+  std::string config_directory;  // of *.conf files, whose flags come between the two; empty: none
   bool print_config = false;
-  double kube_api_qps = 20;  // accepted for upstream's sake
+  double kube_api_qps = 20;  // writes per second
   std::int32_t kube_api_burst = 30;
   std::vector<std::string> without_effect;  // flags of upstream's other controllers that were given
   ControllerServingArgs serving;

@@ -92,24 +92,25 @@ Outcome take_gates(const std::string& text, ControllerCommand& command) {
 
 void add_manager_flags(CLI::App& app, ControllerCommand& command) {
   const std::string group = "Taken for kube-controller-manager's sake";
-  app.add_option("--kube-api-qps", command.kube_api_qps, "No effect: calls are bounded by how many are in flight")
+  app.add_option("--kube-api-qps", command.kube_api_qps,
+                 "Writes to the API server per second, all controllers together")
       ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--kube-api-burst", command.kube_api_burst, "No effect")
+      ->capture_default_str();
+  app.add_option("--kube-api-burst", command.kube_api_burst, "How many may go at once after a rest")
       ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(group);
+      ->capture_default_str();
   const auto taint_manager = [&command](const std::string& text) -> Outcome {
     if (text != "true" && text != "false") return make_error(ErrorCode::kInvalid, "expected true or false");
     command.controller.eviction_mode = text == "true" ? "taint" : "timeout";
     return {};
   };
   add_taken(app, "--enable-taint-manager", taint_manager, "false: --eviction-mode=timeout", "BOOL", "true")
+      ->trigger_on_parse()
       ->group(group);
   add_taken(
       app, "--feature-gates", [&command](const std::string& text) { return take_gates(text, command); },
       "TaintBasedEvictions=false: --eviction-mode=timeout; others have no effect", "NAME=BOOL,...", "")
+      ->trigger_on_parse()
       ->group(group);
   const auto lock = [](const std::string& text) -> Outcome {
     if (text == "leases") return {};
@@ -177,6 +178,7 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
   app.add_option("--eviction-mode", args.eviction_mode,
                  "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, as before 1.18")
       ->check(CLI::IsMember({"taint", "timeout"}))
+      ->trigger_on_parse()  // others say the same in their own words: the last one counts
       ->capture_default_str();
   app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
                  "Program that is asked which machines of nodes that are not Ready are gone or shut down (JSON)");

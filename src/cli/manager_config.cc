@@ -161,11 +161,15 @@ class Reader {
  public:
   Reader(const std::string& file, const YamlDocument& document) : file_(file), document_(document) {}
 
-  Result<ManagerFlags> run() {
-    if (!document_.value.is_object()) return wrong("", "expected a mapping");
-    SPILLWAY_TRY_VOID(check_header("apiVersion", kApiVersion));
-    SPILLWAY_TRY_VOID(check_header("kind", kKind));
-    SPILLWAY_TRY_VOID(read_section("", document_.value));
+  ManagerFlags run() {
+    if (document_.value.is_null()) return {};
+    if (document_.value.is_object()) {
+      check_header("apiVersion", kApiVersion);
+      check_header("kind", kKind);
+      read_section("", document_.value);
+    } else {
+      wrong("", "expected a mapping");
+    }
     return std::move(result_);
   }
 
@@ -181,41 +185,40 @@ class Reader {
     return origin == document_.origins.end() ? file_ : fmt::format("{}:{}", file_, origin->second.line);
   }
 
-  Error wrong(const std::string& path, const std::string& what) const {
-    return Error{ErrorCode::kInvalid, path.empty() ? what : path + ": " + what, at(path)};
+  void wrong(const std::string& path, std::string_view what) {
+    result_.errors.push_back(path.empty() ? fmt::format("{}: {}", file_, what)
+                                          : fmt::format("{}: {}: {}", at(path), path, what));
   }
 
-  Outcome check_header(const std::string& name, std::string_view expected) const {
+  void check_header(const std::string& name, std::string_view expected) {
     const Json* found = document_.value.find(name);
     if (found == nullptr) return wrong("", fmt::format("{} is missing; expected {}", name, expected));
-    if (found->string_at({}) != expected) return wrong(name, fmt::format("expected {}", expected));
-    return {};
+    if (found->string_at({}) != expected) wrong(name, fmt::format("expected {}", expected));
   }
 
-  Outcome read_section(const std::string& section, const Json& value) {
+  void read_section(const std::string& section, const Json& value) {
     for (const auto& [name, member] : *value.if_object()) {
       const std::string path = section.empty() ? name : section + "." + name;
       if (section.empty() && (name == "apiVersion" || name == "kind")) continue;
-      if (is_section(path)) {
-        if (member.is_null()) continue;
-        if (!member.is_object()) return wrong(path, "expected a mapping");
-        SPILLWAY_TRY_VOID(read_section(path, member));
-        continue;
-      }
       const auto field =
           std::ranges::find_if(kFields, [&](const Field& each) { return same_word(path_of(each), path); });
-      if (field != kFields.end()) {
-        SPILLWAY_TRY_VOID(read_field(*field, path, member));
+      if (is_section(path)) {
+        if (member.is_object()) {
+          read_section(path, member);
+        } else if (!member.is_null()) {
+          wrong(path, "expected a mapping");
+        }
+      } else if (field != kFields.end()) {
+        if (!member.is_null()) read_field(*field, path, member);
       } else if (std::ranges::any_of(kWithoutEffect, [&](std::string_view each) { return same_word(each, path); })) {
         result_.warnings.push_back(fmt::format("{}: {}: has no effect here", at(path), path));
       } else {
-        return wrong(path, "unknown" + suggestion_for(path));
+        wrong(path, "unknown" + suggestion_for(path));
       }
     }
-    return {};
   }
 
-  Outcome read_field(const Field& field, const std::string& path, const Json& value) {
+  void read_field(const Field& field, const std::string& path, const Json& value) {
     const auto expected = [&] { return wrong(path, fmt::format("expected {}", describe(field.type))); };
     std::string word;
     switch (field.type) {
@@ -246,7 +249,6 @@ class Reader {
         break;
     }
     result_.flags.push_back(fmt::format("{}={}", field.flag, word));
-    return {};
   }
 
   static std::string suggestion_for(const std::string& path) {
@@ -272,7 +274,7 @@ class Reader {
 
 }  // namespace
 
-Result<ManagerFlags> manager_flags(const std::string& file, const YamlDocument& document) {
+ManagerFlags manager_flags(const std::string& file, const YamlDocument& document) {
   return Reader(file, document).run();
 }
 

@@ -83,6 +83,9 @@ void define_controller(Commands& commands) {
   app.option_defaults()->take_last();  // the flags of a file come first
   app.add_option("--config", controller->config, "KubeControllerManagerConfiguration (YAML); flags win over it")
       ->check(CLI::ExistingFile);
+  app.add_option("--config-dir", controller->config_directory,
+                 "Directory of *.conf files merged over it, in the order of their names")
+      ->check(CLI::ExistingDirectory);
   app.add_flag("--print-config", controller->print_config, "Print the configuration in effect as YAML and exit");
   app.add_option("--kubeconfig", controller->kubeconfig, "How to reach the API server")->check(CLI::ExistingFile);
   add_manager_flags(app, *controller);

@@ -1,8 +1,10 @@
 """What a controller process serves and says of itself: health, metrics, configuration, zones, holds, a node explained."""
 import json
+import re
 import shutil
 import ssl
 import subprocess
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -141,6 +143,58 @@ class Zones(unittest.TestCase):
                 self.assertEqual((code, out), (2, ""), err)
                 self.assertIn(expected, err)
                 self.assertEqual(len(err.strip().splitlines()), 1, err)
+
+    def test_a_drop_in_directory(self):
+        with workspace() as folder:
+            head = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n"
+            drop_ins = folder / "conf.d"
+            drop_ins.mkdir()
+            (folder / "base.yaml").write_text(head + "kubeCloudShared:\n  nodeMonitorPeriod: 7s\nnodeLifecycleController:\n  nodeEvictionRate: 0.5\n  "
+                                              "nodeMonitorGracePeriod: 41s\ngeneric:\n  controllers: [a, b]\n  clientConnection: {qps: 7, burst: 9}\n"
+                                              "spillway:\n  evictionMode: timeout\n")
+            (drop_ins / "20-late.conf").write_text(head + "nodeLifecycleController:\n  nodeEvictionRate: 0.3\n  enableTaintManager: true\n")
+            (drop_ins / "10-early.conf").write_text(head + "nodeLifecycleController:\n  nodeEvictionRate: 0.4\n  nodeMonitorGracePeriod: 42s\n"
+                                                    "generic:\n  controllers: ['*']\n")
+            (drop_ins / "30-empty.conf").write_text("")
+            (drop_ins / "90-no.yaml").write_text("this is not looked at")
+            command = ("controller", "--config", folder / "base.yaml", "--config-dir", drop_ins, "--print-config")
+            code, out, err = run(*command, "--node-monitor-grace-period=43s")
+            self.assertEqual((code, err), (0, ""))
+            for line in ("nodeMonitorPeriod: 7s", "nodeEvictionRate: 0.3", "nodeMonitorGracePeriod: 43s", "evictionMode: taint", "qps: 7", "burst: 9"):
+                self.assertIn(line, out.replace('"', ""))
+            self.assertEqual(re.findall(r"controllers:\n((?: +- .*\n)+)", out.replace('"', ""))[0].split(), ["-", "*"])
+            self.assertIn("evictionMode: timeout", run(*command, "--enable-taint-manager=false")[1].replace('"', ""))
+            # Everything that is wrong is said at once.
+            (drop_ins / "10-early.conf").write_text(head + "nodeLifecycleController:\n  nodeEvictionRat: 1\nkubeCloudShared:\n  clusterName: x\n")
+            (drop_ins / "20-late.conf").write_text(head + "nodeLifecycleController:\n  nodeEvictionRate: fast\n")
+            code, out, err = run(*command)
+            self.assertEqual((code, out), (2, ""))
+            self.assertRegex(err, r"warning: \S*10-early.conf:6: kubeCloudShared.clusterName: has no effect here")
+            self.assertRegex(err, r"10-early.conf:4: nodeLifecycleController.nodeEvictionRat: unknown \(did you mean nodeLifecycleController.nodeEvictionRate\?\)")
+            self.assertRegex(err, r"20-late.conf:4: nodeLifecycleController.nodeEvictionRate: expected a number")
+            self.assertEqual(len(err.strip().splitlines()), 3, err)
+            self.assertIn("--config-dir", run("controller", "--config-dir", folder / "nowhere", "--print-config")[2])
+
+    def test_a_rate_of_writes(self):
+        with workspace() as folder:
+            kubeconfig = folder / "kubeconfig"
+            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as server:
+                api = serving(server, kubeconfig)
+                nodes = [f"n{number}" for number in range(8)]
+                for name in nodes:
+                    api.create("/api/v1/nodes", silent_node(name))
+                started = time.monotonic()
+                with running(folder, "controller", "--kubeconfig", kubeconfig, *FAST, "--kube-api-qps", "4", "--kube-api-burst", "1"):
+                    wait_for("all to be Unknown", lambda: all("Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]) for name in nodes), timeout=60)
+                    took = time.monotonic() - started
+                    url = api.get(LEASE)["metadata"]["annotations"]["spillway.dev/controller-url"]
+                    metrics = self.page(url, "/metrics", api)[1]
+                # At least eight statuses and eight events, four writes a second. The lease is renewed all the same, and reads do not wait.
+                self.assertGreater(took, 15 / 4)
+                waits = {verb: float(total) for verb, total in re.findall(r'rest_client_rate_limiter_duration_seconds_sum\{host="[^"]*",verb="(\w+)"\} (\S+)', metrics)}
+                self.assertGreater(waits["PATCH"], 8 * 1.0, waits)
+                self.assertNotIn("GET", waits)
+                print(f"\neight nodes at 4 writes per second: {took:.1f} s; waited in all {waits}", flush=True)
 
     def test_flags_of_kube_controller_manager(self):
         taken = {"--node-monitor-period": "6s", "--node-monitor-grace-period": "41s", "--node-startup-grace-period": "61s", "--pod-eviction-timeout": "3m",
