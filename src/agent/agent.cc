@@ -33,11 +33,6 @@ double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// How long ago; null: never.
-api::Json age_of(std::optional<Instant> at, Now now) {
-  return at ? api::Json(in_seconds(now.mono - *at)) : api::Json();
-}
-
 /// The safe ones of this kernel and what the operator allows. kInvalid: an entry that cannot be.
 Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, const MachineInfo& machine) {
   std::vector<std::string> patterns = admission::safe_sysctls(machine.kernel_version);
@@ -365,47 +360,38 @@ api::Json Agent::decisions(Now now) const {
 
 api::Json Agent::state(Now now) const {
   const Parts& p = *parts_;
-  api::Json::Array conditions;
-  for (const eviction::Condition condition : p.eviction.conditions().list()) {
-    conditions.emplace_back(to_string(condition));
-  }
-  api::Json::Array pods;
-  for (const api::Pod& pod : p.workers.all()) {
-    pods.push_back(api::Json::object({{"namespace", pod.metadata.ns},
-                                      {"name", pod.metadata.name},
-                                      {"uid", pod.metadata.uid},
-                                      {"phase", pod.status.phase},
-                                      {"finished", p.workers.is_finished(pod.metadata.uid)}}));
-  }
-  api::Json eviction = api::Json::object({{"conditions", std::move(conditions)}});
+  const auto client_state = [](const client::ApiClient& client) {
+    return api::Json::object({{"inFlight", static_cast<std::uint64_t>(client.in_flight())},
+                              {"synced", client.synced()},
+                              {"waiting", static_cast<std::uint64_t>(client.waiting())}});
+  };
+  const auto cache_state = [now](const auto& informer) {
+    return api::Json::object({{"heardAgeSeconds", age_of(informer.last_heard(), now)},
+                              {"lists", informer.lists()},
+                              {"objects", static_cast<std::uint64_t>(informer.cache().size())},
+                              {"undecodable", informer.undecodable()}});
+  };
   const auto summary = p.eviction.last_summary();
-  if (summary && summary->node.memory && summary->node.memory->time) {
-    eviction["observationAgeSeconds"] = in_seconds(now.wall - *summary->node.memory->time);
-  }
   api::Json ages = api::Json::object();
   if (summary) {
     for (const StatsAge& each : ages_of(*summary, now.wall)) ages[each.part] = each.seconds;
   }
-  const auto client_state = [](const client::ApiClient& client) {
-    return api::Json::object({{"inFlight", static_cast<std::uint64_t>(client.in_flight())},
-                              {"waiting", static_cast<std::uint64_t>(client.waiting())},
-                              {"synced", client.synced()}});
-  };
-  return api::Json::object(
-      {{"node", api::Json::object({{"name", p.options.node_name},
-                                   {"registered", p.status.registered()},
-                                   {"status", p.status.state()},
-                                   {"reportAgeSeconds", age_of(p.status.reported(), now)}})},
-       {"lease", api::Json::object({{"renewalAgeSeconds", age_of(p.lease.renewed(), now)}})},
-       {"api", client_state(p.api)},
-       {"heartbeats", client_state(p.heartbeats)},
-       {"allocatable", p.enforcement.state()},
-       {"containerGarbage", api::Json::object({{"kept", static_cast<std::uint64_t>(p.container_gc.kept())},
-                                               {"removed", p.container_gc.removed()}})},
-       {"eviction", std::move(eviction)},
-       {"managers", p.managers.state()},
-       {"statistics", api::Json::object({{"ageSeconds", std::move(ages)}})},
-       {"pods", std::move(pods)}});
+  api::Json state = p.workers.state();
+  state["allocatable"] = p.enforcement.state();
+  state["api"] = client_state(p.api);
+  state["caches"] = api::Json::object({{"nodes", cache_state(p.nodes)}, {"pods", cache_state(p.pods)}});
+  state["containerGarbage"] = p.container_gc.state();
+  state["events"] =
+      api::Json::object({{"dropped", p.events.dropped()}, {"waiting", static_cast<std::uint64_t>(p.events.waiting())}});
+  state["eviction"] = p.eviction.state(now);
+  state["heartbeats"] = client_state(p.heartbeats);
+  state["lease"] = p.lease.state(now);
+  state["managers"] = p.managers.state(now);
+  state["node"] = p.status.state(now);
+  state["shutdown"] = p.shutdown.state();
+  state["staticPods"] = p.static_pods.state();
+  state["statistics"] = api::Json::object({{"ageSeconds", std::move(ages)}});
+  return state;
 }
 
 std::vector<api::Pod> Agent::pods() const {

@@ -222,6 +222,8 @@ api::Json NodePart::debug_state() const {
   api::Json state = agent_->state(now);
   state["decisions"] = agent_->decisions(now);
   state["loop"] = api::Json::object({{"lastStepAgeSeconds", in_seconds(now.mono - last_step_)}});
+  state["reaction"] = api::Json::object({{"looks", reaction_->looks()}});
+  state["runtime"] = api::Json::object({{"pods", static_cast<std::uint64_t>(runtime_->pods().size())}});
   if (server_) {
     state["requestGate"] =
         api::Json::object({{"waiting", static_cast<std::uint64_t>(server_->gate().waiting())},

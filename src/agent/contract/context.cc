@@ -3,8 +3,13 @@
 #include "api/duration.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace spillway::agent {
+
+api::Json age_of(std::optional<Instant> at, Now now) {
+  return at ? api::Json(std::chrono::duration<double>(now.mono - *at).count()) : api::Json();
+}
 
 api::ObjectReference node_reference(const std::string& node_name) {
   return {.kind = "Node",

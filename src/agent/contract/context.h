@@ -5,10 +5,13 @@
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
 #include "api/event.h"
+#include "api/json.h"
+#include "base/time.h"
 #include "client/api_client.h"
 #include "client/event_recorder.h"
 #include "telemetry/log.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,9 @@ struct AgentContext {
   /// "?timeout=10s": the same, told to the API server.
   std::string heartbeat_query() const;
 };
+
+/// Seconds since then, for people; null: never.
+api::Json age_of(std::optional<Instant> at, Now now);
 
 /// The node as events name it: its name in place of the uid, without version.
 api::ObjectReference node_reference(const std::string& node_name);

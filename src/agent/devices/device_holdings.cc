@@ -153,6 +153,34 @@ Result<DeviceCheckpoint> parse_device_checkpoint(std::string_view text) {
   return checkpoint;
 }
 
+api::Json state_of(const Holdings& holdings) {
+  const auto name_of = [](Holding::State state) -> std::string_view {
+    switch (state) {
+      case Holding::State::kAwaiting:
+        return "awaiting";
+      case Holding::State::kPreferring:
+        return "preferring";
+      case Holding::State::kAllocating:
+        return "allocating";
+      case Holding::State::kReady:
+        return "ready";
+    }
+    return {};
+  };
+  api::Json state = api::Json::object();
+  for (const auto& [uid, containers] : holdings) {
+    for (const auto& [container, resources] : containers) {
+      for (const auto& [resource, holding] : resources) {
+        api::Json ids = api::Json::array();
+        for (const std::string& id : holding.ids) ids.if_array()->emplace_back(id);
+        state.make({uid, container})[resource] =
+            api::Json::object({{"devices", std::move(ids)}, {"state", name_of(holding.state)}});
+      }
+    }
+  }
+  return state;
+}
+
 DeviceGrant merged_grant(const ContainerHoldings& holdings) {
   DeviceGrant all;
   const auto append = [](auto& to, const auto& from) {

@@ -5,6 +5,7 @@
 
 #include "agent/contract/device_ports.h"
 #include "agent/devices/device_pool.h"
+#include "api/json.h"
 
 #include <map>
 #include <optional>
@@ -51,6 +52,9 @@ struct DeviceCheckpoint {
 std::string to_text(const DeviceCheckpoint& checkpoint);
 /// kInvalid: not what to_text wrote, or damaged since.
 Result<DeviceCheckpoint> parse_device_checkpoint(std::string_view text);
+
+/// uid → container → resource → what it holds and how far that is; for people.
+api::Json state_of(const Holdings& holdings);
 
 /// Everything a container gets: of several resources the later name wins, as in upstream.
 DeviceGrant merged_grant(const ContainerHoldings& holdings);

@@ -69,6 +69,13 @@ void DeviceManager::start(Now now) {
   arm(now);
 }
 
+api::Json DeviceManager::state(Now now) const {
+  std::uint64_t waiting = 0;
+  for (const auto& [uid, waiters] : waiters_) waiting += waiters.size();
+  return api::Json::object(
+      {{"containersWaiting", waiting}, {"held", state_of(holdings_)}, {"resources", pool_.state(now)}});
+}
+
 std::vector<DeviceCommand> DeviceManager::take_commands() {
   return std::exchange(commands_, {});
 }

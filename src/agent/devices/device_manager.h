@@ -11,6 +11,7 @@
 #include "agent/contract/device_ports.h"
 #include "agent/devices/device_holdings.h"
 #include "agent/devices/device_pool.h"
+#include "api/json.h"
 #include "policy/admission/topology_admit.h"
 #include "telemetry/metrics.h"
 
@@ -35,6 +36,9 @@ class DeviceManager final : public admission::HintProvider {
   void start(Now now);
   void on_event(const DeviceEvent& event, Now now);
   std::vector<DeviceCommand> take_commands();
+
+  /// For people and /debug/spillway: no contract.
+  api::Json state(Now now) const;
 
   // What is offered.
 

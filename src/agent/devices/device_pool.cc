@@ -3,6 +3,7 @@
 #include "api/resource_names.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace spillway::agent {
 
@@ -97,6 +98,19 @@ std::vector<std::string> DevicePool::names() const {
   std::vector<std::string> all;
   for (const auto& [name, resource] : resources_) all.push_back(name);
   return all;
+}
+
+api::Json DevicePool::state(Now now) const {
+  api::Json state = api::Json::object();
+  for (const auto& [name, resource] : resources_) {
+    const std::optional<Instant> away = resource.away_since;
+    state[name] = api::Json::object(
+        {{"awaySeconds", away ? api::Json(std::chrono::duration<double>(now.mono - *away).count()) : api::Json()},
+         {"devices", static_cast<std::uint64_t>(resource.devices.size())},
+         {"healthy", static_cast<std::uint64_t>(resource.healthy().size())},
+         {"listed", resource.listed}});
+  }
+  return state;
 }
 
 DeviceResources DevicePool::offered() const {

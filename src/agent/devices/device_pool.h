@@ -6,6 +6,7 @@
 
 #include "agent/contract/device_ports.h"
 #include "agent/contract/device_resources.h"
+#include "api/json.h"
 #include "api/pod.h"
 #include "base/time.h"
 
@@ -53,6 +54,9 @@ class DevicePool {
   /// nullptr: no plugin ever offered it.
   const Resource* find(std::string_view resource) const;
   std::vector<std::string> names() const;
+
+  /// For people and /debug/spillway: no contract.
+  api::Json state(Now now) const;
 
   /// capacity: all devices; allocatable: the healthy ones; removed: what was given up.
   DeviceResources offered() const;

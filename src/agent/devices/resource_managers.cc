@@ -132,8 +132,9 @@ void ResourceManagers::keep_only(const std::set<std::string, std::less<>>& uids)
   if (cpus || memory) save();
 }
 
-api::Json ResourceManagers::state() const {
-  api::Json state = api::Json::object({{"topologyPolicy", to_string(pinning_.topology.policy)}});
+api::Json ResourceManagers::state(Now now) const {
+  api::Json state =
+      api::Json::object({{"devices", devices_.state(now)}, {"topologyPolicy", to_string(pinning_.topology.policy)}});
   if (pinning_.cpus) {
     api::Json held = api::Json::object();
     for (const auto& [uid, containers] : pinning_.cpus->assignments().held) {

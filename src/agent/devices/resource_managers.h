@@ -5,8 +5,9 @@
 #pragma once
 
 #include "agent/contract/context.h"
-#include "agent/devices/device_manager.h"
 #include "agent/contract/ports.h"
+#include "agent/devices/device_manager.h"
+#include "api/json.h"
 #include "policy/admission/answer.h"
 #include "policy/admission/static_cpus.h"
 #include "policy/admission/static_memory.h"
@@ -57,7 +58,7 @@ class ResourceManagers {
   void keep_only(const std::set<std::string, std::less<>>& uids);
 
   /// For people and /debug/spillway: no contract.
-  api::Json state() const;
+  api::Json state(Now now) const;
 
  private:
   void save();

@@ -4,6 +4,7 @@
 #include "agent/eviction/eviction_events.h"
 
 #include <algorithm>
+#include <chrono>
 #include <ranges>
 
 namespace spillway::agent {
@@ -303,6 +304,32 @@ std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
     }
   }
   return decision;
+}
+
+api::Json EvictionEngine::state(Now now) const {
+  api::Json conditions = api::Json::array();
+  for (const eviction::Condition each : state_.conditions.list()) conditions.if_array()->emplace_back(to_string(each));
+  api::Json met = api::Json::array();
+  for (const eviction::Threshold& each : met_at_pass_) met.if_array()->emplace_back(to_string(each.signal));
+  api::Json victims = api::Json::array();
+  for (const Victim& each : victims_.dying()) {
+    victims.if_array()->push_back(api::Json::object({{"killed", each.killed},
+                                                     {"pod", each.action.pod.text()},
+                                                     {"signal", to_string(each.signal())},
+                                                     {"sinceSeconds", age_of(each.since, now)}}));
+  }
+  api::Json state = api::Json::object({{"conditions", std::move(conditions)},
+                                       {"observing", in_flight_.has_value()},
+                                       {"passAgeSeconds", age_of(last_pass_, now)},
+                                       {"reclaiming", reclaim_.has_value()},
+                                       {"thresholdsMet", std::move(met)},
+                                       {"victims", std::move(victims)},
+                                       {"watchedByThread", reaction_watches_}});
+  if (last_summary_ && last_summary_->node.memory && last_summary_->node.memory->time) {
+    state["observationAgeSeconds"] =
+        std::chrono::duration<double>(now.wall - *last_summary_->node.memory->time).count();
+  }
+  return state;
 }
 
 }  // namespace spillway::agent

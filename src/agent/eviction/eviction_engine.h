@@ -16,6 +16,7 @@
 #include "agent/eviction/eviction_victims.h"
 #include "agent/eviction/fall_rate.h"
 #include "agent/eviction/reaction.h"
+#include "api/json.h"
 #include "policy/eviction/decide.h"
 
 #include <functional>
@@ -53,6 +54,9 @@ class EvictionEngine {
 
   /// How things stand: why nobody is being evicted, or who is, and who would be next. nullopt: nothing was seen yet.
   std::optional<policy::Decision> standing(Now now) const;
+
+  /// For people and /debug/spillway: no contract.
+  api::Json state(Now now) const;
 
  private:
   /// A pass that waits until the node has freed what it can.

@@ -43,6 +43,8 @@ class Victims {
 
   std::vector<Victim>& dying() { return dying_; }
 
+  const std::vector<Victim>& dying() const { return dying_; }
+
   /// May the next pass begin though some are left? `hard_met`: a hard threshold is met now. True if every one of them
   /// should have been gone for three seconds and nothing has become free since it was chosen.
   bool give_way(bool hard_met, const eviction::Observations& seen, Instant now) const;

@@ -29,6 +29,11 @@ std::string LeaseEngine::lease_path() const {
          context_.heartbeat_query();
 }
 
+api::Json LeaseEngine::state(Now now) const {
+  return api::Json::object(
+      {{"known", latest_ != nullptr}, {"renewalAgeSeconds", age_of(renewed_, now)}, {"runningNow", !timer_}});
+}
+
 void LeaseEngine::start(Now now) {
   run(now);
 }

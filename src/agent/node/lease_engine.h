@@ -22,8 +22,8 @@ class LeaseEngine {
   /// The node exists now. A lease that could not be made for want of its owner is made at once, not a period later.
   void on_node_registered(Now now);
 
-  /// When it was last written; nullopt: not yet.
-  std::optional<Instant> renewed() const { return renewed_; }
+  /// For people and /debug/spillway: no contract.
+  api::Json state(Now now) const;
 
   /// Called for every failed write of a run but the first: connections may be dead without anybody having noticed.
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }

@@ -136,7 +136,14 @@ void NodeStatusEngine::on_registered(Now now) {
   if (on_registered_) on_registered_(now);
 }
 
-std::string_view NodeStatusEngine::state() const {
+api::Json NodeStatusEngine::state(Now now) const {
+  return api::Json::object({{"name", context_.options.node_name},
+                            {"registered", registered()},
+                            {"reportAgeSeconds", age_of(last_report_, now)},
+                            {"status", status()}});
+}
+
+std::string_view NodeStatusEngine::status() const {
   switch (state_) {
     case State::kAbsent:
       return "absent";

@@ -7,6 +7,7 @@
 
 #include "agent/contract/context.h"
 #include "agent/node/node_object.h"
+#include "api/json.h"
 #include "api/node.h"
 #include "base/rng.h"
 
@@ -38,11 +39,8 @@ class NodeStatusEngine {
   /// Called each time the node has been registered, or found to be.
   void when_registered(std::function<void(Now now)> listener) { on_registered_ = std::move(listener); }
 
-  /// "absent" (waited for), "registering", "idle" or "syncing".
-  std::string_view state() const;
-
-  /// When the status was last written; nullopt: not since registration.
-  std::optional<Instant> reported() const { return last_report_; }
+  /// For people and /debug/spillway: no contract. `status`: "absent" (waited for), "registering", "idle" or "syncing".
+  api::Json state(Now now) const;
 
   /// The node is there.
   bool registered() const { return state_ == State::kIdle || state_ == State::kSyncing; }
@@ -50,6 +48,7 @@ class NodeStatusEngine {
  private:
   enum class State { kAbsent, kRegistering, kIdle, kSyncing };
 
+  std::string_view status() const;
   /// There is no node, as far as we know: registers it, or waits for it.
   void begin(Now now);
   void await_node(Now now);

@@ -50,6 +50,20 @@ bool ShutdownEngine::begin(std::function<void(Now)> done, Now now) {
   return true;
 }
 
+api::Json ShutdownEngine::state() const {
+  api::Json groups = api::Json::array();
+  for (const PriorityGrace& group : shutdown_groups(context_.options.shutdown)) {
+    groups.if_array()->push_back(
+        api::Json::object({{"graceSeconds", group.grace_seconds}, {"priority", std::int64_t{group.priority}}}));
+  }
+  api::Json ending = api::Json::array();
+  for (const std::string& uid : ending_) ending.if_array()->emplace_back(uid);
+  return api::Json::object({{"active", active_},
+                            {"ending", std::move(ending)},
+                            {"groups", std::move(groups)},
+                            {"groupsBegun", static_cast<std::uint64_t>(next_step_)}});
+}
+
 void ShutdownEngine::next_group(Now now) {
   if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
   ending_.clear();

@@ -8,6 +8,7 @@
 
 #include "agent/contract/context.h"
 #include "agent/node/shutdown_plan.h"
+#include "api/json.h"
 #include "api/pod.h"
 #include "base/time.h"
 #include "telemetry/metrics.h"
@@ -46,6 +47,9 @@ class ShutdownEngine {
   void on_pod_finished(const std::string& uid, Now now);
 
   bool is_active() const { return active_; }
+
+  /// For people and /debug/spillway: no contract.
+  api::Json state() const;
 
  private:
   void next_group(Now now);

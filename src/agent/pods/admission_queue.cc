@@ -40,6 +40,19 @@ AdmissionQueue::AdmissionQueue(AgentContext& context, std::function<admission::N
       decisions_(decisions),
       metrics_(metrics) {}
 
+api::Json AdmissionQueue::state() const {
+  api::Json waiting = api::Json::array();
+  for (const std::string& uid : waiting_) waiting.if_array()->emplace_back(uid);
+  api::Json state = api::Json::object({{"preemption", nullptr}, {"waiting", std::move(waiting)}});
+  if (!preemption_) return state;
+  api::Json victims = api::Json::array();
+  for (const std::string& uid : preemption_->victims) victims.if_array()->emplace_back(uid);
+  state["preemption"] =
+      api::Json::object({{"newcomer", preemption_->newcomer ? api::Json(*preemption_->newcomer) : api::Json()},
+                         {"victims", std::move(victims)}});
+  return state;
+}
+
 void AdmissionQueue::ask(Now now) {
   while (!preemption_ && !waiting_.empty()) {
     const std::string uid = std::move(waiting_.front());

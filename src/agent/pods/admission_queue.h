@@ -6,6 +6,7 @@
 
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
+#include "api/json.h"
 #include "api/pod.h"
 #include "base/time.h"
 #include "client/api_client.h"
@@ -45,6 +46,9 @@ class AdmissionQueue {
 
   /// Asks as many as can be asked now.
   void ask(Now now);
+  /// For people and /debug/spillway: no contract.
+  api::Json state() const;
+
   /// A pod has no process left.
   void on_finished(const std::string& uid, Now now);
 

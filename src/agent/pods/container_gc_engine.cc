@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace spillway::agent {
@@ -10,6 +11,14 @@ namespace {
 constexpr Duration kPeriod = minutes(1);
 
 }  // namespace
+
+api::Json ContainerGcEngine::state() const {
+  const auto running =
+      std::ranges::count(records_, RuntimeState::kRunning, [](const auto& entry) { return entry.second.state; });
+  return api::Json::object({{"dead", static_cast<std::int64_t>(records_.size()) - running},
+                            {"removed", removed_},
+                            {"running", static_cast<std::int64_t>(running)}});
+}
 
 void ContainerGcEngine::start(Now now) {
   arm(now);

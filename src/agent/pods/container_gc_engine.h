@@ -6,6 +6,7 @@
 
 #include "agent/contract/context.h"
 #include "agent/pods/container_gc.h"
+#include "api/json.h"
 
 #include <cstdint>
 #include <map>
@@ -25,9 +26,8 @@ class ContainerGcEngine {
   /// The pod is gone, and its logs with it.
   void forget(const std::string& uid);
 
-  std::size_t kept() const { return records_.size(); }
-
-  std::uint64_t removed() const { return removed_; }
+  /// For people and /debug/spillway: no contract.
+  api::Json state() const;
 
  private:
   struct Record {

@@ -58,6 +58,17 @@ void PodStatusWriter::forget(const std::string& uid) {
   entries_.erase(uid);
 }
 
+api::Json PodStatusWriter::state() const {
+  api::Json unwritten = api::Json::object();
+  std::uint64_t in_flight = 0;
+  for (const auto& [uid, entry] : entries_) {
+    if (entry.in_flight) ++in_flight;
+    if (is_written(uid)) continue;
+    unwritten[uid] = entry.copy_uid.empty() ? "no copy" : entry.waiting_to_retry ? "retry" : "in flight";
+  }
+  return api::Json::object({{"inFlight", in_flight}, {"unwritten", std::move(unwritten)}});
+}
+
 void PodStatusWriter::write(const std::string& uid, Now now) {
   Entry& entry = entries_.at(uid);
   if (entry.copy_uid.empty()) return;

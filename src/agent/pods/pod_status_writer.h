@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/contract/context.h"
+#include "api/json.h"
 #include "api/pod.h"
 #include "base/time.h"
 
@@ -29,6 +30,9 @@ class PodStatusWriter {
   /// Nothing is waiting to be written.
   bool is_written(const std::string& uid) const;
   void forget(const std::string& uid);
+
+  /// For people and /debug/spillway: no contract.
+  api::Json state() const;
 
  private:
   struct Entry {

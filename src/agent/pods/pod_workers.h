@@ -67,6 +67,8 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
 
   /// Pods that were admitted and are not finished, in namespace/name order. Valid until the next event.
   std::vector<const api::Pod*> active() const override;
+  /// Pods, the queue before admission, statuses to be written; for people and /debug/spillway: no contract.
+  api::Json state() const;
   /// All pods with the status the agent stands by, in namespace/name order.
   std::vector<api::Pod> all() const;
 

@@ -57,6 +57,23 @@ std::map<api::PodKey, const StaticPod*> StaticPods::pods_of(const Files& files, 
   return pods;
 }
 
+api::Json StaticPods::state() const {
+  api::Json problems = api::Json::object();
+  for (const auto& [file, problem] : problems_) problems[file] = problem;
+  api::Json pods = api::Json::object();
+  for (const auto& [key, entry] : entries_) {
+    pods[key.text()] = api::Json::object({{"mirrored", entry.mirror != nullptr},
+                                          {"uid", entry.uid},
+                                          {"wanted", entry.wanted.has_value()},
+                                          {"writing", entry.writing}});
+  }
+  return api::Json::object({{"files", static_cast<std::uint64_t>(files_.size())},
+                            {"path", context_.options.static_pod_path},
+                            {"pods", std::move(pods)},
+                            {"problems", std::move(problems)},
+                            {"read", delivered_}});
+}
+
 /// Each is told once, until it changes or ends.
 void StaticPods::tell(Problems problems) {
   for (const auto& [file, problem] : problems) {

@@ -11,6 +11,7 @@
 #include "agent/contract/static_manifests.h"
 #include "agent/pods/pod_workers.h"
 #include "agent/pods/static_pod.h"
+#include "api/json.h"
 #include "api/node.h"
 #include "api/pod.h"
 #include "client/object_cache.h"
@@ -40,6 +41,9 @@ class StaticPods {
   void on_node_known(Now now);
   /// The worker of this uid is not there any more.
   void on_forgotten(const std::string& uid, Now now);
+
+  /// For people and /debug/spillway: no contract.
+  api::Json state() const;
 
  private:
   struct Entry {
