@@ -78,7 +78,8 @@ TEST(Shutdown, TheNodeIsNotReadyAndTakesNoPods) {
   EXPECT_EQ(cluster.pod("late").string_at({"status", "message"}),
             "Pod was rejected: Pod was rejected as the node is shutting down.");
   EXPECT_EQ(cluster.node_condition("Ready"), "False");
-  EXPECT_EQ(cluster.events("NodeShutdown").size(), 2U) << "of the node, and of the pod that was refused";
+  EXPECT_EQ(cluster.events("Shutdown").size(), 1U) << "of the node";
+  EXPECT_EQ(cluster.events("NodeShutdown").size(), 1U) << "of the pod that was refused";
 }
 
 }  // namespace

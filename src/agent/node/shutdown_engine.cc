@@ -28,7 +28,7 @@ bool ShutdownEngine::begin(std::function<void(Now)> done, Now now) {
   if (groups.empty() || shutdown_delay_seconds(groups) <= 0) return false;
   active_ = true;
   done_ = std::move(done);
-  context_.events.record(node_reference(context_.options.node_name), client::EventType::kNormal, "NodeShutdown",
+  context_.events.record(node_reference(context_.options.node_name), client::EventType::kNormal, "Shutdown",
                          "Shutdown manager detected shutdown event", now);
   if (metrics_ != nullptr) {
     metrics_
