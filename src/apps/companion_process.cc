@@ -25,7 +25,7 @@ Outcome check_flags(const cli::AgentCommand& command) {
   if (command.kubeconfig.empty()) return invalid("--kubeconfig", "is required");
   if (command.print_config) return refuse("--print-config");
   if (!command.node_ip.empty()) return refuse("--node-ip");
-  if (command.port != cli::AgentCommand{}.port) return refuse("--port");
+  if (command.port) return refuse("--port");
   if (!command.node.labels.empty()) return refuse("--node-labels");
   if (command.node.pids_max) return refuse("--node-pids");
   if (!command.companion.shadow && command.companion.shadow_window != cli::CompanionArgs{}.shadow_window) {

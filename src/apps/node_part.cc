@@ -50,6 +50,10 @@ Outcome check_reserved_cgroups(const host::NodeSlice& slice, const std::vector<a
   return {};
 }
 
+std::uint16_t configured_port(const api::Json& configuration) {
+  return static_cast<std::uint16_t>(configuration.find("port")->if_int64().value_or(0));
+}
+
 /// JSON is YAML as well.
 Result<api::Json> parse_manifest(const std::string& file, const std::string& text) {
   SPILLWAY_TRY(yaml, cli::parse_yaml(file, text));
@@ -114,7 +118,7 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
                                             {.node_name = options.name,
                                              .state_dir = options.state_dir,
                                              .address = machine.internal_ip,
-                                             .port = options.port,
+                                             .port = options.port.value_or(configured_port(setup.configuration)),
                                              .client_authority_pem = *options.client_authority_pem}));
     server_ = std::move(server);
     agent_options.daemon_port = server_->port();
@@ -127,7 +131,10 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   SPILLWAY_TRY(history, journal_->read());
   SPILLWAY_TRY(runtime, host::ProcessRuntime::create(
                             loop, slice_, *this, process_.log(),
-                            {.state_dir = options.state_dir, .logs = {}, .pressure = agent_options.pressure_stats}));
+                            {.state_dir = options.state_dir,
+                             .logs = {.file_max = agent_options.container_log_max,
+                                      .files_max = static_cast<int>(agent_options.container_log_files_max)},
+                             .pressure = agent_options.pressure_stats}));
   runtime_ = std::move(runtime);
   SPILLWAY_TRY(reaction, host::MemoryReaction::create(
                              loop, slice_,

@@ -29,8 +29,8 @@ struct NodePartOptions {
   /// The authority of the client certificates that the node's HTTPS server believes. nullopt: there is no server (the
   /// API server is in this process, and reaches the node without one).
   std::optional<std::string> client_authority_pem;
-  std::uint16_t port = 0;  // of that server; 0: any free one
-  std::string ip;          // the node's address; empty: the machine's
+  std::optional<std::uint16_t> port;  // of that server; 0: any free one; nullopt: the configuration's
+  std::string ip;                     // the node's address; empty: the machine's
 };
 
 class NodePart final : public Part, private agent::Host::Receiver, private host::DevicePlugins::Receiver {

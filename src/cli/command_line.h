@@ -140,8 +140,8 @@ struct AgentCommand {
   std::string kubeconfig;  // empty only if print_config
   bool print_config = false;
   std::string node_name;
-  std::string node_ip;         // the address the node reports and serves on; empty: the machine's
-  std::uint16_t port = 10250;  // 0: any free port
+  std::string node_ip;                // the address the node reports and serves on; empty: the machine's
+  std::optional<std::uint16_t> port;  // 0: any free port; nullopt: the configuration's
   NodeArgs node;
   CompanionArgs companion;
 };

@@ -71,7 +71,7 @@ void define_agent(Commands& commands) {
   app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
   add_parsed(app, "--node-ip", agent->node_ip, parse_address,
              "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");
-  app.add_option("--port", agent->port, "Its port; 0: any free one")->capture_default_str();
+  app.add_option("--port", agent->port, "Its port; 0: any free one")->default_str("10250");
   add_node(app, agent->node);
   add_companion(app, agent->companion);
   commands.choose(app, agent);

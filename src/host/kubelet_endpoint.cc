@@ -127,7 +127,7 @@ void KubeletEndpoint::handle_summary(const api::Target& target, api::ResponseSin
 
 /// /healthz of everything, /healthz/NAME of one check; `verbose` lists them, as does a failure.
 void KubeletEndpoint::handle_health(const api::Target& target, api::ResponseSink& sink) const {
-  std::vector<HealthCheck> checks{{"ping", std::nullopt}};
+  std::vector<HealthCheck> checks{{"ping", std::nullopt}, {"log", std::nullopt}};
   if (options_.health) std::ranges::move(options_.health(), std::back_inserter(checks));
   const std::string* only = target.segments.size() == 2 ? &target.segments[1] : nullptr;
   if (only != nullptr) std::erase_if(checks, [only](const HealthCheck& check) { return check.name != *only; });

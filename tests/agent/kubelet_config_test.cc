@@ -85,6 +85,22 @@ TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
   EXPECT_EQ(checked.findings.front().path, "staticPodURL");
 }
 
+TEST(KubeletConfig, RefusesNumbersAsUpstreamDoes) {
+  const auto error = [](std::string_view member) {
+    const Result<AgentOptions> options = options_of(effective(member));
+    return options ? std::string() : options.error().message;
+  };
+  EXPECT_EQ(error(R"({"nodeStatusMaxImages": -1})"), "");
+  EXPECT_EQ(error(R"({"nodeStatusMaxImages": -2})"),
+            "nodeStatusMaxImages (--node-status-max-images) -2 must be -1 or greater");
+  EXPECT_EQ(error(R"({"maxPods": -1})"), "maxPods (--max-pods) -1 must not be a negative number");
+  EXPECT_EQ(error(R"({"podsPerCore": -1})"), "podsPerCore (--pods-per-core) -1 must not be a negative number");
+  EXPECT_EQ(error(R"({"port": 65536})"),
+            "port (--port) 65536 must be between 1 and 65535, inclusive (0: any free one)");
+  EXPECT_EQ(error(R"({"containerLogMaxFiles": 1})"), "containerLogMaxFiles must be greater than 1");
+  EXPECT_EQ(error(R"({"containerLogMaxSize": "0"})"), "must be positive");
+}
+
 TEST(KubeletConfig, MayLeaveTheNodeToOthers) {
   EXPECT_EQ(options_of(effective("{}"))->registration, Registration::kSchedulable);
   EXPECT_EQ(options_of(effective(R"({"registerNode": false})"))->registration, Registration::kNone);
@@ -220,6 +236,15 @@ TEST(KubeletConfig, BecomesTheOptionsOfAnAgent) {
   EXPECT_EQ(options->lease_duration, seconds(20));
   EXPECT_EQ(options->eviction.max_pod_grace_period_seconds, 9);
   EXPECT_EQ(options->taints.size(), 1U);
+  EXPECT_EQ(options->pod_pids_max, std::nullopt);
+  EXPECT_EQ(options->container_log_max, mebibytes(10));
+  EXPECT_EQ(options->container_log_files_max, 5);
+  const auto bounded = options_of(
+      effective(R"({"podPidsLimit": 300, "containerLogMaxSize": "1Mi", "containerLogMaxFiles": 2, "port": 4194})"));
+  ASSERT_TRUE(bounded.has_value()) << bounded.error().text();
+  EXPECT_EQ(bounded->pod_pids_max, 300);
+  EXPECT_EQ(bounded->container_log_max, mebibytes(1));
+  EXPECT_EQ(bounded->container_log_files_max, 2);
   EXPECT_FALSE(options_of(effective(R"({"evictionHard": {"memory.availabel": "1Gi"}})")).has_value());
   EXPECT_FALSE(options_of(effective(R"({"nodeLeaseDurationSeconds": 0})")).has_value());
 }

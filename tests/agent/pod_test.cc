@@ -69,6 +69,17 @@ TEST(Pod, GetsItsCommandEnvironmentAndLimits) {
   EXPECT_EQ(cluster.host.last<CreatePod>()->memory_limit, mebibytes(128));
 }
 
+TEST(Pod, HasAsManyProcessesAsTheNodeAllows) {
+  AgentOptions options = node_options();
+  options.pod_pids_max = 40;
+  ScriptedCluster cluster(options);
+  cluster.put(pod_document({.name = "web"}));
+  cluster.start();
+  cluster.run(seconds(1));
+  ASSERT_NE(cluster.host.last<CreatePod>(), nullptr);
+  EXPECT_EQ(cluster.host.last<CreatePod>()->pids_max, 40);
+}
+
 TEST(Pod, WithoutCommandWaitsAndSaysWhy) {
   Json document = pod_document({.name = "web"});
   document.at({"spec", "containers"})->if_array()->front().erase({"command"});

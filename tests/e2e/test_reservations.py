@@ -34,8 +34,9 @@ class Reservations(unittest.TestCase):
         return value
 
     def arguments(self, *more):
-        return ("agent", "--kubeconfig", self.kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0", "--node-memory", "256Mi",
-                "--state-dir", self.folder / "state", *more)
+        (self.folder / "kubelet.yaml").write_text("{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, port: 0}")
+        return ("agent", "--kubeconfig", self.kubeconfig, "--config", self.folder / "kubelet.yaml", "--node-name", "n", "--node-ip", "127.0.0.1",
+                "--node-memory", "256Mi", "--state-dir", self.folder / "state", *more)
 
     def limit(self, controller, file):
         return (directories(self.cgroup)[controller] / file).read_text().strip()
@@ -70,6 +71,7 @@ class Reservations(unittest.TestCase):
         wait_for("the node", lambda: self.api.nodes_ready() == ["n"])
         node = self.api.get("/api/v1/nodes/n")
         self.assertEqual(node["metadata"]["labels"]["by"], "somebody")
+        self.assertNotIn(node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"], (0, 10250), "any free port, as the file says")
         self.assertNotIn("mine", [taint["key"] for taint in node["spec"].get("taints", [])])
         wait_for("the lease", lambda: self.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"), timeout=8)
 

@@ -94,13 +94,13 @@ TEST_F(KubeletEndpointTest, SummaryCanBeNarrowedToProcessorAndMemory) {
 }
 
 TEST_F(KubeletEndpointTest, HealthIsOneWordOrAList) {
-  EXPECT_EQ(get("/healthz?verbose").body, "[+]ping ok\n[+]syncloop ok\nhealthz check passed\n");
+  EXPECT_EQ(get("/healthz?verbose").body, "[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n");
   EXPECT_EQ(get("/healthz/syncloop").body, "ok");
   EXPECT_EQ(get("/healthz/nothing").status, 404);
   problem_ = "stands still";
   const api::Response ill = get("/healthz");
   EXPECT_EQ(ill.status, 500);
-  EXPECT_EQ(ill.body, "[+]ping ok\n[-]syncloop failed: stands still\nhealthz check failed\n");
+  EXPECT_EQ(ill.body, "[+]ping ok\n[+]log ok\n[-]syncloop failed: stands still\nhealthz check failed\n");
   EXPECT_EQ(get("/healthz/ping").status, 200);
   EXPECT_EQ(get("/healthz/syncloop").status, 500);
 }

@@ -283,7 +283,8 @@ TEST_F(ProcessRuntimeTest, LimitsAreInTheFiles) {
                                      .qos = api::QosClass::kBurstable,
                                      .memory_limit = mebibytes(64),
                                      .cpu_limit_milli = 500,
-                                     .cpu_request_milli = 250});
+                                     .cpu_request_milli = 250,
+                                     .pids_max = 40});
   runtime_->execute(agent::StartContainer{.uid = "u1",
                                           .name = "c",
                                           .argv = {"sleep", "1000"},
@@ -306,6 +307,9 @@ TEST_F(ProcessRuntimeTest, LimitsAreInTheFiles) {
   } else {
     EXPECT_EQ(*pod->read(Controller::kMemory, "memory.max"), "67108864\n");
     EXPECT_EQ(*container->read(Controller::kMemory, "memory.max"), "33554432\n");
+  }
+  if (pod->has(Controller::kPids)) {
+    EXPECT_EQ(*pod->read(Controller::kPids, "pids.max"), "40\n");
   }
   EXPECT_EQ(container->pids()->size(), 1U);
 }

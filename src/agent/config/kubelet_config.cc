@@ -254,6 +254,37 @@ bool is_true(const Json& effective, std::string_view key) {
   return found != nullptr && found->if_bool().value_or(false);
 }
 
+/// Numbers that bound something, with the words upstream refuses them in.
+Outcome read_bounds(const Json& effective, AgentOptions& options) {
+  options.status_images_max = integer_at(effective, "nodeStatusMaxImages");
+  if (options.status_images_max < -1) {
+    return invalid("nodeStatusMaxImages", "nodeStatusMaxImages (--node-status-max-images) {} must be -1 or greater",
+                   options.status_images_max);
+  }
+  options.pods_max = integer_at(effective, "maxPods");
+  if (options.pods_max < 0) {
+    return invalid("maxPods", "maxPods (--max-pods) {} must not be a negative number", options.pods_max);
+  }
+  options.pods_per_core = integer_at(effective, "podsPerCore");
+  if (options.pods_per_core < 0) {
+    return invalid("podsPerCore", "podsPerCore (--pods-per-core) {} must not be a negative number",
+                   options.pods_per_core);
+  }
+  if (const std::int64_t pids = integer_at(effective, "podPidsLimit"); pids > 0) options.pod_pids_max = pids;
+  const std::int64_t port = integer_at(effective, "port");
+  if (port < 0 || port > 65535) {
+    return invalid("port", "port (--port) {} must be between 1 and 65535, inclusive (0: any free one)", port);
+  }
+  options.container_log_files_max = integer_at(effective, "containerLogMaxFiles");
+  if (options.container_log_files_max <= 1) {
+    return invalid("containerLogMaxFiles", "containerLogMaxFiles must be greater than 1");
+  }
+  const auto log_max = api::parse_quantity(effective.string_at({"containerLogMaxSize"}));
+  options.container_log_max = log_max ? log_max->bytes() : Bytes{0};
+  if (options.container_log_max <= Bytes{0}) return invalid("containerLogMaxSize", "must be positive");
+  return {};
+}
+
 Json to_json(const eviction::SignalMap& map) {
   Json object = Json::object();
   for (const auto& [signal, value] : map) object[signal] = value;
@@ -359,10 +390,7 @@ Result<AgentOptions> options_of(const Json& effective) {
                                       std::pair("fileCheckFrequency", options.file_check_frequency)}) {
     if (duration <= Duration{}) return invalid(key, "must be positive, got {}", api::format_duration(duration));
   }
-  options.status_images_max = integer_at(effective, "nodeStatusMaxImages");
-  options.pods_max = integer_at(effective, "maxPods");
-  if (options.pods_max < 0) return invalid("maxPods", "must not be negative, got {}", options.pods_max);
-  options.pods_per_core = integer_at(effective, "podsPerCore");
+  SPILLWAY_TRY_VOID(read_bounds(effective, options));
   if (const Json* allowed = effective.find("allowedUnsafeSysctls");
       allowed != nullptr && allowed->if_array() != nullptr) {
     for (const Json& each : *allowed->if_array()) options.allowed_unsafe_sysctls.push_back(*each.if_string());

@@ -109,8 +109,11 @@ struct AgentOptions {
   /// Without groups nothing is ended gracefully when the node shuts down.
   ShutdownSettings shutdown;
   std::int64_t pods_max = 110;
-  std::int64_t pods_per_core = 0;       // 0: pods_max alone counts
-  std::int64_t status_images_max = 50;  // -1: all
+  std::optional<std::int64_t> pod_pids_max;  // of one pod; nullopt: no limit
+  Bytes container_log_max = mebibytes(10);   // of one file
+  std::int64_t container_log_files_max = 5;  // of one container
+  std::int64_t pods_per_core = 0;            // 0: pods_max alone counts
+  std::int64_t status_images_max = 50;       // -1: all
   StatusProfile status_profile = StatusProfile::kLeases;
   LocalStorageIsolation local_storage = LocalStorageIsolation::kOn;
   ExtendedResources extended_resources = ExtendedResources::kKeep;

@@ -43,6 +43,7 @@ struct CreatePod {
   std::optional<Bytes> memory_limit;  // all containers have one: their sum
   std::optional<std::int64_t> cpu_limit_milli;
   std::int64_t cpu_request_milli = 0;
+  std::optional<std::int64_t> pids_max;
   bool host_network = false;
   PodIsolation isolation;
 };

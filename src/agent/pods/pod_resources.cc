@@ -69,6 +69,7 @@ CreatePod create_pod_command(const api::Pod& pod) {
                     .memory_limit = {},
                     .cpu_limit_milli = limit_of_all(pod, "cpu", &api::Quantity::milli_value),
                     .cpu_request_milli = 0,
+                    .pids_max = {},
                     .host_network = pod.spec.host_network,
                     .isolation = {}};
   if (const auto bytes = limit_of_all(pod, "memory", &api::Quantity::value)) command.memory_limit = Bytes{*bytes};

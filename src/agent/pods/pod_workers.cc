@@ -180,6 +180,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
   if (!worker.start_time) worker.start_time = now.wall;
   worker.created = true;
   CreatePod create = create_pod_command(*worker.pod);
+  create.pids_max = context_.options.pod_pids_max;
   create.isolation = isolation_of(*worker.pod, context_.machine.network_on_request);
   if (create.isolation.network) {
     record(worker, {}, client::EventType::kNormal, "LoopbackOnly",

@@ -109,6 +109,7 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   SPILLWAY_TRY_VOID(pod.cgroup.delegate_controllers());
   CgroupLimits limits;
   limits.memory = command.memory_limit;
+  limits.pids = command.pids_max;
   limits.cpu_shares = cpu_shares_of(command.qos == api::QosClass::kBestEffort ? 0 : command.cpu_request_milli);
   limits.cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0));
   SPILLWAY_TRY_VOID(apply_limits(pod.cgroup, limits));
