@@ -5,18 +5,28 @@
 #include "client/api_client.h"
 #include "wire/https_transport.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <utility>
 
 namespace spillway::apps {
 
-std::string client_kubeconfig(const std::string& given) {
-  return given.empty() ? resolve_data_dir({}) + "/kubeconfig" : given;
+Result<std::string> client_kubeconfig(const std::string& given) {
+  if (!given.empty()) return given;
+  const char* environment = std::getenv("KUBECONFIG");
+  const bool named = environment != nullptr && *environment != '\0';
+  std::string file = named ? std::string(environment) : resolve_data_dir({}) + "/kubeconfig";
+  if (::access(file.c_str(), F_OK) == 0) return file;
+  return make_error(ErrorCode::kInvalid,
+                    "{}: no such kubeconfig{}; expected --kubeconfig FILE, KUBECONFIG=FILE or a running `spillway up`",
+                    file, named ? " (from KUBECONFIG)" : "");
 }
 
 Result<std::unique_ptr<ControllerClient>> ControllerClient::create(runtime::Loop& loop,
                                                                    const cli::ControllerTargetArgs& args) {
   std::unique_ptr<ControllerClient> client(new ControllerClient(loop, args));  // NOLINT: private constructor
-  const std::string kubeconfig = client_kubeconfig(args.kubeconfig);
+  SPILLWAY_TRY(kubeconfig, client_kubeconfig(args.kubeconfig));
   SPILLWAY_TRY(config, wire::read_kubeconfig(kubeconfig));
   client->config_ = std::move(config);
   SPILLWAY_TRY(remote, connect_remote(loop, kubeconfig));

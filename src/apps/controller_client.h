@@ -19,8 +19,8 @@ namespace spillway::apps {
 inline constexpr std::string_view kUrlAnnotation = "spillway.dev/controller-url";
 inline constexpr std::string_view kAuthorityAnnotation = "spillway.dev/controller-certificate";
 
-/// `given`, or the file `spillway up` writes.
-std::string client_kubeconfig(const std::string& given);
+/// `given`, or the one that $KUBECONFIG names, or the one `spillway up` writes. kInvalid: it is not there.
+Result<std::string> client_kubeconfig(const std::string& given);
 
 class ControllerClient {
  public:

@@ -124,7 +124,9 @@ int run_hold(const cli::HoldCommand& command) {
   if (command.why.contains('\n')) return refuse(invalid("--why", "must be one line"));
   catch_interrupts();
   runtime::Loop loop;
-  auto remote = connect_remote(loop, client_kubeconfig(command.kubeconfig));
+  const Result<std::string> kubeconfig = client_kubeconfig(command.kubeconfig);
+  if (!kubeconfig) return refuse(kubeconfig.error());
+  auto remote = connect_remote(loop, *kubeconfig);
   if (!remote) return refuse(remote.error());
   ClusterView cluster(loop, std::move(remote->transport));
   Holder holder(cluster, command, command.config_map.substr(0, slash), command.config_map.substr(slash + 1));

@@ -189,7 +189,7 @@ struct LintCommand {
 
 /// How to find the controller that leads.
 struct ControllerTargetArgs {
-  std::string kubeconfig;                                 // empty: the one `spillway up` has written
+  std::string kubeconfig;                                 // empty: $KUBECONFIG, or the one `spillway up` has written
   std::string controller;                                 // its URL; empty: the API server is asked, then the lease
   std::string lease = "kube-system/spillway-controller";  // NAMESPACE/NAME
 };
@@ -223,7 +223,7 @@ struct HoldCommand {
   enum class Act { kHold, kResume };
 
   Act act = Act::kHold;
-  std::string kubeconfig;           // empty: the one `spillway up` has written
+  std::string kubeconfig;           // empty: $KUBECONFIG, or the one `spillway up` has written
   std::optional<std::string> zone;  // nullopt: everything; "-": the nodes without zone labels
   std::string why;
   std::string config_map = "kube-system/spillway-hold";

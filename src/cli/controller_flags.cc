@@ -94,10 +94,10 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
   const std::string group = "Taken for kube-controller-manager's sake";
   app.add_option("--kube-api-qps", command.kube_api_qps,
                  "Writes to the API server per second, all controllers together")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   app.add_option("--kube-api-burst", command.kube_api_burst, "How many may go at once after a rest")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   const auto taint_manager = [&command](const std::string& text) -> Outcome {
     if (text != "true" && text != "false") return make_error(ErrorCode::kInvalid, "expected true or false");
@@ -158,14 +158,14 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
                "Silence after which a node is Unknown");
   add_duration(app, "--node-startup-grace-period", args.node_startup_grace_period, "The same for a node never heard");
   app.add_option("--node-eviction-rate", args.node_eviction_rate, "Nodes per second tainted in a healthy zone")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   app.add_option("--secondary-node-eviction-rate", args.secondary_node_eviction_rate,
                  "The same in a large zone that is partially down")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   app.add_option("--large-cluster-size-threshold", args.large_cluster_size_threshold, "Zones above it are large")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   app.add_option("--unhealthy-zone-threshold", args.unhealthy_zone_threshold,
                  "Share of unhealthy nodes that makes a zone partially down")

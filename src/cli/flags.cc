@@ -8,8 +8,22 @@
 
 #include <charconv>
 #include <map>
+#include <string_view>
 
 namespace spillway::cli {
+namespace {
+
+CLI::Validator number_that(bool (*holds)(double), std::string_view expected, std::string type) {
+  return CLI::Validator(
+      [holds, expected](std::string& text) {
+        double number = 0;
+        if (CLI::detail::lexical_cast(text, number) && holds(number)) return std::string();
+        return fmt::format("expected {}, got \"{}\"", expected, text);
+      },
+      std::move(type));
+}
+
+}  // namespace
 
 CLI::Option* add_taken(CLI::App& app, const std::string& flag, const Take& take, const std::string& help,
                        const std::string& type, const std::string& shown_default) {
@@ -81,6 +95,14 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_flag("--insecure-http", args.insecure_http, "Serve plain HTTP without authentication (loopback tests only)");
 }
 
+CLI::Validator above_zero() {
+  return number_that([](double number) { return number > 0; }, "a number above 0", "ABOVE 0");
+}
+
+CLI::Validator not_negative() {
+  return number_that([](double number) { return number >= 0; }, "0 or more", "0 OR MORE");
+}
+
 void add_kubeconfig(CLI::App& app, std::string& path) {
   app.add_option("--kubeconfig", path, "How to reach the API server")->required()->check(CLI::ExistingFile);
 }
@@ -88,7 +110,7 @@ void add_kubeconfig(CLI::App& app, std::string& path) {
 void add_client_kubeconfig(CLI::App& app, std::string& path) {
   app.add_option("--kubeconfig", path, "How to reach the API server")
       ->check(CLI::ExistingFile)
-      ->default_str("the one `spillway up` has written");
+      ->default_str("$KUBECONFIG, or the one `spillway up` has written");
 }
 
 void add_log(CLI::App& app, LogArgs& args) {

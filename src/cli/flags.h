@@ -15,6 +15,7 @@
 namespace CLI {
 class App;
 class Option;
+class Validator;
 }  // namespace CLI
 
 namespace spillway::cli {
@@ -48,6 +49,10 @@ Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text);
 Result<std::string> parse_address(const std::string& text);
 Result<std::uint16_t> parse_port(const std::string& text);
 
+// For a flag that is a number; what else was given is told with what was expected.
+CLI::Validator above_zero();
+CLI::Validator not_negative();
+
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help);
 void add_kubeconfig(CLI::App& app, std::string& path);
 void add_log(CLI::App& app, LogArgs& args);
@@ -57,7 +62,7 @@ void add_node(CLI::App& app, NodeArgs& args);
 void add_manager_flags(CLI::App& app, ControllerCommand& command);
 void add_controller_serving(CLI::App& app, ControllerServingArgs& args);
 void add_controller_target(CLI::App& app, ControllerTargetArgs& args);
-/// The kubeconfig of a client command; without it, the one `spillway up` has written.
+/// The kubeconfig of a client command; without it, the one $KUBECONFIG names or `spillway up` has written.
 void add_client_kubeconfig(CLI::App& app, std::string& path);
 void add_controller(CLI::App& app, ControllerArgs& args);
 void add_leader_election(CLI::App& app, LeaderElectionArgs& args);

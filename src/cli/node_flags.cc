@@ -246,7 +246,7 @@ void add_node(CLI::App& app, NodeArgs& args) {
       ->default_str("true");
   add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
              "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
-  app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(CLI::PositiveNumber);
+  app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(above_zero());
   add_memory(app, args);
   app.add_option("--node-status-compat", args.status_compat,
                  "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")

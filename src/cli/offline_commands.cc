@@ -59,7 +59,7 @@ void define_simulate(Commands& commands) {
 void define_swarm(Commands& commands) {
   const auto swarm = std::make_shared<SwarmCommand>();
   CLI::App& app = commands.add("swarm", "Run random seeds with faults in the simulator against invariants");
-  app.add_option("--seeds", swarm->seeds, "How many")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--seeds", swarm->seeds, "How many")->check(above_zero())->capture_default_str();
   app.add_option("--first-seed", swarm->first_seed, "The first of them")->capture_default_str();
   app.add_option("--seed", swarm->only, "Replay this one seed; the log of all its engines goes to standard error");
   app.add_option("--jobs", swarm->jobs, "Seeds at a time; 0: one per processor")

@@ -2,6 +2,7 @@
 import os
 import socket
 import unittest
+import unittest.mock
 
 from harness import run, running, serving, workspace
 
@@ -33,6 +34,13 @@ class BadInput(unittest.TestCase):
     def test_missing_kubeconfig(self):
         self.refused(2, ["--kubeconfig"], "agent")
         self.refused(2, ["/no/such/file"], "agent", "--kubeconfig", "/no/such/file")
+        with unittest.mock.patch.dict(os.environ, KUBECONFIG="/no/such/file"):
+            self.refused(2, ["/no/such/file", "KUBECONFIG", "spillway up"], "zones")
+            self.refused(2, ["/no/such/file", "KUBECONFIG"], "hold")
+
+    def test_number_out_of_range(self):
+        self.refused(2, ["--seeds", 'expected a number above 0, got "0"'], "swarm", "--seeds", "0")
+        self.refused(2, ["--node-eviction-rate", 'expected 0 or more, got "-1"'], "controller", "--node-eviction-rate=-1")
 
     def test_malformed_kubeconfig(self):
         with workspace() as folder:

@@ -206,13 +206,14 @@ class Linter {
       const auto amount = amount_of_threshold(each);
       const std::string key = given("evictionHard") ? key_of("evictionHard", kMemory) : std::string();
       if (!amount || *amount >= machine_.memory.count()) continue;
+      const std::string_view what = key.empty() ? "memory.available is" : "is";
       if (Bytes{*amount} <= blind) {
         add(LintSeverity::kDangerous, key,
-            fmt::format("is {}, within the kernel's blind zone of about {}", mebi(Bytes{*amount}), mebi(blind)),
+            fmt::format("{} {}, within the kernel's blind zone of about {}", what, mebi(Bytes{*amount}), mebi(blind)),
             "the OOM killer comes while memory.available still shows that much; take twice the zone");
       } else if (*amount < blind.count() * 5 / 4) {
         add(LintSeverity::kWarning, key,
-            fmt::format("is {}, only {} above the kernel's blind zone of about {}", mebi(Bytes{*amount}),
+            fmt::format("{} {}, only {} above the kernel's blind zone of about {}", what, mebi(Bytes{*amount}),
                         mebi(Bytes{*amount - blind.count()}), mebi(blind)),
             "a pod that fills memory quickly is met by the OOM killer first");
       }
