@@ -256,8 +256,8 @@ class ControllerProcess {
 }  // namespace
 
 int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command) {
-  for (const std::string& flag : command.without_effect) {
-    fmt::print(stderr, "spillway: warning: {} has no effect here\n", flag);
+  for (const auto& [flag, why] : command.without_effect) {
+    fmt::print(stderr, "spillway: warning: {} has no effect here: {}\n", flag, why);
   }
   if (command.print_config) {
     std::fputs(cli::to_yaml(cli::manager_configuration(command)).c_str(), stdout);

@@ -146,6 +146,12 @@ struct AgentCommand {
   CompanionArgs companion;
 };
 
+/// A flag of upstream's that was given and changes nothing here.
+struct FlagWithoutEffect {
+  std::string flag;
+  std::string why;
+};
+
 struct ControllerCommand {
   std::string kubeconfig;        // empty only if print_config
   std::string config;            // a KubeControllerManagerConfiguration; its flags are to be put before those given
@@ -153,7 +159,7 @@ struct ControllerCommand {
   bool print_config = false;
   double kube_api_qps = 20;  // writes per second
   std::int32_t kube_api_burst = 30;
-  std::vector<std::string> without_effect;  // flags of upstream's other controllers that were given
+  std::vector<FlagWithoutEffect> without_effect;
   ControllerServingArgs serving;
   LeaderElectionArgs leader_election;
   std::string controllers = "*";

@@ -47,29 +47,50 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
 
 namespace {
 
-/// Of other controllers: taken, and reported as without effect.
-constexpr const char* kOtherFlags[] = {"--allocate-node-cidrs",
-                                       "--authentication-kubeconfig",
-                                       "--authorization-kubeconfig",
-                                       "--client-ca-file",
-                                       "--cluster-cidr",
-                                       "--cluster-name",
-                                       "--cluster-signing-cert-file",
-                                       "--cluster-signing-key-file",
-                                       "--concurrent-daemonset-syncs",
-                                       "--concurrent-deployment-syncs",
-                                       "--concurrent-endpoint-syncs",
-                                       "--concurrent-gc-syncs",
-                                       "--concurrent-namespace-syncs",
-                                       "--concurrent-replicaset-syncs",
-                                       "--concurrent-service-syncs",
-                                       "--node-cidr-mask-size",
-                                       "--profiling",
-                                       "--requestheader-client-ca-file",
-                                       "--root-ca-file",
-                                       "--service-account-private-key-file",
-                                       "--service-cluster-ip-range",
-                                       "--use-service-account-credentials"};
+struct TakenFlag {
+  const char* flag;
+  const char* why;
+};
+
+constexpr const char* kNotHere = "what it is for is not here";
+constexpr const char* kOneByOne = "sets are looked at one after the other, and their calls do not wait for one another";
+constexpr const char* kByDelegation = "the kubeconfig says who is asked about callers";
+constexpr const char* kByKubeconfig = "everything is done as whom the kubeconfig names";
+
+/// Taken for upstream's sake, and reported as without effect.
+constexpr TakenFlag kOtherFlags[] = {{"--allocate-node-cidrs", kNotHere},
+                                     {"--authentication-kubeconfig", kByDelegation},
+                                     {"--authorization-kubeconfig", kByDelegation},
+                                     {"--client-ca-file", kByDelegation},
+                                     {"--cluster-cidr", kNotHere},
+                                     {"--cluster-name", kNotHere},
+                                     {"--cluster-signing-cert-file", kNotHere},
+                                     {"--cluster-signing-key-file", kNotHere},
+                                     {"--concurrent-cron-job-syncs", kNotHere},
+                                     {"--concurrent-daemonset-syncs", kOneByOne},
+                                     {"--concurrent-deployment-syncs", kNotHere},
+                                     {"--concurrent-endpoint-syncs", kNotHere},
+                                     {"--concurrent-ephemeralvolume-syncs", kNotHere},
+                                     {"--concurrent-gc-syncs", kNotHere},
+                                     {"--concurrent-horizontal-pod-autoscaler-syncs", kNotHere},
+                                     {"--concurrent-job-syncs", kNotHere},
+                                     {"--concurrent-namespace-syncs", kNotHere},
+                                     {"--concurrent-rc-syncs", kNotHere},
+                                     {"--concurrent-replicaset-syncs", kOneByOne},
+                                     {"--concurrent-resource-quota-syncs", kNotHere},
+                                     {"--concurrent-service-endpoint-syncs", kNotHere},
+                                     {"--concurrent-service-syncs", kNotHere},
+                                     {"--concurrent-serviceaccount-token-syncs", kNotHere},
+                                     {"--concurrent-statefulset-syncs", kNotHere},
+                                     {"--concurrent-ttl-after-finished-syncs", kNotHere},
+                                     {"--concurrent-validating-admission-policy-status-syncs", kNotHere},
+                                     {"--node-cidr-mask-size", kNotHere},
+                                     {"--profiling", kNotHere},
+                                     {"--requestheader-client-ca-file", kByDelegation},
+                                     {"--root-ca-file", kNotHere},
+                                     {"--service-account-private-key-file", kNotHere},
+                                     {"--service-cluster-ip-range", kNotHere},
+                                     {"--use-service-account-credentials", kByKubeconfig}};
 
 /// "NAME=true,NAME=false". What decides the eviction mode counts; other gates are of no effect.
 Outcome take_gates(const std::string& text, ControllerCommand& command) {
@@ -82,7 +103,7 @@ Outcome take_gates(const std::string& text, ControllerCommand& command) {
     if (gate.substr(0, equals) == "TaintBasedEvictions") {
       command.controller.eviction_mode = value == "true" ? "taint" : "timeout";
     } else {
-      command.without_effect.push_back("--feature-gates=" + gate);
+      command.without_effect.push_back({"--feature-gates=" + gate, "there is no such gate"});
     }
   }
   return {};
@@ -117,9 +138,9 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
     return make_error(ErrorCode::kInvalid, "\"{}\" is not supported; expected leases", text);
   };
   add_taken(app, "--leader-elect-resource-lock", lock, "Only leases", "KIND", "leases")->group(group);
-  for (const char* flag : kOtherFlags) {
+  for (const auto& [flag, why] : kOtherFlags) {
     app.add_option_function<std::string>(
-           flag, [&command, flag](const std::string&) { command.without_effect.emplace_back(flag); })
+           flag, [&command, flag, why](const std::string&) { command.without_effect.push_back({flag, why}); })
         ->expected(0, 1)
         ->group("");
   }

@@ -3,6 +3,8 @@
 #include "base/check.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace spillway::client {
@@ -33,6 +35,7 @@ bool WorkQueue::retry(std::string_view name, Instant now) {
   Duration wait = limits_.retry_min;
   for (int i = 0; i < it->second && wait < limits_.retry_max; ++i) wait *= 2;
   ++it->second;
+  ++retries_;
   add(name, now + std::min(wait, limits_.retry_max));
   return true;
 }
@@ -70,6 +73,10 @@ void WorkQueue::done(std::string_view name) {
 std::optional<Instant> WorkQueue::next_due() const {
   if (order_.empty()) return std::nullopt;
   return order_.begin()->first.first;
+}
+
+std::size_t WorkQueue::count_due(Instant now) const {
+  return static_cast<std::size_t>(std::distance(order_.begin(), order_.upper_bound({now, UINT64_MAX})));
 }
 
 int WorkQueue::failures(std::string_view name) const {

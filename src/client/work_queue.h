@@ -55,11 +55,20 @@ class WorkQueue {
 
   int failures(std::string_view name) const;
 
+  /// Names that take() would hand out.
+  std::size_t count_due(Instant now) const;
+
+  /// How often a name came into the queue, and how often by retry(), so far.
+  std::uint64_t adds() const { return arrivals_; }
+
+  std::uint64_t retries() const { return retries_; }
+
  private:
   using Position = std::pair<Instant, std::uint64_t>;
 
   Limits limits_;
   std::uint64_t arrivals_ = 0;
+  std::uint64_t retries_ = 0;
   std::map<std::string, Position, std::less<>> by_name_;
   std::map<Position, std::string> order_;                              // names that are not in progress
   std::map<std::string, std::optional<Instant>, std::less<>> active_;  // due again, if added meanwhile

@@ -98,7 +98,8 @@ api::Json daemon_pod(const api::DaemonSet& set, const std::string& node) {
   return pod;
 }
 
-DaemonSetController::DaemonSetController(Shared shared) : shared_(shared) {
+DaemonSetController::DaemonSetController(Shared shared, telemetry::Registry& metrics)
+    : shared_(shared), queue_metrics_(metrics, "daemonset") {
   shared_.daemon_sets.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
@@ -151,10 +152,11 @@ void DaemonSetController::enqueue_all(Now now) {
 
 void DaemonSetController::run(Now now) {
   if (!started_) return;
-  while (const std::optional<std::string> key = queue_.take(now.mono)) {
+  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) {
     sync(*key, now);
     queue_.done(*key);
   }
+  queue_metrics_.show(queue_, now.mono);
   arm();
 }
 

@@ -9,7 +9,9 @@
 #include "client/work_queue.h"
 #include "controllers/expectations.h"
 #include "controllers/owned_pods.h"
+#include "controllers/queue_metrics.h"
 #include "controllers/shared.h"
+#include "telemetry/metrics.h"
 
 #include <map>
 #include <optional>
@@ -36,7 +38,7 @@ api::Json daemon_pod(const api::DaemonSet& set, const std::string& node);
 
 class DaemonSetController {
  public:
-  explicit DaemonSetController(Shared shared);
+  DaemonSetController(Shared shared, telemetry::Registry& metrics);
   DaemonSetController(const DaemonSetController&) = delete;
   DaemonSetController& operator=(const DaemonSetController&) = delete;
 
@@ -63,6 +65,7 @@ class DaemonSetController {
   Shared shared_;
   OwnedPods pods_;
   client::WorkQueue queue_;
+  QueueMetrics queue_metrics_;
   ExpectationTable expectations_;
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::pair<std::string, std::string>, int> failures_on_node_;  // (uid of the set, node)

@@ -51,7 +51,8 @@ SurplusRank surplus_rank(const api::Pod& pod, std::int64_t on_same_node) {
   return rank;
 }
 
-ReplicaSetController::ReplicaSetController(Shared shared) : shared_(shared) {
+ReplicaSetController::ReplicaSetController(Shared shared, telemetry::Registry& metrics)
+    : shared_(shared), queue_metrics_(metrics, "replicaset") {
   shared_.replica_sets.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
@@ -106,10 +107,11 @@ void ReplicaSetController::enqueue_paced(const std::string& key, Now now) {
 
 void ReplicaSetController::run(Now now) {
   if (!started_) return;
-  while (const std::optional<std::string> key = queue_.take(now.mono)) {
+  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) {
     sync(*key, now);
     queue_.done(*key);
   }
+  queue_metrics_.show(queue_, now.mono);
   arm(now);
 }
 

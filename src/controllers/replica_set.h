@@ -8,7 +8,9 @@
 #include "client/work_queue.h"
 #include "controllers/expectations.h"
 #include "controllers/owned_pods.h"
+#include "controllers/queue_metrics.h"
 #include "controllers/shared.h"
+#include "telemetry/metrics.h"
 
 #include <map>
 #include <optional>
@@ -38,7 +40,7 @@ SurplusRank surplus_rank(const api::Pod& pod, std::int64_t on_same_node);
 
 class ReplicaSetController {
  public:
-  explicit ReplicaSetController(Shared shared);
+  ReplicaSetController(Shared shared, telemetry::Registry& metrics);
   ReplicaSetController(const ReplicaSetController&) = delete;
   ReplicaSetController& operator=(const ReplicaSetController&) = delete;
 
@@ -69,6 +71,7 @@ class ReplicaSetController {
   Shared shared_;
   OwnedPods pods_;
   client::WorkQueue queue_;
+  QueueMetrics queue_metrics_;
   ExpectationTable expectations_;
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, Instant> paced_until_;  // by key: changes of pods wait until then

@@ -60,6 +60,22 @@ TEST(WorkQueue, RetriesBackOffUntilForgotten) {
   EXPECT_EQ(queue.next_due(), now + milliseconds(5));
 }
 
+TEST(WorkQueue, CountsWhatComesInAndWhatIsDue) {
+  WorkQueue queue;
+  queue.add("a", kStart);
+  queue.add("b", kStart + seconds(1));
+  queue.add("a", kStart);  // it is there
+  EXPECT_EQ(queue.adds(), 2U);
+  EXPECT_EQ(queue.count_due(kStart - seconds(1)), 0U);
+  EXPECT_EQ(queue.count_due(kStart), 1U);
+  EXPECT_EQ(queue.count_due(kStart + seconds(1)), 2U);
+  ASSERT_EQ(queue.take(kStart), "a");
+  queue.done("a");
+  ASSERT_TRUE(queue.retry("a", kStart));
+  EXPECT_EQ(queue.adds(), 3U);
+  EXPECT_EQ(queue.retries(), 1U);
+}
+
 TEST(WorkQueue, RemoveForgetsEverything) {
   WorkQueue queue;
   queue.retry("a", kStart);

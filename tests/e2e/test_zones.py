@@ -71,7 +71,8 @@ class Zones(unittest.TestCase):
                                  "node_collector_update_all_nodes_health_duration_seconds_count",
                                  "node_collector_update_node_health_duration_seconds_bucket", "taint_eviction_controller_pod_deletions_total",
                                  "taint_eviction_controller_pod_deletion_duration_seconds_bucket",
-                                 'leader_election_master_status{name="spillway-controller"} 1', "rest_client_requests_total{"):
+                                 'leader_election_master_status{name="spillway-controller"} 1', "rest_client_requests_total{", 'workqueue_depth{name="replicaset"} 0', 'workqueue_adds_total{name="daemonset"} 0',
+                                 'workqueue_retries_total{name="replicaset"} 0', 'workqueue_queue_duration_seconds_count{name="daemonset"} 0'):
                         self.assertIn(name, metrics)
                     if shutil.which("promtool"):
                         checked = subprocess.run(["promtool", "check", "metrics"], input=metrics, text=True, capture_output=True)
@@ -128,7 +129,7 @@ class Zones(unittest.TestCase):
             code, out, err = run("controller", "--config", file, "--node-eviction-rate", "0.25", "--use-service-account-credentials=true", "--print-config")
             self.assertEqual(code, 0, err)
             self.assertRegex(err, r"config.yaml:5: kubeCloudShared.clusterName: has no effect here")
-            self.assertIn("--use-service-account-credentials has no effect here", err)
+            self.assertIn("--use-service-account-credentials has no effect here: everything is done as whom the kubeconfig names", err)
             for line in ("nodeMonitorPeriod: 7s", "nodeEvictionRate: 0.25", "leaderElect: false", "limitTaints: 5/1m", "- -replicaset-controller"):
                 self.assertIn(line, out.replace('"', ""))
             (folder / "again.yaml").write_text(out)
@@ -213,6 +214,9 @@ class Zones(unittest.TestCase):
                      "qps: 50", "burst: 100", "leaseDuration: 30s", "renewDeadline: 20s", "retryPeriod: 3s", "resourceName: x", "resourceNamespace: y",
                      "address: 127.0.0.2", "enableTaintManager: false", "evictionMode: timeout"):
             self.assertIn(line, out)
+        for flag, why in (("--concurrent-replicaset-syncs", "sets are looked at one after the other"), ("--concurrent-gc-syncs", "what it is for is not here"),
+                          ("--concurrent-validating-admission-policy-status-syncs", "not here")):
+            self.assertRegex(run("controller", "--print-config", flag, "5")[2], f"^spillway: warning: {flag} has no effect here: .*{why}")
         for flag, value in (("--feature-gates", "X"), ("--leader-elect-resource-lock", "endpoints"), ("--kube-api-qps", "0"), ("--node-eviction-rate", "-1"),
                             ("--unhealthy-zone-threshold", "2"), ("--enable-taint-manager", "maybe"), ("--node-monitor-period", "0s"), ("--secure-port", "70000"),
                             ("--bind-address", "here")):
