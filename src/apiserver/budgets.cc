@@ -1,13 +1,14 @@
 #include "apiserver/budgets.h"
 
+#include "api/codec.h"
+#include "api/disruption_budget.h"
 #include "api/meta.h"
-#include "api/selector.h"
 #include "apiserver/bootstrap.h"
 #include "apiserver/eviction.h"
 #include "apiserver/pod_binding.h"
+#include "policy/disruption/budget.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -25,35 +26,17 @@ std::int64_t number_at(const Json& document, std::initializer_list<std::string_v
   return value == nullptr ? absent : value->if_int64().value_or(absent);
 }
 
-/// "40%" → 40; nullopt for anything else.
-std::optional<std::int64_t> percent_of(const Json& value) {
-  const std::string* text = value.if_string();
-  if (text == nullptr || !text->ends_with('%')) return std::nullopt;
-  std::int64_t percent = 0;
-  const char* end = text->data() + text->size() - 1;
-  const auto [stop, failed] = std::from_chars(text->data(), end, percent);
-  return failed == std::errc() && stop == end ? std::optional(percent) : std::nullopt;
-}
-
-/// An integer, or a percentage of `total` rounded up.
-std::int64_t scaled(const Json& value, std::int64_t total) {
-  if (const auto percent = percent_of(value)) return (*percent * total + 99) / 100;
-  return value.if_int64().value_or(0);
-}
-
 const OwnerLink* controller_of(const StoredObject& object) {
   const auto found = std::ranges::find_if(object.meta.owners, &OwnerLink::controller);
   return found == object.meta.owners.end() ? nullptr : &*found;
 }
 
-void set_counts(Json& budget, const BudgetCount& count) {
+void set_counts(Json& budget, const disruption::BudgetCount& count) {
   Json& status = budget["status"];
-  const std::int64_t allowed =
-      count.expected_pods > 0 ? std::max<std::int64_t>(0, count.current_healthy - count.desired_healthy) : 0;
   status["expectedPods"] = count.expected_pods;
   status["currentHealthy"] = count.current_healthy;
   status["desiredHealthy"] = count.desired_healthy;
-  status["disruptionsAllowed"] = allowed;
+  status["disruptionsAllowed"] = count.disruptions_allowed();
 }
 
 /// The condition with the generation it was computed from.
@@ -69,14 +52,6 @@ void set_allowed_condition(Json& budget, bool allowed, std::string_view reason, 
 }
 
 }  // namespace
-
-std::int64_t desired_healthy(const Json& budget, std::int64_t expected) {
-  if (const Json* unavailable = budget.at({"spec", "maxUnavailable"})) {
-    return std::max<std::int64_t>(0, expected - scaled(*unavailable, expected));
-  }
-  const Json* available = budget.at({"spec", "minAvailable"});
-  return available == nullptr ? std::max<std::int64_t>(0, expected - 1) : scaled(*available, expected);
-}
 
 BudgetCollector::BudgetCollector(Core& core, Writer& writer)
     : core_(core),
@@ -148,11 +123,11 @@ std::optional<std::int64_t> BudgetCollector::expected_by_controllers(const std::
 }
 
 Json BudgetCollector::computed(Json budget) const {
-  const Result<api::LabelSelector> selector = api::label_selector_from_json(budget.at({"spec", "selector"}));
+  const auto rules = api::decode<api::PodDisruptionBudget>(budget);
   const std::string ns(budget.string_at({"metadata", "namespace"}));
   std::vector<ObjectPtr> pods;
   pods_.visit(ns + "/", {}, [&](const ObjectPtr& pod) {
-    if (selector && selector->matches(pod->meta.labels)) pods.push_back(pod);
+    if (rules && rules->selector.matches(pod->meta.labels)) pods.push_back(pod);
     return true;
   });
 
@@ -167,15 +142,14 @@ Json BudgetCollector::computed(Json budget) const {
     }
   }
 
-  BudgetCount count;
+  disruption::BudgetCount count;
   for (const ObjectPtr& pod : pods) {
     if (pod->meta.deleting || disrupted.find(pod->name) != nullptr) continue;
     if (is_ready(*pod->shared_document())) ++count.current_healthy;
   }
-  const Json* available = budget.at({"spec", "minAvailable"});
-  const bool counts_pods = available != nullptr && !percent_of(*available);
-  const std::optional<std::int64_t> expected =
-      counts_pods ? std::optional(static_cast<std::int64_t>(pods.size())) : expected_by_controllers(pods);
+  const std::optional<std::int64_t> expected = rules && disruption::expects_pods_that_match(*rules)
+                                                   ? std::optional(static_cast<std::int64_t>(pods.size()))
+                                                   : expected_by_controllers(pods);
 
   Json& status = budget["status"];
   if (disrupted.if_object()->empty()) {
@@ -183,11 +157,11 @@ Json BudgetCollector::computed(Json budget) const {
   } else {
     status["disruptedPods"] = std::move(disrupted);
   }
-  if (expected) {
+  if (rules && expected) {
     count.expected_pods = *expected;
-    count.desired_healthy = desired_healthy(budget, *expected);
+    count.desired_healthy = disruption::desired_healthy(*rules, *expected);
     set_counts(budget, count);
-    const bool allowed = number_at(budget, {"status", "disruptionsAllowed"}, 0) > 0;
+    const bool allowed = count.disruptions_allowed() > 0;
     set_allowed_condition(budget, allowed, allowed ? "SufficientPods" : "InsufficientPods", {}, core_.now.wall);
   } else {
     set_counts(budget, {});

@@ -1,6 +1,6 @@
-// The status of PodDisruptionBudgets, computed from the cache: how many pods there should be, how many are healthy, how
-// many may be disrupted. Thread: loop. Bounds: kCollectorWritesMax writes in flight.
-// Source: Kubernetes docs, "Specifying a Disruption Budget"; spec "API server contract", 13.5.
+// The status of PodDisruptionBudgets, counted from the cache; the arithmetic is policy/disruption's. Thread: loop.
+// Bounds: kCollectorWritesMax writes in flight. Source: Kubernetes docs, "Specifying a Disruption Budget"; spec "API
+// server contract", 13.5.
 #pragma once
 
 #include "api/json.h"
@@ -16,17 +16,6 @@
 #include <vector>
 
 namespace spillway::apiserver {
-
-/// What a budget protects, as counted.
-struct BudgetCount {
-  std::int64_t expected_pods = 0;
-  std::int64_t current_healthy = 0;
-  std::int64_t desired_healthy = 0;
-};
-
-/// The desired number of healthy pods out of `expected`: minAvailable, or what maxUnavailable leaves. Percentages are
-/// rounded up.
-std::int64_t desired_healthy(const api::Json& budget, std::int64_t expected);
 
 class BudgetCollector final : public Collector {
  public:

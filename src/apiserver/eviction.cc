@@ -1,11 +1,13 @@
 #include "apiserver/eviction.h"
 
+#include "api/codec.h"
 #include "api/meta.h"
-#include "api/selector.h"
 #include "apiserver/body.h"
 #include "apiserver/pod_binding.h"
 #include "apiserver/write_path.h"
+#include "policy/disruption/budget.h"
 
+#include <array>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -15,14 +17,10 @@ namespace {
 using api::Json;
 using api::Status;
 using api::StatusResult;
+using disruption::Passage;
+using disruption::Ruling;
 
 constexpr std::string_view kRefused = "Cannot evict pod as it would violate the pod's disruption budget.";
-constexpr std::size_t kDisruptedPodsMax = 2'000;
-
-std::int64_t number_at(const Json& document, std::initializer_list<std::string_view> path) {
-  const Json* value = document.at(path);
-  return value == nullptr ? 0 : value->if_int64().value_or(0);
-}
 
 Status still_processing(std::string_view budget) {
   Status status = api::retry_status(ErrorCode::kTooManyRequests, kRefused, 10);
@@ -33,46 +31,59 @@ Status still_processing(std::string_view budget) {
 }
 
 /// 429 without Retry-After: clients are to decide themselves when to come back.
-Status refused(const Json& budget) {
+Status exhausted(const Ruling& ruling) {
   Status status = make_error(ErrorCode::kTooManyRequests, "{}", kRefused);
   status.make_details().causes.push_back(
       {"DisruptionBudget",
-       fmt::format("The disruption budget {} needs {} healthy pods and has {} currently",
-                   budget.string_at({"metadata", "name"}), number_at(budget, {"status", "desiredHealthy"}),
-                   number_at(budget, {"status", "currentHealthy"})),
+       fmt::format("The disruption budget {} needs {} healthy pods and has {} currently", ruling.budget,
+                   ruling.desired_healthy, ruling.current_healthy),
        ""});
   return status;
 }
 
-/// An unready pod may go without spending anything.
-bool unready_may_go(const Json& budget) {
-  if (budget.string_at({"spec", "unhealthyPodEvictionPolicy"}) == "AlwaysAllow") return true;
-  const std::int64_t desired = number_at(budget, {"status", "desiredHealthy"});
-  return desired > 0 && number_at(budget, {"status", "currentHealthy"}) >= desired;
+/// What a client is told of a ruling that refuses.
+Status refusal_of(const Ruling& ruling) {
+  switch (ruling.passage) {
+    case Passage::kNotCountedYet:
+      return still_processing(ruling.budget);
+    case Passage::kTooManyUnsettled:
+      return api::forbidden_status({"policy", "poddisruptionbudgets"}, ruling.budget,
+                                   "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+    case Passage::kSeveralBudgets:
+      return make_error(
+          ErrorCode::kInternalError,
+          "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+    case Passage::kExhausted:
+    case Passage::kUnprotected:
+    case Passage::kNoBudget:
+    case Passage::kUnready:
+    case Passage::kSpends:
+      break;
+  }
+  return exhausted(ruling);
 }
 
-StatusResult<Json> spend_allowance(Json budget, const std::string& pod, WallTime now) {
-  if (number_at(budget, {"status", "observedGeneration"}) < number_at(budget, {"metadata", "generation"})) {
-    return still_processing(budget.string_at({"metadata", "name"}));
+/// The budget without the disruption that this pod is; as it is if none has to be spent any more.
+StatusResult<Json> spend_disruption(Json budget, const std::string& pod, const disruption::PodStanding& standing,
+                                    WallTime now) {
+  const auto known = api::decode<api::PodDisruptionBudget>(budget);
+  if (!known) return Status(known.error());
+  const std::array<const api::PodDisruptionBudget*, 1> budgets{&*known};
+  const Ruling ruling = disruption::decide_passage(standing, budgets);
+  if (!ruling.goes()) return refusal_of(ruling);
+  if (ruling.passage != Passage::kSpends) return budget;
+  budget.make({"status", "disruptedPods"})[pod] = api::format_time(now);
+  budget["status"]["disruptionsAllowed"] = ruling.disruptions_allowed - 1;
+  if (ruling.disruptions_allowed == 1) {
+    set_condition(budget, "DisruptionAllowed", "False", "InsufficientPods", {}, now);
   }
-  const std::int64_t allowed = number_at(budget, {"status", "disruptionsAllowed"});
-  if (allowed <= 0) return refused(budget);
-  Json& disrupted = budget.make({"status", "disruptedPods"});
-  if (disrupted.is_object() && disrupted.if_object()->size() >= kDisruptedPodsMax) {
-    return api::forbidden_status({"policy", "poddisruptionbudgets"}, budget.string_at({"metadata", "name"}),
-                                 "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
-  }
-  disrupted[pod] = api::format_time(now);
-  budget["status"]["disruptionsAllowed"] = allowed - 1;
-  if (allowed == 1) set_condition(budget, "DisruptionAllowed", "False", "InsufficientPods", {}, now);
   return budget;
 }
 
-/// Pending, ended and terminating pods are no longer protected.
-bool bypasses_budgets(const Json& pod) {
-  const std::string_view phase = pod.string_at({"status", "phase"});
-  return phase == "Pending" || phase == "Succeeded" || phase == "Failed" ||
-         !pod.string_at({"metadata", "deletionTimestamp"}).empty();
+disruption::PodStanding standing_of(const Json& pod) {
+  return {.phase = std::string(pod.string_at({"status", "phase"})),
+          .terminating = !pod.string_at({"metadata", "deletionTimestamp"}).empty(),
+          .ready = is_ready(pod)};
 }
 
 StatusResult<void> check_preconditions(const StoredObject& pod, const DeleteOptions& options) {
@@ -99,6 +110,7 @@ struct EvictionPath::Eviction {
   DeleteOptions options;
   std::string ns;
   std::string pod;
+  disruption::PodStanding standing;
 };
 
 bool is_ready(const Json& pod) {
@@ -129,7 +141,7 @@ void EvictionPath::create(const ExchangePtr& exchange) {
   if (!options) return exchange->fail(options.error());
 
   auto eviction = std::make_shared<Eviction>(
-      Eviction{exchange, WritePath::context_of(*exchange, *write_options), *options, route.ns, route.name});
+      Eviction{exchange, WritePath::context_of(*exchange, *write_options), *options, route.ns, route.name, {}});
   eviction->options.dry_run = eviction->options.dry_run || write_options->dry_run;
   eviction->context.dry_run = eviction->options.dry_run;
   const ObjectPtr pod = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
@@ -137,13 +149,12 @@ void EvictionPath::create(const ExchangePtr& exchange) {
   decide(eviction, pod);
 }
 
-std::vector<ObjectPtr> EvictionPath::budgets_of(const StoredObject& pod) const {
-  std::vector<ObjectPtr> found;
+std::vector<api::PodDisruptionBudget> EvictionPath::budgets_of(const StoredObject& pod) const {
+  std::vector<api::PodDisruptionBudget> found;
   const ResourceCache& budgets = core_.cache.of(core_.registry.get("poddisruptionbudgets.policy"));
-  budgets.visit(pod.ns + "/", {}, [&](const ObjectPtr& budget) {
-    const Json document = budget->document();
-    const Result<api::LabelSelector> selector = api::label_selector_from_json(document.at({"spec", "selector"}));
-    if (selector && selector->matches(pod.meta.labels)) found.push_back(budget);
+  budgets.visit(pod.ns + "/", {}, [&](const ObjectPtr& stored) {
+    auto budget = api::decode<api::PodDisruptionBudget>(stored->document());
+    if (budget && budget->selector.matches(pod.meta.labels)) found.push_back(*std::move(budget));
     return true;
   });
   return found;
@@ -155,26 +166,35 @@ void EvictionPath::decide(const EvictionPtr& eviction, const ObjectPtr& pod) {
   }
   // From here on it is this pod, not another of the same name.
   if (!eviction->options.uid) eviction->options.uid = pod->meta.uid;
-  const Json document = pod->document();
-  if (bypasses_budgets(document)) return remove_pod(eviction);
-  const std::vector<ObjectPtr> budgets = budgets_of(*pod);
-  if (budgets.size() > 1) {
-    return eviction->exchange->fail(
-        make_error(ErrorCode::kInternalError,
-                   "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."));
+  eviction->standing = standing_of(pod->document());
+  const std::vector<api::PodDisruptionBudget> budgets = budgets_of(*pod);
+  std::vector<const api::PodDisruptionBudget*> pointers;
+  for (const api::PodDisruptionBudget& budget : budgets) pointers.push_back(&budget);
+  switch (const Ruling ruling = disruption::decide_passage(eviction->standing, pointers); ruling.passage) {
+    case Passage::kUnprotected:
+      return remove_pod(eviction);
+    case Passage::kNoBudget:
+    case Passage::kUnready:
+      return mark_pod(eviction);
+    case Passage::kSeveralBudgets:
+      return eviction->exchange->fail(refusal_of(ruling));
+    case Passage::kSpends:
+    case Passage::kNotCountedYet:
+    case Passage::kExhausted:
+    case Passage::kTooManyUnsettled:
+      return spend(eviction, budgets.front().metadata.name);  // ruled on again, over the budget as it is then
   }
-  if (budgets.empty()) return mark_pod(eviction);
-  if (!is_ready(document) && unready_may_go(budgets.front()->document())) return mark_pod(eviction);
-  spend(eviction, budgets.front());
 }
 
-void EvictionPath::spend(const EvictionPtr& eviction, const ObjectPtr& budget) {
+void EvictionPath::spend(const EvictionPtr& eviction, const std::string& budget) {
   UpdateJob job{.resource = &core_.registry.get("poddisruptionbudgets.policy"),
-                .ns = budget->ns,
-                .name = budget->name,
+                .ns = eviction->ns,
+                .name = budget,
                 .part = SubresourceId::kStatus,
-                .change = [this, eviction](
-                              const Json& current) { return spend_allowance(current, eviction->pod, core_.now.wall); },
+                .change =
+                    [this, eviction](const Json& current) {
+                      return spend_disruption(current, eviction->pod, eviction->standing, core_.now.wall);
+                    },
                 .trusted = true,
                 .context = eviction->context};
   writer_.update(std::move(job), [this, eviction](StatusResult<Written> result) {

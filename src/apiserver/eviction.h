@@ -1,13 +1,16 @@
-// pods/eviction: deletes a pod if its disruption budget allows it, spending the allowance in one conditional write.
+// pods/eviction: deletes a pod if its disruption budget allows it, spending the allowance in one conditional write. The
+// ruling is policy/disruption's.
 // Thread: loop. Source: spec "API server contract", 13.1-13.4; Kubernetes docs, "API-initiated Eviction".
 #pragma once
 
+#include "api/disruption_budget.h"
 #include "apiserver/core.h"
 #include "apiserver/exchange.h"
 #include "apiserver/remover.h"
 #include "apiserver/writer.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace spillway::apiserver {
@@ -23,10 +26,10 @@ class EvictionPath {
   using EvictionPtr = std::shared_ptr<Eviction>;
 
   void decide(const EvictionPtr& eviction, const ObjectPtr& pod);
-  void spend(const EvictionPtr& eviction, const ObjectPtr& budget);
+  void spend(const EvictionPtr& eviction, const std::string& budget);
   void mark_pod(const EvictionPtr& eviction);
   void remove_pod(const EvictionPtr& eviction);
-  std::vector<ObjectPtr> budgets_of(const StoredObject& pod) const;
+  std::vector<api::PodDisruptionBudget> budgets_of(const StoredObject& pod) const;
 
   Core& core_;
   Writer& writer_;

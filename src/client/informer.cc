@@ -1,6 +1,7 @@
 #include "client/informer.h"
 
 #include "api/codec.h"
+#include "api/disruption_budget.h"
 
 #include <fmt/format.h>
 
@@ -203,6 +204,7 @@ template class Informer<api::Lease>;
 template class Informer<api::Namespace>;
 template class Informer<api::ReplicaSet>;
 template class Informer<api::DaemonSet>;
+template class Informer<api::PodDisruptionBudget>;
 template class Informer<api::PriorityClass>;
 
 }  // namespace spillway::client

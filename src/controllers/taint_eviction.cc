@@ -13,6 +13,11 @@ namespace {
 
 using lifecycle::TaintEvictions;
 
+// A deletion that waits to be sent goes through even if its node comes back meanwhile; in the schedule it is cancelled.
+// So only a few wait there: more than are sent until the next look, by upstream's default rate.
+constexpr std::size_t kBacklogMax = 32;
+constexpr Duration kBacklogWait = seconds(1);
+
 api::Json disruption_patch(const api::Pod& pod, Now now) {
   const api::Json condition = api::Json::object({{"type", "DisruptionTarget"},
                                                  {"status", "True"},
@@ -49,6 +54,7 @@ TaintEvictionController::TaintEvictionController(Shared shared, const PodsByNode
       options_(options),
       evictions_(options.profile),
       replacements_(shared_) {
+  if (options_.respect_budgets) budgets_.emplace(shared_);
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
   shared_.pods.cache().listen(
@@ -152,6 +158,7 @@ void TaintEvictionController::carry_out(const std::vector<TaintEvictions::Order>
 void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason& reason, Now now) {
   const PodPtr pod = shared_.pods.cache().find(key.text());
   if (!pod) return evictions_.on_evicted(key, true, now);
+  if (shared_.client.waiting() >= kBacklogMax) return evictions_.postpone(key, now.mono + kBacklogWait, now);
   if (holds(*pod, now)) return;
   shared_.log.info("evicting pod",
                    {{"pod", key.text()}, {"node", pod->spec.node_name}, {"reason", policy::render(reason)}});
@@ -160,8 +167,14 @@ void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason
   mark_disrupted(pod, 1, now.mono, now);
 }
 
-/// Whether a brake or a missing replacement stands against the deletion; then it comes again.
+/// Whether a budget, a missing replacement or a brake stands against the deletion; then it comes again.
 bool TaintEvictionController::holds(const api::Pod& pod, Now now) {
+  if (budgets_) {
+    if (const auto obstacle = budgets_->find_obstacle(pod)) {
+      postpone(pod, *obstacle, now);
+      return true;
+    }
+  }
   if (options_.wait_for_replacement) {
     if (const auto obstacle = replacements_.find_obstacle(pod, now)) {
       postpone(pod, *obstacle, now);

@@ -9,6 +9,7 @@
 
 #include "client/event_recorder.h"
 #include "controllers/act_gate.h"
+#include "controllers/budget_check.h"
 #include "controllers/lifecycle_metrics.h"
 #include "controllers/pods_by_node.h"
 #include "controllers/replacement_check.h"
@@ -74,6 +75,7 @@ class TaintEvictionController {
   Options options_;
   lifecycle::TaintEvictions evictions_;
   ReplacementCheck replacements_;
+  std::optional<BudgetCheck> budgets_;  // if they are respected
   bool started_ = false;
   std::set<std::string, std::less<>> held_;  // nodes whose taints are older than this process
   std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;

@@ -352,6 +352,34 @@ TEST_F(NodeLifecycle, AHeldDeletionIsDroppedWhenTheNodeComesBack) {
   EXPECT_FALSE(set->gate().find("pod/default/web"));
 }
 
+TEST_F(NodeLifecycle, DeletionsThatTheRateHoldsBackAreDroppedWhenTheNodeComesBack) {
+  options.write_rate = client::ApiClient::Rate{.per_second = 2, .burst = 1};
+  start(3);
+  const int pods = 60;
+  for (int i = 0; i < pods; ++i) {
+    cluster.create("/api/v1/namespaces/default/pods", pod_json(fmt::format("web{:02}", i), "1Mi", "n1"));
+  }
+  const auto staying = [&] {
+    int count = 0;
+    for (const std::string& name : cluster.pod_names()) {
+      const Json pod = cluster.get("/api/v1/namespaces/default/pods/" + name);
+      count += pod.string_at({"metadata", "deletionTimestamp"}).empty() ? 1 : 0;
+    }
+    return count;
+  };
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(350));
+  ASSERT_EQ(staying(), pods);
+  const Instant late = cluster.now().mono + minutes(2);
+  while (staying() == pods && cluster.now().mono < late) cluster.advance(seconds(1));
+  cluster.set_up("n1", true);
+  cluster.advance(minutes(1));
+  EXPECT_THAT(staying(), ::testing::AllOf(::testing::Gt(0), ::testing::Lt(pods)));  // those on their way are gone
+  cluster.set_up("n1", false);
+  cluster.advance(minutes(9));
+  EXPECT_EQ(staying(), 0);
+}
+
 TEST_F(NodeLifecycle, BudgetsAreRespectedOnRequest) {
   options.taint_eviction.respect_budgets = true;
   start(3);
@@ -365,7 +393,10 @@ TEST_F(NodeLifecycle, BudgetsAreRespectedOnRequest) {
   cluster.advance(minutes(8));
   EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
   ASSERT_TRUE(set->gate().find("pod/default/web"));
-  EXPECT_EQ(set->gate().find("pod/default/web")->reason.code, policy::ReasonCode::kBudgetRefuses);
+  // The budget is known here: nobody is asked in vain.
+  EXPECT_EQ(
+      policy::render(set->gate().find("pod/default/web")->reason),
+      "budget-refuses why=exhausted budget=all desired_healthy_pods=1 current_healthy_pods=0 disruptions_allowed=0");
   cluster.remove("/apis/policy/v1/namespaces/default/poddisruptionbudgets/all");
   cluster.advance(seconds(10));
   EXPECT_NE(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");

@@ -18,7 +18,7 @@ import time
 import unittest
 import urllib.request
 
-from harness import BINARY, ROOT, Api, account_kubeconfig, can_write_cgroups, refusals, run, running, serving, wait_for, workspace
+from harness import BINARY, ROOT, Api, Kubectl, account_kubeconfig, can_write_cgroups, refusals, run, running, serving, wait_for, workspace
 
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
@@ -160,8 +160,7 @@ class Companion(unittest.TestCase):
             api = serving(server, folder / "kubeconfig")
             self.identity = folder / "kubeconfig"
             if shutil.which("kubectl"):  # with the permissions of its manifest
-                subprocess.run(["kubectl", "--kubeconfig", folder / "kubeconfig", "apply", "-f", ROOT / "deploy/companion.yaml"], check=True,
-                               stdout=subprocess.DEVNULL, timeout=60, env={**os.environ, "HOME": str(folder)})
+                Kubectl(folder / "kubeconfig")("apply", "-f", ROOT / "deploy/companion.yaml")
                 self.identity = account_kubeconfig(api, folder / "kubeconfig", "spillway-companion")
             kubelet = FakeKubelet(kubelet_config(tree, **config))
             stack.callback(kubelet.close)

@@ -5,16 +5,14 @@ So none is missing and none is superfluous.
 """
 import collections
 import contextlib
-import os
 import re
 import shutil
 import ssl
-import subprocess
 import time
 import unittest
 import urllib.request
 
-from harness import ROOT, Api, ApiError, account_kubeconfig, refusals, run, running, serving, wait_for, workspace
+from harness import ROOT, Api, ApiError, Kubectl, account_kubeconfig, refusals, run, running, serving, wait_for, workspace
 from test_leader import silent_node
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -61,17 +59,11 @@ class LifecycleController(unittest.TestCase):
         self.kubeconfig = self.folder / "kubeconfig"
         self.api = serving(stack.enter_context(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0",
                                                        "--write-kubeconfig", self.kubeconfig)), self.kubeconfig)
-        self.kubectl("apply", "-f", ROOT / "deploy/lifecycle-controller.yaml")
+        Kubectl(self.kubeconfig)("apply", "-f", ROOT / "deploy/lifecycle-controller.yaml")
         self.account = self.identity("spillway-controller")
         self.beats, self.beaten = 0, 0.0
         self.api.create("/api/v1/nodes", silent_node("well"))
         self.api.create(LEASES.format("kube-node-lease"), {"metadata": {"name": "well"}, "spec": {"holderIdentity": "well", "leaseDurationSeconds": 40}})
-
-    def kubectl(self, *arguments, kubeconfig=None, code=0):
-        environment = {**os.environ, "KUBECONFIG": str(kubeconfig or self.kubeconfig), "HOME": str(self.folder)}
-        done = subprocess.run(["kubectl", *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=60, check=False)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + done.stderr
 
     def identity(self, account):
         return account_kubeconfig(self.api, self.kubeconfig, account)
@@ -167,7 +159,7 @@ class LifecycleController(unittest.TestCase):
                 controller.delete("/api/v1/nodes/n1")
             self.assertEqual(self.metrics_of_the_leader(holder), "")
             self.assertEqual(run("hold", "--kubeconfig", viewer)[0], 1)
-            self.assertIn("no", self.kubectl("auth", "can-i", "list", "secrets", "-A", kubeconfig=self.account, code=1))
+            Kubectl(self.account)("auth", "can-i", "list", "secrets", "-A", code=1)
 
     def test_budgets_need_no_deletion(self):
         """What the manifest says of --respect-disruption-budgets."""
@@ -218,7 +210,7 @@ class LifecycleController(unittest.TestCase):
         taken, flags, provoke = {permission}, (), lambda: False
         if key == ("", "nodes", "get"):  # read again when a write failed
             taken.add(permission._replace(resource="nodes/status", verb="patch"))
-        elif key == ("", "pods/eviction", "create"):
+        elif permission.resource in ("pods/eviction", "poddisruptionbudgets"):
             flags = ("--respect-disruption-budgets",)
         elif permission.names == ("kube-controller-manager",):
             flags = (BESIDE,)

@@ -1,0 +1,81 @@
+// PodDisruptionBudgets: how many healthy pods there should be, how many may be disrupted, and whether one pod may go.
+// The API server counts and rules by this; a controller that respects budgets asks the same before it asks there.
+// Thread: any (pure). Source: Kubernetes docs, "Specifying a Disruption Budget for your Application", "API-initiated
+// Eviction"; spec "API server contract", 13.
+#pragma once
+
+#include "api/disruption_budget.h"
+#include "policy/reason.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace spillway::disruption {
+
+/// What a budget protects, as counted.
+struct BudgetCount {
+  std::int64_t expected_pods = 0;
+  std::int64_t current_healthy = 0;  // ready, not terminating, not evicted a moment ago
+  std::int64_t desired_healthy = 0;
+
+  /// None where there are no pods to be expected.
+  std::int64_t disruptions_allowed() const;
+
+  friend bool operator==(const BudgetCount&, const BudgetCount&) = default;
+};
+
+/// minAvailable is a number: the pods that match are those expected. Else their controllers say how many there should
+/// be.
+bool expects_pods_that_match(const api::PodDisruptionBudget& budget);
+
+/// minAvailable, or what maxUnavailable leaves of `expected`. Percentages are rounded up. Without either, one may be
+/// missing.
+std::int64_t desired_healthy(const api::PodDisruptionBudget& budget, std::int64_t expected);
+
+/// What matters of a pod that is to go.
+struct PodStanding {
+  std::string phase;
+  bool terminating = false;
+  bool ready = false;
+};
+
+enum class Passage {
+  kUnprotected,  // not running yet or any more: no budget counts it
+  kNoBudget,
+  kUnready,  // goes and spends nothing: it is not among the healthy ones
+  kSpends,   // goes and spends one disruption
+  // refused
+  kSeveralBudgets,
+  kNotCountedYet,     // the budget's status belongs to an earlier spec
+  kExhausted,         // no disruption is left
+  kTooManyUnsettled,  // evictions of which nobody knows yet what came of them
+};
+
+/// "spends", "exhausted": stable.
+std::string_view to_string(Passage passage);
+
+/// A pod's way past its budgets, with the numbers it was decided by.
+struct Ruling {
+  Passage passage{};
+  std::string budget;  // the one that decided; empty: none did
+  std::int64_t desired_healthy = 0;
+  std::int64_t current_healthy = 0;
+  std::int64_t disruptions_allowed = 0;
+
+  bool goes() const { return passage <= Passage::kSpends; }
+
+  friend bool operator==(const Ruling&, const Ruling&) = default;
+};
+
+/// At most so many evictions of one budget may be unsettled.
+inline constexpr std::size_t kUnsettledMax = 2'000;
+
+/// `budgets`: all of the pod's namespace that select it.
+Ruling decide_passage(const PodStanding& pod, std::span<const api::PodDisruptionBudget* const> budgets);
+
+/// kBudgetRefuses with the numbers of a ruling that refuses.
+policy::Reason reason_of(const Ruling& ruling);
+
+}  // namespace spillway::disruption

@@ -1,0 +1,2 @@
+list(APPEND policy_sources disruption/budget.cc)
+list(APPEND policy_headers disruption/budget.h)
