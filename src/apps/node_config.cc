@@ -1,5 +1,6 @@
 #include "apps/node_config.h"
 
+#include "agent/config/gate_config.h"
 #include "agent/config/registration_config.h"
 #include "apps/drop_in.h"
 #include "apps/process.h"
@@ -32,6 +33,8 @@ Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
   }
   const auto options = agent::options_of(agent::effective_config(config.value, std::nullopt));
   if (!options) return options.error();
+  const auto gate = agent::gate_of(agent::effective_config(config.value, std::nullopt));
+  if (!gate) return gate.error();
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "apps/node_options.h"
 
+#include "agent/config/gate_config.h"
 #include "apps/node_config.h"
 #include "base/rng.h"
 
@@ -87,9 +88,11 @@ std::string node_state_dir(const std::string& given, const std::string& data_dir
 
 Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_name, Bytes memory) {
   SPILLWAY_TRY(config, read_node_config(args.config));
-  NodeSetup setup{.agent = {}, .configuration = agent::effective_config(config.value, memory)};
+  NodeSetup setup{.agent = {}, .gate = {}, .configuration = agent::effective_config(config.value, memory)};
   SPILLWAY_TRY(options, agent::options_of(setup.configuration));
+  SPILLWAY_TRY(gate, agent::gate_of(setup.configuration));
   setup.agent = std::move(options);
+  setup.gate = std::move(gate);
   setup.agent.node_name = std::move(node_name);
   setup.agent.labels.insert(args.labels.begin(), args.labels.end());
   if (!args.register_schedulable && setup.agent.registration == agent::Registration::kSchedulable) {

@@ -1,6 +1,7 @@
 // From the command line to what an agent is started with.
 #pragma once
 
+#include "agent/contract/gate_settings.h"
 #include "agent/contract/options.h"
 #include "api/json.h"
 #include "base/error.h"
@@ -13,6 +14,7 @@ namespace spillway::apps {
 
 struct NodeSetup {
   agent::AgentOptions agent;
+  agent::GateSettings gate;
   api::Json configuration;  // the KubeletConfiguration in effect
 };
 

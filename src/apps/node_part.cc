@@ -113,13 +113,20 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   if (slice_.is_host()) agent_options.eviction.blind_zone_ahead = agent::oom_blind_zone(machine.memory);
   SPILLWAY_TRY_VOID(check_reserved_cgroups(slice_, agent::enforced_limits(machine, agent_options)));
   agent_options.daemon_port = 0;
-  if (options.client_authority_pem) {
+  const bool serves = setup.configuration.find("enableServer")->if_bool().value_or(true);
+  if (options.client_authority_pem && serves) {
+    std::string authority_pem = *options.client_authority_pem;
+    if (const std::string& file = setup.gate.client_authority_file; !file.empty()) {
+      SPILLWAY_TRY(given, host::read_file(file));
+      authority_pem = std::move(given);
+    }
     SPILLWAY_TRY(server, NodeServer::create(process_, *transport_,
                                             {.node_name = options.name,
                                              .state_dir = options.state_dir,
                                              .address = machine.internal_ip,
                                              .port = options.port.value_or(configured_port(setup.configuration)),
-                                             .client_authority_pem = *options.client_authority_pem}));
+                                             .gate = setup.gate,
+                                             .client_authority_pem = std::move(authority_pem)}));
     server_ = std::move(server);
     agent_options.daemon_port = server_->port();
   }

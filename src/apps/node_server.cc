@@ -31,7 +31,8 @@ agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo 
 
 NodeServer::NodeServer(Process& process, client::Transport& transport, const Options& options)
     : loop_(process.loop()),
-      gate_({.node_name = options.node_name}, Rng(fnv1a64(options.node_name)).fork("request-gate")),
+      gate_({.node_name = options.node_name, .settings = options.gate},
+            Rng(fnv1a64(options.node_name)).fork("request-gate")),
       driver_(loop_, gate_, transport) {}
 
 Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client::Transport& transport,

@@ -1,6 +1,7 @@
 // The HTTPS server of a node: logs, statistics, metrics, pods and state, for whoever the API server lets in.
 #pragma once
 
+#include "agent/contract/gate_settings.h"
 #include "agent/serving/request_gate.h"
 #include "apps/process.h"
 #include "client/engine.h"
@@ -22,7 +23,8 @@ class NodeServer final : private wire::RequestHandler {
     std::string node_name;
     std::string state_dir;  // where its certificate is kept
     std::string address;
-    std::uint16_t port = 0;            // 0: the system picks a free one
+    std::uint16_t port = 0;  // 0: the system picks a free one
+    agent::GateSettings gate;
     std::string client_authority_pem;  // signs the certificates it believes; empty: it asks for none
   };
 

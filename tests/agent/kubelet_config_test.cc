@@ -3,6 +3,7 @@
 
 #include "agent/config/config_lint.h"
 #include "agent/config/config_schema.h"
+#include "agent/config/gate_config.h"
 #include "agent/config/registration_config.h"
 #include "agent/contract/blind_zone.h"
 
@@ -99,6 +100,47 @@ TEST(KubeletConfig, RefusesNumbersAsUpstreamDoes) {
             "port (--port) 65536 must be between 1 and 65535, inclusive (0: any free one)");
   EXPECT_EQ(error(R"({"containerLogMaxFiles": 1})"), "containerLogMaxFiles must be greater than 1");
   EXPECT_EQ(error(R"({"containerLogMaxSize": "0"})"), "must be positive");
+}
+
+TEST(KubeletConfig, SaysWhoIsLetIn) {
+  const Result<GateSettings> usual = gate_of(effective("{}"));
+  ASSERT_TRUE(usual) << usual.error().text();
+  EXPECT_EQ(usual->strangers, Strangers::kRefused);
+  EXPECT_EQ(usual->token_reviews, TokenReviews::kOn);
+  EXPECT_EQ(usual->rights, Rights::kAsked);
+  EXPECT_EQ(usual->token_life, minutes(2));
+  EXPECT_EQ(usual->allowed_life, minutes(5));
+  EXPECT_EQ(usual->denied_life, seconds(30));
+  const std::string_view members =
+      R"({"authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false},
+                             "x509": {"clientCAFile": "/ca.pem"}},
+          "authorization": {"mode": "AlwaysAllow", "webhook": {"cacheUnauthorizedTTL": "0s"}}})";
+  EXPECT_TRUE(errors(members).empty());
+  const Result<GateSettings> other = gate_of(effective(members));
+  ASSERT_TRUE(other) << other.error().text();
+  EXPECT_EQ(other->strangers, Strangers::kAnonymous);
+  EXPECT_EQ(other->token_reviews, TokenReviews::kOff);
+  EXPECT_EQ(other->client_authority_file, "/ca.pem");
+  EXPECT_EQ(other->rights, Rights::kGranted);
+  EXPECT_EQ(other->token_life, minutes(2)) << "what is not named keeps its default";
+  EXPECT_EQ(other->denied_life, Duration{});
+}
+
+TEST(KubeletConfig, RefusesAGateThatCannotBe) {
+  const auto error = [](std::string_view members) {
+    const Result<GateSettings> gate = gate_of(effective(members));
+    return gate ? std::string() : gate.error().text();
+  };
+  EXPECT_EQ(error(R"({"authorization": {"mode": "RBAC"}})"),
+            "authorization.mode: unknown authorization mode \"RBAC\"; expected Webhook or AlwaysAllow");
+  EXPECT_EQ(error(R"({"authentication": {"webhook": {"cacheTLT": "2m"}}})"),
+            "authentication.webhook.cacheTLT: unknown key; did you mean cacheTTL?");
+  EXPECT_EQ(error(R"({"authentication": {"webhook": {"cacheTTL": "2"}}})"),
+            "authentication.webhook.cacheTTL: expected a duration such as 2m, got \"2\"");
+  EXPECT_EQ(error(R"({"authentication": {"anonymous": {"enabled": "no"}}})"),
+            "authentication.anonymous.enabled: expected true or false, got \"no\"");
+  EXPECT_EQ(error(R"({"authentication": {"anonymous": true}})"),
+            "authentication.anonymous: expected a mapping, got true");
 }
 
 TEST(KubeletConfig, MayLeaveTheNodeToOthers) {

@@ -220,6 +220,43 @@ TEST_F(Gate, RemembersABoundedNumber) {
   EXPECT_TRUE(calls_.empty()) << "the newest are kept";
 }
 
+/// A gate with settings of its own, for one question.
+std::pair<int, std::vector<client::SendCall>> ask_once(GateSettings settings, const RequestGate::Caller& caller) {
+  const Now now{Instant(seconds(100)), WallTime(seconds(100))};
+  RequestGate gate({.node_name = "n1", .settings = std::move(settings)}, Rng(1));
+  gate.start(now);
+  int code = 0;
+  gate.ask(caller, kStats, [&code](const RequestGate::Verdict& verdict) { code = verdict.code; }, now);
+  std::vector<client::SendCall> calls;
+  for (client::ApiCommand& command : gate.take_api_commands()) {
+    calls.push_back(std::get<client::SendCall>(std::move(command)));
+  }
+  return {code, std::move(calls)};
+}
+
+TEST(GateSettings, AnonymousCallersAreAskedAboutUnderThatName) {
+  const auto [code, calls] = ask_once({.strangers = Strangers::kAnonymous}, {.certified = std::nullopt, .token = {}});
+  EXPECT_EQ(code, 0) << "the API server is asked";
+  ASSERT_EQ(calls.size(), 1U);
+  const Json review = api::parse_json(calls.front().request.body).value();
+  EXPECT_EQ(review.string_at({"spec", "user"}), "system:anonymous");
+  EXPECT_EQ(api::to_text(*review.at({"spec", "groups"})), R"(["system:unauthenticated"])");
+}
+
+TEST(GateSettings, WithoutReviewsATokenSaysNothing) {
+  const RequestGate::Caller bearer{.certified = std::nullopt, .token = "t"};
+  EXPECT_EQ(ask_once({.token_reviews = TokenReviews::kOff}, bearer).first, 401);
+}
+
+TEST(GateSettings, RightsThatAreGrantedNeedNoQuestion) {
+  const GateSettings granted{.rights = Rights::kGranted};
+  const auto [code, calls] = ask_once(granted, {.certified = kPrometheus, .token = {}});
+  EXPECT_EQ(code, 200);
+  EXPECT_TRUE(calls.empty());
+  EXPECT_EQ(ask_once(granted, {.certified = std::nullopt, .token = {}}).first, 401) << "who it is counts all the same";
+  EXPECT_EQ(ask_once(granted, {.certified = std::nullopt, .token = "t"}).second.size(), 1U) << "the token is reviewed";
+}
+
 TEST_F(Gate, ATokenBeyondAllMeasureIsNobodys) {
   ask_with(std::string(RequestGate::kTokenBytesMax + 1, 'x'));
   EXPECT_EQ(last_code(), 401);

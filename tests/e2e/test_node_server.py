@@ -208,6 +208,18 @@ class NodeServer(unittest.TestCase):
         except AssertionError:
             self.fail(f"not what the load uses: {usage()}")
 
+    def test_a_configuration_says_who_is_let_in(self):
+        config = self.folder / "open.yaml"
+        config.write_text("{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, authentication: {anonymous: {enabled: true}}, "
+                          "authorization: {mode: AlwaysAllow}}")
+        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--config", config, "--node-name", "open", "--node-ip", "127.0.0.1",
+                     "--port", "0", "--node-memory", "64Mi", "--state-dir", self.folder / "state"):
+            self.addCleanup(self.api.delete, "/api/v1/nodes/open")
+            wait_for("the node", lambda: "open" in self.api.nodes_ready())
+            node = Node(self.kubeconfig, self.api.get("/api/v1/nodes/open")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"], None)
+            self.addCleanup(node.close)
+            self.assertEqual(code_of(node, "/pods")[0], 200)
+
     def test_an_agent_of_old_times_reports_out_of_disk(self):
         with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "old", "--node-ip", "127.0.0.1", "--port", "0",
                      "--node-memory", "128Mi", "--state-dir", self.folder / "old", "--node-status-compat", "v1.12"):

@@ -340,7 +340,12 @@ Json effective_config(const Json& value, std::optional<Bytes> node_memory) {
   if (value.find("nodeStatusUpdateFrequency") != nullptr) {
     effective["nodeStatusReportFrequency"] = *value.find("nodeStatusUpdateFrequency");
   }
+  const Json defaults_of_mappings = effective;
   effective = apply_flags(std::move(effective), value);
+  for (const ConfigField& field : config_fields()) {
+    if (field.type != FieldType::kMapping || field.fallback.empty()) continue;
+    effective[field.name] = merge_config(*defaults_of_mappings.find(field.name), *effective.find(field.name));
+  }
   const eviction::SignalMap defaults =
       node_memory ? hard_thresholds_for(*node_memory) : eviction::default_hard_thresholds();
   if (value.find("evictionHard") == nullptr) {

@@ -122,15 +122,20 @@ RequestGate::RequestGate(Options options, Rng rng)
       rights_(options_.remembered_max) {}
 
 void RequestGate::ask(const Caller& caller, const NodeAccess& access, Done done, Now now) {
-  if (!caller.certified && caller.token.empty()) return done(kUnauthorized);
+  const bool has_token = !caller.token.empty() && options_.settings.token_reviews == TokenReviews::kOn;
+  std::optional<api::UserInfo> user = caller.certified;
+  if (!user && !has_token) {
+    if (options_.settings.strangers == Strangers::kRefused) return done(kUnauthorized);
+    user = api::UserInfo{"system:anonymous", {}, {"system:unauthenticated"}};
+  }
   if (waiting_ >= options_.waiting_max) return done({429, "too many requests wait for the API server's judgement"});
   ++waiting_;
   KnowsRight judged = [this, done = std::move(done)](const Verdict& verdict) {
     --waiting_;
     done(verdict);
   };
-  if (caller.certified) {
-    authorize(*caller.certified, access, std::move(judged), now);
+  if (user) {
+    authorize(*user, access, std::move(judged), now);
   } else {
     identify(
         caller.token,
@@ -163,7 +168,7 @@ void RequestGate::on_reviewed(const std::string& token, const Result<Json>& revi
   Bearer bearer;
   if (review && is_true(*review, "authenticated")) bearer = user_of_review(*review);
   if (review && review->string_at({"status", "error"}).empty()) {
-    users_.put(token, bearer, now.mono + options_.token_life);
+    users_.put(token, bearer, now.mono + options_.settings.token_life);
   }
   auto waiting = reviewing_.extract(token);
   if (waiting.empty()) return;
@@ -171,6 +176,7 @@ void RequestGate::on_reviewed(const std::string& token, const Result<Json>& revi
 }
 
 void RequestGate::authorize(const api::UserInfo& user, const NodeAccess& access, KnowsRight next, Now now) {
+  if (options_.settings.rights == Rights::kGranted) return next({});
   const std::string key = key_of(user, access);
   if (const Verdict* known = rights_.find(key, now.mono)) {
     const Verdict verdict = *known;
@@ -190,10 +196,10 @@ void RequestGate::on_judged(const std::string& key, const api::UserInfo& user, c
   if (!review) {
     verdict = {500, fmt::format("Authorization error {}", describe(user, access))};
   } else if (is_true(*review, "allowed")) {
-    rights_.put(key, verdict, now.mono + options_.allowed_life);
+    rights_.put(key, verdict, now.mono + options_.settings.allowed_life);
   } else {
     verdict = {403, fmt::format("Forbidden {}", describe(user, access))};
-    rights_.put(key, verdict, now.mono + options_.denied_life);
+    rights_.put(key, verdict, now.mono + options_.settings.denied_life);
   }
   auto waiting = judging_.extract(key);
   if (waiting.empty()) return;

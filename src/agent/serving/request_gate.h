@@ -5,6 +5,7 @@
 // requests waiting. Source: Kubernetes docs, "Kubelet authentication/authorization"; spec "Node agent", 12.2.
 #pragma once
 
+#include "agent/contract/gate_settings.h"
 #include "agent/serving/expiring_cache.h"
 #include "api/exchange.h"
 #include "base/rng.h"
@@ -39,10 +40,7 @@ class RequestGate final : public client::ApiEngine {
  public:
   struct Options {
     std::string node_name;  // empty: no node's server
-    // Defaults are upstream's.
-    Duration token_life = minutes(2);
-    Duration allowed_life = minutes(5);
-    Duration denied_life = seconds(30);
+    GateSettings settings;
     std::size_t remembered_max = 512;  // answers, of each kind
     std::size_t waiting_max = 256;     // requests
   };

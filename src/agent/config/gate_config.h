@@ -1,0 +1,16 @@
+// The members authentication and authorization of a KubeletConfiguration.
+// Thread: any (pure). Source: Kubernetes docs, "Kubelet authentication/authorization", "Kubelet Configuration
+// (v1beta1)".
+#pragma once
+
+#include "agent/contract/gate_settings.h"
+#include "api/json.h"
+#include "base/error.h"
+
+namespace spillway::agent {
+
+/// `effective`: checked, with defaults. kInvalid: a member nobody knows, with the nearest one there is; a value that is
+/// none; an unknown mode.
+Result<GateSettings> gate_of(const api::Json& effective);
+
+}  // namespace spillway::agent

@@ -1,0 +1,29 @@
+// Who is let into a node's server: how callers are identified, and whose word their rights depend on. Defaults are
+// upstream's. Thread: any (plain values). Source: Kubernetes docs, "Kubelet authentication/authorization".
+#pragma once
+
+#include "base/time.h"
+
+#include <string>
+
+namespace spillway::agent {
+
+/// Who shows neither a certificate nor a token that could be reviewed.
+enum class Strangers { kRefused, kAnonymous };
+
+enum class TokenReviews { kOff, kOn };
+
+/// kAsked: the API server says who may what. kGranted: everybody who is identified may everything.
+enum class Rights { kAsked, kGranted };
+
+struct GateSettings {
+  Strangers strangers = Strangers::kRefused;
+  TokenReviews token_reviews = TokenReviews::kOn;
+  Rights rights = Rights::kAsked;
+  Duration token_life = minutes(2);  // how long an answer is remembered
+  Duration allowed_life = minutes(5);
+  Duration denied_life = seconds(30);
+  std::string client_authority_file;  // signs the certificates that are believed; empty: the API server's authority
+};
+
+}  // namespace spillway::agent
