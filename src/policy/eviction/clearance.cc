@@ -30,6 +30,18 @@ bool can_act(const Threshold& threshold) {
   return share == nullptr || share->share > 0;
 }
 
+enum class DiskPart { kNone, kBytes, kInodes };
+
+DiskPart disk_part(Signal signal) {
+  if (condition_of(signal) != Condition::kDiskPressure) return DiskPart::kNone;
+  return to_string(signal).ends_with(".available") ? DiskPart::kBytes : DiskPart::kInodes;
+}
+
+/// What is short for one is short for the other.
+bool run_short_together(Signal a, Signal b) {
+  return a == b || (disk_part(a) != DiskPart::kNone && disk_part(a) == disk_part(b));
+}
+
 bool comes_first(const Threshold& ours, const Threshold& theirs, const Capacities& capacities) {
   const std::partial_ordering amounts = compare_amounts(ours, theirs, capacities);
   if (theirs.is_hard()) return amounts > 0;
@@ -45,7 +57,8 @@ std::optional<Overlap> find_overlap(std::span<const Threshold> ours, std::span<c
   for (const Threshold& mine : ours) {
     if (!can_act(mine)) continue;
     for (const Threshold& other : theirs) {
-      if (other.signal != mine.signal || !can_act(other) || comes_first(mine, other, capacities)) continue;
+      if (!run_short_together(mine.signal, other.signal) || !can_act(other) || comes_first(mine, other, capacities))
+        continue;
       return Overlap{mine, other};
     }
   }

@@ -25,8 +25,9 @@ struct Overlap {
 };
 
 /// The first overlap in the order of `ours`; nullopt: ours may act. Against a hard threshold of the same signal ours
-/// must want more to be available. Against a soft one only soft ones count: ours must want at least as much for at most
-/// as long, and not both the same. Amounts that cannot be compared, because a capacity is not known, overlap.
+/// must want more to be available; the disks of nodes, images and containers are taken for one, which they mostly are.
+/// Against a soft one only soft ones count: ours must want at least as much for at most as long, and not both the same.
+/// Amounts that cannot be compared, because a capacity is not known, overlap.
 std::optional<Overlap> find_overlap(std::span<const Threshold> ours, std::span<const Threshold> theirs,
                                     const Capacities& capacities);
 

@@ -67,6 +67,15 @@ void record_unmet(Decision& decision, const PassState& state, std::span<const Th
   }
 }
 
+/// While the layout is not known nothing is known of disks.
+void record_postponed(Decision& decision, const PassConfig& config, const PassState& state) {
+  if (state.layout) return;
+  for (const Threshold& threshold : config.thresholds) {
+    if (condition_of(threshold.signal) != Condition::kDiskPressure) continue;
+    decision.reasons.push_back(threshold_reason(ReasonCode::kObservationMissing, threshold, Observations{}));
+  }
+}
+
 enum class Estimates { kAll, kThatDisagree };
 
 /// What the other estimators of memory say, and which of them would have said otherwise.
@@ -136,6 +145,7 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   }
   state.last = seen;
   record_unmet(result.decision, state, met, seen);
+  record_postponed(result.decision, config, state);
   record_estimates(result.decision, config, state, summary, Estimates::kThatDisagree);
   if (!met.empty()) result.decision.verdict = policy::Verdict::kWaits;
 
@@ -251,6 +261,7 @@ Decision standing(const PassConfig& config, const PassState& state, const api::S
         threshold_reason(past ? ReasonCode::kThresholdMet : ReasonCode::kGraceNotOver, threshold, seen));
   }
   record_unmet(decision, state, met, seen);
+  record_postponed(decision, config, state);
   record_estimates(decision, config, state, summary, Estimates::kAll);
   if (met.empty()) decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
   decision.verdict = met.empty() ? policy::Verdict::kRests : policy::Verdict::kWaits;

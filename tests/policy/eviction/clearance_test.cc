@@ -48,6 +48,14 @@ TEST(Clearance, ASignalTheKubeletDoesNotWatchIsFree) {
   EXPECT_EQ(overlap(hard("100Mi"), hard("NaN%")), "") << "never met";
 }
 
+TEST(Clearance, DisksMayBeOneAndTheSame) {
+  EXPECT_EQ(overlap(hard("20%", "nodefs.available"), hard("15%", "imagefs.available")), "");
+  EXPECT_EQ(overlap(hard("12%", "nodefs.available"), hard("15%", "imagefs.available")),
+            "nodefs.available<12% | imagefs.available<15%");
+  EXPECT_EQ(overlap(hard("6%", "nodefs.inodesFree"), hard("15%", "imagefs.available")), "") << "bytes are not inodes";
+  EXPECT_NE(overlap(hard("4%", "imagefs.inodesFree"), hard("5%", "nodefs.inodesFree")), "");
+}
+
 TEST(Clearance, SharesAreComparedAtTheCapacityOfTheNode) {
   EXPECT_EQ(overlap(hard("10%"), hard("800Mi")), "") << "819.2Mi of 8Gi";
   EXPECT_EQ(overlap(hard("10%"), hard("820Mi")), "memory.available<10% | memory.available<820Mi");
