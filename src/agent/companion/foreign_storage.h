@@ -1,0 +1,125 @@
+// The storage of pods that another kubelet runs: what their container runtime and the disks say, and what that means
+// for the statistics. A container's writable layer and the images are counted by the runtime, the file systems they are
+// on, logs and volumes are measured here. What nobody has measured is absent, never zero.
+// Thread: any (pure). Source: spec "Node agent", 10.2, 10.6 to 10.9; spec "Eviction manager", 3.4; CRI v1.
+#pragma once
+
+#include "api/meta.h"
+#include "api/pod.h"
+#include "api/summary.h"
+#include "base/time.h"
+#include "policy/eviction/containerfs.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+struct RuntimeSandbox {
+  std::string id;
+  std::string uid;  // of the pod, as its kubelet has it
+  api::PodKey pod;
+  bool ready = false;
+  WallTime created;
+
+  friend bool operator==(const RuntimeSandbox&, const RuntimeSandbox&) = default;
+};
+
+struct RuntimeContainer {
+  std::string id;
+  std::string sandbox;  // its id
+  std::string name;
+  bool running = false;
+  WallTime created;
+
+  friend bool operator==(const RuntimeContainer&, const RuntimeContainer&) = default;
+};
+
+/// What images, or one container's writable layer, take of a file system.
+struct LayerUsage {
+  std::string mountpoint;  // leads to the file system
+  WallTime at;
+  std::optional<std::uint64_t> used_bytes;
+  std::optional<std::uint64_t> inodes_used;
+
+  friend bool operator==(const LayerUsage&, const LayerUsage&) = default;
+};
+
+/// One round of questions to a container runtime.
+struct RuntimeReport {
+  std::string runtime;  // "containerd 1.6.20"
+  std::vector<RuntimeSandbox> sandboxes;
+  std::vector<RuntimeContainer> containers;           // in any state
+  std::map<std::string, LayerUsage> writable_layers;  // by container id; one that was not measured yet is missing
+  std::optional<LayerUsage> images;
+  std::optional<LayerUsage> containers_apart;  // only if they are stored elsewhere than the images
+
+  friend bool operator==(const RuntimeReport&, const RuntimeReport&) = default;
+};
+
+struct FileSystem {
+  api::FsStats sizes;
+  std::uint64_t device = 0;
+
+  friend bool operator==(const FileSystem&, const FileSystem&) = default;
+};
+
+/// Files of a pod outside its containers: used bytes and inodes alone.
+struct PodFiles {
+  std::map<std::string, api::FsStats> logs;  // by container
+  std::optional<api::FsStats> pod_logs;
+  std::optional<api::FsStats> etc_hosts;
+
+  friend bool operator==(const PodFiles&, const PodFiles&) = default;
+};
+
+/// All of it, from one round.
+struct StorageReading {
+  RuntimeReport runtime;
+  std::optional<std::uint64_t> node_device;        // of the kubelet's directory
+  std::map<std::string, FileSystem> file_systems;  // by mount point
+  std::map<std::string, PodFiles> files;           // by the uid the kubelet has
+  std::string problem;                             // what could not be measured and why; empty: nothing
+  Now begun;
+};
+
+/// A volume of which the pod's node has the files.
+struct DiskVolume {
+  std::string name;
+  std::string plugin;  // the kubelet's folder for volumes of its kind: "kubernetes.io~empty-dir"
+
+  friend bool operator==(const DiskVolume&, const DiskVolume&) = default;
+};
+
+/// emptyDir but for those in memory, configMap and gitRepo, in the order of the spec.
+std::vector<DiskVolume> disk_volumes(const api::Pod& pod);
+
+/// Containers that run, by name: of a pod with several sandboxes those of the ready ones, or else of the newest.
+std::map<std::string, const RuntimeContainer*> running_containers(const RuntimeReport& report, std::string_view uid);
+
+/// Does the runtime still hold anything that containers of this pod have written?
+bool holds_containers(const RuntimeReport& report, std::string_view uid);
+
+/// Null: the runtime has none of that id. Sandboxes are none.
+const RuntimeContainer* find_container(const RuntimeReport& report, std::string_view id);
+
+/// nullopt: it cannot be told, because a file system could not be looked at.
+std::optional<eviction::StorageLayout> storage_layout(const StorageReading& reading);
+
+/// The image store and the containers' file system; null: not known.
+void describe_node(api::NodeStats& node, const StorageReading* reading);
+
+/// Writable layers, logs and their sum for one pod, with the sizes of the node's file system where they are on it.
+/// `uid`: as the kubelet has it. Its volumes, if any, are in `pod` already.
+void describe_pod(api::PodStats& pod, std::string_view uid, const std::optional<api::FsStats>& node_fs,
+                  const StorageReading& reading);
+
+/// Of a summary that pods are to be ranked by: while the runtime says nothing, nobody can be judged by what he has on
+/// disk, and no shortage of a disk is seen.
+void leave_disks_out(api::Summary& summary);
+
+}  // namespace spillway::agent
