@@ -1,6 +1,6 @@
 #include "host/kubelet_endpoint.h"
 
-#include "api/codec.h"
+#include "agent/serving/summary_page.h"
 
 #include <algorithm>
 #include <iterator>
@@ -15,10 +15,6 @@ api::Response text_answer(int status, std::string body) {
           .body = std::move(body)};
 }
 
-api::Response json_answer(std::string body) {
-  return {.status = 200, .headers = {{"Content-Type", "application/json"}}, .body = std::move(body)};
-}
-
 api::Response error_answer(const Error& error) {
   const int status = error.code == ErrorCode::kNotFound ? 404 : error.code == ErrorCode::kInternalError ? 500 : 400;
   return text_answer(status, error.text() + "\n");
@@ -28,38 +24,6 @@ std::string path_of(const api::Target& target) {
   std::string path;
   for (const std::string& segment : target.segments) path += "/" + segment;
   return path;
-}
-
-api::ContainerStats cpu_and_memory_of(const api::ContainerStats& container) {
-  api::ContainerStats kept;
-  kept.name = container.name;
-  kept.start_time = container.start_time;
-  kept.cpu = container.cpu;
-  kept.memory = container.memory;
-  return kept;
-}
-
-/// What `kubectl top` and autoscalers ask for.
-api::Summary cpu_and_memory_of(const api::Summary& summary) {
-  api::Summary kept;
-  kept.node.node_name = summary.node.node_name;
-  kept.node.start_time = summary.node.start_time;
-  kept.node.cpu = summary.node.cpu;
-  kept.node.memory = summary.node.memory;
-  for (const api::ContainerStats& each : summary.node.system_containers) {
-    kept.node.system_containers.push_back(cpu_and_memory_of(each));
-  }
-  for (const api::PodStats& pod : summary.pods) {
-    api::PodStats& some = kept.pods.emplace_back();
-    some.uid = pod.uid;
-    some.ns = pod.ns;
-    some.name = pod.name;
-    some.start_time = pod.start_time;
-    some.cpu = pod.cpu;
-    some.memory = pod.memory;
-    for (const api::ContainerStats& each : pod.containers) some.containers.push_back(cpu_and_memory_of(each));
-  }
-  return kept;
 }
 
 }  // namespace
@@ -118,11 +82,7 @@ KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
 }
 
 void KubeletEndpoint::handle_summary(const api::Target& target, api::ResponseSink& sink) {
-  Result<api::Summary> summary = runtime_.observe_now();
-  const std::string* only = target.find("only_cpu_and_memory");
-  if (summary && only != nullptr && *only == "true") *summary = cpu_and_memory_of(*summary);
-  sink.on_response(summary ? json_answer(api::to_text(api::encode(*summary)))
-                           : text_answer(500, "Internal Error: " + summary.error().text()));
+  sink.on_response(agent::summary_page(runtime_.observe_now(), target));
 }
 
 /// /healthz of everything, /healthz/NAME of one check; `verbose` lists them, as does a failure.

@@ -1,0 +1,14 @@
+// /stats/summary as a kubelet answers it. Thread: any (pure). Source: Kubernetes docs, "Node metrics data"; spec "Node
+// agent", 10.3.
+#pragma once
+
+#include "api/exchange.h"
+#include "api/summary.h"
+#include "base/error.h"
+
+namespace spillway::agent {
+
+/// The summary as JSON; with ?only_cpu_and_memory=true what `kubectl top` and autoscalers ask for. An error is a 500.
+api::Response summary_page(Result<api::Summary> summary, const api::Target& target);
+
+}  // namespace spillway::agent
