@@ -21,17 +21,23 @@ Result<std::unique_ptr<CompanionPages>> CompanionPages::create(runtime::Loop& lo
   return made;
 }
 
+CompanionPages::Page CompanionPages::text(std::string content_type, std::function<std::string()> body) {
+  return [type = std::move(content_type), body = std::move(body)](const api::Target&) {
+    return api::Response{.status = 200, .headers = {{"Content-Type", type}}, .body = body()};
+  };
+}
+
 wire::RequestHandler::Ticket CompanionPages::on_request(api::Request request, api::UserInfo,
                                                         std::shared_ptr<api::ResponseSink> sink) {
-  const auto page = pages_.find(request.target.substr(0, request.target.find('?')));
-  if (request.method != api::Method::kGet || page == pages_.end()) {
-    sink->on_response({.status = page == pages_.end() ? 404 : 405,
-                       .headers = {{"Content-Type", "text/plain; charset=utf-8"}},
-                       .body = page == pages_.end() ? "404 page not found\n" : "only GET\n"});
+  const auto refuse = [&](int status, const char* why) {
+    sink->on_response({.status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = why});
     return 0;
-  }
-  sink->on_response(
-      {.status = 200, .headers = {{"Content-Type", page->second.content_type}}, .body = page->second.text()});
+  };
+  const Result<api::Target> target = api::parse_target(request.target);
+  const auto page = pages_.find(request.target.substr(0, request.target.find('?')));
+  if (!target || page == pages_.end()) return refuse(404, "404 page not found\n");
+  if (request.method != api::Method::kGet) return refuse(405, "only GET\n");
+  sink->on_response(page->second(*target));
   return 0;
 }
 

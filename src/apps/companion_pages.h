@@ -1,6 +1,7 @@
 // A companion's own pages over plain HTTP: metrics, health, decisions, state. For loopback: it asks nobody who he is.
 #pragma once
 
+#include "api/exchange.h"
 #include "base/error.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
@@ -15,10 +16,10 @@ namespace spillway::apps {
 
 class CompanionPages final : private wire::RequestHandler {
  public:
-  struct Page {
-    std::string content_type;
-    std::function<std::string()> text;
-  };
+  using Page = std::function<api::Response(const api::Target& target)>;
+
+  /// Always 200.
+  static Page text(std::string content_type, std::function<std::string()> body);
 
   /// Listens on "ADDRESS:PORT" and serves `pages` by path.
   static Result<std::unique_ptr<CompanionPages>> create(runtime::Loop& loop, const telemetry::Log& log,

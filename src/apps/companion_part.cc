@@ -1,8 +1,11 @@
 #include "apps/companion_part.h"
 
 #include "agent/companion/kubelet_settings.h"
+#include "agent/contract/stats_age.h"
+#include "agent/serving/summary_page.h"
 #include "base/rng.h"
 #include "client/shadow_engine.h"
+#include "host/disk/fs_probe.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/resident_memory.h"
 #include "host/observation/machine_info.h"
@@ -138,6 +141,14 @@ Outcome CompanionPart::begin(const agent::KubeletSettings* settings) {
   capacities_ = {{eviction::Signal::kMemoryAvailable, slice_->memory().count()},
                  {eviction::Signal::kAllocatableMemoryAvailable, pods_limit(*slice_).count()},
                  {eviction::Signal::kPidAvailable, machine.pids_max}};
+  if (agent::disks_of(options_.own_config) == agent::Disks::kWatched) {
+    const Result<api::FsStats> node_fs = host::read_fs(options_.args.root_dir);
+    if (!node_fs) {
+      return invalid("--root-dir", "{}; nodefs is the file system of the kubelet's directory", node_fs.error().text());
+    }
+    capacities_[eviction::Signal::kNodeFsAvailable] = static_cast<std::int64_t>(*node_fs->capacity_bytes);
+    capacities_[eviction::Signal::kNodeFsInodesFree] = static_cast<std::int64_t>(*node_fs->inodes);
+  }
   if (!is_shadow()) SPILLWAY_TRY_VOID(agent::check_clearance(eviction.thresholds, *settings, capacities_));
   const std::string thresholds = thresholds_text(eviction.thresholds);
   SPILLWAY_TRY_VOID(make_engine(std::move(eviction), std::move(machine)));
@@ -160,6 +171,7 @@ Outcome CompanionPart::attach(const agent::KubeletSettings* settings) {
   SPILLWAY_TRY(mounts, host::read_cgroup_mounts());
   SPILLWAY_TRY(root, host::CgroupDir::open_root(mounts));
   root_ = std::move(root);
+  SPILLWAY_TRY(socket, agent::runtime_socket(options_.own_config));
   const std::string cgroup_root = settings == nullptr ? std::string() : settings->cgroup_root;
   SPILLWAY_TRY(found, host::detect_driver(root_, cgroup_root,
                                           settings == nullptr ? agent::CgroupDriver::kSystemd : settings->driver));
@@ -174,10 +186,13 @@ Outcome CompanionPart::attach(const agent::KubeletSettings* settings) {
   agent::Host::Receiver& receiver = *this;
   runtime_ = std::make_unique<host::ForeignRuntime>(
       process_.loop(), root_, *slice_, receiver, process_.log(),
-      host::ForeignRuntime::Options{.driver = found,
-                                    .cgroup_root = cgroup_root,
-                                    .state_dir = options_.state_dir,
-                                    .hands = is_shadow() ? host::Hands::kTied : host::Hands::kFree});
+      host::ForeignRuntime::Options{
+          .driver = found,
+          .cgroup_root = cgroup_root,
+          .node_directory = options_.args.root_dir,
+          .log_directory = (settings == nullptr ? agent::KubeletSettings{} : *settings).log_directory,
+          .runtime_socket = std::move(socket),
+          .hands = is_shadow() ? host::Hands::kTied : host::Hands::kFree});
   return {};
 }
 
@@ -206,7 +221,8 @@ Outcome CompanionPart::make_engine(agent::EvictionOptions eviction, agent::Machi
                                .consequence = consequence,
                                .source = options_.args.pods_from_kubelet ? agent::PodSource::kKubelet
                                                                          : agent::PodSource::kApiServer,
-                               .shadow_window = options_.args.shadow_window},
+                               .shadow_window = options_.args.shadow_window,
+                               .disks = agent::disks_of(options_.own_config)},
                               std::move(machine), rng_for(process_, options_.name),
                               {process_.log(), &process_.metrics(), journal_.get(), reaction_.get()}, history));
   companion_ = companion.get();
@@ -230,11 +246,26 @@ Outcome CompanionPart::make_engine(agent::EvictionOptions eviction, agent::Machi
 std::map<std::string, CompanionPages::Page> CompanionPart::pages() {
   const std::string json = "application/json";
   const std::string text = "text/plain; version=0.0.4; charset=utf-8";
-  return {{"/metrics", {text, [this] { return process_.metrics().text(); }}},
-          {"/healthz", {"text/plain; charset=utf-8", [] { return std::string("ok"); }}},
-          {"/debug/spillway", {json, [this] { return api::to_text(companion_->state()); }}},
+  const auto page = CompanionPages::text;
+  return {{"/metrics", page(text, [this] { return process_.metrics().text(); })},
+          {"/healthz", page("text/plain; charset=utf-8", [] { return std::string("ok"); })},
+          {"/stats/summary",
+           [this](const api::Target& target) { return agent::summary_page(runtime_->observe_now(), target); }},
+          {"/debug/spillway", page(json, [this] { return api::to_text(state()); })},
           {"/debug/spillway/decisions",
-           {json, [this] { return api::to_text(companion_->decisions(process_.loop().now())); }}}};
+           page(json, [this] { return api::to_text(companion_->decisions(process_.loop().now())); })}};
+}
+
+api::Json CompanionPart::state() const {
+  api::Json state = companion_->state();
+  if (const auto summary = companion_->last_summary()) {
+    api::Json& ages = state["statsAgeSeconds"] = api::Json::object();
+    for (const agent::StatsAge& each : agent::ages_of(*summary, process_.loop().now().wall)) {
+      ages[each.part] = each.seconds;
+    }
+  }
+  if (const std::string problem = runtime_->storage_problem(); !problem.empty()) state["storageProblem"] = problem;
+  return state;
 }
 
 void CompanionPart::on_host_event(agent::HostEvent event) {

@@ -55,6 +55,7 @@ class CompanionPart final : public Part, private agent::Host::Receiver {
   Outcome make_engine(agent::EvictionOptions eviction, agent::MachineInfo machine);
   void on_host_event(agent::HostEvent event) override;
   std::map<std::string, CompanionPages::Page> pages();
+  api::Json state() const;
 
   Process& process_;
   CompanionPartOptions options_;

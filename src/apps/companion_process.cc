@@ -73,8 +73,12 @@ int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
     return cli::kExitUsage;
   };
   if (const Outcome flags = check_flags(command); !flags) return refuse(flags.error());
-  if (!check_node_config(command.node)) return cli::kExitUsage;
-  auto config = read_node_config(command.node.config);
+  cli::NodeArgs given = command.node;
+  if (!command.companion.runtime_endpoint.empty()) {
+    given.config.flags["containerRuntimeEndpoint"] = command.companion.runtime_endpoint;
+  }
+  if (!check_node_config(given)) return cli::kExitUsage;
+  auto config = read_node_config(given.config);
   if (!config) return refuse(config.error());
   if (const auto eviction = agent::companion_eviction(config->value, nullptr); !eviction) {
     return refuse(eviction.error());

@@ -53,8 +53,8 @@ int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
   if (command.companion.enabled) return run_companion(log, command);
   if (command.companion != cli::CompanionArgs{}) {
     print_error(invalid("agent",
-                        "--shadow, --kubelet, --kubelet-certificate-authority, --pods-from, --shadow-window and "
-                        "--pages-address need --companion"));
+                        "--shadow, --kubelet, --kubelet-certificate-authority, --pods-from, --shadow-window, "
+                        "--pages-address, --container-runtime-endpoint and --root-dir need --companion"));
     return cli::kExitUsage;
   }
   if (command.print_config) return print_node_config(command.node);

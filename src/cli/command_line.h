@@ -132,6 +132,8 @@ struct CompanionArgs {
   bool pods_from_kubelet = false;
   Duration shadow_window = minutes(1);
   std::string pages_address = "127.0.0.1:10270";  // of its own pages; empty: none
+  std::string runtime_endpoint;                   // containerRuntimeEndpoint; empty: as the configuration file says
+  std::string root_dir = "/var/lib/kubelet";      // of the kubelet
 
   friend bool operator==(const CompanionArgs&, const CompanionArgs&) = default;
 };

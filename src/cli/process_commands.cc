@@ -61,6 +61,12 @@ void add_companion(CLI::App& app, CompanionArgs& args) {
   add_parsed(app, "--pages-address", args.pages_address, parse_pages_address,
              "With --companion: where it serves /metrics, /healthz and /debug/spillway; 0: nowhere", "ADDRESS:PORT",
              "127.0.0.1:10270");
+  app.add_option("--container-runtime-endpoint", args.runtime_endpoint,
+                 "With --companion: CRI socket of the node's container runtime, asked what containers and images have "
+                 "on disk, e.g. unix:///run/containerd/containerd.sock");
+  app.add_option("--root-dir", args.root_dir,
+                 "With --companion: the kubelet's directory; nodefs is the file system it is on")
+      ->capture_default_str();
 }
 
 void define_agent(Commands& commands) {

@@ -126,6 +126,29 @@ TEST(KubeletSettings, ACompanionEvictsAsItsKubeletUnlessToldOtherwise) {
   EXPECT_TRUE(check_clearance(named->thresholds, *kubelet, capacities)) << "twice as much comes first";
 }
 
+TEST(KubeletSettings, DisksAreWatchedWhereThereIsARuntimeToAsk) {
+  const auto kubelet = parse_configz(configz(
+      Json::object({{"evictionHard", Json::object({{"memory.available", "300Mi"}, {"nodefs.available", "10%"}})},
+                    {"podLogsDir", "/logs"}})));
+  ASSERT_TRUE(kubelet);
+  EXPECT_EQ(kubelet->log_directory, "/logs");
+  const Json asks = Json::object({{"containerRuntimeEndpoint", "unix:///run/containerd/containerd.sock"}});
+  EXPECT_EQ(runtime_socket(asks), "/run/containerd/containerd.sock");
+  EXPECT_EQ(disks_of(asks), Disks::kWatched);
+  EXPECT_EQ(runtime_socket(Json::object()), "");
+  EXPECT_EQ(disks_of(Json::object()), Disks::kLeftToKubelet);
+  const auto as_kubelet = companion_eviction(asks, &*kubelet);
+  ASSERT_TRUE(as_kubelet);
+  EXPECT_EQ(as_kubelet->thresholds.hard.at("nodefs.available"), "10%");
+  const Json own = Json::object({{"evictionHard", Json::object({{"imagefs.inodesFree", "8%"}})},
+                                 {"containerRuntimeEndpoint", "/run/crio/crio.sock"}});
+  const auto named = companion_eviction(own, &*kubelet);
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->thresholds.hard, (eviction::SignalMap{{"imagefs.inodesFree", "8%"}}));
+  EXPECT_FALSE(companion_eviction(Json::object({{"containerRuntimeEndpoint", "tcp://127.0.0.1:1"}}), nullptr));
+  EXPECT_FALSE(companion_eviction(Json::object({{"containerRuntimeEndpoint", "/" + std::string(107, 'x')}}), nullptr));
+}
+
 class Ledger : public ::testing::Test {
  protected:
   ShadowEviction of(const std::string& uid, int second) const {
@@ -178,13 +201,14 @@ TEST(ShadowReport, CountsOnlyEvictionsForMemoryAndProcesses) {
   pod.status.phase = "Failed";
   pod.status.reason = "Evicted";
   pod.status.message = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ";
-  EXPECT_TRUE(is_eviction_by_kubelet(pod));
+  EXPECT_TRUE(is_eviction_by_kubelet(pod, Disks::kLeftToKubelet));
   pod.status.message = "The node was low on resource: ephemeral-storage. ";
-  EXPECT_FALSE(is_eviction_by_kubelet(pod));
+  EXPECT_FALSE(is_eviction_by_kubelet(pod, Disks::kLeftToKubelet));
+  EXPECT_TRUE(is_eviction_by_kubelet(pod, Disks::kWatched));
   pod.status.message = "The node had condition: [MemoryPressure]. ";
-  EXPECT_FALSE(is_eviction_by_kubelet(pod)) << "refused, not evicted";
+  EXPECT_FALSE(is_eviction_by_kubelet(pod, Disks::kLeftToKubelet)) << "refused, not evicted";
   pod.status.reason = "OOMKilled";
-  EXPECT_FALSE(is_eviction_by_kubelet(pod));
+  EXPECT_FALSE(is_eviction_by_kubelet(pod, Disks::kLeftToKubelet));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ class BesideAKubelet : public ::testing::Test {
     options.node_name = "n1";
     options.eviction = node_options().eviction;
     options.eviction.local_storage_limits = eviction::LocalStorageLimits::kIgnored;
+    options.eviction.thresholds.hard.insert(disk_thresholds_.begin(), disk_thresholds_.end());
     options.consequence = consequence;
     companion_ = Companion::create(options, machine_info(), Rng(7),
                                    {.log = {}, .metrics = &metrics_, .journal = &journal_}, history)
@@ -104,6 +105,7 @@ class BesideAKubelet : public ::testing::Test {
     host_.set_available(mebibytes(90));
   }
 
+  eviction::SignalMap disk_thresholds_;
   Now now_{Instant(hours(1)), WallTime(seconds(1'700'000'000))};
   ScriptedApi api_;
   ScriptedHost host_;
@@ -129,11 +131,28 @@ TEST_F(BesideAKubelet, EvictsTheSamePodAKubeletWould) {
   const auto* stop = host_.last<StopPod>();
   ASSERT_NE(stop, nullptr);
   EXPECT_EQ(stop->uid, "uid-hog");
+  EXPECT_FALSE(stop->storage_freed) << "memory is back with the last process";
   ASSERT_EQ(journal_.entries.size(), 1U);
   EXPECT_TRUE(journal_.entries[0].eviction);
   for (const std::string& line : api_.log()) {
     EXPECT_FALSE(line.contains("/nodes") || line.contains("/leases")) << line;
   }
+}
+
+TEST_F(BesideAKubelet, APodThatFillsADiskIsGoneWhenWhatItWroteIsDeleted) {
+  put_pod("calm");
+  put_pod("hog");
+  disk_thresholds_ = {{"nodefs.available", "10%"}};
+  start();
+  host_.set_working_set("uid-hog", mebibytes(20));
+  host_.set_working_set("uid-calm", mebibytes(20));
+  host_.set_disk_used("uid-hog", gibibytes(40));
+  host_.set_disk_available(mebibytes(1));
+  run(seconds(15));
+  EXPECT_EQ(status("hog", "phase"), "Failed");
+  const auto* stop = host_.last<StopPod>();
+  ASSERT_NE(stop, nullptr);
+  EXPECT_TRUE(stop->storage_freed);
 }
 
 TEST_F(BesideAKubelet, AnEvictionIsWrittenOnceTheApiServerIsBack) {

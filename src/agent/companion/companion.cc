@@ -68,7 +68,7 @@ struct Companion::Parts {
   void on_pod(const ForeignPods::Ptr& before, const ForeignPods::Ptr& after, Now now) {
     const bool was_running = before && after && !api::is_terminal(*before);
     pods.on_pod(before, after, now);
-    if (options.consequence == Consequence::kShadow && was_running && is_eviction_by_kubelet(*after)) {
+    if (options.consequence == Consequence::kShadow && was_running && is_eviction_by_kubelet(*after, options.disks)) {
       shadow.observe(*after, eviction.standing(now), now);
       arm_shadow();
     }

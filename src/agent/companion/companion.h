@@ -7,6 +7,7 @@
 #pragma once
 
 #include "agent/companion/foreign_pods.h"
+#include "agent/companion/kubelet_settings.h"
 #include "agent/companion/shadow_ledger.h"
 #include "agent/contract/decision_log.h"
 #include "agent/contract/journal.h"
@@ -36,6 +37,7 @@ struct CompanionOptions {
   Consequence consequence = Consequence::kActs;
   PodSource source = PodSource::kApiServer;
   Duration shadow_window = minutes(1);
+  Disks disks = Disks::kLeftToKubelet;
 };
 
 class Companion final : public client::ApiEngine {

@@ -19,7 +19,14 @@ PodPlace place_of(const api::Pod& pod) {
           .pod = pod.key(),
           .qos = api::qos_of(pod),
           .cgroup_uid = cgroup_uid(pod),
-          .containers = named_containers(pod)};
+          .containers = named_containers(pod),
+          .volumes = disk_volumes(pod)};
+}
+
+/// Was it evicted for what it has on disk? Then the kubelet has to delete that before anybody else goes.
+bool frees_disk(const eviction::EvictPod& action) {
+  const auto signal = eviction::parse_signal(action.metric_label);
+  return signal && eviction::condition_of(*signal) == eviction::Condition::kDiskPressure;
 }
 
 /// As the kubelet reports an eviction.
@@ -114,14 +121,16 @@ void ForeignPods::evict(const eviction::EvictPod& action, Urgency urgency, Now n
     return;
   }
   const Duration grace = seconds(std::max<std::int64_t>(action.grace_period_seconds, 1));
-  context_.host_commands.emplace_back(StopPod{action.uid, urgency == Urgency::kEmergency ? Duration{} : grace});
+  context_.host_commands.emplace_back(StopPod{.uid = action.uid,
+                                              .grace = urgency == Urgency::kEmergency ? Duration{} : grace,
+                                              .storage_freed = frees_disk(action)});
   entry.mark = action;
   entry.marks = 0;
   if (!entry.in_flight && !entry.waiting_to_retry) write_mark(action.uid, now);
 }
 
 void ForeignPods::kill_now(const std::string& uid) {
-  if (consequence_ == Consequence::kActs) context_.host_commands.emplace_back(StopPod{uid, Duration{}});
+  if (consequence_ == Consequence::kActs) context_.host_commands.emplace_back(StopPod{.uid = uid});
 }
 
 void ForeignPods::write_mark(const std::string& uid, Now now) {

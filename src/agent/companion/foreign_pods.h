@@ -7,6 +7,7 @@
 // docs/adr/0007-companion.md.
 #pragma once
 
+#include "agent/companion/foreign_storage.h"
 #include "agent/companion/pod_cgroup.h"
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
@@ -30,6 +31,7 @@ struct PodPlace {
   api::QosClass qos = api::QosClass::kBestEffort;
   std::string cgroup_uid;
   std::vector<NamedContainer> containers;
+  std::vector<DiskVolume> volumes = {};
 
   friend bool operator==(const PodPlace&, const PodPlace&) = default;
 };

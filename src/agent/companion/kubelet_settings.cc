@@ -13,14 +13,19 @@ constexpr std::array<std::string_view, 4> kThresholdKeys{"evictionHard", "evicti
                                                          "evictionMinimumReclaim"};
 constexpr std::array<std::string_view, 4> kOtherKeys{"evictionPressureTransitionPeriod", "evictionMaxPodGracePeriod",
                                                      "enforceNodeAllocatable", "mergeDefaultEvictionSettings"};
-constexpr std::array<std::string_view, 2> kHeaderKeys{"kind", "apiVersion"};
+constexpr std::string_view kRuntimeKey = "containerRuntimeEndpoint";
+constexpr std::array<std::string_view, 3> kPlainKeys{"kind", "apiVersion", kRuntimeKey};
+constexpr std::string_view kScheme = "unix://";
+constexpr std::size_t kSocketPathMax = 107;
 
-bool is_companions(std::string_view signal) {
-  return signal == "memory.available" || signal == "allocatableMemory.available" || signal == "pid.available";
+bool is_companions(std::string_view name, Disks disks) {
+  const auto signal = eviction::parse_signal(name);
+  if (!signal) return false;
+  return disks == Disks::kWatched || eviction::condition_of(*signal) != eviction::Condition::kDiskPressure;
 }
 
-void keep_companions(eviction::SignalMap& map) {
-  std::erase_if(map, [](const auto& entry) { return !is_companions(entry.first); });
+void keep_companions(eviction::SignalMap& map, Disks disks) {
+  std::erase_if(map, [disks](const auto& entry) { return !is_companions(entry.first, disks); });
 }
 
 bool names(const api::Json& config, std::string_view key) {
@@ -40,17 +45,18 @@ Outcome check_own(const api::Json& own) {
   if (members == nullptr) return {};
   for (const auto& [key, value] : *members) {
     const auto is_key = [&key](std::string_view each) { return each == key; };
-    if (std::ranges::any_of(kHeaderKeys, is_key) || std::ranges::any_of(kOtherKeys, is_key)) continue;
+    if (std::ranges::any_of(kPlainKeys, is_key) || std::ranges::any_of(kOtherKeys, is_key)) continue;
     if (std::ranges::none_of(kThresholdKeys, is_key)) {
       return invalid(key, "means nothing with --companion: the kubelet runs the node, a companion evicts");
     }
     const api::Json::Object* signals = value.if_object();
     if (signals == nullptr) continue;
     for (const auto& [signal, amount] : *signals) {
-      if (eviction::parse_signal(signal) && !is_companions(signal)) {
+      if (eviction::parse_signal(signal) && !is_companions(signal, disks_of(own))) {
         return invalid(std::string(key) + "[" + std::string(signal) + "]",
-                       "a companion leaves disks to the kubelet, which frees images first; it takes memory.available, "
-                       "allocatableMemory.available and pid.available");
+                       "a companion leaves disks to the kubelet unless --container-runtime-endpoint says who knows "
+                       "what pods have on them; without, it takes memory.available, allocatableMemory.available and "
+                       "pid.available");
       }
     }
   }
@@ -90,11 +96,30 @@ Result<KubeletSettings> parse_configz(const api::Json& configz) {
     if (!known) return invalid("/configz", "cgroupDriver: \"{}\" is neither cgroupfs nor systemd", driver);
     settings.driver = *known;
   }
+  if (const auto logs = config->string_at({"podLogsDir"}); !logs.empty()) settings.log_directory = logs;
   return settings;
+}
+
+Result<std::string> runtime_socket(const api::Json& own) {
+  if (!names(own, kRuntimeKey)) return std::string();
+  const std::string endpoint(own.string_at({kRuntimeKey}));
+  const std::string path = endpoint.starts_with(kScheme) ? endpoint.substr(kScheme.size()) : endpoint;
+  if (!path.starts_with('/')) {
+    return invalid(kRuntimeKey, "expected unix:///PATH of a socket, got \"{}\"", endpoint);
+  }
+  if (path.size() > kSocketPathMax) {
+    return invalid(kRuntimeKey, "the path of a socket has at most {} bytes, got \"{}\"", kSocketPathMax, endpoint);
+  }
+  return path;
+}
+
+Disks disks_of(const api::Json& own) {
+  return names(own, kRuntimeKey) ? Disks::kWatched : Disks::kLeftToKubelet;
 }
 
 Result<EvictionOptions> companion_eviction(const api::Json& own, const KubeletSettings* kubelet) {
   SPILLWAY_TRY_VOID(check_own(own));
+  if (const auto socket = runtime_socket(own); !socket) return socket.error();
   const bool named = names(own, "evictionHard") || names(own, "evictionSoft");
   api::Json config = api::Json::object();
   if (kubelet != nullptr) {
@@ -108,11 +133,11 @@ Result<EvictionOptions> companion_eviction(const api::Json& own, const KubeletSe
   eviction.local_storage_limits = eviction::LocalStorageLimits::kIgnored;
   eviction::ThresholdConfig& thresholds = eviction.thresholds;
   for (auto* map : {&thresholds.hard, &thresholds.soft, &thresholds.soft_grace_period, &thresholds.minimum_reclaim}) {
-    keep_companions(*map);
+    keep_companions(*map, disks_of(own));
   }
   if (thresholds.hard.empty() && thresholds.soft.empty()) {
     return invalid("--eviction-hard",
-                   "no threshold of memory or processes is left: name one, e.g. "
+                   "no threshold is left that is a companion's: name one, e.g. "
                    "memory.available<200Mi");
   }
   return eviction;
@@ -127,14 +152,17 @@ Outcome check_clearance(const eviction::ThresholdConfig& ours, const KubeletSett
   // The copies for all pods together follow memory.available.
   const bool copied = overlap->ours.signal == eviction::Signal::kAllocatableMemoryAvailable &&
                       !ours.hard.contains("allocatableMemory.available");
-  const std::string signal(copied ? "memory.available" : to_string(overlap->theirs.signal));
+  const auto name_of = [copied](const eviction::Threshold& threshold) {
+    return std::string(copied ? "memory.available" : to_string(threshold.signal));
+  };
   const bool hard = overlap->theirs.is_hard();
   return Error{ErrorCode::kConflict,
                fmt::format("{} would not come before the kubelet's {}, and both would evict: give an earlier one "
                            "(--eviction-{}='{}<{}'), switch the kubelet's off ({}: {{{}: \"0%\"}}), or only watch "
                            "(--shadow)",
                            eviction::text_of(overlap->ours), eviction::text_of(overlap->theirs), hard ? "hard" : "soft",
-                           signal, earlier_than(overlap->theirs), hard ? "evictionHard" : "evictionSoft", signal),
+                           name_of(overlap->ours), earlier_than(overlap->theirs),
+                           hard ? "evictionHard" : "evictionSoft", name_of(overlap->theirs)),
                "--companion"};
 }
 

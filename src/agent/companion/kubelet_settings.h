@@ -1,6 +1,6 @@
 // What a companion needs to know of the kubelet beside it, from the kubelet's own /configz, and the thresholds the
-// companion itself acts by. It acts on memory and processes only: for disks the kubelet first deletes containers and
-// images, which is not a companion's to do.
+// companion itself acts by. Without a container runtime to ask it acts on memory and processes only, because nobody
+// else knows what pods have on disk.
 // Thread: any (pure). Source: spec "Node agent", 12.3, 21; spec "Eviction manager", 3; docs/adr/0007-companion.md.
 #pragma once
 
@@ -15,19 +15,30 @@
 
 namespace spillway::agent {
 
+/// Whose are the thresholds of disks?
+enum class Disks { kLeftToKubelet, kWatched };
+
 struct KubeletSettings {
   api::Json config;  // its KubeletConfiguration in effect
   eviction::ThresholdConfig thresholds;
   std::string cgroup_root;  // "" and "/": the root of the hierarchy
   CgroupDriver driver = CgroupDriver::kCgroupfs;
+  std::string log_directory = "/var/log/pods";  // of all pods
 };
 
 /// From {"kubeletconfig": {...}}. kInvalid: it is something else.
 Result<KubeletSettings> parse_configz(const api::Json& configz);
 
+/// The socket of the container runtime that `own`, a checked KubeletConfiguration, names by containerRuntimeEndpoint
+/// ("unix:///run/containerd/containerd.sock", or the path alone); empty: it names none. kInvalid: it is something else.
+Result<std::string> runtime_socket(const api::Json& own);
+
+/// Disks are watched where there is a container runtime to ask.
+Disks disks_of(const api::Json& own);
+
 /// How a companion evicts: as the kubelet does, except for what `own`, a checked KubeletConfiguration, says. Naming any
-/// threshold there drops all of the kubelet's. kInvalid: a threshold that cannot be, or is about a disk; a key that
-/// means nothing to a companion.
+/// threshold there drops all of the kubelet's. kInvalid: a threshold that cannot be, or is about a disk that is left to
+/// the kubelet; a key that means nothing to a companion.
 Result<EvictionOptions> companion_eviction(const api::Json& own, const KubeletSettings* kubelet);
 
 /// May a companion with these thresholds act beside the kubelet? kConflict: one line that says which two overlap and

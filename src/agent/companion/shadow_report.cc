@@ -2,6 +2,7 @@
 
 #include "policy/eviction/signal.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -22,11 +23,13 @@ std::string resource_of_eviction(const std::string& message) {
   return rest.substr(0, rest.find('.'));
 }
 
-bool is_eviction_by_kubelet(const api::Pod& pod) {
+bool is_eviction_by_kubelet(const api::Pod& pod, Disks disks) {
   if (pod.status.phase != "Failed" || pod.status.reason != "Evicted") return false;
   const std::string resource = resource_of_eviction(pod.status.message);
-  return resource == eviction::resource_of(eviction::Signal::kMemoryAvailable) ||
-         resource == eviction::resource_of(eviction::Signal::kPidAvailable);
+  return std::ranges::any_of(eviction::kSignals, [&](eviction::Signal signal) {
+    const bool disk = eviction::condition_of(signal) == eviction::Condition::kDiskPressure;
+    return resource == eviction::resource_of(signal) && (!disk || disks == Disks::kWatched);
+  });
 }
 
 ShadowReport::ShadowReport(Duration window, std::string node, DecisionLog& decisions, telemetry::Registry* metrics,

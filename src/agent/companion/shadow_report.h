@@ -2,6 +2,7 @@
 // Thread: loop. Source: docs/adr/0007-companion.md.
 #pragma once
 
+#include "agent/companion/kubelet_settings.h"
 #include "agent/companion/shadow_ledger.h"
 #include "agent/contract/decision_log.h"
 #include "api/pod.h"
@@ -17,8 +18,8 @@
 
 namespace spillway::agent {
 
-/// Failed with reason Evicted because memory or processes ran short: what a companion would have judged too.
-bool is_eviction_by_kubelet(const api::Pod& pod);
+/// Failed with reason Evicted because something ran short that a companion would have judged too.
+bool is_eviction_by_kubelet(const api::Pod& pod, Disks disks);
 /// "memory" of "The node was low on resource: memory. ..."; empty: it was evicted for something else.
 std::string resource_of_eviction(const std::string& message);
 

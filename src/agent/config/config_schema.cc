@@ -25,7 +25,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"containerLogMaxSize", FieldType::kQuantity, Effect::kHere, R"("10Mi")"},
     {"containerLogMaxWorkers", FieldType::kInteger, Effect::kNone, ""},
     {"containerLogMonitorInterval", FieldType::kDuration, Effect::kNone, ""},
-    {"containerRuntimeEndpoint", FieldType::kString, Effect::kNone, ""},
+    {"containerRuntimeEndpoint", FieldType::kString, Effect::kCompanion, ""},
     {"contentType", FieldType::kString, Effect::kNone, ""},
     {"cpuCFSQuota", FieldType::kBool, Effect::kNone, ""},
     {"cpuCFSQuotaPeriod", FieldType::kDuration, Effect::kNone, ""},

@@ -22,7 +22,8 @@ enum class FieldType {
   kSequence,  // elements that are not looked at
 };
 
-enum class Effect { kHere, kNone };
+/// kCompanion: only beside a kubelet (agent/companion).
+enum class Effect { kHere, kCompanion, kNone };
 
 struct ConfigField {
   std::string_view name;

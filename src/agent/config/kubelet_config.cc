@@ -103,6 +103,8 @@ class Checker {
     if (!read) return;
     if (field->effect == Effect::kNone) {
       add(ConfigFinding::Kind::kNotImplemented, name, "has no effect here: this agent does not implement it yet");
+    } else if (field->effect == Effect::kCompanion) {
+      add(ConfigFinding::Kind::kNotImplemented, name, "has an effect with --companion only");
     }
     result_.value[name] = *read;
   }

@@ -94,6 +94,8 @@ struct StopContainer {
 struct StopPod {
   std::string uid;
   Duration grace{};
+  /// Answered only when what its containers wrote is deleted too, where somebody else deletes that.
+  bool storage_freed = false;
 };
 
 /// Removes the cgroups and directories of a stopped pod. Logs go with them.

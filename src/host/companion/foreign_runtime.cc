@@ -14,6 +14,8 @@ namespace spillway::host {
 namespace {
 
 constexpr Duration kPursueMax = milliseconds(50);
+/// The kubelet and its runtime take their time to delete.
+constexpr Duration kStorageWait = milliseconds(500);
 constexpr int kStartField = 22;
 
 std::shared_ptr<ContainerHandle> make_handle(const CgroupDir& cgroup) {
@@ -60,12 +62,16 @@ std::optional<pid_t> oldest_process(const CgroupDir& cgroup) {
 ForeignRuntime::ForeignRuntime(runtime::Loop& loop, const CgroupDir& root, const NodeSlice& slice,
                                agent::Host::Receiver& receiver, telemetry::Log log, Options options)
     : loop_(loop),
-      slice_(slice),
       receiver_(receiver),
       log_(std::move(log)),
       options_(std::move(options)),
       finder_(root, options_.driver, options_.cgroup_root),
-      observer_(loop, slice, log_, options_.state_dir, agent::PressureStats::kLeftOut) {}
+      observer_(loop, slice, log_, options_.node_directory, agent::PressureStats::kLeftOut) {
+  if (options_.runtime_socket.empty()) return;
+  storage_ = std::make_unique<StorageFeed>(
+      loop_, StorageFeed::Options{.socket = options_.runtime_socket, .node_directory = options_.node_directory}, log_,
+      [this] { emit(agent::PressureWake{"storage"}); });
+}
 
 ForeignRuntime::~ForeignRuntime() {
   for (auto& [uid, entry] : pods_) forget_ending(entry);
@@ -107,12 +113,18 @@ void ForeignRuntime::look_for(Entry& entry) {
     held.push_back(std::move(container.found));
   }
   entry.containers.clear();
+  const agent::StorageReading* storage = storage_ ? storage_->latest(loop_.now().mono) : nullptr;
   std::map<std::string, std::shared_ptr<ContainerHandle>> now;
   if (entry.cgroup) {
     for (FoundContainer& found : PodFinder::containers(entry.cgroup, std::move(held))) {
       Container container{std::move(found), {}, {}};
       const auto named = std::ranges::find(entry.place.containers, container.found.id, &agent::NamedContainer::id);
-      if (named != entry.place.containers.end()) container.name = named->name;
+      if (named != entry.place.containers.end()) {
+        container.name = named->name;
+      } else if (storage != nullptr) {  // the status comes later
+        const agent::RuntimeContainer* told = agent::find_container(storage->runtime, container.found.id);
+        if (told != nullptr) container.name = told->name;
+      }
       if (!container.found.monitor) {
         container.handle = handles[container.found.id];
         if (!container.handle) container.handle = make_handle(container.found.cgroup);
@@ -160,54 +172,104 @@ std::shared_ptr<const ReactionTarget> ForeignRuntime::find_target(const std::str
   return entry.target;
 }
 
-Result<api::Summary> ForeignRuntime::observe_all() {
+PodFolder ForeignRuntime::folder_of(const agent::PodPlace& place) const {
+  const std::string& uid = place.cgroup_uid;
+  return {.uid = uid,
+          .logs = fmt::format("{}/{}_{}_{}", options_.log_directory, place.pod.ns, place.pod.name, uid),
+          .directory = fmt::format("{}/pods/{}", options_.node_directory, uid),
+          .volumes = place.volumes};
+}
+
+void ForeignRuntime::ask_for_storage() {
+  std::vector<PodFolder> folders;
+  for (const auto& [uid, entry] : pods_) {
+    if (entry.cgroup) folders.push_back(folder_of(entry.place));
+  }
+  storage_->refresh(std::move(folders));
+}
+
+void ForeignRuntime::describe_pods(api::Summary& summary) const {
+  const agent::StorageReading* storage = storage_ ? storage_->latest(loop_.now().mono) : nullptr;
+  if (storage == nullptr) return;
+  for (api::PodStats& pod : summary.pods) {
+    const PodFolder folder = folder_of(pods_.at(pod.uid).place);
+    pod.volumes = storage_->volumes(folder, summary.node.fs);
+    agent::describe_pod(pod, folder.uid, summary.node.fs, *storage);
+  }
+}
+
+Result<api::Summary> ForeignRuntime::observe_now() {
   look_for_all();
   std::vector<PodView> views;
   for (const auto& [uid, entry] : pods_) {
     if (!entry.cgroup) continue;
-    PodView view{uid, entry.place.pod, &entry.cgroup, {}, {}};
+    PodView view{.uid = uid,
+                 .pod = entry.place.pod,
+                 .cgroup = &entry.cgroup,
+                 .work_directory = {},
+                 .containers = {},
+                 .started = {}};
     for (const Container& container : entry.containers) {
-      if (!container.name.empty()) view.containers.push_back({container.name, &container.found.cgroup, {}});
+      if (!container.name.empty()) view.containers.push_back({container.name, &container.found.cgroup, {}, {}});
     }
     views.push_back(std::move(view));
   }
-  return observer_.observe(views, loop_.now());
+  const Now now = loop_.now();
+  SPILLWAY_TRY(summary, observer_.observe(views, now));
+  agent::describe_node(summary.node, storage_ ? storage_->latest(now.mono) : nullptr);
+  describe_pods(summary);
+  if (storage_) ask_for_storage();
+  return summary;
+}
+
+agent::Observed ForeignRuntime::observe(const agent::Observe& command) {
+  const Now now = loop_.now();
+  const bool whole = command.depth == agent::ObserveDepth::kWhole;
+  agent::Observed seen{command.id, whole ? observe_now() : observer_.observe_node_memory_alone(now), command.depth, {}};
+  const agent::StorageReading* storage = storage_ ? storage_->latest(now.mono) : nullptr;
+  if (!storage_) seen.layout = eviction::StorageLayout{};  // no threshold of a disk
+  if (storage != nullptr) seen.layout = agent::storage_layout(*storage);
+  if (seen.summary && !whole) agent::describe_node(seen.summary->node, storage);
+  if (seen.summary && storage_ && storage == nullptr) agent::leave_disks_out(*seen.summary);
+  return seen;
 }
 
 void ForeignRuntime::execute(agent::HostCommand command) {
-  if (const auto* look = std::get_if<agent::Observe>(&command)) {
-    const bool whole = look->depth == agent::ObserveDepth::kWhole;
-    Result<api::Summary> seen = whole ? observe_all() : observer_.observe_node_memory_alone(loop_.now());
-    return emit(agent::Observed{look->id, std::move(seen), look->depth, eviction::StorageLayout{}});
-  }
-  if (const auto* end = std::get_if<agent::StopPod>(&command)) return stop(end->uid, end->grace);
+  if (const auto* look = std::get_if<agent::Observe>(&command)) return emit(observe(*look));
+  if (const auto* end = std::get_if<agent::StopPod>(&command)) return stop(*end);
   if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
-    return emit(agent::Reclaimed{reclaim->id, {}});  // that is the kubelet's
+    agent::Reclaimed answer{reclaim->id, {}};
+    for (const eviction::ReclaimAction action : reclaim->actions) {
+      answer.outcomes.push_back({.action = action, .problem = "it is the kubelet's to delete them"});
+    }
+    return emit(std::move(answer));
   }
   log_.error("a companion starts and removes nothing", {{"command", command.index()}});
 }
 
-void ForeignRuntime::stop(const std::string& uid, Duration grace) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end() || options_.hands == Hands::kTied) return emit(agent::PodStopped{uid});
+void ForeignRuntime::stop(const agent::StopPod& command) {
+  const auto found = pods_.find(command.uid);
+  if (found == pods_.end() || options_.hands == Hands::kTied) return emit(agent::PodStopped{command.uid});
   Entry& entry = found->second;
   look_for(entry);
-  const Instant due = loop_.now().mono + grace;
+  const Instant due = loop_.now().mono + command.grace;
   if (entry.ending) {
     entry.ending->due = std::min(entry.ending->due, due);
     loop_.cancel(entry.ending->timer);
   } else {
     entry.ending = Ending{.due = due};
     for (const Container& container : entry.containers) {
-      if (grace == Duration{} || container.name.empty() || !container.handle) continue;
+      if (command.grace == Duration{} || container.name.empty() || !container.handle) continue;
       if (container.handle->terminated.exchange(true)) continue;
       ignored(send_signal(container.handle->pidfd.get(), SIGTERM), "it ended by itself");
     }
   }
-  pursue(uid);
+  entry.ending->storage_freed = entry.ending->storage_freed || command.storage_freed;
+  pursue(command.uid);
 }
 
-/// Until no process of its containers is left. A sandbox that outlives them is the kubelet's to end.
+/// Until no process of its containers is left, and, if asked, nothing they wrote. A sandbox that outlives them is the
+/// kubelet's to end.
 void ForeignRuntime::pursue(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !found->second.ending) return;
@@ -217,11 +279,16 @@ void ForeignRuntime::pursue(const std::string& uid) {
     kill(entry);
   }
   if (is_stopped(entry)) {
-    forget_ending(entry);
-    return emit(agent::PodStopped{uid});
+    if (!entry.ending->stopped) entry.ending->stopped = loop_.now().mono;
+    if (is_storage_freed(entry)) {
+      forget_ending(entry);
+      return emit(agent::PodStopped{uid});
+    }
+    ask_for_storage();
+    entry.ending->wait = kStorageWait;
   }
   entry.ending->timer = loop_.at(loop_.now().mono + entry.ending->wait, [this, uid] { pursue(uid); });
-  entry.ending->wait = std::min(entry.ending->wait * 2, kPursueMax);
+  if (!entry.ending->stopped) entry.ending->wait = std::min(entry.ending->wait * 2, kPursueMax);
 }
 
 bool ForeignRuntime::is_stopped(const Entry& entry) const {
@@ -232,6 +299,13 @@ bool ForeignRuntime::is_stopped(const Entry& entry) const {
     const Result<bool> empty = is_empty(container.found.cgroup);
     return empty && *empty;
   });
+}
+
+bool ForeignRuntime::is_storage_freed(const Entry& entry) const {
+  if (!entry.ending->storage_freed || !storage_) return true;
+  const agent::StorageReading* storage = storage_->latest(loop_.now().mono);
+  return storage != nullptr && storage->begun.mono > *entry.ending->stopped &&
+         !agent::holds_containers(storage->runtime, entry.place.cgroup_uid);
 }
 
 void ForeignRuntime::kill(const Entry& entry) const {

@@ -8,6 +8,7 @@
 #include "agent/contract/ports.h"
 #include "host/cgroup/node_slice.h"
 #include "host/companion/pod_finder.h"
+#include "host/companion/storage_feed.h"
 #include "host/observation/observer.h"
 #include "host/reaction/reaction_target.h"
 #include "runtime/loop.h"
@@ -30,7 +31,9 @@ class ForeignRuntime final : public agent::Host {
   struct Options {
     agent::CgroupDriver driver = agent::CgroupDriver::kCgroupfs;
     std::string cgroup_root;
-    std::string state_dir;  // the file system it is on is what the summary calls the node's
+    std::string node_directory;  // of the kubelet: the file system it is on is what the summary calls the node's
+    std::string log_directory;   // of all pods
+    std::string runtime_socket;  // empty: nobody is asked what pods and images have on disk
     Hands hands = Hands::kTied;
   };
 
@@ -54,8 +57,14 @@ class ForeignRuntime final : public agent::Host {
     targets_changed_ = std::move(targets_changed);
   }
 
+  /// The same pass that answers Observe, at once; disks that are not judged are in it too.
+  Result<api::Summary> observe_now();
+
   /// Pods that have a cgroup.
   std::size_t found() const;
+
+  /// Why figures of disks are missing; empty: none is, or nobody is asked for them.
+  std::string storage_problem() const { return storage_ ? storage_->problem() : std::string(); }
 
  private:
   struct Container {
@@ -68,6 +77,8 @@ class ForeignRuntime final : public agent::Host {
     Instant due;  // of SIGKILL
     Duration wait = milliseconds(2);
     runtime::Loop::TimerId timer = 0;
+    bool storage_freed = false;      // wanted
+    std::optional<Instant> stopped;  // no process was left
   };
 
   struct Entry {
@@ -80,22 +91,27 @@ class ForeignRuntime final : public agent::Host {
 
   void look_for(Entry& entry);
   void look_for_all();
-  void stop(const std::string& uid, Duration grace);
+  void stop(const agent::StopPod& command);
   void pursue(const std::string& uid);
   bool is_stopped(const Entry& entry) const;
   void kill(const Entry& entry) const;
   void forget_ending(Entry& entry);
   void emit(agent::HostEvent event);
-  Result<api::Summary> observe_all();
+  agent::Observed observe(const agent::Observe& command);
+  PodFolder folder_of(const agent::PodPlace& place) const;
+  void ask_for_storage();
+  void describe_pods(api::Summary& summary) const;
+  /// Nobody is asked, or he has said since that it is gone.
+  bool is_storage_freed(const Entry& entry) const;
 
   runtime::Loop& loop_;
-  const NodeSlice& slice_;
   agent::Host::Receiver& receiver_;
   telemetry::Log log_;
   Options options_;
   PodFinder finder_;
   Observer observer_;
-  std::map<std::string, Entry> pods_;  // by uid
+  std::unique_ptr<StorageFeed> storage_;  // null: nobody is asked
+  std::map<std::string, Entry> pods_;     // by uid
   std::function<void()> before_event_;
   std::function<void()> targets_changed_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -36,7 +36,11 @@ void note(std::string& problem, const Error& error) {
 }
 
 void look_at(const std::string& mountpoint, agent::StorageReading& reading) {
-  if (reading.file_systems.contains(mountpoint) || reading.file_systems.size() >= StorageFeed::kFileSystemsMax) return;
+  if (reading.file_systems.contains(mountpoint)) return;
+  if (reading.file_systems.size() >= StorageFeed::kFileSystemsMax) {
+    return note(reading.problem,
+                make_error(ErrorCode::kInvalid, "more than {} file systems", StorageFeed::kFileSystemsMax));
+  }
   Result<agent::FileSystem> found = read_file_system(mountpoint);
   if (!found) return note(reading.problem, found.error());
   found->sizes.time = reading.begun.wall;

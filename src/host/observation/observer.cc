@@ -171,11 +171,13 @@ api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
     found.name = container.name;
     found.start_time = container.started;
     observe_cgroup(*container.cgroup, found, now);
-    found.logs = fs.value_or(api::FsStats{});
-    found.logs->time = now.wall;
-    found.logs->used_bytes = static_cast<std::uint64_t>(container.log_size.count());
-    found.logs->inodes_used = 1;
-    log_bytes += *found.logs->used_bytes;
+    if (container.log_size) {
+      found.logs = fs.value_or(api::FsStats{});
+      found.logs->time = now.wall;
+      found.logs->used_bytes = static_cast<std::uint64_t>(container.log_size->count());
+      found.logs->inodes_used = 1;
+      log_bytes += *found.logs->used_bytes;
+    }
     if (work) {
       // Containers of a pod share its directory: the first one answers for it.
       const bool first = stats.containers.empty();

@@ -32,8 +32,8 @@ namespace spillway::host {
 struct ContainerView {
   std::string name;
   const CgroupDir* cgroup = nullptr;
-  Bytes log_size;
-  WallTime started;
+  std::optional<Bytes> log_size;
+  std::optional<WallTime> started;
 };
 
 struct PodView {
@@ -42,7 +42,7 @@ struct PodView {
   const CgroupDir* cgroup = nullptr;
   std::string work_directory;             // where its containers write; empty: not known
   std::vector<ContainerView> containers;  // running ones
-  WallTime started;
+  std::optional<WallTime> started;
   bool own_network = false;  // else the machine's
 };
 
