@@ -264,6 +264,7 @@ class Reader {
       consider(field.section);
       consider(path_of(field));
     }
+    for (const std::string_view member : kWithoutEffect) consider(member);
     return found.empty() ? "" : fmt::format(" (did you mean {}?)", found);
   }
 

@@ -135,6 +135,7 @@ class Zones(unittest.TestCase):
             (folder / "again.yaml").write_text(out)
             self.assertEqual(run("controller", "--config", folder / "again.yaml", "--print-config")[1], out)
             for text, expected in ((head + "nodeLifecycleController:\n  nodeEvictionRat: 1\n", ":4: nodeLifecycleController.nodeEvictionRat: unknown (did you mean nodeLifecycleController.nodeEvictionRate?)"),
+                                   (head + "kubeCloudShared:\n  clusterNam: x\n", ":4: kubeCloudShared.clusterNam: unknown (did you mean kubeCloudShared.clusterName?)"),
                                    (head + "kubeCloudShared:\n  nodeMonitorPeriod: 5\n", ":4: kubeCloudShared.nodeMonitorPeriod: expected a duration"),
                                    (head + "nodeLifecycleController: 3\n", ":3: nodeLifecycleController: expected a mapping"),
                                    (head + "nodeLifecycleController:\n  nodeEvictionRate: -1\n", "--node-eviction-rate"),
@@ -188,10 +189,11 @@ class Zones(unittest.TestCase):
                 with running(folder, "controller", "--kubeconfig", kubeconfig, *FAST, "--kube-api-qps", "4", "--kube-api-burst", "1"):
                     wait_for("all to be Unknown", lambda: all("Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]) for name in nodes), timeout=60)
                     took = time.monotonic() - started
-                    url = api.get(LEASE)["metadata"]["annotations"]["spillway.dev/controller-url"]
-                    metrics = self.page(url, "/metrics", api)[1]
+                    lease = api.get(LEASE)
+                    metrics = self.page(lease["metadata"]["annotations"]["spillway.dev/controller-url"], "/metrics", api)[1]
                 # At least eight statuses and eight events, four writes a second. The lease is renewed all the same, and reads do not wait.
                 self.assertGreater(took, 15 / 4)
+                self.assertGreater(lease["spec"]["renewTime"], lease["spec"]["acquireTime"])
                 waits = {verb: float(total) for verb, total in re.findall(r'rest_client_rate_limiter_duration_seconds_sum\{host="[^"]*",verb="(\w+)"\} (\S+)', metrics)}
                 self.assertGreater(waits["PATCH"], 8 * 1.0, waits)
                 self.assertNotIn("GET", waits)
