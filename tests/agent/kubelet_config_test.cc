@@ -132,15 +132,15 @@ TEST(KubeletConfig, RefusesAGateThatCannotBe) {
     return gate ? std::string() : gate.error().text();
   };
   EXPECT_EQ(error(R"({"authorization": {"mode": "RBAC"}})"),
-            "authorization.mode: unknown authorization mode \"RBAC\"; expected Webhook or AlwaysAllow");
+            "authorization[mode]: unknown authorization mode \"RBAC\"; expected Webhook or AlwaysAllow");
   EXPECT_EQ(error(R"({"authentication": {"webhook": {"cacheTLT": "2m"}}})"),
-            "authentication.webhook.cacheTLT: unknown key; did you mean cacheTTL?");
+            "authentication[webhook][cacheTLT]: unknown key; did you mean cacheTTL?");
   EXPECT_EQ(error(R"({"authentication": {"webhook": {"cacheTTL": "2"}}})"),
-            "authentication.webhook.cacheTTL: expected a duration such as 2m, got \"2\"");
+            "authentication[webhook][cacheTTL]: expected a duration such as 2m, got \"2\"");
   EXPECT_EQ(error(R"({"authentication": {"anonymous": {"enabled": "no"}}})"),
-            "authentication.anonymous.enabled: expected true or false, got \"no\"");
+            "authentication[anonymous][enabled]: expected true or false, got \"no\"");
   EXPECT_EQ(error(R"({"authentication": {"anonymous": true}})"),
-            "authentication.anonymous: expected a mapping, got true");
+            "authentication[anonymous]: expected a mapping, got true");
 }
 
 TEST(KubeletConfig, MayLeaveTheNodeToOthers) {
@@ -371,6 +371,21 @@ TEST(Lint, SeesPeriodsAndReservationsThatCannotBe) {
             Found{"warning kubeReserved"});
   EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "nodeStatusUpdateFrequency": "20s")")),
             Found{"warning nodeStatusUpdateFrequency"});
+}
+
+TEST(Lint, SeesWhatTheAgentRefuses) {
+  const auto refused = [](std::string_view members) {
+    Found found = lint(members);
+    std::erase_if(found, [](const std::string& each) { return !each.starts_with("invalid "); });
+    return found;
+  };
+  EXPECT_EQ(refused("{}"), Found());
+  EXPECT_EQ(refused(R"({"enforceNodeAllocatable": ["kube-reserved"]})"), (Found{"invalid enforceNodeAllocatable"}));
+  EXPECT_EQ(refused(R"({"registerWithTaints": [{"key": "a", "effect": "No"}]})"),
+            (Found{"invalid registerWithTaints"}));
+  EXPECT_EQ(refused(R"({"authorization": {"mode": "RBAC"}})"), (Found{"invalid authorization[mode]"}));
+  EXPECT_EQ(refused(R"({"podsPerCore": -1})"), (Found{"invalid podsPerCore"}));
+  EXPECT_EQ(refused(R"({"nodeLeaseDurationSeconds": 0})"), (Found{"invalid nodeLeaseDurationSeconds"})) << "once";
 }
 
 TEST(Lint, NamesTheLine) {

@@ -1,5 +1,6 @@
 #include "agent/config/config_lint.h"
 
+#include "agent/config/gate_config.h"
 #include "agent/contract/blind_zone.h"
 #include "agent/node/allocatable.h"
 #include "api/duration.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace spillway::agent {
 namespace {
@@ -47,6 +49,7 @@ class Linter {
       look_at_softness();
       look_at_amounts();
       look_at_reservations();
+      look_at_refusals();
     } else {
       add(LintSeverity::kInvalid, guilty_key(thresholds.error().text()), thresholds.error().text(),
           "the agent refuses to start");
@@ -302,6 +305,19 @@ class Linter {
     if (config_.enforce_pods == eviction::EnforcePods::kNo && given("enforceNodeAllocatable")) {
       add(LintSeverity::kWarning, "enforceNodeAllocatable", "does not name pods",
           "nothing keeps pods out of what is reserved");
+    }
+  }
+
+  /// What an agent says before it starts, as far as nothing else has said it already.
+  void look_at_refusals() {
+    std::vector<Error> refusals;
+    if (auto options = options_of(effective_); !options) refusals.push_back(options.error());
+    if (auto gate = gate_of(effective_); !gate) refusals.push_back(gate.error());
+    for (const Error& refusal : refusals) {
+      const bool said = std::ranges::any_of(report_.findings, [&refusal](const LintFinding& each) {
+        return each.severity == LintSeverity::kInvalid && each.key == refusal.at;
+      });
+      if (!said) add(LintSeverity::kInvalid, refusal.at, refusal.message, "the agent refuses to start");
     }
   }
 

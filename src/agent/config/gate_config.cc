@@ -62,7 +62,7 @@ class Section {
     return std::string(*value->if_string());
   }
 
-  std::string at(std::string_view name) const { return fmt::format("{}.{}", path_, name); }
+  std::string at(std::string_view name) const { return fmt::format("{}[{}]", path_, name); }
 
  private:
   static std::optional<Duration> as_duration(const Json& value) {

@@ -23,7 +23,7 @@ std::string success(const LimitGroup& wanted) {
   return {};
 }
 
-/// What there is for `group` in the state: as enforceNodeAllocatable calls it.
+/// As enforceNodeAllocatable calls it.
 std::string_view name_of(LimitedGroup group) {
   switch (group) {
     case LimitedGroup::kPods:
