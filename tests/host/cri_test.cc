@@ -220,12 +220,18 @@ TEST_F(Cri, ContainersAreApartOnlyIfStoredElsewhere) {
   EXPECT_EQ(client.report().value().containers_apart.value().mountpoint, "/elsewhere");
 }
 
-TEST_F(Cri, ARuntimeThatIsNotThereIsNamed) {
+TEST_F(Cri, ARuntimeThatIsNotThereIsNamedAndFoundWhenItComes) {
   CriClient client(socket_);
   const auto report = client.report();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kServiceUnavailable);
   EXPECT_EQ(report.error().at, socket_);
+  start_server();
+  EXPECT_TRUE(run_until([&] { return client.report().has_value(); }));
+  stop_server();
+  EXPECT_FALSE(client.report());
+  start_server();
+  EXPECT_TRUE(run_until([&] { return client.report().has_value(); })) << "a runtime may restart";
 }
 
 TEST_F(Cri, ARuntimeOfAnotherKindIsToldApart) {
