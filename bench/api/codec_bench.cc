@@ -55,6 +55,21 @@ Json document_of(std::string_view text) {
   return *std::move(document);
 }
 
+void copy_document(benchmark::State& state) {
+  const Json pod = document_of(kPod);
+  for (auto _ : state) benchmark::DoNotOptimize(Json(pod));
+}
+
+/// What a status patch does to a document that others read meanwhile.
+void copy_and_change_document(benchmark::State& state) {
+  const Json pod = document_of(kPod);
+  for (auto _ : state) {
+    Json changed = pod;
+    changed.make({"status", "phase"}) = "Failed";
+    benchmark::DoNotOptimize(changed);
+  }
+}
+
 void parse_text(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(parse_json(kPod));
   state.SetBytesProcessed(static_cast<std::int64_t>(kPod.size()) * static_cast<std::int64_t>(state.iterations()));
@@ -95,6 +110,8 @@ void parse_decode_encode_print(benchmark::State& state) {
   }
 }
 
+BENCHMARK(copy_document);
+BENCHMARK(copy_and_change_document);
 BENCHMARK(parse_text);
 BENCHMARK(decode_pod);
 BENCHMARK(encode_pod);

@@ -15,11 +15,8 @@ namespace {
 
 constexpr std::size_t kIndent = 4;
 
-void append_number(double value, std::string& out) {
-  if (!std::isfinite(value)) {
-    out += "null";
-    return;
-  }
+template <typename T>
+void append_number(T value, std::string& out) {
   std::array<char, 32> buffer;
   const auto [end, ec] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
   SPILLWAY_CHECK(ec == std::errc{});
@@ -43,13 +40,17 @@ void append(const Json& value, Layout layout, std::size_t depth, std::string& ou
       out += *value.if_bool() ? "true" : "false";
       return;
     case Json::Type::kInt:
-      fmt::format_to(std::back_inserter(out), "{}", *value.if_int64());
+      append_number(*value.if_int64(), out);
       return;
     case Json::Type::kUint:
-      fmt::format_to(std::back_inserter(out), "{}", *value.if_uint64());
+      append_number(*value.if_uint64(), out);
       return;
     case Json::Type::kDouble:
-      append_number(*value.if_double(), out);
+      if (const double number = *value.if_double(); std::isfinite(number)) {
+        append_number(number, out);
+      } else {
+        out += "null";
+      }
       return;
     case Json::Type::kString:
       append_json_string(*value.if_string(), out);
@@ -166,6 +167,11 @@ Json::Json(std::uint64_t value) {
   }
 }
 
+// Empty ones need no room of their own.
+Json::Json(Array value) : value_(value.empty() ? CopyOnWrite<Array>() : CopyOnWrite<Array>(std::move(value))) {}
+
+Json::Json(Object value) : value_(value.empty() ? CopyOnWrite<Object>() : CopyOnWrite<Object>(std::move(value))) {}
+
 std::optional<bool> Json::if_bool() const {
   const bool* value = std::get_if<bool>(&value_);
   return value != nullptr ? std::optional<bool>(*value) : std::nullopt;
@@ -196,8 +202,7 @@ const Json* Json::find(std::string_view key) const {
 }
 
 Json* Json::find(std::string_view key) {
-  Object* object = if_object();
-  return object != nullptr ? object->find(key) : nullptr;
+  return std::as_const(*this).find(key) != nullptr ? if_object()->find(key) : nullptr;
 }
 
 const Json* Json::at(std::initializer_list<std::string_view> path) const {
@@ -210,7 +215,10 @@ const Json* Json::at(std::initializer_list<std::string_view> path) const {
 }
 
 Json* Json::at(std::initializer_list<std::string_view> path) {
-  return const_cast<Json*>(std::as_const(*this).at(path));  // NOLINT: one walk for both
+  if (std::as_const(*this).at(path) == nullptr) return nullptr;
+  Json* here = this;
+  for (const std::string_view key : path) here = here->if_object()->find(key);
+  return here;
 }
 
 std::string_view Json::string_at(std::initializer_list<std::string_view> path) const {
@@ -220,29 +228,36 @@ std::string_view Json::string_at(std::initializer_list<std::string_view> path) c
 }
 
 Json& Json::operator[](std::string_view key) {
-  if (is_null()) value_ = Object();
+  if (is_null()) value_ = CopyOnWrite<Object>();
   SPILLWAY_CHECK(is_object());
-  return std::get<Object>(value_)[key];
+  return (*if_object())[key];
 }
 
 Json& Json::make(std::initializer_list<std::string_view> path) {
   Json* here = this;
   for (const std::string_view key : path) {
-    if (!here->is_object()) here->value_ = Object();
-    here = &std::get<Object>(here->value_)[key];
+    if (!here->is_object()) here->value_ = CopyOnWrite<Object>();
+    here = &(*here->if_object())[key];
   }
   return *here;
 }
 
 bool Json::erase(std::initializer_list<std::string_view> path) {
   SPILLWAY_CHECK(path.size() > 0);
+  if (std::as_const(*this).at(path) == nullptr) return false;
   Json* here = this;
-  for (const std::string_view* key = path.begin(); key != path.end() - 1; ++key) {
-    here = here->find(*key);
-    if (here == nullptr) return false;
+  for (const std::string_view* key = path.begin(); key != path.end() - 1; ++key) here = here->find(*key);
+  return here->if_object()->erase(*(path.end() - 1));
+}
+
+bool Json::shares(const Json& other) const {
+  if (const auto* array = std::get_if<CopyOnWrite<Array>>(&value_)) {
+    const auto* its = std::get_if<CopyOnWrite<Array>>(&other.value_);
+    return its != nullptr && array->shares(*its);
   }
-  Object* object = here->if_object();
-  return object != nullptr && object->erase(*(path.end() - 1));
+  const auto* object = std::get_if<CopyOnWrite<Object>>(&value_);
+  const auto* its = std::get_if<CopyOnWrite<Object>>(&other.value_);
+  return object != nullptr && its != nullptr && object->shares(*its);
 }
 
 bool operator==(const Json& a, const Json& b) {

@@ -1,9 +1,12 @@
 // A JSON document as a value: what objects, patches and schemas are made of below the HTTP layer.
-// Objects keep their members sorted by key, so equality, output and hashes do not depend on the order of input.
-// Integers are exact over the whole range of int64 and uint64; nothing goes through a double unless it has a fraction.
-// Thread: any (a plain value). Source: RFC 8259; spec "API server contract", 5.1.
+// Copies share their lists and objects until one of them is changed, so a copy costs no more than a pointer. A
+// reference or pointer to change something with is good until the document it leads into is copied; ask for it anew
+// afterwards. Objects keep their members sorted by key, so equality, output and hashes do not depend on the order of
+// input. Integers are exact over the whole range of int64 and uint64; nothing goes through a double unless it has a
+// fraction. Thread: any (a plain value). Source: RFC 8259; spec "API server contract", 5.1.
 #pragma once
 
+#include "base/copy_on_write.h"
 #include "base/error.h"
 
 #include <cstdint>
@@ -86,9 +89,9 @@ class Json {
 
   Json(const char* value) : value_(std::string(value)) {}  // NOLINT(google-explicit-constructor)
 
-  Json(Array value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Json(Array value);  // NOLINT(google-explicit-constructor)
 
-  Json(Object value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Json(Object value);  // NOLINT(google-explicit-constructor)
 
   static Json object(std::initializer_list<std::pair<std::string_view, Json>> members = {}) {
     return Json(Object(members));
@@ -113,18 +116,31 @@ class Json {
 
   bool is_object() const { return type() == Type::kObject; }
 
-  // Access to the value if it is of that type, else nullptr or nullopt.
+  // Access to the value if it is of that type, else nullptr or nullopt. Access to a list or object of a document that
+  // is not const is access to change it: it is no longer shared then.
   const std::string* if_string() const { return std::get_if<std::string>(&value_); }
 
   std::string* if_string() { return std::get_if<std::string>(&value_); }
 
-  const Array* if_array() const { return std::get_if<Array>(&value_); }
+  const Array* if_array() const {
+    const auto* array = std::get_if<CopyOnWrite<Array>>(&value_);
+    return array != nullptr ? &array->read() : nullptr;
+  }
 
-  Array* if_array() { return std::get_if<Array>(&value_); }
+  Array* if_array() {
+    auto* array = std::get_if<CopyOnWrite<Array>>(&value_);
+    return array != nullptr ? &array->write() : nullptr;
+  }
 
-  const Object* if_object() const { return std::get_if<Object>(&value_); }
+  const Object* if_object() const {
+    const auto* object = std::get_if<CopyOnWrite<Object>>(&value_);
+    return object != nullptr ? &object->read() : nullptr;
+  }
 
-  Object* if_object() { return std::get_if<Object>(&value_); }
+  Object* if_object() {
+    auto* object = std::get_if<CopyOnWrite<Object>>(&value_);
+    return object != nullptr ? &object->write() : nullptr;
+  }
 
   std::optional<bool> if_bool() const;
   std::optional<std::int64_t> if_int64() const;    // nullopt also for integers out of range
@@ -147,10 +163,15 @@ class Json {
   /// Removes the member at the end of the path; false if it was absent.
   bool erase(std::initializer_list<std::string_view> path);
 
+  /// True if both are the same list or object, not yet told apart by a change: equal without a look inside.
+  bool shares(const Json& other) const;
+
   friend bool operator==(const Json& a, const Json& b);
 
  private:
-  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object> value_;
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, CopyOnWrite<Array>,
+               CopyOnWrite<Object>>
+      value_;
 };
 
 struct JsonObject::Member {

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace spillway::api {
 namespace {
@@ -76,6 +79,68 @@ TEST(Json, WalksAndMakesPaths) {
   EXPECT_FALSE(document.erase({"z", "b"}));
   document["a"]["q"] = Json::array({1, "x"});
   EXPECT_EQ(to_text(document), R"({"a":{"q":[1,"x"]},"n":{"x":2}})");
+}
+
+TEST(Json, CopiesAreValues) {
+  const Json original = parsed(R"({"list":[{"a":1},{"b":2}],"object":{"x":{"y":1}}})");
+  Json copy = original;
+  EXPECT_TRUE(copy.shares(original));
+  copy.make({"object", "x", "y"}) = 2;
+  (*copy.find("list")->if_array())[1]["c"] = 3;
+  EXPECT_EQ(to_text(original), R"({"list":[{"a":1},{"b":2}],"object":{"x":{"y":1}}})");
+  EXPECT_EQ(to_text(copy), R"({"list":[{"a":1},{"b":2,"c":3}],"object":{"x":{"y":2}}})");
+  EXPECT_FALSE(copy.shares(original));
+  const Json& changed = copy;
+  EXPECT_TRUE(changed.find("list")->if_array()->front().shares(original.find("list")->if_array()->front()))
+      << "what was not changed stays shared";
+}
+
+TEST(Json, EveryWayToChangeACopyLeavesTheOriginal) {
+  const std::string text = R"({"a":{"b":{"c":1}},"l":[1,2]})";
+  const std::vector<std::function<void(Json&)>> changes{
+      [](Json& j) { j["a"]["b"]["d"] = 2; },
+      [](Json& j) { j.make({"a", "b"}) = 2; },
+      [](Json& j) { j.erase({"a", "b", "c"}); },
+      [](Json& j) { *j.at({"a", "b", "c"}) = 2; },
+      [](Json& j) { *j.find("a") = 2; },
+      [](Json& j) { j.find("l")->if_array()->push_back(3); },
+      [](Json& j) { j.if_object()->erase("a"); },
+      [](Json& j) { (*j.if_object())["a"] = 2; },
+      [](Json& j) { *j.if_object()->find("a") = 2; },
+      [](Json& j) { j.if_object()->begin()->value["b"] = 2; },
+      [](Json& j) { j.if_object()->assign_unsorted({}); },
+      [](Json& j) { const Json::Object taken = std::move(*j.if_object()); },
+      [](Json& j) { const Json::Array taken = std::move(*j.find("l")->if_array()); },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const Json original = parsed(text);
+    Json copy = original;
+    changes[i](copy);
+    EXPECT_EQ(to_text(original), text) << i;
+    EXPECT_NE(copy, original) << i;
+  }
+}
+
+TEST(Json, MayBecomeAPartOfItself) {
+  Json document = parsed(R"({"a":[{"b":"c"}]})");
+  document = *std::as_const(document).find("a");
+  EXPECT_EQ(to_text(document), R"([{"b":"c"}])");
+  document = std::as_const(document).if_array()->front();
+  EXPECT_EQ(to_text(document), R"({"b":"c"})");
+  document["self"] = Json(document);
+  EXPECT_EQ(to_text(document), R"({"b":"c","self":{"b":"c"}})");
+  document = *std::as_const(document).find("b");
+  EXPECT_EQ(to_text(document), R"("c")");
+}
+
+TEST(Json, ReadingAMissingMemberChangesNothing) {
+  const Json original = parsed(R"({"a":{"b":1}})");
+  Json copy = original;
+  EXPECT_EQ(copy.find("x"), nullptr);
+  EXPECT_EQ(copy.at({"a", "x"}), nullptr);
+  EXPECT_FALSE(copy.erase({"a", "x"}));
+  EXPECT_FALSE(copy.erase({"x", "b"}));
+  EXPECT_TRUE(copy.shares(original));
 }
 
 TEST(Json, ObjectsCompareWithoutOrder) {
