@@ -119,54 +119,76 @@ class Reader {
  public:
   explicit Reader(Fill fill) : fill_(fill) {}
 
-  Result<Json> message(const Type& type, const Json& document, const Path& path) {
+  /// `known`: what is in canonical form and stands in the same place, or nullptr.
+  Result<Json> message(const Type& type, const Json& document, const Json* known, const Path& path) {
+    if (known != nullptr && document.shares(*known)) return document;
     const JsonObject* object = document.if_object();
     if (object == nullptr) return wrong_type(path, "an object", document);
-    JsonObject out;
+    JsonObject::Members out;
+    out.reserve(object->size() + 1);
     if (type.has_type_meta()) SPILLWAY_TRY_VOID(type_meta(*object, path, out));
     for (const auto& [key, value] : *object) {
       if (type.find(key) == nullptr && !(type.has_type_meta() && (key == "kind" || key == "apiVersion"))) {
         unknown_.push_back(path.member(key).text());
       }
     }
+    auto next = object->begin();  // both are sorted: one walk
     for (const auto& [name, field] : type.json_fields()) {
-      const Json* value = object->find(name);
-      SPILLWAY_TRY_VOID(put_field(*field, value != nullptr && !value->is_null() ? value : nullptr, path, out));
+      while (next != object->end() && next->key < name) ++next;
+      const bool present = next != object->end() && next->key == name && !next->value.is_null();
+      SPILLWAY_TRY_VOID(put_field(*field, present ? &next->value : nullptr, known, path, out));
     }
-    return Json(std::move(out));
+    return object_of(std::move(out));
   }
 
   std::vector<std::string> take_unknown() { return std::move(unknown_); }
 
  private:
-  static Outcome type_meta(const JsonObject& object, const Path& path, JsonObject& out) {
+  static Json object_of(JsonObject::Members members) {
+    JsonObject object;
+    object.assign_unsorted(std::move(members));
+    return Json(std::move(object));
+  }
+
+  static Outcome type_meta(const JsonObject& object, const Path& path, JsonObject::Members& out) {
     for (const std::string_view key : {"apiVersion", "kind"}) {
       const Json* value = object.find(key);
       if (value == nullptr || value->is_null()) continue;
       if (!value->is_string()) return wrong_type(path.member(key), "a string", *value);
-      if (!is_zero(*value)) out[key] = *value;
+      if (!is_zero(*value)) out.push_back({std::string(key), *value});
     }
     return {};
   }
 
-  Outcome put_field(const Field& field, const Json* value, const Path& path, JsonObject& out) {
+  static const Json* below(const Json* known, std::string_view name) {
+    return known != nullptr ? known->find(name) : nullptr;
+  }
+
+  static const Json* below(const Json* known, std::size_t index) {
+    const Json::Array* list = known != nullptr ? known->if_array() : nullptr;
+    return list != nullptr && index < list->size() ? &(*list)[index] : nullptr;
+  }
+
+  /// `known`: of the message, not of the field.
+  Outcome put_field(const Field& field, const Json* value, const Json* known, const Path& path,
+                    JsonObject::Members& out) {
     if (value == nullptr) return put_absent(field, path, out);
-    SPILLWAY_TRY(read, field_value(field, *value, path.member(field.name)));
+    SPILLWAY_TRY(read, field_value(field, *value, below(known, field.name), path.member(field.name)));
     const bool always = fill_ == Fill::kPartial || field.keep || field.pointer ||
                         (field.shape == Shape::kSingle && is_struct(field.kind));
-    if (always || !is_zero(read)) out[field.name] = std::move(read);
+    if (always || !is_zero(read)) out.push_back({std::string(field.name), std::move(read)});
     return {};
   }
 
-  Outcome put_absent(const Field& field, const Path& path, JsonObject& out) {
+  Outcome put_absent(const Field& field, const Path& path, JsonObject::Members& out) {
     if (fill_ == Fill::kPartial) return {};
     if (field.pointer || field.shape != Shape::kSingle) {
-      if (field.keep) out[field.name] = Json();
+      if (field.keep) out.push_back({std::string(field.name), Json()});
       return {};
     }
     if (!field.keep && !is_struct(field.kind)) return {};
     SPILLWAY_TRY(zero, zero_of(field, path.member(field.name)));
-    out[field.name] = std::move(zero);
+    out.push_back({std::string(field.name), std::move(zero)});
     return {};
   }
 
@@ -190,46 +212,49 @@ class Reader {
       case ValueKind::kStrings:
         return Json();
       case ValueKind::kMessage:
-        return message(*field.message, Json::object(), path);
+        return message(*field.message, Json::object(), nullptr, path);
     }
     return Json();
   }
 
-  Result<Json> field_value(const Field& field, const Json& value, const Path& path) {
+  Result<Json> field_value(const Field& field, const Json& value, const Json* known, const Path& path) {
+    if (known != nullptr && value.shares(*known)) return value;
     switch (field.shape) {
       case Shape::kSingle:
-        return element(field, value, path);
+        return element(field, value, known, path);
       case Shape::kList:
-        return list(field, value, path);
+        return list(field, value, known, path);
       case Shape::kMap:
-        return map(field, value, path);
+        return map(field, value, known, path);
     }
     return Json();
   }
 
-  Result<Json> list(const Field& field, const Json& value, const Path& path) {
+  Result<Json> list(const Field& field, const Json& value, const Json* known, const Path& path) {
     if (!value.is_array()) return wrong_type(path, "a list", value);
     Json::Array out;
     out.reserve(value.if_array()->size());
     for (std::size_t i = 0; i < value.if_array()->size(); ++i) {
-      SPILLWAY_TRY(one, element(field, (*value.if_array())[i], path.index(i)));
+      SPILLWAY_TRY(one, element(field, (*value.if_array())[i], below(known, i), path.index(i)));
       out.push_back(std::move(one));
     }
     return Json(std::move(out));
   }
 
-  Result<Json> map(const Field& field, const Json& value, const Path& path) {
+  Result<Json> map(const Field& field, const Json& value, const Json* known, const Path& path) {
     if (!value.is_object()) return wrong_type(path, "an object", value);
-    JsonObject out;
+    JsonObject::Members out;
+    out.reserve(value.if_object()->size());
     for (const auto& [key, entry] : *value.if_object()) {
-      SPILLWAY_TRY(one, element(field, entry, path.key(key)));
-      out[key] = std::move(one);
+      SPILLWAY_TRY(one, element(field, entry, below(known, std::string_view(key)), path.key(key)));
+      out.push_back({key, std::move(one)});
     }
-    return Json(std::move(out));
+    return object_of(std::move(out));
   }
 
-  Result<Json> element(const Field& field, const Json& value, const Path& path) {
+  Result<Json> element(const Field& field, const Json& value, const Json* known, const Path& path) {
     if (value.is_null()) return zero_of(field, path);
+    if (known != nullptr && value.is_string() && value == *known) return value;
     switch (field.kind) {
       case ValueKind::kString:
         return value.is_string() ? Result<Json>(value) : wrong_type(path, "a string", value);
@@ -254,7 +279,7 @@ class Reader {
       case ValueKind::kStrings:
         return strings(value, path);
       case ValueKind::kMessage:
-        return message(*field.message, value, path);
+        return message(*field.message, value, known, path);
     }
     return Json();
   }
@@ -310,7 +335,7 @@ class Reader {
   std::vector<std::string> unknown_;
 };
 
-Result<TypedDocument> read(const Type& type, const Json& document, Fill fill) {
+Result<TypedDocument> read(const Type& type, const Json& document, const Json* canonical, Fill fill) {
   const std::string_view kind = document.string_at({"kind"});
   const std::string_view api_version = document.string_at({"apiVersion"});
   if (type.has_type_meta() && !(kind.empty() && api_version.empty())) {
@@ -323,10 +348,9 @@ Result<TypedDocument> read(const Type& type, const Json& document, Fill fill) {
     }
   }
   Reader reader(fill);
-  SPILLWAY_TRY(object, reader.message(type, document, Path()));
-  if (type.has_type_meta()) {
-    object["apiVersion"] = type.api_version();
-    object["kind"] = type.kind();
+  SPILLWAY_TRY(object, reader.message(type, document, canonical, Path()));
+  for (const auto& [key, value] : {std::pair("apiVersion", type.api_version()), std::pair("kind", type.kind())}) {
+    if (type.has_type_meta() && std::as_const(object).string_at({key}) != value) object[key] = value;
   }
   return TypedDocument{std::move(object), reader.take_unknown(), {}};
 }
@@ -340,8 +364,8 @@ Error refused_body(const Type& type, const Error& error) {
 
 }  // namespace
 
-Result<TypedDocument> read_body(const Type& type, const Json& document) {
-  Result<TypedDocument> typed = read(type, document, Fill::kWhole);
+Result<TypedDocument> read_body(const Type& type, const Json& document, const Json* canonical) {
+  Result<TypedDocument> typed = read(type, document, canonical, Fill::kWhole);
   if (!typed) return refused_body(type, typed.error());
   return typed;
 }
@@ -356,13 +380,13 @@ Result<TypedDocument> read_body(const Type& type, std::string_view text) {
 }
 
 Result<TypedDocument> read_partial(const Type& type, const Json& document) {
-  Result<TypedDocument> typed = read(type, document, Fill::kPartial);
+  Result<TypedDocument> typed = read(type, document, nullptr, Fill::kPartial);
   if (!typed) return refused_body(type, typed.error());
   return typed;
 }
 
-Result<TypedDocument> read_patched(const Type& type, const Json& document) {
-  Result<TypedDocument> typed = read(type, document, Fill::kWhole);
+Result<TypedDocument> read_patched(const Type& type, const Json& document, const Json* canonical) {
+  Result<TypedDocument> typed = read(type, document, canonical, Fill::kWhole);
   if (!typed) return Error{ErrorCode::kInvalid, typed.error().text(), "patch"};
   return typed;
 }

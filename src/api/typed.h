@@ -20,9 +20,12 @@ struct TypedDocument {
   std::vector<std::string> duplicate_fields;  // "metadata.labels.a"; the last value was taken
 };
 
+/// `canonical`, where it is given, is a document of the type in canonical form, such as the object as it stands: what
+/// the new one shares with it, or has in common with it, is taken as it is.
+
 /// The body of a create or update. kBadRequest: `Pod in version "v1" cannot be handled as a Pod: PATH: WHY`; also when
 /// the body is no object or names another kind. A body without kind and apiVersion is taken as `type`.
-Result<TypedDocument> read_body(const Type& type, const Json& document);
+Result<TypedDocument> read_body(const Type& type, const Json& document, const Json* canonical = nullptr);
 /// The same from JSON text, with the duplicate fields.
 Result<TypedDocument> read_body(const Type& type, std::string_view text);
 
@@ -31,7 +34,7 @@ Result<TypedDocument> read_body(const Type& type, std::string_view text);
 Result<TypedDocument> read_partial(const Type& type, const Json& document);
 
 /// The outcome of a patch. kInvalid with "patch" in `at`: the patch made something that is no object of the type.
-Result<TypedDocument> read_patched(const Type& type, const Json& document);
+Result<TypedDocument> read_patched(const Type& type, const Json& document, const Json* canonical = nullptr);
 
 /// One line per warning: `unknown field "spec.foo"`, `duplicate field "data.x"`.
 std::vector<std::string> field_warnings(const TypedDocument& document);

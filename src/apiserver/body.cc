@@ -19,8 +19,9 @@ void warn(const api::TypedDocument& document, FieldValidation validation, std::v
   warnings = api::field_warnings(document);
 }
 
-Result<api::TypedDocument> read_any(const api::Request& request, const api::Type& type, BodyFormat format) {
-  if (request.document) return api::read_body(type, *request.document);
+Result<api::TypedDocument> read_any(const api::Request& request, const api::Type& type, BodyFormat format,
+                                    const Json* canonical) {
+  if (request.document) return api::read_body(type, *request.document, canonical);
   if (format != BodyFormat::kProtobuf) return api::read_body(type, std::string_view(request.body));
   SPILLWAY_TRY(object, api::read_protobuf(type, request.body));
   return api::TypedDocument{std::move(object), {}, {}};
@@ -46,10 +47,10 @@ Result<api::DocumentPtr> parsed_body(const api::Request& request) {
 }
 
 StatusResult<Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
-                               std::vector<std::string>& warnings) {
+                               std::vector<std::string>& warnings, const Json* canonical) {
   SPILLWAY_TRY(format, body_format(request.header("content-type")));
   SPILLWAY_TRY_VOID(check_size(request));
-  Result<api::TypedDocument> document = read_any(request, type, format);
+  Result<api::TypedDocument> document = read_any(request, type, format, canonical);
   if (!document) return document.error();
   if (validation == FieldValidation::kStrict) {
     if (const std::string complaint = api::strict_text(*document); !complaint.empty()) {
@@ -78,7 +79,7 @@ StatusResult<Json> patched_object(const api::Type& type, std::string_view kind_n
                                current.string_at({"metadata", "name"}), errors);
   };
   SPILLWAY_TRY(patched, api::apply_patch(type, current, patch_type, patch));
-  Result<api::TypedDocument> document = api::read_patched(type, patched);
+  Result<api::TypedDocument> document = api::read_patched(type, patched, &current);
   if (!document) {
     if (document.error().at == "patch") return invalid_patch(document.error().message);
     return document.error();

@@ -28,8 +28,9 @@ const api::Type& type_of(const Resource& resource);
 Result<api::DocumentPtr> parsed_body(const api::Request& request);
 
 /// A typed document. 415, 413, 400. Unknown and duplicate fields become warnings or, when strict, a 400.
+/// `canonical`: as for api::read_body; null: nothing is known.
 api::StatusResult<api::Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
-                                         std::vector<std::string>& warnings);
+                                         std::vector<std::string>& warnings, const api::Json* canonical = nullptr);
 
 /// 400 when the namespace of the document is not that of the URL.
 api::StatusResult<void> check_namespace_matches(const api::Json& object, std::string_view ns);

@@ -73,12 +73,20 @@ void WritePath::create(const ExchangePtr& exchange) {
                  [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
 }
 
+/// The object that the route names, if its document is at hand in the form of that route.
+api::DocumentPtr WritePath::kept_document(const Route& route) const {
+  if (route.resource->view.from_stored != nullptr) return nullptr;
+  const ObjectPtr found = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
+  return found ? found->parsed : nullptr;
+}
+
 void WritePath::update(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const auto options = parse_write_options(exchange->target, "UpdateOptions");
   if (!options) return exchange->fail(options.error());
-  auto object =
-      read_object(exchange->request(), type_of(*route.resource), options->field_validation, exchange->warnings);
+  const api::DocumentPtr current = kept_document(route);
+  auto object = read_object(exchange->request(), type_of(*route.resource), options->field_validation,
+                            exchange->warnings, current.get());
   if (!object) return exchange->fail(object.error());
   fill_name(*object, route.name);
   if (const auto same = check_name_matches(*object, route.name); !same) return exchange->fail(same.error());

@@ -32,6 +32,7 @@ class WritePath {
  private:
   struct Sweep;
 
+  api::DocumentPtr kept_document(const Route& route) const;
   void continue_sweep(const std::shared_ptr<Sweep>& sweep);
   void apply(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, api::StatusResult<Written> result);

@@ -47,6 +47,34 @@ TEST(TypedBody, NullMeansAbsent) {
       "spec":{"containers":[{"name":"","resources":{}}]},"status":{}})"));
 }
 
+TEST(TypedBody, WhatIsKnownToBeCanonicalChangesNothing) {
+  const Type& type = kind("v1", "Node");
+  const auto whole = read_text(type, R"({"metadata":{"name":"n","labels":{"a":"b"}},"spec":{"taints":[{"key":"k",
+      "effect":"NoSchedule"}]},"status":{"capacity":{"memory":"1024Mi","cpu":0.5},"conditions":[
+      {"type":"Ready","status":"True","lastHeartbeatTime":"2026-01-02T04:04:05+01:00"}]}})");
+  ASSERT_TRUE(whole) << whole.error().text();
+  const Json& canonical = whole->object;
+
+  Json same = canonical;
+  EXPECT_TRUE(read_body(type, same, &canonical)->object.shares(canonical));
+
+  Json changed = canonical;
+  changed.make({"status", "capacity", "memory"}) = "2048Mi";
+  changed.make({"status", "unheard"}) = Json::object({{"of", 1}});
+  (*changed.at({"status", "conditions"})->if_array())[0]["status"] = "";
+  changed.make({"metadata", "labels", "a"}) = nullptr;
+  changed.at({"spec", "taints"})->if_array()->insert(changed.at({"spec", "taints"})->if_array()->begin(), Json());
+  const auto known = read_patched(type, changed, &canonical);
+  const auto unknown = read_patched(type, changed);
+  ASSERT_TRUE(known && unknown);
+  EXPECT_EQ(known->object, unknown->object);
+  EXPECT_EQ(known->unknown_fields, unknown->unknown_fields);
+  EXPECT_EQ(known->object.string_at({"status", "capacity", "memory"}), "2Gi");
+
+  changed.make({"status", "capacity"}) = Json::array({});
+  EXPECT_FALSE(read_patched(type, changed, &canonical));
+}
+
 TEST(TypedBody, CanonicalQuantitiesTimesAndBytes) {
   const auto node = read_text(kind("v1", "Node"), R"({"metadata":{"name":"n",
       "creationTimestamp":"2026-01-02T04:04:05.678+01:00"},"status":{"capacity":{"memory":"1024Mi","cpu":0.5,
