@@ -100,22 +100,31 @@ void Reader::list(const ExchangePtr& exchange) {
   });
 }
 
-std::vector<ObjectPtr> Reader::select(const Resource& resource, const Selection& selection) const {
-  std::vector<ObjectPtr> found;
-  const ResourceCache& cache = core_.cache.of(resource);
-  const auto add = [&](const ObjectPtr& object) {
-    if (selection.matches(*object)) found.push_back(object);
-    return true;
-  };
-  if (const auto name = selection.name(); name && (!selection.ns.empty() || !resource.namespaced())) {
-    if (const ObjectPtr object = cache.find(object_key(selection.ns, *name))) add(object);
-  } else if (const auto node = selection.first_field(); node && cache.indexes_nodes()) {
-    if (const ObjectMap* there = cache.on_node(*node)) {
-      for (const auto& [key, object] : *there) add(object);
+/// Objects as they stand, in key order from just behind `start_after`, that the selection may match, until `visit`
+/// returns false; where a name or a node narrows it, no others.
+void Reader::visit_candidates(const ResourceCache& cache, const Selection& selection, std::string_view start_after,
+                              const std::function<bool(const ObjectPtr&)>& visit) {
+  const auto node = selection.first_field();
+  if (const auto name = selection.name(); name && (!selection.ns.empty() || !cache.resource().namespaced())) {
+    const ObjectPtr object = cache.find(object_key(selection.ns, *name));
+    if (object && object->key > start_after) visit(object);
+  } else if (node && cache.indexes_nodes()) {
+    const ObjectMap* there = cache.on_node(*node);
+    if (there == nullptr) return;
+    for (auto at = there->upper_bound(start_after); at != there->end(); ++at) {
+      if (!visit(at->second)) return;
     }
   } else {
-    cache.visit(selection.key_prefix(), {}, add);
+    cache.visit(selection.key_prefix(), start_after, visit);
   }
+}
+
+std::vector<ObjectPtr> Reader::select(const Resource& resource, const Selection& selection) const {
+  std::vector<ObjectPtr> found;
+  visit_candidates(core_.cache.of(resource), selection, {}, [&](const ObjectPtr& object) {
+    if (selection.matches(*object)) found.push_back(object);
+    return true;
+  });
   return found;
 }
 
@@ -140,7 +149,7 @@ void Reader::show(const ExchangePtr& exchange, const Page& page) {
     return counts;  // without selectors the rest is counted, else one more is enough to know
   };
   if (present) {
-    cache.visit(page.selection.key_prefix(), page.start_after, add);
+    visit_candidates(cache, page.selection, page.start_after, add);
   } else {
     cache.visit_at(page.at, page.selection.key_prefix(), page.start_after, add);
   }

@@ -43,6 +43,8 @@ class Reader {
 
   /// Runs `ready` once the cache has reached the revision; answers 504 when it does not in time.
   void when_reached(const ExchangePtr& exchange, store::Revision revision, Ready ready);
+  static void visit_candidates(const ResourceCache& cache, const Selection& selection, std::string_view start_after,
+                               const std::function<bool(const ObjectPtr&)>& visit);
   void show(const ExchangePtr& exchange, const Page& page);
   void show_from_store(const ExchangePtr& exchange, Page page);
   void answer(const ExchangePtr& exchange, const Page& page, std::vector<ObjectPtr> objects, std::size_t behind);
