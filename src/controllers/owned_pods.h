@@ -33,6 +33,8 @@ class OwnedPods {
   /// Pods of the namespace without a controller, in key order.
   std::vector<PodPtr> orphans_in(const std::string& ns) const;
 
+  bool has_orphans_in(const std::string& ns) const { return orphans_.contains(ns); }
+
  private:
   std::map<std::string, std::map<client::ObjectKey, PodPtr>> by_owner_;
   std::map<std::string, std::map<client::ObjectKey, PodPtr>> orphans_;  // by namespace

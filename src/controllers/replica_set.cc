@@ -67,6 +67,7 @@ void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now
   if (before && (!after || after->metadata.uid != before->metadata.uid)) {
     key_by_uid_.erase(before->metadata.uid);
     expectations_.forget(before->metadata.uid);
+    counts_.erase(before->metadata.uid);
   }
   if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
   enqueue(client::key_of((after ? after : before)->metadata), now);
@@ -74,6 +75,12 @@ void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now
 
 void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   pods_.on_change(before, after);
+  const auto counted = [this](const PodPtr& pod) {
+    const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
+    return owner != nullptr ? counts_.find(owner->uid) : counts_.end();
+  };
+  if (const auto count = counted(before); count != counts_.end()) count->second.remove(*before);
+  if (const auto count = counted(after); count != counts_.end()) count->second.add(*after);
   const auto touch = [this, now](const PodPtr& pod) -> Expectations* {
     const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
     const auto key = owner != nullptr ? key_by_uid_.find(owner->uid) : key_by_uid_.end();
@@ -133,15 +140,30 @@ void ReplicaSetController::sync(const std::string& key, Now now) {
     paced_until_.erase(key);
     return;
   }
+  Expectations& expected = expectations_.of(set->metadata.uid);
+  const bool may_scale = !set->metadata.deletion_timestamp && expected.fulfilled(now.mono);
+  if (may_scale) expected.reset();
+  const ReplicaCount& count = count_of(*set);
+  const bool may_claim = count.strangers() > 0 || pods_.has_orphans_in(set->metadata.ns);
+  if (!may_claim && (!may_scale || count.active().replicas == std::max(set->replicas, 0))) {
+    paced_until_[key] = now.mono + kPacePerPod * count.selected();
+    return write_status(*set, key, count.active());
+  }
   std::vector<PodPtr> active = claim(*set);
   paced_until_[key] = now.mono + kPacePerPod * static_cast<Duration::rep>(active.size());
   std::erase_if(active, [](const PodPtr& pod) { return !is_active(*pod); });
-  Expectations& expected = expectations_.of(set->metadata.uid);
-  if (!set->metadata.deletion_timestamp && expected.fulfilled(now.mono)) {
-    expected.reset();
-    scale(*set, key, active, now);
-  }
-  write_status(*set, key, active);
+  if (may_scale) scale(*set, key, active, now);
+  ReplicaCount claimed(*set);
+  for (const PodPtr& pod : active) claimed.add(*pod);
+  write_status(*set, key, claimed.active());
+}
+
+ReplicaCount& ReplicaSetController::count_of(const api::ReplicaSet& set) {
+  const auto known = counts_.find(set.metadata.uid);
+  if (known != counts_.end() && known->second.fits(set)) return known->second;
+  ReplicaCount count(set);
+  for (const PodPtr& pod : pods_.of(set.metadata.uid)) count.add(*pod);
+  return counts_.insert_or_assign(set.metadata.uid, std::move(count)).first->second;
 }
 
 /// The pods that belong to the set; adopts and releases on the way.
@@ -245,21 +267,8 @@ void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string&
 }
 
 void ReplicaSetController::write_status(const api::ReplicaSet& set, const std::string& key,
-                                        const std::vector<PodPtr>& active) {
-  api::ReplicaSetStatus status;
-  for (const PodPtr& pod : active) {
-    ++status.replicas;
-    const bool all_labels =
-        std::all_of(set.pod_template.labels.begin(), set.pod_template.labels.end(), [&](const auto& label) {
-          const auto found = pod->metadata.labels.find(label.first);
-          return found != pod->metadata.labels.end() && found->second == label.second;
-        });
-    if (all_labels) ++status.fully_labeled_replicas;
-    if (is_ready(*pod)) {
-      ++status.ready_replicas;
-      ++status.available_replicas;  // minReadySeconds is not counted
-    }
-  }
+                                        const api::ReplicaSetStatus& counted) {
+  api::ReplicaSetStatus status = counted;
   status.observed_generation = set.metadata.generation;
   if (status == set.status) return;
   const api::Json patch =

@@ -9,6 +9,7 @@
 #include "controllers/expectations.h"
 #include "controllers/owned_pods.h"
 #include "controllers/queue_metrics.h"
+#include "controllers/replica_count.h"
 #include "controllers/shared.h"
 #include "telemetry/metrics.h"
 
@@ -66,13 +67,16 @@ class ReplicaSetController {
   void create_batch(const SetPtr& set, const std::string& key, std::size_t wanted, std::size_t batch, Now now);
   void remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
               std::size_t surplus, Now now);
-  void write_status(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active);
+  ReplicaCount& count_of(const api::ReplicaSet& set);
+  /// `counted`: the active pods.
+  void write_status(const api::ReplicaSet& set, const std::string& key, const api::ReplicaSetStatus& counted);
 
   Shared shared_;
   OwnedPods pods_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
   ExpectationTable expectations_;
+  std::map<std::string, ReplicaCount> counts_;  // by uid of the set
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, Instant> paced_until_;  // by key: changes of pods wait until then
   std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
