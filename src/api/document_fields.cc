@@ -64,7 +64,7 @@ Slot below(const Slot& slot, std::string_view member) {
 }
 
 std::string member_element(std::string_view name) {
-  return fmt::format("f:{}", name);
+  return std::string("f:").append(name);
 }
 
 /// Keys that a document may leave out because they have a default.

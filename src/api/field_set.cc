@@ -10,8 +10,10 @@ constexpr std::string_view kSelf = ".";
 
 /// The element in canonical spelling (keys sorted, no blanks), or an error.
 Result<std::string> canonical_element(std::string_view text) {
-  const Error unknown = make_error(ErrorCode::kBadRequest, "not a path element of FieldsV1: \"{}\"", text);
-  if (text.size() < 2 || text[1] != ':') return unknown;
+  const auto unknown = [text] {
+    return make_error(ErrorCode::kBadRequest, "not a path element of FieldsV1: \"{}\"", text);
+  };
+  if (text.size() < 2 || text[1] != ':') return unknown();
   const std::string_view body = text.substr(2);
   switch (text[0]) {
     case 'f':
@@ -19,17 +21,17 @@ Result<std::string> canonical_element(std::string_view text) {
     case 'k':
     case 'v': {
       const Result<Json> value = parse_json(body);
-      if (!value || (text[0] == 'k' && !value->is_object())) return unknown;
+      if (!value || (text[0] == 'k' && !value->is_object())) return unknown();
       return fmt::format("{}:{}", text[0], to_text(*value));
     }
     case 'i': {
       std::int64_t index = 0;
       const auto [end, ec] = std::from_chars(body.data(), body.data() + body.size(), index);
-      if (ec != std::errc{} || end != body.data() + body.size()) return unknown;
+      if (ec != std::errc{} || end != body.data() + body.size()) return unknown();
       return std::string(text);
     }
     default:
-      return unknown;
+      return unknown();
   }
 }
 

@@ -19,10 +19,34 @@ Civil civil_of(WallTime time) {
   return {std::chrono::year_month_day(std::chrono::sys_days(day)), std::chrono::hh_mm_ss(since_epoch - day)};
 }
 
+/// Appends the last `width` digits of a value that is not negative.
+void append_digits(std::int64_t value, std::size_t width, std::string& out) {
+  const std::size_t first = out.size();
+  out.append(width, '0');
+  for (std::size_t at = width; at > 0 && value > 0; --at, value /= 10) {
+    out[first + at - 1] = static_cast<char>('0' + value % 10);
+  }
+}
+
 std::string seconds_text(const Civil& civil) {
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(civil.date.year()),
-                     static_cast<unsigned>(civil.date.month()), static_cast<unsigned>(civil.date.day()),
-                     civil.time.hours().count(), civil.time.minutes().count(), civil.time.seconds().count());
+  std::string text;
+  text.reserve(sizeof("2026-01-02T03:04:05.000000Z"));
+  const int year = static_cast<int>(civil.date.year());
+  if (year >= 0 && year <= 9999) {
+    append_digits(year, 4, text);
+  } else {
+    text = fmt::format("{:04}", year);
+  }
+  const auto two = [&text](char before, std::int64_t value) {
+    text += before;
+    append_digits(value, 2, text);
+  };
+  two('-', static_cast<unsigned>(civil.date.month()));
+  two('-', static_cast<unsigned>(civil.date.day()));
+  two('T', civil.time.hours().count());
+  two(':', civil.time.minutes().count());
+  two(':', civil.time.seconds().count());
+  return text;
 }
 
 /// Reads RFC 3339 from left to right; every step fails quietly once one has failed.
@@ -121,7 +145,9 @@ std::string format_time(WallTime time) {
 
 std::string format_micro_time(WallTime time) {
   const Civil civil = civil_of(time);
-  return fmt::format("{}.{:06}Z", seconds_text(civil), civil.time.subseconds().count());
+  std::string text = seconds_text(civil) + '.';
+  append_digits(civil.time.subseconds().count(), 6, text);
+  return text + 'Z';
 }
 
 Result<WallTime> parse_time(std::string_view text) {

@@ -69,6 +69,12 @@ WideInt& WideInt::operator+=(const WideInt& other) {
 }
 
 WideInt& WideInt::operator*=(std::uint64_t factor) {
+  if ((words_[1] | words_[2] | words_[3]) == 0) {  // as most amounts: fits two words
+    const Uint128 product = Uint128{words_[0]} * factor;
+    words_[0] = static_cast<std::uint64_t>(product);
+    words_[1] = static_cast<std::uint64_t>(product >> 64);
+    return *this;
+  }
   const bool negative = is_negative();
   WideInt magnitude = negative ? -*this : *this;
   std::uint64_t carry = 0;
