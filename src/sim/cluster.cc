@@ -132,7 +132,7 @@ void Cluster::restart_server() {
 void Cluster::arm_server() {
   if (!server_) return;
   const std::optional<Instant> next = server_->next_wakeup();
-  if (server_wakeup_ && next && server_wakeup_->first <= *next) return;  // it looks again then
+  if (server_wakeup_ && next && server_wakeup_->due <= *next) return;  // it looks again then
   if (server_wakeup_) time_.cancel(*std::exchange(server_wakeup_, std::nullopt));
   if (!next) return;
   server_wakeup_ = time_.at(*next, [this] {
@@ -189,10 +189,9 @@ void Cluster::restart_node(std::size_t index) {
   node.parts = std::make_unique<NodeParts>();
   NodeParts& parts = *node.parts;
   parts.transport = network_.connect(node.name, kAdministrator);
-  parts.host =
-      std::make_unique<SimHost>(time_, rng.fork("host"), options_.node_memory, [&parts](agent::HostEvent event) {
-        parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(event, now); });
-      });
+  parts.host = std::make_unique<SimHost>(time_, rng.fork("host"), options_.node_memory, [&parts](auto event) {
+    parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
+  });
   agent::AgentOptions options;
   options.node_name = node.name;
   options.labels["topology.kubernetes.io/zone"] = node.zone;

@@ -40,7 +40,7 @@ void SimDriver::drain() {
 
 void SimDriver::arm() {
   const std::optional<Instant> next = engine_.next_wakeup();
-  if (wakeup_ && next && wakeup_->first == *next) return;
+  if (wakeup_ && next && wakeup_->due == *next) return;
   if (wakeup_) time_.cancel(*wakeup_);
   wakeup_.reset();
   if (!next) return;

@@ -30,7 +30,7 @@ std::uint64_t to_unsigned(Bytes bytes) {
 
 }  // namespace
 
-SimHost::SimHost(VirtualTime& time, Rng rng, Bytes memory, std::function<void(agent::HostEvent)> deliver)
+SimHost::SimHost(VirtualTime& time, Rng rng, Bytes memory, Deliver deliver)
     : time_(time), rng_(rng), memory_(memory), deliver_(std::move(deliver)) {}
 
 SimHost::~SimHost() {
@@ -39,8 +39,9 @@ SimHost::~SimHost() {
 }
 
 void SimHost::send(Duration delay, agent::HostEvent event) {
-  time_.after(delay, [this, alive = alive_, event = std::move(event)]() mutable {
-    if (*alive) deliver_(std::move(event));
+  auto shared = std::make_shared<const agent::HostEvent>(std::move(event));
+  time_.after(delay, [this, alive = alive_, shared = std::move(shared)]() mutable {
+    if (*alive) deliver_(std::move(shared));
   });
 }
 

@@ -8,15 +8,21 @@
 #include "base/rng.h"
 #include "sim/virtual_time.h"
 
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 namespace spillway::sim {
 
 class SimHost final : public agent::Host {
  public:
+  /// Shared, because an observation is large and passes through many hands.
+  using Deliver = std::function<void(std::shared_ptr<const agent::HostEvent>)>;
+
   /// Events go to `deliver`, never from inside execute().
-  SimHost(VirtualTime& time, Rng rng, Bytes memory, std::function<void(agent::HostEvent)> deliver);
+  SimHost(VirtualTime& time, Rng rng, Bytes memory, Deliver deliver);
   ~SimHost() override;
 
   void execute(agent::HostCommand command) override;
@@ -57,7 +63,7 @@ class SimHost final : public agent::Host {
   VirtualTime& time_;
   Rng rng_;
   Bytes memory_;
-  std::function<void(agent::HostEvent)> deliver_;
+  Deliver deliver_;
   std::map<std::string, PodEntry> pods_;
   std::optional<VirtualTime::EventId> oom_check_;
   std::uint64_t kernel_oom_kills_ = 0;

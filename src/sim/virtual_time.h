@@ -4,17 +4,24 @@
 
 #include "base/time.h"
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
 #include <utility>
+#include <vector>
 
 namespace spillway::sim {
 
 class VirtualTime {
  public:
-  using EventId = std::pair<Instant, std::uint64_t>;
+  struct EventId {
+    Instant due;
+    std::uint64_t number = 0;  // in the order they were set
+    std::size_t slot = 0;
+
+    friend auto operator<=>(const EventId&, const EventId&) = default;
+  };
 
   /// Monotonic time starts at zero; wall time at 2026-01-01T00:00:00Z.
   Now now() const;
@@ -37,9 +44,24 @@ class VirtualTime {
  private:
   Instant now_{};
   Duration wall_offset_{};
-  std::uint64_t last_id_ = 0;
+
+  /// What is to run, as long as the number is that of the entry in the queue; 0: nothing.
+  struct Slot {
+    std::uint64_t number = 0;
+    std::move_only_function<void()> event;
+  };
+
+  bool is_live(const EventId& id) const { return slots_[id.slot].number == id.number; }
+
+  std::move_only_function<void()> take(const EventId& id);
+  /// Forgets cancelled entries once they are the most.
+  void tidy();
+
+  std::uint64_t last_number_ = 0;
   std::uint64_t events_run_ = 0;
-  std::map<EventId, std::move_only_function<void()>> events_;
+  std::vector<EventId> queue_;  // a heap, the next event in front; cancelled ones stay until their turn
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> free_slots_;
 };
 
 }  // namespace spillway::sim

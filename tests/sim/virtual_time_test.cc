@@ -1,0 +1,70 @@
+#include "sim/virtual_time.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spillway::sim {
+namespace {
+
+class VirtualTimeTest : public ::testing::Test {
+ protected:
+  VirtualTime::EventId note(std::int64_t at_ms, const std::string& text) {
+    return time_.at(Instant(milliseconds(at_ms)), [this, text] { ran_.push_back(text); });
+  }
+
+  VirtualTime time_;
+  std::vector<std::string> ran_;
+};
+
+using Texts = std::vector<std::string>;
+
+TEST_F(VirtualTimeTest, RunsByInstantThenInTheOrderSet) {
+  note(20, "late");
+  note(10, "a");
+  note(10, "b");
+  time_.run_until(Instant(milliseconds(15)));
+  EXPECT_EQ(ran_, (Texts{"a", "b"}));
+  EXPECT_EQ(time_.now().mono, Instant(milliseconds(15)));
+  note(1, "overdue");
+  time_.run_until(Instant(milliseconds(20)));
+  EXPECT_EQ(ran_, (Texts{"a", "b", "overdue", "late"}));
+  EXPECT_EQ(time_.events_run(), 4U);
+}
+
+TEST_F(VirtualTimeTest, WhatIsCancelledDoesNotRunAndLetsGo) {
+  const auto held = std::make_shared<int>(0);
+  const VirtualTime::EventId gone = time_.at(Instant(milliseconds(5)), [held] {});
+  note(6, "kept");
+  time_.cancel(gone);
+  EXPECT_EQ(held.use_count(), 1);
+  note(5, "in its place");
+  time_.cancel(gone);  // again: not what has come in its place
+  time_.run_until(Instant(milliseconds(10)));
+  EXPECT_EQ(ran_, (Texts{"in its place", "kept"}));
+}
+
+TEST_F(VirtualTimeTest, AnEventMaySetAndCancelOthers) {
+  const VirtualTime::EventId doomed = note(10, "doomed");
+  time_.at(Instant(milliseconds(5)), [this, doomed] {
+    time_.cancel(doomed);
+    note(5, "at once");
+    note(7, "soon");
+  });
+  time_.run_until(Instant(milliseconds(12)));
+  EXPECT_EQ(ran_, (Texts{"at once", "soon"}));
+}
+
+TEST_F(VirtualTimeTest, ManyCancelledOnesChangeNothing) {
+  for (std::int64_t i = 0; i < 10'000; ++i) {
+    const VirtualTime::EventId timer = note(100'000 + i, "time-out");
+    if (i % 1'000 != 0) time_.cancel(timer);
+  }
+  time_.run_until(Instant(milliseconds(200'000)));
+  EXPECT_EQ(ran_, Texts(10, "time-out"));
+}
+
+}  // namespace
+}  // namespace spillway::sim
