@@ -46,7 +46,7 @@ api::FsStats files_of(std::uint64_t bytes, std::uint64_t inodes) {
 StorageReading reading() {
   StorageReading reading;
   reading.runtime.runtime = "containerd 1.6.20";
-  reading.runtime.sandboxes = {{"s1", "u1", {"shop", "web"}, true, WallTime(seconds(10))}};
+  reading.runtime.sandboxes = {{"s1", "u1", true, WallTime(seconds(10))}};
   reading.runtime.containers = {{"c1", "s1", "app", true, WallTime(seconds(11))}};
   reading.runtime.writable_layers = {{"c1", layer(400, 4)}};
   reading.runtime.images = layer(600, 60);
@@ -119,10 +119,10 @@ TEST(ForeignStorage, WhatTheRuntimeDidNotMeasureIsAbsent) {
 TEST(ForeignStorage, OfSeveralSandboxesTheReadyOnesCountElseTheNewest) {
   StorageReading seen = reading();
   RuntimeReport& report = seen.runtime;
-  report.sandboxes = {{"old", "u1", {}, false, WallTime(seconds(1))},
-                      {"up", "u1", {}, true, WallTime(seconds(2))},
-                      {"new", "u1", {}, false, WallTime(seconds(3))},
-                      {"other", "u2", {}, true, WallTime(seconds(4))}};
+  report.sandboxes = {{"old", "u1", false, WallTime(seconds(1))},
+                      {"up", "u1", true, WallTime(seconds(2))},
+                      {"new", "u1", false, WallTime(seconds(3))},
+                      {"other", "u2", true, WallTime(seconds(4))}};
   report.containers = {{"a", "old", "app", true, {}},
                        {"b", "up", "app", true, {}},
                        {"c", "new", "app", true, {}},

@@ -146,8 +146,6 @@ class Cri : public ::testing::Test {
     cri::PodSandbox& sandbox = *answers_.sandboxes.add_items();
     sandbox.set_id("s1");
     sandbox.mutable_metadata()->set_uid("u1");
-    sandbox.mutable_metadata()->set_namespace_("shop");
-    sandbox.mutable_metadata()->set_name("web");
     sandbox.set_created_at(5 * kSecond);
     for (const auto& [id, state] : {std::pair("c1", cri::CONTAINER_RUNNING), std::pair("c0", cri::CONTAINER_EXITED)}) {
       cri::Container& container = *answers_.containers.add_containers();
@@ -187,8 +185,7 @@ TEST_F(Cri, WhatTheRuntimeSaysArrives) {
   const auto report = client.report();
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->runtime, "fake 7");
-  EXPECT_EQ(report->sandboxes,
-            (std::vector<agent::RuntimeSandbox>{{"s1", "u1", {"shop", "web"}, true, WallTime(seconds(5))}}));
+  EXPECT_EQ(report->sandboxes, (std::vector<agent::RuntimeSandbox>{{"s1", "u1", true, WallTime(seconds(5))}}));
   EXPECT_EQ(report->containers,
             (std::vector<agent::RuntimeContainer>{{"c1", "s1", "app", true, WallTime(seconds(6))},
                                                   {"c0", "s1", "app", false, WallTime(seconds(6))}}));

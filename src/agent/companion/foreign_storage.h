@@ -4,7 +4,6 @@
 // Thread: any (pure). Source: spec "Node agent", 10.2, 10.6 to 10.9; spec "Eviction manager", 3.4; CRI v1.
 #pragma once
 
-#include "api/meta.h"
 #include "api/pod.h"
 #include "api/summary.h"
 #include "base/time.h"
@@ -22,7 +21,6 @@ namespace spillway::agent {
 struct RuntimeSandbox {
   std::string id;
   std::string uid;  // of the pod, as its kubelet has it
-  api::PodKey pod;
   bool ready = false;
   WallTime created;
 

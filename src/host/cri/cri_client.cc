@@ -104,7 +104,6 @@ struct CriClient::Impl {
     for (const cri::PodSandbox& each : list.items()) {
       report.sandboxes.push_back({.id = each.id(),
                                   .uid = each.metadata().uid(),
-                                  .pod = {each.metadata().namespace_(), each.metadata().name()},
                                   .ready = each.state() == cri::SANDBOX_READY,
                                   .created = time_of(each.created_at())});
     }
