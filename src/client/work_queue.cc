@@ -19,6 +19,8 @@ void WorkQueue::add(std::string_view name, Instant due) {
     if (it->second.first <= due) return;
     order_.erase(it->second);
     by_name_.erase(it);
+  } else {
+    ++adds_;
   }
   const Position position{due, ++arrivals_};
   by_name_.emplace(std::string(name), position);

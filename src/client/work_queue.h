@@ -59,7 +59,7 @@ class WorkQueue {
   std::size_t count_due(Instant now) const;
 
   /// How often a name came into the queue, and how often by retry(), so far.
-  std::uint64_t adds() const { return arrivals_; }
+  std::uint64_t adds() const { return adds_; }
 
   std::uint64_t retries() const { return retries_; }
 
@@ -68,6 +68,7 @@ class WorkQueue {
 
   Limits limits_;
   std::uint64_t arrivals_ = 0;
+  std::uint64_t adds_ = 0;
   std::uint64_t retries_ = 0;
   std::map<std::string, Position, std::less<>> by_name_;
   std::map<Position, std::string> order_;                              // names that are not in progress

@@ -17,7 +17,7 @@ QueueMetrics::QueueMetrics(telemetry::Registry& registry, std::string_view name)
 std::optional<std::string> QueueMetrics::take(client::WorkQueue& queue, Instant now) {
   const std::optional<Instant> due = queue.next_due();
   std::optional<std::string> name = queue.take(now);
-  if (name) waits_.observe(std::chrono::duration<double>(now - *due).count());
+  if (name && due) waits_.observe(std::chrono::duration<double>(now - *due).count());
   return name;
 }
 

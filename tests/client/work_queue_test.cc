@@ -65,6 +65,7 @@ TEST(WorkQueue, CountsWhatComesInAndWhatIsDue) {
   queue.add("a", kStart);
   queue.add("b", kStart + seconds(1));
   queue.add("a", kStart);  // it is there
+  queue.add("b", kStart + milliseconds(500));
   EXPECT_EQ(queue.adds(), 2U);
   EXPECT_EQ(queue.count_due(kStart - seconds(1)), 0U);
   EXPECT_EQ(queue.count_due(kStart), 1U);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 namespace spillway::controllers {
 namespace {
@@ -64,6 +65,29 @@ class Workloads : public ::testing::Test {
   ControllerSet set;
   Scheduler scheduler;
 };
+
+TEST_F(Workloads, QueuesShowWhatComesInWaitsAndIsRetried) {
+  const auto value = [this](const std::string& series) {
+    const std::string text = "\n" + metrics.text();
+    const std::size_t at = text.find("\n" + series + " ");
+    return at == std::string::npos ? -1.0 : std::stod(text.substr(at + series.size() + 2));
+  };
+  start(1);
+  EXPECT_EQ(value(R"(workqueue_adds_total{name="replicaset"})"), 0);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
+  cluster.advance(seconds(5));
+  const double adds = value(R"(workqueue_adds_total{name="replicaset"})");
+  EXPECT_GE(adds, 2);  // the set, its pods
+  EXPECT_EQ(value(R"(workqueue_queue_duration_seconds_count{name="replicaset"})"), adds);
+  EXPECT_EQ(value(R"(workqueue_depth{name="replicaset"})"), 0);
+  EXPECT_EQ(value(R"(workqueue_adds_total{name="daemonset"})"), 0);
+  EXPECT_EQ(value(R"(workqueue_retries_total{name="replicaset"})"), 0);
+  Json refused = workload_json("ReplicaSet", "refused", 1);
+  refused.make({"spec", "template", "spec", "priorityClassName"}) = "there-is-none";
+  cluster.create(kReplicaSets, refused);
+  cluster.advance(seconds(5));
+  EXPECT_GE(value(R"(workqueue_retries_total{name="replicaset"})"), 3);
+}
 
 TEST_F(Workloads, AReplicaSetReachesItsSizeAndSpreads) {
   start(3);
