@@ -225,6 +225,13 @@ host::KubeletEndpoint::Options NodePart::endpoint_options(agent::MachineInfo mac
                                           return agent::cadvisor_metrics(agent_->last_summary().get(), agent_->pods(),
                                                                          machine);
                                         }};
+  options.pages["/metrics/probes"] = {prometheus, [] { return std::string(); }};  // nothing is probed here
+  options.pages["/metrics/slis"] = {prometheus, [this] {
+                                      std::vector<agent::CheckFact> facts;
+                                      for (const host::HealthCheck& each : endpoint_->checks())
+                                        facts.push_back({each.name, !each.problem});
+                                      return agent::health_metrics(facts);
+                                    }};
   options.health = [this] {
     return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem()}, {"device-plugin", plugin_problem()}};
   };

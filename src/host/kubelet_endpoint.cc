@@ -85,16 +85,21 @@ void KubeletEndpoint::handle_summary(const api::Target& target, api::ResponseSin
   sink.on_response(agent::summary_page(runtime_.observe_now(), target));
 }
 
+std::vector<HealthCheck> KubeletEndpoint::checks() const {
+  std::vector<HealthCheck> all{{"ping", std::nullopt}, {"log", std::nullopt}};
+  if (options_.health) std::ranges::move(options_.health(), std::back_inserter(all));
+  return all;
+}
+
 /// /healthz of everything, /healthz/NAME of one check; `verbose` lists them, as does a failure.
 void KubeletEndpoint::handle_health(const api::Target& target, api::ResponseSink& sink) const {
-  std::vector<HealthCheck> checks{{"ping", std::nullopt}, {"log", std::nullopt}};
-  if (options_.health) std::ranges::move(options_.health(), std::back_inserter(checks));
+  std::vector<HealthCheck> asked = checks();
   const std::string* only = target.segments.size() == 2 ? &target.segments[1] : nullptr;
-  if (only != nullptr) std::erase_if(checks, [only](const HealthCheck& check) { return check.name != *only; });
-  if (checks.empty()) return sink.on_response(text_answer(404, "404 page not found\n"));
+  if (only != nullptr) std::erase_if(asked, [only](const HealthCheck& check) { return check.name != *only; });
+  if (asked.empty()) return sink.on_response(text_answer(404, "404 page not found\n"));
   std::string list;
   bool well = true;
-  for (const HealthCheck& check : checks) {
+  for (const HealthCheck& check : asked) {
     list += check.problem ? "[-]" + check.name + " failed: " + *check.problem + "\n" : "[+]" + check.name + " ok\n";
     well = well && !check.problem;
   }

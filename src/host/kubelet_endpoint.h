@@ -46,6 +46,9 @@ class KubeletEndpoint {
   /// False: whoever asks, the answer is 404.
   bool serves(const api::Target& target) const;
 
+  /// Every check of /healthz, as it is now.
+  std::vector<HealthCheck> checks() const;
+
   /// Answers now or later. The caller has authenticated and authorized.
   RequestId handle(const api::Request& request, const std::shared_ptr<api::ResponseSink>& sink);
   /// The answer is still being written.

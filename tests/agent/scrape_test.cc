@@ -145,13 +145,25 @@ TEST(Scrape, AgesAreThoseOfTheOldestFigures) {
   EXPECT_TRUE(ages_of({}, kMeasured).empty());
 }
 
+TEST(Scrape, ChecksAreWellOrNot) {
+  const std::vector<CheckFact> checks{{"ping", true}, {"syncloop", false}};
+  const std::string text = health_metrics(checks);
+  EXPECT_THAT(text, HasSubstr("\nkubernetes_healthcheck{name=\"ping\",type=\"healthz\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nkubernetes_healthcheck{name=\"syncloop\",type=\"healthz\"} 0\n"));
+}
+
 TEST(Scrape, KubeletMetricsCountPodsAndContainers) {
-  const std::string text = kubelet_metrics({.node_name = "n\"1", .cgroup_version = 1, .registered = true}, pods());
+  std::vector<api::Pod> all = pods();
+  all.push_back(all.front());
+  all.back().metadata.annotations["kubernetes.io/config.source"] = "file";
+  all.back().status = {};
+  const std::string text = kubelet_metrics({.node_name = "n\"1", .cgroup_version = 1, .registered = true}, all);
   for (const char* line :
        {R"(kubelet_node_name{node="n\"1"} 1)", "kubelet_cgroup_version 1", "kubelet_running_pods 1",
         R"(kubelet_running_containers{container_state="running"} 1)",
         R"(kubelet_running_containers{container_state="exited"} 1)", R"(kubelet_desired_pods{static=""} 2)",
-        R"(kubelet_active_pods{static=""} 1)", "spillway_node_registered 1"}) {
+        R"(kubelet_desired_pods{static="true"} 1)", R"(kubelet_active_pods{static=""} 1)",
+        R"(kubelet_active_pods{static="true"} 1)", "spillway_node_registered 1"}) {
     EXPECT_THAT(text, HasSubstr(std::string("\n") + line + "\n"));
   }
 }

@@ -14,7 +14,7 @@ import unittest
 
 from harness import BINARY, Api, ApiError, can_write_cgroups, pod, running, serving, wait_for, workspace
 
-METRICS = ("/metrics", "/metrics/resource", "/metrics/cadvisor")
+METRICS = ("/metrics", "/metrics/resource", "/metrics/cadvisor", "/metrics/slis")
 # Names that are upstream's, which promtool would like to be others.
 UPSTREAM_NAMES = {"kubelet_evictions", "resource_scrape_error", "container_memory_rss", "machine_cpu_cores", "cadvisor_version_info"}
 
@@ -117,6 +117,8 @@ class NodeServer(unittest.TestCase):
         node = self.node("certificate")
         self.assertEqual(node.get("/healthz"), "ok")
         self.assertIn("[+]syncloop ok", node.get("/healthz?verbose"))
+        self.assertIn('kubernetes_healthcheck{name="syncloop",type="healthz"} 1', node.get("/metrics/slis"))
+        self.assertEqual(node.get("/metrics/probes"), "")
         self.assertEqual([item["metadata"]["name"] for item in node.get("/pods")["items"]], ["web"])
         config = node.get("/configz")["kubeletconfig"]
         self.assertEqual((config["port"], config["enableServer"], config["maxPods"]), (self.port, True, 110))

@@ -66,6 +66,19 @@ void write(Exposition& out, const Labels& labels, const std::optional<Figure>& f
   if (figure) out.sample(labels, figure->value, figure->at);
 }
 
+/// Pods of the API server and of the node's own files, counted apart.
+struct PodCount {
+  std::int64_t from_server = 0;
+  std::int64_t from_files = 0;
+
+  void add(const api::Pod& pod) { ++(api::is_static(pod) ? from_files : from_server); }
+
+  void write(Exposition& out) const {
+    out.sample({{"static", ""}}, static_cast<double>(from_server));
+    out.sample({{"static", "true"}}, static_cast<double>(from_files));
+  }
+};
+
 const api::Pod* find_pod(std::span<const api::Pod> pods, const std::string& uid) {
   const auto found =
       std::ranges::find(pods, uid, [](const api::Pod& pod) -> const std::string& { return pod.metadata.uid; });
@@ -332,13 +345,22 @@ std::string cadvisor_metrics(const api::Summary* summary, std::span<const api::P
   return out.text();
 }
 
+std::string health_metrics(std::span<const CheckFact> checks) {
+  Exposition out;
+  out.family("kubernetes_healthcheck", Type::kGauge, "This metric records the result of a single healthcheck.");
+  for (const CheckFact& each : checks) out.sample({{"name", each.name}, {"type", "healthz"}}, each.well ? 1 : 0);
+  return out.text();
+}
+
 std::string kubelet_metrics(const KubeletFacts& facts, std::span<const api::Pod> pods) {
-  std::int64_t active = 0;
+  PodCount desired;
+  PodCount active;
   std::int64_t running_pods = 0;
   std::int64_t running = 0;
   std::int64_t exited = 0;
   for (const api::Pod& pod : pods) {
-    if (pod.status.phase != "Succeeded" && pod.status.phase != "Failed") ++active;
+    desired.add(pod);
+    if (pod.status.phase != "Succeeded" && pod.status.phase != "Failed") active.add(pod);
     const std::int64_t before = running;
     for (const auto* statuses : {&pod.status.init_container_statuses, &pod.status.container_statuses}) {
       for (const api::ContainerStatus& status : *statuses) {
@@ -361,11 +383,11 @@ std::string kubelet_metrics(const KubeletFacts& facts, std::span<const api::Pod>
   out.family("kubelet_desired_pods", Type::kGauge,
              "The number of pods the kubelet is being instructed to run. static is true if the pod is not from the "
              "apiserver.");
-  out.sample({{"static", ""}}, static_cast<double>(pods.size()));
+  desired.write(out);
   out.family("kubelet_active_pods", Type::kGauge,
              "The number of pods the kubelet considers active and which are being considered when admitting new pods. "
              "static is true if the pod is not from the apiserver.");
-  out.sample({{"static", ""}}, static_cast<double>(active));
+  active.write(out);
   if (facts.registration_seconds) {
     out.family("kubelet_node_startup_registration_duration_seconds", Type::kGauge,
                "Duration in seconds of node startup during registration.");

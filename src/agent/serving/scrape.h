@@ -33,6 +33,15 @@ struct KubeletFacts {
   std::vector<StatsAge> ages = {};
 };
 
+/// A check of /healthz at the moment.
+struct CheckFact {
+  std::string name;
+  bool well = true;
+};
+
+/// For /metrics/slis: whether each check is well.
+std::string health_metrics(std::span<const CheckFact> checks);
+
 /// Pods and containers by state, the node's name, the cgroup version.
 std::string kubelet_metrics(const KubeletFacts& facts, std::span<const api::Pod> pods);
 
