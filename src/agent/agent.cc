@@ -1,12 +1,12 @@
 #include "agent/agent.h"
 
-#include "agent/contract/blind_zone.h"
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
 #include "agent/contract/stats_age.h"
 #include "agent/devices/device_manager.h"
 #include "agent/devices/resource_managers.h"
 #include "agent/eviction/eviction_engine.h"
+#include "agent/eviction/pass_config.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/lease_engine.h"
@@ -196,30 +196,8 @@ struct Agent::Parts {
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo machine, Rng rng, AgentSinks sinks,
                                              std::span<const JournalEntry> history, const Checkpoints& checkpoints) {
   if (options.node_name.empty()) return invalid("node_name", "must not be empty");
-  eviction::PassConfig config{.thresholds = {},
-                              .pressure_transition_period = options.eviction.pressure_transition_period,
-                              .max_pod_grace_period_seconds = options.eviction.max_pod_grace_period_seconds,
-                              .local_storage_limits = options.eviction.local_storage_limits,
-                              .memory_estimator = options.eviction.memory_estimator,
-                              .node = options.node_name};
-  SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
-  SPILLWAY_TRY(reservation, node_reservation(capacity_of(machine, options), options, thresholds));
-  for (const eviction::Signal signal : eviction::never_met(thresholds)) {
-    sinks.log.warning("eviction threshold can never be met", {{"signal", to_string(signal)}});
-  }
-  for (const BlindThreshold& each : thresholds_in_blind_zone(thresholds, machine.memory, options.eviction)) {
-    sinks.log.warning("the kernel's OOM killer may act before this threshold is met; raise it",
-                      {{"signal", to_string(each.signal)},
-                       {"threshold_bytes", each.threshold.count()},
-                       {"blind_zone_bytes", each.blind_zone.count()}});
-  }
-  if (const auto floor = options.eviction.mem_available_floor) {
-    thresholds.push_back({.signal = eviction::Signal::kMemAvailable,
-                          .value = api::Quantity::of_bytes(*floor),
-                          .grace_period = {},
-                          .min_reclaim = {}});
-  }
-  config.thresholds = std::move(thresholds);
+  SPILLWAY_TRY(config, pass_config_of(options.eviction, machine, options.node_name, sinks.log));
+  SPILLWAY_TRY(reservation, node_reservation(capacity_of(machine, options), options, config.thresholds));
   SPILLWAY_TRY(sysctls, allowed_sysctls(options, machine));
   SPILLWAY_TRY(pinning, make_pinning(options, machine, reservation, checkpoints));
   return std::unique_ptr<Agent>(new Agent(

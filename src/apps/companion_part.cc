@@ -9,6 +9,7 @@
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/resident_memory.h"
 #include "host/observation/machine_info.h"
+#include "policy/eviction/memory_estimate.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -91,23 +92,23 @@ Outcome CompanionPart::lock_state() {
 }
 
 void CompanionPart::on_settings(Result<agent::KubeletSettings> settings) {
-  const std::string& where = options_.args.kubelet;
   if (!settings) {
     const Error& error = settings.error();
-    if (companion_ != nullptr || (is_passing(error.code) && std::exchange(waiting_told_, true))) return;
-    if (is_passing(error.code)) {
-      process_.log().warning("waiting for the kubelet", {{"kubelet", where}, {"error", error.text()}});
-    } else if (!is_shadow()) {
+    if (companion_ != nullptr) return tell_problem("/configz", "the kubelet's configuration is not known", error);
+    if (is_passing(error.code)) return tell_problem("/configz", "waiting for the kubelet", error);
+    if (!is_shadow()) {
       process_.fail(Error{error.code,
-                          error.text() + "; a companion that acts must know the kubelet's thresholds: allow it to read "
-                                         "/configz, or only watch (--shadow)",
-                          where + "/configz"});
+                          agent::explain_refusal(error, "/configz") +
+                              "; a companion that acts must know the kubelet's thresholds, one that only watches "
+                              "(--shadow) need not",
+                          options_.args.kubelet + "/configz"});
     } else {
-      process_.log().warning("the kubelet's thresholds are not known", {{"kubelet", where}, {"error", error.text()}});
+      tell_problem("/configz", "the kubelet's thresholds are not known", error);
       if (const Outcome begun = begin(nullptr); !begun) process_.fail(begun.error());
     }
     return;
   }
+  problems_told_.erase("/configz");
   if (companion_ == nullptr) {
     settings_ = *settings;
     if (const Outcome begun = begin(&*settings); !begun) process_.fail(begun.error());
@@ -124,17 +125,27 @@ void CompanionPart::on_settings(Result<agent::KubeletSettings> settings) {
   });
 }
 
+/// Pages are asked for again and again: the same answer is told once.
+void CompanionPart::tell_problem(const std::string& page, std::string_view what, const Error& error) {
+  std::string why = agent::explain_refusal(error, page);
+  std::string& told = problems_told_[page];
+  if (told == why) return;
+  process_.log().warning(what, {{"url", options_.args.kubelet + page}, {"error", why}});
+  told = std::move(why);
+}
+
 void CompanionPart::on_pods(Result<std::vector<api::Pod>> pods) {
   if (companion_ == nullptr) return;
   if (!pods) {
-    process_.log().warning("the kubelet's pods are not known", {{"error", pods.error().text()}});
-    return;
+    return tell_problem("/pods", "the kubelet's pods are not known", pods.error());
   }
+  if (problems_told_.erase("/pods") > 0) process_.log().info("the kubelet's pods are known again");
   driver_->step([this, pods = *std::move(pods)](Now now) { companion_->set_pods(pods, now); });
 }
 
 Outcome CompanionPart::begin(const agent::KubeletSettings* settings) {
   SPILLWAY_TRY(eviction, agent::companion_eviction(options_.own_config, settings));
+  eviction.memory_watch = options_.memory_watch;
   SPILLWAY_TRY_VOID(attach(settings));
   SPILLWAY_TRY(machine, host::read_machine_info(*slice_, options_.state_dir));
   machine.hostname = options_.name;
@@ -150,6 +161,10 @@ Outcome CompanionPart::begin(const agent::KubeletSettings* settings) {
     capacities_[eviction::Signal::kNodeFsInodesFree] = static_cast<std::int64_t>(*node_fs->inodes);
   }
   if (!is_shadow()) SPILLWAY_TRY_VOID(agent::check_clearance(eviction.thresholds, *settings, capacities_));
+  if (const auto estimator = eviction.memory_watch.estimator; estimator != eviction::MemoryEstimator::kWorkingSet) {
+    process_.log().warning("memory.available is not what it is for the kubelet: which threshold is met first is open",
+                           {{"estimator", to_string(estimator)}, {"kubelets_estimator", "workingset"}});
+  }
   const std::string thresholds = thresholds_text(eviction.thresholds);
   SPILLWAY_TRY_VOID(make_engine(std::move(eviction), std::move(machine)));
   if (!options_.args.pages_address.empty()) {
@@ -200,14 +215,14 @@ Outcome CompanionPart::make_engine(agent::EvictionOptions eviction, agent::Machi
   SPILLWAY_TRY(journal, host::JournalFile::open(options_.state_dir + "/journal.jsonl", process_.log()));
   journal_ = std::move(journal);
   SPILLWAY_TRY(history, journal_->read());
-  eviction.blind_zone = host::measured_blind_zone(*slice_);
+  host::set_blind_zones(*slice_, eviction);
   if (!is_shadow()) {
     SPILLWAY_TRY(reaction, host::MemoryReaction::create(
                                process_.loop(), *slice_,
                                {.receiver = *this,
                                 .find_target = [this](const std::string& uid) { return runtime_->find_target(uid); },
                                 .journal = journal_.get(),
-                                .memory_estimator = eviction.memory_estimator},
+                                .memory_watch = eviction.memory_watch},
                                process_.log()));
     reaction_ = std::move(reaction);
     runtime_->listen([this] { reaction_->report(); }, [this] { reaction_->refresh_targets(); });

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::apps {
@@ -27,6 +28,7 @@ struct CompanionPartOptions {
   std::string name;       // of the node
   std::string state_dir;  // of this node
   std::optional<Bytes> memory;
+  eviction::MemoryWatch memory_watch;
   api::Json own_config;  // checked; what the operator said
 };
 
@@ -48,6 +50,7 @@ class CompanionPart final : public Part, private agent::Host::Receiver {
 
   Outcome lock_state();
   void on_settings(Result<agent::KubeletSettings> settings);
+  void tell_problem(const std::string& page, std::string_view what, const Error& error);
   void on_pods(Result<std::vector<api::Pod>> pods);
   /// `settings`: null if a shadow has to do without.
   Outcome begin(const agent::KubeletSettings* settings);
@@ -64,7 +67,7 @@ class CompanionPart final : public Part, private agent::Host::Receiver {
   host::UniqueFd lock_;
   agent::KubeletFeed feed_;
   std::unique_ptr<runtime::EngineDriver> feed_driver_;
-  bool waiting_told_ = false;
+  std::map<std::string, std::string> problems_told_;  // by page of the kubelet: the last one
   std::optional<agent::KubeletSettings> settings_;
 
   // From begin() on.

@@ -28,6 +28,9 @@ Outcome check_flags(const cli::AgentCommand& command) {
   if (command.port) return refuse("--port");
   if (!command.node.labels.empty()) return refuse("--node-labels");
   if (command.node.pids_max) return refuse("--node-pids");
+  if (command.companion.shadow && command.node.memory_watch.brake == eviction::Brake::kOn) {
+    return invalid("--memory-brake", "slows pods down, which a shadow does not: leave out one of them");
+  }
   if (!command.companion.shadow && command.companion.shadow_window != cli::CompanionArgs{}.shadow_window) {
     return invalid("--shadow-window", "needs --shadow");
   }
@@ -59,7 +62,7 @@ Result<std::unique_ptr<client::Transport>> connect_kubelet(runtime::Loop& loop, 
                    "--kubelet-certificate-authority",
                    args.kubelet);
   }
-  if (endpoint->tls == nullptr) endpoint->authorization.clear();  // nothing secret in the clear
+  if (endpoint->tls == nullptr) endpoint->token = {};  // nothing secret in the clear
   wire::HttpsTransport::Options options;
   options.endpoint = *std::move(endpoint);
   return std::make_unique<wire::HttpsTransport>(loop, std::move(options));
@@ -94,6 +97,7 @@ int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
                                      .name = name,
                                      .state_dir = node_state_dir(command.node.state_dir, resolve_data_dir({}), name),
                                      .memory = command.node.memory,
+                                     .memory_watch = command.node.memory_watch,
                                      .own_config = std::move(config->value)},
                                     std::move(server->transport), *std::move(kubelet));
   if (!part) {

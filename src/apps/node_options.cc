@@ -98,9 +98,7 @@ Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_na
   if (!args.register_schedulable && setup.agent.registration == agent::Registration::kSchedulable) {
     setup.agent.registration = agent::Registration::kUnschedulable;
   }
-  setup.agent.eviction.memory_estimator = args.memory_estimator;
-  setup.agent.eviction.mem_available_floor = args.mem_available_floor;
-  setup.agent.eviction.memory_brake = args.memory_brake ? agent::Brake::kOn : agent::Brake::kOff;
+  setup.agent.eviction.memory_watch = args.memory_watch;
   if (!args.status_compat.empty()) setup.agent.status_profile = agent::StatusProfile::kOutOfDisk;
   return setup;
 }

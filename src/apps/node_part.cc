@@ -1,6 +1,5 @@
 #include "apps/node_part.h"
 
-#include "agent/contract/blind_zone.h"
 #include "agent/devices/pinning_checkpoint.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
@@ -107,10 +106,7 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
   agent::AgentOptions agent_options = std::move(setup.agent);
   if (!options.ip.empty()) machine.internal_ip = options.ip;
-  agent_options.eviction.blind_zone = host::measured_blind_zone(slice_);
-  if (agent_options.eviction.memory_estimator == eviction::MemoryEstimator::kAvailable)
-    agent_options.eviction.blind_zone = {};  // it counts nothing that nobody can have
-  if (slice_.is_host()) agent_options.eviction.blind_zone_ahead = agent::oom_blind_zone(machine.memory);
+  host::set_blind_zones(slice_, agent_options.eviction);
   SPILLWAY_TRY_VOID(check_reserved_cgroups(slice_, agent::enforced_limits(machine, agent_options)));
   agent_options.daemon_port = 0;
   const bool serves = setup.configuration.find("enableServer")->if_bool().value_or(true);
@@ -148,8 +144,7 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
                              {.receiver = *this,
                               .find_target = [this](const std::string& uid) { return runtime_->find_target(uid); },
                               .journal = journal_.get(),
-                              .memory_estimator = agent_options.eviction.memory_estimator,
-                              .brake = agent_options.eviction.memory_brake},
+                              .memory_watch = agent_options.eviction.memory_watch},
                              process_.log()));
   reaction_ = std::move(reaction);
   if (host::protect_process() == host::MemoryLock::kNotAllowed)

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
-#include "policy/eviction/signal.h"
+#include "policy/eviction/memory_watch.h"
 #include "telemetry/log.h"
 
 #include <cstdint>
@@ -42,9 +42,7 @@ struct NodeArgs {
   bool register_schedulable = true;
   std::optional<Bytes> memory;  // of the slice; nullopt: the whole machine
   std::optional<std::int64_t> pids_max;
-  eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;
-  std::optional<Bytes> mem_available_floor;  // nullopt: no guard
-  bool memory_brake = false;
+  eviction::MemoryWatch memory_watch;
   std::string state_dir;
   std::string status_compat;  // "v1.12": as agents up to it report; empty: as today's
 };

@@ -221,19 +221,20 @@ Result<eviction::MemoryEstimator> parse_estimator(const std::string& text) {
   return make_error(ErrorCode::kInvalid, "expected workingset, available or workingset+swap, got \"{}\"", text);
 }
 
-void add_memory(CLI::App& app, NodeArgs& args) {
-  add_parsed(app, "--memory-estimator", args.memory_estimator, parse_estimator,
+void add_memory_watch(CLI::App& app, eviction::MemoryWatch& watch) {
+  add_parsed(app, "--memory-estimator", watch.estimator, parse_estimator,
              "What memory.available is: what the working set leaves (workingset, the kubelet's), what the kernel says "
              "could be taken without swapping (available: page cache counts as free), or what the working set leaves "
              "of memory and swap together (workingset+swap). Metrics and explain show all three",
              "ESTIMATOR", "workingset");
-  add_parsed(app, "--mem-available-floor", args.mem_available_floor, parse_optional_bytes,
+  add_parsed(app, "--mem-available-floor", watch.mem_available_floor, parse_optional_bytes,
              "Guard: less MemAvailable than this is memory pressure, and a pod is evicted as at a hard threshold, "
              "whatever memory.available says, which counts memory that nobody can have",
              "QUANTITY", "off");
-  app.add_flag("--memory-brake", args.memory_brake,
-               "Brake: slow all pods down (memory.high) shortly before a hard memory threshold, so that the OOM killer "
-               "does not come first; slows pods with much page cache as well; cgroup version 2 only");
+  app.add_flag_callback(
+      "--memory-brake", [&watch] { watch.brake = eviction::Brake::kOn; },
+      "Brake: slow all pods down (memory.high) shortly before a hard memory threshold, so that the OOM killer "
+      "does not come first; slows pods with much page cache as well; cgroup version 2 only");
 }
 
 }  // namespace
@@ -247,7 +248,7 @@ void add_node(CLI::App& app, NodeArgs& args) {
   add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
              "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
   app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(above_zero());
-  add_memory(app, args);
+  add_memory_watch(app, args.memory_watch);
   app.add_option("--node-status-compat", args.status_compat,
                  "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")
       ->check(CLI::IsMember({"v1.12"}));

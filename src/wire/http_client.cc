@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint16_t kHttpsPort = 443;
 constexpr std::uint16_t kHttpPort = 80;
+constexpr int kUnauthorized = 401;
 
 std::string server_text(const HttpEndpoint& endpoint) {
   return (endpoint.tls ? "https://" : "http://") + format_endpoint(endpoint.host, endpoint.port);
@@ -76,10 +77,9 @@ Result<HttpEndpoint> make_endpoint(const Kubeconfig& config, const std::string& 
     return invalid(path + ": server", "{}", parsed.error().message);
   }
   endpoint.tls_name = config.tls_server_name;
-  if (!config.token.empty()) {
-    if (config.token.find_first_of("\r\n") != std::string::npos) return invalid(path + ": token", "has a line break");
-    endpoint.authorization = "Bearer " + config.token;
-  }
+  auto token = BearerToken::make(config.token, config.token_file);
+  if (!token) return invalid(path + ": " + token.error().at, "{}", token.error().message);
+  endpoint.token = *std::move(token);
   if (!config.server.starts_with("https://")) return endpoint;
   TlsContext::ClientOptions tls{config.authority_pem, config.verify, std::nullopt};
   if (!config.certificate_pem.empty()) tls.identity = KeyPair{config.certificate_pem, config.key_pem};
@@ -93,7 +93,7 @@ Result<HttpEndpoint> make_endpoint(const Kubeconfig& config, const std::string& 
 class HttpClient::Pool final : public HttpClientConnection::Owner, public std::enable_shared_from_this<Pool> {
  public:
   Pool(runtime::Loop& loop, HttpEndpoint endpoint, Limits limits)
-      : loop_(loop), endpoint_(std::move(endpoint)), limits_(limits), names_(loop) {}
+      : loop_(loop), token_(endpoint.token), endpoint_(std::move(endpoint)), limits_(limits), names_(loop) {}
 
   ~Pool() override {
     for (auto& [key, carrier] : carriers_) {
@@ -146,6 +146,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     Exchange* exchange = exchange_on(connection);
     if (exchange == nullptr) return;
     exchange->head_seen = true;
+    if (head.status == kUnauthorized) token_.on_refused();
     if (exchange->kind == Kind::kStream) cancel_timer(exchange->timer);
     const std::shared_ptr<Listener> listener = exchange->listener;
     listener->on_head(head);
@@ -259,7 +260,9 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     const std::string body = std::exchange(exchange.request.body, {});  // only GET is ever sent again
     api::Request head = exchange.request;
     head.target = endpoint_.path_prefix + head.target;
-    if (!endpoint_.authorization.empty()) head.headers.emplace_back("authorization", endpoint_.authorization);
+    if (const std::string& header = token_.header(loop_.now().mono); !header.empty()) {
+      head.headers.emplace_back("authorization", header);
+    }
     std::string text = format_request_head(head, body.size(), host_text());
     text += body;
     connection.send(std::move(text), head.method);
@@ -337,6 +340,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
   }
 
   runtime::Loop& loop_;
+  BearerToken token_;
   const HttpEndpoint endpoint_;
   const Limits limits_;
   NameLookup names_;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/loop.h"
+#include "wire/bearer_token.h"
 #include "wire/kubeconfig.h"
 #include "wire/tls.h"
 
@@ -25,7 +26,7 @@ struct HttpEndpoint {
   std::string path_prefix;                // before every target; empty or "/prefix"
   std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
   std::string tls_name;                   // expected on the certificate; empty: host
-  std::string authorization;              // the header's value; empty: none
+  BearerToken token;
 };
 
 /// The server of a kubeconfig. kInvalid: which field is wrong and why; `path` is the file's name for messages.

@@ -2,6 +2,7 @@
 
 #include "api/base64.h"
 #include "base/utf8.h"
+#include "wire/bearer_token.h"
 #include "wire/private_file.h"
 
 #include <yaml-cpp/yaml.h>
@@ -127,11 +128,11 @@ Outcome read_user(const Field& user, const std::string& path, Kubeconfig& config
   SPILLWAY_TRY(token, user.child("token").text());
   const Field token_file = user.child("tokenFile");
   SPILLWAY_TRY(token_path, token_file.text());
-  if (token.empty() && !token_path.empty()) {
-    auto text = read_file(beside(path, token_path));
-    if (!text) return token_file.wrong("{}", text.error().text());
-    token = *std::move(text);
-    token.erase(token.find_last_not_of(" \t\r\n") + 1);
+  if (!token_path.empty()) {
+    config.token_file = beside(path, token_path);
+    auto text = read_bearer_token(config.token_file);
+    if (text) token = *std::move(text);
+    if (token.empty()) return token_file.wrong("{}", text.error().text());
   }
   config.certificate_pem = std::move(certificate);
   config.key_pem = std::move(key);

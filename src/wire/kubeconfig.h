@@ -20,6 +20,7 @@ struct Kubeconfig {
   std::string certificate_pem;  // with key_pem, or both empty
   std::string key_pem;
   std::string token;
+  std::string token_file;  // what `token` was read from, to be read again (wire/bearer_token.h); empty: from nowhere
   std::string name_space;  // of the context; empty: none
 
   friend bool operator==(const Kubeconfig&, const Kubeconfig&) = default;

@@ -46,7 +46,7 @@ TEST(BlindZone, ASliceAndMemAvailableHaveNone) {
   const Bytes memory = gibibytes(4);
   EXPECT_TRUE(thresholds_in_blind_zone(hard("10Mi"), memory, {}).empty());
   EvictionOptions options = on_a_host(memory);
-  options.memory_estimator = eviction::MemoryEstimator::kAvailable;
+  options.memory_watch.estimator = eviction::MemoryEstimator::kAvailable;
   EXPECT_TRUE(thresholds_in_blind_zone(hard("10Mi"), memory, options).empty());
 }
 

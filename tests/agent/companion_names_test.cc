@@ -1,4 +1,5 @@
-// Names of cgroups under both drivers, what a kubelet tells of itself, and what a shadow compares.
+// Names of cgroups under both drivers, what a kubelet tells of itself or refuses to, and what a shadow compares.
+#include "agent/companion/kubelet_feed.h"
 #include "agent/companion/kubelet_settings.h"
 #include "agent/companion/pod_cgroup.h"
 #include "agent/companion/shadow_ledger.h"
@@ -147,6 +148,16 @@ TEST(KubeletSettings, DisksAreWatchedWhereThereIsARuntimeToAsk) {
   EXPECT_EQ(named->thresholds.hard, (eviction::SignalMap{{"imagefs.inodesFree", "8%"}}));
   EXPECT_FALSE(companion_eviction(Json::object({{"containerRuntimeEndpoint", "tcp://127.0.0.1:1"}}), nullptr));
   EXPECT_FALSE(companion_eviction(Json::object({{"containerRuntimeEndpoint", "/" + std::string(107, 'x')}}), nullptr));
+}
+
+TEST(KubeletFeed, ARefusalSaysWhatWouldHelp) {
+  const auto text = [](ErrorCode code, const char* page) {
+    return explain_refusal(make_error(code, "the answer"), page);
+  };
+  EXPECT_EQ(text(ErrorCode::kForbidden, "/pods"),
+            "the answer: allow get of nodes/pods, or of nodes/proxy where the kubelet is older than 1.33");
+  EXPECT_TRUE(text(ErrorCode::kUnauthorized, "/configz").starts_with("the answer: the kubelet does not know who asks"));
+  EXPECT_EQ(text(ErrorCode::kServiceUnavailable, "/configz"), "the answer");
 }
 
 class Ledger : public ::testing::Test {

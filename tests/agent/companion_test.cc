@@ -24,6 +24,7 @@ class BesideAKubelet : public ::testing::Test {
     options.eviction = node_options().eviction;
     options.eviction.local_storage_limits = eviction::LocalStorageLimits::kIgnored;
     options.eviction.thresholds.hard.insert(disk_thresholds_.begin(), disk_thresholds_.end());
+    options.eviction.memory_watch = memory_watch_;
     options.consequence = consequence;
     companion_ = Companion::create(options, machine_info(), Rng(7),
                                    {.log = {}, .metrics = &metrics_, .journal = &journal_}, history)
@@ -106,6 +107,7 @@ class BesideAKubelet : public ::testing::Test {
   }
 
   eviction::SignalMap disk_thresholds_;
+  eviction::MemoryWatch memory_watch_;
   Now now_{Instant(hours(1)), WallTime(seconds(1'700'000'000))};
   ScriptedApi api_;
   ScriptedHost host_;
@@ -153,6 +155,37 @@ TEST_F(BesideAKubelet, APodThatFillsADiskIsGoneWhenWhatItWroteIsDeleted) {
   const auto* stop = host_.last<StopPod>();
   ASSERT_NE(stop, nullptr);
   EXPECT_TRUE(stop->storage_freed);
+}
+
+TEST_F(BesideAKubelet, GoesByTheEstimatorItWasGiven) {
+  put_pod("calm");
+  put_pod("hog");
+  memory_watch_.estimator = eviction::MemoryEstimator::kAvailable;
+  host_.set_mem_available(mebibytes(400));
+  start();
+  pressure();
+  run(seconds(20));
+  EXPECT_EQ(status("hog", "phase"), "Running") << "the kernel has enough";
+  host_.set_mem_available(mebibytes(90));
+  run(seconds(5));
+  EXPECT_EQ(status("hog", "phase"), "Failed");
+}
+
+TEST_F(BesideAKubelet, TheGuardActsOnMemAvailableAlone) {
+  put_pod("calm");
+  put_pod("hog");
+  memory_watch_.mem_available_floor = mebibytes(40);
+  host_.set_mem_available(mebibytes(41));
+  start();
+  pressure();
+  host_.set_available(mebibytes(300));
+  run(seconds(20));
+  EXPECT_EQ(status("hog", "phase"), "Running");
+  host_.set_mem_available(mebibytes(39));
+  run(seconds(5));
+  EXPECT_EQ(status("hog", "phase"), "Failed");
+  ASSERT_FALSE(journal_.entries.empty());
+  EXPECT_EQ(journal_.entries.front().eviction->metric_label, "memory.memAvailable");
 }
 
 TEST_F(BesideAKubelet, AnEvictionIsWrittenOnceTheApiServerIsBack) {

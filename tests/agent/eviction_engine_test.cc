@@ -163,7 +163,7 @@ TEST(Eviction, GivesSoftThresholdsTheirGrace) {
 
 TEST(Eviction, GoesByTheEstimatorItWasGiven) {
   AgentOptions options = node_options();
-  options.eviction.memory_estimator = eviction::MemoryEstimator::kAvailable;
+  options.eviction.memory_watch.estimator = eviction::MemoryEstimator::kAvailable;
   Pressured cluster(options);
   cluster.host.set_mem_available(mebibytes(400));
   cluster.host.set_available(mebibytes(50));
@@ -178,7 +178,7 @@ TEST(Eviction, GoesByTheEstimatorItWasGiven) {
 
 TEST(Eviction, TheGuardActsOnMemAvailableAlone) {
   AgentOptions options = node_options();
-  options.eviction.mem_available_floor = mebibytes(40);
+  options.eviction.memory_watch.mem_available_floor = mebibytes(40);
   Pressured cluster(options);
   cluster.host.set_mem_available(mebibytes(41));
   cluster.host.set_available(mebibytes(300));

@@ -87,8 +87,8 @@ TEST(Reaction, ThePlanHasThresholdsAndEverybodyInOrder) {
 
 TEST(Reaction, TheMachineMeasuresByTheEnginesEstimator) {
   AgentOptions options = node_options();
-  options.eviction.memory_estimator = eviction::MemoryEstimator::kAvailable;
-  options.eviction.mem_available_floor = mebibytes(40);
+  options.eviction.memory_watch.estimator = eviction::MemoryEstimator::kAvailable;
+  options.eviction.memory_watch.mem_available_floor = mebibytes(40);
   Watched cluster(options, mebibytes(500));
   ASSERT_TRUE(cluster.machine.last);
   EXPECT_EQ(cluster.machine.last->memory_estimator, eviction::MemoryEstimator::kAvailable);

@@ -166,6 +166,7 @@ class Companion(unittest.TestCase):
             stack.callback(kubelet.close)
             api.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
             self.folder, self.tree, self.api, self.kubelet, self.pods = folder, tree, api, kubelet, {}
+            self.kubelet_url = kubelet.url
             pods_of_the_kubelet = threading.Lock()
             watching = Api(folder / "kubeconfig")  # connections are not shared between threads
             stack.callback(watching.close)
@@ -199,7 +200,7 @@ class Companion(unittest.TestCase):
         self.start_pod("hog", BINARY, "stress", "--memory", "400Mi", "--rate", rate, "--hold", "10m", request="32Mi")
 
     def command(self, *more):
-        return ("agent", "--companion", "--kubeconfig", self.identity, "--node-name", NODE, "--kubelet", self.kubelet.url,
+        return ("agent", "--companion", "--kubeconfig", self.identity, "--node-name", NODE, "--kubelet", self.kubelet_url,
                 "--node-memory", str(NODE_MEMORY), "--state-dir", self.folder / "state", "--pages-address", "127.0.0.1:0", *more)
 
     @contextlib.contextmanager
@@ -220,42 +221,67 @@ class Companion(unittest.TestCase):
             return {pod["name"] for pod in pods if pod["evictable"]} >= set(names)
         wait_for(f"{names} to be found", found)
 
+    @contextlib.contextmanager
+    def agent_as_kubelet(self):
+        """A kubelet's server over HTTPS, which asks the API server who somebody is and what he may: an agent of ours, a node of its own, whose
+        configuration says where the tree is. The companion is the service account of deploy/companion.yaml. Yields the authority's file."""
+        config = self.folder / "kubelet.conf"
+        config.write_text(json.dumps(kubelet_config(self.tree, evictionHard={"memory.available": "16Mi"})))
+        with running(self.folder, "agent", "--kubeconfig", self.folder / "kubeconfig", "--node-name", "served", "--node-ip", "127.0.0.1", "--port", "0",
+                     "--node-memory", "128Mi", "--config", config, "--state-dir", self.folder / "served"):
+            wait_for("the kubelet", lambda: self.api.nodes_ready() == ["served"])
+            port = self.api.get("/api/v1/nodes/served")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+            self.kubelet_url = f"https://127.0.0.1:{port}"
+            self.identity = self.folder / "account"
+            self.identity.write_text(re.sub(r"    user:\n(      .*\n)+", "    user:\n      tokenFile: token\n", (self.folder / "kubeconfig").read_text()))
+            self.write_token(self.token_of("kube-system", "spillway-companion"))
+            yield self.folder / "served/served/pki/ca.crt"
+
+    def token_of(self, namespace, account):
+        return self.api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {"spec": {}})["status"]["token"]
+
+    def write_token(self, text):
+        (self.folder / "token").write_text(text + "\n")
+
     def evicts_the_hog(self, driver, runtime="containerd", *more):
         with self.node(driver, runtime):
-            self.start_steady_pods()
-            with self.companion("--eviction-hard", "memory.available<64Mi", *more) as process:
-                self.start_hog()
-                self.wait_evictable(process, "steady", "idle", "hog")
-                main, sandbox, cgroup = self.pods["hog"]
-                main.wait(30)
-                died = time.monotonic()
-                status = wait_for("the pod to be Failed", lambda: self.pod_status("hog")["phase"] == "Failed" and self.pod_status("hog"))
-                late = time.monotonic() - died
-                self.assertEqual(status["reason"], "Evicted")
-                self.assertRegex(status["message"], r"^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+[KM]i\. "
-                                                    r"Container app was using \d+[KM]i, request is 32Mi, has larger consumption of memory\. $")
-                conditions = {each["type"]: each for each in status["conditions"]}
-                self.assertEqual(conditions["DisruptionTarget"]["reason"], "TerminationByKubelet")
-                self.assertEqual(conditions["Ready"]["status"], "False")
-                for name in ("steady", "idle"):
-                    self.assertIsNone(self.pods[name][0].poll(), name)
-                    self.assertEqual(self.pod_status(name)["phase"], "Running", name)
-                oom = int(re.search(r"(?:^|\n)oom_kill (\d+)", (self.tree.top / "memory.oom_control" if is_v1() else self.tree.top / "memory.events").read_text()).group(1))
-                self.assertEqual(oom, 0)
-                events = wait_for("the event", lambda: [event["source"]["component"] for event in self.api.get("/api/v1/namespaces/default/events")["items"]
-                                                        if event["reason"] == "Evicted"])
-                self.assertEqual(events, ["spillway-companion"])
-                self.assertEqual(refusals(self.api), {})
-                metrics = process.page("/metrics")
-                self.assertIn('kubelet_evictions{eviction_signal="memory.available"} 1', metrics)
-                # It is no node: nothing was registered, reported or renewed.
-                node = self.api.get(f"/api/v1/nodes/{NODE}")
-                self.assertNotIn("conditions", node.get("status", {}))
-                self.assertIsNone(self.api.find(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"))
-                print(f"{driver}, {runtime}: hog evicted, status {late * 1000:.0f} ms after its death, no kernel OOM; others untouched")
-            code, text, _ = run("explain", "--last", "--journal", self.folder / "state" / NODE / "journal.jsonl")
-            self.assertEqual(code, 0)
-            self.assertIn("pod default/hog was evicted", text)
+            self.evicts_the_hog_here(driver, runtime, *more)
+
+    def evicts_the_hog_here(self, driver, runtime, *more):
+        self.start_steady_pods()
+        with self.companion("--eviction-hard", "memory.available<64Mi", *more) as process:
+            self.start_hog()
+            self.wait_evictable(process, "steady", "idle", "hog")
+            main, sandbox, cgroup = self.pods["hog"]
+            main.wait(30)
+            died = time.monotonic()
+            status = wait_for("the pod to be Failed", lambda: self.pod_status("hog")["phase"] == "Failed" and self.pod_status("hog"))
+            late = time.monotonic() - died
+            self.assertEqual(status["reason"], "Evicted")
+            self.assertRegex(status["message"], r"^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+[KM]i\. "
+                                                r"Container app was using \d+[KM]i, request is 32Mi, has larger consumption of memory\. $")
+            conditions = {each["type"]: each for each in status["conditions"]}
+            self.assertEqual(conditions["DisruptionTarget"]["reason"], "TerminationByKubelet")
+            self.assertEqual(conditions["Ready"]["status"], "False")
+            for name in ("steady", "idle"):
+                self.assertIsNone(self.pods[name][0].poll(), name)
+                self.assertEqual(self.pod_status(name)["phase"], "Running", name)
+            oom = int(re.search(r"(?:^|\n)oom_kill (\d+)", (self.tree.top / "memory.oom_control" if is_v1() else self.tree.top / "memory.events").read_text()).group(1))
+            self.assertEqual(oom, 0)
+            events = wait_for("the event", lambda: [event["source"]["component"] for event in self.api.get("/api/v1/namespaces/default/events")["items"]
+                                                    if event["reason"] == "Evicted"])
+            self.assertEqual(events, ["spillway-companion"])
+            self.assertEqual(refusals(self.api), {})
+            metrics = process.page("/metrics")
+            self.assertIn('kubelet_evictions{eviction_signal="memory.available"} 1', metrics)
+            # It is no node: nothing was registered, reported or renewed.
+            node = self.api.get(f"/api/v1/nodes/{NODE}")
+            self.assertNotIn("conditions", node.get("status", {}))
+            self.assertIsNone(self.api.find(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"))
+            print(f"{driver}, {runtime}: hog evicted, status {late * 1000:.0f} ms after its death, no kernel OOM; others untouched")
+        code, text, _ = run("explain", "--last", "--journal", self.folder / "state" / NODE / "journal.jsonl")
+        self.assertEqual(code, 0)
+        self.assertIn("pod default/hog was evicted", text)
 
     def test_cgroupfs(self):
         self.evicts_the_hog("cgroupfs")
@@ -268,6 +294,62 @@ class Companion(unittest.TestCase):
 
     def test_cgroupfs_crio(self):
         self.evicts_the_hog("cgroupfs", "crio")
+
+    @unittest.skipUnless(shutil.which("kubectl"), "needs kubectl")
+    def test_over_https_as_the_service_account_of_the_manifest(self):
+        with self.node("systemd"), self.agent_as_kubelet() as authority:
+            self.evicts_the_hog_here("systemd", "containerd", "--kubelet-certificate-authority", authority)
+
+    @unittest.skipUnless(shutil.which("kubectl"), "needs kubectl")
+    def test_a_token_that_is_replaced_while_it_runs(self):
+        with self.node("cgroupfs"), self.agent_as_kubelet():
+            self.start_steady_pods()
+            with self.companion("--eviction-hard", "memory.available<64Mi", "--pods-from", "kubelet") as process:
+                wait_for("the kubelet's pods", lambda: json.loads(process.page("/debug/spillway"))["podsTold"])
+            with self.companion("--eviction-hard", "memory.available<64Mi") as process:
+                self.wait_evictable(process, "steady", "idle")
+                account = "/api/v1/namespaces/kube-system/serviceaccounts/spillway-companion"
+                self.api.delete(account)  # and with it every token of its
+                wait_for("the account to be gone", lambda: self.api.find(account) is None)
+                self.api.create("/api/v1/namespaces/kube-system/serviceaccounts", {"metadata": {"name": "spillway-companion"}})
+                self.write_token(self.token_of("kube-system", "spillway-companion"))
+                self.start_hog()
+                self.pods["hog"][0].wait(30)
+                wait_for("the pod to be Failed", lambda: self.pod_status("hog").get("reason") == "Evicted")
+
+    @unittest.skipUnless(shutil.which("kubectl"), "needs kubectl")
+    def test_a_kubelet_that_refuses_is_told_in_one_line(self):
+        with self.node("systemd"), self.agent_as_kubelet() as authority:
+            self.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "stranger"}})
+            for token, expected in ((self.token_of("default", "stranger"), r"/configz: .*Forbidden.*stranger.*: allow get of nodes/configz, or of nodes/proxy"),
+                                    ("nobodys-token", r"/configz: .*Unauthorized.*: the kubelet does not know who asks")):
+                self.write_token(token)
+                code, _, said = run(*self.command("--eviction-hard", "memory.available<64Mi"))
+                self.assertEqual(code, 1, said)
+                line = [each for each in said.splitlines() if each.startswith("spillway:")]
+                self.assertEqual(len(line), 1, said)
+                self.assertRegex(line[0], expected)
+                print(line[0])
+            with running(self.folder, *self.command("--eviction-hard", "memory.available<64Mi", "--kubelet-certificate-authority",
+                                                    self.folder / "data/pki/ca.crt")) as process:
+                waiting = wait_for("the complaint", lambda: re.findall(r".*waiting for the kubelet.*", process.log.read_text()))
+                self.assertIn("certificate not trusted", waiting[0])
+                print(waiting[0])
+            self.assertEqual(len(re.findall("waiting for the kubelet", process.log.read_text())), 1)
+
+    def test_the_guard_and_another_estimator_than_the_kubelets(self):
+        with self.node("cgroupfs"):
+            self.start_steady_pods()
+            with self.companion("--eviction-hard", "memory.available<17Mi", "--memory-estimator", "available", "--mem-available-floor", "64Mi") as process:
+                told = re.findall(r".*not what it is for the kubelet.*", process.log.read_text())
+                self.assertEqual(len(told), 1)
+                self.assertIn("estimator=available kubelets_estimator=workingset", told[0])
+                self.start_hog()
+                self.pods["hog"][0].wait(30)
+                wait_for("the pod to be Failed", lambda: self.pod_status("hog").get("reason") == "Evicted")
+                self.assertIn('kubelet_evictions{eviction_signal="memory.memAvailable"} 1', process.page("/metrics"))
+                for name in ("steady", "idle"):
+                    self.assertIsNone(self.pods[name][0].poll(), name)
 
     def test_a_shadow_kills_nobody_and_agrees_with_the_kubelet(self):
         with self.node("systemd"):
@@ -338,7 +420,7 @@ class Companion(unittest.TestCase):
                               "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n")
             for flags, expected in ((("--shadow",), "need --companion"), (("--pods-from", "kubelet"), "need --companion"),
                                     (("--companion", "--node-labels", "a=b"), "--node-labels"), (("--companion", "--port", "1"), "--port"),
-                                    (("--companion", "--shadow-window", "2m"), "needs --shadow"), (("--companion", "--print-config"), "--print-config"),
+                                    (("--companion", "--shadow-window", "2m"), "needs --shadow"), (("--companion", "--shadow", "--memory-brake"), "--memory-brake"), (("--companion", "--print-config"), "--print-config"),
                                     (("--companion", "--max-pods", "7"), "maxPods"),
                                     (("--companion", "--eviction-hard", "nodefs.available<10%"), "leaves disks to the kubelet"),
                                     (("--companion", "--kubelet", "https://192.0.2.1:10250"), "--kubelet-certificate-authority"),

@@ -66,6 +66,7 @@ current-context: here
   EXPECT_EQ(read->server, "https://h:1/prefix");
   EXPECT_EQ(read->authority_pem, "CA");
   EXPECT_EQ(read->token, "abc");
+  EXPECT_EQ(read->token_file, folder / "token");
 }
 
 TEST(Kubeconfig, AContextNeedsNoUser) {
@@ -168,7 +169,7 @@ TEST(Endpoint, TakesTheServerApart) {
     EXPECT_EQ(endpoint->host, row.host);
     EXPECT_EQ(endpoint->port, row.port);
     EXPECT_EQ(endpoint->path_prefix, row.prefix);
-    EXPECT_EQ(endpoint->authorization, "Bearer t");
+    EXPECT_EQ(BearerToken(endpoint->token).header(Instant()), "Bearer t");
     EXPECT_EQ(endpoint->tls != nullptr, std::string_view(row.server).starts_with("https"));
   }
 }

@@ -3,6 +3,7 @@
 #include "agent/companion/shadow_report.h"
 #include "agent/contract/context.h"
 #include "agent/eviction/eviction_engine.h"
+#include "agent/eviction/pass_config.h"
 #include "client/informer.h"
 
 #include <algorithm>
@@ -135,12 +136,7 @@ struct Companion::Parts {
 Result<std::unique_ptr<Companion>> Companion::create(CompanionOptions options, MachineInfo machine, Rng rng,
                                                      AgentSinks sinks, std::span<const JournalEntry> history) {
   if (options.node_name.empty()) return invalid("node_name", "must not be empty");
-  SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
-  eviction::PassConfig config{.thresholds = std::move(thresholds),
-                              .pressure_transition_period = options.eviction.pressure_transition_period,
-                              .max_pod_grace_period_seconds = options.eviction.max_pod_grace_period_seconds,
-                              .local_storage_limits = eviction::LocalStorageLimits::kIgnored,
-                              .node = options.node_name};
+  SPILLWAY_TRY(config, pass_config_of(options.eviction, machine, options.node_name, sinks.log));
   if (options.consequence == Consequence::kShadow) sinks.reaction = nullptr;
   return std::unique_ptr<Companion>(new Companion(std::make_unique<Parts>(
       std::move(options), std::move(machine), rng, std::move(sinks), std::move(config), history)));

@@ -22,6 +22,19 @@ Result<std::vector<api::Pod>> pods_of(const api::Json& list) {
 
 }  // namespace
 
+std::string explain_refusal(const Error& error, std::string_view page) {
+  if (error.code == ErrorCode::kUnauthorized) {
+    return error.text() +
+           ": the kubelet does not know who asks; it takes tokens with authentication.webhook.enabled, certificates of "
+           "its authentication.x509.clientCAFile, and neither once they have expired";
+  }
+  if (error.code == ErrorCode::kForbidden) {
+    return fmt::format("{}: allow get of nodes{}, or of nodes/proxy where the kubelet is older than 1.33", error.text(),
+                       page);
+  }
+  return error.text();
+}
+
 KubeletFeed::KubeletFeed(Options options, Rng rng, Listener listener)
     : options_(options), listener_(std::move(listener)), api_("spillway-companion", rng.fork("kubelet")) {}
 

@@ -11,10 +11,14 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace spillway::agent {
+
+/// Why the kubelet does not tell `page` ("/pods"), with what would help where it knows or lets in nobody. One line.
+std::string explain_refusal(const Error& error, std::string_view page);
 
 class KubeletFeed final : public client::ApiEngine {
  public:

@@ -21,7 +21,7 @@ Bytes oom_blind_zone(Bytes memory) {
 std::vector<BlindThreshold> thresholds_in_blind_zone(std::span<const eviction::Threshold> thresholds, Bytes memory,
                                                      const EvictionOptions& options) {
   std::vector<BlindThreshold> blind;
-  if (options.memory_estimator == eviction::MemoryEstimator::kAvailable) return blind;
+  if (options.memory_watch.estimator == eviction::MemoryEstimator::kAvailable) return blind;
   const Bytes zone = std::max(options.blind_zone, options.blind_zone_ahead);
   for (const eviction::Threshold& each : thresholds) {
     if (each.signal != eviction::Signal::kMemoryAvailable || !each.is_hard()) continue;

@@ -13,6 +13,7 @@
 #include "policy/admission/static_memory.h"
 #include "policy/admission/topology.h"
 #include "policy/eviction/decide.h"
+#include "policy/eviction/memory_watch.h"
 #include "policy/eviction/threshold_parse.h"
 
 #include <cstdint>
@@ -31,9 +32,6 @@ struct ObserveOptions {
   Bytes fall_floor_per_second = Bytes{4'000'000'000};
 };
 
-/// Of all pods, by memory.high (agent/eviction/memory_brake.h).
-enum class Brake { kOff, kOn };
-
 struct EvictionOptions {
   eviction::ThresholdConfig thresholds{.hard = eviction::default_hard_thresholds(),
                                        .enforce_pods = eviction::EnforcePods::kYes};
@@ -44,13 +42,7 @@ struct EvictionOptions {
   Duration monitoring_interval = seconds(10);
   /// How long to wait for a victim to be gone before the next pass.
   Duration cleanup_wait = seconds(30);
-  /// What memory.available and allocatableMemory.available are told by.
-  eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;
-  /// The guard: less MemAvailable than that is memory pressure, whatever the estimator says, and a pod is evicted as at
-  /// a hard threshold. nullopt: off.
-  std::optional<Bytes> mem_available_floor;
-  /// Slow all pods down shortly before a hard memory threshold.
-  Brake memory_brake = Brake::kOff;
+  eviction::MemoryWatch memory_watch;
   /// memory.available below which the kernel's OOM killer acts whatever the signal says: 0 for a slice.
   Bytes blind_zone;
   /// What that may grow to when memory runs out, going by machines of this size. 0 for a slice.

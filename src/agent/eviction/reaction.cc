@@ -129,9 +129,9 @@ ReactionPlan plan_reaction(const AgentOptions& options, const eviction::PassStat
                            std::span<const api::Pod* const> active) {
   ReactionPlan plan;
   plan.blind_zone = options.eviction.blind_zone;
-  plan.memory_estimator = options.eviction.memory_estimator;
+  plan.memory_estimator = options.eviction.memory_watch.estimator;
   plan.observe = options.eviction.observe;
-  const eviction::Observations seen = eviction::observe(last, options.eviction.memory_estimator);
+  const eviction::Observations seen = eviction::observe(last, options.eviction.memory_watch.estimator);
   for (const eviction::Threshold& threshold : state.thresholds) {
     if (!is_memory(threshold.signal)) continue;
     const auto capacity = capacity_of(seen[threshold.signal]);

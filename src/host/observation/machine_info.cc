@@ -1,5 +1,6 @@
 #include "host/observation/machine_info.h"
 
+#include "agent/contract/blind_zone.h"
 #include "host/disk/fs_probe.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/pod_namespaces.h"
@@ -79,6 +80,15 @@ std::vector<agent::HugePages> read_huge_pages() {
   return sizes;
 }
 
+Bytes measured_blind_zone(const NodeSlice& slice) {
+  if (!slice.is_host()) return {};
+  const auto text = read_file("/proc/meminfo");
+  if (!text) return {};
+  const auto reading = estimate_from_meminfo(*text);
+  if (!reading || !reading->mem_available) return {};
+  return std::max(Bytes{}, reading->available - *reading->mem_available);
+}
+
 }  // namespace
 
 std::optional<std::string> parse_default_interface(std::string_view routes) {
@@ -134,13 +144,10 @@ bool has_huge_pages() {
   return std::ranges::any_of(read_huge_pages(), [](const agent::HugePages& each) { return each.pages > 0; });
 }
 
-Bytes measured_blind_zone(const NodeSlice& slice) {
-  if (!slice.is_host()) return {};
-  const auto text = read_file("/proc/meminfo");
-  if (!text) return {};
-  const auto reading = estimate_from_meminfo(*text);
-  if (!reading || !reading->mem_available) return {};
-  return std::max(Bytes{}, reading->available - *reading->mem_available);
+void set_blind_zones(const NodeSlice& slice, agent::EvictionOptions& options) {
+  const bool blind = options.memory_watch.estimator != eviction::MemoryEstimator::kAvailable;
+  options.blind_zone = blind ? measured_blind_zone(slice) : Bytes{};
+  options.blind_zone_ahead = slice.is_host() ? agent::oom_blind_zone(slice.memory()) : Bytes{};
 }
 
 }  // namespace spillway::host

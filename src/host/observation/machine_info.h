@@ -2,6 +2,7 @@
 // Thread: any. Source: spec "Node agent", 4 (MachineInfo, VersionInfo, NodeAddress).
 #pragma once
 
+#include "agent/contract/options.h"
 #include "agent/contract/ports.h"
 #include "base/error.h"
 #include "host/cgroup/node_slice.h"
@@ -23,7 +24,8 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
 bool has_huge_pages();
 
 /// What the kernel needs for itself and memory.available does not count: where that much is left, its OOM killer acts.
-/// A slice has no such part. Grows with the pressure; the thread that watches measures it anew each time.
-Bytes measured_blind_zone(const NodeSlice& slice);
+/// A slice has no such part, and MemAvailable does not count it. Grows with the pressure; the thread that watches
+/// measures it anew each time.
+void set_blind_zones(const NodeSlice& slice, agent::EvictionOptions& options);
 
 }  // namespace spillway::host

@@ -38,11 +38,11 @@ Result<std::unique_ptr<MemoryReaction>> MemoryReaction::create(runtime::Loop& lo
                                                                telemetry::Log log) {
   SPILLWAY_TRY(node, MemoryGauge::open(slice.measured(), slice.memory()));
   SPILLWAY_TRY(reading, node.read(Figures::kEverything));
-  if (!reading.left_by(ties.memory_estimator))
+  if (!reading.left_by(ties.memory_watch.estimator))
     return invalid("--memory-estimator", "this machine does not tell what \"{}\" takes",
-                   to_string(ties.memory_estimator));
+                   to_string(ties.memory_watch.estimator));
   ReactionThread::Gauges gauges{.node = std::move(node), .pods = std::nullopt, .root = std::nullopt};
-  if (ties.brake == agent::Brake::kOn) {
+  if (ties.memory_watch.brake == eviction::Brake::kOn) {
     Result<std::unique_ptr<MemoryBrake>> brake = MemoryBrake::create(slice.kubepods());
     if (brake) gauges.brake = *std::move(brake);
     if (!brake) log.warning("pods are not braked", {{"error", brake.error().text()}});

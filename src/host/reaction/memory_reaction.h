@@ -27,8 +27,7 @@ class MemoryReaction final : public agent::Reaction {
     /// What runs of a pod; null: the runtime does not know it.
     std::function<std::shared_ptr<const ReactionTarget>(const std::string& uid)> find_target;
     const JournalFile* journal = nullptr;  // may be null
-    eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;
-    agent::Brake brake = agent::Brake::kOff;
+    eviction::MemoryWatch memory_watch = {};
   };
 
   /// Errors: the node's memory cannot be read, or not as the estimator needs it. Where there can be no brake, a line in

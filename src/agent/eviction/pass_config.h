@@ -1,0 +1,20 @@
+// From what an agent or a companion is started with to what every eviction pass goes by.
+// Thread: any. Source: spec "Eviction manager", 3; spec "Wake-up sources", 1.
+#pragma once
+
+#include "agent/contract/options.h"
+#include "agent/contract/ports.h"
+#include "base/error.h"
+#include "policy/eviction/decide.h"
+#include "telemetry/log.h"
+
+#include <string>
+
+namespace spillway::agent {
+
+/// The guard is one of the thresholds. Those that can never be met, or that the kernel's OOM killer may act before, are
+/// named in the log. kInvalid: a threshold that cannot be.
+Result<eviction::PassConfig> pass_config_of(const EvictionOptions& options, const MachineInfo& machine,
+                                            std::string node_name, const telemetry::Log& log);
+
+}  // namespace spillway::agent

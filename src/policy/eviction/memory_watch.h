@@ -1,0 +1,28 @@
+// How the memory of a node is watched beyond its thresholds, on a node of ours and beside another kubelet alike. All of
+// it is off, or as upstream, by default.
+// Thread: any (plain values). Source: spec "Wake-up sources", 1 and 3; spec "Eviction manager", 1.
+#pragma once
+
+#include "base/bytes.h"
+#include "policy/eviction/signal.h"
+
+#include <optional>
+
+namespace spillway::eviction {
+
+/// Of all pods, by memory.high.
+enum class Brake { kOff, kOn };
+
+struct MemoryWatch {
+  /// What memory.available and allocatableMemory.available are told by.
+  MemoryEstimator estimator = MemoryEstimator::kWorkingSet;
+  /// The guard: less MemAvailable than that is memory pressure, whatever the estimator says, and a pod is evicted as at
+  /// a hard threshold. nullopt: off.
+  std::optional<Bytes> mem_available_floor = {};
+  /// Slow all pods down shortly before a hard memory threshold.
+  Brake brake = Brake::kOff;
+
+  friend bool operator==(const MemoryWatch&, const MemoryWatch&) = default;
+};
+
+}  // namespace spillway::eviction
