@@ -7,7 +7,7 @@ namespace spillway::agent {
 namespace {
 
 BrakeSituation at(std::int64_t headroom_mib) {
-  return {.headroom = mebibytes(headroom_mib), .pods_usage = mebibytes(300), .fall_per_second = {}, .is_set = false};
+  return {.headroom = mebibytes(headroom_mib), .pods_usage = mebibytes(300), .fall_per_second = {}, .limit = {}};
 }
 
 TEST(MemoryBrake, IsOffFarFromTheThreshold) {
@@ -20,8 +20,24 @@ TEST(MemoryBrake, LetsPodsGrowTo16MiBBeforeTheThreshold) {
   EXPECT_EQ(brake_limit(at(100)), mebibytes(384));
 }
 
-TEST(MemoryBrake, IsNeverBelowWhatIsInUse) {
+TEST(MemoryBrake, ANewOneIsNeverBelowWhatIsInUse) {
   for (const std::int64_t headroom : {16, 10, 0, -50}) EXPECT_EQ(brake_limit(at(headroom)), mebibytes(300)) << headroom;
+}
+
+TEST(MemoryBrake, DoesNotFollowThoseWhoGoOnThroughIt) {
+  BrakeSituation situation = at(15);
+  situation.limit = mebibytes(299);
+  EXPECT_EQ(brake_limit(situation), mebibytes(299));
+  situation.pods_usage = mebibytes(330);
+  situation.headroom = mebibytes(-15);
+  EXPECT_EQ(brake_limit(situation), mebibytes(299));
+}
+
+TEST(MemoryBrake, IsLetGoWhenNobodyCanBeEvicted) {
+  BrakeSituation situation = at(-1);
+  situation.limit = mebibytes(299);
+  situation.victim = BrakeVictim::kNobody;
+  EXPECT_EQ(brake_limit(situation), std::nullopt);
 }
 
 TEST(MemoryBrake, ComesEarlierTheFasterMemoryFalls) {
@@ -33,7 +49,7 @@ TEST(MemoryBrake, ComesEarlierTheFasterMemoryFalls) {
 TEST(MemoryBrake, HoldsOnBeyondTheDistanceAtWhichItCame) {
   BrakeSituation situation = at(1000);
   EXPECT_EQ(brake_limit(situation), std::nullopt);
-  situation.is_set = true;
+  situation.limit = mebibytes(1);
   EXPECT_EQ(brake_limit(situation), mebibytes(300 + 1000 - 16));
   situation.headroom = mebibytes(1152);
   EXPECT_EQ(brake_limit(situation), std::nullopt);

@@ -106,9 +106,9 @@ TEST(MemoryBrake, IsMaxAtTheStartAndAtTheEnd) {
     const auto brake = MemoryBrake::create(pods_of(fake));
     ASSERT_TRUE(brake) << brake.error().text();
     EXPECT_TRUE(text().starts_with("max")) << "whatever a dead agent left";
-    EXPECT_FALSE((*brake)->is_set());
+    EXPECT_FALSE((*brake)->limit());
     (*brake)->set(mebibytes(700));
-    EXPECT_TRUE((*brake)->is_set());
+    EXPECT_EQ((*brake)->limit(), mebibytes(700));
     while (!text().starts_with("734003200")) std::this_thread::yield();
     (*brake)->set(mebibytes(700) + Bytes{4096});  // a move too small to write
     (*brake)->set(mebibytes(800));

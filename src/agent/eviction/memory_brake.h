@@ -10,16 +10,22 @@
 
 namespace spillway::agent {
 
+/// kNobody: the threshold is met, and no pod may be evicted.
+enum class BrakeVictim { kSomebody, kNobody };
+
 struct BrakeSituation {
-  Bytes headroom;         // above the nearest hard threshold; negative below it
-  Bytes pods_usage;       // as the kernel charges it, page cache included
-  Bytes fall_per_second;  // the steepest of the last ten seconds
-  bool is_set = false;
+  Bytes headroom;              // above the nearest hard threshold; negative below it
+  Bytes pods_usage;            // as the kernel charges it, page cache included
+  Bytes fall_per_second;       // the steepest of the last ten seconds
+  std::optional<Bytes> limit;  // as set now; nullopt: none
+  BrakeVictim victim = BrakeVictim::kSomebody;
 };
 
-/// What memory.high of all pods should be; nullopt: no limit. Never below what is in use: the one who writes less
-/// reclaims it on the spot. It is set while memory could run out within three seconds (at no less than 256 MiB/s), so
-/// that pods are slowed 16 MiB before the threshold, and let go at one and a half times that distance.
+/// What memory.high of all pods should be; nullopt: no limit. It is set while memory could run out within three seconds
+/// (at no less than 256 MiB/s), so that pods are slowed 16 MiB before the threshold, and let go at one and a half times
+/// that distance. From there on it stays where it is: the kernel slows those the more who are the further above it. A
+/// new one is never below what is in use, since whoever writes such a one reclaims the rest on the spot. It is let go
+/// when nobody can be evicted: there is nothing to wait for then.
 std::optional<Bytes> brake_limit(const BrakeSituation& situation);
 
 }  // namespace spillway::agent

@@ -27,7 +27,11 @@ class MemoryBrake {
   /// nullopt: no limit. Moves of less than a mebibyte are left out.
   void set(std::optional<Bytes> limit) noexcept;
 
-  bool is_set() const noexcept { return wanted_.load() != kNoLimit; }
+  /// What set() was last told, but for small moves.
+  std::optional<Bytes> limit() const noexcept {
+    const std::int64_t wanted = wanted_.load();
+    return wanted == kNoLimit ? std::nullopt : std::optional(Bytes{wanted});
+  }
 
  private:
   static constexpr std::int64_t kNoLimit = -1;

@@ -1,6 +1,5 @@
 #include "host/reaction/reaction_thread.h"
 
-#include "agent/eviction/memory_brake.h"
 #include "runtime/clock.h"
 
 #include <signal.h>
@@ -248,10 +247,12 @@ void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
   for (std::size_t i = 0; i < current_->plan.look.size() && i < 64; ++i)
     if (is_met(current_->plan.look[i], seen)) met |= std::uint64_t{1} << i;
   bool look = std::exchange(looked_for_, met) != met;
+  if (!act_is_met(seen)) victim_ = agent::BrakeVictim::kSomebody;
   if (current_->state.load() == ArmedPlan::kOpen && act_is_met(seen)) {
     if (const std::optional<Seen> certain = confirm()) {
       release_.brace();
       const std::optional<std::size_t> victim = choose();
+      victim_ = victim ? agent::BrakeVictim::kSomebody : agent::BrakeVictim::kNobody;
       if (victim) act(*victim, *certain, now);
       release_.stand_down();
       if (!victim && now - told_at_ >= kHelplessInterval) {
@@ -304,7 +305,8 @@ void ReactionThread::steer_brake(const Seen& seen, Instant now) noexcept {
   gauges_.brake->set(agent::brake_limit({.headroom = *headroom,
                                          .pods_usage = seen.pods->usage,
                                          .fall_per_second = fall_.steepest_per_second(now, kFallMemory),
-                                         .is_set = gauges_.brake->is_set()}));
+                                         .limit = gauges_.brake->limit(),
+                                         .victim = victim_}));
 }
 
 Duration ReactionThread::interval(const Seen& seen, Instant now) const noexcept {

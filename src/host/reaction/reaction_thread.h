@@ -7,6 +7,7 @@
 #pragma once
 
 #include "agent/eviction/fall_rate.h"
+#include "agent/eviction/memory_brake.h"
 #include "agent/eviction/reaction.h"
 #include "base/bytes.h"
 #include "base/time.h"
@@ -142,6 +143,7 @@ class ReactionThread {
   Instant told_at_;
   std::optional<Instant> quiet_until_;  // a victim is dying, and needs the processor more than the loop does
   std::uint64_t looked_for_ = 0;        // which of the look triggers were met
+  agent::BrakeVictim victim_ = agent::BrakeVictim::kSomebody;
   agent::FallRate fall_;
   MemoryRelease release_;
   std::thread thread_;
