@@ -232,8 +232,9 @@ class Companion(unittest.TestCase):
             wait_for("the kubelet", lambda: self.api.nodes_ready() == ["served"])
             port = self.api.get("/api/v1/nodes/served")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
             self.kubelet_url = f"https://127.0.0.1:{port}"
-            self.identity = self.folder / "account"
-            self.identity.write_text(re.sub(r"    user:\n(      .*\n)+", "    user:\n      tokenFile: token\n", (self.folder / "kubeconfig").read_text()))
+            own = self.identity.read_text()
+            self.identity = self.folder / "with-a-token-file"
+            self.identity.write_text(re.sub(r"token: .*", "tokenFile: token", own))
             self.write_token(self.token_of("kube-system", "spillway-companion"))
             yield self.folder / "served/served/pki/ca.crt"
 
