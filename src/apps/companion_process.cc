@@ -80,8 +80,8 @@ int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
   if (!command.companion.runtime_endpoint.empty()) {
     given.config.flags["containerRuntimeEndpoint"] = command.companion.runtime_endpoint;
   }
-  if (!check_node_config(given)) return cli::kExitUsage;
-  auto config = read_node_config(given.config);
+  if (!check_node_config(given, agent::ConfigReader::kCompanion)) return cli::kExitUsage;
+  auto config = read_node_config(given.config, agent::ConfigReader::kCompanion);
   if (!config) return refuse(config.error());
   if (const auto eviction = agent::companion_eviction(config->value, nullptr); !eviction) {
     return refuse(eviction.error());

@@ -52,12 +52,12 @@ Result<agent::ConfigDocument> read_config_document(const std::string& file) {
   return document;
 }
 
-Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {
+Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args, agent::ConfigReader reader) {
   SPILLWAY_TRY(files, configuration_files(args.file, args.directory));
   NodeConfig config{.value = api::Json::object(), .findings = {}};
   for (const std::string& file : files) {
     SPILLWAY_TRY(document, read_config_document(file));
-    agent::CheckedConfig checked = agent::check_config(document);
+    agent::CheckedConfig checked = agent::check_config(document, reader);
     config.value = agent::merge_config(std::move(config.value), checked.value);
     std::ranges::move(checked.findings, std::back_inserter(config.findings));
   }
@@ -65,8 +65,8 @@ Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {
   return config;
 }
 
-bool check_node_config(const cli::NodeArgs& args) {
-  const auto config = read_node_config(args.config);
+bool check_node_config(const cli::NodeArgs& args, agent::ConfigReader reader) {
+  const auto config = read_node_config(args.config, reader);
   if (!config) {
     print_error(config.error());
     return false;

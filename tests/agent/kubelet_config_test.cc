@@ -86,6 +86,13 @@ TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
   EXPECT_EQ(checked.findings.front().path, "staticPodURL");
 }
 
+TEST(KubeletConfig, NamesAFieldOfACompanionToNodesOnly) {
+  const ConfigDocument given = document(R"({"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock"})");
+  ASSERT_EQ(check_config(given).findings.size(), 1U);
+  EXPECT_EQ(check_config(given).findings.front().message, "has an effect with --companion only");
+  EXPECT_TRUE(check_config(given, ConfigReader::kCompanion).findings.empty());
+}
+
 TEST(KubeletConfig, RefusesNumbersAsUpstreamDoes) {
   const auto error = [](std::string_view member) {
     const Result<AgentOptions> options = options_of(effective(member));

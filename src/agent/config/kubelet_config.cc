@@ -51,7 +51,7 @@ std::string shown(const Json& value) {
 
 class Checker {
  public:
-  explicit Checker(const ConfigDocument& document) : document_(document) {}
+  Checker(const ConfigDocument& document, ConfigReader reader) : document_(document), reader_(reader) {}
 
   CheckedConfig run() {
     result_.value = Json::object();
@@ -103,7 +103,7 @@ class Checker {
     if (!read) return;
     if (field->effect == Effect::kNone) {
       add(ConfigFinding::Kind::kNotImplemented, name, "has no effect here: this agent does not implement it yet");
-    } else if (field->effect == Effect::kCompanion) {
+    } else if (field->effect == Effect::kCompanion && reader_ == ConfigReader::kNode) {
       add(ConfigFinding::Kind::kNotImplemented, name, "has an effect with --companion only");
     }
     result_.value[name] = *read;
@@ -223,6 +223,7 @@ class Checker {
   }
 
   const ConfigDocument& document_;
+  ConfigReader reader_;
   CheckedConfig result_;
 };
 
@@ -314,8 +315,8 @@ std::optional<std::string> nearest_key(std::string_view key, const std::vector<s
   return found;
 }
 
-CheckedConfig check_config(const ConfigDocument& document) {
-  return Checker(document).run();
+CheckedConfig check_config(const ConfigDocument& document, ConfigReader reader) {
+  return Checker(document, reader).run();
 }
 
 Json merge_config(Json base, const Json& over) {
