@@ -44,6 +44,38 @@ TEST(List, PagesShowOneSnapshotWhateverIsWrittenMeanwhile) {
   EXPECT_EQ(page.text.find("\"new\""), std::string::npos);
 }
 
+TEST(List, PagesOfOneNodesPodsAreThatNodesInEveryNamespaceAskedFor) {
+  TestServer server;
+  server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})");
+  for (int i = 0; i < 12; ++i) {
+    const std::string ns = i % 3 == 0 ? "shop" : "default";
+    const std::string node = i % 2 == 0 ? "n1" : "n2";
+    const Answer made =
+        server.post("/api/v1/namespaces/" + ns + "/pods",
+                    R"({"metadata":{"name":"p)" + std::string(1, static_cast<char>('a' + i)) +
+                        R"("},"spec":{"nodeName":")" + node + R"(","containers":[{"name":"c","image":"i"}]}})");
+    ASSERT_EQ(made.code, 201) << made.text;
+  }
+  const auto pages = [&server](const std::string& target) {
+    std::vector<std::string> all;
+    std::string next;
+    do {
+      const Answer page = server.get(target + "limit=2" + (next.empty() ? "" : "&continue=" + next));
+      EXPECT_EQ(page.code, 200) << page.text;
+      const std::vector<std::string> names = names_of(page);
+      EXPECT_LE(names.size(), 2U);
+      all.insert(all.end(), names.begin(), names.end());
+      next = page.string_at({"metadata", "continue"});
+    } while (!next.empty());
+    return all;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(pages("/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&"), (Names{"pc", "pe", "pi", "pk", "pa", "pg"}));
+  EXPECT_EQ(pages("/api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3Dn2&"), (Names{"pd", "pj"}));
+  EXPECT_EQ(pages("/api/v1/namespaces/shop/pods?fieldSelector=metadata.name%3Dpd&"), (Names{"pd"}));
+  EXPECT_EQ(pages("/api/v1/pods?fieldSelector=spec.nodeName%3Dn3&"), Names{});
+}
+
 TEST(List, VersionsNotReachedInTimeAre504) {
   TestServer server;
   const auto sink = server.send(api::Method::kGet, std::string(kMaps) + "?resourceVersion=100000");
