@@ -23,7 +23,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   }
 
   void on_response(api::Response response) override {
-    answered_ = true;
+    if (std::exchange(answered_, true)) return;
     if (watch_) {
       deliver(client::WatchEnded{id_, client::error_of_answer(response.status, response.body)});
     } else if (!lost()) {
@@ -38,6 +38,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   }
 
   [[nodiscard]] bool write_event(std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) override {
+    if (answered_) return false;
     if (network_.rng_.chance_ppm(network_.faults_.watch_break_ppm)) {
       break_connection();
       return false;
@@ -48,15 +49,14 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   }
 
   void on_end() override {
-    answered_ = true;
+    if (std::exchange(answered_, true)) return;
     deliver(client::WatchEnded{id_, std::nullopt});
   }
 
   /// The server is gone, or the connection is cut and both sides know.
   void break_connection() {
     abandon();
-    if (answered_) return;
-    answered_ = true;
+    if (std::exchange(answered_, true)) return;
     const Error error = make_error(ErrorCode::kServiceUnavailable, "connection to the API server was lost");
     if (watch_) {
       deliver(client::WatchEnded{id_, error});
@@ -116,7 +116,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   bool watch_;
   client::Transport::Receiver* receiver_;
   std::optional<apiserver::RequestId> request_;
-  bool answered_ = false;
+  bool answered_ = false;  // the sender is told the end: it hears nothing more, though the request may still arrive
   int in_transit_ = 0;
   Instant last_due_{};
 };

@@ -1,72 +1,67 @@
-#include "sim/invariants.h"
-#include "sim/virtual_time.h"
+// What a sender hears of its requests when the simulated connection breaks.
+#include "sim/cluster.h"
+#include "sim/sim_network.h"
 
 #include <gtest/gtest.h>
 
+#include <variant>
 #include <vector>
 
 namespace spillway::sim {
-
 namespace {
 
-TEST(VirtualTime, RunsInOrderOfTimeThenOfSetting) {
-  VirtualTime time;
-  std::vector<int> order;
-  time.after(milliseconds(2), [&] { order.push_back(3); });
-  time.after(milliseconds(1), [&] { order.push_back(1); });
-  time.after(milliseconds(1), [&] { order.push_back(2); });
-  time.run_until(Instant(milliseconds(10)));
-  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
-  EXPECT_EQ(time.now().mono, Instant(milliseconds(10)));
+class Listener final : public client::Transport::Receiver {
+ public:
+  void on_api_event(client::ApiEvent event) override { events.push_back(std::move(event)); }
+
+  std::vector<client::ApiEvent> events;
+};
+
+class Connections : public ::testing::Test {
+ protected:
+  Connections() : cluster_({.nodes = 1}) {
+    cluster_.run_for(seconds(1));
+    connection_ = cluster_.network().connect("probe", {"probe", "", {"system:masters"}});
+  }
+
+  /// Known to be broken, and up again, before anything on its way has arrived.
+  void break_connection() {
+    cluster_.network().partition("probe");
+    cluster_.network().heal("probe");
+  }
+
+  Cluster cluster_;
+  Listener listener_;
+  std::unique_ptr<client::Transport> connection_;
+};
+
+TEST_F(Connections, ARequestIsAnswered) {
+  connection_->execute(client::SendCall{1, {.target = "/api/v1/nodes"}}, listener_);
+  cluster_.run_for(seconds(1));
+  ASSERT_EQ(listener_.events.size(), 1U);
+  const auto* done = std::get_if<client::CallDone>(&listener_.events.front());
+  ASSERT_NE(done, nullptr);
+  ASSERT_TRUE(done->response) << done->response.error().text();
+  EXPECT_EQ(done->response->status, 200);
 }
 
-TEST(VirtualTime, ACancelledEventDoesNotRun) {
-  VirtualTime time;
-  bool ran = false;
-  const auto event = time.after(milliseconds(1), [&] { ran = true; });
-  time.cancel(event);
-  time.run_until(Instant(seconds(1)));
-  EXPECT_FALSE(ran);
+TEST_F(Connections, ARequestThatArrivesAfterItsConnectionBrokeHasNoSecondAnswer) {
+  connection_->execute(client::SendCall{1, {.target = "/api/v1/nodes"}}, listener_);
+  break_connection();
+  cluster_.run_for(seconds(1));
+  ASSERT_EQ(listener_.events.size(), 1U);
+  const auto* done = std::get_if<client::CallDone>(&listener_.events.front());
+  ASSERT_NE(done, nullptr);
+  EXPECT_FALSE(done->response);
 }
 
-api::Node tainted(const std::string& name) {
-  api::Node node;
-  node.metadata.name = name;
-  node.spec.taints.push_back({std::string(api::kTaintNodeUnreachable), "", std::string(api::kNoExecute), {}});
-  return node;
-}
-
-TEST(Invariants, FindATaintRateAboveTheLimit) {
-  Invariants invariants({.node_eviction_rate = 0.1});
-  const auto at = [](int second) { return Now{Instant(seconds(second)), WallTime(seconds(second))}; };
-  const api::Node a = tainted("a");
-  const api::Node b = tainted("b");
-  const api::Node c = tainted("c");
-  invariants.on_node(nullptr, &a, at(0));
-  invariants.on_node(nullptr, &b, at(10));
-  EXPECT_TRUE(invariants.violations().empty());
-  invariants.on_node(nullptr, &c, at(11));
-  EXPECT_EQ(invariants.violations().size(), 1U);
-}
-
-TEST(Invariants, FindAPodThatMoves) {
-  Invariants invariants({});
-  api::Pod before;
-  before.metadata.uid = "u";
-  before.spec.node_name = "a";
-  api::Pod after = before;
-  after.spec.node_name = "b";
-  invariants.on_pod(&before, &after, {});
-  EXPECT_EQ(invariants.violations().size(), 1U);
-}
-
-TEST(Invariants, FindAPodOnTwoNodes) {
-  Invariants invariants({});
-  invariants.on_start("a", "u", {});
-  invariants.on_start("b", "u", {});
-  EXPECT_EQ(invariants.violations().size(), 1U);
+TEST_F(Connections, AWatchThatArrivesAfterItsConnectionBrokeIsNotHeardOfAgain) {
+  connection_->execute(client::OpenWatch{1, {.target = "/api/v1/nodes?watch=1"}}, listener_);
+  break_connection();
+  cluster_.run_for(minutes(1));
+  ASSERT_EQ(listener_.events.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<client::WatchEnded>(listener_.events.front()));
 }
 
 }  // namespace
-
 }  // namespace spillway::sim

@@ -348,11 +348,17 @@ class FullDisk : public SqliteStoreTest {
 
 TEST_F(FullDisk, IsSaidOnce) {
   fill();
+  // While it fills up, a smaller group of writes may fit behind a larger one that did not: then it is said again.
+  ASSERT_FALSE(client_->put("/registry/pods/large", std::string(500'000, 'x')));
+  std::vector<std::string> said = events();
+  ASSERT_FALSE(said.empty());
+  EXPECT_EQ(said.back(), "store does not take writes");
   for (int i = 0; i < 3; ++i) ASSERT_FALSE(client_->put("/registry/pods/large", std::string(500'000, 'x')));
-  EXPECT_THAT(events(), ElementsAre("store does not take writes"));
+  EXPECT_EQ(events(), said);
   EXPECT_THAT(metrics_.text(), HasSubstr("spillway_store_takes_writes 0\n"));
   for (int i = 0; i < 60; ++i) ASSERT_TRUE(client_->remove(fmt::format("/registry/pods/p{:05}", i)));
-  EXPECT_THAT(events(), ElementsAre("store does not take writes", "store takes writes again"));
+  said.emplace_back("store takes writes again");
+  EXPECT_EQ(events(), said);
   EXPECT_THAT(metrics_.text(), HasSubstr("spillway_store_takes_writes 1\n"));
   EXPECT_THAT(metrics_.text(), HasSubstr(fmt::format("spillway_store_revision {}\n", store_->revision().number())));
 }
