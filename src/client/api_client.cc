@@ -37,6 +37,8 @@ Result<api::Json> outcome_of(const Result<api::Response>& response) {
   return *std::move(document);
 }
 
+constexpr Duration kRetryAfterMax = minutes(1);
+
 /// Retry-After in seconds, of an answer that may be another one then.
 std::optional<Duration> wait_asked_for(const Result<api::Response>& response) {
   if (!response || (response->status != 429 && response->status < 500)) return std::nullopt;
@@ -44,7 +46,7 @@ std::optional<Duration> wait_asked_for(const Result<api::Response>& response) {
   std::uint16_t whole = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return seconds(whole);
+  return std::min<Duration>(seconds(whole), kRetryAfterMax);
 }
 
 }  // namespace

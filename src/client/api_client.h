@@ -61,7 +61,8 @@ class ApiClient {
     std::size_t in_flight_max = 1024;
     std::size_t waiting_max = 65536;  // reads, and as many writes
     std::int64_t list_page_objects = 500;
-    /// How often a call is sent again, after the wait the server asks for: 429 or 5xx with Retry-After.
+    /// How often a call is sent again, after the wait the server asks for, a minute at most: 429 or 5xx
+    /// with Retry-After.
     int retries_max = 0;
     /// Of writes; nullopt: as many as there are.
     std::optional<Rate> write_rate = std::nullopt;
