@@ -107,14 +107,14 @@ void ForeignRuntime::look_for(Entry& entry) {
   Result<CgroupDir> cgroup = finder_.find(entry.place, std::move(entry.cgroup));
   entry.cgroup = cgroup ? *std::move(cgroup) : CgroupDir();
   std::vector<FoundContainer> held;
-  std::map<std::string, std::shared_ptr<ContainerHandle>> handles;
+  std::map<std::string, std::shared_ptr<ContainerHandle>> before;
+  std::map<std::string, std::shared_ptr<ContainerHandle>> after;
   for (Container& container : entry.containers) {
-    handles[container.found.id] = container.handle;
+    if (container.handle) before[container.found.id] = container.handle;
     held.push_back(std::move(container.found));
   }
   entry.containers.clear();
   const agent::StorageReading* storage = storage_ ? storage_->latest(loop_.now().mono) : nullptr;
-  std::map<std::string, std::shared_ptr<ContainerHandle>> now;
   if (entry.cgroup) {
     for (FoundContainer& found : PodFinder::containers(entry.cgroup, std::move(held))) {
       Container container{std::move(found), {}, {}};
@@ -126,17 +126,15 @@ void ForeignRuntime::look_for(Entry& entry) {
         if (told != nullptr) container.name = told->name;
       }
       if (!container.found.monitor) {
-        container.handle = handles[container.found.id];
-        if (!container.handle) container.handle = make_handle(container.found.cgroup);
+        const auto held_before = before.find(container.found.id);
+        container.handle = held_before != before.end() ? held_before->second : make_handle(container.found.cgroup);
         if (container.handle && container.handle->name.empty()) container.handle->name = container.name;
-        now[container.found.id] = container.handle;
+        if (container.handle) after[container.found.id] = container.handle;
       }
       entry.containers.push_back(std::move(container));
     }
   }
-  std::erase_if(handles, [](const auto& each) { return each.second == nullptr; });
-  std::erase_if(now, [](const auto& each) { return each.second == nullptr; });
-  if (now != handles) entry.target.reset();
+  if (after != before) entry.target.reset();
 }
 
 void ForeignRuntime::look_for_all() {
@@ -159,12 +157,11 @@ std::shared_ptr<const ReactionTarget> ForeignRuntime::find_target(const std::str
   if (options_.hands == Hands::kTied || found == pods_.end() || !found->second.cgroup) return nullptr;
   Entry& entry = found->second;
   if (entry.target) return entry.target;
-  const bool any_named =
-      std::ranges::any_of(entry.containers, [](const Container& each) { return !each.name.empty(); });
+  const bool named = any_named(entry);
   const bool monitors = std::ranges::any_of(entry.containers, [](const Container& each) { return each.found.monitor; });
   std::vector<std::shared_ptr<ContainerHandle>> handles;
   for (const Container& container : entry.containers) {
-    if (container.handle && (!any_named || !container.name.empty())) handles.push_back(container.handle);
+    if (container.handle && (!named || !container.name.empty())) handles.push_back(container.handle);
   }
   // The processor shares of the pods' classes are the kubelet's: the pod's own are raised alone.
   entry.target = std::make_shared<const ReactionTarget>(entry.cgroup, entry.cgroup, std::move(handles),
@@ -291,11 +288,14 @@ void ForeignRuntime::pursue(const std::string& uid) {
   if (!entry.ending->stopped) entry.ending->wait = std::min(entry.ending->wait * 2, kPursueMax);
 }
 
+bool ForeignRuntime::any_named(const Entry& entry) {
+  return std::ranges::any_of(entry.containers, [](const Container& each) { return !each.name.empty(); });
+}
+
 bool ForeignRuntime::is_stopped(const Entry& entry) const {
-  const bool any_named =
-      std::ranges::any_of(entry.containers, [](const Container& each) { return !each.name.empty(); });
+  const bool named = any_named(entry);
   return std::ranges::all_of(entry.containers, [&](const Container& container) {
-    if (container.found.monitor || (any_named && container.name.empty())) return true;
+    if (container.found.monitor || (named && container.name.empty())) return true;
     const Result<bool> empty = is_empty(container.found.cgroup);
     return empty && *empty;
   });
@@ -308,13 +308,13 @@ bool ForeignRuntime::is_storage_freed(const Entry& entry) const {
          !agent::holds_containers(storage->runtime, entry.place.cgroup_uid);
 }
 
-void ForeignRuntime::kill(const Entry& entry) const {
+/// Tried again until it has worked; that it has not is said once.
+void ForeignRuntime::kill(Entry& entry) {
   for (const Container& container : entry.containers) {
     if (container.found.monitor) continue;
-    if (const Outcome killed = kill_all(container.found.cgroup); !killed) {
-      log_.warning("container not killed",
-                   {{"cgroup", container.found.cgroup.path()}, {"error", killed.error().text()}});
-    }
+    const Outcome killed = kill_all(container.found.cgroup);
+    if (killed || std::exchange(entry.ending->failure_told, true)) continue;
+    log_.warning("container not killed", {{"cgroup", container.found.cgroup.path()}, {"error", killed.error().text()}});
   }
 }
 

@@ -78,6 +78,7 @@ class ForeignRuntime final : public agent::Host {
     Duration wait = milliseconds(2);
     runtime::Loop::TimerId timer = 0;
     bool storage_freed = false;      // wanted
+    bool failure_told = false;       // that a kill did not work
     std::optional<Instant> stopped;  // no process was left
   };
 
@@ -93,8 +94,10 @@ class ForeignRuntime final : public agent::Host {
   void look_for_all();
   void stop(const agent::StopPod& command);
   void pursue(const std::string& uid);
+  /// The status names its containers; those it does not name are sandboxes then.
+  static bool any_named(const Entry& entry);
   bool is_stopped(const Entry& entry) const;
-  void kill(const Entry& entry) const;
+  void kill(Entry& entry);
   void forget_ending(Entry& entry);
   void emit(agent::HostEvent event);
   agent::Observed observe(const agent::Observe& command);
