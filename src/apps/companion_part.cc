@@ -140,7 +140,7 @@ void CompanionPart::on_pods(Result<std::vector<api::Pod>> pods) {
     return tell_problem("/pods", "the kubelet's pods are not known", pods.error());
   }
   if (problems_told_.erase("/pods") > 0) process_.log().info("the kubelet's pods are known again");
-  driver_->step([this, pods = *std::move(pods)](Now now) { companion_->set_pods(pods, now); });
+  driver_->step([this, pods = *std::move(pods)](Now now) mutable { companion_->set_pods(std::move(pods), now); });
 }
 
 Outcome CompanionPart::begin(const agent::KubeletSettings* settings) {

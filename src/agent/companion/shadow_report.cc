@@ -64,6 +64,7 @@ void ShadowReport::expire(Now now) {
 void ShadowReport::settle(const std::vector<ShadowOutcome>& outcomes, Now now) {
   for (const ShadowOutcome& outcome : outcomes) {
     const std::string_view kind = to_string(outcome.kind);
+    const std::optional<Duration> after = outcome.kubelet_after();
     const bool agreed = outcome.kind == ShadowOutcomeKind::kAgreed;
     if (metrics_ != nullptr && agreed) {
       metrics_
@@ -80,11 +81,11 @@ void ShadowReport::settle(const std::vector<ShadowOutcome>& outcomes, Now now) {
               {{"outcome", kind},
                {"ours", outcome.ours ? outcome.ours->pod.text() : "-"},
                {"kubelets", outcome.kubelets ? outcome.kubelets->pod.text() : "-"},
-               {"kubelet_after_seconds", outcome.kubelet_after() ? in_seconds(*outcome.kubelet_after()) : 0.0}});
+               {"kubelet_after_seconds", after ? fmt::format("{:.3f}", in_seconds(*after)) : "-"}});
     if (outcome.ours) {
       std::vector<policy::Fact> facts{{"shadow_outcome", std::string(kind)}};
       if (outcome.kubelets && !agreed) facts.push_back({"kubelet_evicted", outcome.kubelets->pod.text()});
-      if (const auto after = outcome.kubelet_after()) facts.push_back({"kubelet_after_seconds", in_seconds(*after)});
+      if (after) facts.push_back({"kubelet_after_seconds", in_seconds(*after)});
       decisions_.add_aftermath({.uid = outcome.ours->uid, .at = now.wall, .facts = std::move(facts)});
     }
     if (outcome.kind == ShadowOutcomeKind::kKubeletOnly) record_kubelet_only(outcome);
