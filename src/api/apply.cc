@@ -1,5 +1,6 @@
 #include "api/apply.h"
 
+#include "api/document_bounds.h"
 #include "api/document_fields.h"
 #include "api/managed_fields.h"
 #include "api/typed.h"
@@ -109,12 +110,14 @@ std::vector<Conflict> find_conflicts(const ManagedFields& owners, const ManagedF
   return conflicts;
 }
 
-/// `Apply failed with 1 conflict: conflict with "m": .data.a`, or a list by owner; one cause per path.
+/// `Apply failed with 1 conflict: conflict with "m": .data.a`, or a list by owner; one cause per path. Of very many
+/// conflicts the first kCausesMax are told.
 Status conflict_status(const std::vector<Conflict>& conflicts) {
   StatusDetails details;
   std::map<std::string, std::vector<std::string>> paths_by_owner;
   for (const Conflict& conflict : conflicts) {
-    for (std::string& path : conflict.fields.paths()) {
+    for (std::string& path : conflict.fields.paths(kCausesMax - details.causes.size())) {
+      path = complaint_path(std::move(path));
       details.causes.push_back({"FieldManagerConflict", fmt::format("conflict with {}", conflict.owner->text()), path});
       paths_by_owner[conflict.owner->text()].push_back(std::move(path));
     }

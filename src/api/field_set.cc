@@ -117,15 +117,18 @@ FieldSet FieldSet::intersection(const FieldSet& other) const {
   return out;
 }
 
-std::vector<std::string> FieldSet::paths() const {
+std::vector<std::string> FieldSet::paths(std::size_t most) const {
   std::vector<std::string> out;
-  append_paths("", out);
+  append_paths("", most, out);
   return out;
 }
 
-void FieldSet::append_paths(const std::string& here, std::vector<std::string>& out) const {
-  if (owned_) out.push_back(here.empty() ? std::string(kSelf) : here);
-  for (const auto& [element, below] : children_) below.append_paths(here + readable(element), out);
+void FieldSet::append_paths(const std::string& here, std::size_t most, std::vector<std::string>& out) const {
+  if (owned_ && out.size() < most) out.push_back(here.empty() ? std::string(kSelf) : here);
+  for (const auto& [element, below] : children_) {
+    if (out.size() >= most) return;
+    below.append_paths(here + readable(element), most, out);
+  }
 }
 
 void FieldSet::tidy() {

@@ -7,6 +7,7 @@
 #include "api/json.h"
 #include "base/error.h"
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -45,13 +46,14 @@ class FieldSet {
   void subtract(const FieldSet& other);
   FieldSet intersection(const FieldSet& other) const;
 
-  /// Readable paths in order: `.spec.containers[name="c"].image`, `.metadata.finalizers[="x"]`, `.a[3]`.
-  std::vector<std::string> paths() const;
+  /// Readable paths in order: `.spec.containers[name="c"].image`, `.metadata.finalizers[="x"]`, `.a[3]`; the first
+  /// `most` of them.
+  std::vector<std::string> paths(std::size_t most = static_cast<std::size_t>(-1)) const;
 
   friend bool operator==(const FieldSet& a, const FieldSet& b);
 
  private:
-  void append_paths(const std::string& here, std::vector<std::string>& out) const;
+  void append_paths(const std::string& here, std::size_t most, std::vector<std::string>& out) const;
   /// Drops children without paths.
   void tidy();
 

@@ -1,5 +1,6 @@
 // Parsing through Boost.JSON's event parser, building our own values: the library checks the grammar, we keep the
 // integers exact and notice repeated members.
+#include "api/document_bounds.h"
 #include "api/json.h"
 
 #include <boost/json/basic_parser_impl.hpp>
@@ -11,8 +12,6 @@
 
 namespace spillway::api {
 namespace {
-
-constexpr std::size_t kDuplicatesMax = 100;
 
 class Builder {
  public:
@@ -33,14 +32,14 @@ class Builder {
     return true;
   }
 
-  bool on_object_end(std::size_t, error_code&) {
+  bool on_object_end(std::size_t, error_code& error) {
     const std::size_t first = open_.back().members;
     open_.pop_back();
     JsonObject object;
     for (const std::string& key : object.assign_unsorted(take_from(members_, first))) {
-      if (duplicates.size() < kDuplicatesMax) duplicates.push_back(path_here() + key);
+      if (duplicates.size() < kComplaintsMax) duplicates.push_back(complaint_path(path_here() + key));
     }
-    return add(Json(std::move(object)));
+    return add(Json(std::move(object)), error);
   }
 
   bool on_array_begin(error_code&) {
@@ -48,10 +47,10 @@ class Builder {
     return true;
   }
 
-  bool on_array_end(std::size_t, error_code&) {
+  bool on_array_end(std::size_t, error_code& error) {
     const std::size_t first = open_.back().elements;
     open_.pop_back();
-    return add(Json(take_from(elements_, first)));
+    return add(Json(take_from(elements_, first)), error);
   }
 
   bool on_key_part(string_view part, std::size_t, error_code&) {
@@ -69,21 +68,21 @@ class Builder {
     return true;
   }
 
-  bool on_string(string_view part, std::size_t, error_code&) { return add(Json(take_text(part))); }
+  bool on_string(string_view part, std::size_t, error_code& error) { return add(Json(take_text(part)), error); }
 
   bool on_number_part(string_view part, error_code&) {
     text_.append(part.data(), part.size());
     return true;
   }
 
-  bool on_int64(std::int64_t value, string_view, error_code&) {
+  bool on_int64(std::int64_t value, string_view, error_code& error) {
     text_.clear();
-    return add(Json(value));
+    return add(Json(value), error);
   }
 
-  bool on_uint64(std::uint64_t value, string_view, error_code&) {
+  bool on_uint64(std::uint64_t value, string_view, error_code& error) {
     text_.clear();
-    return add(Json(value));
+    return add(Json(value), error);
   }
 
   /// From the text, because the parser's own conversion may miss the nearest double.
@@ -95,12 +94,12 @@ class Builder {
       error = boost::json::error::exponent_overflow;
       return false;
     }
-    return add(Json(value));
+    return add(Json(value), error);
   }
 
-  bool on_bool(bool value, error_code&) { return add(Json(value)); }
+  bool on_bool(bool value, error_code& error) { return add(Json(value), error); }
 
-  bool on_null(error_code&) { return add(Json()); }
+  bool on_null(error_code& error) { return add(Json(), error); }
 
   bool on_comment_part(string_view, error_code&) { return true; }
 
@@ -108,6 +107,7 @@ class Builder {
 
   Json root;
   std::vector<std::string> duplicates;
+  std::size_t values_left = static_cast<std::size_t>(-1);
 
  private:
   /// A container that is being read: where its members or elements begin among the pending ones.
@@ -133,7 +133,12 @@ class Builder {
   }
 
   /// Not inlined: g++ 12 would warn of members of the variant that are not alive.
-  [[gnu::noinline]] bool add(Json value) {
+  [[gnu::noinline]] bool add(Json value, error_code& error) {
+    if (values_left == 0) {
+      error = boost::json::error::array_too_large;
+      return false;
+    }
+    --values_left;
     if (open_.empty()) {
       root = std::move(value);
     } else if (open_.back().is_object) {
@@ -168,20 +173,43 @@ class Builder {
 
 constexpr std::size_t kNestingMax = 1000;
 
-}  // namespace
-
-Result<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates) {
+Result<Json> parse(std::string_view text, std::vector<std::string>* duplicates, std::size_t values_max) {
   boost::json::parse_options options;
   options.max_depth = kNestingMax;
   boost::json::basic_parser<Builder> parser(options);
+  parser.handler().values_left = values_max;
   boost::json::error_code error;
   const std::size_t consumed = parser.write_some(false, text.data(), text.size(), error);
+  if (error == boost::json::error::array_too_large) return too_many_values();
   if (!error && consumed < text.size() && text.find_first_not_of(" \t\r\n", consumed) != std::string_view::npos) {
     error = boost::json::error::extra_data;
   }
   if (error) return make_error(ErrorCode::kBadRequest, "invalid JSON at byte {}: {}", consumed, error.message());
   if (duplicates != nullptr) *duplicates = std::move(parser.handler().duplicates);
   return std::move(parser.handler().root);
+}
+
+}  // namespace
+
+Error too_many_values() {
+  return make_error(ErrorCode::kRequestEntityTooLarge,
+                    "Request entity too large: a document may have at most {} values", kDocumentValuesMax);
+}
+
+std::string complaint_path(std::string path) {
+  if (path.size() <= kComplaintBytesMax) return path;
+  path.resize(kComplaintBytesMax);
+  while (!path.empty() && (static_cast<unsigned char>(path.back()) & 0xc0u) == 0x80u) path.pop_back();
+  if (!path.empty()) path.pop_back();  // a character may have been cut in two
+  return path + "...";
+}
+
+Result<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates) {
+  return parse(text, duplicates, static_cast<std::size_t>(-1));
+}
+
+Result<Json> parse_bounded_json(std::string_view text, std::vector<std::string>* duplicates) {
+  return parse(text, duplicates, kDocumentValuesMax);
 }
 
 }  // namespace spillway::api

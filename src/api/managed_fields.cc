@@ -4,6 +4,8 @@
 #include "base/json_string.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -138,20 +140,34 @@ void ManagedFields::drop_empty() {
 
 void ManagedFields::cap_updates() {
   const auto is_update = [](const ManagedFieldsEntry& entry) { return entry.operation == FieldOperation::kUpdate; };
-  while (std::count_if(entries_.begin(), entries_.end(), is_update) > kUpdatesMax) {
-    // The oldest that is not folded yet goes into the bucket of its version and subresource.
-    auto oldest = entries_.end();
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (!is_update(*entry) || entry->manager == kAncient) continue;
-      if (oldest == entries_.end() || order_of(*entry) < order_of(*oldest)) oldest = entry;
-    }
-    if (oldest == entries_.end()) return;
-    ManagedFieldsEntry folded = std::move(*oldest);
-    entries_.erase(oldest);
-    folded.manager = kAncient;
-    if (const ManagedFieldsEntry* bucket = find(folded)) folded.fields.add(bucket->fields);
-    put(std::move(folded));
+  if (std::count_if(entries_.begin(), entries_.end(), is_update) <= kUpdatesMax) return;
+  std::vector<ManagedFieldsEntry> others;  // and the buckets
+  std::vector<ManagedFieldsEntry> updates;
+  for (ManagedFieldsEntry& entry : entries_) {
+    (is_update(entry) && entry.manager != kAncient ? updates : others).push_back(std::move(entry));
   }
+  entries_ = std::move(others);
+  std::sort(updates.begin(), updates.end(), [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
+  // The oldest goes into the bucket of its version and subresource; a new bucket counts as well.
+  std::map<std::pair<std::string, std::string>, std::size_t> buckets;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (is_update(entries_[i])) buckets.emplace(std::pair(entries_[i].api_version, entries_[i].subresource), i);
+  }
+  auto kept = std::count_if(entries_.begin(), entries_.end(), is_update) + std::ssize(updates);
+  auto oldest = updates.begin();
+  for (; oldest != updates.end() && kept > kUpdatesMax; ++oldest) {
+    oldest->manager = kAncient;
+    const auto [bucket, is_new] =
+        buckets.emplace(std::pair(oldest->api_version, oldest->subresource), entries_.size());
+    if (is_new) {
+      entries_.push_back(std::move(*oldest));
+      continue;
+    }
+    --kept;
+    entries_[bucket->second].fields.add(oldest->fields);
+    entries_[bucket->second].time = oldest->time;
+  }
+  std::move(oldest, updates.end(), std::back_inserter(entries_));
 }
 
 }  // namespace spillway::api

@@ -1,11 +1,14 @@
 #include "api/protobuf.h"
 
 #include "api/base64.h"
+#include "api/document_bounds.h"
 #include "api/meta.h"
 #include "api/typed.h"
 #include "base/utf8.h"
 
+#include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,13 +35,27 @@ struct WireField {
   std::string_view bytes;
 };
 
+/// What reading one body may still cost, in fields.
+class Budget {
+ public:
+  Outcome spend(std::size_t fields) {
+    if (fields > left_) return too_many_values();
+    left_ -= fields;
+    return {};
+  }
+
+ private:
+  std::size_t left_ = kWireFieldsMax;
+};
+
 class WireReader {
  public:
-  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+  WireReader(std::string_view bytes, Budget& budget) : rest_(bytes), budget_(budget) {}
 
   bool done() const { return rest_.empty(); }
 
   Result<WireField> next() {
+    SPILLWAY_TRY_VOID(budget_.spend(1));
     SPILLWAY_TRY(tag, varint());
     WireField field;
     if (tag >> 3 == 0 || tag >> 3 > std::numeric_limits<std::uint32_t>::max() >> 3) return malformed("field number");
@@ -120,6 +137,7 @@ class WireReader {
   }
 
   std::string_view rest_;
+  Budget& budget_;
 };
 
 Error wrong_wire_type(const Field& field) {
@@ -140,9 +158,9 @@ struct SmallMessage {
   std::vector<std::string_view> all_first_bytes;
 };
 
-Result<SmallMessage> read_small(std::string_view bytes) {
+Result<SmallMessage> read_small(std::string_view bytes, Budget& budget) {
   SmallMessage message;
-  for (WireReader reader(bytes); !reader.done();) {
+  for (WireReader reader(bytes, budget); !reader.done();) {
     SPILLWAY_TRY(field, reader.next());
     const bool is_bytes = field.type == WireType::kBytes;
     if (!is_bytes && field.type != WireType::kVarint) continue;
@@ -160,9 +178,9 @@ Result<SmallMessage> read_small(std::string_view bytes) {
   return message;
 }
 
-Result<Json> read_time(std::string_view bytes, ValueKind kind) {
+Result<Json> read_time(std::string_view bytes, ValueKind kind, Budget& budget) {
   if (bytes.empty()) return Json(kZeroTime);
-  SPILLWAY_TRY(message, read_small(bytes));
+  SPILLWAY_TRY(message, read_small(bytes, budget));
   const auto whole = static_cast<std::int64_t>(message.first.value_or(0));
   const std::int64_t nanos = static_cast<std::int32_t>(message.second.value_or(0));
   if (whole > kSecondsMax || whole < -kSecondsMax) return malformed("a time out of range");
@@ -170,22 +188,22 @@ Result<Json> read_time(std::string_view bytes, ValueKind kind) {
   return Json(kind == ValueKind::kTime ? format_time(time) : format_micro_time(time));
 }
 
-Result<Json> read_int_or_string(std::string_view bytes) {
-  SPILLWAY_TRY(message, read_small(bytes));
+Result<Json> read_int_or_string(std::string_view bytes, Budget& budget) {
+  SPILLWAY_TRY(message, read_small(bytes, budget));
   const std::uint64_t type = message.first.value_or(0);
   if (type == 0) return Json(std::int64_t{static_cast<std::int32_t>(message.second.value_or(0))});
   if (type == 1) return text(message.third_bytes);
   return malformed("an IntOrString that is neither");
 }
 
-Result<Json> read_raw_json(std::string_view bytes) {
-  SPILLWAY_TRY(message, read_small(bytes));
+Result<Json> read_raw_json(std::string_view bytes, Budget& budget) {
+  SPILLWAY_TRY(message, read_small(bytes, budget));
   if (message.first_bytes.empty()) return Json();
-  return parse_json(message.first_bytes);
+  return parse_bounded_json(message.first_bytes);
 }
 
-Result<Json> read_strings(std::string_view bytes) {
-  SPILLWAY_TRY(message, read_small(bytes));
+Result<Json> read_strings(std::string_view bytes, Budget& budget) {
+  SPILLWAY_TRY(message, read_small(bytes, budget));
   Json::Array out;
   for (const std::string_view item : message.all_first_bytes) {
     SPILLWAY_TRY(one, text(item));
@@ -194,8 +212,8 @@ Result<Json> read_strings(std::string_view bytes) {
   return Json(std::move(out));
 }
 
-Result<Json> read_quantity(std::string_view bytes) {
-  SPILLWAY_TRY(message, read_small(bytes));
+Result<Json> read_quantity(std::string_view bytes, Budget& budget) {
+  SPILLWAY_TRY(message, read_small(bytes, budget));
   if (message.all_first_bytes.empty()) return Json("0");
   return text(message.first_bytes);
 }
@@ -210,11 +228,11 @@ Json read_varint(ValueKind kind, std::uint64_t value) {
   return Json(static_cast<std::int64_t>(value));
 }
 
-Outcome read_message(const Type& type, std::string_view bytes, Json& out);
+Outcome read_message(const Type& type, std::string_view bytes, Json& out, Budget& budget);
 
 /// A value that is length-delimited on the wire. `before`: what the same field said earlier, for messages to merge
 /// with.
-Result<Json> read_delimited(const Field& field, std::string_view bytes, Json before) {
+Result<Json> read_delimited(const Field& field, std::string_view bytes, Json before, Budget& budget) {
   switch (field.kind) {
     case ValueKind::kString:
       return text(bytes);
@@ -222,18 +240,18 @@ Result<Json> read_delimited(const Field& field, std::string_view bytes, Json bef
       return Json(encode_base64(bytes));
     case ValueKind::kTime:
     case ValueKind::kMicroTime:
-      return read_time(bytes, field.kind);
+      return read_time(bytes, field.kind, budget);
     case ValueKind::kQuantity:
-      return read_quantity(bytes);
+      return read_quantity(bytes, budget);
     case ValueKind::kIntOrString:
-      return read_int_or_string(bytes);
+      return read_int_or_string(bytes, budget);
     case ValueKind::kRawJson:
-      return read_raw_json(bytes);
+      return read_raw_json(bytes, budget);
     case ValueKind::kStrings:
-      return read_strings(bytes);
+      return read_strings(bytes, budget);
     case ValueKind::kMessage: {
       if (!before.is_object()) before = Json::object();
-      SPILLWAY_TRY_VOID(read_message(*field.message, bytes, before));
+      SPILLWAY_TRY_VOID(read_message(*field.message, bytes, before, budget));
       return before;
     }
     case ValueKind::kBool:
@@ -244,73 +262,88 @@ Result<Json> read_delimited(const Field& field, std::string_view bytes, Json bef
   return wrong_wire_type(field);
 }
 
-Result<Json> read_value(const Field& field, const WireField& wire, Json before) {
+Result<Json> read_value(const Field& field, const WireField& wire, Json before, Budget& budget) {
   if (is_varint(field.kind)) {
     if (wire.type != WireType::kVarint) return wrong_wire_type(field);
     return read_varint(field.kind, wire.value);
   }
   if (wire.type != WireType::kBytes) return wrong_wire_type(field);
-  return read_delimited(field, wire.bytes, std::move(before));
+  return read_delimited(field, wire.bytes, std::move(before), budget);
 }
 
-Outcome read_map_entry(const Field& field, const WireField& wire, Json& map) {
+Outcome read_map_entry(const Field& field, const WireField& wire, JsonObject::Members& entries, Budget& budget) {
   if (wire.type != WireType::kBytes) return wrong_wire_type(field);
   std::string key;
   Json value;
-  for (WireReader reader(wire.bytes); !reader.done();) {
+  for (WireReader reader(wire.bytes, budget); !reader.done();) {
     SPILLWAY_TRY(part, reader.next());
     if (part.number == 1 && part.type == WireType::kBytes) {
       if (!is_utf8(part.bytes)) return malformed("a key that is no UTF-8");
       key = part.bytes;
     } else if (part.number == 2) {
-      SPILLWAY_TRY(read, read_value(field, part, Json()));
+      SPILLWAY_TRY(read, read_value(field, part, Json(), budget));
       value = std::move(read);
     }
   }
-  map[key] = std::move(value);
+  entries.push_back({std::move(key), std::move(value)});
   return {};
 }
 
-Outcome read_list_element(const Field& field, const WireField& wire, Json& list) {
+Outcome read_list_element(const Field& field, const WireField& wire, Json& list, Budget& budget) {
   if (is_varint(field.kind) && wire.type == WireType::kBytes) {  // packed
-    for (WireReader reader(wire.bytes); !reader.done();) {
+    for (WireReader reader(wire.bytes, budget); !reader.done();) {
+      SPILLWAY_TRY_VOID(budget.spend(1));
       SPILLWAY_TRY(value, reader.varint());
       list.if_array()->push_back(read_varint(field.kind, value));
     }
     return {};
   }
-  SPILLWAY_TRY(value, read_value(field, wire, Json()));
+  SPILLWAY_TRY(value, read_value(field, wire, Json(), budget));
   list.if_array()->push_back(std::move(value));
   return {};
 }
 
-Outcome read_message(const Type& type, std::string_view bytes, Json& out) {
-  for (WireReader reader(bytes); !reader.done();) {
+/// Adds entries to a map at once: one by one, each would move those behind it.
+Outcome add_entries(JsonObject::Members entries, Json& map, Budget& budget) {
+  JsonObject::Members all;
+  SPILLWAY_TRY_VOID(budget.spend(map.if_object()->size()));
+  for (auto& [key, value] : *map.if_object()) all.push_back({std::move(key), std::move(value)});
+  std::move(entries.begin(), entries.end(), std::back_inserter(all));
+  JsonObject joined;
+  joined.assign_unsorted(std::move(all));
+  map = Json(std::move(joined));
+  return {};
+}
+
+Outcome read_message(const Type& type, std::string_view bytes, Json& out, Budget& budget) {
+  std::map<const Field*, JsonObject::Members> maps;
+  for (WireReader reader(bytes, budget); !reader.done();) {
     SPILLWAY_TRY(wire, reader.next());
     const Field* field = type.find_number(wire.number);
     if (field == nullptr) continue;
     if (field->inlined) {
       if (wire.type != WireType::kBytes) return wrong_wire_type(*field);
-      SPILLWAY_TRY_VOID(read_message(*field->message, wire.bytes, out));
+      SPILLWAY_TRY_VOID(read_message(*field->message, wire.bytes, out, budget));
       continue;
     }
     Json& slot = out[field->name];
     switch (field->shape) {
       case Shape::kSingle: {
-        SPILLWAY_TRY(value, read_value(*field, wire, std::move(slot)));
+        SPILLWAY_TRY(value, read_value(*field, wire, std::move(slot), budget));
         slot = std::move(value);
         break;
       }
       case Shape::kList:
         if (!slot.is_array()) slot = Json::array();
-        SPILLWAY_TRY_VOID(read_list_element(*field, wire, slot));
+        SPILLWAY_TRY_VOID(read_list_element(*field, wire, slot, budget));
         break;
       case Shape::kMap:
         if (!slot.is_object()) slot = Json::object();
-        SPILLWAY_TRY_VOID(read_map_entry(*field, wire, slot));
+        SPILLWAY_TRY_VOID(read_map_entry(*field, wire, maps[field], budget));
         break;
     }
   }
+  for (auto& [field, entries] : maps) SPILLWAY_TRY_VOID(add_entries(std::move(entries), out[field->name], budget));
   return {};
 }
 
@@ -320,17 +353,17 @@ struct Envelope {
   std::string_view raw;
 };
 
-Result<Envelope> read_envelope(std::string_view body) {
+Result<Envelope> read_envelope(std::string_view body, Budget& budget) {
   if (!is_protobuf(body)) return malformed("the body does not start with k8s\\0");
   Envelope envelope;
-  for (WireReader reader(body.substr(kMagic.size())); !reader.done();) {
+  for (WireReader reader(body.substr(kMagic.size()), budget); !reader.done();) {
     SPILLWAY_TRY(field, reader.next());
     if (field.number > 3) continue;
     if (field.type != WireType::kBytes) return malformed("the envelope");
     if (field.number == 2) envelope.raw = field.bytes;
     if (field.number == 3 && !field.bytes.empty()) return malformed("an encoding inside the envelope");
     if (field.number != 1) continue;
-    for (WireReader meta(field.bytes); !meta.done();) {
+    for (WireReader meta(field.bytes, budget); !meta.done();) {
       SPILLWAY_TRY(name, meta.next());
       if (!is_utf8(name.bytes)) return malformed("a kind that is no UTF-8");
       if (name.number == 1) envelope.api_version = name.bytes;
@@ -347,7 +380,8 @@ bool is_protobuf(std::string_view body) {
 }
 
 Result<const Type*> protobuf_kind(std::string_view body) {
-  SPILLWAY_TRY(envelope, read_envelope(body));
+  Budget budget;
+  SPILLWAY_TRY(envelope, read_envelope(body, budget));
   const Type* type = find_kind(envelope.api_version, envelope.kind);
   if (type == nullptr) {
     return make_error(ErrorCode::kBadRequest, "no kind \"{}\" is registered for version \"{}\"", envelope.kind,
@@ -357,9 +391,10 @@ Result<const Type*> protobuf_kind(std::string_view body) {
 }
 
 Result<Json> read_protobuf(const Type& type, std::string_view body) {
-  SPILLWAY_TRY(envelope, read_envelope(body));
+  Budget budget;
+  SPILLWAY_TRY(envelope, read_envelope(body, budget));
   Json document = Json::object({{"apiVersion", envelope.api_version}, {"kind", envelope.kind}});
-  SPILLWAY_TRY_VOID(read_message(type, envelope.raw, document));
+  SPILLWAY_TRY_VOID(read_message(type, envelope.raw, document, budget));
   SPILLWAY_TRY(typed, read_body(type, document));
   return std::move(typed.object);
 }

@@ -22,7 +22,7 @@ bool is_protobuf(std::string_view body);
 Result<const Type*> protobuf_kind(std::string_view body);
 
 /// The document in canonical form, with apiVersion and kind. kBadRequest: truncated or malformed, text that is no
-/// UTF-8, or another kind than `type`.
+/// UTF-8, or another kind than `type`. kRequestEntityTooLarge: more fields or values than a document may have.
 Result<Json> read_protobuf(const Type& type, std::string_view body);
 
 }  // namespace spillway::api

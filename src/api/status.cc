@@ -108,6 +108,49 @@ StatusDetails parse_details(const Json& document) {
   return details;
 }
 
+/// `text` in at most `bytes_max` bytes and a mark, between two characters.
+std::string shortened(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return std::string(text);
+  std::size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0u) == 0x80u) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
+/// The beginning of the value's text: no more of a large value is looked at than is told.
+void append_beginning(const Json& value, std::string& out) {
+  if (out.size() > kCauseTextMax) return;
+  if (const std::string* text = value.if_string()) {
+    append_json_string(shortened(*text, kCauseTextMax), out);
+  } else if (const Json::Array* list = value.if_array()) {
+    out += '[';
+    for (std::size_t i = 0; i < list->size() && out.size() <= kCauseTextMax; ++i) {
+      if (i != 0) out += ',';
+      append_beginning((*list)[i], out);
+    }
+    out += ']';
+  } else if (const Json::Object* object = value.if_object()) {
+    out += '{';
+    std::string_view separator;
+    for (const auto& [key, member] : *object) {
+      if (out.size() > kCauseTextMax) break;
+      out += separator;
+      append_json_string(shortened(key, kCauseTextMax), out);
+      out += ':';
+      append_beginning(member, out);
+      separator = ",";
+    }
+    out += '}';
+  } else {
+    append_text(value, out);
+  }
+}
+
+std::string beginning(const Json& value) {
+  std::string out;
+  append_beginning(value, out);
+  return out;
+}
+
 }  // namespace
 
 int http_code(ErrorCode code) {
@@ -158,18 +201,21 @@ std::string_view to_string(FieldReason reason) {
 }
 
 void FieldErrors::required(std::string_view field, std::string_view detail) {
+  if (full()) return;
   std::string message = "Required value";
   if (!detail.empty()) message += fmt::format(": {}", detail);
   add({FieldReason::kRequired, std::move(message), std::string(field)});
 }
 
 void FieldErrors::invalid(std::string_view field, const Json& value, std::string_view detail) {
-  add({FieldReason::kInvalid, fmt::format("Invalid value: {}: {}", to_text(value), detail), std::string(field)});
+  if (full()) return;
+  add({FieldReason::kInvalid, fmt::format("Invalid value: {}: {}", beginning(value), detail), std::string(field)});
 }
 
 void FieldErrors::not_supported(std::string_view field, const Json& value,
                                 std::span<const std::string_view> supported) {
-  std::string message = fmt::format("Unsupported value: {}: supported values: ", to_text(value));
+  if (full()) return;
+  std::string message = fmt::format("Unsupported value: {}: supported values: ", beginning(value));
   std::string_view separator;
   for (const std::string_view one : supported) {
     message += separator;
@@ -180,32 +226,46 @@ void FieldErrors::not_supported(std::string_view field, const Json& value,
 }
 
 void FieldErrors::duplicate(std::string_view field, const Json& value) {
-  add({FieldReason::kDuplicate, fmt::format("Duplicate value: {}", to_text(value)), std::string(field)});
+  if (full()) return;
+  add({FieldReason::kDuplicate, fmt::format("Duplicate value: {}", beginning(value)), std::string(field)});
 }
 
 void FieldErrors::forbidden(std::string_view field, std::string_view detail) {
+  if (full()) return;
   add({FieldReason::kForbidden, fmt::format("Forbidden: {}", detail), std::string(field)});
 }
 
 void FieldErrors::not_found(std::string_view field, const Json& value) {
-  add({FieldReason::kNotFound, fmt::format("Not found: {}", to_text(value)), std::string(field)});
+  if (full()) return;
+  add({FieldReason::kNotFound, fmt::format("Not found: {}", beginning(value)), std::string(field)});
 }
 
 void FieldErrors::too_long(std::string_view field, std::size_t bytes_max) {
+  if (full()) return;
   add({FieldReason::kTooLong, fmt::format("Too long: may not be more than {} bytes", bytes_max), std::string(field)});
 }
 
 void FieldErrors::too_many(std::string_view field, std::size_t count, std::size_t count_max) {
+  if (full()) return;
   add({FieldReason::kTooMany, fmt::format("Too many: {}: must have at most {} items", count, count_max),
        std::string(field)});
 }
 
 void FieldErrors::type_invalid(std::string_view field, const Json& value, std::string_view detail) {
-  add({FieldReason::kTypeInvalid, fmt::format("Invalid value: {}: {}", to_text(value), detail), std::string(field)});
+  if (full()) return;
+  add({FieldReason::kTypeInvalid, fmt::format("Invalid value: {}: {}", beginning(value), detail), std::string(field)});
+}
+
+void FieldErrors::add(FieldError error) {
+  if (full()) return;
+  error.message = shortened(error.message, kCauseTextMax);
+  error.field = shortened(error.field, kCauseTextMax);
+  bytes_ += error.message.size() + error.field.size();
+  errors_.push_back(std::move(error));
 }
 
 void FieldErrors::add(FieldErrors other) {
-  std::move(other.errors_.begin(), other.errors_.end(), std::back_inserter(errors_));
+  for (FieldError& error : other.errors_) add(std::move(error));
 }
 
 std::string index_path(std::string_view path, std::size_t index) {
@@ -264,6 +324,7 @@ Status invalid_status(const GroupKind& kind, std::string_view name, const FieldE
     details.causes.push_back({std::string(to_string(error.reason)), error.message, error.field});
     if (seen.insert(error.text()).second) texts.push_back(error.text());
   }
+  if (errors.full()) texts.push_back(fmt::format("and maybe more: the checks stopped after {}", errors.errors().size()));
   const std::string all = texts.size() == 1 ? texts.front() : fmt::format("[{}]", fmt::join(texts, ", "));
   return failure(ErrorCode::kInvalid, fmt::format("{} \"{}\" is invalid: {}", kind.text(), name, all),
                  std::move(details));

@@ -53,7 +53,15 @@ struct FieldError {
   std::string text() const { return field + ": " + message; }
 };
 
-/// Collects everything wrong with an object, in the order found, with upstream's wording.
+/// How many things wrong with one object are told; the checks stop there.
+inline constexpr std::size_t kCausesMax = 64;
+/// Bytes of their fields and messages together; the one that goes beyond is the last.
+inline constexpr std::size_t kCauseBytesMax = 16U << 10U;
+/// Bytes of one message, and of one field; a longer one is cut.
+inline constexpr std::size_t kCauseTextMax = 2U << 10U;
+
+/// Collects what is wrong with an object, in the order found, with upstream's wording, until it is full: an answer
+/// stays small however large the object is. Loops that add to it end when it is full.
 class FieldErrors {
  public:
   /// "Required value[: detail]".
@@ -75,16 +83,21 @@ class FieldErrors {
   /// "Invalid value: VALUE: detail", reason FieldValueTypeInvalid.
   void type_invalid(std::string_view field, const Json& value, std::string_view detail);
 
-  void add(FieldError error) { errors_.push_back(std::move(error)); }
+  /// Ignored when full.
+  void add(FieldError error);
 
   void add(FieldErrors other);
 
   bool empty() const { return errors_.empty(); }
 
+  /// Nothing more is taken.
+  bool full() const { return errors_.size() >= kCausesMax || bytes_ >= kCauseBytesMax; }
+
   const std::vector<FieldError>& errors() const { return errors_; }
 
  private:
   std::vector<FieldError> errors_;
+  std::size_t bytes_ = 0;
 };
 
 /// "spec.ports" + 2 → "spec.ports[2]".
@@ -194,6 +207,7 @@ Status stale_version_status(const GroupResource& resource, std::string_view name
 /// 403 `pods "n" is forbidden: WHY`; without a name `pods is forbidden: WHY`.
 Status forbidden_status(const GroupResource& resource, std::string_view name, std::string_view why);
 /// 422 `Pod "n" is invalid: field: message` (several: `[a: b, c: d]`), one cause per error. `errors` must not be empty.
+/// If they are full, the message says that the checks stopped.
 Status invalid_status(const GroupKind& kind, std::string_view name, const FieldErrors& errors);
 /// 429 or 503 or 504 with retryAfterSeconds.
 Status retry_status(ErrorCode code, std::string_view message, std::int32_t retry_after_seconds);

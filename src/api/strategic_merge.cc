@@ -118,14 +118,16 @@ Json::Array arrange(Json::Array merged, const Json::Array& order, const Position
     }
   }
   std::sort(listed.begin(), listed.end());
+  std::vector<std::optional<std::size_t>> before(merged.size());  // place in the original
+  for (std::size_t i = 0; i < merged.size(); ++i) before[i] = original_positions.find(identity(merged[i], strategy));
   Json::Array out;
   auto next_listed = listed.begin();
   auto next_kept = kept.begin();
   while (next_listed != listed.end() || next_kept != kept.end()) {
     bool take_kept = next_listed == listed.end();
     if (!take_kept && next_kept != kept.end()) {
-      const auto kept_at = original_positions.find(identity(merged[*next_kept], strategy));
-      const auto listed_at = original_positions.find(identity(merged[next_listed->second], strategy));
+      const auto kept_at = before[*next_kept];
+      const auto listed_at = before[next_listed->second];
       take_kept = kept_at && listed_at && *kept_at < *listed_at;
     }
     out.push_back(std::move(merged[take_kept ? *next_kept++ : (next_listed++)->second]));

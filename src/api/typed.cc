@@ -1,6 +1,7 @@
 #include "api/typed.h"
 
 #include "api/base64.h"
+#include "api/document_bounds.h"
 #include "api/meta.h"
 #include "api/quantity.h"
 
@@ -121,6 +122,7 @@ class Reader {
 
   /// `known`: what is in canonical form and stands in the same place, or nullptr.
   Result<Json> message(const Type& type, const Json& document, const Json* known, const Path& path) {
+    SPILLWAY_TRY_VOID(count());
     if (known != nullptr && document.shares(*known)) return document;
     const JsonObject* object = document.if_object();
     if (object == nullptr) return wrong_type(path, "an object", document);
@@ -129,7 +131,7 @@ class Reader {
     if (type.has_type_meta()) SPILLWAY_TRY_VOID(type_meta(*object, path, out));
     for (const auto& [key, value] : *object) {
       if (type.find(key) == nullptr && !(type.has_type_meta() && (key == "kind" || key == "apiVersion"))) {
-        unknown_.push_back(path.member(key).text());
+        if (unknown_.size() < kComplaintsMax) unknown_.push_back(complaint_path(path.member(key).text()));
       }
     }
     auto next = object->begin();  // both are sorted: one walk
@@ -148,6 +150,12 @@ class Reader {
     JsonObject object;
     object.assign_unsorted(std::move(members));
     return Json(std::move(object));
+  }
+
+  /// One more value of the result.
+  Outcome count() {
+    if (++values_ > kDocumentValuesMax) return too_many_values();
+    return {};
   }
 
   static Outcome type_meta(const JsonObject& object, const Path& path, JsonObject::Members& out) {
@@ -187,6 +195,7 @@ class Reader {
       return {};
     }
     if (!field.keep && !is_struct(field.kind)) return {};
+    SPILLWAY_TRY_VOID(count());
     SPILLWAY_TRY(zero, zero_of(field, path.member(field.name)));
     out.push_back({std::string(field.name), std::move(zero)});
     return {};
@@ -253,6 +262,7 @@ class Reader {
   }
 
   Result<Json> element(const Field& field, const Json& value, const Json* known, const Path& path) {
+    SPILLWAY_TRY_VOID(count());
     if (value.is_null()) return zero_of(field, path);
     if (known != nullptr && value.is_string() && value == *known) return value;
     switch (field.kind) {
@@ -332,6 +342,7 @@ class Reader {
   }
 
   Fill fill_;
+  std::size_t values_ = 0;
   std::vector<std::string> unknown_;
 };
 
@@ -358,6 +369,7 @@ Result<TypedDocument> read(const Type& type, const Json& document, const Json* c
 Error refused_body(const Type& type, const Error& error) {
   std::string_view version = type.api_version();
   version.remove_prefix(std::min(version.find('/') + 1, version.size()));
+  if (error.code == ErrorCode::kRequestEntityTooLarge) return error;
   return make_error(ErrorCode::kBadRequest, "{} in version \"{}\" cannot be handled as a {}: {}", type.kind(), version,
                     type.kind(), error.text());
 }
@@ -372,7 +384,7 @@ Result<TypedDocument> read_body(const Type& type, const Json& document, const Js
 
 Result<TypedDocument> read_body(const Type& type, std::string_view text) {
   std::vector<std::string> duplicates;
-  const Result<Json> document = parse_json(text, &duplicates);
+  const Result<Json> document = parse_bounded_json(text, &duplicates);
   if (!document) return refused_body(type, document.error());
   SPILLWAY_TRY(typed, read_body(type, *document));
   typed.duplicate_fields = std::move(duplicates);
@@ -387,6 +399,7 @@ Result<TypedDocument> read_partial(const Type& type, const Json& document) {
 
 Result<TypedDocument> read_patched(const Type& type, const Json& document, const Json* canonical) {
   Result<TypedDocument> typed = read(type, document, canonical, Fill::kWhole);
+  if (!typed && typed.error().code == ErrorCode::kRequestEntityTooLarge) return typed.error();
   if (!typed) return Error{ErrorCode::kInvalid, typed.error().text(), "patch"};
   return typed;
 }

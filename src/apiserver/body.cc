@@ -1,5 +1,6 @@
 #include "apiserver/body.h"
 
+#include "api/document_bounds.h"
 #include "api/protobuf.h"
 #include "apiserver/negotiation.h"
 #include "base/check.h"
@@ -42,7 +43,7 @@ const api::Type& type_of(const Resource& resource) {
 
 Result<api::DocumentPtr> parsed_body(const api::Request& request) {
   if (request.document) return request.document;
-  SPILLWAY_TRY(document, api::parse_json(request.body));
+  SPILLWAY_TRY(document, api::parse_bounded_json(request.body));
   return std::make_shared<const Json>(std::move(document));
 }
 

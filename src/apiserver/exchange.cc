@@ -8,6 +8,9 @@ namespace spillway::apiserver {
 
 namespace {
 
+constexpr std::size_t kWarningBytesMax = 4U << 10U;      // of all Warning headers of an answer; the rest is left out
+constexpr std::size_t kPrettyBytesMax = 256U << 10U;  // longer answers are not indented
+
 /// A Warning header value may not carry quotes or control characters unescaped.
 std::string warning_value(std::string_view text) {
   std::string value = "299 - \"";
@@ -41,7 +44,12 @@ std::string Exchange::user_agent_name() const {
 api::HeaderList Exchange::standard_headers(std::string_view content_type) const {
   api::HeaderList headers{
       {"Audit-Id", audit_id_}, {"Cache-Control", "no-cache, private"}, {"Content-Type", std::string(content_type)}};
-  for (const std::string& warning : warnings) headers.emplace_back("Warning", warning_value(warning));
+  std::size_t bytes = 0;
+  for (const std::string& warning : warnings) {
+    bytes += warning.size();
+    if (bytes > kWarningBytesMax) break;
+    headers.emplace_back("Warning", warning_value(warning));
+  }
   return headers;
 }
 
@@ -70,7 +78,7 @@ void Exchange::answer(int code, const api::Json& document) {
 
 void Exchange::answer_json(int code, std::string text, api::DocumentPtr document) {
   if (finished()) return;
-  if (query_flag(target, "pretty")) {
+  if (text.size() <= kPrettyBytesMax && query_flag(target, "pretty")) {
     if (const Result<api::Json> parsed = api::parse_json(text)) return answer(code, *parsed);
   }
   text += '\n';

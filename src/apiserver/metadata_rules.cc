@@ -3,6 +3,7 @@
 #include "api/names.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ void check_labels(const Json& object, FieldErrors& errors) {
   const Json::Object* labels = members(object, "labels");
   if (labels == nullptr) return;
   for (const auto& [key, value] : *labels) {
+    if (errors.full()) return;
     for (const std::string& problem : api::qualified_name_errors(key)) errors.invalid("metadata.labels", key, problem);
     const std::string* text = value.if_string();
     if (text == nullptr) continue;
@@ -62,6 +64,7 @@ void check_annotations(const Json& object, FieldErrors& errors) {
   if (annotations == nullptr) return;
   std::size_t bytes = 0;
   for (const auto& [key, value] : *annotations) {
+    if (errors.full()) return;
     std::string lower = key;
     std::ranges::transform(lower, lower.begin(),
                            [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
@@ -78,7 +81,7 @@ void check_finalizers(const Json& object, FieldErrors& errors) {
   if (finalizers == nullptr) return;
   bool orphan = false;
   bool foreground = false;
-  for (std::size_t i = 0; i < finalizers->size(); ++i) {
+  for (std::size_t i = 0; i < finalizers->size() && !errors.full(); ++i) {
     const std::string* name = (*finalizers)[i].if_string();
     if (name == nullptr) continue;
     const std::string field = api::index_path("metadata.finalizers", i);
@@ -103,6 +106,7 @@ void check_owners(const Json& object, FieldErrors& errors) {
   if (owners == nullptr) return;
   std::string controller;
   for (const Json& owner : *owners) {
+    if (errors.full()) return;
     const std::string_view version = owner.string_at({"apiVersion"});
     if (version.empty()) {
       errors.invalid("metadata.ownerReferences.apiVersion", version, "version must not be empty");
@@ -133,9 +137,13 @@ void check_new_finalizers(const Json& object, const Json& old, FieldErrors& erro
   const Json::Array* now = elements(object, "finalizers");
   if (now == nullptr) return;
   const Json::Array* before = elements(old, "finalizers");
+  std::set<std::string_view> known;
+  if (before != nullptr) {
+    for (const Json& finalizer : *before) known.insert(finalizer.string_at({}));
+  }
   std::string added;
   for (const Json& finalizer : *now) {
-    if (before != nullptr && std::ranges::find(*before, finalizer) != before->end()) continue;
+    if (known.contains(finalizer.string_at({}))) continue;
     if (!added.empty()) added += ", ";
     added += finalizer.if_string() != nullptr ? *finalizer.if_string() : std::string();
   }

@@ -1,5 +1,6 @@
 #include "apiserver/scale.h"
 
+#include "api/document_bounds.h"
 #include "api/patch.h"
 #include "apiserver/body.h"
 #include "apiserver/write_path.h"
@@ -119,7 +120,7 @@ void ScalePath::change(const ExchangePtr& exchange) {
                                        "application/strategic-merge-patch+json"));
     }
     if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
-    auto patch = std::make_shared<const Result<Json>>(api::parse_json(exchange->request().body));
+    auto patch = std::make_shared<const Result<Json>>(api::parse_bounded_json(exchange->request().body));
     job.change = [exchange, patch, &type, patch_type = *patch_type,
                   validation = options->field_validation](const Json& current) -> StatusResult<Json> {
       if (!*patch) return patch->error();

@@ -1,6 +1,7 @@
 #include "apiserver/write_path.h"
 
 #include "api/apply.h"
+#include "api/document_bounds.h"
 #include "apiserver/body.h"
 
 #include <memory>
@@ -157,7 +158,8 @@ void WritePath::apply(const ExchangePtr& exchange) {
     return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
   }
   if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
-  Result<Json> parsed = api::parse_json(exchange->request().body);
+  Result<Json> parsed = api::parse_bounded_json(exchange->request().body);
+  if (!parsed && parsed.error().code == ErrorCode::kRequestEntityTooLarge) return exchange->fail(parsed.error());
   if (!parsed) return exchange->fail(make_error(ErrorCode::kBadRequest, "error decoding: {}", parsed.error().text()));
   auto config = std::make_shared<Json>(*std::move(parsed));
   if (config->is_object()) {
@@ -196,7 +198,7 @@ StatusResult<DeleteOptions> WritePath::delete_options(const Exchange& exchange) 
   SPILLWAY_TRY_VOID(check_size(request));
   if (format != BodyFormat::kProtobuf) {
     // Every group version has its DeleteOptions; a body may name any of them, or none.
-    SPILLWAY_TRY(document, api::parse_json(request.body));
+    SPILLWAY_TRY(document, api::parse_bounded_json(request.body));
     if (!document.is_object()) return make_error(ErrorCode::kBadRequest, "DeleteOptions must be an object");
     document.erase({"apiVersion"});
     document.erase({"kind"});

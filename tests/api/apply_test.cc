@@ -284,5 +284,18 @@ TEST(TrackUpdate, OldUpdatersAreFolded) {
   EXPECT_EQ(all.paths().size(), 17u);
 }
 
+TEST(ManagersBounds, ConflictsAreToldUpToABound) {
+  const Type& type = *find_kind("v1", "ConfigMap");
+  Json config = Json::object({{"apiVersion", "v1"}, {"kind", "ConfigMap"}});
+  for (int i = 0; i < 1'000; ++i) config.make({"data", fmt::format("k{}", i)}) = "a";
+  const auto first = apply_config(type, nullptr, config, {"one", {}, {}, {}}, Force::kNo);
+  ASSERT_TRUE(first) << first.error().message;
+  for (auto& [key, value] : *config.find("data")->if_object()) value = "b";
+  const auto second = apply_config(type, &*first, config, {"two", {}, {}, {}}, Force::kNo);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, 409);
+  EXPECT_EQ(second.error().details->causes.size(), kCausesMax);
+}
+
 }  // namespace
 }  // namespace spillway::api

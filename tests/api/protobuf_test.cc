@@ -1,6 +1,7 @@
 #include "api/protobuf.h"
 
 #include "api/base64.h"
+#include "api/document_bounds.h"
 #include "support/vectors.h"
 
 #include <gtest/gtest.h>
@@ -117,6 +118,39 @@ TEST(ProtobufBody, EveryTruncationIsRefusedOrReadsAsLess) {
     refused += read_protobuf(type, std::string_view(body).substr(0, length)) ? 0 : 1;
   }
   EXPECT_GT(refused, body.size() * 9 / 10);
+}
+
+TEST(ProtobufBounds, TwoBytesThatStandForAnObjectAreCounted) {
+  std::string empty_containers;
+  for (int i = 0; i < 100'000; ++i) empty_containers += delimited(2, "");
+  const auto pod = read_protobuf(*find_kind("v1", "Pod"), body_of("v1", "Pod", delimited(2, empty_containers)));
+  ASSERT_FALSE(pod);
+  EXPECT_EQ(pod.error().code, ErrorCode::kRequestEntityTooLarge);
+}
+
+TEST(ProtobufBounds, FieldsAreCountedEvenIfTheyLeaveNothing) {
+  std::string repeated;
+  for (std::size_t i = 0; i < kWireFieldsMax; ++i) repeated += delimited(1, "");
+  const auto map = read_protobuf(config_map(), body_of("v1", "ConfigMap", repeated));
+  ASSERT_FALSE(map);
+  EXPECT_EQ(map.error().code, ErrorCode::kRequestEntityTooLarge);
+}
+
+TEST(ProtobufBounds, AMapMayBeSentInAnyOrderAndInParts) {
+  std::string entries;
+  for (int i = 9'999; i >= 0; --i) entries += delimited(2, delimited(1, fmt::format("k{:05}", i)) + delimited(2, "v"));
+  const auto map = read_protobuf(config_map(), body_of("v1", "ConfigMap", entries));
+  ASSERT_TRUE(map) << map.error().text();
+  EXPECT_EQ(map->find("data")->if_object()->size(), 10'000U);
+
+  // The message that holds it is merged each time, which costs what the map has by then.
+  std::string parts;
+  for (int i = 0; i < 2'000; ++i) {
+    parts += delimited(1, delimited(11, delimited(1, fmt::format("k{:05}", i)) + delimited(2, "v")));
+  }
+  const auto merged = read_protobuf(config_map(), body_of("v1", "ConfigMap", parts));
+  ASSERT_FALSE(merged);
+  EXPECT_EQ(merged.error().code, ErrorCode::kRequestEntityTooLarge);
 }
 
 }  // namespace

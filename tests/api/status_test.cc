@@ -167,5 +167,44 @@ TEST(StatusResultType, PassesErrorsAndStatusesOn) {
   EXPECT_EQ(quarter(-1).error().message, "n: must be positive");
 }
 
+TEST(FieldErrorBounds, FullAfterSoManyAndTheAnswerStaysSmall) {
+  FieldErrors errors;
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < 1'000'000 && !errors.full(); ++i, ++added) {
+    errors.required(index_path("spec.containers", i) + ".name");
+  }
+  EXPECT_EQ(added, kCausesMax);
+  errors.required("more");
+  EXPECT_EQ(errors.errors().size(), kCausesMax);
+  const Status status = invalid_status({"", "Pod"}, "p", errors);
+  EXPECT_EQ(status.details->causes.size(), kCausesMax);
+  EXPECT_TRUE(status.message.ends_with("and maybe more: the checks stopped after 64]")) << status.message;
+  EXPECT_LT(to_text(to_json(status)).size(), 16U << 10U);
+}
+
+TEST(FieldErrorBounds, LargeValuesAndFieldsAreCut) {
+  const std::string large(3U << 20U, 'x');
+  FieldErrors errors;
+  errors.invalid("a", large, "must be short");
+  errors.invalid("b", Json(Json::Array(100'000, Json(large.substr(0, 100)))), "must be short");
+  errors.invalid(large, Json(), "must be short");
+  for (const FieldError& error : errors.errors()) {
+    EXPECT_LE(error.message.size(), kCauseTextMax + 3);
+    EXPECT_LE(error.field.size(), kCauseTextMax + 3);
+  }
+  while (!errors.full()) errors.invalid(large, large, large);
+  EXPECT_LT(errors.errors().size(), 16U);
+  EXPECT_LT(to_text(to_json(invalid_status({"", "Pod"}, "p", errors))).size(), 64U << 10U);
+}
+
+TEST(FieldErrorBounds, ACutFallsBetweenTwoCharacters) {
+  std::string text = "x";
+  while (text.size() < 2 * kCauseTextMax) text += "\u00e4";
+  FieldErrors errors;
+  errors.invalid(text, text, "must be short");
+  const Json document = to_json(invalid_status({"", "Pod"}, "p", errors));
+  EXPECT_TRUE(parse_json(to_text(document)));
+}
+
 }  // namespace
 }  // namespace spillway::api

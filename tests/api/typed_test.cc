@@ -1,5 +1,7 @@
 #include "api/typed.h"
 
+#include "api/document_bounds.h"
+
 #include <gtest/gtest.h>
 
 namespace spillway::api {
@@ -235,6 +237,34 @@ TEST(TypedPartial, FillsNothingInAndKeepsZeros) {
   ASSERT_TRUE(pod) << pod.error().text();
   EXPECT_EQ(pod->object, parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[
       {"name":"c","tty":false,"resources":{"limits":{"cpu":"1"}}}],"hostNetwork":false,"nodeName":""}})"));
+}
+
+TEST(DocumentBounds, TooManyValuesAreRefusedWhileTheyAreRead) {
+  // Three bytes each, and half a dozen values in canonical form.
+  std::string containers;
+  for (int i = 0; i < 20'000; ++i) containers += i == 0 ? "{}" : ",{}";
+  const auto pod = read_body(*find_kind("v1", "Pod"), R"({"spec":{"containers":[)" + containers + "]}}");
+  ASSERT_FALSE(pod);
+  EXPECT_EQ(pod.error().code, ErrorCode::kRequestEntityTooLarge);
+
+  std::string numbers = "[0";
+  for (std::size_t i = 2; i < kDocumentValuesMax; ++i) numbers += ",0";
+  EXPECT_TRUE(parse_bounded_json(numbers + "]"));
+  const auto one_more = parse_bounded_json(numbers + ",0]");
+  ASSERT_FALSE(one_more);
+  EXPECT_EQ(one_more.error().code, ErrorCode::kRequestEntityTooLarge);
+  EXPECT_TRUE(parse_json(numbers + ",0]")) << "a list that a client reads is not bounded";
+}
+
+TEST(DocumentBounds, UnknownAndRepeatedFieldsAreToldUpToABound) {
+  std::string members;
+  for (int i = 0; i < 1'000; ++i) members += fmt::format(R"(,"x{}":1,"x{}":2)", i, i);
+  const std::string deep(100'000, 'y');
+  const auto read = read_body(*find_kind("v1", "ConfigMap"), "{\"" + deep + "\":1" + members + "}");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->unknown_fields.size(), kComplaintsMax);
+  EXPECT_EQ(read->duplicate_fields.size(), kComplaintsMax);
+  for (const std::string& path : read->unknown_fields) EXPECT_LE(path.size(), kComplaintBytesMax + 3);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ void validate_keys(const api::Json& object, std::string_view list, api::FieldErr
   const api::Json& entries = value_of(object, list);
   if (entries.if_object() == nullptr) return;
   for (const auto& [key, value] : *entries.if_object()) {
+    if (errors.full()) return;
     if (!is_config_key(key)) {
       errors.invalid(api::key_path(list, key), key,
                      "a valid config key must consist of alphanumeric characters, '-', '_' or '.'");
@@ -50,7 +51,7 @@ void validate_config_map(const api::Json& object, api::FieldErrors& errors) {
   if (data.if_object() != nullptr) {
     for (const auto& [key, value] : *data.if_object()) {
       total += value.string_at({}).size();
-      if (binary.find(key) != nullptr) {
+      if (binary.find(key) != nullptr && !errors.full()) {
         errors.invalid(api::key_path("data", key), key, "duplicate of key present in binaryData");
       }
     }
@@ -85,10 +86,16 @@ void default_secret(api::Json& secret) {
   set_default(secret, "type", "Opaque");
   const api::Json* plain = secret.find("stringData");
   if (plain == nullptr || plain->if_object() == nullptr) return;
-  const api::Json copied = *plain;
-  for (const auto& [key, value] : *copied.if_object()) {
-    secret.make({"data", key}) = api::encode_base64(value.string_at({}));
+  // At once: one by one, each would move those behind it.
+  api::JsonObject::Members entries;
+  const api::Json& data = value_of(secret, "data");
+  if (data.if_object() != nullptr) entries.assign(data.if_object()->begin(), data.if_object()->end());
+  for (const auto& [key, value] : *plain->if_object()) {
+    entries.push_back({key, api::encode_base64(value.string_at({}))});
   }
+  api::JsonObject joined;
+  joined.assign_unsorted(std::move(entries));
+  secret["data"] = api::Json(std::move(joined));
   secret.erase({"stringData"});
 }
 

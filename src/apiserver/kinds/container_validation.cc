@@ -53,6 +53,7 @@ std::optional<api::Quantity> quantity_of(const api::Json& value) {
 void validate_amounts(const api::Json& list, const std::string& path, api::FieldErrors& errors) {
   if (list.if_object() == nullptr) return;
   for (const auto& [name, value] : *list.if_object()) {
+    if (errors.full()) return;
     const std::string where = api::key_path(path, name);
     if (!is_container_resource(name)) {
       errors.invalid(where, name, "must be a standard resource for containers or fully qualified");
@@ -73,6 +74,7 @@ void validate_resources(const api::Json& resources, const std::string& path, api
   validate_amounts(requests, path + ".requests", errors);
   if (requests.if_object() == nullptr) return;
   for (const auto& [name, value] : *requests.if_object()) {
+    if (errors.full()) return;
     const api::Json* limit = limits.find(name);
     const std::optional<api::Quantity> request = quantity_of(value);
     const std::optional<api::Quantity> most = limit != nullptr ? quantity_of(*limit) : std::nullopt;
@@ -93,7 +95,7 @@ void validate_resources(const api::Json& resources, const std::string& path, api
 void validate_ports(const api::Json& container, const std::string& path, bool host_network, api::FieldErrors& errors) {
   std::set<std::string_view> names;
   const api::Json::Array& ports = elements(container, "ports");
-  for (std::size_t i = 0; i < ports.size(); ++i) {
+  for (std::size_t i = 0; i < ports.size() && !errors.full(); ++i) {
     const api::Json& port = ports[i];
     const std::string where = api::index_path(path + ".ports", i);
     const std::string_view name = text(port, "name");
@@ -133,7 +135,7 @@ void validate_field_ref(const api::Json& reference, const std::string& path, api
 
 void validate_env(const api::Json& container, const std::string& path, api::FieldErrors& errors) {
   const api::Json::Array& env = elements(container, "env");
-  for (std::size_t i = 0; i < env.size(); ++i) {
+  for (std::size_t i = 0; i < env.size() && !errors.full(); ++i) {
     const std::string where = api::index_path(path + ".env", i);
     if (text(env[i], "name").empty()) errors.required(where + ".name");
     const api::Json* from = env[i].find("valueFrom");
@@ -157,7 +159,7 @@ void validate_mounts(const api::Json& container, const std::string& path, const 
                      api::FieldErrors& errors) {
   std::set<std::string_view> places;
   const api::Json::Array& mounts = elements(container, "volumeMounts");
-  for (std::size_t i = 0; i < mounts.size(); ++i) {
+  for (std::size_t i = 0; i < mounts.size() && !errors.full(); ++i) {
     const std::string where = api::index_path(path + ".volumeMounts", i);
     const std::string_view name = text(mounts[i], "name");
     const std::string_view place = text(mounts[i], "mountPath");
@@ -265,9 +267,9 @@ void validate_name(const api::Json& container, const std::string& path, std::set
 void validate_host_port_clashes(const api::Json& spec, std::string_view path, api::FieldErrors& errors) {
   std::set<std::string> taken;
   const api::Json::Array& containers = elements(spec, "containers");
-  for (std::size_t c = 0; c < containers.size(); ++c) {
+  for (std::size_t c = 0; c < containers.size() && !errors.full(); ++c) {
     const api::Json::Array& ports = elements(containers[c], "ports");
-    for (std::size_t p = 0; p < ports.size(); ++p) {
+    for (std::size_t p = 0; p < ports.size() && !errors.full(); ++p) {
       const std::int64_t host_port = integer(ports[p], "hostPort").value_or(0);
       if (host_port == 0) continue;
       const std::string place =
@@ -287,14 +289,14 @@ void validate_containers(const api::Json& spec, std::string_view path, api::Fiel
   const api::Json::Array& containers = elements(spec, "containers");
   if (containers.empty()) errors.required(fmt::format("{}.containers", path));
   std::set<std::string_view> names;
-  for (std::size_t i = 0; i < containers.size(); ++i) {
+  for (std::size_t i = 0; i < containers.size() && !errors.full(); ++i) {
     const std::string where = fmt::format("{}.containers[{}]", path, i);
     validate_name(containers[i], where, names, errors);
     validate_container(containers[i], where, volumes, host_network, errors);
     validate_probes(containers[i], where, errors);
   }
   const api::Json::Array& init = elements(spec, "initContainers");
-  for (std::size_t i = 0; i < init.size(); ++i) {
+  for (std::size_t i = 0; i < init.size() && !errors.full(); ++i) {
     const std::string where = fmt::format("{}.initContainers[{}]", path, i);
     validate_name(init[i], where, names, errors);
     validate_container(init[i], where, volumes, host_network, errors);
@@ -311,7 +313,7 @@ void validate_containers(const api::Json& spec, std::string_view path, api::Fiel
     }
   }
   const api::Json::Array& ephemeral = elements(spec, "ephemeralContainers");
-  for (std::size_t i = 0; i < ephemeral.size(); ++i) {
+  for (std::size_t i = 0; i < ephemeral.size() && !errors.full(); ++i) {
     const std::string where = fmt::format("{}.ephemeralContainers[{}]", path, i);
     validate_name(ephemeral[i], where, names, errors);
     validate_container(ephemeral[i], where, volumes, host_network, errors);

@@ -86,7 +86,7 @@ void validate_expression(const api::Json& expression, const std::string& path, a
   }
   require_valid(api::qualified_name_errors(text(expression, "key")), value_of(expression, "key"), path + ".key",
                 errors);
-  for (std::size_t i = 0; i < elements(expression, "values").size(); ++i) {
+  for (std::size_t i = 0; i < elements(expression, "values").size() && !errors.full(); ++i) {
     const api::Json& value = elements(expression, "values")[i];
     require_valid(api::label_value_errors(value.string_at({})), value, api::index_path(path + ".values", i), errors);
   }
@@ -98,13 +98,14 @@ bool validate_label_selector(const api::Json& selector, std::string_view path, a
   const std::size_t before = errors.errors().size();
   if (const api::Json* labels = selector.find("matchLabels"); labels != nullptr && labels->if_object() != nullptr) {
     for (const auto& [key, value] : *labels->if_object()) {
+      if (errors.full()) return false;
       const std::string where = fmt::format("{}.matchLabels", path);
       require_valid(api::qualified_name_errors(key), key, where, errors);
       require_valid(api::label_value_errors(value.string_at({})), value, where, errors);
     }
   }
   const api::Json::Array& expressions = elements(selector, "matchExpressions");
-  for (std::size_t i = 0; i < expressions.size(); ++i) {
+  for (std::size_t i = 0; i < expressions.size() && !errors.full(); ++i) {
     validate_expression(expressions[i], api::index_path(fmt::format("{}.matchExpressions", path), i), errors);
   }
   return errors.errors().size() == before;

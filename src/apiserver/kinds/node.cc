@@ -52,7 +52,7 @@ void add_not_ready_taint(api::Json& node) {
 void validate_taints(const api::Json& spec, api::FieldErrors& errors) {
   std::set<std::pair<std::string_view, std::string_view>> seen;
   const api::Json::Array& taints = elements(spec, "taints");
-  for (std::size_t i = 0; i < taints.size(); ++i) {
+  for (std::size_t i = 0; i < taints.size() && !errors.full(); ++i) {
     const std::string path = api::index_path("metadata.taints", i);
     const std::string_view key = text(taints[i], "key");
     if (const std::vector<std::string> problems = api::qualified_name_errors(key); !problems.empty()) {
@@ -86,7 +86,7 @@ void validate_pod_ranges(const api::Json& spec, api::FieldErrors& errors) {
   const api::Json::Array& ranges = elements(spec, "podCIDRs");
   bool v4 = false;
   bool v6 = false;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
+  for (std::size_t i = 0; i < ranges.size() && !errors.full(); ++i) {
     const std::string_view range = ranges[i].string_at({});
     if (!is_address_range(range)) {
       errors.invalid(api::index_path("spec.podCIDRs", i), ranges[i], "must be a valid CIDR value");
@@ -103,6 +103,7 @@ void validate_amounts(const api::Json& status, std::string_view list, api::Field
   const api::Json& amounts = value_of(status, list);
   if (amounts.if_object() == nullptr) return;
   for (const auto& [name, value] : *amounts.if_object()) {
+    if (errors.full()) return;
     const auto amount = api::parse_quantity(value.string_at({}));
     if (amount && amount->sign() < 0) {
       errors.invalid(fmt::format("status.{}.{}", list, name), value, "must be greater than or equal to 0");
@@ -122,7 +123,7 @@ void validate_node_status(const api::Json& node, api::FieldErrors& errors) {
   validate_amounts(value_of(node, "status"), "allocatable", errors);
   std::set<std::string_view> types;
   const api::Json::Array& conditions = elements(value_of(node, "status"), "conditions");
-  for (std::size_t i = 0; i < conditions.size(); ++i) {
+  for (std::size_t i = 0; i < conditions.size() && !errors.full(); ++i) {
     if (!types.insert(text(conditions[i], "type")).second) {
       errors.duplicate(api::index_path("status.conditions", i), value_of(conditions[i], "type"));
     }
@@ -154,7 +155,7 @@ void default_csi_node(api::Json& node) {
 void validate_csi_node(const api::Json& node, api::FieldErrors& errors) {
   const api::Json::Array& drivers = elements(value_of(node, "spec"), "drivers");
   std::set<std::string_view> names;
-  for (std::size_t i = 0; i < drivers.size(); ++i) {
+  for (std::size_t i = 0; i < drivers.size() && !errors.full(); ++i) {
     const std::string path = api::index_path("spec.drivers", i);
     const std::string_view name = text(drivers[i], "name");
     if (name.empty()) {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <tuple>
 
 namespace spillway::apiserver::kinds {
 
@@ -50,8 +52,8 @@ void validate_toleration(const api::Json& toleration, const std::string& path, a
 }
 
 void validate_lists(const api::Json& spec, const std::string& path, api::FieldErrors& errors) {
-  const auto each = [&spec, &path](std::string_view list, auto check) {
-    for (std::size_t i = 0; i < elements(spec, list).size(); ++i) {
+  const auto each = [&spec, &path, &errors](std::string_view list, auto check) {
+    for (std::size_t i = 0; i < elements(spec, list).size() && !errors.full(); ++i) {
       check(elements(spec, list)[i], api::index_path(fmt::format("{}.{}", path, list), i));
     }
   };
@@ -85,6 +87,7 @@ void validate_names(const api::Json& spec, const std::string& path, api::FieldEr
   name_field("priorityClassName", api::dns1123_subdomain_errors);
   if (const api::Json* selector = spec.find("nodeSelector"); selector != nullptr && selector->if_object() != nullptr) {
     for (const auto& [key, value] : *selector->if_object()) {
+      if (errors.full()) return;
       require_valid(api::qualified_name_errors(key), key, path + ".nodeSelector", errors);
       require_valid(api::label_value_errors(value.string_at({})), value, path + ".nodeSelector", errors);
     }
@@ -125,16 +128,15 @@ void validate_deadline_change(const api::Json& spec, const api::Json& old, api::
 }
 
 void validate_toleration_change(const api::Json& spec, const api::Json& old, api::FieldErrors& errors) {
-  const api::Json::Array& after = elements(spec, "tolerations");
+  // Shortening or lengthening tolerationSeconds of an existing one is allowed.
+  const auto identity = [](const api::Json& toleration) {
+    return std::tuple(text(toleration, "key"), text(toleration, "effect"), text(toleration, "operator"),
+                      text(toleration, "value"));
+  };
+  std::set<decltype(identity(spec))> after;
+  for (const api::Json& toleration : elements(spec, "tolerations")) after.insert(identity(toleration));
   for (const api::Json& toleration : elements(old, "tolerations")) {
-    // Shortening or lengthening tolerationSeconds of an existing one is allowed.
-    const bool kept = std::any_of(after.begin(), after.end(), [&toleration](const api::Json& candidate) {
-      return text(candidate, "key") == text(toleration, "key") &&
-             text(candidate, "effect") == text(toleration, "effect") &&
-             text(candidate, "operator") == text(toleration, "operator") &&
-             text(candidate, "value") == text(toleration, "value");
-    });
-    if (!kept) {
+    if (!after.contains(identity(toleration))) {
       errors.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds");
       return;
     }
@@ -172,7 +174,7 @@ void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint en
     errors.forbidden(fmt::format("spec.{}", list), "pod updates may not add or remove containers");
     return;
   }
-  for (std::size_t i = 0; i < elements(spec, "containers").size(); ++i) {
+  for (std::size_t i = 0; i < elements(spec, "containers").size() && !errors.full(); ++i) {
     if (text(elements(spec, "containers")[i], "image").empty()) {
       errors.required(fmt::format("spec.containers[{}].image", i));
     }

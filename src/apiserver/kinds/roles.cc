@@ -24,7 +24,7 @@ void default_role(api::Json& role) {
 void validate_role(const api::Json& role, api::FieldErrors& errors) {
   const api::Json::Array& rules = elements(role, "rules");
   const bool namespaced = text(role, "kind") == "Role";
-  for (std::size_t i = 0; i < rules.size(); ++i) {
+  for (std::size_t i = 0; i < rules.size() && !errors.full(); ++i) {
     const std::string path = api::index_path("rules", i);
     if (elements(rules[i], "verbs").empty()) errors.required(path + ".verbs", "verbs must contain at least one value");
     if (!elements(rules[i], "nonResourceURLs").empty()) {
@@ -63,7 +63,7 @@ void validate_binding(const api::Json& binding, api::FieldErrors& errors) {
   }
   if (text(role, "name").empty()) errors.required("roleRef.name");
   const api::Json::Array& subjects = elements(binding, "subjects");
-  for (std::size_t i = 0; i < subjects.size(); ++i) {
+  for (std::size_t i = 0; i < subjects.size() && !errors.full(); ++i) {
     const std::string path = api::index_path("subjects", i);
     if (text(subjects[i], "name").empty()) errors.required(path + ".name");
     require_one_of(subjects[i], "kind", path + ".kind", kSubjectKinds, errors);

@@ -76,7 +76,7 @@ void validate_service(const api::Json& service, api::FieldErrors& errors) {
     errors.required("spec.ports");
   }
   std::set<std::string_view> names;
-  for (std::size_t i = 0; i < ports.size(); ++i) {
+  for (std::size_t i = 0; i < ports.size() && !errors.full(); ++i) {
     const std::string path = api::index_path("spec.ports", i);
     const std::string_view name = text(ports[i], "name");
     if (ports.size() > 1 && name.empty()) errors.required(path + ".name");

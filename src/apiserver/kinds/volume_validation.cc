@@ -30,7 +30,7 @@ void validate_mode(const api::Json& source, std::string_view key, const std::str
 
 void validate_items(const api::Json& source, const std::string& path, api::FieldErrors& errors) {
   const api::Json::Array& items = elements(source, "items");
-  for (std::size_t i = 0; i < items.size(); ++i) {
+  for (std::size_t i = 0; i < items.size() && !errors.full(); ++i) {
     const std::string where = api::index_path(path + ".items", i);
     const std::string_view place = text(items[i], "path");
     if (text(items[i], "key").empty()) errors.required(where + ".key");
@@ -77,7 +77,7 @@ void validate_source(std::string_view name, const api::Json& source, const std::
 void validate_volumes(const api::Json& spec, std::string_view path, api::FieldErrors& errors) {
   std::set<std::string_view> names;
   const api::Json::Array& volumes = elements(spec, "volumes");
-  for (std::size_t i = 0; i < volumes.size(); ++i) {
+  for (std::size_t i = 0; i < volumes.size() && !errors.full(); ++i) {
     const std::string where = fmt::format("{}.volumes[{}]", path, i);
     const std::string_view name = text(volumes[i], "name");
     if (name.empty()) {
