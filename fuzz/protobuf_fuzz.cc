@@ -1,4 +1,4 @@
-// Any bytes as a protobuf request body: refused as a bad request, or a document in canonical form.
+// Any bytes as a protobuf request body: refused as a bad request or as too large, or a document in canonical form.
 #include "api/protobuf.h"
 #include "api/typed.h"
 #include "base/check.h"
@@ -34,7 +34,8 @@ std::string varint(std::size_t value) {
 void check(const api::Type& type, std::string_view body) {
   const auto object = api::read_protobuf(type, body);
   if (!object) {
-    SPILLWAY_CHECK(object.error().code == ErrorCode::kBadRequest);
+    SPILLWAY_CHECK(object.error().code == ErrorCode::kBadRequest ||
+                   object.error().code == ErrorCode::kRequestEntityTooLarge);
     return;
   }
   const auto again = api::read_body(type, *object);

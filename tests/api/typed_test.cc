@@ -243,7 +243,7 @@ TEST(DocumentBounds, TooManyValuesAreRefusedWhileTheyAreRead) {
   // Three bytes each, and half a dozen values in canonical form.
   std::string containers;
   for (int i = 0; i < 20'000; ++i) containers += i == 0 ? "{}" : ",{}";
-  const auto pod = read_body(*find_kind("v1", "Pod"), R"({"spec":{"containers":[)" + containers + "]}}");
+  const auto pod = read_body(*find_kind("v1", "Pod"), std::string_view(R"({"spec":{"containers":[)" + containers + "]}}"));
   ASSERT_FALSE(pod);
   EXPECT_EQ(pod.error().code, ErrorCode::kRequestEntityTooLarge);
 
@@ -260,7 +260,8 @@ TEST(DocumentBounds, UnknownAndRepeatedFieldsAreToldUpToABound) {
   std::string members;
   for (int i = 0; i < 1'000; ++i) members += fmt::format(R"(,"x{}":1,"x{}":2)", i, i);
   const std::string deep(100'000, 'y');
-  const auto read = read_body(*find_kind("v1", "ConfigMap"), "{\"" + deep + "\":1" + members + "}");
+  const std::string text = "{\"" + deep + "\":1" + members + "}";
+  const auto read = read_body(*find_kind("v1", "ConfigMap"), std::string_view(text));
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->unknown_fields.size(), kComplaintsMax);
   EXPECT_EQ(read->duplicate_fields.size(), kComplaintsMax);
