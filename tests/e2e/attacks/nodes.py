@@ -1,0 +1,200 @@
+"""What the key of a node (n1) opens: itself and what its own pods refer to, and nothing else."""
+from attacks.attempt import Ask
+from attacks.cluster import OURS, RBAC, THEIRS
+
+N1, N2 = "/api/v1/nodes/n1", "/api/v1/nodes/n2"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+OTHER = f"{THEIRS}/pods/other"
+ON_N2 = f"{OURS}/pods/on-n2"
+OWN = f"{OURS}/pods/on-n1"
+SELECTS_SELF = "fieldSelector=spec.nodeName%3Dn1"
+
+
+def n1(name, method, path, body=None, type="json", **more):
+    return Ask(name, "n1", method, path, body, type=type, **more)
+
+
+def of_other_nodes():
+    for name, method, path, body, kind in (
+            ("GET of another node", "GET", N2, None, "json"), ("status of another node", "GET", f"{N2}/status", None, "json"),
+            ("patch of another node", "PATCH", N2, {"metadata": {"labels": {"a": "b"}}}, "merge"),
+            ("patch of another node's status", "PATCH", f"{N2}/status", {"status": {"conditions": []}}, "strategic"),
+            ("PUT of another node", "PUT", N2, {"metadata": {"name": "n2"}}, "json"),
+            ("PUT of another node's status", "PUT", f"{N2}/status", {"metadata": {"name": "n2"}}, "json"),
+            ("deletion of another node", "DELETE", N2, None, "json"), ("deletion of itself", "DELETE", N1, None, "json"),
+            ("deletion of all nodes", "DELETE", "/api/v1/nodes", None, "json"),
+            ("another node, registered", "POST", "/api/v1/nodes", {"metadata": {"name": "n9"}}, "json"),
+            ("another node, made by apply", "PATCH", "/api/v1/nodes/n9?fieldManager=x",
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n9"}}, "apply"),
+            ("list of nodes", "GET", "/api/v1/nodes", None, "json"), ("watch of nodes", "GET", "/api/v1/nodes?watch=1", None, "json"),
+            ("list of another node", "GET", "/api/v1/nodes?fieldSelector=metadata.name%3Dn2", None, "json"),
+            ("list of nodes that are not another", "GET", "/api/v1/nodes?fieldSelector=metadata.name!%3Dn2", None, "json"),
+            ("watch of another node by the old path", "GET", "/api/v1/watch/nodes/n2", None, "json"),
+            ("PUT of another lease", "PUT", f"{LEASES}/n2", {"metadata": {"name": "n2"}, "spec": {"holderIdentity": "n1"}}, "json"),
+            ("patch of another lease", "PATCH", f"{LEASES}/n2", {"spec": {"holderIdentity": "n1"}}, "merge"),
+            ("deletion of another lease", "DELETE", f"{LEASES}/n2", None, "json"), ("GET of another lease", "GET", f"{LEASES}/n2", None, "json"),
+            ("list of leases", "GET", LEASES, None, "json"), ("another node's lease, made", "POST", LEASES, {"metadata": {"name": "n9"}}, "json"),
+            ("a lease with a made-up name", "POST", LEASES, {"metadata": {"generateName": "n1-"}}, "json"),
+            ("the lease of a controller", "POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", {"metadata": {"name": "n1"}}, "json"),
+            ("GET of a controller's lease", "GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/n1", None, "json"),
+            ("another CSINode, made", "POST", CSI_NODES, {"metadata": {"name": "n9"}, "spec": {"drivers": []}}, "json"),
+            ("patch of another CSINode", "PATCH", f"{CSI_NODES}/n2", {"metadata": {"labels": {"a": "b"}}}, "merge"),
+            ("deletion of another CSINode", "DELETE", f"{CSI_NODES}/n2", None, "json")):
+        watched = path.split("?")[0]
+        yield n1(name, method, path, body, kind, unchanged=watched if watched.endswith(("/n2", "/n1")) and "watch" not in watched else None)
+
+
+def of_itself():
+    """Labels and taints decide which pods come to a node: it may not choose its own."""
+    for label in ("node-restriction.kubernetes.io/secure", "x.node-restriction.kubernetes.io/a", "node-role.kubernetes.io/control-plane",
+            "kubernetes.io/made-up", "a.k8s.io/b"):
+        yield n1(f"label {label}", "PATCH", N1, {"metadata": {"labels": {label: "1"}}}, "merge", unchanged=N1)
+    label = {"node-restriction.kubernetes.io/secure": "1"}
+    whole = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels": label},
+        "spec": {"taints": [{"key": "kept", "effect": "NoSchedule"}]}}
+    yield n1("label by PUT", "PUT", N1, whole, unchanged=N1)
+    yield n1("label by strategic patch", "PATCH", N1, {"metadata": {"labels": label}}, "strategic", unchanged=N1)
+    yield n1("label by JSON patch", "PATCH", N1, [{"op": "add", "path": "/metadata/labels/node-restriction.kubernetes.io~1secure", "value": "1"}],
+        "jsonpatch", unchanged=N1)
+    yield n1("label by JSON patch copy", "PATCH", N1, [{"op": "move", "from": "/metadata/labels/node-role.kubernetes.io~1worker",
+                                                       "path": "/metadata/labels/node-restriction.kubernetes.io~1secure"}], "jsonpatch", unchanged=N1)
+    yield n1("label by apply", "PATCH", f"{N1}?fieldManager=x&force=true", whole, "apply", unchanged=N1)
+    yield n1("label by its status", "PATCH", f"{N1}/status", {"metadata": {"labels": label}}, "merge", unchanged=N1)
+    yield n1("label by PUT of its status", "PUT", f"{N1}/status", whole, unchanged=N1)
+    yield n1("a role's label, taken away", "PATCH", N1, {"metadata": {"labels": {"node-role.kubernetes.io/worker": None}}}, "merge", unchanged=N1)
+    yield n1("all labels, taken away", "PATCH", N1, [{"op": "remove", "path": "/metadata/labels"}], "jsonpatch", unchanged=N1)
+    yield n1("taints by merge patch", "PATCH", N1, {"spec": {"taints": None}}, "merge", unchanged=N1)
+    yield n1("taints by strategic patch", "PATCH", N1, {"spec": {"taints": [{"$patch": "delete", "key": "kept", "effect": "NoSchedule"}]}},
+        "strategic", unchanged=N1)
+    yield n1("taints by JSON patch", "PATCH", N1, [{"op": "remove", "path": "/spec/taints/0"}], "jsonpatch", unchanged=N1)
+    yield n1("taints by PUT", "PUT", N1, {"metadata": {"name": "n1", "labels": {"node-role.kubernetes.io/worker": ""}}, "spec": {}}, unchanged=N1)
+    yield n1("an owner of itself", "PATCH", N1, lambda c: {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n2",
+        "uid": c.uid(N2)}]}}, "merge", unchanged=N1)
+    yield n1("nodes/n3/proxy", "GET", "/api/v1/nodes/n3/proxy/pods")
+
+
+def of_pods():
+    queries = ["", "?watch=1", f"?{SELECTS_SELF}"]
+    for query in queries:
+        for part in ("", "/log", "/status"):
+            yield n1(f"GET of a pod of another node{part}{query}", "GET", f"{OTHER}{part}{query}")
+    for name, query in (("no selector", ""), ("another node's selector", "?fieldSelector=spec.nodeName%3Dn2"),
+            ("a selector of all nodes but one", "?fieldSelector=spec.nodeName!%3Dn2"),
+                        ("an empty node", "?fieldSelector=spec.nodeName%3D"), ("another selector", "?fieldSelector=status.phase%3DPending"),
+                        ("a label selector", "?labelSelector=spec.nodeName%3Dn1"), ("a selector in capitals", "?FieldSelector=spec.nodeName%3Dn1")):
+        yield n1(f"list of pods with {name}", "GET", f"/api/v1/pods{query}")
+        yield n1(f"watch of pods with {name}", "GET", f"/api/v1/pods{query}{'&' if query else '?'}watch=1")
+    for query in ("fieldSelector=spec.nodeName%3Dn2&fieldSelector=spec.nodeName%3Dn1",
+            "fieldSelector=spec.nodeName%3Dn1&fieldSelector=spec.nodeName%3Dn2",
+                  "fieldSelector=spec.nodeName%3Dn2,spec.nodeName%3Dn1"):
+        yield n1(f"list of pods with {query}", "GET", f"/api/v1/namespaces/theirs/pods?{query}", want=(200, 400, 403), hides='"name":"other"')
+    yield n1("deletion of all pods", "DELETE", f"{THEIRS}/pods?{SELECTS_SELF}", unchanged=OTHER)
+    for name, method, path, body, kind in (
+            ("status of a pod of another node", "PATCH", f"{OTHER}/status", {"status": {"phase": "Failed"}}, "merge"),
+            ("status of a pod of another node, by PUT", "PUT", f"{OTHER}/status", {"metadata": {"name": "other"}, "spec": {"nodeName": "n1"}},
+            "json"),
+            ("deletion of a pod of another node", "DELETE", OTHER, None, "json"), ("eviction of a pod of another node", "POST", f"{OTHER}/eviction",
+            {"metadata": {"name": "other"}}, "json"),
+            ("patch of its own pod", "PATCH", OWN, {"metadata": {"labels": {"a": "b"}}}, "merge"),
+            ("PUT of its own pod", "PUT", OWN, {"metadata": {"name": "on-n1"}}, "json"),
+            ("image of its own pod", "PATCH", OWN, {"spec": {"containers": [{"name": "main", "image": "evil"}]}}, "strategic"),
+            ("labels of its own pod by its status", "PATCH", f"{OWN}/status", {"metadata": {"labels": {"app": "web"}}}, "merge"),
+            ("its own pod, moved", "POST", f"{OWN}/binding", {"target": {"kind": "Node", "name": "n2"}}, "json"),
+            ("another pod, bound to it", "POST", f"{OTHER}/binding", {"target": {"kind": "Node", "name": "n1"}}, "json"),
+            ("debug containers of its own pod", "PATCH", f"{OWN}/ephemeralcontainers", {"spec": {"ephemeralContainers": []}}, "merge"),
+            ("log of its own pod", "GET", f"{OWN}/log", None, "json"), ("exec in its own pod", "POST", f"{OWN}/exec?command=id", None, "json"),
+            ("a pod of its own", "POST", f"{OURS}/pods", {"metadata": {"name": "evil"},
+            "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "x"}]}}, "json")):
+        yield n1(name, method, path, body, kind, unchanged=OTHER if path.startswith(OTHER) else OWN)
+    missing = [("DELETE", "", None), ("PATCH", "/status", {}), ("GET", "/log", None), ("POST", "/eviction", {"metadata": {"name": "x"}})]
+    for method, part, body in missing:
+        gone_already = (403, 404) if method == "DELETE" else 403  # an agent that confirms the end of a pod may find that it is gone
+        yield n1(f"{method} of a pod that does not exist{part}", method, f"{THEIRS}/pods/no-such{part}", body,
+            "merge" if method == "PATCH" else "json", want=gone_already)
+
+
+def of_what_pods_refer_to():
+    for name, method, path in (
+            ("a Secret of a pod of another node", "GET", f"{THEIRS}/secrets/hidden"),
+            ("that Secret as a watch", "GET", f"{THEIRS}/secrets/hidden?watch=1"),
+            ("that Secret by a list of its name", "GET", f"{THEIRS}/secrets?fieldSelector=metadata.name%3Dopen"),
+            ("all Secrets", "GET", "/api/v1/secrets"),
+            ("Secrets of a namespace", "GET", f"{OURS}/secrets"), ("watch of Secrets", "GET", f"{OURS}/secrets?watch=1"),
+            ("a Secret of its pod's name in another namespace", "GET", f"{THEIRS}/secrets/mounted"),
+            ("a Secret that does not exist", "GET", f"{OURS}/secrets/no-such"),
+            ("deletion of its pod's Secret", "DELETE", f"{OURS}/secrets/mounted"), ("all ConfigMaps", "GET", "/api/v1/configmaps"),
+            ("a ConfigMap of another namespace", "GET", f"{THEIRS}/configmaps/settings"),
+            ("deletion of its pod's ConfigMap", "DELETE", f"{OURS}/configmaps/settings"),
+            ("an account none of its pods uses", "GET", f"{OURS}/serviceaccounts/spare"), ("all accounts", "GET", f"{OURS}/serviceaccounts"),
+            ("all namespaces", "GET", "/api/v1/namespaces"), ("a namespace", "GET", "/api/v1/namespaces/theirs"),
+            ("all roles", "GET", f"{RBAC}/clusterroles"),
+            ("all bindings", "GET", f"{RBAC}/clusterrolebindings"), ("events", "GET", f"{THEIRS}/events"),
+            ("workloads", "GET", "/apis/apps/v1/replicasets"),
+            ("budgets", "GET", "/apis/policy/v1/poddisruptionbudgets"), ("metrics of pods", "GET", "/apis/metrics.k8s.io/v1beta1/pods"),
+            ("metrics of the server", "GET", "/metrics")):
+        yield n1(name, method, path, unchanged=path if method == "DELETE" else None)
+    for name, path, body in (
+            ("a Secret, made", f"{OURS}/secrets", {"metadata": {"name": "evil"}}), ("a Service, made", f"{OURS}/services",
+            {"metadata": {"name": "evil"}, "spec": {"ports": [{"port": 1}]}}),
+            ("a namespace, made", "/api/v1/namespaces", {"metadata": {"name": "evil"}}),
+            ("a binding to cluster-admin", f"{RBAC}/clusterrolebindings", {"metadata": {"name": "evil"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+                                                                          "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io",
+                                                                          "name": "system:nodes"}]}),
+            ("a workload", "/apis/apps/v1/namespaces/ours/daemonsets", {"metadata": {"name": "evil"}, "spec": {}}),
+            ("a priority class", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "evil"}, "value": 1}),
+            ("a runtime class", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "evil"}, "handler": "x"})):
+        yield n1(name, "POST", path, body, absent=f"{path}/evil")
+    yield n1("PUT of its pod's Secret", "PUT", f"{OURS}/secrets/mounted", {"metadata": {"name": "mounted"}}, unchanged=f"{OURS}/secrets/mounted")
+    yield n1("patch of its pod's ConfigMap", "PATCH", f"{OURS}/configmaps/settings", {"data": {"a": "2"}}, "merge",
+        unchanged=f"{OURS}/configmaps/settings")
+
+
+def of_tokens():
+    token = f"{OURS}/serviceaccounts/app/token"
+
+    def bound(pod, path=None, **more):
+        return lambda c: {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": c.uid(path or f"{OURS}/pods/{pod}"),
+            **more}}}
+    for name, path, body in (
+            ("bound to nothing", token, {"spec": {}}), ("bound to a pod of another node", token, bound("on-n2")),
+            ("bound to its pod, of an account it does not use",
+             f"{OURS}/serviceaccounts/spare/token", bound("on-n1")), ("bound to a pod that is not there", token,
+             {"spec": {"boundObjectRef": {"kind": "Pod", "name": "no-such", "uid": "1"}}}),
+            ("bound to its pod with another uid", token, bound("on-n1", ON_N2)), ("bound to its pod without a uid", token,
+            {"spec": {"boundObjectRef": {"kind": "Pod", "name": "on-n1"}}}),
+            ("bound to itself", token, lambda c: {"spec": {"boundObjectRef": {"kind": "Node", "apiVersion": "v1", "name": "n1", "uid": c.uid(N1)}}}),
+            ("bound to a Secret", token, lambda c: {"spec": {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "mounted",
+            "uid": c.uid(f"{OURS}/secrets/mounted")}}}),
+            ("of another namespace", f"{THEIRS}/serviceaccounts/app/token", bound("on-n1")),
+            ("of an account of kube-system", "/api/v1/namespaces/kube-system/serviceaccounts/default/token", {"spec": {}})):
+        yield n1(f"a token {name}", "POST", path, body, hides='"token":"ey')
+
+
+def as_others():
+    yield n1("a signing request, approved", "PATCH", f"{CSRS}/x/approval", {}, "merge")
+    yield n1("a signing request, deleted", "DELETE", f"{CSRS}/x")
+    yield n1("a webhook, made", "POST", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", {})
+    yield Ask("a node without a name, registering", "nameless node", "POST", "/api/v1/nodes", {"metadata": {"name": "n9"}}, absent="/api/v1/nodes/n9")
+    yield Ask("a node without a name, listing its pods", "nameless node", "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3D")
+
+
+def may_still(cluster):
+    """Without these, the refusals above would say little."""
+    for method, path, body, kind in (
+            ("GET", N1, None, "json"), ("GET", f"/api/v1/pods?{SELECTS_SELF}", None, "json"), ("GET", OWN, None, "json"),
+            ("GET", f"{OURS}/secrets/mounted", None, "json"),
+            ("GET", f"{OURS}/configmaps/settings", None, "json"), ("PATCH", f"{OWN}/status", {"status": {"reason": "x"}}, "merge"),
+            ("PATCH", f"{LEASES}/n1", {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}}, "merge"),
+            ("PATCH", f"{N1}/status", {"status": {"conditions": []}}, "merge")):
+        refused = n1("", method, path, body, kind, want=200).run(cluster)
+        assert refused is None, f"{method} {path} by its own node: {refused}"
+
+
+def attempts(cluster):
+    may_still(cluster)
+    cluster.show("nameless node", cluster.signed("/O=system:nodes/CN=system:node:"))
+    rows = [*of_other_nodes(), *of_itself(), *of_pods(), *of_what_pods_refer_to(), *of_tokens(), *as_others()]
+    return rows

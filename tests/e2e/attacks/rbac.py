@@ -1,0 +1,174 @@
+"""Rights somebody does not hold: taken by each way to write a role or a binding, or by asking for something else than what is done."""
+from attacks.attempt import Ask
+from attacks.cluster import OURS, RBAC, THEIRS, role_ref, rule, subject
+
+ROLES, CLUSTER_ROLES = f"{RBAC}/namespaces/ours/roles", f"{RBAC}/clusterroles"
+BINDINGS, CLUSTER_BINDINGS = f"{RBAC}/namespaces/ours/rolebindings", f"{RBAC}/clusterrolebindings"
+SECRETS = [rule("", "secrets", "get")]
+HELD = [rule("", "configmaps", "get")]
+BY = "role-writer"
+
+
+def document(kind, name, **more):
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}, **more}
+
+
+def escalation():
+    """A rule that its writer does not hold: refused on every way to write one."""
+    for kind, path in (("Role", ROLES), ("ClusterRole", CLUSTER_ROLES)):
+        mine = f"{path}/{BY}-s"
+        more = document(kind, f"{BY}-s", rules=HELD + SECRETS)
+        yield Ask(f"{kind} by POST", BY, "POST", path, document(kind, "taken", rules=SECRETS), absent=f"{path}/taken", says="not currently held")
+        yield Ask(f"{kind} by POST as YAML", BY, "POST", path, f"kind: {kind}\napiVersion: rbac.authorization.k8s.io/v1\nmetadata: {{name: taken}}\n"
+                  "rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]\n", type="yaml", want=(400, 403, 415), absent=f"{path}/taken")
+        yield Ask(f"{kind} by a POST that is only tried", BY, "POST", f"{path}?dryRun=All", document(kind, "taken", rules=SECRETS))
+        yield Ask(f"{kind} by PUT", BY, "PUT", mine, more, unchanged=mine)
+        yield Ask(f"{kind} by merge patch", BY, "PATCH", mine, {"rules": SECRETS}, type="merge", unchanged=mine)
+        yield Ask(f"{kind} by strategic patch", BY, "PATCH", mine, {"rules": SECRETS}, type="strategic", unchanged=mine)
+        yield Ask(f"{kind} by JSON patch", BY, "PATCH", mine, [{"op": "add", "path": "/rules/-", "value": SECRETS[0]}], type="jsonpatch",
+            unchanged=mine)
+        yield Ask(f"{kind} by JSON patch of one verb", BY, "PATCH", mine, [{"op": "replace", "path": "/rules/0/verbs/0", "value": "*"}],
+            type="jsonpatch", unchanged=mine)
+        yield Ask(f"{kind} by apply", BY, "PATCH", f"{mine}?fieldManager=x&force=true", more, type="apply", unchanged=mine)
+        yield Ask(f"{kind} by an apply that makes it", BY, "PATCH", f"{path}/taken?fieldManager=x", document(kind, "taken", rules=SECRETS),
+            type="apply", absent=f"{path}/taken")
+    for name, rules in (
+            ("everything", [rule("*", "*", "*")]), ("all verbs", [rule("", "configmaps", "*")]), ("all groups", [rule("*", "configmaps", "get")]),
+            ("all resources", [rule("", "*", "get")]), ("a subresource", [rule("", "pods/log", "get")]),
+            ("all subresources", [rule("", "*/log", "get")]),
+            ("another group", [rule("apps", "configmaps", "get")]), ("one name", [rule("", "secrets", "get", "hidden")]),
+            ("the verb escalate", [rule("rbac.authorization.k8s.io", "clusterroles", "escalate")]),
+            ("the verb bind", [rule("rbac.authorization.k8s.io", "clusterroles", "bind")]),
+            ("the verb impersonate", [rule("", "users", "impersonate")]), ("paths", [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
+            ("all paths", [{"nonResourceURLs": ["*"], "verbs": ["*"]}]), ("the second of two", HELD + SECRETS)):
+        yield Ask(f"ClusterRole with {name}", BY, "POST", CLUSTER_ROLES, document("ClusterRole", "taken", rules=rules),
+            absent=f"{CLUSTER_ROLES}/taken")
+    yield Ask("ClusterRole that adds to admin", BY, "POST", CLUSTER_ROLES,
+              {**document("ClusterRole", "taken", rules=SECRETS), "metadata": {"name": "taken",
+              "labels": {"rbac.authorization.k8s.io/aggregate-to-admin": "true"}}},
+              absent=f"{CLUSTER_ROLES}/taken")
+    yield Ask("the role cluster-admin, changed", BY, "PATCH", f"{CLUSTER_ROLES}/view", {"rules": [rule("*", "*", "*")]}, type="merge",
+        unchanged=f"{CLUSTER_ROLES}/view")
+    yield Ask("Role with what is held in another namespace only", "role-writer-ours", "POST", f"{RBAC}/namespaces/theirs/roles",
+              document("Role", "taken", rules=HELD), absent=f"{RBAC}/namespaces/theirs/roles/taken")
+    yield Ask("ClusterRole by somebody whose rights end at a namespace", "role-writer-ours", "POST", CLUSTER_ROLES,
+        document("ClusterRole", "taken", rules=[]),
+              absent=f"{CLUSTER_ROLES}/taken")
+    yield Ask("Role of the namespace's editor", "editor", "POST", ROLES, document("Role", "taken", rules=[]), absent=f"{ROLES}/taken")
+
+
+def binding():
+    """A role whose rules its binder does not hold."""
+    me = {"subjects": [subject(BY)]}
+    for kind, path in (("RoleBinding", BINDINGS), ("ClusterRoleBinding", CLUSTER_BINDINGS)):
+        admin = role_ref("ClusterRole", "cluster-admin")
+        strong = f"{path}/strong-{kind.lower()}"
+        yield Ask(f"{kind} to cluster-admin by POST", BY, "POST", path, document(kind, "taken", roleRef=admin, **me), absent=f"{path}/taken")
+        yield Ask(f"{kind} to cluster-admin for a group", BY, "POST", path, document(kind, "taken", roleRef=admin, subjects=[
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}]), absent=f"{path}/taken")
+        yield Ask(f"{kind} to cluster-admin for nobody yet", BY, "POST", path, document(kind, "taken", roleRef=admin), absent=f"{path}/taken")
+        yield Ask(f"{kind} to cluster-admin by a POST that is only tried", BY, "POST", f"{path}?dryRun=All",
+            document(kind, "taken", roleRef=admin, **me))
+        yield Ask(f"{kind} to cluster-admin by an apply that makes it", BY, "PATCH", f"{path}/taken?fieldManager=x",
+                  document(kind, "taken", roleRef=admin, **me), type="apply", absent=f"{path}/taken")
+        yield Ask(f"{kind}: himself added by PUT", BY, "PUT", strong, {**document(kind, strong.rsplit("/", 1)[1], roleRef=admin), **me},
+            unchanged=strong)
+        yield Ask(f"{kind}: himself added by merge patch", BY, "PATCH", strong, me, type="merge", unchanged=strong)
+        yield Ask(f"{kind}: himself added by strategic patch", BY, "PATCH", strong, me, type="strategic", unchanged=strong)
+        yield Ask(f"{kind}: himself added by JSON patch", BY, "PATCH", strong, [{"op": "add", "path": "/subjects/-", "value": subject(BY)}],
+            type="jsonpatch", unchanged=strong)
+        yield Ask(f"{kind}: himself added by apply", BY, "PATCH", f"{strong}?fieldManager=x&force=true",
+                  {**document(kind, strong.rsplit("/", 1)[1], roleRef=admin), **me}, type="apply", unchanged=strong)
+        weak = f"{path}/weak-{kind.lower()}"
+        yield Ask(f"{kind}: another role by merge patch", BY, "PATCH", weak, {"roleRef": admin}, type="merge", want=(403, 422), unchanged=weak)
+        yield Ask(f"{kind}: another role by PUT", BY, "PUT", weak, {**document(kind, weak.rsplit("/", 1)[1], roleRef=admin), **me}, want=(403, 422),
+            unchanged=weak)
+    yield Ask("RoleBinding to a role that is not there yet", BY, "POST", BINDINGS, document("RoleBinding", "taken", roleRef=role_ref("Role", "later"),
+        **me),
+              want=(403, 404), absent=f"{BINDINGS}/taken")
+    yield Ask("RoleBinding to edit, by its own editor", "editor", "POST", BINDINGS,
+        document("RoleBinding", "taken", roleRef=role_ref("ClusterRole", "edit"),
+              subjects=[subject("alice")]), absent=f"{BINDINGS}/taken")
+
+
+def other_verbs():
+    """A right to one thing is none to another that looks like it."""
+    hidden, settings = f"{THEIRS}/secrets/hidden", f"{OURS}/configmaps/settings"
+    asked = [
+        ("get by somebody who may watch", "watcher", "GET", hidden, None),
+        ("list by somebody who may watch", "watcher", "GET", f"{THEIRS}/secrets", None),
+        ("list with watch=0", "watcher", "GET", f"{THEIRS}/secrets?watch=0", None),
+        ("list with watch=false", "watcher", "GET", f"{THEIRS}/secrets?watch=false", None),
+        ("status as a watch", "watcher", "GET", f"{THEIRS}/pods/other/status?watch=1", None),
+        ("log as a watch", "watcher", "GET", f"{THEIRS}/pods/other/log?watch=1", None),
+        ("delete as a watch", "watcher", "DELETE", f"{hidden}?watch=1", None),
+        ("get by somebody who may list", "lister", "GET", f"{THEIRS}/pods/other", None),
+        ("watch by somebody who may list", "lister", "GET", f"{THEIRS}/pods?watch=1", None),
+        ("watch by somebody who may list, by the old path", "lister", "GET", "/api/v1/watch/namespaces/theirs/pods", None),
+        ("watch of one by the old path", "lister", "GET", "/api/v1/watch/namespaces/theirs/pods/other", None),
+        ("watch with watch=yes", "lister", "GET", f"{THEIRS}/pods?watch=yes", None),
+        ("watch by an empty watch parameter", "getter", "GET", f"{OURS}/pods?watch=", None),
+        ("list by somebody who may get", "getter", "GET", f"{OURS}/pods", None),
+        ("list of one by somebody who may get", "getter", "GET", f"{OURS}/pods?fieldSelector=metadata.name%3Don-n1", None),
+        ("all namespaces by somebody who may get in one", "getter", "GET", "/api/v1/pods", None),
+        ("another namespace", "getter", "GET", f"{THEIRS}/pods/other", None),
+        ("log by somebody who may get pods", "getter", "GET", f"{OURS}/pods/on-n1/log", None),
+        ("status by somebody who may get pods", "getter", "GET", f"{OURS}/pods/on-n1/status", None),
+        ("log by somebody who may do everything with pods", "subresources", "GET", f"{OURS}/pods/on-n1/log", None),
+        ("binding by somebody who may do everything with pods", "subresources", "POST", f"{OURS}/pods/on-n1/binding", {"target": {"name": "n2"}}),
+        ("eviction by somebody who may do everything with pods", "subresources", "POST", f"{OURS}/pods/on-n1/eviction",
+        {"metadata": {"name": "on-n1"}}),
+        ("nodes by a rule of a namespace", "subresources", "GET", "/api/v1/nodes/n1", None),
+        ("pods by a rule of their logs", "any-log", "GET", f"{OURS}/pods/on-n1", None),
+        ("status by a rule of logs", "any-log", "GET", f"{OURS}/pods/on-n1/status", None),
+        ("another name", "one-name", "GET", hidden, None),
+        ("list by a rule of one name", "one-name", "GET", f"{THEIRS}/secrets", None),
+        ("list of another name", "one-name", "GET", f"{THEIRS}/secrets?fieldSelector=metadata.name%3Dhidden", None),
+        ("list of all names but one", "one-name", "GET", f"{THEIRS}/secrets?fieldSelector=metadata.name!%3Dx", None),
+        ("list of two names", "one-name", "GET", f"{THEIRS}/secrets?fieldSelector=metadata.name%3Dhidden,metadata.name%3Dopen", None),
+        ("watch of another name", "one-name", "GET", f"{THEIRS}/secrets?watch=1&fieldSelector=metadata.name%3Dhidden", None),
+        ("list by a name that a second selector takes back", "one-name", "GET",
+         f"{THEIRS}/secrets?fieldSelector=metadata.name%3Dhidden&fieldSelector=metadata.name%3Dopen", None),
+        ("deletecollection by somebody who may delete", "deleter", "DELETE", f"{OURS}/configmaps", None),
+        ("deletecollection of one", "deleter", "DELETE", f"{OURS}/configmaps?fieldSelector=metadata.name%3Dsettings", None),
+        ("create by somebody who may delete", "deleter", "POST", f"{OURS}/configmaps", {"metadata": {"name": "x"}}),
+        ("eviction by somebody who may create pods", "creator", "POST", f"{OURS}/pods/on-n1/eviction", {"metadata": {"name": "on-n1"}}),
+        ("exec by somebody who may create pods", "creator", "POST", f"{OURS}/pods/on-n1/exec?command=id", None),
+        ("portforward by somebody who may create pods", "creator", "POST", f"{OURS}/pods/on-n1/portforward", None),
+        ("debug containers by somebody who may create pods", "creator", "PATCH", f"{OURS}/pods/on-n1/ephemeralcontainers",
+        {"spec": {"ephemeralContainers": []}}),
+        ("create in another namespace, named in the body", "creator", "POST", f"{THEIRS}/pods", {"metadata": {"name": "x", "namespace": "ours"}}),
+        ("update by somebody who may patch", "patcher", "PUT", settings, {"metadata": {"name": "settings"}}),
+        ("patch by somebody who may update", "updater", "PATCH", settings, {"data": {"b": "2"}}),
+        ("scale by an editor of another namespace", "pod-admin", "PATCH", "/apis/apps/v1/namespaces/theirs/replicasets/x/scale",
+        {"spec": {"replicas": 9}}),
+        ("nodes by an editor", "editor", "GET", "/api/v1/nodes", None),
+        ("secrets of others by an editor", "editor", "GET", hidden, None),
+        ("the namespace itself by an editor", "editor", "DELETE", "/api/v1/namespaces/ours", None),
+        ("a Table of the Secret", "alice", "GET", f"{hidden}?includeObject=Object", None),
+        ("metrics of pods", "alice", "GET", "/apis/metrics.k8s.io/v1beta1/namespaces/theirs/pods", None),
+        ("metrics of nodes", "editor", "GET", "/apis/metrics.k8s.io/v1beta1/nodes", None),
+        ("a resource that is not served", "alice", "GET", "/apis/no.such/v1/things", None),
+        ("a subresource that is not served", "getter", "GET", f"{OURS}/pods/on-n1/no-such", None)]
+    for name, by, method, path, body in asked:
+        kind = "apply" if "apply" in name else "merge" if method == "PATCH" else "json"
+        accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"} if "Table" in name else {}
+        yield Ask(name, by, method, path, body, type=kind, headers=accept, unchanged=settings if "settings" in path else None,
+                  want=(400, 403) if "takes back" in name else 403)
+    for method in ("PUT", "DELETE", "PATCH"):
+        yield Ask(f"{method} of the Secret by alice", "alice", method, hidden, {} if method != "DELETE" else None,
+            type="merge" if method == "PATCH" else "json", unchanged=hidden)
+    for name in ("default", "kube-system", "kube-public"):
+        yield Ask(f"the namespace {name}, deleted by an administrator", "admin", "DELETE", f"/api/v1/namespaces/{name}",
+            unchanged=f"/api/v1/namespaces/{name}")
+
+
+def attempts(cluster):
+    make = cluster.admin.create
+    for kind, path, bindings, binding_kind in (("Role", ROLES, BINDINGS, "RoleBinding"),
+            ("ClusterRole", CLUSTER_ROLES, CLUSTER_BINDINGS, "ClusterRoleBinding")):
+        make(path, document(kind, f"{BY}-s", rules=HELD))
+        make(bindings, document(binding_kind, f"strong-{binding_kind.lower()}", roleRef=role_ref("ClusterRole", "cluster-admin"),
+            subjects=[subject("somebody")]))
+        make(bindings, document(binding_kind, f"weak-{binding_kind.lower()}", roleRef=role_ref(kind, f"{BY}-s"), subjects=[subject("somebody")]))
+    return [*escalation(), *binding(), *other_verbs()]

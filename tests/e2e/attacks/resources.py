@@ -1,0 +1,164 @@
+"""Numbers that overflow, sizes beyond the limits, and objects that would break what reads them."""
+from attacks.attempt import Act, Ask, shown
+from attacks.cluster import OURS
+
+PODS = f"{OURS}/pods"
+BIG = 2 ** 63 - 1
+
+
+def pod(spec=None, container=None, **metadata):
+    return {"metadata": {"name": "sized", **metadata}, "spec": {"containers": [{"name": "c", "image": "x", "command": ["true"], **(container or {})}],
+        **(spec or {})}}
+
+
+def tried(name, body, want=422, path=PODS, by="admin", **more):
+    return Ask(name, by, "POST", f"{path}?dryRun=All", body, want=want, **more)
+
+
+def quantities():
+    for text, want in (("-1", 422), ("1x", 400), ("abc", 400), ("", (400, 422)), ("1e", 400), ("1e999999999", (400, 422)), ("0x10", 400),
+            ("1 Gi", 400), ("1Gib", 400), ("+-1", 400), ("1.2.3", 400),
+                       ("9" * 10_000, (400, 422)), ("NaN", 400), ("inf", 400), ("1e-999999999", (201, 400, 422)), ("１Gi", 400), ("1\u0000", 400),
+                       ("-9223372036854775809", 422)):
+        shown_text = text if len(text) < 30 else f"of {len(text)} digits"
+        yield tried(f"memory {shown_text!r}", pod(container={"resources": {"limits": {"memory": text}}}), want=want)
+    for name, resources in (("a request above its limit", {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
+            ("a resource without a domain", {"limits": {"gpu": "1"}}), ("a resource that is no name", {"limits": {"a b": "1"}}),
+                            ("a fraction of a device", {"limits": {"example.com/gpu": "500m"}}),
+                            ("a device asked for and not limited", {"requests": {"example.com/gpu": "1"}}),
+                            ("a request below nothing", {"requests": {"cpu": "-1"}})):
+        yield tried(f"resources: {name}", pod(container={"resources": resources}))
+    yield tried("resources: a sum beyond 64 bits", {"metadata": {"name": "sized"}, "spec": {"containers": [
+        {"name": f"c{number}", "image": "x", "command": ["true"], "resources": {"requests": {"memory": str(BIG)}}} for number in range(3)]}},
+        want=(201, 422))
+    yield tried("resources that are a list", pod(container={"resources": []}), want=400)
+    yield tried("a quantity that is an object", pod(container={"resources": {"limits": {"cpu": {}}}}), want=400)
+
+
+def graces():
+    """Seconds that would leave the calendar: refused, or taken for what the calendar holds."""
+    path = f"{PODS}/to-delete"
+    out_of_range = [(-BIG - 1, (200, 202, 400, 422)), (2 ** 63, 400), (1e300, 400), (1.5, 400), ("30", 400)]
+    for value, want in out_of_range:
+        yield Ask(f"a deletion with a grace of {value!r} s", "admin", "DELETE", f"{path}?dryRun=All",
+            {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": value}, want=want)
+        yield Ask(f"a deletion with a grace of {value!r} s in its query", "admin", "DELETE", f"{path}?dryRun=All&gracePeriodSeconds={value}",
+                  want=(200, 202, *((want,) if isinstance(want, int) else want)) if value == "30" else want)
+        yield Ask(f"an eviction with a grace of {value!r} s", "admin", "POST", f"{path}/eviction",
+            {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "to-delete"},
+                  "deleteOptions": {"gracePeriodSeconds": value, "dryRun": ["All"]}}, want=(201, 400, 422) if value == -BIG - 1 else want)
+    for value, want in ((BIG, (201, 422)), (2 ** 63, 400), (-1, (201, 422)), ("x", 400)):
+        yield tried(f"a pod with a grace of {value!r} s", pod({"terminationGracePeriodSeconds": value}), want=want)
+
+    def no_year_below_now(cluster):
+        """A pod whose own grace is the largest number: its deletion is refused, or written with a date that is one."""
+        made = cluster.admin.create(PODS, pod({"terminationGracePeriodSeconds": BIG, "nodeName": "n1", "tolerations": [{"operator": "Exists"}]},
+            name="ages"))
+        code, document = cluster.json("admin", "DELETE", f"{PODS}/ages")
+        when = document.get("metadata", {}).get("deletionTimestamp", "")
+        cluster.admin.delete(f"{PODS}/ages", 0)
+        return None if code in (400, 422) or "2026" <= when[:4] <= "9999" and when[4:5] == "-" else f"{code}: deletionTimestamp {when!r} of a pod made at {made['metadata']['creationTimestamp']}"
+
+
+def integers():
+    for name, spec in (("activeDeadlineSeconds 0", {"activeDeadlineSeconds": 0}), ("activeDeadlineSeconds below nothing",
+            {"activeDeadlineSeconds": -1}),
+                       ("tolerationSeconds without NoExecute", {"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule",
+                       "tolerationSeconds": 1}]}),
+                       ("a restart policy nobody knows", {"restartPolicy": "Sometimes"}),
+                       ("a node that is no name", {"nodeName": "../n1"}), ("a host name that is none", {"hostname": "a/b"}),
+                       ("an account that climbs", {"serviceAccountName": "../default"}), ("no containers", {"containers": []}),
+                       ("two containers of one name", {"containers": [{"name": "c", "image": "x"}] * 2}),
+                       ("a container named like a path", {"containers": [{"name": "../c", "image": "x"}]}),
+                       ("a container without an image", {"containers": [{"name": "c"}]}),
+                       ("a volume nobody mounts twice", {"volumes": [{"name": "v", "emptyDir": {}}] * 2}),
+                       ("a volume of two kinds", {"volumes": [{"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}]}),
+                       ("a hostPath that climbs", {"volumes": [{"name": "v", "hostPath": {"path": "/a/../../etc"}}]}),
+                       ("a priority without its class", {"priority": 2_000_001_000})):
+        yield tried(f"pod: {name}", pod(spec), want=(403, 422))
+    for name, container in (("a mount of no volume", {"volumeMounts": [{"name": "v", "mountPath": "/x"}]}),
+            ("a port beyond 16 bits", {"ports": [{"containerPort": 65_536}]}), ("a port below nothing", {"ports": [{"containerPort": -1}]}),
+                            ("a variable of two sources", {"env": [{"name": "A", "value": "x",
+                            "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}),
+                            ("a variable of a field that is none", {"env": [{"name": "A",
+                            "valueFrom": {"fieldRef": {"fieldPath": "metadata.managedFields"}}}]}),
+                            ("a termination log that climbs", {"terminationMessagePolicy": "Everything"}),
+                            ("a subPath that climbs", {"volumeMounts": [{"name": "v", "mountPath": "/x", "subPath": "../../etc"}]})):
+        yield tried(f"container: {name}", pod({"volumes": [{"name": "v", "emptyDir": {}}]} if "subPath" in name else None, container))
+    for name, value in (("-1", -1), ("2^31", 2 ** 31), ("2^63", 2 ** 63), ("1e300", 1e300)):
+        yield Ask(f"scale to {name}", "pod-admin", "PATCH", "/apis/apps/v1/namespaces/ours/replicasets/sized/scale", {"spec": {"replicas": value}},
+            type="merge", want=(400, 422),
+                  unchanged="/apis/apps/v1/namespaces/ours/replicasets/sized")
+    for name, value in (("below nothing", -1), ("beyond 32 bits", 2 ** 40)):
+        yield Ask(f"a lease of a duration {name}", "admin", "PATCH", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1",
+            {"spec": {"leaseDurationSeconds": value}}, type="merge", want=(400, 422),
+                  unchanged="/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1")
+    for text in ("yesterday", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z", "-292277022399-01-01T00:00:00Z", "99999-01-01T00:00:00Z", "2026-01-01",
+            "1e9"):
+        yield Ask(f"a lease renewed at {text}", "admin", "PATCH", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1",
+            {"spec": {"renewTime": text}}, type="merge", want=(400, 422),
+                  unchanged="/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1")
+    for name, body in (("both limits", {"minAvailable": 1, "maxUnavailable": 1}), ("a percentage of -1", {"minAvailable": "-1%"}),
+            ("a percentage of 101", {"minAvailable": "101%"}), ("a number below nothing", {"minAvailable": -1}),
+                       ("a percentage that is none", {"minAvailable": "all"}), ("2^31", {"minAvailable": 2 ** 31})):
+        yield tried(f"a budget with {name}", {"metadata": {"name": "x"}, "spec": {**body, "selector": {"matchLabels": {"a": "b"}}}}, want=(400, 422),
+            path="/apis/policy/v1/namespaces/ours/poddisruptionbudgets")
+    for name, body in (("a value beyond 32 bits", {"value": 2 ** 40}), ("a value that is the system's", {"value": 1_000_000_001}),
+            ("a name that is the system's", {"metadata": {"name": "system-x"}, "value": 1})):
+        yield tried(f"a priority class with {name}", {"metadata": {"name": "x"}, **body}, want=(400, 403, 422),
+            path="/apis/scheduling.k8s.io/v1/priorityclasses")
+
+
+def sizes():
+    maps = f"{OURS}/configmaps"
+    for name, body in (("annotations of 300 KB", {"metadata": {"name": "x", "annotations": {"a": "x" * 300_000}}}),
+            ("data of 1.1 MB", {"metadata": {"name": "x"}, "data": {"a": "x" * 1_100_000}}),
+                       ("a key of 300 letters", {"metadata": {"name": "x"}, "data": {"a" * 300: ""}}),
+                       ("a key that climbs", {"metadata": {"name": "x"}, "data": {"../../etc/passwd": ""}}),
+                       ("a key named ..", {"metadata": {"name": "x"}, "data": {"..": ""}}),
+                       ("a key with a NUL", {"metadata": {"name": "x"}, "data": {"a\0": ""}}),
+                       ("a key in data and binaryData", {"metadata": {"name": "x"}, "data": {"a": ""}, "binaryData": {"a": ""}}),
+                       ("a label of 64 letters", {"metadata": {"name": "x", "labels": {"a": "x" * 64}}}),
+                       ("a label with a line end", {"metadata": {"name": "x", "labels": {"a": "b\nc"}}}),
+                       ("a label key of two slashes", {"metadata": {"name": "x", "labels": {"a/b/c": ""}}}),
+                       ("a finalizer that is no name", {"metadata": {"name": "x", "finalizers": ["a b/c"]}}),
+                       ("two controllers", {"metadata": {"name": "x", "ownerReferences": [
+                           {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True} for name in ("a", "b")]}})):
+        yield tried(f"ConfigMap: {name}", body, path=maps, want=(413, 422))
+    yield tried("ConfigMap: binaryData that is no base64", {"metadata": {"name": "x"}, "binaryData": {"a": "%%%"}}, path=maps, want=400)
+    yield tried("Secret: data that is no base64", {"metadata": {"name": "x"}, "data": {"a": "%%%"}}, path=f"{OURS}/secrets", want=400)
+    yield tried("Secret: a token for an account, which nobody makes here", {"metadata": {"name": "x",
+        "annotations": {"kubernetes.io/service-account.name": "app"}}, "type": "kubernetes.io/service-account-token"},
+                path=f"{OURS}/secrets", want=(201, 403, 422), hides='"token":"')
+    yield Ask("Secret: an immutable one, changed", "admin", "PATCH", f"{OURS}/secrets/immutable", {"data": {"a": "Yg=="}}, type="merge", want=422,
+        unchanged=f"{OURS}/secrets/immutable")
+    yield Ask("Secret: its type, changed", "admin", "PATCH", f"{OURS}/secrets/mounted", {"type": "other"}, type="merge", want=422,
+        unchanged=f"{OURS}/secrets/mounted")
+    yield Ask("a binding to something else", "admin", "POST", f"{PODS}/unbound/binding",
+        {"metadata": {"name": "unbound"}, "target": {"kind": "Secret", "name": "n1"}}, want=(400, 422), unchanged=f"{PODS}/unbound")
+    yield Ask("a binding of a pod that is bound", "admin", "POST", f"{PODS}/on-n1/binding",
+        {"metadata": {"name": "on-n1"}, "target": {"kind": "Node", "name": "n2"}}, want=409, unchanged=f"{PODS}/on-n1")
+
+    def still_there(cluster):
+        code, text = cluster.ask("admin", "DELETE", "/api/v1/namespaces/ours?dryRun=All")
+        phase = cluster.admin.get("/api/v1/namespaces/ours")["status"]["phase"]
+        return None if code == 200 and phase == "Active" else f"{code} {phase} {shown(text)}"
+    yield Act("a deletion of a namespace that is only tried", still_there)
+    yield Ask("a deletion with another uid", "admin", "DELETE", f"{PODS}/on-n1", {"preconditions": {"uid": "1"}}, want=409, unchanged=f"{PODS}/on-n1")
+    yield Ask("a deletion with another version", "admin", "DELETE", f"{PODS}/on-n1", {"preconditions": {"resourceVersion": "1"}}, want=409,
+        unchanged=f"{PODS}/on-n1")
+    yield Ask("a deletion with a policy nobody knows", "admin", "DELETE", f"{PODS}/on-n1", {"propagationPolicy": "Sideways"}, want=422,
+        unchanged=f"{PODS}/on-n1")
+    yield Ask("a namespace's finalizers, taken away by its main resource", "admin", "PATCH", "/api/v1/namespaces/ours", {"spec": {"finalizers": []}},
+        type="merge", want=(200, 422), unchanged="/api/v1/namespaces/ours")
+
+
+def attempts(cluster):
+    cluster.bound_pod("ours", "to-delete", "n1")
+    make = cluster.admin.create
+    make(PODS, {"metadata": {"name": "unbound"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+    make(f"{OURS}/secrets", {"metadata": {"name": "immutable"}, "immutable": True, "data": {"a": "YQ=="}})
+    make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
+        "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
+    return [*quantities(), *graces(), *integers(), *sizes()]

@@ -1,0 +1,141 @@
+"""Watches and followed logs: that do not read, that never end, that are too many."""
+import socket
+import threading
+import time
+
+from attacks.attempt import Act, shown
+from attacks.cluster import OURS
+from attacks.connection import exchange, receive_all
+from harness import pod, wait_for
+
+MAPS = f"{OURS}/configmaps"
+LOG = f"{OURS}/pods/talker/log"
+
+
+def head(target, close=False):
+    return f"GET {target} HTTP/1.1\r\nHost: x\r\n{'Connection: close' + chr(13) + chr(10) if close else ''}\r\n".encode()
+
+
+def deaf(cluster, target, count, by="admin"):
+    """Connections that ask and never read."""
+    opened = []
+    for _ in range(count):
+        connection = cluster.open(by)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(head(target))
+        opened.append(connection)
+    return opened
+
+
+def close_all(connections):
+    for connection in connections:
+        connection.close()
+
+
+def deaf_watchers(cluster):
+    """Thirty that read nothing do not keep events from one that reads."""
+    opened = deaf(cluster, f"{MAPS}?watch=1", 30, "pod-admin")
+    try:
+        with cluster.open("pod-admin") as reader:
+            reader.sendall(head(f"{MAPS}?watch=1&fieldSelector=metadata.name%3Dlast"))
+            for number in range(40):
+                cluster.admin.create(MAPS, {"metadata": {"name": f"event-{number}"}, "data": {"a": "x" * 50_000}})
+            cluster.admin.create(MAPS, {"metadata": {"name": "last"}})
+            reader.settimeout(10)
+            text = b""
+            until = time.monotonic() + 10
+            while b'"last"' not in text and time.monotonic() < until:
+                text += reader.recv(65536)
+        return None if b'"last"' in text else f"no event within 10 s: {text[-200:]!r}"
+    finally:
+        close_all(opened)
+        for number in range(40):
+            cluster.admin.delete(f"{MAPS}/event-{number}")
+        cluster.admin.delete(f"{MAPS}/last")
+
+
+def deaf_followers(cluster):
+    """Twenty that follow a log and read nothing do not keep it from one that reads."""
+    opened = deaf(cluster, f"{LOG}?follow=true", 20, "log-reader")
+    try:
+        with cluster.open("log-reader") as reader:
+            seen = exchange(reader, head(f"{LOG}?tailLines=1", close=True))
+        return None if seen.codes == (200,) and "line 1999" in seen.text else f"{seen.codes} {shown(seen.text)}"
+    finally:
+        close_all(opened)
+
+
+def many_watches(cluster):
+    """Two hundred watches of one client, closed without a word: the server forgets them."""
+    opened = deaf(cluster, f"{MAPS}?watch=1", 200, "pod-admin")
+    close_all(opened)
+
+    def forgotten():
+        found = [line for line in cluster.admin.get("/metrics").splitlines() if line.startswith("apiserver_longrunning_requests") or line.startswith("spillway_watches")]
+        return found and all(float(line.split()[-1]) < 30 for line in found)
+    names = {line.split("{")[0].split(" ")[0] for line in cluster.admin.get("/metrics").splitlines() if "watch" in line and not line.startswith("#")}
+    if not any("apiserver_longrunning" in name or name == "spillway_watches" for name in names):
+        return None if cluster.ask("admin", "GET", MAPS)[0] == 200 else "not served afterwards"
+    wait_for("forgotten watches", forgotten, 10)
+    return None
+
+
+def half_closed(cluster):
+    """A client that has closed its sending side: its answer comes, its watch ends."""
+    plain = socket.create_connection((cluster.host, cluster.port), timeout=10)
+    with cluster.contexts["pod-admin"].wrap_socket(plain, server_hostname=cluster.host) as connection:
+        connection.sendall(head(f"{MAPS}?watch=1"))
+        connection.recv(1)
+        connection.shutdown(socket.SHUT_WR)
+        seen = receive_all(connection, 10)
+    return None if seen.ended else "the watch went on"
+
+
+def ends_by_itself(cluster):
+    begun = time.monotonic()
+    with cluster.open("pod-admin") as connection:
+        seen = exchange(connection, head(f"{MAPS}?watch=1&timeoutSeconds=1", close=True))
+    return None if seen.codes == (200,) and seen.ended and time.monotonic() - begun < 5 else f"{seen.codes} after {time.monotonic() - begun:.1f} s"
+
+
+def second_request_behind_a_watch(cluster):
+    """What is sent behind a watch waits until it is over; it is not mixed into the stream."""
+    with cluster.open("pod-admin") as connection:
+        seen = exchange(connection, head(f"{MAPS}?watch=1&timeoutSeconds=1") + head("/version", close=True))
+    return None if seen.codes == (200, 200) and seen.text.index('"gitVersion"') > seen.text.index("0\r\n\r\n") else f"{seen.codes} {shown(seen.text)}"
+
+
+def reset(cluster):
+    """Connections that are reset in the middle of an answer."""
+    for _ in range(50):
+        connection = cluster.open("admin")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        connection.sendall(head("/api/v1/pods") + head("/openapi/v2"))
+        connection.close()
+    return None if cluster.ask("admin", "GET", "/readyz")[0] == 200 else "not ready"
+
+
+def delete_apart(cluster, path):
+    """On a connection of its own, since a thread asks."""
+    with cluster.open("admin") as connection:
+        exchange(connection, f"DELETE {path}?gracePeriodSeconds=0 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+
+
+def deleted_while_followed(cluster):
+    """The log of a pod that goes: its stream ends."""
+    cluster.admin.create(f"{OURS}/pods", pod("passing", ["sh", "-c", "echo here; exec tail -f /dev/null"], nodeName="n3"))
+    wait_for("the pod", lambda: cluster.admin.pod_phases("ours").get("passing") == "Running")
+    with cluster.open("log-reader") as connection:
+        connection.sendall(head(f"{OURS}/pods/passing/log?follow=true", close=True))
+        connection.recv(1)
+        threading.Thread(target=lambda: delete_apart(cluster, f"{OURS}/pods/passing"), daemon=True).start()
+        seen = receive_all(connection, 15)
+    return None if seen.ended else "the stream went on"
+
+
+def attempts(_):
+    return [Act("watchers that do not read", deaf_watchers), Act("followers that do not read", deaf_followers),
+        Act("200 watches, left", many_watches), Act("a watch whose client has closed its side", half_closed),
+            Act("a watch with an end", ends_by_itself), Act("a request behind a watch", second_request_behind_a_watch),
+            Act("50 connections, reset", reset), Act("a log whose pod goes", deleted_while_followed)]
+
