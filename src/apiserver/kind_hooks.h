@@ -46,7 +46,7 @@ struct AdmissionContext {
 };
 
 /// Which endpoint an update came through.
-enum class Endpoint { kMain, kStatus, kEphemeralContainers };
+enum class Endpoint { kMain, kStatus, kApproval, kEphemeralContainers };
 
 struct TableColumn {
   std::string_view name;

@@ -344,6 +344,7 @@ std::vector<Resource> table() {
        .storage = below("certificatesigningrequests"),
        .short_names = kCsr,
        .subresources = kCsrSubresources,
+       .names = NameRule::kPathSegment,
        .status_subresource = true},
       {.group = "coordination.k8s.io",
        .version = "v1",

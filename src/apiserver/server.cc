@@ -24,6 +24,7 @@
 #include "apiserver/reviews.h"
 #include "apiserver/role_rules.h"
 #include "apiserver/scale.h"
+#include "apiserver/signing_check.h"
 #include "apiserver/tokens.h"
 #include "apiserver/usage.h"
 #include "apiserver/watch_hub.h"
@@ -80,6 +81,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         authorizer_(node_authorizer_, roles_),
         node_restriction_(core_),
         escalation_(roles_),
+        signing_(authorizer_, options_.certificates),
         tokens_(core_, node_restriction_, options_.signer),
         bound_tokens_(core_),
         reviews_(core_, authorizer_, roles_, bound_tokens_, options_.authenticator),
@@ -92,6 +94,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         metrics_(metrics) {
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
+    writer_.add_check(signing_);
     timers_.on_earlier([this] {
       if (!driven_ && options_.rearm) options_.rearm();
     });
@@ -372,6 +375,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Gatekeeper authorizer_;
   NodeRestriction node_restriction_;
   EscalationCheck escalation_;
+  SigningCheck signing_;
   TokenPath tokens_;
   BoundTokens bound_tokens_;
   Reviews reviews_;

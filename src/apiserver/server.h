@@ -55,6 +55,8 @@ class TokenAuthenticator {
                                                          WallTime now) const = 0;
 };
 
+class CertificateReader;
+
 using RequestId = std::uint64_t;
 
 class ApiServer {
@@ -65,6 +67,7 @@ class ApiServer {
     NodeGateway* gateway = nullptr;
     const TokenSigner* signer = nullptr;                // null: no tokens are issued
     const TokenAuthenticator* authenticator = nullptr;  // null: no tokens are reviewed
+    const CertificateReader* certificates = nullptr;    // null: no certificates are requested or issued
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

@@ -25,8 +25,9 @@ constexpr std::string_view kServerOwned[] = {"uid",        "creationTimestamp", 
 Endpoint endpoint_of(SubresourceId part) {
   switch (part) {
     case SubresourceId::kStatus:
-    case SubresourceId::kApproval:
       return Endpoint::kStatus;
+    case SubresourceId::kApproval:
+      return Endpoint::kApproval;
     case SubresourceId::kEphemeralContainers:
       return Endpoint::kEphemeralContainers;
     case SubresourceId::kNone:
@@ -248,6 +249,7 @@ void Writer::create(CreateJob job, WriteDone done) {
   }
   api::FieldErrors errors;
   validate_metadata(resource, object, errors);
+  for (const AdmissionCheck* check : checks_) check->validate_create(resource, object, errors);
   if (hooks.validate_create != nullptr) hooks.validate_create(object, errors);
   if (!errors.empty()) {
     return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
@@ -377,6 +379,7 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
     }
     api::FieldErrors errors;
     validate_metadata_update(resource, object, old, errors);
+    for (const AdmissionCheck* check : checks_) check->validate_update(resource, object, old, errors);
     if (hooks.validate_update != nullptr) {
       hooks.validate_update(object, old, endpoint, errors);
     } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {

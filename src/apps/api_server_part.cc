@@ -69,6 +69,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                                     .gateway = &gateway_,
                                     .signer = token_key_.get(),
                                     .authenticator = authenticator_.get(),
+                                    .certificates = &certificate_reader_,
                                     .rearm =
                                         [this] {
                                           if (endpoint_) endpoint_->rearm();

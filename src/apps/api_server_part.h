@@ -8,6 +8,7 @@
 #include "store/sqlite/sqlite_store.h"
 #include "wire/api_endpoint.h"
 #include "wire/authenticator.h"
+#include "wire/certificate_reader.h"
 #include "wire/http_server.h"
 #include "wire/in_process_transport.h"
 #include "wire/node_gateway.h"
@@ -55,6 +56,7 @@ class ApiServerPart final : public Part {
   std::string data_dir_;
   std::shared_ptr<const wire::TokenKey> token_key_;
   std::shared_ptr<const wire::Authenticator> authenticator_;
+  wire::OpensslCertificateReader certificate_reader_;
   LocalGateway gateway_;
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<store::SqliteStore> store_;

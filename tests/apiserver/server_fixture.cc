@@ -1,10 +1,13 @@
 #include "apiserver/server_fixture.h"
 
 #include "api/account_token.h"
+#include "wire/certificate_reader.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace spillway::apiserver {
 
@@ -87,8 +90,23 @@ Result<std::optional<TokenAuthenticator::Identity>> TestSigner::identify_token(
   return std::optional(std::move(identity));
 }
 
+api::Json causes_of(const api::Json& status) {
+  std::vector<std::pair<std::string, std::string>> causes;
+  const api::Json* list = status.at({"details", "causes"});
+  if (list != nullptr && list->if_array() != nullptr) {
+    for (const api::Json& cause : *list->if_array()) {
+      causes.emplace_back(cause.string_at({"field"}), cause.string_at({"reason"}));
+    }
+  }
+  std::ranges::sort(causes);
+  api::Json::Array out;
+  for (const auto& [field, reason] : causes) out.push_back(api::Json::array({field, reason}));
+  return out;
+}
+
 TestServer::TestServer()
     : now_{Instant(seconds(1000)), WallTime(seconds(kStartSeconds))},
+      certificates_(std::make_unique<wire::OpensslCertificateReader>()),
       store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
   start();
 }
@@ -96,7 +114,11 @@ TestServer::TestServer()
 void TestServer::start() {
   server_ = std::make_unique<ApiServer>(
       store_, metrics_, telemetry::Log(),
-      ApiServer::Options{.seed = 1, .gateway = &gateway_, .signer = &signer_, .authenticator = &signer_});
+      ApiServer::Options{.seed = 1,
+                         .gateway = &gateway_,
+                         .signer = &signer_,
+                         .authenticator = &signer_,
+                         .certificates = certificates_.get()});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {
     EXPECT_TRUE(outcome) << outcome.error().text();

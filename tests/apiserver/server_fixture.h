@@ -4,6 +4,7 @@
 
 #include "api/exchange.h"
 #include "api/json.h"
+#include "apiserver/certificate_reader.h"
 #include "apiserver/server.h"
 #include "store/memory_store.h"
 
@@ -77,6 +78,9 @@ struct Answer {
   }
 };
 
+/// [field, reason] of every cause of a Status, sorted.
+api::Json causes_of(const api::Json& status);
+
 class TestServer {
  public:
   TestServer();
@@ -129,6 +133,7 @@ class TestServer {
   Now now_;
   TestGateway gateway_;
   TestSigner signer_;
+  std::unique_ptr<CertificateReader> certificates_;
   std::deque<std::move_only_function<void()>> tasks_;
   store::MemoryStore store_;
   telemetry::Registry metrics_;

@@ -23,6 +23,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"apps", "DaemonSet"}, kinds::daemon_set_hooks()},
       {{"apps", "Deployment"}, kinds::deployment_hooks()},
       {{"apps", "ReplicaSet"}, kinds::replica_set_hooks()},
+      {{"certificates.k8s.io", "CertificateSigningRequest"}, kinds::certificate_signing_request_hooks()},
       {{"coordination.k8s.io", "Lease"}, kinds::lease_hooks()},
       {{"events.k8s.io", "Event"}, kinds::event_hooks()},
       {{"node.k8s.io", "RuntimeClass"}, kinds::runtime_class_hooks()},

@@ -6,6 +6,8 @@
 
 namespace spillway::apiserver::kinds {
 
+// certificates.cc
+KindHooks certificate_signing_request_hooks();
 // workloads.cc
 KindHooks deployment_hooks();
 KindHooks replica_set_hooks();

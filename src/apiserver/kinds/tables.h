@@ -31,6 +31,7 @@ TableDefinition pod_disruption_budget_table();
 TableDefinition priority_class_table();
 TableDefinition runtime_class_table();
 TableDefinition csi_node_table();
+TableDefinition certificate_signing_request_table();
 TableDefinition role_table();
 TableDefinition role_binding_table();
 

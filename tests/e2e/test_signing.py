@@ -1,0 +1,107 @@
+"""Certificate signing requests as users, approvers and signers handle them, against `spillway apiserver`."""
+import base64
+import re
+import shutil
+import subprocess
+import unittest
+
+from harness import ApiError, Kubectl, account_kubeconfig, running, serving, workspace
+
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def openssl(*arguments):
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+
+@unittest.skipUnless(shutil.which("kubectl") and shutil.which("openssl"), "needs kubectl and openssl")
+class Signing(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(workspace())
+        kubeconfig = cls.folder / "kubeconfig"
+        process = cls.enterClassContext(
+            running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+        cls.api, cls.kubectl = serving(process, kubeconfig), Kubectl(kubeconfig)
+        cls.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "asker"}})
+        cls.api.create(f"{RBAC}/clusterroles", {"metadata": {"name": "asker"}, "rules": [
+            {"apiGroups": ["certificates.k8s.io"], "verbs": ["*"],
+             "resources": ["certificatesigningrequests", "certificatesigningrequests/approval", "certificatesigningrequests/status"]}]})
+        cls.api.create(f"{RBAC}/clusterrolebindings", {
+            "metadata": {"name": "asker"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "asker"},
+            "subjects": [{"kind": "ServiceAccount", "name": "asker", "namespace": "default"}]})
+        cls.asker = Kubectl(account_kubeconfig(cls.api, kubeconfig, "asker", "default"))
+
+    def request(self, name, subject, signer="kubernetes.io/kube-apiserver-client", **spec):
+        """A CertificateSigningRequest with a key of its own in `folder`/NAME.key."""
+        key, request = self.folder / f"{name}.key", self.folder / f"{name}.csr"
+        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-subj", subject, "-out", request)
+        return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+                "spec": {"request": base64.b64encode(request.read_bytes()).decode(), "signerName": signer,
+                         "usages": ["client auth", "digital signature"], **spec}}
+
+    def row(self, name):
+        header, row = self.kubectl("get", "csr", name).splitlines()
+        self.assertEqual(header.split(), ["NAME", "AGE", "SIGNERNAME", "REQUESTOR", "REQUESTEDDURATION", "CONDITION"])
+        return row.split()
+
+    def test_a_request_is_approved_and_denied(self):
+        for name, decision in (("yes", "Approved"), ("no", "Denied")):
+            self.kubectl.apply(self.request(name, "/O=dev/CN=ann", expirationSeconds=86400))
+            self.assertEqual(self.row(name)[2:], ["kubernetes.io/kube-apiserver-client", "kubernetes-admin", "24h", "Pending"])
+            self.kubectl("certificate", "approve" if name == "yes" else "deny", name)
+            self.assertEqual(self.row(name)[5], decision)
+            condition = self.api.get(f"{REQUESTS}/{name}")["status"]["conditions"][0]
+            self.assertRegex(condition["lastTransitionTime"], r"^20\d\d-")
+            self.assertRegex(condition["lastUpdateTime"], r"^20\d\d-")
+        # What was decided stays.
+        self.assertIn("already Approved", self.kubectl("certificate", "deny", "yes", code=1))
+
+    def test_the_requestor_cannot_be_forged(self):
+        document = self.request("forged", "/O=system:nodes/CN=system:node:k1", "kubernetes.io/kube-apiserver-client-kubelet",
+                                username="system:node:k1", groups=["system:nodes", "system:masters"], uid="0", extra={"a": ["b"]})
+        self.asker.apply(document)
+        spec = self.api.get(f"{REQUESTS}/forged")["spec"]
+        self.assertEqual(spec["username"], "system:serviceaccount:default:asker")
+        self.assertNotIn("system:nodes", spec["groups"])
+        self.assertNotIn("system:masters", spec["groups"])
+        self.assertNotIn("a", spec.get("extra", {}))
+
+    def test_a_signer_has_its_approvers(self):
+        self.kubectl.apply(self.request("held", "/CN=ann"))
+        refused = self.asker("certificate", "approve", "held", code=1)
+        self.assertIn('user not permitted to approve requests with signerName "kubernetes.io/kube-apiserver-client"', refused)
+        self.api.create(f"{RBAC}/clusterroles", {"metadata": {"name": "approver"}, "rules": [
+            {"apiGroups": ["certificates.k8s.io"], "verbs": ["approve"], "resources": ["signers"], "resourceNames": ["kubernetes.io/*"]}]})
+        self.kubectl("create", "clusterrolebinding", "approver", "--clusterrole=approver", "--serviceaccount=default:asker")
+        self.asker("certificate", "approve", "held")
+        self.assertEqual(self.row("held")[5], "Approved")
+
+    def test_a_certificate_is_issued(self):
+        self.kubectl.apply(self.request("issued", "/CN=ann", "example.com/own"))
+        self.kubectl("certificate", "approve", "issued")
+        certificate = self.folder / "issued.crt"
+        openssl("req", "-x509", "-key", self.folder / "issued.key", "-subj", "/CN=ann", "-out", certificate)
+        status = {"status": {"certificate": base64.b64encode(certificate.read_bytes()).decode()}}
+        with self.assertRaisesRegex(ApiError, "at least one CERTIFICATE PEM block"):
+            self.api.patch(f"{REQUESTS}/issued/status", {"status": {"certificate": "eA=="}})
+        self.api.patch(f"{REQUESTS}/issued/status", status)
+        self.assertEqual(self.row("issued")[5], "Approved,Issued")
+
+    def test_what_nobody_may_ask_for(self):
+        document = self.request("master", "/O=system:masters/CN=ann")
+        with self.assertRaisesRegex(ApiError, "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"):
+            self.api.create(REQUESTS, document)
+        broken = self.request("broken", "/CN=ann")
+        pem = base64.b64decode(broken["spec"]["request"]).decode()
+        der = bytearray(base64.b64decode("".join(re.findall(r"^[^-].*$", pem, re.M))))
+        der[-1] ^= 1
+        pem = "-----BEGIN CERTIFICATE REQUEST-----\n" + base64.encodebytes(bytes(der)).decode() + "-----END CERTIFICATE REQUEST-----\n"
+        broken["spec"]["request"] = base64.b64encode(pem.encode()).decode()
+        with self.assertRaisesRegex(ApiError, "not signed with the key that it names"):
+            self.api.create(REQUESTS, broken)
+
+
+if __name__ == "__main__":
+    unittest.main()
