@@ -102,7 +102,7 @@ def heads():
                     hides="kubernetes-admin")
     for method, want in (("TRACE", {(400,), (403,), (405,)}), ("TRACK", {(400,), (403,), (405,)}), ("PROPFIND", {(400,), (403,), (405,)}),
             ("get", {(400,), (403,), (405,)}),
-                         ("A" * 20_000, {(400,), (403,), (405,), (431,)})):
+                         ("A" * 20_000, {(400,), (403,), (405,), (414,), (431,)})):
         yield Bytes(f"method {method[:10]}", f"{method} {HIDDEN} HTTP/1.1\r\nHost: x\r\nCookie: c\r\nConnection: close\r\n\r\n", want, by="alice",
             hides="Cookie")
     yield Bytes("HEAD of the Secret", f"HEAD {HIDDEN} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", {(403,), (405,)}, by="alice")

@@ -1,7 +1,8 @@
 """Documents that are none, or that cost more than they say: JSON, YAML, protobuf, and answers in forms nobody serves."""
 import json
+import time
 
-from attacks.attempt import Ask
+from attacks.attempt import Act, Ask, shown
 from attacks.cluster import OURS, RBAC
 
 MAPS = f"{OURS}/configmaps"
@@ -152,6 +153,27 @@ def protobuf_bodies():
         unchanged=SETTINGS)
 
 
+def quickly(body, kind, path, seconds):
+    """A small request that would cost much is answered within `seconds`, and others are served meanwhile."""
+    def act(cluster):
+        begun = time.monotonic()
+        code, text = cluster.ask("creator", "POST", path, body, {"Content-Type": kind})
+        took = time.monotonic() - begun
+        if not 400 <= code < 500:
+            return f"{code}: {shown(text)}"
+        if len(text) > 1024 * 1024:
+            return f"an answer of {len(text)} bytes"
+        return None if took < seconds else f"{code} after {took:.1f} s"
+    return act
+
+
+def bombs():
+    pod = '{"metadata":{"name":"parsed"},"spec":{"containers":[' + ",".join(["{}"] * 1_000_000) + "]}}"
+    packed = envelope(field(1, field(1, b"parsed")) + field(2, b"\x12\x00" * 1_400_000), "Pod")
+    yield Act("a million mistakes in one pod, answered in 2 s and in 1 MiB", quickly(pod.encode(), "application/json", f"{OURS}/pods", 2))
+    yield Act("a million mistakes in one pod of protobuf, answered in 2 s and in 1 MiB",
+        quickly(packed, "application/vnd.kubernetes.protobuf", f"{OURS}/pods", 2))
+
+
 def attempts(_):
-    rows = [*json_bodies(), *media_types(), *yaml_bodies(), *protobuf_bodies()]
-    return rows
+    return [*json_bodies(), *media_types(), *yaml_bodies(), *protobuf_bodies(), *bombs()]

@@ -1,0 +1,168 @@
+"""Files with keys and tokens: whose they are, who may read them, and what lies in their place beforehand."""
+import contextlib
+import os
+import pathlib
+import stat
+import subprocess
+
+from attacks.attempt import Act
+from harness import run, running, wait_for
+
+NOBODY = 65534
+
+
+def mode(path):
+    return stat.S_IMODE(os.lstat(path).st_mode)
+
+
+def others_may(path):
+    """Whether group or world may read or write."""
+    return mode(path) & 0o077 != 0
+
+
+def readable_by_others(folder):
+    """Files below `folder` that somebody else can reach: all folders above them, up to `folder`, let him through."""
+    found = []
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        if path.is_symlink() or not path.is_file() or mode(path) & 0o044 == 0:
+            continue
+        above = [parent for parent in path.parents if parent == folder or folder in parent.parents]
+        if all(mode(parent) & 0o011 for parent in above):
+            found.append(path.name)
+    return found
+
+
+def keys_are_private(cluster):
+    open_to_others = [path.name for path in cluster.pki.iterdir() if others_may(path)]
+    return f"others may read {open_to_others}" if open_to_others or others_may(cluster.pki) else None
+
+
+def database_is_private(cluster):
+    found = readable_by_others(cluster.folder / "data")
+    return f"others may read {found}" if found else None
+
+
+def kubeconfig_is_private(cluster):
+    path = cluster.folder / "kubeconfig"
+    return None if mode(path) == 0o600 else oct(mode(path))
+
+
+def nothing_is_left_over(cluster):
+    """Drafts of files with keys."""
+    found = [path.name for path in cluster.folder.rglob("*") if path.name.endswith((".new", ".tmp", "~"))]
+    return f"left over: {found}" if found else None
+
+
+def no_keys_among_arguments(cluster):
+    for process in filter(None, (cluster.server, cluster.agent)):
+        shown = pathlib.Path(f"/proc/{process.child.pid}/cmdline").read_bytes() + process.log.read_bytes()
+        if b"PRIVATE KEY" in shown or b"eyJ" in shown or b"LS0tLS1CRUdJTi" in shown:
+            return "a key or a token stands in the arguments or the log"
+    return None
+
+
+def descriptors_are_closed(cluster):
+    """None of the server's goes to a child that a command starts: all of them are closed on exec, but for the first three."""
+    left = []
+    for number in os.listdir(f"/proc/{cluster.server.child.pid}/fdinfo"):
+        with contextlib.suppress(OSError):
+            flags = int(pathlib.Path(f"/proc/{cluster.server.child.pid}/fdinfo/{number}").read_text().split("flags:")[1].split()[0], 8)
+            if int(number) > 2 and not flags & os.O_CLOEXEC:
+                left.append(os.readlink(f"/proc/{cluster.server.child.pid}/fd/{number}"))
+    return f"inherited by children: {left}" if left else None
+
+
+class Place:
+    """A folder that others may write, and a server that is to write its kubeconfig there."""
+
+    def __init__(self, cluster, name):
+        self.folder = cluster.folder / f"place-{name}"
+        self.folder.mkdir()
+        self.folder.chmod(0o777)
+        self.target, self.draft = self.folder / "config", self.folder / "config.new"
+        self.victim = self.folder / "victim"
+        self.victim.write_text("untouched")
+
+    def serve(self, umask=0o022):
+        """Runs a server until it has written its kubeconfig or ended; None, or what its end said."""
+        before = os.umask(umask)
+        try:
+            with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.target,
+                         "--log-level", "error") as process:
+                wait_for("the kubeconfig or an end", lambda: not process.running() or is_written(self.target), 5)
+                return None if process.running() else process.tail()
+        finally:
+            os.umask(before)
+
+    def judge(self):
+        """None if the kubeconfig is ours alone, or was not written at all."""
+        if self.victim.read_text() != "untouched":
+            return "what the link led to was overwritten"
+        if not is_written(self.target):
+            return None
+        if self.target.is_symlink():
+            return "the kubeconfig was written through a link"
+        seen = os.lstat(self.target)
+        if seen.st_uid != os.geteuid() or others_may(self.target) or seen.st_nlink != 1:
+            return f"the kubeconfig is of user {seen.st_uid}, mode {oct(mode(self.target))}, with {seen.st_nlink} names"
+        return None
+
+
+def is_written(path):
+    return os.path.isfile(path) and b"client-key-data" in path.read_bytes()
+
+
+def prepared(name, prepare, umask=0o022):
+    """A place where somebody was before us: a draft, a link, another's file."""
+    def act(cluster):
+        place = Place(cluster, name)
+        prepare(place)
+        place.serve(umask)
+        return place.judge()
+    return act
+
+
+def linked(path, victim):
+    path.symlink_to(victim)
+
+
+def no_such_folder(cluster):
+    code, _, err = run("apiserver", "--data-dir", cluster.folder / "none-data", "--port", "0", "--write-kubeconfig", cluster.folder / "none/config",
+        "--log-level", "error")
+    return None if code != 0 and len(err.strip().splitlines()) == 1 else f"exit {code}: {err}"
+
+
+def second_server(cluster):
+    """A second server on the same data is refused and takes nothing."""
+    code, _, err = run("apiserver", "--data-dir", cluster.folder / "data", "--port", "0", "--write-kubeconfig", cluster.folder / "second",
+        "--log-level", "error")
+    return None if code != 0 and not (cluster.folder / "second").exists() else f"exit {code}: {err}"
+
+
+def as_another_user(cluster):
+    """Somebody else reads none of it, tried as such."""
+    if os.geteuid() != 0:
+        return None
+    secrets = [*cluster.pki.iterdir(), cluster.folder / "data/spillway.db", cluster.folder / "kubeconfig"]
+    cluster.folder.chmod(0o755)
+    try:
+        for path in secrets:
+            done = subprocess.run(["cat", path], capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[], timeout=10, check=False)
+            if done.returncode == 0:
+                return f"read {path.name}"
+    finally:
+        cluster.folder.chmod(0o700)
+    return None
+
+
+def attempts(_):
+    rows = [Act("keys and certificates below the data directory", keys_are_private), Act("the database", database_is_private),
+        Act("the kubeconfig", kubeconfig_is_private),
+            Act("drafts that are left over", nothing_is_left_over), Act("keys among arguments or in the log", no_keys_among_arguments),
+            Act("descriptors that a child would inherit", descriptors_are_closed),
+            Act("another user reads them", as_another_user), Act("a second server on the same data", second_server),
+            Act("a kubeconfig where no folder is", no_such_folder),
+            Act("a umask that hides nothing", prepared("umask", lambda place: None, umask=0)),
+            Act("the kubeconfig is a link", prepared("link", lambda place: linked(place.target, place.victim)))]
+    return rows
+
