@@ -203,7 +203,8 @@ class Cluster:
         for namespace, name in (("theirs", "teller"), ("ours", "talker")):
             wait_for(f"pod {name}", lambda n=namespace, p=name: self.admin.pod_phases(n).get(p) == "Running")
             log = f"/api/v1/namespaces/{namespace}/pods/{name}/log"
-            wait_for(f"the log of {name}", lambda path=log: self.admin.get(path).count("\n") in (1, 2000))
+            wait_for(f"the log of {name}", lambda path=log: self.ask("admin", "GET", path)[0] == 200)
+            wait_for(f"all of the log of {name}", lambda path=log: self.admin.get(path).count("\n") in (1, 2000))
 
 
 @contextlib.contextmanager
