@@ -4,10 +4,11 @@
 
 #include "apiserver/authorizer.h"
 #include "apiserver/core.h"
+#include "apiserver/pod_references.h"
 
-#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace spillway::apiserver {
 
@@ -23,14 +24,10 @@ class NodeAuthorizer final : public Authorizer {
 
  private:
   Verdict authorize_pods(const std::string& node, const RequestAttributes& request) const;
-  /// True if a pod on the node, in that namespace, satisfies `refers`.
-  bool any_pod(const std::string& node, std::string_view ns,
-               const std::function<bool(const api::Json& pod)>& refers) const;
+  /// True if a pod on the node names that object of its namespace.
+  bool any_pod_refers(const std::string& node, std::string_view ns, ReferenceKind kind, std::string_view name) const;
 
   const ResourceCache& pods_;
 };
-
-/// True if the pod names the Secret ("secrets"), ConfigMap ("configmaps") or ServiceAccount ("serviceaccounts").
-bool pod_refers_to(const api::Json& pod, std::string_view plural, std::string_view name);
 
 }  // namespace spillway::apiserver

@@ -1,6 +1,7 @@
 #include "apiserver/node_restriction.h"
 
 #include "apiserver/node_authorizer.h"
+#include "apiserver/pod_references.h"
 
 #include <algorithm>
 #include <array>
@@ -128,15 +129,14 @@ StatusResult<void> NodeRestriction::check_mirror_pod(const std::string& node, co
     return refused(resource, pod, node, "can only create pods with one owner reference, to itself");
   }
   // A mirror pod must not let the node read what its other pods may not.
-  const Json* spec = pod.find("spec");
-  const std::string text = spec == nullptr ? std::string() : api::to_text(*spec);
-  for (const std::string_view member :
-       {"\"secret", "\"configMap", "\"persistentVolumeClaim", "\"serviceAccountToken"}) {
-    if (text.find(member) != std::string::npos) {
-      return refused(resource, pod, node, "can not create pods that refer to secrets, configmaps, claims or tokens");
-    }
-  }
-  return {};
+  StatusResult<void> verdict;
+  visit_references(pod, [&](ReferenceKind kind, std::string_view) {
+    const bool account = kind == ReferenceKind::kServiceAccount;
+    verdict = refused(resource, pod, node,
+                      fmt::format("can not create pods that reference {}", account ? "a service account" : plural_of(kind)));
+    return false;
+  });
+  return verdict;
 }
 
 StatusResult<void> NodeRestriction::check_update(const api::UserInfo& user, const Resource& resource,
@@ -179,7 +179,7 @@ StatusResult<void> NodeRestriction::check_token(const api::UserInfo& user, std::
   if (!pod || pod->meta.uid != bound->string_at({"uid"}) || pod->meta.fields.front() != *node) {
     return refuse("requested a token bound to a pod that is not on it");
   }
-  if (!pod_refers_to(pod->document(), "serviceaccounts", account)) {
+  if (!refers_to(pod->document(), ReferenceKind::kServiceAccount, account)) {
     return refuse("requested a token of an account its pod does not use");
   }
   return {};
