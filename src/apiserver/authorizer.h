@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/exchange.h"
+#include "api/status.h"
 #include "apiserver/route.h"
 
 #include <string>
@@ -18,6 +19,9 @@ class Authorizer {
   virtual ~Authorizer() = default;
   virtual Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const = 0;
 };
+
+/// The 403 for what was asked about, in Kubernetes' words.
+api::Status refusal_status(const api::UserInfo& user, const RequestAttributes& asked, const Verdict& verdict);
 
 bool in_group(const api::UserInfo& user, std::string_view group);
 /// Paths that say nothing about the cluster's content.

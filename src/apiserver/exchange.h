@@ -41,7 +41,8 @@ class Exchange {
 
   // Filled in as the request is understood.
   api::Target target;
-  Route route;
+  RequestAttributes asked;
+  Route route;  // made from `asked`
   AnswerForm form;
   std::vector<std::string> warnings;
   Instant started{};

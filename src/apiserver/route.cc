@@ -66,10 +66,13 @@ Named name_parts(std::span<const std::string> rest) {
   return named;
 }
 
-std::optional<Verb> verb_of(api::Method method, bool collection, bool watch) {
+enum class Watching { kUnasked, kByQuery, kByPath };
+
+std::optional<Verb> verb_of(api::Method method, bool collection, Watching watching) {
+  if (watching == Watching::kByPath) return method == api::Method::kGet ? std::optional(Verb::kWatch) : std::nullopt;
   switch (method) {
     case api::Method::kGet:
-      if (watch) return Verb::kWatch;
+      if (collection && watching == Watching::kByQuery) return Verb::kWatch;
       return collection ? Verb::kList : Verb::kGet;
     case api::Method::kPost:
       return Verb::kCreate;
@@ -115,13 +118,17 @@ RequestAttributes request_attributes(api::Method method, const api::Target& targ
   out.subresource = named.subresource;
   out.ns = named.ns;
   out.name = named.name;
+  out.object = named.name;
+  out.below = named.ns;
+  out.too_deep = named.too_long;
+  out.old_watch = path->old_watch;
   if (out.resource == "namespaces" && out.ns.empty()) out.ns = out.name;
-  const bool watch = path->old_watch || query_flag(target, "watch");
-  const std::optional<Verb> verb = verb_of(method, named.name.empty(), watch && method == api::Method::kGet);
-  if (!verb) return out;
-  out.verb = to_string(*verb);
+  const Watching in_query = query_flag(target, "watch") ? Watching::kByQuery : Watching::kUnasked;
+  out.action = verb_of(method, out.object.empty(), out.old_watch ? Watching::kByPath : in_query);
+  if (!out.action) return out;
+  out.verb = to_string(*out.action);
   const std::string* selector = target.find("fieldSelector");
-  if (selector == nullptr || (*verb != Verb::kList && *verb != Verb::kWatch)) return out;
+  if (selector == nullptr || (out.action != Verb::kList && out.action != Verb::kWatch)) return out;
   const Result<api::FieldSelector> fields = api::parse_field_selector(*selector);
   if (!fields) return out;
   for (const api::FieldRequirement& requirement : fields->requirements) {
@@ -132,40 +139,36 @@ RequestAttributes request_attributes(api::Method method, const api::Target& targ
   return out;
 }
 
-api::StatusResult<Route> find_route(const ResourceRegistry& registry, api::Method method, const api::Target& target) {
-  const std::optional<GroupVersionPath> path = split(target);
-  if (!path || path->rest.empty()) return api::unknown_resource_status();
-  const Named named = name_parts(path->rest);
+api::StatusResult<Route> find_route(const ResourceRegistry& registry, const RequestAttributes& asked) {
+  if (!asked.is_resource || asked.too_deep) return api::unknown_resource_status();
   Route route;
-  route.resource = registry.find(path->group, path->version, named.resource);
-  if (route.resource == nullptr || named.too_long) return api::unknown_resource_status();
-  if (!named.ns.empty() && !route.resource->namespaced()) return api::unknown_resource_status();
-  route.ns = named.ns;
-  route.name = named.name;
-  route.old_watch = path->old_watch;
-  if (!named.subresource.empty()) {
-    route.subresource = route.resource->subresource(named.subresource);
+  route.resource = registry.find(asked.group, asked.version, asked.resource);
+  if (route.resource == nullptr) return api::unknown_resource_status();
+  if (!asked.below.empty() && !route.resource->namespaced()) return api::unknown_resource_status();
+  route.ns = asked.below;
+  route.name = asked.object;
+  route.old_watch = asked.old_watch;
+  if (!asked.subresource.empty()) {
+    route.subresource = route.resource->subresource(asked.subresource);
     if (route.subresource == nullptr) return api::unknown_resource_status();
   }
+  if (!asked.action) return api::method_not_allowed_status();
+  const Verb verb = *asked.action;
+  route.verb = verb;
   const bool collection = route.name.empty();
-  const bool watch = method == api::Method::kGet && route.subresource == nullptr &&
-                     (path->old_watch || (collection && query_flag(target, "watch")));
-  const std::optional<Verb> verb = verb_of(method, collection, watch);
-  if (!verb) return api::method_not_allowed_status();
-  route.verb = *verb;
   if (route.subresource != nullptr) {
     if (route.resource->namespaced() && route.ns.empty()) return api::unknown_resource_status();
-    if (!route.subresource->verbs.has(*verb)) return api::method_not_allowed_status();
+    if (!route.subresource->verbs.has(verb)) return api::method_not_allowed_status();
     return route;
   }
   const bool needs_name =
-      *verb == Verb::kGet || *verb == Verb::kUpdate || *verb == Verb::kPatch || *verb == Verb::kDelete;
-  const bool needs_collection = *verb == Verb::kCreate || *verb == Verb::kDeleteCollection;
+      verb == Verb::kGet || verb == Verb::kUpdate || verb == Verb::kPatch || verb == Verb::kDelete;
+  const bool needs_collection = verb == Verb::kCreate || verb == Verb::kDeleteCollection;
   const bool across_namespaces = route.resource->namespaced() && route.ns.empty();
   if (across_namespaces && !collection) return api::unknown_resource_status();
-  if (across_namespaces && *verb != Verb::kList && *verb != Verb::kWatch) return api::method_not_allowed_status();
+  if (across_namespaces && verb != Verb::kList && verb != Verb::kWatch) return api::method_not_allowed_status();
   if ((needs_name && collection) || (needs_collection && !collection)) return api::method_not_allowed_status();
-  if (!route.resource->verbs.has(*verb)) return api::method_not_allowed_status();
+  if (!route.resource->verbs.has(verb)) return api::method_not_allowed_status();
   return route;
 }
 

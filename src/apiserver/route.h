@@ -6,12 +6,37 @@
 #include "api/status.h"
 #include "apiserver/resource_registry.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace spillway::apiserver {
 
-/// A path below /api or /apis that names a resource.
+/// What a request asks for, read once from its method and path, whether it is served or not. Authorization decides about
+/// this value, and find_route() makes the route from it: nothing can be done that was not asked about.
+struct RequestAttributes {
+  bool is_resource = false;
+  std::string verb;  // "get", …, or the method in lower case where no verb is meant
+  std::string group;
+  std::string version;
+  std::string resource;
+  std::string subresource;
+  std::string ns;
+  std::string name;  // of a list or watch: the one that its field selector pins (metadata.name=)
+  std::string node;  // of a list or watch: the node that its field selector pins (spec.nodeName=)
+  std::string path;
+
+  std::optional<Verb> action;  // what `verb` says; nullopt: a method, or a verb of a review, that has no handler
+  std::string object;          // the name in the path; empty: the collection
+  std::string below;           // the namespace whose objects the path names; empty: none
+  bool old_watch = false;      // /api/v1/watch/…
+  bool too_deep = false;       // segments follow that belong to no subresource
+};
+
+/// A watch is a GET of a collection, or of anything below /watch/; with a name in the path, `watch=1` means nothing.
+RequestAttributes request_attributes(api::Method method, const api::Target& target);
+
+/// Where a request goes. `verb` is the one that was asked about.
 struct Route {
   const Resource* resource = nullptr;
   const Subresource* subresource = nullptr;
@@ -21,24 +46,8 @@ struct Route {
   bool old_watch = false;  // /api/v1/watch/…
 };
 
-/// What authorization is asked about; also for paths that are not served.
-struct RequestAttributes {
-  bool is_resource = false;
-  std::string verb;  // "get", …, or the method in lower case for other paths
-  std::string group;
-  std::string version;
-  std::string resource;
-  std::string subresource;
-  std::string ns;
-  std::string name;  // of a list or watch: the one that its field selector pins (metadata.name=)
-  std::string node;  // of a list or watch: the node that its field selector pins (spec.nodeName=)
-  std::string path;
-};
-
-RequestAttributes request_attributes(api::Method method, const api::Target& target);
-
 /// 404 for what is not served, 405 for a method that is not served there.
-api::StatusResult<Route> find_route(const ResourceRegistry& registry, api::Method method, const api::Target& target);
+api::StatusResult<Route> find_route(const ResourceRegistry& registry, const RequestAttributes& asked);
 
 /// "0" and "false" in any case are false, anything else true; an absent parameter is false.
 bool query_flag(const api::Target& target, std::string_view name);

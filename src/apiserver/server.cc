@@ -69,7 +69,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         remover_(core_, committer_),
         hub_(core_),
         reader_(core_, hub_),
-        write_path_(core_, writer_, remover_, reader_),
+        write_path_(core_, writer_, remover_, reader_, authorizer_),
         scale_(core_, writer_),
         binding_(core_, writer_),
         eviction_(core_, writer_, remover_),
@@ -268,14 +268,15 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!target) return exchange->fail(target.error());
     exchange->target = *std::move(target);
     const api::Method method = exchange->request().method;
-    const RequestAttributes asked = request_attributes(method, exchange->target);
+    exchange->asked = request_attributes(method, exchange->target);
+    const RequestAttributes& asked = exchange->asked;
     if (asked.is_resource && (stopping_ || !serving_ || !lost_.empty())) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
     }
-    auto route = find_route(registry_, method, exchange->target);
+    auto route = find_route(registry_, asked);
     if (route) exchange->route = *route;  // what is refused is counted by it as well
     if (const Verdict verdict = authorizer_.authorize(exchange->user(), asked); !verdict.allowed) {
-      return exchange->fail(refusal(exchange->user(), asked, verdict));
+      return exchange->fail(refusal_status(exchange->user(), asked, verdict));
     }
     if (pages_.answer(*exchange, health())) return;
     if (!asked.is_resource && method == api::Method::kGet && options_.pages) {
@@ -289,20 +290,6 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!form) return exchange->fail(form.error());
     exchange->form = *std::move(form);
     perform(exchange);
-  }
-
-  static api::Status refusal(const api::UserInfo& user, const RequestAttributes& asked, const Verdict& verdict) {
-    std::string why = "User \"" + user.name + "\" cannot " + asked.verb;
-    if (!asked.is_resource) {
-      why += " path \"" + asked.path + "\"";
-      if (!verdict.reason.empty()) why += ": " + verdict.reason;
-      return api::forbidden_status({}, {}, why);
-    }
-    why += " resource \"" + asked.resource + (asked.subresource.empty() ? "" : "/" + asked.subresource) +
-           "\" in API group \"" + asked.group + "\"" +
-           (asked.ns.empty() ? " at the cluster scope" : " in the namespace \"" + asked.ns + "\"");
-    if (!verdict.reason.empty()) why += ": " + verdict.reason;
-    return api::forbidden_status({asked.group, asked.resource}, asked.name, why);
   }
 
   void perform(const ExchangePtr& exchange) {

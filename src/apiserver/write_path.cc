@@ -62,6 +62,14 @@ void WritePath::answer(const ExchangePtr& exchange, StatusResult<Written> result
                         rendering->document(object));
 }
 
+StatusResult<void> WritePath::check_create(const Exchange& exchange) const {
+  RequestAttributes asked = exchange.asked;
+  asked.verb = to_string(Verb::kCreate);
+  const Verdict verdict = authorizer_.authorize(exchange.user(), asked);
+  if (verdict.allowed) return {};
+  return refusal_status(exchange.user(), asked, verdict);
+}
+
 void WritePath::create(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const auto options = parse_write_options(exchange->target, "CreateOptions");
@@ -101,10 +109,11 @@ void WritePath::update(const ExchangePtr& exchange) {
   auto body = std::make_shared<const Json>(*std::move(object));
   job.change = [body](const Json&) -> StatusResult<Json> { return *body; };
   if (route.resource->put_creates && route.subresource == nullptr) {
-    job.create = [body, &route]() -> StatusResult<Json> {
+    job.create = [this, exchange, body]() -> StatusResult<Json> {
+      SPILLWAY_TRY_VOID(check_create(*exchange));
       // What a precondition names has to exist.
       if (body->string_at({"metadata", "resourceVersion"}).empty()) return *body;
-      return api::not_found_status(route.resource->group_resource(), route.name);
+      return api::not_found_status(exchange->route.resource->group_resource(), exchange->route.name);
     };
   }
   writer_.update(std::move(job),
@@ -183,7 +192,10 @@ void WritePath::apply(const ExchangePtr& exchange) {
   };
   job.change = [merged](const Json& current) { return merged(&current); };
   if (route.subresource == nullptr) {
-    job.create = [merged] { return merged(nullptr); };
+    job.create = [this, exchange, merged]() -> StatusResult<Json> {
+      SPILLWAY_TRY_VOID(check_create(*exchange));
+      return merged(nullptr);
+    };
   }
   writer_.update(std::move(job),
                  [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });

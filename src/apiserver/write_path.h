@@ -3,6 +3,7 @@
 // Thread: loop. Source: spec "API server contract", 3.3, 4.8, 8, 10, 11.
 #pragma once
 
+#include "apiserver/authorizer.h"
 #include "apiserver/core.h"
 #include "apiserver/exchange.h"
 #include "apiserver/reader.h"
@@ -15,8 +16,8 @@ namespace spillway::apiserver {
 
 class WritePath {
  public:
-  WritePath(Core& core, Writer& writer, Remover& remover, Reader& reader)
-      : core_(core), writer_(writer), remover_(remover), reader_(reader) {}
+  WritePath(Core& core, Writer& writer, Remover& remover, Reader& reader, const Authorizer& authorizer)
+      : core_(core), writer_(writer), remover_(remover), reader_(reader), authorizer_(authorizer) {}
 
   void create(const ExchangePtr& exchange);
   void update(const ExchangePtr& exchange);
@@ -35,12 +36,15 @@ class WritePath {
   api::DocumentPtr kept_document(const Route& route) const;
   void continue_sweep(const std::shared_ptr<Sweep>& sweep);
   void apply(const ExchangePtr& exchange);
+  /// May the requestor create what its PUT or apply patch names, where there is no such object?
+  api::StatusResult<void> check_create(const Exchange& exchange) const;
   void answer(const ExchangePtr& exchange, api::StatusResult<Written> result);
 
   Core& core_;
   Writer& writer_;
   Remover& remover_;
   Reader& reader_;
+  const Authorizer& authorizer_;
 };
 
 }  // namespace spillway::apiserver

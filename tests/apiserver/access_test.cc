@@ -134,6 +134,134 @@ TEST_F(Access, ANodeSeesWhatItsPodsUse) {
             403);
 }
 
+TEST_F(Access, ANodeHasNoWayThroughItsOwnProxy) {
+  ASSERT_EQ(post_as(kNode, "/api/v1/nodes", R"({"metadata":{"name":"n1"}})").code, 201);
+  for (const char* below : {"/proxy", "/proxy/", "/proxy/api/v1/secrets", "/log", "/stats", "/metrics"}) {
+    EXPECT_EQ(get_as(kNode, std::string("/api/v1/nodes/n1") + below).code, 403) << below;
+  }
+  EXPECT_EQ(get_as(kNode, "/api/v1/nodes/n1/status").code, 200);
+}
+
+TEST_F(Access, ANamedGetStaysAGetWhateverTheQuerySays) {
+  server.post("/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
+  const std::string other = "/api/v1/namespaces/default/pods/p";
+  ASSERT_EQ(
+      server
+          .post("/api/v1/namespaces/default/pods",
+                R"({"metadata":{"name":"p"},"spec":{"nodeName":"n2","containers":[{"name":"c","image":"x"}]}})")
+          .code,
+      201);
+  const std::string query = "?watch=1&fieldSelector=spec.nodeName%3Dn1";
+  for (const char* part : {"", "/log", "/status"}) {
+    EXPECT_EQ(get_as(kNode, other + part + query).code, 403) << part;
+  }
+  // A role that may only watch gets no object, and no log.
+  ASSERT_EQ(
+      server
+          .post(
+              std::string(kRoles) + "/roles",
+              R"({"metadata":{"name":"w"},"rules":[{"apiGroups":[""],"resources":["pods","pods/log"],"verbs":["watch"]}]})")
+          .code,
+      201);
+  ASSERT_EQ(
+      server
+          .post(
+              std::string(kRoles) + "/rolebindings",
+              R"({"metadata":{"name":"w"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"w"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"nobody"}]})")
+          .code,
+      201);
+  EXPECT_EQ(get_as(kNobody, other + "?watch=1").code, 403);
+  EXPECT_EQ(get_as(kNobody, other + "/log?watch=1").code, 403);
+}
+
+TEST_F(Access, ANodeDoesNotLearnWhichPodsExist) {
+  server.post("/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
+  server.post("/api/v1/namespaces/default/pods",
+              R"({"metadata":{"name":"there"},"spec":{"nodeName":"n2","containers":[{"name":"c","image":"x"}]}})");
+  const auto words = [](Answer answer, const std::string& name) {
+    std::string text(answer.string_at({"message"}));
+    while (text.find(name) != std::string::npos) text.erase(text.find(name), name.size());
+    return text;
+  };
+  for (const char* part : {"", "/status", "/log"}) {
+    const Answer there = get_as(kNode, std::string("/api/v1/namespaces/default/pods/there") + part);
+    const Answer missing = get_as(kNode, std::string("/api/v1/namespaces/default/pods/missing") + part);
+    EXPECT_EQ(there.code, 403) << part;
+    EXPECT_EQ(missing.code, 403) << part;
+    EXPECT_EQ(words(there, "there"), words(missing, "missing")) << part;
+  }
+  EXPECT_EQ(as(kNode, [&] { return server.remove("/api/v1/namespaces/default/pods/missing"); }).code, 403);
+}
+
+// A mirror pod that names a secret would open it to the node: nothing a pod can refer to is let through.
+TEST_F(Access, AMirrorPodRefersToNothing) {
+  const Answer node = post_as(kNode, "/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
+  ASSERT_EQ(node.code, 201);
+  server.post("/api/v1/namespaces/default/secrets", R"({"metadata":{"name":"s"}})");
+  const auto mirror = [&](const std::string& name, const std::string& container, const std::string& spec) {
+    return R"({"metadata":{"name":")" + name +
+           R"(","annotations":{"kubernetes.io/config.mirror":"x"},"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n1","controller":true,"uid":")" +
+           std::string(node.string_at({"metadata", "uid"})) +
+           R"("}]},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"x")" + container + "}]" + spec + "}}";
+  };
+  const auto post = [&](const std::string& body) {
+    return post_as(kNode, "/api/v1/namespaces/default/pods", body);
+  };
+  EXPECT_EQ(post(mirror("plain", "", R"(,"volumes":[{"name":"v","hostPath":{"path":"/"}}])")).code, 201);
+  struct Row {
+    const char* container;
+    const char* spec;
+    const char* what;
+  };
+  const Row rows[] = {
+      {"", R"(,"imagePullSecrets":[{"name":"s"}])", "secrets"},
+      {"", R"(,"volumes":[{"name":"v","secret":{"secretName":"s"}}])", "secrets"},
+      {"", R"(,"volumes":[{"name":"v","csi":{"driver":"d","nodePublishSecretRef":{"name":"s"}}}])", "secrets"},
+      {"", R"(,"volumes":[{"name":"v","projected":{"sources":[{"secret":{"name":"s"}}]}}])", "secrets"},
+      {"", R"(,"volumes":[{"name":"v","rbd":{"monitors":["m"],"image":"i","secretRef":{"name":"s"}}}])", "secrets"},
+      {R"(,"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}])", "", "secrets"},
+      {R"(,"envFrom":[{"secretRef":{"name":"s"}}])", "", "secrets"},
+      {R"(,"envFrom":[{"configMapRef":{"name":"s"}}])", "", "configmaps"},
+      {"", R"(,"volumes":[{"name":"v","configMap":{"name":"s"}}])", "configmaps"},
+      {"", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"s"}}])", "persistentvolumeclaims"},
+      {"", R"(,"volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"t"}}]}}])",
+       "serviceaccounttokens"},
+  };
+  for (const Row& row : rows) {
+    const Answer answer = post(mirror("q", row.container, row.spec));
+    EXPECT_EQ(answer.code, 403) << row.container << row.spec;
+    EXPECT_TRUE(std::string(answer.string_at({"message"})).ends_with(std::string("can not create pods that reference ") + row.what))
+        << answer.string_at({"message"});
+  }
+  EXPECT_EQ(get_as(kNode, "/api/v1/namespaces/default/secrets/s").code, 403);
+}
+
+TEST_F(Access, APutOrApplyThatCreatesNeedsTheRightToCreate) {
+  const std::string rules =
+      R"({"metadata":{"name":"r"},"rules":[{"apiGroups":["","coordination.k8s.io"],"resources":["configmaps","leases"],"verbs":["get","update","patch"]}]})";
+  const std::string binding =
+      R"({"metadata":{"name":"r"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"nobody"}]})";
+  ASSERT_EQ(server.post(std::string(kRoles) + "/roles", rules).code, 201);
+  ASSERT_EQ(server.post(std::string(kRoles) + "/rolebindings", binding).code, 201);
+  const std::string lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+  const std::string lease_body =
+      R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l"},"spec":{"holderIdentity":"x"}})";
+  const std::string map_body = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"a":"b"}})";
+  const auto put_lease = [&] { return server.put(lease, lease_body); };
+  const auto apply_map = [&] { return server.call(api::Method::kPatch, std::string(kMaps) + "/m?fieldManager=me", map_body,
+                       {{"Content-Type", "application/apply-patch+yaml"}}); };
+  const Answer refused = as(kNobody, apply_map);
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_EQ(refused.string_at({"message"}),
+            "configmaps \"m\" is forbidden: User \"nobody\" cannot create resource \"configmaps\" in API group \"\" in "
+            "the namespace \"default\"");
+  EXPECT_EQ(as(kNobody, put_lease).code, 403);
+  ASSERT_EQ(apply_map().code, 201);
+  ASSERT_EQ(put_lease().code, 201);
+  EXPECT_EQ(as(kNobody, apply_map).code, 200);
+  EXPECT_EQ(as(kNobody, put_lease).code, 200);
+}
+
 }  // namespace
 
 }  // namespace spillway::apiserver

@@ -26,7 +26,7 @@ struct RouteCase {
 };
 
 std::string routed(const RouteCase& row) {
-  const auto route = find_route(registry(), row.method, target_of(row.target));
+  const auto route = find_route(registry(), request_attributes(row.method, target_of(row.target)));
   if (!route) return std::to_string(route.error().code);
   std::string text = std::string(to_string(route->verb)) + " " + std::string(route->resource->plural);
   if (route->subresource != nullptr) text += "/" + std::string(route->subresource->name);
@@ -90,6 +90,51 @@ TEST(Route, AListThatPinsANameIsAskedAboutThatName) {
   EXPECT_EQ(asked.name, "p");
   EXPECT_EQ(asked.node, "n1");
   EXPECT_EQ(request_attributes(api::Method::kGet, target_of("/api/v1/pods?fieldSelector=metadata.name!%3Dp")).name, "");
+}
+
+// Every method on every shape of path: the verb that is asked about is the verb that is carried out, and so are the
+// resource, the subresource, the namespace and the name.
+TEST(Route, WhatIsAskedAboutIsWhatIsDone) {
+  using enum api::Method;
+  const std::string_view bases[] = {"/api/v1", "/api/v1/watch"};
+  const std::string_view paths[] = {"/pods",
+                                    "/nodes",
+                                    "/nodes/n",
+                                    "/nodes/n/proxy",
+                                    "/nodes/n/proxy/api/v1/secrets",
+                                    "/nodes/n/status",
+                                    "/namespaces/a",
+                                    "/namespaces/a/status",
+                                    "/namespaces/a/pods",
+                                    "/namespaces/a/pods/p",
+                                    "/namespaces/a/pods/p/log",
+                                    "/namespaces/a/pods/p/status",
+                                    "/namespaces/a/pods/p/eviction",
+                                    "/namespaces/a/secrets/s"};
+  const std::string_view queries[] = {"", "?watch=1", "?watch=true&fieldSelector=spec.nodeName%3Dn",
+                                      "?fieldSelector=metadata.name%3Dp&watch=0"};
+  int served = 0;
+  for (const api::Method method : {kGet, kPost, kPut, kPatch, kDelete, kHead, kOptions, kOther}) {
+    for (const std::string_view base : bases) {
+      for (const std::string_view path : paths) {
+        for (const std::string_view query : queries) {
+          const std::string target = std::string(base) + std::string(path) + std::string(query);
+          const RequestAttributes asked = request_attributes(method, target_of(target));
+          const auto route = find_route(registry(), asked);
+          if (!route) continue;
+          ++served;
+          EXPECT_EQ(asked.verb, to_string(route->verb)) << target;
+          EXPECT_EQ(asked.resource, route->resource->plural) << target;
+          EXPECT_EQ(asked.subresource, route->subresource == nullptr ? "" : route->subresource->name) << target;
+          if (!route->name.empty()) {
+            EXPECT_EQ(asked.name, route->name) << target;
+            EXPECT_TRUE(route->old_watch || route->verb != Verb::kWatch) << target;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(served, 100);
 }
 
 struct AcceptCase {
