@@ -26,6 +26,10 @@ struct HttpEndpoint {
   std::string path_prefix;                // before every target; empty or "/prefix"
   std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
   std::string tls_name;                   // expected on the certificate; empty: host
+  /// Expected as the subject of the certificate, in place of a name or address; needs a context that verifies.
+  std::optional<TlsSubject> tls_subject;
+  /// A server of this process listens on this port: an address of this machine with it is refused. 0: none does.
+  std::uint16_t own_port = 0;
   BearerToken token;
 };
 

@@ -1,7 +1,9 @@
 #include "wire/http_client_connection.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -52,10 +54,16 @@ bool HttpClientConnection::on_connected() {
     }
     return false;
   }
-  stream_ = endpoint_.tls
-                ? endpoint_.tls->connect_stream(std::move(connecting_),
-                                                endpoint_.tls_name.empty() ? endpoint_.host : endpoint_.tls_name)
-                : make_plain_stream(std::move(connecting_));
+  if (endpoint_.own_port == endpoint_.port && leads_home(connecting_)) {
+    break_off("the address leads back to this server");
+    return false;
+  }
+  if (endpoint_.tls) {
+    const std::string& name = endpoint_.tls_name.empty() ? endpoint_.host : endpoint_.tls_name;
+    stream_ = endpoint_.tls->connect_stream(std::move(connecting_), endpoint_.tls_subject ? std::string() : name);
+  } else {
+    stream_ = make_plain_stream(std::move(connecting_));
+  }
   phase_ = Phase::kHandshake;
   return true;
 }
@@ -63,6 +71,10 @@ bool HttpClientConnection::on_connected() {
 bool HttpClientConnection::shake_hands() {
   const ByteStream::Step step = stream_->handshake();
   if (step == ByteStream::Step::kDone) {
+    if (auto problem = peer_problem()) {
+      break_off("TLS: " + *std::move(problem));
+      return false;
+    }
     handshake_wants_write_ = false;
     phase_ = Phase::kOpen;
     owner_.on_open(*this);
@@ -76,6 +88,18 @@ bool HttpClientConnection::shake_hands() {
   handshake_wants_write_ = step == ByteStream::Step::kWaitWrite;
   update_interest();
   return false;
+}
+
+std::optional<std::string> HttpClientConnection::peer_problem() const {
+  if (!endpoint_.tls_subject) return std::nullopt;
+  const TlsSubject& expected = *endpoint_.tls_subject;
+  const std::optional<PeerCertificate> peer = stream_->peer_certificate();
+  if (peer && !peer->problem && peer->common_name == expected.common_name &&
+      std::ranges::find(peer->organizations, expected.organization) != peer->organizations.end()) {
+    return std::nullopt;
+  }
+  return fmt::format("the certificate belongs to \"{}\", expected \"{}\" of \"{}\"", peer ? peer->common_name : "",
+                     expected.common_name, expected.organization);
 }
 
 void HttpClientConnection::send(std::string request, api::Method method) {

@@ -59,6 +59,8 @@ class HttpClientConnection final : public std::enable_shared_from_this<HttpClien
   void on_ready();
   bool on_connected();
   bool shake_hands();
+  /// Why the other end is not the one that is meant; nullopt: it is.
+  std::optional<std::string> peer_problem() const;
   void flush();
   void receive();
   void feed();

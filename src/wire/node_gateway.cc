@@ -24,6 +24,9 @@ constexpr Duration kProbeInterval = seconds(15);
 
 constexpr std::uint64_t kOnlyExchange = 1;
 
+const std::string kNodeUser = "system:node:";
+const std::string kNodeGroup = "system:nodes";
+
 bool belongs_to_connection(std::string_view name) {
   return name == "Connection" || name == "Transfer-Encoding" || name == "Content-Length" || name == "Keep-Alive" ||
          name == "Date";
@@ -196,6 +199,8 @@ void HttpsNodeGateway::open(const std::string& node, const std::string& host, in
   endpoint.host = host;
   endpoint.port = static_cast<std::uint16_t>(port);
   endpoint.tls = options_.tls;
+  endpoint.own_port = options_.own_port;
+  if (options_.agents == Options::Agents::kVerified) endpoint.tls_subject = TlsSubject{kNodeUser + node, kNodeGroup};
   const std::uint64_t id = ++last_id_;
   const auto relay = std::make_shared<Relay>(*this, id, node, std::move(sink));
   relays_.emplace(id, relay);

@@ -20,6 +20,12 @@ class HttpsNodeGateway final : public apiserver::NodeGateway {
  public:
   struct Options {
     std::shared_ptr<const TlsContext> tls;  // null: plain HTTP (tests)
+    /// Whether an agent has to show a certificate for system:node:NAME of system:nodes, signed by the authority of
+    /// `tls`. A node says itself where it lives: without this, it can name any place.
+    enum class Agents { kVerified, kUnverified };
+    Agents agents = Agents::kUnverified;
+    /// The port this API server listens on: an address of this machine with it is refused. 0: none.
+    std::uint16_t own_port = 0;
     HttpClient::Limits limits;
     Duration answer_max = seconds(30);  // to the header of the answer
     std::size_t exchanges_max = 256;

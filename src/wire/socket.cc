@@ -53,6 +53,22 @@ std::optional<Address> parse_address(const std::string& host, std::uint16_t port
   return std::nullopt;
 }
 
+/// Without the port; an IPv4 address that IPv6 carries is shown as what it is.
+std::string numeric_text(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.family() == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr, text, sizeof text);
+    return text;
+  }
+  const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+    inet_ntop(AF_INET, v6.s6_addr + 12, text, sizeof text);
+  } else {
+    inet_ntop(AF_INET6, &v6, text, sizeof text);
+  }
+  return text;
+}
+
 void set_option(int fd, int level, int name, int value) {
   // Comfort, not correctness: a kernel that refuses one of these options still carries the bytes.
   ::setsockopt(fd, level, name, &value, sizeof value);
@@ -131,6 +147,17 @@ Result<Socket> connect_to(const std::string& address, std::uint16_t port) {
     return make_error(ErrorCode::kServiceUnavailable, "{}", words(errno));
   }
   return socket;
+}
+
+bool leads_home(const Socket& socket) {
+  Address own;
+  Address peer;
+  own.length = sizeof own.storage;
+  peer.length = sizeof peer.storage;
+  if (::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&own.storage), &own.length) != 0) return false;
+  if (::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.length) != 0) return false;
+  const std::string there = numeric_text(peer);
+  return there == numeric_text(own) || there.starts_with("127.") || there == "::1";
 }
 
 std::optional<std::string> connect_problem(const Socket& socket) {

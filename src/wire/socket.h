@@ -55,6 +55,9 @@ Result<std::optional<Socket>> accept_from(const Socket& listener);
 /// Begins to connect; the socket becomes writable when that has succeeded or failed.
 Result<Socket> connect_to(const std::string& address, std::uint16_t port);
 
+/// True if the other end of a connected socket is an address of this machine.
+bool leads_home(const Socket& socket);
+
 /// How the connecting ended: nullopt if it is established, else why not ("connection refused").
 std::optional<std::string> connect_problem(const Socket& socket);
 

@@ -138,8 +138,8 @@ std::unique_ptr<ByteStream> TlsContext::connect_stream(Socket socket, const std:
   SPILLWAY_CHECK(ssl != nullptr);
   SSL_set_connect_state(ssl.get());
   const bool numeric = is_numeric_address(host);
-  if (!numeric) SSL_set_tlsext_host_name(ssl.get(), host.c_str());
-  if (verify_peer_) {
+  if (!numeric && !host.empty()) SSL_set_tlsext_host_name(ssl.get(), host.c_str());
+  if (verify_peer_ && !host.empty()) {
     X509_VERIFY_PARAM* expected = SSL_get0_param(ssl.get());
     const int set = numeric ? X509_VERIFY_PARAM_set1_ip_asc(expected, host.c_str())
                             : X509_VERIFY_PARAM_set1_host(expected, host.c_str(), host.size());

@@ -22,6 +22,12 @@ struct KeyPair {
   std::string key_pem;
 };
 
+/// Whom a certificate belongs to.
+struct TlsSubject {
+  std::string common_name;
+  std::string organization;  // one of them
+};
+
 class TlsContext {
  public:
   struct ServerOptions {
@@ -45,7 +51,8 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   /// A stream over a connected socket, as the server or as a client that expects `host` (a name or an address) on the
-  /// certificate. The handshake happens in handshake().
+  /// certificate; empty: any that the authority has signed, for a caller that looks at peer_certificate() itself. The
+  /// handshake happens in handshake().
   std::unique_ptr<ByteStream> accept_stream(Socket socket) const;
   std::unique_ptr<ByteStream> connect_stream(Socket socket, const std::string& host) const;
 

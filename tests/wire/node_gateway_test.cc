@@ -2,7 +2,9 @@
 #include "wire/node_gateway.h"
 
 #include "api/json.h"
+#include "wire/certificate_authority.h"
 #include "wire/http_exchange.h"
+#include "wire/temp_folder.h"
 #include "wire/transport_fixture.h"
 
 #include <gmock/gmock.h>
@@ -191,6 +193,78 @@ TEST(NodeGateway, BoundsWhatIsOpen) {
     room.gateway.reset();  // with an answer still open
     log.reset();
   });
+}
+
+WallTime present() {
+  return runtime::Loop().now().wall;
+}
+
+/// A server behind TLS, with a certificate of that authority for that user.
+std::unique_ptr<ServerRoom> serving(const CertificateAuthority& authority, const std::string& name,
+                                    const std::string& group) {
+  CertificateRequest request{.use = CertificateRequest::Use::kServer,
+                             .common_name = name,
+                             .organizations = {},
+                             .hosts = {"127.0.0.1", "localhost"}};
+  if (!group.empty()) request.organizations.push_back(group);
+  auto identity = authority.issue(request, present());
+  EXPECT_TRUE(identity);
+  auto context = TlsContext::make_server({.identity = *identity, .client_authority_pem = {}});
+  EXPECT_TRUE(context);
+  HttpServer::Options options;
+  options.tls = *context;
+  return std::make_unique<ServerRoom>(std::move(options));
+}
+
+HttpsNodeGateway::Options verifying(const CertificateAuthority& authority) {
+  auto context = TlsContext::make_client({.authority_pem = authority.certificate_pem(), .identity = {}});
+  EXPECT_TRUE(context);
+  return {.tls = *context, .agents = HttpsNodeGateway::Options::Agents::kVerified};
+}
+
+// A node says itself where it lives; whoever answers there has to be that node.
+TEST(NodeGateway, TalksOnlyToTheNodeThatIsMeant) {
+  const TempFolder folder;
+  auto authority = CertificateAuthority::open(folder / "pki", present());
+  auto other = CertificateAuthority::open(folder / "other", present());
+  ASSERT_TRUE(authority && other);
+  struct Row {
+    const CertificateAuthority& signer;
+    const char* name;
+    const char* group;
+    int code;
+    const char* words;
+  };
+  const Row rows[] = {
+      {*authority, "system:node:n1", "system:nodes", 200, ""},
+      {*authority, "system:node:n2", "system:nodes", 503, "belongs to \\\"system:node:n2\\\""},
+      {*authority, "system:node:n1", "system:masters", 503, "expected \\\"system:node:n1\\\" of \\\"system:nodes\\\""},
+      {*authority, "kube-apiserver", "", 503, "belongs to \\\"kube-apiserver\\\""},
+      {*other, "system:node:n1", "system:nodes", 503, "certificate not trusted"},
+  };
+  for (const Row& row : rows) {
+    const std::unique_ptr<ServerRoom> agent = serving(row.signer, row.name, row.group);
+    Room room(verifying(*authority));
+    room.open("/containerLogs/shop/cart/app", agent->port);
+    ASSERT_TRUE(room.sink->ended.take());
+    EXPECT_EQ(room.sink->head.status, row.code) << row.name;
+    EXPECT_THAT(room.sink->head.body, HasSubstr(row.words)) << row.name;
+  }
+}
+
+TEST(NodeGateway, DoesNotLeadBackToItsOwnServer) {
+  Room elsewhere;
+  HttpsNodeGateway::Options options;
+  options.own_port = static_cast<std::uint16_t>(elsewhere.node.port);
+  for (const char* host : {"127.0.0.1", "localhost", "0.0.0.0", "::ffff:127.0.0.1"}) {
+    Room room(options);
+    room.node.run([&] {
+      room.gateway->open("n1", host, elsewhere.node.port, request_of("/api/v1/secrets"), room.sink);
+    });
+    ASSERT_TRUE(room.sink->ended.take());
+    EXPECT_EQ(room.sink->head.status, 503) << host;
+    EXPECT_THAT(room.sink->head.body, HasSubstr("leads back")) << host;
+  }
 }
 
 }  // namespace
