@@ -23,10 +23,7 @@ bool in_group(const api::UserInfo& user, std::string_view group) {
 }
 
 bool is_public_path(std::string_view path) {
-  for (const std::string_view open : {"/healthz", "/livez", "/readyz"}) {
-    if (path == open || (path.starts_with(open) && path[open.size()] == '/')) return true;
-  }
-  return path == "/version" || path == "/api" || path == "/apis";
+  return path == "/healthz" || path == "/livez" || path == "/readyz" || path == "/version";
 }
 
 }  // namespace spillway::apiserver

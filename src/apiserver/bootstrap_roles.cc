@@ -97,10 +97,11 @@ std::vector<Json> bootstrap_roles() {
       role("system:basic-user",
            {rule({"create"}, {"authorization.k8s.io"}, {"selfsubjectaccessreviews", "selfsubjectrulesreviews"}),
             rule({"create"}, {"authentication.k8s.io"}, {"selfsubjectreviews"})}),
-      role("view", view_rules()),
-      role("edit", edit_rules()),
-      role("admin", admin_rules()),
-      binding("cluster-admin", {"system:masters"}),
+      // The API server on its way to agents: what their servers ask about, and nothing of the API.
+      role("spillway:kubelet-client",
+           {rule({"get", "create"}, {""}, {"nodes/log", "nodes/metrics", "nodes/proxy", "nodes/stats"})}),
+      role("view", view_rules()), role("edit", edit_rules()), role("admin", admin_rules()),
+      binding("cluster-admin", {"system:masters"}), binding("spillway:kubelet-client", {"spillway:kubelet-clients"}),
       binding("system:discovery", {"system:authenticated"}),
       binding("system:public-info-viewer", {"system:authenticated", "system:unauthenticated"}),
       binding("system:basic-user", {"system:authenticated"})};

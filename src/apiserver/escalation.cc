@@ -10,6 +10,9 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
+constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+constexpr std::string_view kAggregationRefusal = "must have cluster-admin privileges to use an aggregationRule";
+
 bool grants(const std::vector<std::string>& list, const std::string& wanted) {
   return std::ranges::any_of(list, [&](const std::string& one) { return one == "*" || one == wanted; });
 }
@@ -57,7 +60,26 @@ bool covers(std::span<const PolicyRule> held, const PolicyRule& wanted) {
 
 StatusResult<void> EscalationCheck::check_create(const api::UserInfo& user, const Resource& resource,
                                                  const Json& object) const {
+  if (resource.group == kGroup && object.find("aggregationRule") != nullptr && !may_aggregate(user, resource, object)) {
+    return api::forbidden_status(resource.group_resource(), object.string_at({"metadata", "name"}),
+                                 kAggregationRefusal);
+  }
   return check(user, resource, object);
+}
+
+/// A rule that gathers others gathers anything, so it takes rights over everything.
+bool EscalationCheck::may_aggregate(const api::UserInfo& user, const Resource& resource, const Json& object) const {
+  if (in_group(user, "system:masters")) return true;
+  const RequestAttributes escalate{.is_resource = true,
+                                   .verb = "escalate",
+                                   .group = std::string(resource.group),
+                                   .resource = std::string(resource.plural),
+                                   .name = std::string(object.string_at({"metadata", "name"}))};
+  if (rules_.authorize(user, escalate).allowed) return true;
+  const std::vector<PolicyRule> held = rules_.rules_of(user, {});
+  const PolicyRule everything{.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}};
+  const PolicyRule every_path{.verbs = {"*"}, .non_resource_urls = {"*"}};
+  return covers(held, everything) && covers(held, every_path);
 }
 
 StatusResult<void> EscalationCheck::check_update(const api::UserInfo& user, const Resource& resource, SubresourceId,
@@ -66,16 +88,21 @@ StatusResult<void> EscalationCheck::check_update(const api::UserInfo& user, cons
   const Json* now = object.find(what);
   const Json* before = old.find(what);
   const bool same_rules = now != nullptr && before != nullptr && *now == *before;
+  const bool aggregates = object.find("aggregationRule") != nullptr || old.find("aggregationRule") != nullptr;
   const Json* subjects = object.find("subjects");
   const Json* subjects_before = old.find("subjects");
   const bool same_subjects = subjects == nullptr || (subjects_before != nullptr && *subjects == *subjects_before);
-  if (same_rules && same_subjects) return {};
+  if (same_rules && same_subjects && !aggregates) return {};
+  if (aggregates && resource.group == kGroup && !may_aggregate(user, resource, object)) {
+    return api::forbidden_status(resource.group_resource(), object.string_at({"metadata", "name"}),
+                                 kAggregationRefusal);
+  }
   return check(user, resource, object);
 }
 
 StatusResult<void> EscalationCheck::check(const api::UserInfo& user, const Resource& resource,
                                           const Json& object) const {
-  if (resource.group != "rbac.authorization.k8s.io" || in_group(user, "system:masters")) return {};
+  if (resource.group != kGroup || in_group(user, "system:masters")) return {};
   const bool binds = resource.kind.ends_with("Binding");
   const std::string_view ns = object.string_at({"metadata", "namespace"});
   const std::string_view name = object.string_at({"metadata", "name"});

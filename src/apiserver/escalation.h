@@ -17,6 +17,7 @@ class EscalationCheck final : public AdmissionCheck {
                                        const api::Json& object, const api::Json& old) const override;
 
  private:
+  bool may_aggregate(const api::UserInfo& user, const Resource& resource, const api::Json& object) const;
   api::StatusResult<void> check(const api::UserInfo& user, const Resource& resource, const api::Json& object) const;
 
   const RoleRules& rules_;

@@ -38,9 +38,8 @@ bool NodeAuthorizer::any_pod_refers(const std::string& node, std::string_view ns
                                     std::string_view name) const {
   const ObjectMap* pods = pods_.on_node(node);
   if (pods == nullptr || name.empty()) return false;
-  return std::ranges::any_of(*pods, [&](const auto& pod) {
-    return pod.second->ns == ns && refers_to(pod.second->document(), kind, name);
-  });
+  return std::ranges::any_of(
+      *pods, [&](const auto& pod) { return pod.second->ns == ns && refers_to(pod.second->document(), kind, name); });
 }
 
 Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttributes& request) const {

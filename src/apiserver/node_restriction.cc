@@ -121,19 +121,33 @@ StatusResult<void> NodeRestriction::check_mirror_pod(const std::string& node, co
   }
   const ObjectPtr self = core_.cache.of(core_.registry.get("nodes")).find(node);
   const Json* owners = pod.at({"metadata", "ownerReferences"});
-  const bool owned = owners != nullptr && owners->if_array() != nullptr && owners->if_array()->size() == 1 && self;
+  const Json::Array* list = owners == nullptr ? nullptr : owners->if_array();
+  if (list != nullptr && list->size() > 1) {
+    return refused(resource, pod, node, "can only create pods with a single owner reference set to itself");
+  }
   const Json none;
-  const Json& owner = owned ? owners->if_array()->front() : none;
-  if (owner.string_at({"kind"}) != "Node" || owner.string_at({"name"}) != node ||
-      owner.string_at({"uid"}) != self->meta.uid) {
-    return refused(resource, pod, node, "can only create pods with one owner reference, to itself");
+  const Json& owner = list != nullptr && !list->empty() ? list->front() : none;
+  if (owner.string_at({"apiVersion"}) != "v1" || owner.string_at({"kind"}) != "Node" ||
+      owner.string_at({"name"}) != node || !self || owner.string_at({"uid"}) != self->meta.uid) {
+    return refused(resource, pod, node, "can only create pods with an owner reference set to itself");
+  }
+  const auto is_set = [&](std::string_view member) {
+    const Json* value = owner.find(member);
+    return value != nullptr && value->if_bool().value_or(false);
+  };
+  if (!is_set("controller")) {
+    return refused(resource, pod, node, "can only create pods with a controller owner reference set to itself");
+  }
+  if (is_set("blockOwnerDeletion")) {
+    return refused(resource, pod, node, "must not set blockOwnerDeletion on an owner reference");
   }
   // A mirror pod must not let the node read what its other pods may not.
   StatusResult<void> verdict;
   visit_references(pod, [&](ReferenceKind kind, std::string_view) {
     const bool account = kind == ReferenceKind::kServiceAccount;
-    verdict = refused(resource, pod, node,
-                      fmt::format("can not create pods that reference {}", account ? "a service account" : plural_of(kind)));
+    verdict =
+        refused(resource, pod, node,
+                fmt::format("can not create pods that reference {}", account ? "a service account" : plural_of(kind)));
     return false;
   });
   return verdict;

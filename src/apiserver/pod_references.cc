@@ -104,9 +104,8 @@ bool visit_references(const Json& pod, const std::function<bool(ReferenceKind, s
 }
 
 bool refers_to(const Json& pod, ReferenceKind kind, std::string_view name) {
-  return !visit_references(pod, [&](ReferenceKind found, std::string_view named) {
-    return found != kind || named != name || name.empty();
-  });
+  return !visit_references(
+      pod, [&](ReferenceKind found, std::string_view named) { return found != kind || named != name || name.empty(); });
 }
 
 }  // namespace spillway::apiserver

@@ -161,8 +161,7 @@ api::StatusResult<Route> find_route(const ResourceRegistry& registry, const Requ
     if (!route.subresource->verbs.has(verb)) return api::method_not_allowed_status();
     return route;
   }
-  const bool needs_name =
-      verb == Verb::kGet || verb == Verb::kUpdate || verb == Verb::kPatch || verb == Verb::kDelete;
+  const bool needs_name = verb == Verb::kGet || verb == Verb::kUpdate || verb == Verb::kPatch || verb == Verb::kDelete;
   const bool needs_collection = verb == Verb::kCreate || verb == Verb::kDeleteCollection;
   const bool across_namespaces = route.resource->namespaced() && route.ns.empty();
   if (across_namespaces && !collection) return api::unknown_resource_status();

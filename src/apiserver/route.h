@@ -12,8 +12,8 @@
 
 namespace spillway::apiserver {
 
-/// What a request asks for, read once from its method and path, whether it is served or not. Authorization decides about
-/// this value, and find_route() makes the route from it: nothing can be done that was not asked about.
+/// What a request asks for, read once from its method and path, whether it is served or not. Authorization decides
+/// about this value, and find_route() makes the route from it: nothing can be done that was not asked about.
 struct RequestAttributes {
   bool is_resource = false;
   std::string verb;  // "get", …, or the method in lower case where no verb is meant

@@ -24,6 +24,7 @@
 #include "apiserver/reviews.h"
 #include "apiserver/role_rules.h"
 #include "apiserver/scale.h"
+#include "apiserver/serving_signer.h"
 #include "apiserver/signing_check.h"
 #include "apiserver/tokens.h"
 #include "apiserver/usage.h"
@@ -88,7 +89,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
         garbage_(core_, writer_, remover_),
         namespaces_(core_, writer_, remover_),
         budgets_(core_, writer_),
-        event_expiry_(core_, remover_),
+        event_expiry_(core_, remover_, kEventExpiry),
+        request_expiry_(core_, remover_, kRequestExpiry),
+        serving_signer_(core_, writer_, authorizer_, options_.certificates, options_.serving_authority),
         compaction_(core_),
         pages_(registry_, metrics, options_.version),
         metrics_(metrics) {
@@ -369,9 +372,12 @@ class ApiServer::Impl final : public WatchCache::Listener {
   GarbageCollector garbage_;
   NamespaceCollector namespaces_;
   BudgetCollector budgets_;
-  EventExpiry event_expiry_;
+  Expiry event_expiry_;
+  Expiry request_expiry_;
+  ServingSigner serving_signer_;
   Compaction compaction_;
-  const std::array<Collector*, 5> collectors_{&roles_, &garbage_, &namespaces_, &budgets_, &event_expiry_};
+  const std::array<Collector*, 7> collectors_{&roles_,        &garbage_,        &namespaces_,    &budgets_,
+                                              &event_expiry_, &request_expiry_, &serving_signer_};
   Pages pages_;
   RequestMetrics metrics_;
 

@@ -39,6 +39,8 @@ class TokenSigner {
   virtual Result<std::string> sign(const api::Json& claims) const = 0;
 };
 
+class ServingAuthority;
+
 /// Port: whose a bearer token is, for TokenReview. Implemented by wire/.
 class TokenAuthenticator {
  public:
@@ -65,9 +67,10 @@ class ApiServer {
     std::uint64_t seed = 0;         // for uids, generated names, watch time-outs
     std::string version = "0.1.0";  // of Spillway; /version answers v1.32.0-spillway.<version>
     NodeGateway* gateway = nullptr;
-    const TokenSigner* signer = nullptr;                // null: no tokens are issued
-    const TokenAuthenticator* authenticator = nullptr;  // null: no tokens are reviewed
-    const CertificateReader* certificates = nullptr;    // null: no certificates are requested or issued
+    const TokenSigner* signer = nullptr;                  // null: no tokens are issued
+    const TokenAuthenticator* authenticator = nullptr;    // null: no tokens are reviewed
+    const CertificateReader* certificates = nullptr;      // null: no certificates are requested or issued
+    const ServingAuthority* serving_authority = nullptr;  // null: the serving certificates of agents are not signed
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

@@ -1,6 +1,7 @@
 #include "apps/api_server_part.h"
 
 #include "apps/certificates.h"
+#include "host/kernel/kernel_file.h"
 #include "wire/kubeconfig.h"
 
 #include <unistd.h>
@@ -62,6 +63,10 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                                                {.log = process_.log(), .metrics = &process_.metrics()}));
   store_ = std::move(store);
   SPILLWAY_TRY_VOID(open_tokens());
+  if (!args_.insecure_http) {
+    SPILLWAY_TRY(authority, open_serving_authority(data_dir_, loop.now().wall));
+    serving_authority_ = std::move(authority);
+  }
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
       apiserver::ApiServer::Options{.seed = static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count()),
@@ -70,6 +75,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                                     .signer = token_key_.get(),
                                     .authenticator = authenticator_.get(),
                                     .certificates = &certificate_reader_,
+                                    .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
                                     .rearm =
                                         [this] {
                                           if (endpoint_) endpoint_->rearm();
@@ -107,22 +113,50 @@ Outcome ApiServerPart::serve() {
   options.log = process_.log();
   options.metrics = &process_.metrics();
   wire::Kubeconfig config;
+  std::shared_ptr<const wire::TlsContext> nodes_tls;
   options.authenticator = authenticator_;
   if (!args_.insecure_http) {
-    SPILLWAY_TRY(credentials, prepare_credentials(data_dir_, args_.bind_address, process_.loop().now().wall));
+    SPILLWAY_TRY(agents_authority, agents_authority_pem());
+    SPILLWAY_TRY(credentials,
+                 prepare_credentials(data_dir_, args_.bind_address, agents_authority, process_.loop().now().wall));
     options.tls = credentials.server;
     config = std::move(credentials.administrator);
-    remote_nodes_ = std::make_unique<wire::HttpsNodeGateway>(
-        process_.loop(), wire::HttpsNodeGateway::Options{.tls = credentials.nodes, .limits = {}});
-    gateway_.set_remote(remote_nodes_.get());
+    nodes_tls = credentials.nodes;
   }
   http_ = std::make_unique<wire::HttpServer>(process_.loop(), *endpoint_, std::move(options));
   SPILLWAY_TRY_VOID(http_->start());
+  if (nodes_tls) reach_nodes(std::move(nodes_tls));
   config.server = url_of(args_, http_->port());
   const std::string path = args_.write_kubeconfig.empty() ? data_dir_ + "/kubeconfig" : args_.write_kubeconfig;
   SPILLWAY_TRY_VOID(wire::write_kubeconfig(path, config, "spillway"));
   process_.log().info("serving", {{"url", config.server}, {"kubeconfig", path}});
   return {};
+}
+
+/// Who signs the serving certificates of agents; empty: nobody has to.
+Result<std::string> ApiServerPart::agents_authority_pem() const {
+  if (args_.kubelet_insecure_tls) {
+    process_.log().warning("whoever answers for a node is believed", {{"flag", "--kubelet-insecure-tls"}});
+    return std::string();
+  }
+  std::string pem = serving_authority_->certificate_pem();
+  if (!args_.kubelet_certificate_authority.empty()) {
+    SPILLWAY_TRY(more, host::read_file(args_.kubelet_certificate_authority));
+    pem += "\n" + more;
+  }
+  return pem;
+}
+
+/// After the server has its port: an address that leads back to it is refused.
+void ApiServerPart::reach_nodes(std::shared_ptr<const wire::TlsContext> tls) {
+  using Agents = wire::HttpsNodeGateway::Options::Agents;
+  remote_nodes_ = std::make_unique<wire::HttpsNodeGateway>(
+      process_.loop(),
+      wire::HttpsNodeGateway::Options{.tls = std::move(tls),
+                                      .agents = args_.kubelet_insecure_tls ? Agents::kUnverified : Agents::kVerified,
+                                      .own_port = http_->port(),
+                                      .limits = {}});
+  gateway_.set_remote(remote_nodes_.get());
 }
 
 std::unique_ptr<client::Transport> ApiServerPart::connect(std::string user) {

@@ -12,6 +12,7 @@
 #include "wire/http_server.h"
 #include "wire/in_process_transport.h"
 #include "wire/node_gateway.h"
+#include "wire/serving_authority.h"
 #include "wire/token_key.h"
 
 #include <functional>
@@ -49,6 +50,8 @@ class ApiServerPart final : public Part {
   Outcome open(std::function<void()> serving);
   Outcome open_tokens();
   Outcome serve();
+  Result<std::string> agents_authority_pem() const;
+  void reach_nodes(std::shared_ptr<const wire::TlsContext> tls);
 
   Process& process_;
   cli::ServingArgs args_;
@@ -56,8 +59,10 @@ class ApiServerPart final : public Part {
   std::string data_dir_;
   std::shared_ptr<const wire::TokenKey> token_key_;
   std::shared_ptr<const wire::Authenticator> authenticator_;
-  wire::OpensslCertificateReader certificate_reader_;
   LocalGateway gateway_;
+  wire::OpensslCertificateReader certificate_reader_;
+  std::optional<wire::OpensslServingAuthority>
+      serving_authority_;  // nullopt: without TLS there are no agents elsewhere
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<apiserver::ApiServer> server_;

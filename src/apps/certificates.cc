@@ -75,7 +75,39 @@ Result<ControllerCertificate> prepare_controller_server(const ControllerCertific
   return certificate;
 }
 
-Result<Credentials> prepare_credentials(const std::string& data_dir, const std::string& bind_address, WallTime now) {
+Result<wire::OpensslServingAuthority> open_serving_authority(const std::string& data_dir, WallTime now) {
+  // The folder above it is made with the cluster's authority.
+  SPILLWAY_TRY_VOID(wire::CertificateAuthority::open(data_dir + "/pki", now));
+  SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki/kubelet-serving", now));
+  return wire::OpensslServingAuthority(std::move(authority));
+}
+
+NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address,
+                                 std::string client_authority_pem, Use use)
+    : wanted_{.use = CertificateRequest::Use::kServer,
+              .common_name = "system:node:" + node_name,
+              .organizations = {"system:nodes"},
+              .hosts = {node_name, address}},
+      client_authority_pem_(std::move(client_authority_pem)),
+      use_(std::move(use)) {}
+
+Result<std::string> NodeServingKeys::make_request() {
+  SPILLWAY_TRY(made, wire::make_signing_request(wanted_));
+  key_pem_ = std::move(made.key_pem);
+  return std::move(made.request_pem);
+}
+
+Result<WallTime> NodeServingKeys::install(const std::string& certificate_pem) {
+  const wire::KeyPair pair{certificate_pem, key_pem_};
+  SPILLWAY_TRY(end, wire::end_of(pair));
+  SPILLWAY_TRY(context,
+               wire::TlsContext::make_server({.identity = pair, .client_authority_pem = client_authority_pem_}));
+  use_(std::move(context));
+  return end;
+}
+
+Result<Credentials> prepare_credentials(const std::string& data_dir, const std::string& bind_address,
+                                        const std::string& serving_authority_pem, WallTime now) {
   SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki", now));
   CertificateRequest serving{
       .use = CertificateRequest::Use::kServer,
@@ -87,16 +119,15 @@ Result<Credentials> prepare_credentials(const std::string& data_dir, const std::
   SPILLWAY_TRY(server, authority.keep("apiserver", serving, now));
   SPILLWAY_TRY(admin, authority.keep("admin", client("kubernetes-admin", "system:masters"), now));
   SPILLWAY_TRY(nodes, authority.keep("apiserver-kubelet-client",
-                                     client("kube-apiserver-kubelet-client", "system:masters"), now));
+                                     client("kube-apiserver-kubelet-client", "spillway:kubelet-clients"), now));
 
   Credentials credentials;
   SPILLWAY_TRY(server_context, wire::TlsContext::make_server({.identity = std::move(server),
                                                               .client_authority_pem = authority.certificate_pem()}));
   credentials.server = std::move(server_context);
-  // Agents serve with certificates of their own making, which nobody has signed: as upstream by default, only the
-  // client is authenticated on this way.
-  SPILLWAY_TRY(node_context,
-               wire::TlsContext::make_client({.authority_pem = {}, .verify = false, .identity = std::move(nodes)}));
+  SPILLWAY_TRY(node_context, wire::TlsContext::make_client({.authority_pem = serving_authority_pem,
+                                                            .verify = !serving_authority_pem.empty(),
+                                                            .identity = std::move(nodes)}));
   credentials.nodes = std::move(node_context);
   credentials.administrator.authority_pem = authority.certificate_pem();
   credentials.administrator.certificate_pem = admin.certificate_pem;

@@ -33,7 +33,11 @@ NodeServer::NodeServer(Process& process, client::Transport& transport, const Opt
     : loop_(process.loop()),
       gate_({.node_name = options.node_name, .settings = options.gate},
             Rng(fnv1a64(options.node_name)).fork("request-gate")),
-      driver_(loop_, gate_, transport) {}
+      driver_(loop_, gate_, transport),
+      keys_(options.node_name, options.address, options.client_authority_pem,
+            [this](std::shared_ptr<const wire::TlsContext> tls) { http_->set_tls(std::move(tls)); }),
+      certificate_(keys_, process.log(), Rng(fnv1a64(options.node_name)).fork("serving-certificate")),
+      certificate_driver_(loop_, certificate_, transport) {}
 
 Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client::Transport& transport,
                                                        const Options& options) {
@@ -51,6 +55,7 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client:
   server->http_ = std::make_unique<wire::HttpServer>(process.loop(), handler, std::move(http));
   SPILLWAY_TRY_VOID(server->http_->start());
   server->driver_.start();
+  server->certificate_driver_.start();
   return server;
 }
 
@@ -112,6 +117,7 @@ void NodeServer::on_abandoned(Ticket ticket) {
 }
 
 void NodeServer::stop(runtime::Loop::Task done) {
+  certificate_driver_.stop();
   driver_.stop();
   http_->stop(Duration::zero(), std::move(done));
 }

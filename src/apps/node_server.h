@@ -3,6 +3,8 @@
 
 #include "agent/contract/gate_settings.h"
 #include "agent/serving/request_gate.h"
+#include "agent/serving/serving_certificate.h"
+#include "apps/certificates.h"
 #include "apps/process.h"
 #include "client/engine.h"
 #include "host/kubelet_endpoint.h"
@@ -56,6 +58,9 @@ class NodeServer final : private wire::RequestHandler {
   runtime::Loop& loop_;
   agent::RequestGate gate_;
   runtime::EngineDriver driver_;
+  NodeServingKeys keys_;
+  agent::ServingCertificate certificate_;
+  runtime::EngineDriver certificate_driver_;
   host::KubeletEndpoint* endpoint_ = nullptr;
   Ticket last_ticket_ = 0;
   std::map<Ticket, Open> open_;

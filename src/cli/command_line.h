@@ -107,6 +107,9 @@ struct ServingArgs {
   std::string write_kubeconfig;  // empty: DATA_DIR/kubeconfig
   std::string token_auth_file;
   bool insecure_http = false;
+  /// Signed the serving certificates of agents that ours has not signed; empty: none besides.
+  std::string kubelet_certificate_authority;
+  bool kubelet_insecure_tls = false;
 };
 
 struct UpCommand {

@@ -92,6 +92,12 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->default_str("DATA_DIR/kubeconfig");
   app.add_option("--token-auth-file", args.token_auth_file,
                  "Static bearer tokens: lines of token,user,uid[,\"groups\"]");
+  app.add_option("--kubelet-certificate-authority", args.kubelet_certificate_authority,
+                 "PEM file: also believe agents and kubelets whose serving certificate for system:node:NAME this "
+                 "authority has signed")
+      ->check(CLI::ExistingFile);
+  app.add_flag("--kubelet-insecure-tls", args.kubelet_insecure_tls,
+               "Do not verify who answers for a node: for kubelets with certificates of their own making");
   app.add_flag("--insecure-http", args.insecure_http, "Serve plain HTTP without authentication (loopback tests only)");
 }
 

@@ -29,6 +29,16 @@ struct ExtensionFree {
   void operator()(X509_EXTENSION* extension) const { X509_EXTENSION_free(extension); }
 };
 
+struct RequestFree {
+  void operator()(X509_REQ* request) const { X509_REQ_free(request); }
+};
+
+using RequestPtr = std::unique_ptr<X509_REQ, RequestFree>;
+
+struct StackFree {
+  void operator()(STACK_OF(X509_EXTENSION) * extensions) const { sk_X509_EXTENSION_free(extensions); }
+};
+
 Error openssl_error(std::string_view doing) {
   return make_error(ErrorCode::kInternalError, "{}: {}", doing, take_openssl_problem());
 }
@@ -169,6 +179,43 @@ std::string contents_of(X509* certificate) {
 
 }  // namespace
 
+Result<SigningRequestPair> make_signing_request(const CertificateRequest& request) {
+  SPILLWAY_TRY_VOID(check_hosts(request.hosts));
+  SPILLWAY_TRY(key, make_key());
+  const RequestPtr made(X509_REQ_new());
+  if (!made || X509_REQ_set_pubkey(made.get(), key.get()) != 1) return openssl_error("making a certificate request");
+  X509_NAME* subject = X509_REQ_get_subject_name(made.get());
+  bool ok = true;
+  for (const std::string& organization : request.organizations) ok = ok && add_name(subject, "O", organization);
+  ok = ok && add_name(subject, "CN", request.common_name);
+  if (ok && !request.hosts.empty()) {
+    const std::unique_ptr<X509_EXTENSION, ExtensionFree> names(
+        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, alternative_names(request.hosts).c_str()));
+    const std::unique_ptr<STACK_OF(X509_EXTENSION), StackFree> extensions(sk_X509_EXTENSION_new_null());
+    ok = names && extensions && sk_X509_EXTENSION_push(extensions.get(), names.get()) > 0 &&
+         X509_REQ_add_extensions(made.get(), extensions.get()) == 1;
+  }
+  if (!ok || X509_REQ_sign(made.get(), key.get(), EVP_sha256()) <= 0) {
+    return openssl_error("making a certificate request for " + request.common_name);
+  }
+  SPILLWAY_TRY(request_pem, to_pem([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, made.get()); }));
+  SPILLWAY_TRY(key_pem, key_pem_of(key.get()));
+  return SigningRequestPair{std::move(request_pem), std::move(key_pem)};
+}
+
+Result<WallTime> end_of(const KeyPair& pair) {
+  SPILLWAY_TRY(certificate, parse_certificate(pair.certificate_pem, "certificate"));
+  SPILLWAY_TRY(key, parse_key(pair.key_pem, "private key"));
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return invalid("private key", "does not belong to the certificate ({})", take_openssl_problem());
+  }
+  std::tm until{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &until) != 1) {
+    return invalid("certificate", "has no end ({})", take_openssl_problem());
+  }
+  return WallTime(seconds(timegm(&until)));
+}
+
 CertificateAuthority::CertificateAuthority(std::string folder, CertificatePtr certificate, KeyPtr key,
                                            std::string certificate_pem)
     : folder_(std::move(folder)),
@@ -188,24 +235,24 @@ Result<CertificateAuthority> CertificateAuthority::open(const std::string& folde
     SPILLWAY_TRY(key, make_key());
     SPILLWAY_TRY(text, key_pem_of(key.get()));
     SPILLWAY_TRY_VOID(write_private_file(key_path, text));
-    return certify(folder, std::move(key), now);
+    return certify_itself(folder, std::move(key), now);
   }
   // A new key would silently lock everybody out who trusts the old one.
   if (no_key) return invalid(key_path, "missing beside ca.crt");
   if (!key_pem) return key_pem.error();
   SPILLWAY_TRY(key, parse_key(*key_pem, key_path));
-  if (no_certificate) return certify(folder, std::move(key), now);  // interrupted when it was made
+  if (no_certificate) return certify_itself(folder, std::move(key), now);  // interrupted when it was made
   if (!certificate_pem) return certificate_pem.error();
   SPILLWAY_TRY(certificate, parse_certificate(*certificate_pem, certificate_path));
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return invalid(key_path, "does not belong to ca.crt ({})", take_openssl_problem());
   }
-  if (expires_before(certificate.get(), plus(now, kRenewBefore))) return certify(folder, std::move(key), now);
+  if (expires_before(certificate.get(), plus(now, kRenewBefore))) return certify_itself(folder, std::move(key), now);
   return CertificateAuthority(folder, std::move(certificate), std::move(key), *std::move(certificate_pem));
 }
 
 /// A new certificate for the authority's key. What was signed with that key stays good under it.
-Result<CertificateAuthority> CertificateAuthority::certify(const std::string& folder, KeyPtr key, WallTime now) {
+Result<CertificateAuthority> CertificateAuthority::certify_itself(const std::string& folder, KeyPtr key, WallTime now) {
   Draft draft{std::string(kAuthorityName), {}, kAuthorityLife, {}};
   draft.extensions = {{NID_basic_constraints, "critical,CA:TRUE"},
                       {NID_key_usage, "critical,keyCertSign,cRLSign,digitalSignature"},
@@ -214,6 +261,15 @@ Result<CertificateAuthority> CertificateAuthority::certify(const std::string& fo
   SPILLWAY_TRY(certificate_pem, certificate_pem_of(certificate.get()));
   SPILLWAY_TRY_VOID(write_private_file(folder + "/ca.crt", certificate_pem));
   return CertificateAuthority(folder, std::move(certificate), std::move(key), std::move(certificate_pem));
+}
+
+Result<std::string> CertificateAuthority::certify(const KeyPtr& key, const CertificateRequest& request, Duration life,
+                                                  WallTime now) const {
+  SPILLWAY_TRY_VOID(check_hosts(request.hosts));
+  Draft draft = draft_of(request);
+  draft.life = life;
+  SPILLWAY_TRY(certificate, sign(draft, key.get(), certificate_.get(), key_.get(), now));
+  return certificate_pem_of(certificate.get());
 }
 
 Result<KeyPair> CertificateAuthority::issue(const CertificateRequest& request, WallTime now) const {

@@ -24,6 +24,17 @@ struct CertificateRequest {
   std::vector<std::string> hosts;
 };
 
+/// A new key, and a request (PKCS #10) that is signed with it.
+struct SigningRequestPair {
+  std::string request_pem;
+  std::string key_pem;
+};
+
+Result<SigningRequestPair> make_signing_request(const CertificateRequest& request);
+
+/// When the certificate ends. kInvalid: not a PEM certificate, or not one for that key.
+Result<WallTime> end_of(const KeyPair& pair);
+
 class CertificateAuthority {
  public:
   static constexpr Duration kAuthorityLife = hours(24 * 3650);
@@ -39,13 +50,16 @@ class CertificateAuthority {
 
   Result<KeyPair> issue(const CertificateRequest& request, WallTime now) const;
 
+  /// A PEM certificate for somebody else's public key.
+  Result<std::string> certify(const KeyPtr& key, const CertificateRequest& request, Duration life, WallTime now) const;
+
   /// The pair kept in the folder as NAME.crt and NAME.key; issued anew if there is none, if it is about to expire, was
   /// issued by another authority, or says something else than `request`.
   Result<KeyPair> keep(std::string_view name, const CertificateRequest& request, WallTime now) const;
 
  private:
   CertificateAuthority(std::string folder, CertificatePtr certificate, KeyPtr key, std::string certificate_pem);
-  static Result<CertificateAuthority> certify(const std::string& folder, KeyPtr key, WallTime now);
+  static Result<CertificateAuthority> certify_itself(const std::string& folder, KeyPtr key, WallTime now);
   bool still_good(const KeyPair& pair, const CertificateRequest& request, WallTime now) const;
 
   std::string folder_;

@@ -66,7 +66,7 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
 /// One thread with its share of the connections; the first one accepts them. Thread: its own, except where said.
 class HttpServer::Core::Shard final : public HttpConnection::Home {
  public:
-  explicit Shard(Core& core) : core_(core), rng_(random_seed()), thread_("spillway-http") {}
+  explicit Shard(Core& core) : core_(core), tls_(core.options.tls), rng_(random_seed()), thread_("spillway-http") {}
 
   ~Shard() override { core_.count_connection(-static_cast<int>(connections_.size())); }
 
@@ -129,13 +129,14 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
       core_.count_connection(-1);
       return;
     }
-    auto stream =
-        options().tls ? options().tls->accept_stream(std::move(socket)) : make_plain_stream(std::move(socket));
+    auto stream = tls_ ? tls_->accept_stream(std::move(socket)) : make_plain_stream(std::move(socket));
     const std::uint64_t id = ++last_connection_;
     const auto connection = std::make_shared<HttpConnection>(id, *this, std::move(stream));
     connections_.emplace(id, connection);
     connection->start();
   }
+
+  void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
 
   void listen(Socket listener) {
     listener_ = std::move(listener);
@@ -203,6 +204,7 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
   }
 
   Core& core_;
+  std::shared_ptr<const TlsContext> tls_;
   Rng rng_;
   std::vector<char> scratch_ = std::vector<char>(kScratchBytes);
   Socket listener_;
@@ -255,6 +257,12 @@ Outcome HttpServer::start() {
 
 std::uint16_t HttpServer::port() const {
   return core_->port;
+}
+
+void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
+  for (const auto& shard : core_->shards) {
+    shard->loop()->post([&shard = *shard, tls] { shard.set_tls(tls); });
+  }
 }
 
 void HttpServer::stop(Duration grace, runtime::Loop::Task done) {

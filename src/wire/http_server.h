@@ -71,6 +71,10 @@ class HttpServer {
   /// The port that is served; 0 before start().
   std::uint16_t port() const;
 
+  /// Connections that come from now on see this certificate; those that are open keep theirs. After start(), and only
+  /// where the server began with TLS.
+  void set_tls(std::shared_ptr<const TlsContext> tls);
+
   /// Refuses new connections, ends streams, finishes requests, closes what is left after `grace`, then calls `done` on
   /// the loop. Called once, after start().
   void stop(Duration grace, runtime::Loop::Task done);

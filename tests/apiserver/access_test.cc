@@ -46,6 +46,7 @@ TEST_F(Access, WithoutARoleThereIsDiscoveryOnly) {
     EXPECT_EQ(get_as(kNobody, path).code, 200) << path;
   }
   EXPECT_EQ(get_as({"system:anonymous", {}, {"system:unauthenticated"}}, "/apis/apps/v1").code, 403);
+  EXPECT_EQ(get_as({"system:anonymous", {}, {"system:unauthenticated"}}, "/apis").code, 403);
   EXPECT_EQ(get_as({"system:anonymous", {}, {"system:unauthenticated"}}, "/readyz").code, 200);
 }
 
@@ -145,12 +146,11 @@ TEST_F(Access, ANodeHasNoWayThroughItsOwnProxy) {
 TEST_F(Access, ANamedGetStaysAGetWhateverTheQuerySays) {
   server.post("/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
   const std::string other = "/api/v1/namespaces/default/pods/p";
-  ASSERT_EQ(
-      server
-          .post("/api/v1/namespaces/default/pods",
-                R"({"metadata":{"name":"p"},"spec":{"nodeName":"n2","containers":[{"name":"c","image":"x"}]}})")
-          .code,
-      201);
+  ASSERT_EQ(server
+                .post("/api/v1/namespaces/default/pods",
+                      R"({"metadata":{"name":"p"},"spec":{"nodeName":"n2","containers":[{"name":"c","image":"x"}]}})")
+                .code,
+            201);
   const std::string query = "?watch=1&fieldSelector=spec.nodeName%3Dn1";
   for (const char* part : {"", "/log", "/status"}) {
     EXPECT_EQ(get_as(kNode, other + part + query).code, 403) << part;
@@ -204,15 +204,15 @@ TEST_F(Access, AMirrorPodRefersToNothing) {
            std::string(node.string_at({"metadata", "uid"})) +
            R"("}]},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"x")" + container + "}]" + spec + "}}";
   };
-  const auto post = [&](const std::string& body) {
-    return post_as(kNode, "/api/v1/namespaces/default/pods", body);
-  };
+  const auto post = [&](const std::string& body) { return post_as(kNode, "/api/v1/namespaces/default/pods", body); };
   EXPECT_EQ(post(mirror("plain", "", R"(,"volumes":[{"name":"v","hostPath":{"path":"/"}}])")).code, 201);
+
   struct Row {
     const char* container;
     const char* spec;
     const char* what;
   };
+
   const Row rows[] = {
       {"", R"(,"imagePullSecrets":[{"name":"s"}])", "secrets"},
       {"", R"(,"volumes":[{"name":"v","secret":{"secretName":"s"}}])", "secrets"},
@@ -230,10 +230,50 @@ TEST_F(Access, AMirrorPodRefersToNothing) {
   for (const Row& row : rows) {
     const Answer answer = post(mirror("q", row.container, row.spec));
     EXPECT_EQ(answer.code, 403) << row.container << row.spec;
-    EXPECT_TRUE(std::string(answer.string_at({"message"})).ends_with(std::string("can not create pods that reference ") + row.what))
+    EXPECT_TRUE(std::string(answer.string_at({"message"}))
+                    .ends_with(std::string("can not create pods that reference ") + row.what))
         << answer.string_at({"message"});
   }
   EXPECT_EQ(get_as(kNode, "/api/v1/namespaces/default/secrets/s").code, 403);
+  EXPECT_EQ(post(mirror("q", "", R"(,"serviceAccount":"default")")).code, 403);
+  // Its one owner is the node, and controls it.
+  const auto with_owner = [&](const std::string& from, const std::string& to) {
+    std::string body = mirror("q", "", "");
+    body.replace(body.find(from), from.size(), to);
+    return post(body).code;
+  };
+  EXPECT_EQ(with_owner("\"controller\":true", "\"controller\":false"), 403);
+  EXPECT_EQ(with_owner("\"controller\":true", "\"controller\":true,\"blockOwnerDeletion\":true"), 403);
+  EXPECT_EQ(with_owner(R"("apiVersion":"v1","kind":"Node")", R"("apiVersion":"v2","kind":"Node")"), 403);
+}
+
+TEST_F(Access, NobodyGathersRulesHeLacks) {
+  ASSERT_EQ(
+      server
+          .post(
+              "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+              R"({"metadata":{"name":"granter"},"rules":[{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":["create","update","patch","get"]}]})")
+          .code,
+      201);
+  ASSERT_EQ(
+      server
+          .post(
+              "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+              R"({"metadata":{"name":"granter"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"granter"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"nobody"}]})")
+          .code,
+      201);
+  const std::string roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+  const std::string gathers =
+      R"({"metadata":{"name":"g"},"rules":[],"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}})";
+  const Answer refused = post_as(kNobody, roles, gathers);
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_TRUE(refused.string_at({"message"}).ends_with("must have cluster-admin privileges to use an aggregationRule"));
+  ASSERT_EQ(post_as(kNobody, roles, R"({"metadata":{"name":"g"},"rules":[]})").code, 201);
+  EXPECT_EQ(
+      as(kNobody, [&] { return server.merge(roles + "/g", R"({"aggregationRule":{"clusterRoleSelectors":[{}]}})"); })
+          .code,
+      403);
+  EXPECT_EQ(server.merge(roles + "/g", R"({"aggregationRule":{"clusterRoleSelectors":[{}]}})").code, 200);
 }
 
 TEST_F(Access, APutOrApplyThatCreatesNeedsTheRightToCreate) {
@@ -248,8 +288,10 @@ TEST_F(Access, APutOrApplyThatCreatesNeedsTheRightToCreate) {
       R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l"},"spec":{"holderIdentity":"x"}})";
   const std::string map_body = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"a":"b"}})";
   const auto put_lease = [&] { return server.put(lease, lease_body); };
-  const auto apply_map = [&] { return server.call(api::Method::kPatch, std::string(kMaps) + "/m?fieldManager=me", map_body,
-                       {{"Content-Type", "application/apply-patch+yaml"}}); };
+  const auto apply_map = [&] {
+    return server.call(api::Method::kPatch, std::string(kMaps) + "/m?fieldManager=me", map_body,
+                       {{"Content-Type", "application/apply-patch+yaml"}});
+  };
   const Answer refused = as(kNobody, apply_map);
   EXPECT_EQ(refused.code, 403);
   EXPECT_EQ(refused.string_at({"message"}),

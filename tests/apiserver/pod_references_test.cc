@@ -19,16 +19,16 @@ using api::Json;
 
 /// Members whose name says "secret", "config map", "claim" or "service account" and that name nothing themselves.
 const std::set<std::string_view> kNoReferences{
-    "spec.automountServiceAccountToken",                // whether, not which
-    "spec.volumes.cephfs.secretFile",                   // a path on the node
-    "spec.containers.resources.claims",                 // entries of spec.resourceClaims
-    "spec.initContainers.resources.claims",             // likewise
-    "spec.ephemeralContainers.resources.claims",        // likewise
-    "spec.resources.claims",                            // likewise
-    "spec.resourceClaims.resourceClaimName",            // of an entry that is found by its name
-    "spec.resourceClaims.resourceClaimTemplateName",    // likewise
-    "spec.volumes.persistentVolumeClaim.claimName",     // found in its parent below
-    "spec.volumes.secret.secretName",                   // likewise
+    "spec.automountServiceAccountToken",              // whether, not which
+    "spec.volumes.cephfs.secretFile",                 // a path on the node
+    "spec.containers.resources.claims",               // entries of spec.resourceClaims
+    "spec.initContainers.resources.claims",           // likewise
+    "spec.ephemeralContainers.resources.claims",      // likewise
+    "spec.resources.claims",                          // likewise
+    "spec.resourceClaims.resourceClaimName",          // of an entry that is found by its name
+    "spec.resourceClaims.resourceClaimTemplateName",  // likewise
+    "spec.volumes.persistentVolumeClaim.claimName",   // found in its parent below
+    "spec.volumes.secret.secretName",                 // likewise
 };
 
 struct Suspect {

@@ -90,6 +90,11 @@ Result<std::optional<TokenAuthenticator::Identity>> TestSigner::identify_token(
   return std::optional(std::move(identity));
 }
 
+Result<std::string> TestAuthority::sign(const signing::RequestedCertificate& wanted, std::string_view, Duration life,
+                                        WallTime) const {
+  return fmt::format("{} for {} s", wanted.common_name, std::chrono::duration_cast<seconds>(life).count());
+}
+
 api::Json causes_of(const api::Json& status) {
   std::vector<std::pair<std::string, std::string>> causes;
   const api::Json* list = status.at({"details", "causes"});
@@ -112,13 +117,13 @@ TestServer::TestServer()
 }
 
 void TestServer::start() {
-  server_ = std::make_unique<ApiServer>(
-      store_, metrics_, telemetry::Log(),
-      ApiServer::Options{.seed = 1,
-                         .gateway = &gateway_,
-                         .signer = &signer_,
-                         .authenticator = &signer_,
-                         .certificates = certificates_.get()});
+  server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(),
+                                        ApiServer::Options{.seed = 1,
+                                                           .gateway = &gateway_,
+                                                           .signer = &signer_,
+                                                           .authenticator = &signer_,
+                                                           .certificates = certificates_.get(),
+                                                           .serving_authority = &authority_});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {
     EXPECT_TRUE(outcome) << outcome.error().text();

@@ -6,6 +6,7 @@
 #include "api/json.h"
 #include "apiserver/certificate_reader.h"
 #include "apiserver/server.h"
+#include "apiserver/serving_signer.h"
 #include "store/memory_store.h"
 
 #include <deque>
@@ -65,6 +66,13 @@ class TestSigner final : public TokenSigner, public TokenAuthenticator {
 
   Result<std::optional<Identity>> identify_token(std::string_view token, const std::vector<std::string>& audiences,
                                                  WallTime now) const override;
+};
+
+/// Signs with a text that names what it was given.
+class TestAuthority final : public ServingAuthority {
+ public:
+  Result<std::string> sign(const signing::RequestedCertificate& wanted, std::string_view request_pem, Duration life,
+                           WallTime now) const override;
 };
 
 struct Answer {
@@ -134,6 +142,7 @@ class TestServer {
   TestGateway gateway_;
   TestSigner signer_;
   std::unique_ptr<CertificateReader> certificates_;
+  TestAuthority authority_;
   std::deque<std::move_only_function<void()>> tasks_;
   store::MemoryStore store_;
   telemetry::Registry metrics_;

@@ -113,6 +113,26 @@ class NodeServer(unittest.TestCase):
             self.assertEqual(code_of(node, path)[0], 403, path)
         self.assertEqual(code_of(node, "/stats/summary", "POST")[0], 403)
 
+    def test_nobody_else_answers_for_a_node(self):
+        """A node says itself where it lives: another agent, or the API server, is not it."""
+        for name, port, words in (("elsewhere", self.port, 'belongs to "system:node:n"'), ("back", self.api.port, "leads back to this server")):
+            self.api.create("/api/v1/nodes", {"metadata": {"name": name}, "status": {
+                "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}})
+            code, said = code_of(self.api, f"/api/v1/nodes/{name}/proxy/api/v1/secrets")
+            self.assertEqual(code, 503, said)
+            self.assertIn(words, said)
+            self.api.delete(f"/api/v1/nodes/{name}")
+        wait_for("the node's own answer", lambda: code_of(self.api, "/api/v1/nodes/n/proxy/healthz")[0] == 200)
+
+    def test_the_way_to_agents_has_no_rights_in_the_api(self):
+        folder = self.folder / "data/pki"
+        client = Api(self.kubeconfig)
+        self.addCleanup(client.close)
+        client.context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        client.context.load_cert_chain(folder / "apiserver-kubelet-client.crt", folder / "apiserver-kubelet-client.key")
+        for path in ("/api/v1/secrets", "/api/v1/nodes", "/api/v1/pods", "/metrics"):
+            self.assertEqual(code_of(client, path)[0], 403, path)
+
     def test_a_certificate_of_the_cluster_opens_its_users_doors(self):
         node = self.node("certificate")
         self.assertEqual(node.get("/healthz"), "ok")

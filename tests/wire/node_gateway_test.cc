@@ -228,6 +228,7 @@ TEST(NodeGateway, TalksOnlyToTheNodeThatIsMeant) {
   auto authority = CertificateAuthority::open(folder / "pki", present());
   auto other = CertificateAuthority::open(folder / "other", present());
   ASSERT_TRUE(authority && other);
+
   struct Row {
     const CertificateAuthority& signer;
     const char* name;
@@ -235,6 +236,7 @@ TEST(NodeGateway, TalksOnlyToTheNodeThatIsMeant) {
     int code;
     const char* words;
   };
+
   const Row rows[] = {
       {*authority, "system:node:n1", "system:nodes", 200, ""},
       {*authority, "system:node:n2", "system:nodes", 503, "belongs to \\\"system:node:n2\\\""},
@@ -258,9 +260,8 @@ TEST(NodeGateway, DoesNotLeadBackToItsOwnServer) {
   options.own_port = static_cast<std::uint16_t>(elsewhere.node.port);
   for (const char* host : {"127.0.0.1", "localhost", "0.0.0.0", "::ffff:127.0.0.1"}) {
     Room room(options);
-    room.node.run([&] {
-      room.gateway->open("n1", host, elsewhere.node.port, request_of("/api/v1/secrets"), room.sink);
-    });
+    room.node.run(
+        [&] { room.gateway->open("n1", host, elsewhere.node.port, request_of("/api/v1/secrets"), room.sink); });
     ASSERT_TRUE(room.sink->ended.take());
     EXPECT_EQ(room.sink->head.status, 503) << host;
     EXPECT_THAT(room.sink->head.body, HasSubstr("leads back")) << host;

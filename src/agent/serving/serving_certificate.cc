@@ -1,0 +1,102 @@
+#include "agent/serving/serving_certificate.h"
+
+#include "api/base64.h"
+#include "api/json.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::agent {
+
+namespace {
+
+using api::Json;
+
+constexpr std::string_view kApiVersion = "certificates.k8s.io/v1";
+constexpr std::string_view kPlural = "certificatesigningrequests";
+constexpr Duration kSayAfter = minutes(1);
+
+Json request_document(std::string_view pem) {
+  return Json::object({{"apiVersion", kApiVersion},
+                       {"kind", "CertificateSigningRequest"},
+                       {"metadata", Json::object({{"generateName", "csr-"}})},
+                       {"spec", Json::object({{"signerName", "kubernetes.io/kubelet-serving"},
+                                              {"request", api::encode_base64(pem)},
+                                              {"usages", Json::array({"digital signature", "server auth"})}})}});
+}
+
+std::optional<std::string> refusal_of(const Json& request) {
+  const Json* conditions = request.at({"status", "conditions"});
+  if (conditions == nullptr || conditions->if_array() == nullptr) return std::nullopt;
+  for (const Json& condition : *conditions->if_array()) {
+    const std::string_view type = condition.string_at({"type"});
+    if (type == "Denied" || type == "Failed") return std::string(condition.string_at({"message"}));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ServingCertificate::ServingCertificate(ServingKeys& keys, telemetry::Log log, Rng rng)
+    : keys_(keys), log_(std::move(log)), api_("spillway-agent", rng) {}
+
+void ServingCertificate::start(Now now) {
+  api_.start(now);
+  request(now);
+}
+
+void ServingCertificate::request(Now now) {
+  const Result<std::string> pem = keys_.make_request();
+  if (!pem) return retry(pem.error().text(), now);
+  asked_ = now.mono;
+  poll_wait_ = kPollMin;
+  api_.create(client::object_path(kApiVersion, kPlural, {}), request_document(*pem),
+              [this](const Result<Json>& outcome, Now answered) {
+                if (!outcome) return retry(outcome.error().text(), answered);
+                name_ = outcome->string_at({"metadata", "name"});
+                on_answer(*outcome, answered);
+              });
+}
+
+void ServingCertificate::poll(Now now) {
+  if (now.mono - asked_ > kPatience) return request(now);
+  api_.get(client::object_path(kApiVersion, kPlural, {}, name_), [this](const Result<Json>& outcome, Now answered) {
+    if (outcome) return on_answer(*outcome, answered);
+    if (outcome.error().code == ErrorCode::kNotFound) return retry("the request was deleted", answered);
+    api_.at(answered.mono + kPollMax, [this](Now later) { poll(later); });
+  });
+}
+
+void ServingCertificate::on_answer(const Json& request, Now now) {
+  if (const auto refused = refusal_of(request)) return retry(*refused, now);
+  if (const std::string_view encoded = request.string_at({"status", "certificate"}); !encoded.empty()) {
+    const Result<std::string> pem = api::decode_base64(encoded);
+    if (!pem) return retry(pem.error().text(), now);
+    return install(*pem, now);
+  }
+  if (now.mono - asked_ > kSayAfter && say_once()) {
+    log_.info("serving certificate not signed yet", {{"request", name_}});
+  }
+  api_.at(now.mono + poll_wait_, [this](Now later) { poll(later); });
+  poll_wait_ = std::min(poll_wait_ * 2, kPollMax);
+}
+
+void ServingCertificate::install(const std::string& certificate, Now now) {
+  const Result<WallTime> end = keys_.install(certificate);
+  if (!end) return retry(end.error().text(), now);
+  log_.info("serving certificate installed", {{"request", name_}});
+  installed_ = true;
+  said_ = false;
+  retry_wait_ = kRetryMin;
+  // With a fifth of its life left, and never at once again.
+  const Duration left = std::max<Duration>(*end - now.wall, Duration::zero());
+  api_.at(now.mono + std::max<Duration>(left / 5 * 4, kRetryMax), [this](Now later) { request(later); });
+}
+
+void ServingCertificate::retry(std::string_view why, Now now) {
+  if (say_once()) log_.warning("no signed serving certificate", {{"error", std::string(why)}});
+  api_.at(now.mono + retry_wait_, [this](Now later) { request(later); });
+  retry_wait_ = std::min(retry_wait_ * 2, kRetryMax);
+}
+
+}  // namespace spillway::agent

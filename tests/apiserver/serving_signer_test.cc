@@ -1,0 +1,97 @@
+// The serving certificates of agents: signed for the node that asks, and for nobody who only says so.
+#include "api/base64.h"
+#include "apiserver/server_fixture.h"
+#include "wire/certificate_authority.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+
+const api::UserInfo kAdmin{"admin", {}, {"system:masters", "system:authenticated"}};
+const api::UserInfo kNode{"system:node:n1", {}, {"system:nodes", "system:authenticated"}};
+const api::UserInfo kOther{"system:node:n2", {}, {"system:nodes", "system:authenticated"}};
+const api::UserInfo kPretender{"system:node:n1", {}, {"system:authenticated"}};
+const std::string kRequests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+class ServingSignerTest : public ::testing::Test {
+ protected:
+  /// What became of a request for node n1.
+  Json asked_by(const api::UserInfo& user, const std::string& signer = "kubernetes.io/kubelet-serving",
+                const std::string& more = "") {
+    const auto made = wire::make_signing_request({.use = wire::CertificateRequest::Use::kServer,
+                                                  .common_name = "system:node:n1",
+                                                  .organizations = {"system:nodes"},
+                                                  .hosts = {"n1", "192.0.2.7"}});
+    EXPECT_TRUE(made);
+    server.user = kAdmin;
+    server.post("/apis/rbac.authorization.k8s.io/v1/clusterroles",
+                R"({"metadata":{"name":"asks"},"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]})");
+    server.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+                R"({"metadata":{"name":"asks"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"asks"},"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:authenticated"}]})");
+    server.user = user;
+    const Answer answer = server.post(
+        kRequests, R"({"metadata":{"generateName":"csr-"},"spec":{"signerName":")" + signer + R"(","request":")" +
+                       api::encode_base64(made->request_pem) + R"(","usages":["digital signature","server auth"])" + more + "}}");
+    EXPECT_EQ(answer.code, 201) << answer.text;
+    name = answer.string_at({"metadata", "name"});
+    server.user = kAdmin;
+    return server.get(kRequests + "/" + name).body;
+  }
+
+  static std::string certificate_of(const Json& request) {
+    return api::decode_base64(request.string_at({"status", "certificate"})).value_or("");
+  }
+
+  TestServer server;
+  std::string name;
+};
+
+TEST_F(ServingSignerTest, TheNodeThatAsksIsTheNodeThatIsNamed) {
+  const Json request = asked_by(kNode);
+  EXPECT_EQ(certificate_of(request), "system:node:n1 for 31536000 s");
+  const Json* conditions = request.at({"status", "conditions"});
+  ASSERT_NE(conditions, nullptr);
+  EXPECT_EQ(conditions->if_array()->front().string_at({"type"}), "Approved");
+  EXPECT_EQ(certificate_of(asked_by(kNode, "kubernetes.io/kubelet-serving", R"(,"expirationSeconds":7200)")),
+            "system:node:n1 for 7200 s");
+}
+
+TEST_F(ServingSignerTest, NobodyElseIsSignedFor) {
+  EXPECT_EQ(certificate_of(asked_by(kOther)), "");
+  EXPECT_EQ(certificate_of(asked_by(kPretender)), "");
+  EXPECT_EQ(certificate_of(asked_by(kNode, "example.com/other")), "");
+}
+
+TEST_F(ServingSignerTest, WhoMayApproveMayAsk) {
+  EXPECT_EQ(certificate_of(asked_by(kAdmin)), "system:node:n1 for 31536000 s");
+}
+
+TEST_F(ServingSignerTest, AnApprovalBySomebodyWhoMayIsEnough) {
+  Json request = asked_by(kOther);
+  request.make({"status", "conditions"}) = Json::array(
+      {Json::object({{"type", "Approved"}, {"status", "True"}, {"reason", "Seen"}, {"message", "known to me"}})});
+  EXPECT_EQ(server.put(kRequests + "/" + name + "/approval", api::to_text(request)).code, 200);
+  EXPECT_EQ(certificate_of(server.get(kRequests + "/" + name).body), "system:node:n1 for 31536000 s");
+}
+
+TEST_F(ServingSignerTest, SettledRequestsGoAfterAnHourOthersAfterADay) {
+  asked_by(kNode);
+  const std::string settled = name;
+  asked_by(kOther);
+  const std::string open = name;
+  server.advance(minutes(59));
+  EXPECT_EQ(server.get(kRequests + "/" + settled).code, 200);
+  server.advance(minutes(2));
+  EXPECT_EQ(server.get(kRequests + "/" + settled).code, 404);
+  EXPECT_EQ(server.get(kRequests + "/" + open).code, 200);
+  server.advance(hours(24));
+  EXPECT_EQ(server.get(kRequests + "/" + open).code, 404);
+}
+
+}  // namespace
+
+}  // namespace spillway::apiserver
