@@ -100,9 +100,13 @@ void Expiry::on_event(const ResourceCache& cache, const EventPtr& event) {
 }
 
 void Expiry::arm() {
-  if (timer_ || due_.empty()) return;
+  if (due_.empty()) return;
   // Several at a time: an object lives up to one sweep longer.
-  timer_ = core_.timers.at(std::max(due_.begin()->first, core_.now.mono) + kSweepEvery, [this] {
+  const Instant at = std::max(due_.begin()->first, core_.now.mono) + kSweepEvery;
+  if (timer_ && armed_for_ <= at) return;
+  if (timer_) core_.timers.cancel(*timer_);
+  armed_for_ = at;
+  timer_ = core_.timers.at(at, [this] {
     timer_.reset();
     sweep();
   });

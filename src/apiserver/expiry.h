@@ -45,6 +45,7 @@ class Expiry final : public Collector {
   std::set<std::pair<Instant, std::string>> due_;
   std::map<std::string, Instant> due_by_key_;  // the same entries
   std::optional<TimerQueue::Id> timer_;
+  Instant armed_for_{};  // of timer_
   std::size_t removing_ = 0;
   bool loaded_ = false;
 };

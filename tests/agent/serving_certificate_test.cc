@@ -51,15 +51,20 @@ class Serving : public ::testing::Test {
     collect();
   }
 
+  /// Lets time pass, up to the next question.
   void advance(Duration by) {
     const Instant until = now_.mono + by;
     while (certificate_.next_wakeup() && *certificate_.next_wakeup() <= until && calls_.empty()) {
-      const Duration step = std::max(Duration::zero(), *certificate_.next_wakeup() - now_.mono);
-      now_.mono += step;
-      now_.wall += std::chrono::duration_cast<microseconds>(step);
+      move_to(std::max(now_.mono, *certificate_.next_wakeup()));
       certificate_.on_wakeup(now_);
       collect();
     }
+    if (calls_.empty()) move_to(until);
+  }
+
+  void move_to(Instant time) {
+    now_.wall += std::chrono::duration_cast<microseconds>(time - now_.mono);
+    now_.mono = time;
   }
 
   static Json request(const Json& status = Json::object({})) {
