@@ -242,6 +242,7 @@ void validate_container(const api::Json& container, const std::string& path, con
   validate_env(container, path, errors);
   validate_mounts(container, path, volumes, errors);
   validate_resources(value_of(container, "resources"), path + ".resources", errors);
+  validate_container_security(container, path, errors);
 }
 
 void validate_probes(const api::Json& container, const std::string& path, api::FieldErrors& errors) {

@@ -7,6 +7,7 @@
 #include "api/status.h"
 #include "apiserver/kind_hooks.h"
 
+#include <string>
 #include <string_view>
 
 namespace spillway::apiserver::kinds {
@@ -24,6 +25,9 @@ void default_container(api::Json& container);
 void default_volume(api::Json& volume);
 /// "containers", "initContainers" and "ephemeralContainers" of a spec.
 void validate_containers(const api::Json& spec, std::string_view path, api::FieldErrors& errors);
+/// securityContext of the pod, and of one container.
+void validate_pod_security(const api::Json& spec, const std::string& path, api::FieldErrors& errors);
+void validate_container_security(const api::Json& container, const std::string& path, api::FieldErrors& errors);
 void validate_volumes(const api::Json& spec, std::string_view path, api::FieldErrors& errors);
 /// Service account, runtime class, priority, tolerations of a new pod.
 api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& context);

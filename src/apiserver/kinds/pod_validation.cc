@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -20,6 +21,8 @@ constexpr std::array<std::string_view, 4> kDnsPolicies{"ClusterFirst", "ClusterF
 constexpr std::array<std::string_view, 3> kEffects{api::kNoExecute, api::kNoSchedule, api::kPreferNoSchedule};
 constexpr std::array<std::string_view, 2> kOperators{"Equal", "Exists"};
 constexpr std::array<std::string_view, 2> kUnsatisfiable{"DoNotSchedule", "ScheduleAnyway"};
+
+constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 bool is_ip(std::string_view text) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
@@ -120,7 +123,9 @@ api::Json with_allowed_changes_undone(const api::Json& spec, const api::Json& ol
 void validate_deadline_change(const api::Json& spec, const api::Json& old, api::FieldErrors& errors) {
   const std::optional<std::int64_t> before = integer(old, "activeDeadlineSeconds");
   const std::optional<std::int64_t> after = integer(spec, "activeDeadlineSeconds");
-  if (after && *after < 0) errors.invalid("spec.activeDeadlineSeconds", *after, "must be greater than or equal to 0");
+  if (after && (*after < 0 || *after > kInt32Max)) {
+    errors.invalid("spec.activeDeadlineSeconds", *after, "must be between 0 and 2147483647, inclusive");
+  }
   if (before && (!after || *after > *before)) {
     errors.invalid("spec.activeDeadlineSeconds", value_of(spec, "activeDeadlineSeconds"),
                    "must be less than or equal to previous value");
@@ -154,7 +159,8 @@ void validate_pod_spec(const api::Json& spec, std::string_view at, api::FieldErr
   if (text(spec, "dnsPolicy") == "None" && !has(spec, "dnsConfig")) {
     errors.required(path + ".dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None");
   }
-  if (const auto deadline = integer(spec, "activeDeadlineSeconds"); deadline && *deadline < 1) {
+  validate_pod_security(spec, path, errors);
+  if (const auto deadline = integer(spec, "activeDeadlineSeconds"); deadline && (*deadline < 1 || *deadline > kInt32Max)) {
     errors.invalid(path + ".activeDeadlineSeconds", *deadline, "must be between 1 and 2147483647, inclusive");
   }
   validate_names(spec, path, errors);
