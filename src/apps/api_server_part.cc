@@ -4,8 +4,10 @@
 #include "host/kernel/kernel_file.h"
 #include "wire/kubeconfig.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -24,12 +26,23 @@ std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
   return fmt::format("{}://{}{}{}:{}", args.insecure_http ? "http" : "https", v6 ? "[" : "", host, v6 ? "]" : "", port);
 }
 
+/// Keys and objects with secrets are in it: it is its owner's alone, or at least nobody else's to write.
 Outcome make_data_dir(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error && access(path.c_str(), W_OK) != 0) error = std::error_code(errno, std::generic_category());
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  struct stat found{};
+  const bool made = !error && (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) && stat(path.c_str(), &found) == 0 &&
+                    access(path.c_str(), W_OK) == 0;
+  if (!made && !error) error = std::error_code(errno, std::generic_category());
+  if (made && !S_ISDIR(found.st_mode)) error = std::make_error_code(std::errc::not_a_directory);
   if (error)
     return Error{ErrorCode::kForbidden, fmt::format("data directory cannot be written: {}", error.message()), path};
+  if (found.st_uid != geteuid() && found.st_uid != 0) {
+    return Error{ErrorCode::kForbidden, fmt::format("data directory belongs to user {}", found.st_uid), path};
+  }
+  if ((found.st_mode & S_IWOTH) != 0) {
+    return Error{ErrorCode::kForbidden, "data directory may be written by everybody; expected mode 0700", path};
+  }
   return {};
 }
 

@@ -228,7 +228,7 @@ Result<CertificateAuthority> CertificateAuthority::open(const std::string& folde
   const std::string certificate_path = folder + "/ca.crt";
   const std::string key_path = folder + "/ca.key";
   auto certificate_pem = read_file(certificate_path);
-  auto key_pem = read_file(key_path);
+  auto key_pem = read_private_file(key_path);
   const bool no_certificate = !certificate_pem && certificate_pem.error().code == ErrorCode::kNotFound;
   const bool no_key = !key_pem && key_pem.error().code == ErrorCode::kNotFound;
   if (no_certificate && no_key) {
@@ -302,7 +302,7 @@ Result<KeyPair> CertificateAuthority::keep(std::string_view name, const Certific
   SPILLWAY_TRY_VOID(check_hosts(request.hosts));
   const std::string base = fmt::format("{}/{}", folder_, name);
   auto certificate_pem = read_file(base + ".crt");
-  auto key_pem = read_file(base + ".key");
+  auto key_pem = read_private_file(base + ".key");
   if (certificate_pem && key_pem) {
     KeyPair kept{*std::move(certificate_pem), *std::move(key_pem)};
     if (still_good(kept, request, now)) return kept;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::size_t kFileBytesMax = std::size_t{4} * 1024 * 1024;
+constexpr mode_t kWritableByOthers = S_IWGRP | S_IWOTH;
+constexpr mode_t kOpenToOthers = S_IWGRP | S_IRWXO;
 
 class File {
  public:
@@ -48,10 +51,12 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-}  // namespace
+/// Whoever may be trusted with secrets: this process's user, and the one who may do everything anyway.
+bool is_ours(const struct stat& found) {
+  return found.st_uid == ::geteuid() || found.st_uid == 0;
+}
 
-Result<std::string> read_file(const std::string& path) {
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<std::string> read_open(const File& file, const std::string& path) {
   if (file.fd() < 0) return system_error(path, errno);
   std::string text;
   std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
@@ -65,9 +70,29 @@ Result<std::string> read_file(const std::string& path) {
   }
 }
 
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  return read_open(File(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path);
+}
+
+Result<std::string> read_private_file(const std::string& path) {
+  // Non-blocking: a pipe in its place must not hold anybody up.
+  const File file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.fd() < 0 && errno == ELOOP) return invalid(path, "is a symbolic link, expected a file");
+  struct stat found{};
+  if (file.fd() < 0 || ::fstat(file.fd(), &found) != 0) return system_error(path, errno);
+  if (!S_ISREG(found.st_mode)) return invalid(path, "expected a file");
+  if (!is_ours(found)) return invalid(path, "belongs to user {}, expected {} or root", found.st_uid, ::geteuid());
+  if ((found.st_mode & kOpenToOthers) != 0) {
+    return invalid(path, "is open to others (mode {:04o}), expected 0600", found.st_mode & 07777U);
+  }
+  return read_open(file, path);
+}
+
 Outcome write_private_file(const std::string& path, std::string_view text) {
-  const std::string draft = path + ".new";
-  File file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  std::string draft = path + ".XXXXXX";
+  File file(::mkostemp(draft.data(), O_CLOEXEC));  // exclusively, with mode 0600
   if (file.fd() < 0) return system_error(path, errno);
   const bool written = ::fchmod(file.fd(), 0600) == 0 && write_all(file.fd(), text) && ::fsync(file.fd()) == 0 &&
                        file.close() && ::rename(draft.c_str(), path.c_str()) == 0;
@@ -78,8 +103,17 @@ Outcome write_private_file(const std::string& path, std::string_view text) {
 }
 
 Outcome make_private_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return system_error(path, errno);
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return system_error(path, errno);
+  const File folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.fd() < 0 && (errno == ELOOP || errno == ENOTDIR)) return invalid(path, "expected a folder, not a link");
+  struct stat found{};
+  if (folder.fd() < 0 || ::fstat(folder.fd(), &found) != 0) return system_error(path, errno);
+  if (!is_ours(found)) return invalid(path, "belongs to user {}, expected {} or root", found.st_uid, ::geteuid());
+  if ((found.st_mode & kWritableByOthers) != 0) {
+    return invalid(path, "others may write into it (mode {:04o}), expected 0700", found.st_mode & 07777U);
+  }
+  return {};
 }
 
 }  // namespace spillway::wire

@@ -119,7 +119,7 @@ std::optional<std::array<std::string_view, 3>> split_token(std::string_view toke
 Result<std::shared_ptr<const TokenKey>> TokenKey::open(const std::string& folder) {
   SPILLWAY_TRY_VOID(make_private_folder(folder));
   const std::string path = folder + "/sa.key";
-  Result<std::string> pem = read_file(path);
+  Result<std::string> pem = read_private_file(path);
   if (!pem && pem.error().code == ErrorCode::kNotFound) {
     pem = make_key_pem();
     if (!pem) return pem.error();

@@ -4,7 +4,7 @@ import socket
 import unittest
 import unittest.mock
 
-from harness import run, running, serving, workspace
+from harness import run, running, serving, wait_for, workspace
 
 
 class BadInput(unittest.TestCase):
@@ -75,6 +75,37 @@ class BadInput(unittest.TestCase):
 
     def test_unwritable_data_directory(self):
         self.refused(1, ["/proc/none"], "apiserver", "--log-level", "error", "--data-dir", "/proc/none", "--port", "0")
+
+    def test_folders_and_files_of_others(self):
+        def refused(folder, *words):
+            self.refused(1, words, "apiserver", "--log-level", "error", "--data-dir", folder / "d", "--port", "0")
+        with workspace() as folder:
+            (folder / "d").mkdir()
+            (folder / "d").chmod(0o777)
+            refused(folder, str(folder / "d"), "0700")
+            (folder / "d").chmod(0o700)
+            (folder / "d/pki").mkdir()
+            (folder / "d/pki").chmod(0o770)
+            refused(folder, str(folder / "d/pki"), "0770", "0700")
+            (folder / "d/pki").chmod(0o700)
+            # Somebody has left a file and a link where the administrator's key will be drafted and put.
+            (folder / "mine").write_text("mine")
+            (folder / "k.new").write_text("")
+            (folder / "k.new").chmod(0o666)
+            (folder / "k").symlink_to(folder / "mine")
+            with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k") as process:
+                wait_for("the kubeconfig", lambda: not (folder / "k").is_symlink())
+                serving(process, folder / "k")
+            self.assertEqual((folder / "mine").read_text(), "mine")
+            self.assertEqual((folder / "k.new").read_text(), "")
+            self.assertEqual((folder / "k").stat().st_mode & 0o777, 0o600)
+            key = folder / "d/pki/ca.key"
+            key.chmod(0o644)
+            refused(folder, str(key), "0644", "0600")
+            if os.geteuid() == 0:
+                key.chmod(0o600)
+                os.chown(folder / "d", 65534, 65534)
+                refused(folder, str(folder / "d"), "65534")
 
     def test_help_and_version(self):
         code, out, err = run("--help")

@@ -19,7 +19,8 @@ Error failed(const std::string& path, std::string_view what, int cause) {
 
 /// For its owner alone: objects hold secrets. SQLite fills an empty file.
 Outcome make_empty(const std::string& path) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  ::unlink(path.c_str());  // of a backup that was interrupted
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return failed(path, "cannot make the backup", errno);
   ::close(file);
   return {};

@@ -1,6 +1,7 @@
 #include "store/sqlite/schema.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -43,6 +44,13 @@ Error in_file(const std::string& path, Error error) {
 Outcome check_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return invalid(path, "cannot open the database: {}", reason_of(errno));
+  struct stat found{};
+  if (::fstat(file, &found) != 0 || (found.st_uid != ::geteuid() && found.st_uid != 0) ||
+      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    ::close(file);
+    return invalid(path, "belongs to user {} with mode {:04o}, expected one that only this process's user writes",
+                   found.st_uid, found.st_mode & 07777U);
+  }
   std::array<char, kMagic.size()> start{};
   const ssize_t size = ::pread(file, start.data(), start.size(), 0);
   const int cause = errno;
