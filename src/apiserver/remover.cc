@@ -30,7 +30,7 @@ std::int64_t wanted_grace(const Resource& resource, const Json& object, const De
   if (object.string_at({"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed") return 0;
   const std::int64_t grace =
       options.grace_period_seconds.value_or(number_at(object, {"spec", "terminationGracePeriodSeconds"}, 30));
-  return grace < 0 ? 1 : grace;
+  return grace < 0 ? 1 : std::min(grace, kGraceSecondsMax);  // pods may ask for any number
 }
 
 std::vector<std::string> finalizers_of(const Json& object) {
@@ -96,7 +96,8 @@ Step next_step(const Resource& resource, Json object, const DeleteOptions& optio
 
   std::int64_t grace = wanted_grace(resource, object, options);
   if (deleting) {
-    const std::int64_t running = number_at(object, {"metadata", "deletionGracePeriodSeconds"}, 0);
+    const std::int64_t running = std::clamp<std::int64_t>(
+        number_at(object, {"metadata", "deletionGracePeriodSeconds"}, 0), 0, kGraceSecondsMax);
     if (running == 0 && held) return {};
     // A repeated deletion may only shorten the grace period.
     if (grace != 0 && (!options.grace_period_seconds || grace >= running)) return {};

@@ -110,6 +110,9 @@ api::StatusResult<void> judge(const RawDeleteOptions& raw, DeleteOptions& out) {
     constexpr std::string_view kAll[] = {"All"};
     if (value != "All") errors.not_supported("dryRun", api::Json(api::Json::Array{value}), kAll);
   }
+  if (raw.grace && *raw.grace > kGraceSecondsMax) {
+    errors.invalid("gracePeriodSeconds", *raw.grace, fmt::format("must be less than or equal to {}", kGraceSecondsMax));
+  }
   out.dry_run = !raw.dry_run.empty();
   out.grace_period_seconds = raw.grace;
   if (!errors.empty()) return refused("DeleteOptions", errors);

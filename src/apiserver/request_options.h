@@ -45,8 +45,11 @@ api::StatusResult<WriteOptions> parse_write_options(const api::Target& target, s
 
 enum class Propagation { kUnset, kBackground, kForeground, kOrphan };
 
+/// The longest grace period of a deletion, in seconds: about 68 years.
+inline constexpr std::int64_t kGraceSecondsMax = 2'147'483'647;
+
 struct DeleteOptions {
-  std::optional<std::int64_t> grace_period_seconds;
+  std::optional<std::int64_t> grace_period_seconds;  // at most kGraceSecondsMax; below 0 counts as 1
   std::optional<std::string> uid;               // precondition
   std::optional<std::string> resource_version;  // precondition
   Propagation propagation = Propagation::kUnset;

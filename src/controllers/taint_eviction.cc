@@ -1,5 +1,6 @@
 #include "controllers/taint_eviction.h"
 
+#include "base/elapsed.h"
 #include "controllers/paths.h"
 
 #include <fmt/format.h>
@@ -102,7 +103,7 @@ void TaintEvictionController::evaluate_as_before(const api::Node& node, Now now)
   carry_out(evictions_.on_node(node.metadata.name, std::move(taints), {}, now), now);
   for (const PodPtr& pod : pods_by_node_.on(node.metadata.name)) {
     const WallTime since = std::max(*tainted, pod->metadata.creation_timestamp.value_or(*tainted));
-    const Duration age = std::max<Duration>(now.wall - since, Duration::zero());
+    const Duration age = std::max(elapsed(since, now.wall), Duration::zero());
     carry_out(evictions_.on_pod(*pod, now, now.mono - age), now);
   }
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace spillway::agent {
 namespace {
 
@@ -72,6 +74,10 @@ TEST(EffectiveGrace, NeverGrowsAndIsAtLeastOneSecond) {
   EXPECT_EQ(effective_grace_seconds(30, {}, 1, 30), 1);
   EXPECT_EQ(effective_grace_seconds(0, {}, 0, 30), 1) << "an override of zero counts";
   EXPECT_EQ(effective_grace_seconds(0, {}, {}, {}), 1);
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(effective_grace_seconds(0, {}, {}, kLargest), kGraceSecondsMax) << "nanoseconds stay in range";
+  EXPECT_EQ(effective_grace_seconds(0, kLargest, {}, 30), kGraceSecondsMax);
+  EXPECT_EQ(effective_grace_seconds(0, {}, {}, std::numeric_limits<std::int64_t>::min()), 1);
 }
 
 }  // namespace

@@ -69,6 +69,42 @@ TEST(Pods, GraceOnlyShrinks) {
   EXPECT_EQ(watch->events()[2].at({"object", "metadata", "deletionGracePeriodSeconds"})->if_int64(), 0);
 }
 
+TEST(Pods, GraceIsBounded) {
+  TestServer server;
+  make_node(server, "n1");
+  make_pod(server, "p", "n1", R"("terminationGracePeriodSeconds":30,)");
+  for (const std::string seconds : {"9223372036854775807", "9223372036855", "2147483648"}) {
+    const std::string text = "Invalid value: " + seconds + ": must be less than or equal to 2147483647";
+    for (const Answer& answer : {server.remove(pod_path("p", "?gracePeriodSeconds=" + seconds)),
+                                 server.remove(pod_path("p"), "{\"gracePeriodSeconds\":" + seconds + "}"),
+                                 server.post(pod_path("p/eviction"),
+                                             R"({"metadata":{"name":"p"},"deleteOptions":{"gracePeriodSeconds":)" +
+                                                 seconds + "}}")}) {
+      EXPECT_EQ(answer.code, 422) << answer.text;
+      EXPECT_NE(answer.string_at({"message"}).find(text), std::string::npos) << answer.text;
+    }
+  }
+  EXPECT_EQ(server.remove(pod_path("p", "?gracePeriodSeconds=9223372036854775808")).code, 400);
+  EXPECT_EQ(server.get(pod_path("p")).body.at({"metadata", "deletionTimestamp"}), nullptr);
+  // The longest that may be asked for; a negative one counts as a second.
+  const Answer longest = server.remove(pod_path("p", "?gracePeriodSeconds=2147483647"));
+  EXPECT_EQ(longest.string_at({"metadata", "deletionTimestamp"}), "2094-01-19T03:14:07Z");
+  const Answer least = server.remove(pod_path("p", "?gracePeriodSeconds=-9223372036854775808"));
+  EXPECT_EQ(least.string_at({"metadata", "deletionTimestamp"}), "2026-01-01T00:00:01Z");
+}
+
+/// Upstream takes any number there, and so do we.
+TEST(Pods, GraceOfTheSpecIsCutToTheLongest) {
+  TestServer server;
+  make_node(server, "n1");
+  make_pod(server, "p", "n1", R"("terminationGracePeriodSeconds":9223372036854775807,)");
+  make_pod(server, "q", "n1", R"("terminationGracePeriodSeconds":-9223372036854775808,)");
+  const Answer p = server.remove(pod_path("p"));
+  EXPECT_EQ(p.string_at({"metadata", "deletionTimestamp"}), "2094-01-19T03:14:07Z");
+  EXPECT_EQ(p.body.at({"metadata", "deletionGracePeriodSeconds"})->if_int64(), 2147483647);
+  EXPECT_EQ(server.remove(pod_path("q")).string_at({"metadata", "deletionTimestamp"}), "2026-01-01T00:00:01Z");
+}
+
 TEST(Pods, ABudgetOfOneLetsOneGo) {
   TestServer server;
   make_node(server, "n1");

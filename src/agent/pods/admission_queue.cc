@@ -1,5 +1,6 @@
 #include "agent/pods/admission_queue.h"
 
+#include "agent/pods/pod_worker.h"
 #include "client/event_recorder.h"
 
 #include <algorithm>
@@ -26,7 +27,8 @@ policy::Subject subject_of(const api::PodKey& pod, const std::string& uid) {
 
 /// How long a victim may take to end before it is given up: half again its grace, at least ten seconds.
 Duration patience_for(const api::Pod& victim) {
-  const std::int64_t grace = victim.spec.termination_grace_period_seconds.value_or(kDefaultGraceSeconds);
+  const std::int64_t grace = std::clamp<std::int64_t>(
+      victim.spec.termination_grace_period_seconds.value_or(kDefaultGraceSeconds), 0, kGraceSecondsMax);
   return std::max(kVictimWaitMin, Duration(seconds(grace)) * 3 / 2);
 }
 

@@ -27,7 +27,8 @@ EffectiveGrace effective_grace(std::int64_t previous_seconds, const GraceRequest
 }
 
 std::int64_t kill_wait_seconds(const GraceRequest& request) {
-  const std::int64_t grace = request.override_seconds.value_or(request.spec_seconds.value_or(0));
+  const std::int64_t grace = std::clamp<std::int64_t>(
+      request.override_seconds.value_or(request.spec_seconds.value_or(0)), 0, kGraceSecondsMax);
   return std::max(kWaitMin, grace + grace / 2);
 }
 

@@ -26,7 +26,7 @@ std::int64_t effective_grace_seconds(std::int64_t previous, const std::optional<
     applied = true;
   }
   if (!applied && grace == 0 && spec_grace) grace = *spec_grace;
-  return std::max<std::int64_t>(grace, 1);
+  return std::clamp<std::int64_t>(grace, 1, kGraceSecondsMax);
 }
 
 }  // namespace spillway::agent

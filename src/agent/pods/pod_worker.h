@@ -78,7 +78,10 @@ bool restarts(std::string_view policy, std::int32_t exit_code);
 /// The back-off that follows `current` when a run of this length ends; zero: restart at once (the first time).
 Duration next_back_off(Duration current, Duration ran);
 
-/// Seconds between SIGTERM and SIGKILL while terminating: never grows, at least 1. Source: spec "Node agent", 14.3.
+/// No grace period is longer, whatever a pod says: about 68 years, so that nanoseconds stay in range.
+inline constexpr std::int64_t kGraceSecondsMax = 2'147'483'647;
+
+/// Seconds between SIGTERM and SIGKILL while terminating: never grows, 1 to kGraceSecondsMax. Source: spec "Node agent", 14.3.
 std::int64_t effective_grace_seconds(std::int64_t previous, const std::optional<std::int64_t>& deletion_grace,
                                      const std::optional<std::int64_t>& override_grace,
                                      const std::optional<std::int64_t>& spec_grace);

@@ -1,6 +1,7 @@
 #include "apiserver/kinds/cells.h"
 
 #include "api/meta.h"
+#include "base/elapsed.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,7 +53,7 @@ std::string age_since(const api::Json* time, WallTime now) {
   if (text == nullptr) return std::string(kUnknown);
   const auto at = api::parse_time(*text);
   if (!at) return std::string(kUnknown);
-  return api::human_duration(std::chrono::duration_cast<Duration>(now - *at));
+  return api::human_duration(elapsed(*at, now));
 }
 
 std::string age_of(const api::Json& object, WallTime now) {

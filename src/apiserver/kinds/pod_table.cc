@@ -2,6 +2,7 @@
 #include "api/meta.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/tables.h"
+#include "base/elapsed.h"
 
 #include <fmt/format.h>
 
@@ -54,7 +55,7 @@ struct Restarts {
 
   std::string text(WallTime now) const {
     if (count == 0 || !last) return fmt::format("{}", count);
-    return fmt::format("{} ({} ago)", count, api::human_duration(std::chrono::duration_cast<Duration>(now - *last)));
+    return fmt::format("{} ({} ago)", count, api::human_duration(elapsed(*last, now)));
   }
 };
 
