@@ -391,6 +391,7 @@ Result<const Type*> protobuf_kind(std::string_view body) {
 }
 
 Result<Json> read_protobuf(const Type& type, std::string_view body) {
+  if (body == kMagic) return unrecognized_body(type, "empty body", body);
   Budget budget;
   SPILLWAY_TRY(envelope, read_envelope(body, budget));
   Json document = Json::object({{"apiVersion", envelope.api_version}, {"kind", envelope.kind}});

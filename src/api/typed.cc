@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "api/quantity.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -376,6 +377,19 @@ Error refused_body(const Type& type, const Error& error) {
 
 }  // namespace
 
+Error unrecognized_body(const Type& type, std::string_view why, std::string_view body) {
+  constexpr std::size_t kShownBytesMax = 30;
+  const std::string_view start = body.substr(0, kShownBytesMax);
+  const bool legible =
+      start.starts_with('{') && std::ranges::all_of(start, [](char c) { return c >= ' ' && c <= '~'; });
+  std::string shown = start.empty() ? "<empty>" : legible ? std::string(start) : std::string();
+  if (shown.empty()) {
+    for (const char c : start) shown += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  }
+  return make_error(ErrorCode::kBadRequest, "the object provided is unrecognized (must be of type {}): {} ({}{})",
+                    type.kind(), why, shown, start.size() < body.size() ? " ..." : "");
+}
+
 Result<TypedDocument> read_body(const Type& type, const Json& document, const Json* canonical) {
   Result<TypedDocument> typed = read(type, document, canonical, Fill::kWhole);
   if (!typed) return refused_body(type, typed.error());
@@ -385,7 +399,11 @@ Result<TypedDocument> read_body(const Type& type, const Json& document, const Js
 Result<TypedDocument> read_body(const Type& type, std::string_view text) {
   std::vector<std::string> duplicates;
   const Result<Json> document = parse_bounded_json(text, &duplicates);
-  if (!document) return refused_body(type, document.error());
+  if (!document && document.error().code == ErrorCode::kRequestEntityTooLarge) return document.error();
+  if (!document) {
+    return unrecognized_body(
+        type, fmt::format("couldn't get version/kind; json parse error: {}", document.error().text()), text);
+  }
   SPILLWAY_TRY(typed, read_body(type, *document));
   typed.duplicate_fields = std::move(duplicates);
   return typed;

@@ -26,8 +26,12 @@ struct TypedDocument {
 /// The body of a create or update. kBadRequest: `Pod in version "v1" cannot be handled as a Pod: PATH: WHY`; also when
 /// the body is no object or names another kind. kRequestEntityTooLarge: more than kDocumentValuesMax values. A body without kind and apiVersion is taken as `type`.
 Result<TypedDocument> read_body(const Type& type, const Json& document, const Json* canonical = nullptr);
-/// The same from JSON text, with the duplicate fields.
+/// The same from JSON text, with the duplicate fields. Text that is no JSON: unrecognized_body().
 Result<TypedDocument> read_body(const Type& type, std::string_view text);
+
+/// kBadRequest for a body that is no document at all: `the object provided is unrecognized (must be of type Pod): WHY
+/// (START)`, with its first 30 bytes, in hexadecimal unless they begin a JSON object.
+Error unrecognized_body(const Type& type, std::string_view why, std::string_view body);
 
 /// A partial document, as server-side apply sends it: values in canonical form, but nothing is filled in and zero
 /// values stay; nulls go. Errors as read_body.

@@ -347,7 +347,8 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
   }
   const std::string_view version = metadata.string_at({"resourceVersion"});
   const std::string current_version = std::to_string(current->revision.number());
-  if (!version.empty() && version != current_version) {
+  const bool any_version = version.empty() || version == "0";
+  if (!any_version && version != current_version) {
     return api::stale_version_status(resource.group_resource(), job.name);
   }
   metadata["resourceVersion"] = current_version;

@@ -61,6 +61,29 @@ TEST(ProtobufBody, AnotherKindThanExpectedIsRefused) {
   EXPECT_FALSE(protobuf_kind(body_of("batch/v1", "Job", "")));
 }
 
+TEST(ProtobufBody, TheMagicAloneIsNoBody) {
+  const auto object = read_protobuf(config_map(), std::string("k8s\0", 4));
+  ASSERT_FALSE(object);
+  EXPECT_EQ(object.error().code, ErrorCode::kBadRequest);
+  EXPECT_EQ(object.error().text(),
+            "the object provided is unrecognized (must be of type ConfigMap): empty body (6b387300)");
+}
+
+TEST(ProtobufBody, AKindThatIsLeftOutIsTheOneExpected) {
+  const std::string raw = delimited(1, delimited(1, "c"));
+  const std::string magic("k8s\0", 4);
+  for (const std::string& body : {magic + delimited(2, raw), magic + delimited(1, "") + delimited(2, raw),
+                                  body_of("v1", "", raw), body_of("", "ConfigMap", raw)}) {
+    const auto object = read_protobuf(config_map(), body);
+    ASSERT_TRUE(object) << object.error().text();
+    EXPECT_EQ(object->string_at({"kind"}), "ConfigMap");
+    EXPECT_EQ(object->string_at({"apiVersion"}), "v1");
+    EXPECT_EQ(object->string_at({"metadata", "name"}), "c");
+  }
+  EXPECT_FALSE(read_protobuf(config_map(), body_of("v1", "Secret", raw)));
+  EXPECT_FALSE(read_protobuf(config_map(), body_of("v2", "", raw)));
+}
+
 TEST(ProtobufBody, UnknownFieldsAreSkipped) {
   const std::string raw = varint(100 << 3 | 0) + varint(7) + varint(101 << 3 | 1) + "12345678" + varint(102 << 3 | 5) +
                           "1234" + delimited(103, "x") + varint(104 << 3 | 3) + varint(1 << 3 | 0) + varint(5) +

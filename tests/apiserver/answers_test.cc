@@ -16,6 +16,60 @@ std::string deployment(const std::string& name) {
          R"("},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
 }
 
+TEST(Answers, ABodyThatIsNoJsonIsShown) {
+  TestServer server;
+  const std::string message = server.post("/api/v1/namespaces", "xyz").string_at({"message"});
+  EXPECT_TRUE(message.starts_with("the object provided is unrecognized (must be of type Namespace): couldn't get "
+                                  "version/kind; json parse error: "))
+      << message;
+  const auto ends = [](const Answer& answer, std::string_view end) {
+    EXPECT_EQ(answer.code, 400);
+    EXPECT_TRUE(answer.string_at({"message"}).ends_with(end)) << answer.text;
+  };
+  ends(server.post("/api/v1/namespaces", "xyz"), " (78797a)");
+  ends(server.post("/api/v1/namespaces", ""), " (<empty>)");
+  ends(server.post("/api/v1/namespaces", R"({"metadata":{"name":"abcdefghijklmnop)"),
+       R"( ({"metadata":{"name":"abcdefghi ...))");
+  ends(server.post("/api/v1/namespaces", std::string(31, '\xff')), std::string(60, 'f') + " ...)");
+  const Answer empty = server.call(api::Method::kPost, "/api/v1/namespaces", std::string("k8s\0", 4),
+                                   {{"content-type", "application/vnd.kubernetes.protobuf"}});
+  ends(empty, "(must be of type Namespace): empty body (6b387300)");
+}
+
+/// Ages are nanoseconds, and those span 292 years.
+TEST(Answers, ATimeOfAnyYearHasAnAge) {
+  TestServer server;
+  const auto event = [&](const std::string& name, const std::string& year) {
+    const std::string time = year + "-01-01T00:00:01Z";
+    EXPECT_EQ(server
+                  .post("/api/v1/namespaces/default/events",
+                        R"({"metadata":{"name":")" + name + R"("},"involvedObject":{"namespace":"default"},)" +
+                            R"("firstTimestamp":")" + time + R"(","lastTimestamp":")" + time + "\"}")
+                  .code,
+              201);
+  };
+  event("a", "0001");
+  event("b", "9999");
+  const Answer table = server.get("/api/v1/namespaces/default/events", kTable);
+  const auto seen = [&](std::size_t row) {
+    return (*table.body.find("rows")->if_array())[row].find("cells")->if_array()->front().string_at({});
+  };
+  EXPECT_EQ(seen(0), "292y");
+  EXPECT_EQ(seen(1), "<invalid>");
+}
+
+TEST(Answers, VersionZeroIsAnyVersion) {
+  TestServer server;
+  server.post(kMaps, R"({"metadata":{"name":"a"}})");
+  const std::string a = std::string(kMaps) + "/a";
+  const Answer put = server.put(a, R"({"metadata":{"name":"a","resourceVersion":"0"},"data":{"k":"1"}})");
+  EXPECT_EQ(put.code, 200) << put.text;
+  EXPECT_EQ(put.string_at({"data", "k"}), "1");
+  EXPECT_EQ(server.merge(a, R"({"metadata":{"resourceVersion":"0"},"data":{"k":"2"}})").code, 200);
+  EXPECT_EQ(server.put(a, R"({"metadata":{"name":"a","resourceVersion":"1"}})").code, 409);
+  EXPECT_EQ(server.put(a, R"({"metadata":{"name":"a","resourceVersion":"00"}})").code, 409);
+}
+
 TEST(Answers, WhichErrorWins) {
   TestServer server;
   server.post(kMaps, R"({"metadata":{"name":"a"}})");

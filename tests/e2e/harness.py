@@ -77,7 +77,7 @@ class Api:
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         try:
-            self.connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+            self.connection.request(method, path, body if body is None or isinstance(body, bytes) else json.dumps(body), headers)
             answer = self.connection.getresponse()
             data = answer.read()
         except Exception:

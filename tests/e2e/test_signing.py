@@ -15,6 +15,21 @@ def openssl(*arguments):
     subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
 
 
+def field(number, value):
+    """A protobuf field of bytes; a string counts as its bytes."""
+    data = value.encode() if isinstance(value, str) else value
+    size, length = b"", len(data)
+    while length > 127:
+        size, length = size + bytes([length & 127 | 128]), length >> 7
+    return bytes([number << 3 | 2]) + size + bytes([length]) + data
+
+
+def protobuf(metadata, spec, status=b""):
+    """A CertificateSigningRequest as stock components send it."""
+    kind = field(1, "certificates.k8s.io/v1") + field(2, "CertificateSigningRequest")
+    return b"k8s\0" + field(1, kind) + field(2, field(1, metadata) + field(2, spec) + field(3, status))
+
+
 @unittest.skipUnless(shutil.which("kubectl") and shutil.which("openssl"), "needs kubectl and openssl")
 class Signing(unittest.TestCase):
     @classmethod
@@ -88,6 +103,24 @@ class Signing(unittest.TestCase):
             self.api.patch(f"{REQUESTS}/issued/status", {"status": {"certificate": "eA=="}})
         self.api.patch(f"{REQUESTS}/issued/status", status)
         self.assertEqual(self.row("issued")[5], "Approved,Issued")
+
+    def test_a_stock_controller_speaks_protobuf(self):
+        def send(method, path, body):
+            return self.api.request(method, path, body, "application/vnd.kubernetes.protobuf")
+        document = self.request("pb", "/O=system:nodes/CN=system:node:k1", "kubernetes.io/kube-apiserver-client-kubelet")["spec"]
+        spec = (field(1, base64.b64decode(document["request"])) + field(2, "system:node:k1") + field(4, "system:masters")
+                + field(5, "client auth") + field(5, "digital signature") + field(7, document["signerName"]))
+        send("POST", REQUESTS, protobuf(field(1, "pb"), spec))
+        stored = self.api.get(f"{REQUESTS}/pb")
+        self.assertEqual(stored["spec"]["username"], "kubernetes-admin")
+        self.assertEqual(stored["spec"]["request"], document["request"])
+        condition = field(1, "Approved") + field(2, "AutoApproved") + field(3, "m") + field(4, b"") + field(5, b"") + field(6, "True")
+        metadata = field(1, "pb") + field(5, stored["metadata"]["uid"]) + field(6, stored["metadata"]["resourceVersion"])
+        send("PUT", f"{REQUESTS}/pb/approval", protobuf(metadata, spec, field(1, condition)))
+        approved = self.api.get(f"{REQUESTS}/pb")["status"]["conditions"][0]
+        self.assertRegex(approved.pop("lastUpdateTime"), r"^20\d\d-")
+        self.assertRegex(approved.pop("lastTransitionTime"), r"^20\d\d-")
+        self.assertEqual(approved, {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": "m"})
 
     def test_what_nobody_may_ask_for(self):
         document = self.request("master", "/O=system:masters/CN=ann")
