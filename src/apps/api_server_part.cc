@@ -110,6 +110,8 @@ Outcome ApiServerPart::open_tokens() {
   wire::Authenticator::Options options{.tokens = {}, .account_key = token_key_};
   if (args_.insecure_http) {
     options.anonymous = {"admin", "", kAdministratorGroups};
+    process_.log().warning("plain HTTP without authentication: every process of this machine is an administrator",
+                           {{"flag", "--insecure-http"}, {"address", args_.bind_address}});
   } else if (!args_.token_auth_file.empty()) {
     SPILLWAY_TRY(read, wire::read_token_file(args_.token_auth_file));
     options.tokens = std::move(read);

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <arpa/inet.h>
+#include <netinet/in.h>
 
 #include <charconv>
 #include <map>
@@ -82,6 +83,14 @@ Result<std::uint16_t> parse_port(const std::string& text) {
   return port;
 }
 
+bool is_loopback(const std::string& address) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, address.c_str(), &v6) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
+}
+
 void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
@@ -98,7 +107,15 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->check(CLI::ExistingFile);
   app.add_flag("--kubelet-insecure-tls", args.kubelet_insecure_tls,
                "Do not verify who answers for a node: for kubelets with certificates of their own making");
-  app.add_flag("--insecure-http", args.insecure_http, "Serve plain HTTP without authentication (loopback tests only)");
+  app.add_flag("--insecure-http", args.insecure_http,
+               "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
+  app.parse_complete_callback([&args] {
+    if (!args.insecure_http || is_loopback(args.bind_address)) return;
+    throw CLI::ValidationError("--insecure-http",
+                               fmt::format("makes everybody an administrator, so --bind-address must be a loopback "
+                                           "address such as 127.0.0.1 or ::1, got \"{}\"",
+                                           args.bind_address));
+  });
 }
 
 CLI::Validator above_zero() {

@@ -31,6 +31,14 @@ class BadInput(unittest.TestCase):
     def test_bad_threshold(self):
         self.refused(2, ["--eviction-hard", "memory.availabel"], "up", "--eviction-hard", "memory.availabel<1Gi")
 
+    def test_insecure_http_beyond_loopback(self):
+        with workspace() as folder:
+            for command in ("apiserver", "up"):
+                for address in ("0.0.0.0", "::", "192.0.2.7", "::ffff:192.0.2.7", "localhost"):
+                    self.refused(2, ["--insecure-http", "loopback", address], command, "--insecure-http", "--bind-address", address,
+                                 "--data-dir", folder / "d", "--port", "0")
+            self.assertEqual(list(folder.iterdir()), [])
+
     def test_missing_kubeconfig(self):
         self.refused(2, ["--kubeconfig"], "agent")
         self.refused(2, ["/no/such/file"], "agent", "--kubeconfig", "/no/such/file")
