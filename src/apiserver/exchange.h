@@ -5,6 +5,7 @@
 
 #include "api/exchange.h"
 #include "api/json.h"
+#include "api/paced_sink.h"
 #include "api/status.h"
 #include "apiserver/negotiation.h"
 #include "apiserver/route.h"
@@ -58,6 +59,10 @@ class Exchange {
   void open_stream(std::string_view content_type, std::function<void()> drop);
   /// False: the receiver is full or gone; call end().
   [[nodiscard]] bool write(std::shared_ptr<const std::string> chunk);
+
+  /// Bytes of the stream that wait for the client; 0 once it is gone.
+  std::size_t waiting_bytes() const { return sink_ == nullptr ? 0 : api::waiting_bytes(*sink_); }
+
   /// One event of a watch; `event` is what `line` says, or null.
   [[nodiscard]] bool write_event(const std::shared_ptr<const std::string>& line, const api::WatchDocumentPtr& event);
   void end();

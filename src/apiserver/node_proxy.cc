@@ -1,5 +1,6 @@
 #include "apiserver/node_proxy.h"
 
+#include "api/paced_sink.h"
 #include "apiserver/node_address.h"
 
 #include <memory>
@@ -18,7 +19,7 @@ std::string type_of(const api::Response& response) {
   return std::string(kPlain);
 }
 
-class RelaySink final : public api::ResponseSink {
+class RelaySink final : public api::PacedSink {
  public:
   explicit RelaySink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
 
@@ -34,6 +35,8 @@ class RelaySink final : public api::ResponseSink {
   bool write(std::shared_ptr<const std::string> chunk) override { return exchange_->write(std::move(chunk)); }
 
   void on_end() override { exchange_->end(); }
+
+  std::size_t waiting_bytes() const override { return exchange_->waiting_bytes(); }
 
  private:
   ExchangePtr exchange_;

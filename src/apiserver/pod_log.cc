@@ -1,5 +1,6 @@
 #include "apiserver/pod_log.h"
 
+#include "api/paced_sink.h"
 #include "apiserver/node_address.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ StatusResult<std::string> pick_container(const Json& pod, const std::string* wan
 }
 
 /// Passes the agent's answer on to the client.
-class RelaySink final : public api::ResponseSink {
+class RelaySink final : public api::PacedSink {
  public:
   explicit RelaySink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
 
@@ -68,6 +69,8 @@ class RelaySink final : public api::ResponseSink {
   bool write(std::shared_ptr<const std::string> chunk) override { return exchange_->write(std::move(chunk)); }
 
   void on_end() override { exchange_->end(); }
+
+  std::size_t waiting_bytes() const override { return exchange_->waiting_bytes(); }
 
  private:
   ExchangePtr exchange_;

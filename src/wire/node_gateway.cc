@@ -1,5 +1,6 @@
 #include "wire/node_gateway.h"
 
+#include "api/paced_sink.h"
 #include "wire/http_exchange.h"
 
 #include <fmt/format.h>
@@ -15,9 +16,9 @@ namespace {
 
 constexpr std::size_t kRefusalBytesMax = std::size_t{1024} * 1024;
 /// Bytes on their way from the node to the sink; above, the node is not read on.
-constexpr std::size_t kTransitBytesMax = std::size_t{1024} * 1024;
+constexpr std::size_t kTransitBytesMax = std::size_t{256} * 1024;
 /// Bytes waiting in the sink above which the transit is held up.
-constexpr std::size_t kSinkBytesHigh = std::size_t{1024} * 1024;
+constexpr std::size_t kSinkBytesHigh = std::size_t{256} * 1024;
 constexpr Duration kPaceInterval = milliseconds(10);
 /// How often a silent answer is checked for a client that has left.
 constexpr Duration kProbeInterval = seconds(15);
@@ -78,11 +79,7 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
   };
 
   Relay(HttpsNodeGateway& gateway, std::uint64_t id, std::string node, std::shared_ptr<api::ResponseSink> sink)
-      : gateway_(gateway),
-        id_(id),
-        node_(std::move(node)),
-        sink_(std::move(sink)),
-        paced_(dynamic_cast<PacedSink*>(sink_.get())) {}
+      : gateway_(gateway), id_(id), node_(std::move(node)), sink_(std::move(sink)) {}
 
   void start(HttpEndpoint endpoint, api::Request request) {
     ear_ = std::make_shared<Ear>(gateway_.loop_, weak_from_this());
@@ -141,7 +138,7 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
 
   /// Reports bytes as taken once the sink has room, so that a client that reads slowly slows the node down.
   void keep_pace() {
-    const bool full = paced_ != nullptr && paced_->waiting_bytes() > kSinkBytesHigh;
+    const bool full = api::waiting_bytes(*sink_) > kSinkBytesHigh;
     if (!full && held_ > 0) {
       gateway_.io_.loop().post([ear = ear_, bytes = std::exchange(held_, 0)] { ear->on_taken(bytes); });
     }
@@ -167,7 +164,6 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
   std::uint64_t id_;
   std::string node_;
   std::shared_ptr<api::ResponseSink> sink_;
-  PacedSink* paced_;
   std::shared_ptr<Ear> ear_;
   std::optional<api::Response> head_;
   std::size_t held_ = 0;  // bytes not yet reported as taken

@@ -1,6 +1,8 @@
 #include "host/logs/log_reader.h"
 
+#include "api/paced_sink.h"
 #include "host/kernel/kernel_file.h"
+#include "host/logs/log_source.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,16 +14,13 @@
 #include <array>
 #include <cerrno>
 #include <utility>
-#include <vector>
 
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kBeginningBytesMax = 16U << 20;
-constexpr std::size_t kTurnBytesMax = 262'144;
-constexpr std::size_t kStreamsMax = 100;
-constexpr int kPartsMax = 100;
 constexpr Duration kLookEvery = milliseconds(250);
+/// The first look at a client that takes too little; each further one waits twice as long, up to kLookEvery.
+constexpr Duration kPauseMin = milliseconds(4);
 
 api::Response text_response(int status, std::string body) {
   return {.status = status, .headers = {{"Content-Type", "text/plain"}}, .body = std::move(body)};
@@ -29,25 +28,16 @@ api::Response text_response(int status, std::string body) {
 
 /// What is left of the file, at most `bytes_max`.
 Result<std::string> read_rest(int fd, const std::string& path, std::size_t bytes_max) {
-  std::string text;
-  std::array<char, 65'536> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  while (text.size() < bytes_max) {
-    const ssize_t got = ::read(fd, chunk.data(), std::min(chunk.size(), bytes_max - text.size()));
+  std::string text(bytes_max, '\0');
+  std::size_t size = 0;
+  while (size < bytes_max) {
+    const ssize_t got = ::read(fd, text.data() + size, bytes_max - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(path, errno);
     if (got == 0) break;
-    text.append(chunk.data(), static_cast<std::size_t>(got));
+    size += static_cast<std::size_t>(got);
   }
-  return text;
-}
-
-/// The newest `bytes_max` bytes of a file, from the start of a line; leaves the descriptor at the end.
-Result<std::string> read_end(int fd, const std::string& path, std::size_t bytes_max) {
-  const off_t size = ::lseek(fd, 0, SEEK_END);
-  const off_t start = std::max<off_t>(0, size - static_cast<off_t>(bytes_max));
-  if (size < 0 || ::lseek(fd, start, SEEK_SET) < 0) return errno_error(path, errno);
-  SPILLWAY_TRY(text, read_rest(fd, path, static_cast<std::size_t>(size - start)));
-  if (start > 0) text.erase(0, std::min(text.find('\n'), text.size() - 1) + 1);
+  text.resize(size);
   return text;
 }
 
@@ -60,10 +50,18 @@ bool is_same_file(int fd, const std::string& path) {
 
 }  // namespace
 
-struct LogReader::Beginning {
-  std::string text;
+/// What was there when the log was opened, on its way through the thread and back.
+struct LogReader::Stored {
+  std::string path;
+  LogQuery query;
   LogPrinter printer;
-  UniqueFd file;
+  std::optional<LogSource> source;  // nullopt: not yet opened
+};
+
+struct LogReader::Slice {
+  std::unique_ptr<Stored> stored;
+  std::string text;
+  bool last = false;
 };
 
 LogReader::LogReader(runtime::Loop& loop) : loop_(loop), thread_(loop, kStreamsMax) {}
@@ -72,31 +70,19 @@ LogReader::~LogReader() {
   while (!streams_.empty()) close(streams_.begin()->first);
 }
 
-Result<LogReader::Beginning> LogReader::read_beginning(const std::string& path, const LogQuery& query,
-                                                       LogPrinter printer) {
-  Beginning beginning{{}, std::move(printer), UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC))};
-  if (!beginning.file) return errno_error(path, errno);
-  std::vector<std::string> parts;  // newest first
-  std::size_t bytes = 0;
-  std::int64_t lines = 0;
-  for (int part = 0; part < kPartsMax && bytes < kBeginningBytesMax; ++part) {
-    const std::string name = part == 0 ? path : fmt::format("{}.{}", path, part);
-    const UniqueFd older(part == 0 ? -1 : ::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-    if (part > 0 && !older) break;
-    SPILLWAY_TRY(text, read_end(part == 0 ? beginning.file.get() : older.get(), name, kBeginningBytesMax - bytes));
-    bytes += text.size();
-    lines += std::ranges::count(text, '\n');
-    parts.push_back(std::move(text));
-    if (query.tail_lines && lines >= *query.tail_lines) break;
+/// Something to print, unless it is the last slice.
+Result<LogReader::Slice> LogReader::read_slice(std::unique_ptr<Stored> stored) {
+  if (!stored->source) {
+    SPILLWAY_TRY(source, LogSource::open(stored->path, stored->query.tail_lines));
+    stored->source = std::move(source);
   }
-  std::int64_t skipped = query.tail_lines ? std::max<std::int64_t>(0, lines - *query.tail_lines) : 0;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    const std::int64_t here = std::ranges::count(*part, '\n');
-    const std::int64_t kept = std::max<std::int64_t>(0, here - skipped);
-    beginning.printer.add(skipped > 0 ? tail_of(*part, kept) : std::string_view(*part), beginning.text);
-    skipped = std::max<std::int64_t>(0, skipped - here);
+  Slice slice{std::move(stored), {}, false};
+  while (slice.text.empty() && !slice.last) {
+    SPILLWAY_TRY(text, slice.stored->source->read(kSliceBytes));
+    slice.stored->printer.add(text, slice.text);
+    slice.last = text.empty();
   }
-  return beginning;
+  return slice;
 }
 
 LogReader::StreamId LogReader::open(std::string path, LogQuery query, std::function<bool()> is_running,
@@ -106,46 +92,80 @@ LogReader::StreamId LogReader::open(std::string path, LogQuery query, std::funct
     sink->on_response(text_response(429, fmt::format("{} logs are being read already\n", kStreamsMax)));
     return id;
   }
-  const bool queued = thread_.submit([this, id, path, query]() -> runtime::Loop::Task {
-    Result<Beginning> beginning = read_beginning(path, query, LogPrinter(query));
-    return [this, id, beginning = std::move(beginning)]() mutable { on_beginning(id, std::move(beginning)); };
-  });
-  if (!queued) {
+  auto stored = std::make_unique<Stored>(path, query, LogPrinter(query), std::nullopt);
+  if (!submit_slice(id, std::move(stored))) {
     sink->on_response(text_response(429, "too many logs are waiting to be read\n"));
     return id;
   }
-  streams_.emplace(id, Stream{.path = std::move(path),
-                              .printer = LogPrinter(query),
-                              .follow = query.follow,
-                              .is_running = std::move(is_running),
-                              .sink = std::move(sink)});
+  Stream& stream = streams_[id];
+  stream.path = std::move(path);
+  stream.follow = query.follow;
+  stream.is_running = std::move(is_running);
+  stream.sink = std::move(sink);
   return id;
 }
 
-void LogReader::on_beginning(StreamId id, Result<Beginning> beginning) {
+bool LogReader::submit_slice(StreamId id, std::unique_ptr<Stored> stored) {
+  return thread_.submit([this, id, stored = std::move(stored)]() mutable -> runtime::Loop::Task {
+    Result<Slice> slice = read_slice(std::move(stored));
+    return [this, id, slice = std::move(slice)]() mutable { on_slice(id, std::move(slice)); };
+  });
+}
+
+void LogReader::on_slice(StreamId id, Result<Slice> slice) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;  // closed meanwhile
   Stream& stream = found->second;
-  if (!beginning) {
-    const std::shared_ptr<api::ResponseSink> sink = stream.sink;
-    close(id);
-    return sink->on_response(text_response(500, beginning.error().text() + "\n"));
-  }
-  if (!stream.follow) {
-    const std::shared_ptr<api::ResponseSink> sink = stream.sink;
-    close(id);
-    return sink->on_response(text_response(200, std::move(beginning->text)));
-  }
-  stream.printer = std::move(beginning->printer);
-  stream.file = std::move(beginning->file);
   const std::shared_ptr<api::ResponseSink> sink = stream.sink;
-  sink->on_stream(text_response(200, {}));
-  if (!beginning->text.empty() && !sink->write(std::make_shared<const std::string>(std::move(beginning->text))))
-    return finish(id);
-  if (const auto still = streams_.find(id); still != streams_.end()) watch(id, still->second);
+  if (!slice) return fail(id, slice.error());
+  const bool last = slice->last || slice->stored->printer.is_full();
+  if (last && stream.follow && !slice->stored->printer.is_full()) {
+    stream.stage = Stage::kFollowing;
+    stream.file = slice->stored->source->take_newest();
+    stream.printer = std::move(slice->stored->printer);
+  } else if (last) {
+    stream.stage = Stage::kEnding;
+  } else {
+    stream.stored = std::move(slice->stored);
+  }
+  if (!std::exchange(stream.answered, true)) sink->on_stream(text_response(200, {}));
+  if (!slice->text.empty() && !sink->write(std::make_shared<const std::string>(std::move(slice->text)))) return end(id);
+  const auto still = streams_.find(id);  // the sink may have closed it
+  if (still == streams_.end()) return;
+  if (still->second.stage == Stage::kFollowing) follow(id, still->second);
+  advance(id);
 }
 
-void LogReader::watch(StreamId id, Stream& stream) {
+/// Does what is next, unless the client is to be waited for.
+void LogReader::advance(StreamId id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  const std::shared_ptr<api::ResponseSink> sink = found->second.sink;
+  if (!sink->write(std::make_shared<const std::string>())) return end(id);  // the client has gone
+  const auto still = streams_.find(id);
+  if (still == streams_.end()) return;
+  Stream& stream = still->second;
+  const std::size_t waiting = api::waiting_bytes(*sink);
+  if (waiting > (stream.stage == Stage::kEnding ? kWaitingBytesLow : kWaitingBytesHigh)) {
+    stream.pause = std::clamp(2 * stream.pause, kPauseMin, kLookEvery);
+    return arm(id, stream, stream.pause);
+  }
+  stream.pause = Duration::zero();
+  switch (stream.stage) {
+    case Stage::kStored:
+      // Cannot fail: the thread has room for one slice of every stream.
+      if (stream.stored && !submit_slice(id, std::move(stream.stored))) end(id);
+      break;
+    case Stage::kFollowing:
+      read_on(id);
+      break;
+    case Stage::kEnding:
+      end(id);
+      break;
+  }
+}
+
+void LogReader::follow(StreamId id, Stream& stream) {
   stream.inotify.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   const std::string folder = stream.path.substr(0, stream.path.rfind('/'));
   // Without it the timer alone looks.
@@ -156,41 +176,54 @@ void LogReader::watch(StreamId id, Stream& stream) {
       std::array<char, 4096> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
       while (::read(found->second.inotify.get(), events.data(), events.size()) > 0) {
       }
-      continue_stream(id);
+      // A client that takes too little is looked at by its timer, however much is written to the log.
+      if (found->second.stage == Stage::kFollowing && found->second.pause == Duration::zero()) advance(id);
     });
-  continue_stream(id);
 }
 
-void LogReader::continue_stream(StreamId id) {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return;
-  Stream& stream = found->second;
+void LogReader::read_on(StreamId id) {
+  Stream& stream = streams_.at(id);
   stream.ended = stream.ended || !stream.is_running();
-  const Result<std::string> text = read_rest(stream.file.get(), stream.path, kTurnBytesMax);
+  const Result<std::string> text = read_rest(stream.file.get(), stream.path, kSliceBytes);
   std::string printed;
-  if (text) stream.printer.add(*text, printed);
-  const bool full = stream.printer.is_full();
-  const std::shared_ptr<api::ResponseSink> sink = stream.sink;
-  if (!printed.empty() && !sink->write(std::make_shared<const std::string>(std::move(printed)))) return finish(id);
-  if (!text || full) return finish(id);
-  const auto still = streams_.find(id);  // the sink may have closed it
-  if (still == streams_.end()) return;
+  if (text) stream.printer->add(*text, printed);
   Duration wait = kLookEvery;
-  if (text->size() == kTurnBytesMax) {
+  if (!text || stream.printer->is_full()) {
+    stream.stage = Stage::kEnding;
+    wait = Duration::zero();
+  } else if (text->size() == kSliceBytes) {
     wait = Duration::zero();
   } else if (!is_same_file(stream.file.get(), stream.path)) {  // rotated, and read to its end
-    UniqueFd next(::open(stream.path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!next) return finish(id);
-    stream.file = std::move(next);
+    stream.file.reset(::open(stream.path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!stream.file) stream.stage = Stage::kEnding;
     wait = Duration::zero();
   } else if (stream.ended) {
-    return finish(id);
+    stream.stage = Stage::kEnding;
+    wait = Duration::zero();
   }
-  if (stream.timer) loop_.cancel(*stream.timer);
-  stream.timer = loop_.at(loop_.now().mono + wait, [this, id] { continue_stream(id); });
+  const std::shared_ptr<api::ResponseSink> sink = stream.sink;
+  if (!printed.empty() && !sink->write(std::make_shared<const std::string>(std::move(printed)))) return end(id);
+  // The sink may have closed it.
+  if (const auto still = streams_.find(id); still != streams_.end()) arm(id, still->second, wait);
 }
 
-void LogReader::finish(StreamId id) {
+void LogReader::arm(StreamId id, Stream& stream, Duration wait) {
+  if (stream.timer) loop_.cancel(*stream.timer);
+  stream.timer = loop_.at(loop_.now().mono + wait, [this, id] {
+    if (const auto found = streams_.find(id); found != streams_.end()) found->second.timer.reset();
+    advance(id);
+  });
+}
+
+void LogReader::fail(StreamId id, const Error& error) {
+  const Stream& stream = streams_.at(id);
+  const std::shared_ptr<api::ResponseSink> sink = stream.sink;
+  if (stream.answered) return end(id);
+  close(id);
+  sink->on_response(text_response(500, error.text() + "\n"));
+}
+
+void LogReader::end(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
   const std::shared_ptr<api::ResponseSink> sink = found->second.sink;
@@ -201,8 +234,7 @@ void LogReader::finish(StreamId id) {
 void LogReader::close(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
-  const std::optional<runtime::Loop::TimerId> timer = found->second.timer;
-  if (timer) loop_.cancel(*timer);
+  if (found->second.timer) loop_.cancel(*found->second.timer);
   if (found->second.inotify) loop_.unwatch_fd(found->second.inotify.get());
   streams_.erase(found);
 }

@@ -1,15 +1,18 @@
 // Reads container logs for kubectl logs: what is there on a thread of its own, what follows on the loop, woken by
-// inotify. Thread: loop. Bounded: of a long log the newest 16 MiB, so many streams at a time, and what the sink takes.
+// inotify. Thread: loop. Bounded: so many logs at a time, each counted until its client has taken it; of each, one
+// slice on its way and as much again waiting for the client. Who takes nothing is not read for.
 // Source: spec "Node agent", 12.3 (containerLogs).
 #pragma once
 
 #include "api/exchange.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "host/kernel/blocking_thread.h"
 #include "host/kernel/unique_fd.h"
 #include "host/logs/log_query.h"
 #include "runtime/loop.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -23,13 +26,21 @@ class LogReader {
  public:
   using StreamId = std::uint64_t;
 
+  static constexpr std::size_t kStreamsMax = 100;
+  /// Read at a time.
+  static constexpr std::size_t kSliceBytes = std::size_t{128} * 1024;
+  /// Bytes waiting in a sink above which nothing more is read for it.
+  static constexpr std::size_t kWaitingBytesHigh = std::size_t{128} * 1024;
+  /// Bytes waiting in a sink below which a log that has been read is done.
+  static constexpr std::size_t kWaitingBytesLow = std::size_t{64} * 1024;
+
   explicit LogReader(runtime::Loop& loop);
   ~LogReader();
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
 
-  /// Answers into `sink`: one response, or, following, a stream that ends when `is_running` has become false and all is
-  /// read. `path` is the newest part of the log.
+  /// Answers into `sink`: a stream that ends when all is read and, following, `is_running` has become false; or one
+  /// response that says what is wrong. `path` is the newest part of the log.
   StreamId open(std::string path, LogQuery query, std::function<bool()> is_running,
                 std::shared_ptr<api::ResponseSink> sink);
   /// Nothing more is written to its sink.
@@ -37,27 +48,40 @@ class LogReader {
 
   bool is_open(StreamId id) const { return streams_.contains(id); }
 
+  std::size_t open_count() const { return streams_.size(); }
+
  private:
+  struct Stored;
+  struct Slice;
+
+  enum class Stage { kStored, kFollowing, kEnding };
+
   struct Stream {
     std::string path;
-    LogPrinter printer;
     bool follow = false;
     std::function<bool()> is_running;
     std::shared_ptr<api::ResponseSink> sink;
+    Stage stage = Stage::kStored;
+    bool answered = false;              // the stream has begun
+    std::unique_ptr<Stored> stored;     // kStored: null while a slice of it is being read
+    std::optional<LogPrinter> printer;  // kFollowing
     UniqueFd file;
     UniqueFd inotify;
     std::optional<runtime::Loop::TimerId> timer;
-    bool ended = false;  // the container was seen ended: what is read now is the last
+    Duration pause = Duration::zero();  // the last one for a client that takes too little
+    bool ended = false;                 // the container was seen ended: what is read now is the last
   };
 
-  struct Beginning;
+  static Result<Slice> read_slice(std::unique_ptr<Stored> stored);
 
-  static Result<Beginning> read_beginning(const std::string& path, const LogQuery& query, LogPrinter printer);
-
-  void on_beginning(StreamId id, Result<Beginning> beginning);
-  void watch(StreamId id, Stream& stream);
-  void continue_stream(StreamId id);
-  void finish(StreamId id);
+  void on_slice(StreamId id, Result<Slice> slice);
+  void advance(StreamId id);
+  bool submit_slice(StreamId id, std::unique_ptr<Stored> stored);
+  void follow(StreamId id, Stream& stream);
+  void read_on(StreamId id);
+  void end(StreamId id);
+  void fail(StreamId id, const Error& error);
+  void arm(StreamId id, Stream& stream, Duration wait);
 
   runtime::Loop& loop_;
   StreamId last_id_ = 0;

@@ -1,0 +1,198 @@
+// Stored logs, slice by slice, at the pace of whoever reads them.
+#include "host/logs/log_reader.h"
+
+#include "api/paced_sink.h"
+#include "host/logs/log_source.h"
+#include "runtime/loop.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace spillway::host {
+namespace {
+
+/// A client that takes what it is told to take.
+struct SlowSink final : api::PacedSink {
+  void on_response(api::Response answer) override {
+    response = std::move(answer);
+    ended = true;
+  }
+
+  void on_stream(api::Response head) override { response = std::move(head); }
+
+  bool write(std::shared_ptr<const std::string> chunk) override {
+    if (gone) return false;
+    response.body += *chunk;
+    waiting += chunk->size();
+    most_waiting = std::max(most_waiting, waiting);
+    return true;
+  }
+
+  void on_end() override { ended = true; }
+
+  std::size_t waiting_bytes() const override { return waiting; }
+
+  api::Response response{.status = 0};
+  std::size_t waiting = 0;
+  std::size_t most_waiting = 0;
+  bool ended = false;
+  bool gone = false;
+};
+
+class LogReaderTest : public ::testing::Test {
+ protected:
+  LogReaderTest() : folder_(std::filesystem::path(::testing::TempDir()) / fmt::format("logs-{}", ::getpid())) {
+    std::filesystem::create_directories(folder_);
+  }
+
+  ~LogReaderTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string path() const { return (folder_ / "0.log").string(); }
+
+  /// Records `first` to `last`; what kubectl prints of them.
+  std::string write_log(const std::string& file, int first, int last, const std::string& padding = "") {
+    std::ofstream out(file, std::ios::app);
+    std::string printed;
+    for (int i = first; i <= last; ++i) {
+      out << "2026-01-02T03:04:05.000000006Z stdout F line " << i << padding << '\n';
+      printed += fmt::format("line {}{}\n", i, padding);
+    }
+    return printed;
+  }
+
+  bool run_until(const std::function<bool()>& done) {
+    const Instant deadline = loop_.now().mono + seconds(20);
+    std::function<void()> look = [&] {
+      if (done() || loop_.now().mono > deadline) return loop_.stop();
+      loop_.at(loop_.now().mono + milliseconds(1), [&] { look(); });
+    };
+    loop_.post([&] { look(); });
+    loop_.run({});
+    return done();
+  }
+
+  std::shared_ptr<SlowSink> open(LogQuery query = {}) {
+    auto sink = std::make_shared<SlowSink>();
+    last_id_ = reader_->open(path(), query, [this] { return running_; }, sink);
+    return sink;
+  }
+
+  static void take_all(SlowSink& sink) { sink.waiting = 0; }
+
+  std::filesystem::path folder_;
+  runtime::Loop loop_;
+  std::unique_ptr<LogReader> reader_ = std::make_unique<LogReader>(loop_);
+  bool running_ = true;
+  LogReader::StreamId last_id_ = 0;
+};
+
+TEST_F(LogReaderTest, ReadsNoFurtherThanItsClientTakes) {
+  const std::string all = write_log(path(), 1, 40'000, std::string(50, 'x'));
+  for (const bool follow : {false, true}) {
+    running_ = false;
+    const auto sink = open({.follow = follow});
+    ASSERT_TRUE(run_until([&] { return sink->waiting > LogReader::kWaitingBytesHigh; }));
+    const auto other = open();  // in the meantime others are served
+    ASSERT_TRUE(run_until([&] {
+      take_all(*other);
+      return other->ended;
+    }));
+    EXPECT_EQ(other->response.body, all);
+    EXPECT_LE(sink->response.body.size(), LogReader::kWaitingBytesHigh + LogReader::kSliceBytes);
+    EXPECT_FALSE(sink->ended);
+    ASSERT_TRUE(run_until([&] {
+      take_all(*sink);
+      return sink->ended;
+    }));
+    EXPECT_EQ(sink->response.body, all);
+    EXPECT_LE(sink->most_waiting, LogReader::kWaitingBytesHigh + LogReader::kSliceBytes);
+  }
+}
+
+TEST_F(LogReaderTest, FollowsAtThePaceOfItsClient) {
+  write_log(path(), 1, 1);
+  const auto sink = open({.follow = true});
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\n"; }));
+  write_log(path(), 2, 40'000, std::string(50, 'x'));
+  ASSERT_TRUE(run_until([&] { return sink->waiting > LogReader::kWaitingBytesHigh; }));
+  write_log(path(), 40'001, 50'000, std::string(50, 'x'));
+  const auto other = open({.tail_lines = 1});
+  ASSERT_TRUE(run_until([&] { return other->ended; }));
+  EXPECT_LE(sink->most_waiting, LogReader::kWaitingBytesHigh + LogReader::kSliceBytes);
+  running_ = false;
+  ASSERT_TRUE(run_until([&] {
+    take_all(*sink);
+    return sink->ended;
+  }));
+  EXPECT_TRUE(sink->response.body.ends_with("line 50000" + std::string(50, 'x') + "\n"));
+  EXPECT_EQ(std::ranges::count(sink->response.body, '\n'), 50'000);
+}
+
+TEST_F(LogReaderTest, CountsALogUntilItsClientHasTakenIt) {
+  write_log(path(), 1, 2000, std::string(50, 'x'));  // one slice
+  std::vector<std::shared_ptr<SlowSink>> readers;
+  for (std::size_t i = 0; i < LogReader::kStreamsMax; ++i) readers.push_back(open());
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(readers, [](const auto& r) { return r->waiting > 0; }); }));
+  EXPECT_EQ(open()->response.status, 429);
+  EXPECT_EQ(reader_->open_count(), LogReader::kStreamsMax);
+  readers.front()->gone = true;
+  ASSERT_TRUE(run_until([&] { return readers.front()->ended; }));
+  EXPECT_EQ(reader_->open_count(), LogReader::kStreamsMax - 1);
+  for (const auto& reader : readers) take_all(*reader);
+  ASSERT_TRUE(run_until([&] { return reader_->open_count() == 0; }));
+  EXPECT_EQ(open()->response.status, 0) << "refused";
+}
+
+TEST_F(LogReaderTest, NoticesThatAQuietFollowersClientHasGone) {
+  write_log(path(), 1, 1);
+  const auto sink = open({.follow = true});
+  ASSERT_TRUE(run_until([&] { return !sink->response.body.empty(); }));
+  sink->gone = true;
+  EXPECT_TRUE(run_until([&] { return reader_->open_count() == 0; }));
+}
+
+TEST_F(LogReaderTest, GoesOnThroughRotatedParts) {
+  std::string all = write_log(path() + ".2", 1, 30'000);
+  all += write_log(path() + ".1", 30'001, 30'010);
+  all += write_log(path(), 30'011, 30'020);
+  const auto whole = open();
+  ASSERT_TRUE(run_until([&] {
+    take_all(*whole);
+    return whole->ended;
+  }));
+  EXPECT_EQ(whole->response.body, all);
+  for (const std::int64_t lines : {0, 1, 10, 11, 20, 21, 29'999, 40'000}) {
+    const auto tail = open({.tail_lines = lines});
+    ASSERT_TRUE(run_until([&] {
+      take_all(*tail);
+      return tail->ended;
+    }));
+    EXPECT_EQ(std::ranges::count(tail->response.body, '\n'), std::min<std::int64_t>(lines, 30'020)) << lines;
+    EXPECT_TRUE(all.ends_with(tail->response.body)) << lines;
+  }
+}
+
+TEST_F(LogReaderTest, OfALongLogReadsTheNewestFromTheStartOfALine) {
+  std::string all = write_log(path(), 1, 200'000, std::string(60, 'x'));
+  const auto sink = open();
+  ASSERT_TRUE(run_until([&] {
+    take_all(*sink);
+    return sink->ended;
+  }));
+  EXPECT_LT(sink->response.body.size(), LogSource::kBytesMax);
+  EXPECT_TRUE(all.ends_with("\n" + sink->response.body));
+  EXPECT_TRUE(sink->response.body.starts_with("line "));
+}
+
+TEST_F(LogReaderTest, SaysWhatIsMissing) {
+  const auto sink = open();
+  ASSERT_TRUE(run_until([&] { return sink->ended; }));
+  EXPECT_EQ(sink->response.status, 500);
+  EXPECT_NE(sink->response.body.find(path()), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway::host
