@@ -14,7 +14,9 @@ Result<std::unique_ptr<CompanionPages>> CompanionPages::create(runtime::Loop& lo
   if (http.address.starts_with('[')) http.address = http.address.substr(1, http.address.size() - 2);
   http.port = static_cast<std::uint16_t>(std::stoul(address.substr(colon + 1)));
   http.log = log;
-  http.limits.connections_max = 64;
+  http.limits = wire::HttpLimits::small();
+  http.limits.connections = {
+      .connections_max = 64, .unproven_max = 64, .unproven_per_address_max = 64, .ordinary_max = 64};
   wire::RequestHandler& handler = *made;
   made->http_ = std::make_unique<wire::HttpServer>(loop, handler, std::move(http));
   SPILLWAY_TRY_VOID(made->http_->start());

@@ -50,7 +50,9 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client:
   http.tls = std::move(tls);
   http.authenticator = std::make_shared<wire::Authenticator>(
       wire::Authenticator::Options{.tokens = {}, .judged = wire::Authenticator::Tokens::kHandler});
+  http.limits = wire::HttpLimits::small();
   http.log = process.log();
+  http.metrics = &process.metrics();
   wire::RequestHandler& handler = *server;
   server->http_ = std::make_unique<wire::HttpServer>(process.loop(), handler, std::move(http));
   SPILLWAY_TRY_VOID(server->http_->start());

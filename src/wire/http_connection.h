@@ -1,5 +1,5 @@
 // One client's connection to an HttpServer: handshake, requests one after the other, their answers.
-// Thread: the connection's loop, always. Bounds: see HttpLimits; one request at a time, up to kPipelinedMax bytes of
+// Thread: the connection's loop, always. Bounds: http_limits.h; one request at a time, up to kPipelinedMax bytes of
 // later ones wait.
 #pragma once
 
@@ -32,13 +32,18 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
     virtual const HttpServer::Options& options() const = 0;
     /// Memory to read into, shared by the connections of the thread.
     virtual std::span<char> scratch() = 0;
-    /// Passes a request to the handler; its answer comes back through the AnswerTaker calls.
-    virtual void deliver(std::shared_ptr<HttpExchange> exchange, api::Request request, api::UserInfo user,
-                         std::shared_ptr<api::ResponseSink> sink) = 0;
+    /// What the connection's client has shown. False: there is no place for it.
+    virtual bool prove(std::uint64_t connection, ClientRank rank) = 0;
+    /// Whether nothing is asked or answered on the connection.
+    virtual void set_idle(std::uint64_t connection, bool idle) = 0;
+    virtual const AnswerDesk& desk() const = 0;
+    /// Passes a request to the handler; its answer comes back through the AnswerTaker calls. Else why it is refused.
+    virtual std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, api::Request request,
+                                           api::UserInfo user, std::shared_ptr<HttpSink> sink) = 0;
     /// Tells the handler that nobody reads the answer.
     virtual void report_gone(std::shared_ptr<HttpExchange> exchange) = 0;
-    /// `change` more (or fewer) bytes of requests are in memory. False: there are too many.
-    virtual bool account(std::ptrdiff_t change) = 0;
+    /// `change` more (or fewer) bytes of requests are in memory. False: there are too many for a client of this rank.
+    virtual bool account(std::ptrdiff_t change, ClientRank rank) = 0;
     virtual void count_slow_stream() = 0;
     /// A new Audit-Id.
     virtual std::string make_audit_id() = 0;
@@ -48,10 +53,14 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
 
   static constexpr std::size_t kPipelinedMax = std::size_t{64} * 1024;
 
-  HttpConnection(std::uint64_t id, Home& home, std::unique_ptr<ByteStream> stream);
+  /// `address`: where the client is.
+  HttpConnection(std::uint64_t id, Home& home, std::unique_ptr<ByteStream> stream, std::string address);
   ~HttpConnection() override;
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
+
+  /// The last name its client has shown, or where it is.
+  const std::string& client() const { return client_; }
 
   void start();
   /// Closes once the request at hand, if any, has been answered; ends a stream at once.
@@ -59,9 +68,10 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   /// Closes now.
   void close();
 
-  void on_answer(const std::shared_ptr<HttpExchange>& exchange, api::Response response) override;
+  void on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) override;
   void on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) override;
-  void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk) override;
+  void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
+                      ByteLedger::Charge charge) override;
   void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) override;
 
  private:
@@ -74,6 +84,7 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
     bool of_stream = false;
     std::unique_ptr<GzipStream> gzip;  // compresses on the way; the piece is then a whole chunked body
     std::size_t taken = 0;             // bytes of data already encoded
+    ByteLedger::Charge charge = {};
   };
 
   void on_ready();
@@ -84,15 +95,23 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   void on_end_of_input();
   void look_again();
   void parse();
+  bool authenticate();
+  bool prove(ClientRank rank);
+  bool is_too_large(std::size_t body_bytes) const;
+  void refuse_body();
   void dispatch();
-  void refuse(const Error& error);
+  void refuse(const Error& error, std::optional<int> http_status);
   void send_answer(api::Response response);
+  void send_answer(Answer answer);
   std::string head_of(api::Response& response, Framing framing, std::size_t body_bytes);
 
   void queue(std::string text);
   void queue(Piece piece);
   void flush();
   void wait_to_write();
+  void watch_progress();
+  std::int64_t taken_bytes() const;
+  bool is_stalled(Instant now);
   void fill_sending(std::size_t encoded_max);
   void encode_slice(Piece& piece);
   void on_drained();
@@ -108,7 +127,10 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   std::uint64_t id_;
   Home& home_;
   std::unique_ptr<ByteStream> stream_;
+  std::string address_;
   std::optional<PeerCertificate> peer_;
+  ClientRank rank_ = ClientRank::kUnproven;  // what it has shown so far
+  std::string client_;                       // the last name it has shown, or its address
   Phase phase_ = Phase::kHandshake;
   short interest_ = 0;
   bool handshake_wants_write_ = false;
@@ -121,8 +143,10 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   std::size_t lingered_bytes_ = 0;
 
   // The request at hand.
+  std::optional<Result<api::UserInfo>> user_;  // who sent it
   std::shared_ptr<HttpExchange> exchange_;
   std::size_t request_bytes_ = 0;
+  std::uint64_t requests_ = 0;
   api::Method method_ = api::Method::kGet;
   bool keep_alive_ = true;
   bool http_1_0_ = false;
@@ -140,6 +164,9 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   std::size_t encoded_bytes_ = 0;  // in this turn
   bool write_waits_ = false;
   bool write_wants_read_ = false;
+  std::uint64_t written_bytes_ = 0;
+  Instant watched_since_{};        // the client's progress, while output waits
+  std::int64_t taken_before_ = 0;  // at watched_since_
 
   std::optional<Instant> phase_deadline_;
   std::optional<Instant> write_deadline_;

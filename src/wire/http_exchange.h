@@ -2,17 +2,29 @@
 // Thread: as said per member.
 #pragma once
 
-#include "api/exchange.h"
+#include "api/paced_sink.h"
 #include "runtime/loop.h"
+#include "wire/byte_ledger.h"
 #include "wire/http_server.h"
+#include "wire/refusals.h"
+#include "wire/request_line.h"
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
 namespace spillway::wire {
 
 struct HttpExchange {
+  // Set before anybody else sees it.
+  std::string client;  // its name
+  ClientRank rank = ClientRank::kUnproven;
+  RequestClass of = RequestClass::kOrdinary;
+  bool repeatable = false;  // nothing happens by it: it may be refused once it has been carried out
+
   // Both threads.
   std::atomic<bool> gone = false;              // set by the connection: nobody reads the answer any more
   std::atomic<std::size_t> waiting_bytes = 0;  // of a stream: handed over, not yet taken by the socket
@@ -23,29 +35,37 @@ struct HttpExchange {
   RequestHandler::Ticket ticket = 0;
 };
 
+/// What is shared by the answers of a server.
+struct AnswerDesk {
+  std::shared_ptr<ByteLedger> ledger;
+  std::shared_ptr<Refusals> refusals;
+  std::size_t stream_bytes_max = 0;
+};
+
+/// An answer, its body apart. `charge` is held until the body has left.
+struct Answer {
+  api::Response head;
+  std::shared_ptr<const std::string> body;
+  ByteLedger::Charge charge;
+};
+
 /// Port: the connection's side of an answer. Thread: the connection's.
 class AnswerTaker {
  public:
   virtual ~AnswerTaker() = default;
-  virtual void on_answer(const std::shared_ptr<HttpExchange>& exchange, api::Response response) = 0;
+  virtual void on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) = 0;
   virtual void on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) = 0;
-  virtual void on_answer_data(const std::shared_ptr<HttpExchange>& exchange,
-                              std::shared_ptr<const std::string> chunk) = 0;
+  virtual void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
+                              ByteLedger::Charge charge) = 0;
   virtual void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) = 0;
-};
-
-/// A sink that says how much of a stream still waits for its client, so that a source can keep pace. Thread: loop.
-class PacedSink : public api::ResponseSink {
- public:
-  virtual std::size_t waiting_bytes() const = 0;
 };
 
 /// The handler's side of an answer: posts it to the connection. A sink that goes without an answer answers 500, or cuts
 /// the stream. Thread: loop.
-class HttpSink final : public PacedSink {
+class HttpSink final : public api::PacedSink {
  public:
   HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
-           std::shared_ptr<runtime::Loop> taker_loop, std::size_t stream_bytes_max);
+           std::shared_ptr<runtime::Loop> taker_loop, AnswerDesk desk);
   ~HttpSink() override;
   HttpSink(const HttpSink&) = delete;
   HttpSink& operator=(const HttpSink&) = delete;
@@ -57,6 +77,9 @@ class HttpSink final : public PacedSink {
 
   std::size_t waiting_bytes() const override { return exchange_->waiting_bytes; }
 
+  /// Given back with the answer, or when a stream begins.
+  void take_seat(RequestLine::Seat seat) { seat_ = std::move(seat); }
+
  private:
   template <typename Act>
   void post(Act act);
@@ -64,11 +87,15 @@ class HttpSink final : public PacedSink {
   std::shared_ptr<HttpExchange> exchange_;
   std::weak_ptr<AnswerTaker> taker_;
   std::shared_ptr<runtime::Loop> taker_loop_;
-  std::size_t stream_bytes_max_;
+  AnswerDesk desk_;
+  RequestLine::Seat seat_;
   bool streaming_ = false;
 };
 
-/// A failure as an answer: a metav1.Status document.
-api::Response status_response(const Error& error);
+/// To a request for which there is no room: 429 with Retry-After.
+api::Response no_room_response();
+
+/// A failure as an answer: a metav1.Status document. `http_status`: where HTTP has a code that the error has not.
+api::Response status_response(const Error& error, std::optional<int> http_status = std::nullopt);
 
 }  // namespace spillway::wire

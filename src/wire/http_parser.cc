@@ -39,9 +39,11 @@ std::string origin_form(std::string_view target) {
   return target[path] == '/' ? std::string(target.substr(path)) : "/" + std::string(target.substr(path));
 }
 
-/// Feeds `parser` from the front of `input` until it is done, fails or wants more. Sets `error` on failure only.
+/// Feeds `parser` from the front of `input` until it is done, fails or wants more. Sets `error` on failure only. The
+/// number of bytes consumed.
 template <bool kIsRequest>
-void pump(http::basic_parser<kIsRequest>& parser, std::string& input, std::size_t unparsed_max, error_code& error) {
+std::size_t pump(http::basic_parser<kIsRequest>& parser, std::string& input, std::size_t unparsed_max,
+                 error_code& error) {
   std::size_t used = 0;
   while (!parser.is_done() && used < input.size()) {
     const std::size_t taken = parser.put({input.data() + used, input.size() - used}, error);
@@ -54,7 +56,52 @@ void pump(http::basic_parser<kIsRequest>& parser, std::string& input, std::size_
     if (error) break;
   }
   input.erase(0, used);
+  return used;
 }
+
+/// Measures the head of a request as its bytes come, each once.
+class HeadMeter {
+ public:
+  explicit HeadMeter(const RequestBounds& bounds) : bounds_(bounds) {}
+
+  /// `input`: what has come and was not consumed; its beginning may have been measured before. Zero, or the HTTP status
+  /// of a head that is too long.
+  int measure(std::string_view input) {
+    std::size_t at = measured_;
+    while (!complete_ && at < input.size()) {
+      const std::size_t end = input.find('\n', at);
+      const std::size_t next = end == std::string_view::npos ? input.size() : end + 1;
+      const bool ends_with_cr = next - at > 1 ? input[next - 2] == '\r' : last_ == '\r';
+      bytes_ += next - at;
+      line_bytes_ += next - at;
+      last_ = input[next - 1];
+      at = next;
+      if (lines_ == 0 && line_bytes_ > bounds_.request_line_bytes_max) return 414;
+      if (bytes_ > bounds_.head_bytes_max) return 431;
+      if (end == std::string_view::npos) break;
+      complete_ = line_bytes_ == 2 && ends_with_cr && lines_ > 0;
+      if (!complete_ && lines_ > bounds_.fields_max) return 431;
+      ++lines_;
+      line_bytes_ = 0;
+    }
+    measured_ = input.size();
+    return 0;
+  }
+
+  void consume(std::size_t bytes) { measured_ -= std::min(measured_, bytes); }
+
+  /// Of the head so far; the whole head once that is complete.
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  const RequestBounds& bounds_;
+  std::size_t measured_ = 0;  // leading bytes of the input
+  std::size_t bytes_ = 0;
+  std::size_t lines_ = 0;
+  std::size_t line_bytes_ = 0;  // of the line that has not ended
+  char last_ = 0;
+  bool complete_ = false;
+};
 
 }  // namespace
 
@@ -62,9 +109,9 @@ void pump(http::basic_parser<kIsRequest>& parser, std::string& input, std::size_
 struct RequestParser::Impl {
   class Message final : public http::basic_parser<true> {
    public:
-    Message(std::size_t header_bytes_max, std::size_t body_bytes_max) {
+    explicit Message(std::size_t body_bytes_max) {
       eager(true);
-      header_limit(static_cast<std::uint32_t>(header_bytes_max));
+      header_limit(std::numeric_limits<std::uint32_t>::max());  // HeadMeter counts exactly
       body_limit(body_bytes_max);
     }
 
@@ -121,17 +168,28 @@ struct RequestParser::Impl {
     bool header_complete_ = false;
   };
 
-  Impl(std::size_t header_max, std::size_t body_max) : header_bytes_max(header_max), body_bytes_max(body_max) {
-    message.emplace(header_bytes_max, body_bytes_max);
+  explicit Impl(const RequestBounds& given) : bounds(given) { begin(); }
+
+  void begin() {
+    message.emplace(bounds.body_bytes_max);
+    meter.emplace(bounds);
+    consumed = 0;
   }
 
-  std::size_t header_bytes_max;
-  std::size_t body_bytes_max;
+  Error refuse(int status, std::string why) {
+    http_status = status;
+    const ErrorCode code = status == 413 ? ErrorCode::kRequestEntityTooLarge : ErrorCode::kBadRequest;
+    return Error{code, std::move(why), {}};
+  }
+
+  const RequestBounds bounds;
   std::optional<Message> message;
+  std::optional<HeadMeter> meter;
+  std::size_t consumed = 0;  // bytes of the present request that the parser has taken
+  int http_status = 400;
 };
 
-RequestParser::RequestParser(std::size_t header_bytes_max, std::size_t body_bytes_max)
-    : impl_(std::make_unique<Impl>(header_bytes_max, body_bytes_max)) {}
+RequestParser::RequestParser(const RequestBounds& bounds) : impl_(std::make_unique<Impl>(bounds)) {}
 
 RequestParser::~RequestParser() = default;
 
@@ -141,20 +199,42 @@ Result<RequestParser::Step> RequestParser::feed(std::string& input) {
     // Some clients end a body with a line end that is not part of it.
     input.erase(0, std::min(input.find_first_not_of("\r\n"), input.size()));
   }
+  const RequestBounds& bounds = impl_->bounds;
+  if (!message.is_header_done()) {
+    const int status = impl_->meter->measure(input);
+    if (status == 414) {
+      return impl_->refuse(status, fmt::format("malformed HTTP request: more than {} bytes of request line",
+                                               bounds.request_line_bytes_max));
+    }
+    if (status != 0) {
+      return impl_->refuse(status, fmt::format("malformed HTTP request: more than {} bytes or {} fields of header",
+                                               bounds.head_bytes_max, bounds.fields_max));
+    }
+  }
   error_code error;
-  pump(message, input, impl_->header_bytes_max, error);
+  const std::size_t used = pump(message, input, bounds.chunking_bytes_max, error);
+  impl_->consumed += used;
+  impl_->meter->consume(used);
   if (error == http::error::body_limit) {
-    return make_error(ErrorCode::kRequestEntityTooLarge, "Request entity too large: limit is {}",
-                      impl_->body_bytes_max);
+    return impl_->refuse(413, fmt::format("Request entity too large: limit is {}", bounds.body_bytes_max));
   }
   if (error == http::error::header_limit) {
-    return make_error(ErrorCode::kBadRequest, "malformed HTTP request: more than {} bytes of header",
-                      impl_->header_bytes_max);
+    return impl_->refuse(400, fmt::format("malformed HTTP request: more than {} bytes of chunk header or trailer",
+                                          bounds.chunking_bytes_max));
   }
   if (error) {
     const bool host = message.is_header_done() && message.version >= 11 && !message.has_host;
-    return make_error(ErrorCode::kBadRequest, "malformed HTTP request: {}",
-                      host ? "missing Host header" : error.message());
+    return impl_->refuse(400,
+                         fmt::format("malformed HTTP request: {}", host ? "missing Host header" : error.message()));
+  }
+  if (message.is_header_done()) {
+    const std::size_t body = message.request.body.size();
+    const std::size_t chunking = impl_->consumed - std::min(impl_->consumed, impl_->meter->bytes() + body);
+    if (chunking > bounds.chunking_bytes_max + bounds.chunking_bytes_per_byte * body) {
+      return impl_->refuse(
+          400, fmt::format("malformed HTTP request: {} bytes of chunk headers and trailers around {} bytes of body",
+                           chunking, body));
+    }
   }
   if (message.is_done()) return Step::kDone;
   return message.is_header_done() ? Step::kBody : Step::kNeedMore;
@@ -166,8 +246,12 @@ const api::Request& RequestParser::request() const {
 
 api::Request RequestParser::take() {
   api::Request request = std::move(impl_->message->request);
-  impl_->message.emplace(impl_->header_bytes_max, impl_->body_bytes_max);
+  impl_->begin();
   return request;
+}
+
+int RequestParser::http_status() const {
+  return impl_->http_status;
 }
 
 bool RequestParser::keep_alive() const {

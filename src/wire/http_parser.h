@@ -5,6 +5,7 @@
 
 #include "api/exchange.h"
 #include "base/error.h"
+#include "wire/http_limits.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,14 +25,16 @@ class RequestParser {
     kDone,      // take the request
   };
 
-  RequestParser(std::size_t header_bytes_max, std::size_t body_bytes_max);
+  explicit RequestParser(const RequestBounds& bounds);
   ~RequestParser();
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Consumes what it can from the front of `input`. kBadRequest: malformed, or header too long.
-  /// kRequestEntityTooLarge: "limit is N". After an error the connection can only be answered and closed.
+  /// Consumes what it can from the front of `input`. kBadRequest: malformed, or a head or chunk too long (http_status()
+  /// says which). kRequestEntityTooLarge: "limit is N". After an error the connection can only be answered and closed.
   Result<Step> feed(std::string& input);
+  /// Of an error of feed(): 413, 414 (request line), 431 (fields, or the head as a whole), else 400.
+  int http_status() const;
 
   /// The request as far as it is known: its header after kBody, and after an error what preceded it.
   const api::Request& request() const;

@@ -2,7 +2,11 @@
 
 #include "base/rng.h"
 #include "runtime/loop_thread.h"
+#include "wire/byte_ledger.h"
+#include "wire/connection_table.h"
 #include "wire/http_connection.h"
+#include "wire/refusals.h"
+#include "wire/request_line.h"
 #include "wire/socket.h"
 
 #include <poll.h>
@@ -22,14 +26,17 @@ namespace {
 constexpr std::size_t kScratchBytes = std::size_t{64} * 1024;
 constexpr int kAcceptsPerTurn = 64;
 constexpr Duration kAcceptPause = milliseconds(100);
-/// Of requests that are being received or answered, over all connections.
-constexpr std::ptrdiff_t kRequestBytesMax = std::ptrdiff_t{256} * 1024 * 1024;
 
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   // Audit-Ids need to differ, not to be secret; a kernel without entropy still differs by its address.
   if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = reinterpret_cast<std::uintptr_t>(&seed);
   return seed;
+}
+
+telemetry::Gauge waiting_gauge(telemetry::Registry* metrics) {
+  if (metrics == nullptr) return {};
+  return metrics->gauge("spillway_http_waiting_bytes", "Bytes of answers and streams that wait for their clients");
 }
 
 }  // namespace
@@ -45,6 +52,7 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
 
   // Any thread.
   void count_connection(int change);
+  void displace(std::optional<ConnectionTable::Id> connection);
 
   runtime::Loop& loop;
   RequestHandler& handler;
@@ -52,10 +60,15 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   std::atomic<int> connections = 0;
   std::atomic<std::ptrdiff_t> request_bytes = 0;
   telemetry::Gauge connections_gauge;
+  ConnectionTable table;
+  AnswerDesk desk;
+  std::shared_ptr<RequestLine> line;
   telemetry::Counter refused;
   telemetry::Counter slow_streams;
 
-  // Loop.
+  Shard& shard_of(std::uint64_t connection) { return *shards[connection % shards.size()]; }
+
+  // Loop; the shards themselves do not change while connections are accepted.
   std::vector<std::unique_ptr<Shard>> shards;
   std::uint16_t port = 0;
   std::size_t shards_open = 0;
@@ -82,18 +95,37 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
 
   std::span<char> scratch() override { return scratch_; }
 
-  void deliver(std::shared_ptr<HttpExchange> exchange, api::Request request, api::UserInfo user,
-               std::shared_ptr<api::ResponseSink> sink) override {
-    core_.loop.post([weak = core_.weak_from_this(), exchange = std::move(exchange), request = std::move(request),
-                     user = std::move(user), sink = std::move(sink)]() mutable {
-      const auto core = weak.lock();
-      if (!core || exchange->gone) {
-        exchange->ended = true;
-        return;
-      }
-      exchange->handed_over = true;
-      exchange->ticket = core->handler.on_request(std::move(request), std::move(user), std::move(sink));
-    });
+  bool prove(std::uint64_t connection, ClientRank rank) override {
+    const ConnectionTable::Decision decision = core_.table.prove(connection, rank);
+    core_.displace(decision.displaced);
+    return decision.admitted;
+  }
+
+  void set_idle(std::uint64_t connection, bool idle) override { core_.table.set_idle(connection, idle); }
+
+  const AnswerDesk& desk() const override { return core_.desk; }
+
+  std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, api::Request request, api::UserInfo user,
+                                 std::shared_ptr<HttpSink> sink) override {
+    const RequestClass of = exchange->of;
+    const bool may_be_large = of == RequestClass::kOrdinary || (of == RequestClass::kVital && exchange->repeatable);
+    if (may_be_large && !core_.desk.ledger->has_room(exchange->client, exchange->rank)) return Refusal::kWaitingBytes;
+    const std::string client = exchange->client;
+    const bool entered = core_.line->enter(
+        of, client,
+        [weak = core_.weak_from_this(), exchange = std::move(exchange), request = std::move(request),
+         user = std::move(user), sink = std::move(sink)](RequestLine::Seat seat) mutable {
+          const auto core = weak.lock();
+          if (!core || exchange->gone) {
+            exchange->ended = true;
+            return;
+          }
+          sink->take_seat(std::move(seat));
+          exchange->handed_over = true;
+          exchange->ticket = core->handler.on_request(std::move(request), std::move(user), std::move(sink));
+        });
+    if (!entered) return Refusal::kQueue;
+    return std::nullopt;
   }
 
   void report_gone(std::shared_ptr<HttpExchange> exchange) override {
@@ -104,9 +136,11 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
     });
   }
 
-  bool account(std::ptrdiff_t change) override {
+  bool account(std::ptrdiff_t change, ClientRank rank) override {
+    const HttpLimits& limits = options().limits;
+    const std::size_t most = rank == ClientRank::kVital ? limits.request_bytes_max : limits.ordinary_request_bytes_max;
     const std::ptrdiff_t before = core_.request_bytes.fetch_add(change);
-    return change <= 0 || before + change <= kRequestBytesMax;
+    return change <= 0 || before + change <= static_cast<std::ptrdiff_t>(most);
   }
 
   void count_slow_stream() override { core_.slow_streams.add(); }
@@ -120,18 +154,19 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
 
   void on_closed(std::uint64_t connection) override {
     connections_.erase(connection);
+    core_.table.remove(connection);
     core_.count_connection(-1);
     report_if_empty();
   }
 
-  void add(Socket socket) {
+  void add(std::uint64_t id, Socket socket, std::string address) {
     if (stopping_) {
+      core_.table.remove(id);
       core_.count_connection(-1);
       return;
     }
     auto stream = tls_ ? tls_->accept_stream(std::move(socket)) : make_plain_stream(std::move(socket));
-    const std::uint64_t id = ++last_connection_;
-    const auto connection = std::make_shared<HttpConnection>(id, *this, std::move(stream));
+    const auto connection = std::make_shared<HttpConnection>(id, *this, std::move(stream), std::move(address));
     connections_.emplace(id, connection);
     connection->start();
   }
@@ -141,6 +176,15 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
   void listen(Socket listener) {
     listener_ = std::move(listener);
     loop()->watch_fd(listener_.fd(), POLLIN, [this] { accept(); });
+  }
+
+  /// Another connection has its place.
+  void give_up(std::uint64_t id) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    const std::shared_ptr<HttpConnection> connection = found->second;
+    core_.desk.refusals->count(Refusal::kDisplaced, connection->client(), loop()->now().mono);
+    connection->close();
   }
 
   void wind_down() {
@@ -168,19 +212,26 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
         paused_ = false;
         return;
       }
-      if (core_.connections >= static_cast<int>(options().limits.connections_max)) {
+      const std::uint64_t id = ++last_connection_;
+      std::string address = peer_network(**accepted);
+      const ConnectionTable::Decision decision = core_.table.admit(id, address);
+      core_.displace(decision.displaced);
+      if (!decision.admitted) {
         core_.refused.add();
+        core_.desk.refusals->count(Refusal::kConnections, address, loop()->now().mono);
         continue;  // closed at once: a client that is told is better off than one that waits
       }
       core_.count_connection(1);
-      hand_on(**std::move(accepted));
+      hand_on(id, **std::move(accepted), std::move(address));
     }
   }
 
-  void hand_on(Socket socket) {
-    Shard& shard = *core_.shards[next_shard_++ % core_.shards.size()];
-    if (&shard == this) return add(std::move(socket));
-    shard.loop()->post([&shard, socket = std::move(socket)]() mutable { shard.add(std::move(socket)); });
+  void hand_on(std::uint64_t id, Socket socket, std::string address) {
+    Shard& shard = core_.shard_of(id);
+    if (&shard == this) return add(id, std::move(socket), std::move(address));
+    shard.loop()->post([&shard, id, socket = std::move(socket), address = std::move(address)]() mutable {
+      shard.add(id, std::move(socket), std::move(address));
+    });
   }
 
   /// Out of descriptors: look again when some may have been given back.
@@ -208,7 +259,6 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
   Rng rng_;
   std::vector<char> scratch_ = std::vector<char>(kScratchBytes);
   Socket listener_;
-  std::size_t next_shard_ = 0;
   bool paused_ = false;
   bool stopping_ = false;
   bool reported_ = false;
@@ -218,7 +268,12 @@ class HttpServer::Core::Shard final : public HttpConnection::Home {
 };
 
 HttpServer::Core::Core(runtime::Loop& owner_loop, RequestHandler& request_handler, Options server_options)
-    : loop(owner_loop), handler(request_handler), options(std::move(server_options)) {
+    : loop(owner_loop),
+      handler(request_handler),
+      options(std::move(server_options)),
+      table(options.limits.connections),
+      desk{std::make_shared<ByteLedger>(options.limits.waiting, waiting_gauge(options.metrics)),
+           std::make_shared<Refusals>(options.log, options.metrics), options.limits.stream_bytes_max} {
   if (options.metrics == nullptr) return;
   connections_gauge = options.metrics->gauge("spillway_http_connections", "Open connections of the HTTP server");
   refused = options.metrics->counter("spillway_http_connections_refused_total",
@@ -231,7 +286,14 @@ HttpServer::Core::~Core() {
   if (grace_timer) loop.cancel(*grace_timer);
   // All of them before any goes: the first hands connections to the others.
   for (const auto& shard : shards) shard->halt();
+  line->clear();
   shards.clear();
+}
+
+void HttpServer::Core::displace(std::optional<ConnectionTable::Id> connection) {
+  if (!connection) return;
+  Shard& shard = shard_of(*connection);
+  shard.loop()->post([&shard, id = *connection] { shard.give_up(id); });
 }
 
 void HttpServer::Core::count_connection(int change) {
@@ -239,7 +301,15 @@ void HttpServer::Core::count_connection(int change) {
 }
 
 HttpServer::HttpServer(runtime::Loop& loop, RequestHandler& handler, Options options)
-    : core_(std::make_shared<Core>(loop, handler, std::move(options))) {}
+    : core_(std::make_shared<Core>(loop, handler, std::move(options))) {
+  core_->line = std::make_shared<RequestLine>(core_->options.limits.queue, [weak = std::weak_ptr(core_)] {
+    const auto core = weak.lock();
+    if (!core) return;
+    core->loop.post([weak] {
+      if (const auto alive = weak.lock()) alive->line->serve_one();
+    });
+  });
+}
 
 HttpServer::~HttpServer() = default;
 

@@ -1,7 +1,7 @@
 // An HTTP/1.1 server, plain or over TLS: keep-alive, chunked bodies, Expect: 100-continue, limits and time-outs,
 // answers that stream. It knows nothing of resources: a RequestHandler on the loop answers. Sockets live on threads of
-// its own; requests and answers cross by posting. Everything is bounded: connections, header and body bytes, time per
-// phase, bytes waiting in a stream. Thread: loop. Source: RFC 9110, 9112; spec "API server contract", 4.
+// its own; requests and answers cross by posting. Everything is bounded (http_limits.h), with a reserve for the clients
+// without which pods do not run (client_rank.h). Thread: loop. Source: RFC 9110, 9112; spec "API server contract", 4.
 #pragma once
 
 #include "api/exchange.h"
@@ -11,6 +11,7 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 #include "wire/authenticator.h"
+#include "wire/http_limits.h"
 #include "wire/tls.h"
 
 #include <cstddef>
@@ -33,22 +34,10 @@ class RequestHandler {
   virtual void on_abandoned(Ticket ticket) = 0;
 };
 
-struct HttpLimits {
-  std::size_t connections_max = 4096;
-  std::size_t header_bytes_max = std::size_t{64} * 1024;
-  std::size_t body_bytes_max = std::size_t{3} * 1024 * 1024;
-  /// Bytes of one stream that wait for a slow client. Most of them are shared with other watchers.
-  std::size_t stream_bytes_max = std::size_t{64} * 1024 * 1024;
-  std::size_t gzip_bytes_min = std::size_t{128} * 1024;
-  Duration handshake_max = seconds(10);
-  Duration header_max = seconds(10);   // from the first byte of a request to the end of its header
-  Duration body_max = seconds(60);     // from there to the end of its body
-  Duration idle_max = seconds(120);    // between requests
-  Duration stalled_max = seconds(30);  // a client that takes nothing of what waits for it
-};
-
 class HttpServer {
  public:
+  using Limits = HttpLimits;
+
   struct Options {
     std::string address = "127.0.0.1";                   // numeric, IPv4 or IPv6
     std::uint16_t port = 0;                              // 0: the system picks a free one

@@ -2,11 +2,15 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -135,6 +139,26 @@ Result<std::optional<Socket>> accept_from(const Socket& listener) {
     if (errno == EAGAIN) return std::optional<Socket>();
     return make_error(ErrorCode::kServiceUnavailable, "accept: {}", words(errno));
   }
+}
+
+std::string peer_network(const Socket& socket) {
+  Address address;
+  address.length = sizeof address.storage;
+  if (::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return {};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.family() == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr, text.data(), text.size());
+    return text.data();
+  }
+  in6_addr network = reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr;
+  if (!IN6_IS_ADDR_V4MAPPED(&network)) std::fill(network.s6_addr + 8, network.s6_addr + 16, std::uint8_t{0});
+  inet_ntop(AF_INET6, &network, text.data(), text.size());
+  return text.data();
+}
+
+std::size_t untaken_bytes(const Socket& socket) {
+  int bytes = 0;
+  return ::ioctl(socket.fd(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 Result<Socket> connect_to(const std::string& address, std::uint16_t port) {

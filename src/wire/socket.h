@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,6 +52,13 @@ std::uint16_t local_port(const Socket& socket);
 
 /// One accepted connection; nullopt if none waits. kServiceUnavailable: out of descriptors or memory.
 Result<std::optional<Socket>> accept_from(const Socket& listener);
+
+/// Where the peer is, without its port; of IPv6 the network of 64 bits, which one host may use up alone. Empty if it is
+/// gone.
+std::string peer_network(const Socket& socket);
+
+/// Bytes that were written and that the peer's system has not taken yet; 0 if that cannot be told.
+std::size_t untaken_bytes(const Socket& socket);
 
 /// Begins to connect; the socket becomes writable when that has succeeded or failed.
 Result<Socket> connect_to(const std::string& address, std::uint16_t port);

@@ -153,12 +153,12 @@ TEST(Tls, CarriesLargeBodiesBothWays) {
     room->handler.on("/echo",
                      [](ScriptedHandler::Seen& seen) { seen.sink->on_response({200, {}, seen.request.body}); });
   });
-  TestClient client(room->port, pki.client().get());
+  TestClient client(room->port, pki.client(*pki.authority.issue(kAdmin, now())).get());
   std::string body;
   for (int i = 0; body.size() < 3'000'000; ++i) body += std::to_string(i);
   client.send(fmt::format("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.size()));
   client.send(body);
-  EXPECT_EQ(client.answer().body, body);
+  EXPECT_TRUE(client.answer().body == body);
 }
 
 TEST(Tls, StreamsAndNoticesALeavingClient) {

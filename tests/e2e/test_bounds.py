@@ -1,0 +1,176 @@
+"""What clients may take up: connections that say nothing, answers and logs that nobody takes, plain HTTP beyond this machine."""
+import contextlib
+import http.client
+import pathlib
+import re
+import socket
+import time
+import unittest
+
+from harness import ApiError, can_write_cgroups, one_node, pod, run, running, serving, wait_for, workspace
+
+MEBIBYTE = 1 << 20
+
+
+def peak_bytes(process):
+    """VmHWM: the most memory the process has had."""
+    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{process.child.pid}/status").read_text()).group(1)) * 1024
+
+
+def rss_bytes(process):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{process.child.pid}/status").read_text()).group(1)) * 1024
+
+
+def metric(api, name):
+    found = re.search(rf"^{re.escape(name)} (\S+)$", api.get("/metrics"), re.M)
+    return float(found.group(1)) if found else 0.0
+
+
+class Silent:
+    """A connection that asks, if it asks at all, and reads nothing."""
+
+    def __init__(self, api, path=None):
+        raw = socket.socket()
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that answers wait with the server
+        raw.settimeout(20)
+        raw.connect((api.host, api.port))
+        self.socket = api.context.wrap_socket(raw, server_hostname=api.host) if api.context and path else raw
+        if path:
+            self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+
+    def close(self):
+        self.socket.close()
+
+
+@contextlib.contextmanager
+def silent(api, count, path=None):
+    clients = []
+    try:
+        for _ in range(count):
+            clients.append(Silent(api, path))
+        yield clients
+    finally:
+        for client in clients:
+            client.close()
+
+
+class InsecureHttp(unittest.TestCase):
+    def test_serves_this_machine_alone(self):
+        with workspace() as folder:
+            code, out, err = run("apiserver", "--insecure-http", "--bind-address", "0.0.0.0", "--data-dir", folder / "d", "--port", "0")
+            self.assertEqual((code, out, len(err.splitlines())), (2, "", 1), err)
+            self.assertIn("loopback", err)
+            with running(folder, "apiserver", "--insecure-http", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k") as process:
+                serving(process, folder / "k").get("/api/v1/namespaces")
+                self.assertIn("level=warning", next(line for line in process.log.read_text().splitlines() if "--insecure-http" in line))
+
+
+class Server(unittest.TestCase):
+    def setUp(self):
+        context = contextlib.ExitStack()
+        self.addCleanup(context.close)
+        folder = context.enter_context(workspace())
+        self.process = context.enter_context(running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k"))
+        self.api = serving(self.process, folder / "k")
+
+    def fresh(self, path):
+        """A request over a new connection; its time in seconds."""
+        began = time.monotonic()
+        self.api.close()
+        self.api.get(path)
+        return time.monotonic() - began
+
+    def test_answers_that_nobody_takes(self):
+        for i in range(16):
+            self.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"c{i}"}, "data": {"x": "y" * 1_000_000}})
+        before = rss_bytes(self.process)
+        with silent(self.api, 40, "/api/v1/configmaps"):  # 16 MB each, 640 MB together
+            wait_for("a refusal", lambda: metric(self.api, 'spillway_http_refusals_total{reason="waiting_bytes"}') > 0)
+            self.assertLessEqual(metric(self.api, "spillway_http_waiting_bytes"), 256 * MEBIBYTE)
+            lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+            self.api.create(lease, {"metadata": {"name": "n1"}, "spec": {"holderIdentity": "n1"}})
+            self.assertLess(self.fresh(lease + "/n1"), 5)
+            # The widest margin: what waits, one answer being made, and buffers of the connections.
+            self.assertLess(peak_bytes(self.process) - before, (256 + 200) * MEBIBYTE)
+            # Who takes nothing goes after some seconds, when more than half of the bytes that may wait do.
+            wait_for("the end of those that take nothing", lambda: metric(self.api, "spillway_http_waiting_bytes") <= 128 * MEBIBYTE, timeout=20)
+        wait_for("the memory", lambda: metric(self.api, "spillway_http_waiting_bytes") == 0)
+        self.assertEqual(len(self.api.get("/api/v1/configmaps?limit=500")["items"]), 17)  # and the authority's
+
+    def test_connections_that_say_nothing(self):
+        with silent(self.api, 900):
+            times = [self.fresh("/api/v1/namespaces/default") for _ in range(20)]
+            self.assertLess(max(times), 2)
+            self.assertLessEqual(metric(self.api, "spillway_http_connections"), 513)  # the share of one address, and ours
+            self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="displaced"}'), 300)
+            wait_for("the end of those that say nothing", lambda: metric(self.api, "spillway_http_connections") <= 1, timeout=10)
+        self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="handshake_time"}'), 400)
+
+    def test_many_headers(self):
+        context = self.api.context
+        for head, want in ((b"a:b\r\n" * 20_000, 431), (b"A: " + b"x" * 70_000 + b"\r\n", 431), (b"a:b\r\n" * 200, 200)):
+            with context.wrap_socket(socket.create_connection((self.api.host, self.api.port), 10), server_hostname=self.api.host) as raw:
+                with contextlib.suppress(OSError):  # an answer may come, and the connection end, before all is sent
+                    raw.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n")
+                answer = http.client.HTTPResponse(raw)
+                answer.begin()
+                self.assertEqual(answer.status, want)
+
+
+@unittest.skipUnless(can_write_cgroups(), "needs cgroups")
+class Logs(unittest.TestCase):
+    READERS = 110  # ten more than there are places
+    LINES = 80_000
+    LINE = "x" * 99
+
+    @contextlib.contextmanager
+    def separate(self, folder):
+        """An API server, and an agent with a node; the process that reads logs comes last."""
+        node = ("--state-dir", folder / "state", "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0", "--node-memory", "256Mi")
+        with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k") as server:
+            api = serving(server, folder / "k")
+            with running(folder, "agent", "--kubeconfig", folder / "k", *node) as agent:
+                wait_for("the node", lambda: api.nodes_ready() == ["n"])
+                yield api, agent
+
+    @contextlib.contextmanager
+    def together(self, folder):
+        with one_node(folder) as process:
+            yield process.api, process
+
+    def test_of_an_agent(self):
+        with workspace() as folder, self.separate(folder) as (api, agent):
+            self.check(api, agent)
+
+    def test_in_one_process(self):
+        with workspace() as folder, self.together(folder) as (api, process):
+            self.check(api, process)
+
+    def check(self, api, process):
+        script = f"yes {self.LINE} | head -n {self.LINES}; echo end; sleep 1000"
+        api.create("/api/v1/namespaces/default/pods", pod("talker", ["/bin/sh", "-c", script], nodeName="n"))
+        path = "/api/v1/namespaces/default/pods/talker/log"
+
+        def read(query=""):
+            """The text; None if there is no place."""
+            try:
+                return api.get(path + query)
+            except ApiError as error:
+                self.assertIn("logs are being read already", str(error))
+                return None
+
+        wait_for("the pod", lambda: api.pod_phases().get("talker") == "Running")
+        wait_for("the log", lambda: api.get(path + "?tailLines=1") == "end\n")
+        before = rss_bytes(process)
+        for query in ("", "?follow=true"):
+            with silent(api, self.READERS, path + query):
+                wait_for("every place to be taken", lambda: read("?tailLines=1") is None)
+                # 880 MB are asked for. Of each log a slice and as much again waits, here and on the way.
+                self.assertLess(rss_bytes(process) - before, 100 * MEBIBYTE)
+            text = wait_for("a place", read)
+            self.assertEqual(text, (self.LINE + "\n") * self.LINES + "end\n")
+        self.assertLess(rss_bytes(process) - before, 60 * MEBIBYTE)
+
+
+if __name__ == "__main__":
+    unittest.main()
