@@ -22,7 +22,7 @@ constexpr wire::RequestBounds kBounds{.head_bytes_max = 512,
                                       .chunking_bytes_max = 128,
                                       .chunking_bytes_per_byte = 8};
 
-struct Outcome {
+struct Reading {
   std::vector<api::Request> requests;
   int refused = 0;  // HTTP status
   bool mid_request = false;
@@ -46,8 +46,8 @@ void check(const api::Request& request) {
   SPILLWAY_CHECK(bytes <= kBounds.head_bytes_max);
 }
 
-Outcome read(std::string_view bytes, std::size_t piece) {
-  Outcome outcome;
+Reading read(std::string_view bytes, std::size_t piece) {
+  Reading outcome;
   wire::RequestParser parser(kBounds);
   std::string input;
   for (std::size_t at = 0; at < bytes.size() && outcome.refused == 0; at += piece) {
@@ -75,8 +75,8 @@ Outcome read(std::string_view bytes, std::size_t piece) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
-  const Outcome whole = read(bytes, std::max<std::size_t>(bytes.size(), 1));
-  const Outcome pieces = read(bytes, std::size_t{1} + data[0] % 61);
+  const Reading whole = read(bytes, std::max<std::size_t>(bytes.size(), 1));
+  const Reading pieces = read(bytes, std::size_t{1} + data[0] % 61);
   const std::size_t both = std::min(whole.requests.size(), pieces.requests.size());
   for (std::size_t i = 0; i < both; ++i) SPILLWAY_CHECK(same(whole.requests[i], pieces.requests[i]));
   if (whole.refused == 0 && pieces.refused == 0) {

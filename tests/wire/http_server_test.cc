@@ -99,6 +99,22 @@ TEST(HttpServer, TakesRequestsByteByByte) {
   EXPECT_EQ(client.answer().body, "POST /slow xyz by system:anonymous");
 }
 
+TEST(HttpServer, TakesChunksByteByByte) {
+  const std::string text = "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string chunks : {"0\r\n\r\n", "3;x\r\nabc\r\n0\r\n\r\n", "3\r\nabc\r\n0;y\r\nT: t\r\n\r\n"}) {
+    RequestParser parser{RequestBounds()};
+    std::string input;
+    Result<RequestParser::Step> step = RequestParser::Step::kNeedMore;
+    for (const char c : text + chunks) {
+      input += c;
+      step = parser.feed(input);
+      ASSERT_TRUE(step) << step.error().text();
+    }
+    EXPECT_EQ(*step, RequestParser::Step::kDone) << chunks;
+    EXPECT_EQ(parser.take().body, chunks.starts_with("0") ? "" : "abc");
+  }
+}
+
 TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
   ServerRoom room;
   TestClient client(room.port);
