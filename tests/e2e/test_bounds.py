@@ -4,6 +4,7 @@ import http.client
 import pathlib
 import re
 import socket
+import ssl
 import time
 import unittest
 
@@ -30,6 +31,7 @@ class Silent:
     """A connection that asks, if it asks at all, and reads nothing."""
 
     def __init__(self, api, path=None):
+        self.begun = False
         raw = socket.socket()
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that answers wait with the server
         raw.settimeout(20)
@@ -37,6 +39,14 @@ class Silent:
         self.socket = api.context.wrap_socket(raw, server_hostname=api.host) if api.context and path else raw
         if path:
             self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+
+    def answered(self):
+        """Whether the answer has begun; takes its first byte."""
+        if not self.begun:
+            self.socket.setblocking(False)
+            with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError):
+                self.begun = bool(self.socket.recv(1))
+        return self.begun
 
     def close(self):
         self.socket.close()
@@ -163,8 +173,9 @@ class Logs(unittest.TestCase):
         wait_for("the log", lambda: api.get(path + "?tailLines=1") == "end\n")
         before = rss_bytes(process)
         for query in ("", "?follow=true"):
-            with silent(api, self.READERS, path + query):
-                wait_for("every place to be taken", lambda: read("?tailLines=1") is None)
+            with silent(api, self.READERS, path + query) as clients:
+                wait_for("all logs to be read", lambda: all([client.answered() for client in clients]), timeout=60)
+                self.assertIsNone(read("?tailLines=1"), "a log that nobody has taken has given up its place")
                 # 880 MB are asked for. Of each log a slice and as much again waits, here and on the way.
                 self.assertLess(rss_bytes(process) - before, 100 * MEBIBYTE)
             text = wait_for("a place", read)
