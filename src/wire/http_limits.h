@@ -10,7 +10,8 @@ namespace spillway::wire {
 /// What one request may consist of.
 struct RequestBounds {
   std::size_t head_bytes_max = std::size_t{64} * 1024;  // request line, fields, and the empty line that ends them
-  std::size_t request_line_bytes_max = std::size_t{16} * 1024;  // with its line end
+  /// With its line end. As much as the head: selectors and continue tokens are long.
+  std::size_t request_line_bytes_max = std::size_t{64} * 1024;
   std::size_t fields_max = 256;
   std::size_t body_bytes_max = std::size_t{3} * 1024 * 1024;
   /// Chunk sizes, chunk extensions and trailers: so many bytes, and so many more per byte of body.
