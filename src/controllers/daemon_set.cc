@@ -131,8 +131,9 @@ void DaemonSetController::on_pod(const PodPtr& before, const PodPtr& after, Now 
   const auto key = owner != nullptr ? key_by_uid_.find(owner->uid) : key_by_uid_.end();
   if (key == key_by_uid_.end()) return;
   Expectations& expected = expectations_.of(owner->uid);
-  if (!before) expected.creation_settled();
-  if (before && (!after || after->metadata.deletion_timestamp)) expected.deletion_settled(before->metadata.uid);
+  const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
+  if (after && another) expected.appeared(after->metadata.uid);
+  if (before && (another || after->metadata.deletion_timestamp)) expected.left(before->metadata.uid);
   enqueue(key->second, now);
 }
 
@@ -199,7 +200,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
       if (!api::is_terminal(*pod) || pod->metadata.deletion_timestamp || !may_act || acts >= kBurstMax) continue;
       const int failures = std::min(failures_on_node_[place]++, 20);
       not_before_[place] = now.mono + std::min(kFailureBackoffMin * (std::int64_t{1} << failures), kFailureBackoffMax);
-      remove(set, key, pod, now);
+      remove(set, key, pod);
       ++acts;
     }
     std::erase_if(here, [](const PodPtr& pod) { return !is_active(*pod); });
@@ -223,47 +224,57 @@ void DaemonSetController::sync(const std::string& key, Now now) {
         queue_.add(key, wait->second);
         continue;
       }
-      create(set, key, name, now);
+      create(set, key, name);
       ++acts;
     }
     // More than one, or one that may not stay.
     for (std::size_t i = fit.should_continue ? 1 : 0; i < here.size() && acts < kBurstMax; ++i, ++acts) {
-      remove(set, key, here[i], now);
+      remove(set, key, here[i]);
     }
   }
   for (const auto& [name, pods] : by_node) {
     if (!may_act || shared_.nodes.cache().find(name)) continue;
     for (const PodPtr& pod : pods) {
-      if (!pod->metadata.deletion_timestamp && acts++ < kBurstMax) remove(set, key, pod, now);
+      if (!pod->metadata.deletion_timestamp && acts++ < kBurstMax) remove(set, key, pod);
     }
   }
   status.number_unavailable = status.desired_number_scheduled - status.number_available;
   write_status(*set, key, status);
 }
 
-void DaemonSetController::create(const SetPtr& set, const std::string& key, const std::string& node, Now now) {
-  expectations_.of(set->metadata.uid).expect_creation(now.mono);
+void DaemonSetController::create(const SetPtr& set, const std::string& key, const std::string& node) {
+  expectations_.of(set->metadata.uid).expect_creations(1);
+  const auto look_again = [this, key](Now then) { enqueue(key, then); };
   shared_.client.create(
-      pods_path(set->metadata), daemon_pod(*set, node), [this, set, key](const Result<api::Json>& outcome, Now then) {
+      pods_path(set->metadata), daemon_pod(*set, node),
+      [this, set, key, look_again](const Result<api::Json>& outcome, Now then) {
+        const std::string& uid = set->metadata.uid;
         if (outcome) {
           queue_.forget(key);
+          const std::string made(outcome->string_at({"metadata", "uid"}));
+          expectations_.created(uid, made, look_again, then);
           shared_.events.record(client::reference_to(*set), client::EventType::kNormal, "SuccessfulCreate",
                                 fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
           return;
         }
-        expectations_.creation_failed(
-            set->metadata.uid, outcome.error(), shared_.client, [this, key](Now later) { enqueue(key, later); }, then);
-        shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
+        expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, then);
+        // Not found: the namespace has just gone, or nothing is written here (ShadowEngine).
+        if (outcome.error().code != ErrorCode::kNotFound) {
+          shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
+        }
         queue_.retry(key, then.mono);
       });
 }
 
-void DaemonSetController::remove(const SetPtr& set, const std::string& key, const PodPtr& pod, Now now) {
-  expectations_.of(set->metadata.uid).expect_deletion(pod->metadata.uid, now.mono);
+void DaemonSetController::remove(const SetPtr& set, const std::string& key, const PodPtr& pod) {
+  expectations_.of(set->metadata.uid).expect_deletion(pod->metadata.uid);
+  const auto look_again = [this, key](Now then) { enqueue(key, then); };
   shared_.client.remove(pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
-                        [this, set, key, pod](const Result<api::Json>& outcome, Now then) {
-                          if (outcome) return;
-                          expectations_.deletion_failed(set->metadata.uid, pod->metadata.uid);
+                        [this, set, key, pod, look_again](const Result<api::Json>& outcome, Now then) {
+                          const std::string& uid = set->metadata.uid;
+                          if (outcome) return expectations_.deleted(uid, look_again, then);
+                          expectations_.deletion_failed(uid, pod->metadata.uid, outcome.error(), shared_.client,
+                                                        look_again, then);
                           if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
                         });
 }

@@ -58,8 +58,8 @@ class DaemonSetController {
   void enqueue_all(Now now);
   void arm();
   void sync(const std::string& key, Now now);
-  void create(const SetPtr& set, const std::string& key, const std::string& node, Now now);
-  void remove(const SetPtr& set, const std::string& key, const PodPtr& pod, Now now);
+  void create(const SetPtr& set, const std::string& key, const std::string& node);
+  void remove(const SetPtr& set, const std::string& key, const PodPtr& pod);
   void write_status(const api::DaemonSet& set, const std::string& key, const api::DaemonSetStatus& status);
 
   Shared shared_;

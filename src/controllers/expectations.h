@@ -1,14 +1,16 @@
 // What a controller has asked for and not seen yet. While something is outstanding its cache is known to be behind, and
-// acting on it again would create or delete twice.
-// Thread: loop. Bounds: outstanding work expires after five minutes, so that a lost event stops nobody for ever.
-// Source: the idea of client-go's controller expectations.
+// acting on it again would create or delete twice. Answers and watch events come in any order: a pod counts as made
+// when its creation was answered and the cache shows it, a pod as removed when its deletion was answered and the cache
+// shows that; pods that come from elsewhere (adopted ones, say) change nothing. Thread: loop. Bounds: a call always
+// ends (client::ApiClient); what was answered and is not seen expires after five minutes, so that a lost event stops
+// nobody for ever. Source: the idea of client-go's controller expectations.
 #pragma once
 
 #include "base/error.h"
 #include "base/time.h"
 #include "client/api_client.h"
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <set>
@@ -18,35 +20,43 @@ namespace spillway::controllers {
 
 class Expectations {
  public:
-  void expect_creation(Instant now) {
-    ++creations_;
-    since_ = now;
-  }
+  /// So many pods are about to be asked for, in one batch or in several.
+  void expect_creations(std::size_t pods) { open_calls_ += pods; }
 
-  void expect_deletion(const std::string& uid, Instant now) {
+  /// One of them was made.
+  void created(const std::string& uid, Instant now);
+  /// So many of them were not made, or are not asked for any more.
+  void creations_dropped(std::size_t pods);
+  /// The cache shows the pod for the first time.
+  void appeared(const std::string& uid);
+
+  void expect_deletion(const std::string& uid) {
     deletions_.insert(uid);
-    since_ = now;
+    ++open_calls_;
   }
 
-  /// Seen, or known not to have happened.
-  void creation_settled() {
-    if (creations_ > 0) --creations_;
-  }
+  /// The deletion was accepted.
+  void deletion_answered(Instant now);
+  /// The deletion was refused.
+  void deletion_dropped(const std::string& uid);
 
-  void deletion_settled(const std::string& uid) { deletions_.erase(uid); }
+  /// The cache shows the pod on its way out, or not at all any more.
+  void left(const std::string& uid) { deletions_.erase(uid); }
 
-  bool fulfilled(Instant now) const { return (creations_ == 0 && deletions_.empty()) || now - since_ > minutes(5); }
+  /// Every call has been answered, and what came of them was seen or has expired.
+  bool fulfilled(Instant now) const;
 
-  /// Starts over: before new work once the old has expired.
-  void reset() {
-    creations_ = 0;
-    deletions_.clear();
-  }
+  /// Starts over: before new work, once fulfilled.
+  void reset();
 
  private:
-  std::int64_t creations_ = 0;
-  std::set<std::string> deletions_;
-  Instant since_{};
+  void call_ended(std::size_t calls);
+
+  std::size_t open_calls_ = 0;
+  std::set<std::string> unseen_;     // answered, and not in the cache so far
+  std::set<std::string> early_;      // in the cache while calls are open: perhaps theirs
+  std::set<std::string> deletions_;  // asked for, and not seen
+  Instant answered_{};               // the last of them
 };
 
 /// The expectations of every owner, by its uid.
@@ -57,17 +67,25 @@ class ExpectationTable {
 
   void forget(const std::string& uid) { by_owner_.erase(uid); }
 
-  /// A creation for the owner has failed. One that got no answer may have happened: the cache gets ten seconds to show
-  /// it before `look_again` may make another one; any other is settled at once, and `look_again` is not called.
-  void creation_failed(const std::string& uid, const Error& error, client::ApiClient& client,
-                       std::function<void(Now)> look_again, Now now);
+  // What became of the calls. `look_again`: when the owner has nothing outstanding any more, whether at once or
+  // later. A call that got no answer may have been carried out: the cache gets ten seconds to show it before it counts
+  // as dropped. The owner may be gone by then, and whatever was expected of it.
+  using LookAgain = std::function<void(Now)>;
 
-  /// The deletion of one of the owner's pods has failed.
-  void deletion_failed(const std::string& uid, const std::string& pod_uid);
+  void created(const std::string& uid, const std::string& pod_uid, const LookAgain& look_again, Now now);
+  void creation_failed(const std::string& uid, const Error& error, client::ApiClient& client, LookAgain look_again,
+                       Now now);
+  /// Creations that are not asked for any more, after others of their batches.
+  void creations_dropped(const std::string& uid, std::size_t pods, const LookAgain& look_again, Now now);
+  void deleted(const std::string& uid, const LookAgain& look_again, Now now);
+  void deletion_failed(const std::string& uid, const std::string& pod_uid, const Error& error,
+                       client::ApiClient& client, LookAgain look_again, Now now);
 
  private:
-  /// Null: the owner is gone, and whatever was expected of it.
-  Expectations* find(const std::string& uid);
+  void settle(const std::string& uid, const std::function<void(Expectations&)>& change, const LookAgain& look_again,
+              Now now);
+  void settle_failure(const std::string& uid, const Error& error, client::ApiClient& client,
+                      std::function<void(Expectations&)> change, LookAgain look_again, Now now);
 
   std::map<std::string, Expectations> by_owner_;
 };

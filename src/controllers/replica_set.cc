@@ -90,9 +90,9 @@ void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now
   };
   Expectations* of_before = touch(before);
   Expectations* of_after = touch(after);
-  if (of_after != nullptr && of_before != of_after) of_after->creation_settled();
-  const bool leaving = before && (!after || after->metadata.deletion_timestamp);
-  if (leaving && of_before != nullptr) of_before->deletion_settled(before->metadata.uid);
+  const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
+  if (of_after != nullptr && another) of_after->appeared(after->metadata.uid);
+  if (of_before != nullptr && (another || after->metadata.deletion_timestamp)) of_before->left(before->metadata.uid);
   if (after && api::controller_of(after->metadata) == nullptr) {
     // Somebody may want to adopt it.
     for (const auto& [key, set] : shared_.replica_sets.cache().all()) {
@@ -152,7 +152,7 @@ void ReplicaSetController::sync(const std::string& key, Now now) {
   std::vector<PodPtr> active = claim(*set);
   paced_until_[key] = now.mono + kPacePerPod * static_cast<Duration::rep>(active.size());
   std::erase_if(active, [](const PodPtr& pod) { return !is_active(*pod); });
-  if (may_scale) scale(*set, key, active, now);
+  if (may_scale) scale(set, key, active);
   ReplicaCount claimed(*set);
   for (const PodPtr& pod : active) claimed.add(*pod);
   write_status(*set, key, claimed.active());
@@ -187,61 +187,84 @@ std::vector<PodPtr> ReplicaSetController::claim(const api::ReplicaSet& set) {
   return claimed;
 }
 
-void ReplicaSetController::scale(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
-                                 Now now) {
-  const auto wanted = static_cast<std::size_t>(std::max(set.replicas, 0));
+/// Pods on their way: one first, then twice as many each time, so that a template that is refused is not tried 500
+/// times. All of them are expected from the start, so that nobody looks at the set between two batches.
+struct ReplicaSetController::Growth {
+  SetPtr set;
+  std::string key;
+  std::size_t left;       // not asked for yet
+  std::size_t batch = 1;  // the next one, or the one under way
+  std::size_t open = 0;   // calls of the batch that have no answer
+  bool failed = false;
+};
+
+void ReplicaSetController::scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active) {
+  const auto wanted = static_cast<std::size_t>(std::max(set->replicas, 0));
   if (active.size() < wanted) {
-    const SetPtr shared = shared_.replica_sets.cache().find(key);
-    create_batch(shared, key, std::min(wanted - active.size(), kBurstMax), 1, now);
+    const auto growth = std::make_shared<Growth>(Growth{set, key, std::min(wanted - active.size(), kBurstMax)});
+    expectations_.of(set->metadata.uid).expect_creations(growth->left);
+    create_batch(growth);
   } else if (active.size() > wanted) {
-    remove(set, key, active, std::min(active.size() - wanted, kBurstMax), now);
+    remove(*set, key, active, std::min(active.size() - wanted, kBurstMax));
   }
 }
 
-/// One pod first, then twice as many each time, so that a template that is refused is not tried 500 times.
-void ReplicaSetController::create_batch(const SetPtr& set, const std::string& key, std::size_t wanted,
-                                        std::size_t batch, Now now) {
-  const std::size_t now_created = std::min(wanted, batch);
-
-  struct Progress {
-    std::size_t open;
-    bool failed = false;
-  };
-
-  const auto progress = std::make_shared<Progress>(Progress{now_created});
-  Expectations& expected = expectations_.of(set->metadata.uid);
-  for (std::size_t i = 0; i < now_created; ++i) {
-    expected.expect_creation(now.mono);
+void ReplicaSetController::create_batch(const std::shared_ptr<Growth>& growth) {
+  growth->open = std::min(growth->left, growth->batch);
+  growth->left -= growth->open;
+  const api::ReplicaSet& set = *growth->set;
+  for (std::size_t i = growth->open; i > 0; --i) {
     shared_.client.create(
-        pods_path(set->metadata), pod_from_template(owner_of(*set), set->pod_template),
-        [this, set, key, wanted, now_created, progress](const Result<api::Json>& outcome, Now then) {
-          --progress->open;
-          if (outcome) {
-            shared_.events.record(client::reference_to(*set), client::EventType::kNormal, "SuccessfulCreate",
-                                  fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
-          } else {
-            progress->failed = true;
-            expectations_.creation_failed(
-                set->metadata.uid, outcome.error(), shared_.client, [this, key](Now later) { enqueue(key, later); },
-                then);
-            shared_.log.warning("pod was not created", {{"replica_set", key}, {"error", outcome.error().text()}});
-            shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
-                                  fmt::format("Error creating: {}", outcome.error().message), then);
-          }
-          if (progress->open > 0) return;
-          if (progress->failed) {
-            queue_.retry(key, then.mono);
-          } else if (wanted > now_created && shared_.replica_sets.cache().find(key) == set) {
-            create_batch(set, key, wanted - now_created, now_created * 2, then);
-          } else {
-            queue_.forget(key);
-          }
-        });
+        pods_path(set.metadata), pod_from_template(owner_of(set), set.pod_template),
+        [this, growth](const Result<api::Json>& outcome, Now then) { on_answer(growth, outcome, then); });
   }
+}
+
+void ReplicaSetController::on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome, Now now) {
+  const std::string& uid = growth->set->metadata.uid;
+  const auto look_again = [this, key = growth->key](Now then) { enqueue_paced(key, then); };
+  if (outcome) {
+    expectations_.created(uid, std::string(outcome->string_at({"metadata", "uid"})), look_again, now);
+    shared_.events.record(client::reference_to(*growth->set), client::EventType::kNormal, "SuccessfulCreate",
+                          fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), now);
+  } else {
+    growth->failed = true;
+    expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, now);
+    // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+    if (outcome.error().code != ErrorCode::kNotFound) {
+      shared_.log.warning("pod was not created", {{"replica_set", growth->key}, {"error", outcome.error().text()}});
+    }
+    shared_.events.record(client::reference_to(*growth->set), client::EventType::kWarning, "FailedCreate",
+                          fmt::format("Error creating: {}", outcome.error().message), now);
+  }
+  if (--growth->open > 0) return;
+  if (!growth->failed && growth->left > 0 && still_wants(*growth)) {
+    growth->batch *= 2;
+    create_batch(growth);
+  } else {
+    end_growth(*growth, now);
+  }
+}
+
+void ReplicaSetController::end_growth(const Growth& growth, Now now) {
+  const auto look_again = [this, key = growth.key](Now then) { enqueue_paced(key, then); };
+  if (growth.left > 0) expectations_.creations_dropped(growth.set->metadata.uid, growth.left, look_again, now);
+  if (growth.failed) {
+    queue_.retry(growth.key, now.mono);
+  } else {
+    queue_.forget(growth.key);
+  }
+}
+
+/// Its status may have changed, not what it asks for.
+bool ReplicaSetController::still_wants(const Growth& growth) const {
+  const SetPtr set = shared_.replica_sets.cache().find(growth.key);
+  return set && set->metadata.uid == growth.set->metadata.uid &&
+         set->metadata.generation == growth.set->metadata.generation && !set->metadata.deletion_timestamp;
 }
 
 void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
-                                  std::size_t surplus, Now now) {
+                                  std::size_t surplus) {
   std::map<std::string, std::int64_t> on_node;
   for (const PodPtr& pod : active) ++on_node[pod->spec.node_name];
   std::vector<std::pair<SurplusRank, PodPtr>> ranked;
@@ -249,18 +272,20 @@ void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string&
   std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Expectations& expected = expectations_.of(set.metadata.uid);
   const api::ObjectReference about = client::reference_to(set);
+  const auto look_again = [this, key](Now then) { enqueue_paced(key, then); };
   for (std::size_t i = 0; i < surplus; ++i) {
     const PodPtr& pod = ranked[i].second;
-    expected.expect_deletion(pod->metadata.uid, now.mono);
+    expected.expect_deletion(pod->metadata.uid);
     shared_.client.remove(
         pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
-        [this, about, key, pod, owner = set.metadata.uid](const Result<api::Json>& outcome, Now then) {
+        [this, about, key, pod, look_again, owner = set.metadata.uid](const Result<api::Json>& outcome, Now then) {
           if (outcome) {
+            expectations_.deleted(owner, look_again, then);
             shared_.events.record(about, client::EventType::kNormal, "SuccessfulDelete",
                                   fmt::format("Deleted pod: {}", pod->metadata.name), then);
             return;
           }
-          expectations_.deletion_failed(owner, pod->metadata.uid);
+          expectations_.deletion_failed(owner, pod->metadata.uid, outcome.error(), shared_.client, look_again, then);
           if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
         });
   }

@@ -63,10 +63,14 @@ class ReplicaSetController {
   void arm(Now now);
   void sync(const std::string& key, Now now);
   std::vector<PodPtr> claim(const api::ReplicaSet& set);
-  void scale(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active, Now now);
-  void create_batch(const SetPtr& set, const std::string& key, std::size_t wanted, std::size_t batch, Now now);
+  void scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active);
+  struct Growth;
+  void create_batch(const std::shared_ptr<Growth>& growth);
+  void on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome, Now now);
+  void end_growth(const Growth& growth, Now now);
+  bool still_wants(const Growth& growth) const;
   void remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
-              std::size_t surplus, Now now);
+              std::size_t surplus);
   ReplicaCount& count_of(const api::ReplicaSet& set);
   /// `counted`: the active pods.
   void write_status(const api::ReplicaSet& set, const std::string& key, const api::ReplicaSetStatus& counted);

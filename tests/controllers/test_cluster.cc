@@ -93,8 +93,11 @@ class TestCluster::Connection {
       return deliver(client::CallDone{call.id, api::Response{*status, {}, "injected"}});
     }
     const auto sink = std::make_shared<Sink>();
-    if (!status)
-      sink->response = [this, id = call.id](api::Response answer) { deliver(client::CallDone{id, std::move(answer)}); };
+    if (!status) {
+      sink->response = [this, id = call.id, delay = cluster_.answer_delay(call.request)](api::Response answer) {
+        deliver(client::CallDone{id, std::move(answer)}, delay);
+      };
+    }
     cluster_.server_->handle(call.request, kAdmin, sink, cluster_.now_);
     cluster_.settle_store();
   }
@@ -116,8 +119,8 @@ class TestCluster::Connection {
     cluster_.settle_store();
   }
 
-  void deliver(client::ApiEvent event) {
-    cluster_.at(cluster_.now_.mono, [this, event = std::move(event)] {
+  void deliver(client::ApiEvent event, Duration delay = Duration::zero()) {
+    cluster_.at(cluster_.now_.mono + delay, [this, event = std::move(event)] {
       if (!is_open()) return;
       cluster_.step(*this, [&](client::ApiEngine& to) { to.on_api_event(event, cluster_.now_); });
     });
@@ -187,6 +190,18 @@ void TestCluster::connect(client::ApiEngine& engine) {
 
 void TestCluster::fail(api::Method method, std::string part, int status, int times) {
   failures_.push_back({method, std::move(part), status, times});
+}
+
+void TestCluster::delay_answers(api::Method method, std::string part, Duration by) {
+  delays_.push_back({method, std::move(part), by});
+}
+
+Duration TestCluster::answer_delay(const api::Request& request) const {
+  Duration delay{};
+  for (const Delay& each : delays_) {
+    if (each.method == request.method && request.target.contains(each.part)) delay = std::max(delay, each.by);
+  }
+  return delay;
 }
 
 std::optional<int> TestCluster::injected(const api::Request& request) {

@@ -42,6 +42,9 @@ class TestCluster : private store::Watcher {
   static constexpr int kLostAnswer = 0;
   void fail(api::Method method, std::string part, int status, int times);
 
+  /// Answers to requests of this method whose target contains `part` take so long, and watch events overtake them.
+  void delay_answers(api::Method method, std::string part, Duration by);
+
   void advance(Duration by);
 
   /// Everything that is due now.
@@ -92,6 +95,12 @@ class TestCluster : private store::Watcher {
     int times;
   };
 
+  struct Delay {
+    api::Method method;
+    std::string part;
+    Duration by{};
+  };
+
   // Pods changed.
   void on_changes(const std::vector<store::Change>&) override { pods_changed_ = true; }
 
@@ -102,6 +111,7 @@ class TestCluster : private store::Watcher {
   void step(Connection& connection, const std::function<void(client::ApiEngine&)>& event);
   std::optional<Instant> next_due() const;
   std::optional<int> injected(const api::Request& request);
+  Duration answer_delay(const api::Request& request) const;
   api::Response call(api::Request request);
   void post_status(const std::string& name, Kubelet& kubelet);
   void sync_pods();
@@ -116,6 +126,7 @@ class TestCluster : private store::Watcher {
   std::unique_ptr<apiserver::ApiServer> server_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Failure> failures_;
+  std::vector<Delay> delays_;
   std::map<std::string, Kubelet> kubelets_;
   bool pods_changed_ = true;  // or a kubelet did: since they looked at their pods
 };

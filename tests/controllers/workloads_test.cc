@@ -178,6 +178,57 @@ TEST_F(Workloads, ALostAnswerDoesNotMakeOnePodTooMany) {
   EXPECT_THAT(cluster.pod_names(), SizeIs(5));
 }
 
+TEST_F(Workloads, WatchEventsAheadOfAnswersMakeNoPodTooMany) {
+  start(2, "16Gi");
+  cluster.delay_answers(api::Method::kPost, "/namespaces/default/pods", milliseconds(300));
+  cluster.requests.clear();
+  for (const int replicas : {1, 3, 5, 50}) {
+    const std::string name = fmt::format("web-{}", replicas);
+    cluster.create(kReplicaSets, workload_json("ReplicaSet", name, replicas));
+    cluster.advance(seconds(10));
+    EXPECT_EQ(status(kReplicaSets + "/" + name, "readyReplicas"), replicas);
+  }
+  EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kPods), 1 + 3 + 5 + 50);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  cluster.advance(seconds(5));
+  EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kPods), 1 + 3 + 5 + 50 + 2);
+}
+
+TEST_F(Workloads, WatchEventsAheadOfAnswersMakeNoPodTooManyWhileTheSetStaysAsItIs) {
+  start(2, "16Gi");
+  cluster.delay_answers(api::Method::kPost, "/namespaces/default/pods", milliseconds(300));
+  cluster.fail(api::Method::kPatch, "/replicasets/web/status", 409, 100);
+  cluster.requests.clear();
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 20));
+  cluster.advance(seconds(10));
+  EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kPods), 20);
+}
+
+TEST_F(Workloads, AnAdoptedPodIsNotTakenForOneThatWasMade) {
+  start(2, "16Gi");
+  cluster.delay_answers(api::Method::kPost, "/namespaces/default/pods", milliseconds(300));
+  Json orphan = pod_json("orphan");
+  orphan.make({"metadata", "labels"})["app"] = "web";
+  cluster.create(kPods, orphan);
+  cluster.requests.clear();
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 6));
+  cluster.advance(seconds(10));
+  EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kPods), 5);
+  EXPECT_THAT(cluster.pod_names(), SizeIs(6));
+}
+
+TEST_F(Workloads, ASetThatShrinksWhileItGrowsMakesNoMore) {
+  start(2, "16Gi");
+  cluster.delay_answers(api::Method::kPost, "/namespaces/default/pods", milliseconds(300));
+  cluster.requests.clear();
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 40));
+  cluster.advance(milliseconds(400));  // one answer has come, two are on their way
+  cluster.merge(kReplicaSets + "/web", json(R"({"spec":{"replicas":4}})"));
+  cluster.advance(seconds(10));
+  EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kPods), 4);
+  EXPECT_THAT(cluster.pod_names(), SizeIs(4));
+}
+
 TEST_F(Workloads, PodsOfADeadNodeComeBackElsewhere) {
   start(3);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
