@@ -1,5 +1,5 @@
-// `spillway controller`: waits until nobody else does its work, gets elected, acts; ends when it is not the leader any
-// more.
+// `spillway controller`: waits until nobody else does its work, gets elected, acts while it leads; stands by when it
+// does not lead any more, until it is elected again.
 #include "apps/commands.h"
 #include "apps/controller_client.h"
 #include "apps/controller_server.h"
@@ -136,7 +136,7 @@ class ControllerProcess {
     const bool same_lease = command_.leader_election.enabled && command_.leader_election.resource_name == kStockLease &&
                             command_.leader_election.resource_namespace == client::LeaseGuard::Options{}.ns;
     if (command_.shadow) {
-      act();
+      act(0);
     } else if (command_.beside_stock || same_lease) {
       elect();
     } else {
@@ -175,7 +175,7 @@ class ControllerProcess {
 
   void elect() {
     const cli::LeaderElectionArgs& args = command_.leader_election;
-    if (!args.enabled) return act();
+    if (!args.enabled) return act(0);
     auto transport = connect();
     if (!transport) return;
     const std::string identity = fmt::format("{}_{:016x}", host_name(), rng_.fork("identity").next());
@@ -183,11 +183,12 @@ class ControllerProcess {
         [this, identity](Now) {
           process_.log().info("leading", {{"identity", identity}});
           master_.set(1);
-          process_.loop().post([this] { act(); });
+          process_.loop().post([this, term = election_->term()] { act(term); });
         },
         [this](const std::string& why, Now) {
           master_.set(0);
-          process_.fail(make_error(ErrorCode::kServiceUnavailable, "not the leader any more: {}", why));
+          process_.log().warning("not the leader any more: nothing is done until it is elected again", {{"why", why}});
+          process_.loop().post([this, why] { stand_by("standing by, the lease was lost: " + why); });
         },
         [this](const std::string& leader, Now) {
           process_.log().info("standing by", {{"leader", leader}});
@@ -212,7 +213,15 @@ class ControllerProcess {
                      .election();
   }
 
-  void act() {
+  /// Whatever acted was fenced in its last step at the latest, and is not taken up again.
+  void stand_by(const std::string& why) {
+    if (acting_ != nullptr) process_.end(*std::exchange(acting_, nullptr));
+    server_->pages().set_controllers(nullptr, why);
+  }
+
+  /// `term`: of the election, if there is one.
+  void act(std::uint64_t term) {
+    if (election_ != nullptr && election_->term() != term) return;  // lost and elected again meanwhile
     auto transport = connect();
     if (!transport) return;
     auto set = std::make_unique<controllers::ControllerSet>(options_, rng_.fork("controllers"), process_.log(),
@@ -223,11 +232,12 @@ class ControllerProcess {
     if (command_.shadow) {
       engine = std::make_unique<client::ShadowEngine>(std::move(engine), shadow_options());
     } else if (election_ != nullptr) {
-      engine = std::make_unique<client::FencedEngine>(
-          std::move(engine), [election = election_](Now now) { return election->may_act(now); });
+      engine = std::make_unique<client::FencedEngine>(std::move(engine), [election = election_, term](Now now) {
+        return election->term() == term && election->may_act(now);
+      });
     }
-    process_.add(std::make_unique<ControllersPart>(process_.loop(), controllers, std::move(engine),
-                                                   std::move(transport), server_->pages(), command_.controller));
+    acting_ = &process_.add(std::make_unique<ControllersPart>(
+        process_.loop(), controllers, std::move(engine), std::move(transport), server_->pages(), command_.controller));
   }
 
   client::ShadowEngine::Options shadow_options() {
@@ -251,6 +261,7 @@ class ControllerProcess {
   ControllerServer* server_ = nullptr;
   telemetry::Gauge master_;
   const client::LeaderElection* election_ = nullptr;
+  const Part* acting_ = nullptr;  // the controllers, while it leads
 };
 
 }  // namespace

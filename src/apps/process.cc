@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace spillway::apps {
@@ -19,7 +20,19 @@ void print_error(const Error& error) {
 Process::Process(const cli::LogArgs& log) : log_(telemetry::make_stderr_log(log.level, log.format)) {}
 
 Process::~Process() {
+  ending_.clear();
   while (!parts_.empty()) parts_.pop_back();
+}
+
+void Process::end(const Part& part) {
+  const auto found = std::ranges::find(parts_, &part, [](const auto& each) { return each.get(); });
+  if (found == parts_.end() || stopping_) return;
+  Part* ending = found->get();
+  ending_.push_back(std::move(*found));
+  parts_.erase(found);
+  ending->stop([this, ending] {
+    loop_.post([this, ending] { std::erase_if(ending_, [ending](const auto& each) { return each.get() == ending; }); });
+  });
 }
 
 void Process::fail(const Error& error) {

@@ -43,6 +43,9 @@ class Process {
     return added;
   }
 
+  /// Stops one part now, and destroys it when it has stopped. Not from inside a call of it.
+  void end(const Part& part);
+
   /// Prints the error as one line and stops everything; run() then returns kExitFailure.
   void fail(const Error& error);
   /// Stops everything; run() then returns `exit_code`.
@@ -58,6 +61,7 @@ class Process {
   telemetry::Registry metrics_;
   runtime::Loop loop_;
   std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<std::unique_ptr<Part>> ending_;
   int exit_code_ = cli::kExitOk;
   bool stopping_ = false;
 };

@@ -100,7 +100,7 @@ void LeaderElection::on_lease(const api::Json& lease, Now now) {
     if (listener_.on_leader_seen) listener_.on_leader_seen(observed_.holder(), now);
   }
   if (!ours && observed_.is_held(now.mono, options_.lease_duration)) {
-    if (leads_) return lose("the lease is held by " + observed_.holder(), now);
+    if (leads_) lose("the lease is held by " + observed_.holder(), now);
     return again(now);
   }
   take(lease, now);
@@ -161,6 +161,7 @@ void LeaderElection::on_taken(const Result<api::Json>& outcome, Now now) {
   renewed_ = sent_;
   if (!leads_ && now.mono >= renewed_ + options_.renew_deadline) return again(now);  // too old to begin with
   if (!std::exchange(leads_, true)) {
+    ++term_;
     arm_deadline();
     if (listener_.on_elected) listener_.on_elected(now);
   }
@@ -182,7 +183,8 @@ void LeaderElection::check_deadline(Now now) {
 
 /// One timer, moved forward only when it fires.
 void LeaderElection::arm_deadline() {
-  client_.at(renewed_ + options_.renew_deadline, [this](Now now) {
+  deadline_ = client_.at(renewed_ + options_.renew_deadline, [this](Now now) {
+    deadline_.reset();
     check_deadline(now);
     if (leads_) arm_deadline();
   });
@@ -190,7 +192,9 @@ void LeaderElection::arm_deadline() {
 
 void LeaderElection::lose(const std::string& why, Now now) {
   leads_ = false;
-  over_ = true;
+  latest_.reset();
+  leader_seen_.clear();
+  if (deadline_) client_.cancel(*std::exchange(deadline_, std::nullopt));
   if (listener_.on_lost) listener_.on_lost(why, now);
 }
 

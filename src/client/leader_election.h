@@ -15,6 +15,7 @@
 #include "client/api_client.h"
 #include "client/engine.h"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -63,8 +64,10 @@ class LeaderElection final : public ApiEngine {
   };
 
   struct Listener {
+    /// Each time it begins to lead.
     std::function<void(Now)> on_elected;
-    /// Called once; the lease is never tried again: end the process. `why`: one line.
+    /// Each time it ends: whatever acts must be gone for good, a later term begins anew. It goes on taking part.
+    /// `why`: one line.
     std::function<void(const std::string& why, Now)> on_lost;
     /// Somebody else leads now.
     std::function<void(const std::string& identity, Now)> on_leader_seen;
@@ -79,6 +82,9 @@ class LeaderElection final : public ApiEngine {
   bool may_act(Now now) const { return leads_ && now.mono < renewed_ + options_.renew_deadline; }
 
   bool leads() const { return leads_; }
+
+  /// How often it was elected so far. What acts belongs to one term.
+  std::uint64_t term() const { return term_; }
 
   /// Gives the lease back if it is held, so that the next one need not wait; call it when nothing acts any more.
   /// `done` runs when the server has answered or half of renew_deadline has passed.
@@ -117,11 +123,14 @@ class LeaderElection final : public ApiEngine {
   std::optional<api::Json> latest_;  // as our last write left it
   Instant sent_{};                   // of the attempt under way
   Instant renewed_{};                // sending of the last attempt that succeeded
+  std::optional<ApiClient::TimerId> deadline_;
+  std::uint64_t term_ = 0;
   bool leads_ = false;
-  bool over_ = false;  // lost or released
+  bool over_ = false;  // released
 };
 
-/// Another engine that gets no event and gives no command unless `may_act`. The first refusal is for good.
+/// Another engine that gets no event and gives no command unless `may_act`. The first refusal is for good: one of these
+/// belongs to one term of its leader.
 class FencedEngine final : public ApiEngine {
  public:
   FencedEngine(std::unique_ptr<ApiEngine> inner, std::function<bool(Now)> may_act)

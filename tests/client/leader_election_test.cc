@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -137,6 +138,44 @@ TEST_F(Election, WhoCannotRenewStopsBeforeAnotherMayBegin) {
   EXPECT_EQ(holder(), "b");
 }
 
+TEST_F(Election, WhoLostTheLeaseTakesPartAgain) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  ASSERT_TRUE(a.elected);
+  for (std::uint64_t term = 1; term < 4; ++term) {
+    EXPECT_EQ(a.engine->term(), term);
+    a.reaches = false;
+    advance(seconds(60));
+    ASSERT_TRUE(a.lost);
+    EXPECT_FALSE(a.engine->may_act(now));
+    EXPECT_GT(*a.lost, *a.elected);
+    a.reaches = true;
+    advance(seconds(10));
+    EXPECT_TRUE(a.engine->may_act(now));
+    EXPECT_GT(*a.elected, *a.lost);
+  }
+  EXPECT_EQ(holder(), "a");
+}
+
+TEST_F(Election, WhoLostItToAnotherStandsBy) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  a.reaches = false;
+  advance(seconds(8));
+  Candidate& b = add("b");
+  advance(seconds(30));
+  ASSERT_TRUE(b.engine->leads());
+  a.reaches = true;
+  advance(seconds(30));
+  EXPECT_TRUE(b.engine->leads());
+  EXPECT_EQ(a.engine->term(), 1U);
+  b.runs = false;
+  advance(seconds(25));
+  EXPECT_TRUE(a.engine->may_act(now));
+  EXPECT_EQ(a.engine->term(), 2U);
+  EXPECT_FALSE(b.engine->may_act(now));
+}
+
 TEST_F(Election, AProcessThatWasStoppedDoesNotActWhenItContinues) {
   Candidate& a = add("a");
   advance(seconds(5));
@@ -178,6 +217,19 @@ TEST_F(Election, RandomOutagesNeverMakeTwo) {
       add(fmt::format("{}", i));
     }
   }
+}
+
+TEST_F(Election, RandomOutagesOfTheSameProcessesNeverMakeTwo) {
+  Rng rng(12);
+  for (const char* identity : {"a", "b", "c"}) add(identity);
+  for (int i = 0; i < 200; ++i) {
+    Candidate& chosen = *candidates[rng.below(candidates.size())];
+    (rng.below(2) == 0 ? chosen.reaches : chosen.runs) ^= true;
+    advance(milliseconds(static_cast<std::int64_t>(rng.below(20'000))));
+  }
+  for (const auto& candidate : candidates) candidate->reaches = candidate->runs = true;
+  advance(seconds(40));
+  EXPECT_EQ(std::ranges::count_if(candidates, [this](const auto& each) { return each->engine->may_act(now); }), 1);
 }
 
 TEST(LeaderElectionOptions, AreChecked) {

@@ -125,10 +125,18 @@ class Leader(unittest.TestCase):
             try:
                 api = serving(server, folder / "kubeconfig")
                 api.create("/api/v1/nodes", silent_node("n"))
+                labels = {"app": "web"}
+                api.create("/apis/apps/v1/namespaces/default/replicasets",
+                           {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"},
+                            "spec": {"replicas": 2, "selector": {"matchLabels": labels},
+                                     "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}}}})
                 with running(folder, "controller", "--kubeconfig", folder / "kubeconfig", "--shadow", "--node-monitor-period", "1s",
                              "--node-monitor-grace-period", "1s") as process:
                     wait_for("a difference", lambda: "the cluster differs" in process.log.read_text(), timeout=60)
                     self.assertIn("PATCH /api/v1/nodes/n", process.log.read_text())
+                    self.assertIn("POST /api/v1/namespaces/default/pods", process.log.read_text())
+                    self.assertNotIn("was not created", process.log.read_text())  # it only pretends
+                self.assertEqual(api.get("/api/v1/namespaces/default/pods")["items"], [])
                 self.assertIn("'True'", str(api.get("/api/v1/nodes/n")["status"]["conditions"]))
             finally:
                 server.stop()
