@@ -15,6 +15,7 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
+constexpr std::size_t kReasonBytesMax = 4096;  // of an agent's refusal
 constexpr std::string_view kPassedOn[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
                                           "tailLines", "limitBytes", "timestamps"};
 
@@ -50,15 +51,17 @@ StatusResult<std::string> pick_container(const Json& pod, const std::string* wan
   return make_error(ErrorCode::kBadRequest, "a container name must be specified for pod {}, {}", name, choice);
 }
 
-/// Passes the agent's answer on to the client.
+/// Passes the agent's answer on to the client, a refusal with its status.
 class RelaySink final : public api::PacedSink {
  public:
   explicit RelaySink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
 
   void on_response(api::Response response) override {
     if (response.ok()) return exchange_->answer(response.status, std::move(response.body), "text/plain");
-    exchange_->fail(make_error(response.status == 404 ? ErrorCode::kNotFound : ErrorCode::kInternalError, "{}",
-                               response.body.empty() ? "the node agent gave no reason" : response.body));
+    std::string_view why = std::string_view(response.body).substr(0, kReasonBytesMax);
+    why = why.substr(0, why.find_last_not_of("\r\n") + 1);
+    exchange_->fail(
+        make_error(api::error_code_of({}, response.status), "{}", why.empty() ? "the node agent gave no reason" : why));
   }
 
   void on_stream(api::Response head) override {

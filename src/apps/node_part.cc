@@ -66,6 +66,17 @@ std::string pod_list(const agent::Agent& agent) {
       {{"kind", "PodList"}, {"apiVersion", "v1"}, {"metadata", api::Json::object()}, {"items", std::move(items)}}));
 }
 
+Result<std::int32_t> choose_attempt(const agent::Agent& agent, const api::PodKey& key, const std::string& container,
+                                    agent::LogInstance wanted) {
+  for (const api::Pod& pod : agent.pods()) {
+    if (pod.key() != key) continue;
+    SPILLWAY_TRY(id, agent::choose_log(pod, container, wanted));
+    if (const auto attempt = agent::attempt_of(id)) return *attempt;
+    return make_error(ErrorCode::kInternalError, "\"{}\" is no container of this agent", id);
+  }
+  return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", key.text());
+}
+
 }  // namespace
 
 NodePart::NodePart(Process& process, std::string name, host::NodeSlice slice,
@@ -227,6 +238,9 @@ host::KubeletEndpoint::Options NodePart::endpoint_options(agent::MachineInfo mac
                                         facts.push_back({each.name, !each.problem});
                                       return agent::health_metrics(facts);
                                     }};
+  options.choose_log = [this](const api::PodKey& pod, const std::string& container, agent::LogInstance wanted) {
+    return choose_attempt(*agent_, pod, container, wanted);
+  };
   options.health = [this] {
     return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem()}, {"device-plugin", plugin_problem()}};
   };

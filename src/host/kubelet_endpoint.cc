@@ -114,7 +114,10 @@ void KubeletEndpoint::handle_logs(RequestId id, const api::Target& target,
   if (!query) return sink->on_response(error_answer(query.error()));
   const api::PodKey pod{target.segments[1], target.segments[2]};
   const std::string& container = target.segments[3];
-  const Result<std::string> path = runtime_.find_log(pod, container, query->previous);
+  const auto attempt = options_.choose_log(
+      pod, container, query->previous ? agent::LogInstance::kPrevious : agent::LogInstance::kCurrent);
+  if (!attempt) return sink->on_response(error_answer(attempt.error()));
+  const Result<std::string> path = runtime_.find_log(pod, container, *attempt);
   if (!path) return sink->on_response(error_answer(path.error()));
   streams_[id] = logs_.open(*path, *query, [this, path = *path] { return runtime_.is_log_live(path); }, sink);
   std::erase_if(streams_, [this](const auto& entry) { return !logs_.is_open(entry.second); });

@@ -3,6 +3,7 @@
 // Thread: loop. Source: spec "Node agent", 12.3.
 #pragma once
 
+#include "agent/serving/log_choice.h"
 #include "api/exchange.h"
 #include "host/logs/log_reader.h"
 #include "host/process/process_runtime.h"
@@ -37,6 +38,9 @@ class KubeletEndpoint {
 
   struct Options {
     std::map<std::string, Page> pages = {};  // by path: "/pods"
+    /// The attempt of a container whose log is meant, or why there is none. Required for logs.
+    std::function<Result<std::int32_t>(const api::PodKey&, const std::string& container, agent::LogInstance)>
+        choose_log = {};
     /// For /healthz. Absent: well as long as it answers.
     std::function<std::vector<HealthCheck>()> health = {};
   };

@@ -138,6 +138,25 @@ TEST(Pods, ALogComesFromTheNode) {
   EXPECT_EQ(server.server().in_flight(), 0U);
 }
 
+TEST(Pods, ARefusalOfTheNodeKeepsItsStatusAndWords) {
+  TestServer server;
+  server.post("/api/v1/nodes",
+              R"({"metadata":{"name":"n1"},"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.1"}]}})");
+  make_pod(server, "p", "n1");
+  const std::string waiting = R"(container "c" in pod "p" is waiting to start: ContainerCreating)";
+  server.gateway().refusal = api::Response{400, {}, waiting + "\n"};
+  const Answer refused = server.get(pod_path("p", "/log"));
+  EXPECT_EQ(refused.code, 400);
+  EXPECT_EQ(refused.string_at({"reason"}), "BadRequest");
+  EXPECT_EQ(refused.string_at({"message"}), waiting);
+  for (const int status : {403, 404, 500, 503}) {
+    server.gateway().refusal = api::Response{status, {}, "no"};
+    EXPECT_EQ(server.get(pod_path("p", "/log")).code, status);
+  }
+  server.gateway().refusal = api::Response{500, {}, std::string(100'000, 'x')};
+  EXPECT_LT(server.get(pod_path("p", "/log")).text.size(), 5000U);
+}
+
 TEST(Pods, TokensAreBoundToWhatTheyName) {
   TestServer server;
   make_node(server, "n1");

@@ -72,6 +72,7 @@ void TestGateway::open(const std::string& node, const std::string& host, int por
     if (summary == summaries.end()) return silent.push_back(std::move(sink));
     return sink->on_response(api::Response{200, {}, summary->second});
   }
+  if (refusal) return sink->on_response(*refusal);
   sink->on_stream(api::Response{200, {}, {}});
   const auto line =
       std::make_shared<const std::string>(node + " " + host + ":" + std::to_string(port) + request.target + "\n");

@@ -54,7 +54,8 @@ class TestGateway final : public NodeGateway {
   /// By node. Nodes without one are silent, and their sinks are kept here.
   std::map<std::string, std::string> summaries;
   std::vector<std::shared_ptr<api::ResponseSink>> silent;
-  std::vector<std::string> asked;  // for summaries: "n1"
+  std::vector<std::string> asked;        // for summaries: "n1"
+  std::optional<api::Response> refusal;  // of everything else
 };
 
 /// Tokens whose middle part tells the claims, and is believed.

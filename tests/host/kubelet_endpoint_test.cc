@@ -57,7 +57,14 @@ class KubeletEndpointTest : public RealMachine {
   KubeletEndpoint::Options options_{
       .pages = {{"/pods", {"application/json", [] { return std::string(R"({"kind":"PodList"})"); }}},
                 {"/debug/spillway", {"application/json", [] { return std::string("{}"); }}}},
+      .choose_log = [this](const api::PodKey& pod, const std::string& container,
+                           agent::LogInstance wanted) -> Result<std::int32_t> {
+        const std::int32_t attempt = wanted == agent::LogInstance::kCurrent ? newest_ : newest_ - 1;
+        if (container == "c" && attempt >= 0) return attempt;
+        return make_error(ErrorCode::kBadRequest, "no log of {} in {}", container, pod.text());
+      },
       .health = [this] { return std::vector<HealthCheck>{{"syncloop", problem_}}; }};
+  std::int32_t newest_ = 0;  // attempt of the containers called c
   std::optional<std::string> problem_;
   std::unique_ptr<KubeletEndpoint> endpoint_;
   KubeletEndpoint::RequestId last_id_ = 0;
@@ -130,7 +137,11 @@ TEST_F(KubeletEndpointTest, PrintsLogsOfTheLastAndThePreviousAttempt) {
   ASSERT_TRUE(wait_for<agent::ContainerExited>("u1"));
   const std::string url = "/containerLogs/default/pod-u1/c";
   EXPECT_EQ(get(url).body, "old\n");
-  EXPECT_EQ(get(url + "?previous=true").status, 400);
+  const api::Response none = get(url + "?previous=true");
+  EXPECT_EQ(none.status, 400);
+  EXPECT_EQ(none.body, "no log of c in default/pod-u1\n");
+  newest_ = 1;
+  EXPECT_EQ(get(url).status, 404) << "nothing is there of it";
   start("u1", "c", {"sh", "-c", "seq 1 5"}, 1);
   ASSERT_TRUE(run_until([&] { return count<agent::ContainerExited>() == 2; }));
   EXPECT_EQ(get(url).body, "1\n2\n3\n4\n5\n");

@@ -200,10 +200,11 @@ TEST_F(ProcessRuntimeTest, RestartGetsAFreshCgroupAndLog) {
     ASSERT_TRUE(run_until([&] { return count<ContainerExited>() == static_cast<std::size_t>(attempt) + 1; }));
     EXPECT_TRUE(log_text("u1", "c", attempt).contains(fmt::format("attempt {}", attempt)));
   }
-  const Result<std::string> newest = runtime_->find_log({"default", "pod-u1"}, "c", false);
+  const Result<std::string> newest = runtime_->find_log({"default", "pod-u1"}, "c", 2);
   ASSERT_TRUE(newest) << newest.error().text();
   EXPECT_TRUE(newest->ends_with("/c/2.log"));
-  EXPECT_TRUE(runtime_->find_log({"default", "pod-u1"}, "c", true)->ends_with("/c/1.log"));
+  EXPECT_TRUE(runtime_->find_log({"default", "pod-u1"}, "c", 1)->ends_with("/c/1.log"));
+  EXPECT_EQ(runtime_->find_log({"default", "pod-u1"}, "c", 3).error().code, ErrorCode::kNotFound);
 }
 
 TEST_F(ProcessRuntimeTest, RemovedContainerTakesItsLogAndNoOther) {

@@ -421,27 +421,15 @@ bool ProcessRuntime::is_log_live(const std::string& path) const {
 }
 
 Result<std::string> ProcessRuntime::find_log(const api::PodKey& pod, const std::string& container,
-                                             bool previous) const {
+                                             std::int32_t attempt) const {
   const PodEntry* entry = find_pod(pod);
   if (entry == nullptr) return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", pod.text());
   if (!is_plain_name(container)) return invalid("container", "\"{}\" cannot name a container", container);
-  const fs::path folder = fs::path(entry->directory) / container;
-  std::vector<std::int32_t> attempts;
+  const fs::path file = fs::path(entry->directory) / container / fmt::format("{}.log", attempt);
   std::error_code error;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
-    if (file.path().extension() != ".log") continue;
-    if (const auto number = parse_number(file.path().stem().string()))
-      attempts.push_back(static_cast<std::int32_t>(*number));
-  }
-  std::ranges::sort(attempts, std::greater<>());
-  const std::size_t wanted = previous ? 1 : 0;
-  if (attempts.empty())
-    return make_error(ErrorCode::kBadRequest, "container \"{}\" in pod \"{}\" is waiting to start", container,
-                      pod.name);
-  if (attempts.size() <= wanted)
-    return make_error(ErrorCode::kBadRequest, "previous terminated container \"{}\" in pod \"{}\" not found", container,
-                      pod.name);
-  return (folder / fmt::format("{}.log", attempts[wanted])).string();
+  if (fs::exists(file, error)) return file.string();
+  return make_error(ErrorCode::kNotFound, "container \"{}\" in pod \"{}\": the log of attempt {} is gone", container,
+                    pod.name, attempt);
 }
 
 std::vector<api::PodKey> ProcessRuntime::pods() const {

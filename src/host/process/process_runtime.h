@@ -52,9 +52,9 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   /// call again with zero grace to hurry.
   void shutdown(Duration grace, std::function<void()> done);
 
-  /// Where the log of a container of a known pod is, by attempt: the newest, or the one before it. kNotFound in the
-  /// words kubectl expects.
-  Result<std::string> find_log(const api::PodKey& pod, const std::string& container, bool previous) const;
+  /// Where the log of an attempt of a container of a known pod is. kNotFound: the pod is not known, or nothing is left
+  /// of that attempt.
+  Result<std::string> find_log(const api::PodKey& pod, const std::string& container, std::int32_t attempt) const;
 
   /// Whether a container that writes this log is alive.
   bool is_log_live(const std::string& path) const;
