@@ -1,5 +1,7 @@
 #include "apiserver/usage.h"
 
+#include "api/pod.h"
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -83,6 +85,17 @@ void UsagePath::answer(const ExchangePtr& exchange, const Objects& objects) cons
   exchange->answer(200, items.front());
 }
 
+/// Agents know a static pod by the hash of its file, which its mirror names.
+const std::vector<ContainerUsage>* UsagePath::containers_of(const StoredObject& pod, const NodeUsage& usage) {
+  auto found = usage.pods.find(pod.meta.uid);
+  if (found == usage.pods.end()) {
+    const api::DocumentPtr document = pod.shared_document();
+    const std::string hash(document->string_at({"metadata", "annotations", api::kConfigMirrorAnnotation}));
+    if (!hash.empty()) found = usage.pods.find(hash);
+  }
+  return found == usage.pods.end() ? nullptr : &found->second;
+}
+
 std::optional<Json> UsagePath::node_metrics(const StoredObject& node) const {
   const NodeUsage* usage = collector_.find(node.name);
   if (usage == nullptr || !usage->node) return std::nullopt;
@@ -94,14 +107,13 @@ std::optional<Json> UsagePath::node_metrics(const StoredObject& node) const {
 std::optional<Json> UsagePath::pod_metrics(const StoredObject& pod) const {
   const NodeUsage* usage = collector_.find(pod.meta.fields.front());
   if (usage == nullptr) return std::nullopt;
-  const auto found = usage->pods.find(pod.meta.uid);
-  if (found == usage->pods.end()) return std::nullopt;
-  const std::vector<ContainerUsage>& containers = found->second;
+  const std::vector<ContainerUsage>* containers = containers_of(pod, *usage);
+  if (containers == nullptr) return std::nullopt;
   const auto oldest =
-      std::ranges::min_element(containers, {}, [](const ContainerUsage& container) { return container.usage.time; });
+      std::ranges::min_element(*containers, {}, [](const ContainerUsage& container) { return container.usage.time; });
   Json out = document_of(pod, "PodMetrics", oldest->usage.time, core_.now.wall);
   Json::Array list;
-  for (const ContainerUsage& container : containers) {
+  for (const ContainerUsage& container : *containers) {
     list.push_back(Json::object({{"name", container.name}, {"usage", usage_document(container.usage)}}));
   }
   out["containers"] = std::move(list);

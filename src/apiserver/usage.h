@@ -22,6 +22,7 @@ class UsagePath {
   using Objects = std::vector<ObjectPtr>;
 
   void answer(const ExchangePtr& exchange, const Objects& objects) const;
+  static const std::vector<ContainerUsage>* containers_of(const StoredObject& pod, const NodeUsage& usage);
   std::optional<api::Json> node_metrics(const StoredObject& node) const;
   std::optional<api::Json> pod_metrics(const StoredObject& pod) const;
 

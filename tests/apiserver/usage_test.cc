@@ -63,6 +63,22 @@ TEST_F(UsageTest, APodIsItsContainers) {
             R"({"name":"b","usage":{"cpu":"1500n","memory":"4096Ki"}}])");
 }
 
+TEST_F(UsageTest, AMirrorPodIsTheStaticPodItNames) {
+  const Answer created = server.post(
+      "/api/v1/namespaces/default/pods",
+      R"({"metadata":{"name":"static-n1","annotations":{"kubernetes.io/config.mirror":"hash"}},"spec":{"nodeName":"n1",)"
+      R"("containers":[{"name":"a","image":"x"}]}})");
+  ASSERT_EQ(created.code, 201) << created.text;
+  server.gateway().summaries["n1"] =
+      R"({"node":{"nodeName":"n1",)" + kStats +
+      R"(},"pods":[{"podRef":{"name":"static-n1","namespace":"default","uid":"hash"},"containers":[{"name":"a",)" +
+      kStats + "}]}]}";
+  const Answer answer = server.get(std::string(kPods) + "/static-n1");
+  ASSERT_EQ(answer.code, 200) << answer.text;
+  EXPECT_EQ(answer.body.find("containers")->if_array()->size(), 1U);
+  EXPECT_EQ(server.get(kPods).body.find("items")->if_array()->size(), 1U);
+}
+
 TEST_F(UsageTest, ListsFollowLabels) {
   const Answer all = server.get(kNodes);
   EXPECT_EQ(all.string_at({"kind"}), "NodeMetricsList");
