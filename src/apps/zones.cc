@@ -1,4 +1,5 @@
 // `spillway zones | hold | resume`: how the zones stand, and the manual brake.
+#include "api/codec.h"
 #include "apps/cluster_view.h"
 #include "apps/commands.h"
 #include "apps/controller_client.h"
@@ -8,11 +9,14 @@
 #include "cli/zone_table.h"
 #include "client/api_client.h"
 #include "controllers/manual_hold.h"
+#include "policy/lifecycle/zone.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace spillway::apps {
@@ -37,7 +41,24 @@ class Holder {
   }
 
  private:
-  std::string zone() const { return *command_.zone == "-" ? "" : *command_.zone; }
+  /// Zones that have nodes; to resume, those that are held as well.
+  Result<std::string> find_zone(const lifecycle::ManualHold& hold) {
+    std::set<std::string> zones;
+    auto nodes = cluster_.get(client::object_path("v1", "nodes", {}));
+    if (!nodes) return nodes.error();
+    const api::Json* items = nodes->find("items");
+    if (items == nullptr || items->if_array() == nullptr) {
+      return make_error(ErrorCode::kInternalError, "the list of nodes has no items");
+    }
+    for (const api::Json& item : *items->if_array()) {
+      const auto node = api::decode<api::Node>(item);
+      if (node) zones.insert(lifecycle::readable_zone(lifecycle::zone_key(node->metadata.labels)));
+    }
+    if (command_.act == cli::HoldCommand::Act::kResume) {
+      for (const auto& [zone, why] : hold.zones) zones.insert(zone);
+    }
+    return controllers::find_zone(*command_.zone, zones);
+  }
 
   Outcome try_once() {
     const std::string path = client::object_path("v1", "configmaps", ns_, name_);
@@ -50,15 +71,18 @@ class Holder {
       fmt::print("nothing is held\n");
       return {};
     }
+    std::string zone;
     if (command_.zone) {
-      holds ? void(hold.zones[zone()] = command_.why) : void(hold.zones.erase(zone()));
+      SPILLWAY_TRY(meant, find_zone(hold));
+      zone = meant;
+      holds ? void(hold.zones[zone] = command_.why) : void(hold.zones.erase(zone));
     } else if (holds) {
       hold.everything = command_.why;
     } else {
       hold = {};
     }
     SPILLWAY_TRY_VOID(write(path, found ? &*found : nullptr, hold));
-    fmt::print("{} {}\n", command_.zone ? "zone " + *command_.zone : std::string("everything"),
+    fmt::print("{} {}\n", command_.zone ? "zone " + controllers::zone_text(zone) : std::string("everything"),
                holds ? "is held" : "is resumed");
     if (!holds && hold.everything) fmt::print("everything is still held: {}\n", *hold.everything);
     return {};
@@ -132,7 +156,8 @@ int run_hold(const cli::HoldCommand& command) {
   Holder holder(cluster, command, command.config_map.substr(0, slash), command.config_map.substr(slash + 1));
   if (const Outcome done = holder.run(); !done) {
     print_error(done.error());
-    return cli::kExitFailure;
+    return done.error().code == ErrorCode::kInvalid && done.error().at == "--zone" ? cli::kExitUsage
+                                                                                   : cli::kExitFailure;
   }
   return cli::kExitOk;
 }

@@ -85,7 +85,10 @@ std::string lifecycle_sentence(const Reason& reason) {
                        fact("silence_seconds"), late ? "beyond" : "within", fact("grace_seconds"),
                        reason.code == ReasonCode::kNeverPosted ? "; it has never posted a status" : "");
   }
-  if (reason.code == ReasonCode::kNeverPosted) return "nothing was heard of it yet";
+  if (reason.code == ReasonCode::kNeverPosted) {
+    const std::string every = fact("look_every_seconds");
+    return "the controllers have not looked at it yet" + (every.empty() ? "" : "; they look every " + every);
+  }
   if (reason.code == ReasonCode::kZoneRateLimited && !fact("place").empty()) {
     const std::string due = fact("due_seconds");
     return fmt::format("it stands {} of {} in the queue of its zone{}", fact("place"), fact("waiting_nodes"),

@@ -27,7 +27,8 @@ void define_hold(Commands& commands, HoldCommand::Act act) {
   add_client_kubeconfig(app, hold->kubeconfig);
   add_parsed(
       app, "--zone", hold->zone, [](const std::string& text) -> Result<std::optional<std::string>> { return text; },
-      "Only this zone, as `spillway zones` names it; - for nodes without zone labels", "ZONE", "");
+      "Only this zone: its name in `spillway zones`, or the value of its label; - for nodes without zone labels",
+      "ZONE", "");
   if (holds) app.add_option("--why", hold->why, "What is shown as the reason");
   app.add_option("--hold-config-map", hold->config_map, "The ConfigMap the controllers look at")->capture_default_str();
   commands.choose(app, hold);

@@ -63,7 +63,15 @@ std::string zone_table(const api::Json& zone_list, Paint paint) {
                 paint == Paint::kTerminal ? colour : std::string_view());
     }
   }
-  std::string text = table.empty() ? "No zones: no nodes are known.\n" : table.text("");
+  const std::int64_t new_nodes = integer_at(zone_list, "newNodes");
+  std::string text = table.empty() ? "" : table.text("");
+  if (new_nodes > 0) {
+    text += fmt::format(
+        "{}{} new: the controllers have not looked at {} yet; they look every {}.\n", text.empty() ? "" : "\n",
+        new_nodes == 1 ? "One node is" : fmt::format("{} nodes are", new_nodes), new_nodes == 1 ? "it" : "them",
+        value_text({"look_every_seconds", number_at(zone_list, "lookEverySeconds")}));
+  }
+  if (text.empty()) text = "No zones: no nodes are known.\n";
   if (const std::string held = brake_text(zone_list.find("brake")); !held.empty()) {
     text += fmt::format("\nNothing is marked, tainted or deleted: {}\n", held);
   }

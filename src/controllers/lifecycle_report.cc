@@ -97,6 +97,13 @@ std::vector<ZoneStanding> LifecycleReport::zones(Now now) const {
   return standings;
 }
 
+/// That no pass over the nodes has seen: they belong to no zone yet.
+std::int64_t LifecycleReport::new_nodes() const {
+  return std::ranges::count_if(shared_.nodes.cache().all(), [this](const auto& entry) {
+    return !nodes_.monitor().find_record(entry.second->metadata.name).has_value();
+  });
+}
+
 api::Json LifecycleReport::zones_document(Now now) const {
   api::Json items = api::Json::array();
   for (const ZoneStanding& zone : zones(now)) items.if_array()->push_back(document_of(zone));
@@ -104,6 +111,8 @@ api::Json LifecycleReport::zones_document(Now now) const {
                                           {"apiVersion", "spillway/v1"},
                                           {"at", api::format_micro_time(now.wall)},
                                           {"masterDisruption", nodes_.monitor().in_master_disruption()},
+                                          {"newNodes", new_nodes()},
+                                          {"lookEverySeconds", in_seconds(nodes_.options().node_monitor_period)},
                                           {"items", std::move(items)}});
   if (const auto held = gate_.brakes().hold(now)) document["brake"] = policy::to_json(*held);
   return document;
@@ -112,7 +121,8 @@ api::Json LifecycleReport::zones_document(Now now) const {
 Reason LifecycleReport::health_of(const api::Node& node, Now now) const {
   const auto record = nodes_.monitor().find_record(node.metadata.name);
   const lifecycle::HealthConfig& health = nodes_.options().monitor.health;
-  if (!record) return {ReasonCode::kNeverPosted, {}};
+  if (!record)
+    return {ReasonCode::kNeverPosted, {{"look_every_seconds", in_seconds(nodes_.options().node_monitor_period)}}};
   const bool posted = record->ready.has_value() && record->ready->heartbeat.has_value();
   const Duration grace = posted ? health.node_monitor_grace_period : health.node_startup_grace_period;
   const Duration silence = now.mono - record->probe;
@@ -152,6 +162,7 @@ std::optional<policy::Decision> LifecycleReport::explain_node(const std::string&
   decision.area = policy::Area::kLifecycle;
   decision.action = nodes_.options().profile.mode == lifecycle::EvictionMode::kLegacy ? "evict" : "taint";
   decision.subject = {.kind = "Node", .ns = {}, .name = name, .uid = node->metadata.uid};
+  decision.verdict = policy::Verdict::kRests;
   decision.reasons.push_back(health_of(*node, now));
 
   const std::string key = lifecycle::zone_key(node->metadata.labels, nodes_.options().profile.zone_labels);

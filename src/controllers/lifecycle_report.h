@@ -39,7 +39,8 @@ class LifecycleReport {
 
   /// In key order.
   std::vector<ZoneStanding> zones(Now now) const;
-  /// kind ZoneList: items, masterDisruption, brake (that holds everything), at.
+  /// kind ZoneList: items, newNodes (in no zone so far), lookEverySeconds, masterDisruption, brake (that holds
+  /// everything), at.
   api::Json zones_document(Now now) const;
 
   /// Why the node is or is not tainted: its health, from where it is known and how old; conditions; zone; place in the
@@ -49,6 +50,7 @@ class LifecycleReport {
  private:
   using Zone = lifecycle::NodeMonitor::Zone;
 
+  std::int64_t new_nodes() const;
   std::optional<policy::Reason> brake_on(std::string_view zone, const Zone& standing, Now now) const;
   std::optional<Instant> due(const Zone& zone, std::size_t place, Now now) const;
   policy::Reason health_of(const api::Node& node, Now now) const;

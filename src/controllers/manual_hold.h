@@ -5,8 +5,10 @@
 #pragma once
 
 #include "api/json.h"
+#include "base/error.h"
 #include "policy/lifecycle/brakes.h"
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,5 +21,9 @@ api::Json manual_hold_data(const lifecycle::ManualHold& hold);
 
 /// "-" for the zone without a name.
 std::string zone_text(std::string_view readable_zone);
+
+/// Which of the zones ("r1::a"; empty: the nodes without zone labels) somebody means who writes its name, "-", or the
+/// value of the zone label alone ("a"). kInvalid, for --zone: there is none, or the label's value is that of several.
+Result<std::string> find_zone(std::string_view asked, const std::set<std::string>& zones);
 
 }  // namespace spillway::controllers

@@ -164,6 +164,35 @@ Result<std::vector<Step>> read_steps(const Json& value, const std::string& at, i
   return steps;
 }
 
+/// Zones are called zone-0, zone-1 and so on, nodes go by their number.
+Outcome check_choice(const NodeChoice& choice, const std::string& at, std::int64_t nodes, std::int64_t zones) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < zones; ++i) names.push_back(fmt::format("zone-{}", i));
+  if (choice.zone && std::ranges::find(names, *choice.zone) == names.end()) {
+    return invalid(at + ".zone", "there is no zone \"{}\"; this cluster has {}", *choice.zone,
+                   zones == 1 ? names.front() : fmt::format("{} to {}", names.front(), names.back()));
+  }
+  for (const std::size_t node : choice.only) {
+    if (node < static_cast<std::size_t>(nodes)) continue;
+    return invalid(at + ".only", "there is no node {}; this cluster has 0 to {}", node, nodes - 1);
+  }
+  return {};
+}
+
+Outcome check_choices(const std::vector<Step>& steps, const std::string& at, std::int64_t nodes, std::int64_t zones) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::string here = fmt::format("{}[{}]", at, i);
+    if (const auto* step = std::get_if<OnNodes>(&steps[i])) {
+      SPILLWAY_TRY_VOID(check_choice(step->nodes, here, nodes, zones));
+    } else if (const auto* reboot = std::get_if<RollingReboot>(&steps[i])) {
+      SPILLWAY_TRY_VOID(check_choice(reboot->nodes, here, nodes, zones));
+    } else if (const auto* repeat = std::get_if<Repeat>(&steps[i])) {
+      SPILLWAY_TRY_VOID(check_choices(repeat->steps, here + ".repeat.steps", nodes, zones));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Incident> parse_incident(const Json& document, const std::string& file) {
@@ -175,6 +204,7 @@ Result<Incident> parse_incident(const Json& document, const std::string& file) {
   SPILLWAY_TRY(pods, read_integer(document, "podsPerNode", file, 0, 20, 2));
   const Json* steps = document.find("steps");
   SPILLWAY_TRY(parsed, read_steps(steps == nullptr ? Json() : *steps, file + ".steps", 0));
+  SPILLWAY_TRY_VOID(check_choices(parsed, file + ".steps", nodes, zones));
   return Incident{
       name,  story, static_cast<std::int32_t>(nodes), static_cast<std::int32_t>(zones), static_cast<std::int32_t>(pods),
       parsed};

@@ -80,6 +80,23 @@ TEST_F(Report, ZonesInTheirNormalState) {
   EXPECT_EQ(set->report().explain_node("a9", cluster.now()), std::nullopt);
 }
 
+TEST_F(Report, ANodeThatWasNotLookedAtYetIsNew) {
+  start(1);
+  EXPECT_EQ(set->report().zones_document(cluster.now()).find("newNodes")->if_int64(), 0);
+  cluster.add_node("c0", {{"topology.kubernetes.io/zone", "c"}});
+  cluster.advance(milliseconds(100));
+  const api::Json document = set->report().zones_document(cluster.now());
+  EXPECT_EQ(document.find("newNodes")->if_int64(), 1);
+  EXPECT_EQ(document.find("lookEverySeconds")->if_double(), 5.0);
+  const policy::Decision decision = node("c0");
+  EXPECT_EQ(decision.verdict, Verdict::kRests);
+  EXPECT_EQ(decision.reasons.front().code, ReasonCode::kNeverPosted);
+  EXPECT_EQ(number(decision.reasons.front(), "look_every_seconds"), 5);
+  cluster.advance(seconds(6));
+  EXPECT_EQ(set->report().zones_document(cluster.now()).find("newNodes")->if_int64(), 0);
+  EXPECT_EQ(node("c0").reasons.front().code, ReasonCode::kHeartbeatFresh);
+}
+
 TEST_F(Report, TheNextActComesWhenItSays) {
   start(8);
   for (int i = 0; i < 4; ++i) cluster.set_up(fmt::format("a{}", i), false);
@@ -152,6 +169,21 @@ TEST_F(Report, ABareConfigMapHoldsEverything) {
   EXPECT_EQ(cluster.ready_status("b0"), "True");
   const api::Json document = set->report().zones_document(cluster.now());
   EXPECT_EQ(document.string_at({"brake", "code"}), "manual-hold");
+}
+
+TEST(ManualHold, FindsTheZoneThatIsMeant) {
+  const std::set<std::string> zones{"", "::a", "r1::b", "r2::b", "r2::c"};
+  EXPECT_EQ(find_zone("::a", zones).value(), "::a");
+  EXPECT_EQ(find_zone("a", zones).value(), "::a");
+  EXPECT_EQ(find_zone("c", zones).value(), "r2::c");
+  EXPECT_EQ(find_zone("r1::b", zones).value(), "r1::b");
+  EXPECT_EQ(find_zone("-", zones).value(), "");
+  EXPECT_EQ(find_zone("b", zones).error().text(), "--zone: \"b\" is the label of several zones: r1::b, r2::b");
+  EXPECT_EQ(find_zone("r2::d", zones).error().text(),
+            "--zone: there is no zone \"r2::d\" (did you mean r2::b?): the nodes are in -, ::a, r1::b, r2::b, r2::c");
+  EXPECT_EQ(find_zone("-", {"::a"}).error().text(), "--zone: there is no zone \"-\": the nodes are in ::a");
+  EXPECT_EQ(find_zone("a", {}).error().text(), "--zone: there is no zone \"a\": no nodes are known");
+  EXPECT_EQ(find_zone("nozone", {"::a"}).error().code, ErrorCode::kInvalid);
 }
 
 TEST(ManualHold, SurvivesItsConfigMap) {

@@ -72,6 +72,12 @@ TEST(IncidentFile, SaysWhatIsWrong) {
   EXPECT_EQ(error_of("{name: x, story: s, steps: []}"), "i.yaml.steps: must be a list of 1 to 1000 steps");
   EXPECT_EQ(error_of("{name: x, story: s, steps: [{rollingReboot: {away: 1m}}]}"),
             "i.yaml.steps[0].rollingReboot.interval: is missing");
+  EXPECT_EQ(error_of("{name: x, story: s, steps: [{wait: 1s}, {partition: {zone: zone-9}}]}"),
+            "i.yaml.steps[1].zone: there is no zone \"zone-9\"; this cluster has zone-0 to zone-2");
+  EXPECT_EQ(error_of("{name: x, story: s, nodes: 1, steps: [{repeat: {times: 2, steps: [{heal: {zone: a}}]}}]}"),
+            "i.yaml.steps[0].repeat.steps[0].zone: there is no zone \"a\"; this cluster has zone-0");
+  EXPECT_EQ(error_of("{name: x, story: s, nodes: 4, steps: [{crash: {only: [3, 4]}}]}"),
+            "i.yaml.steps[0].only: there is no node 4; this cluster has 0 to 3");
 }
 
 class SmallIncident : public ::testing::TestWithParam<std::string> {};
