@@ -55,7 +55,11 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client:
   http.metrics = &process.metrics();
   wire::RequestHandler& handler = *server;
   server->http_ = std::make_unique<wire::HttpServer>(process.loop(), handler, std::move(http));
-  SPILLWAY_TRY_VOID(server->http_->start());
+  if (const Outcome listening = server->http_->start(); !listening) {
+    Error error = listening.error();
+    error.message += "; --port chooses another port, --port 0 any free one (a second agent on a machine needs that)";
+    return error;
+  }
   server->driver_.start();
   server->certificate_driver_.start();
   return server;

@@ -119,6 +119,11 @@ TEST_F(NodeSliceTest, BadNamesAndSizesAreRefused) {
   NodeSliceOptions small = options();
   small.memory = mebibytes(1);
   EXPECT_EQ(NodeSlice::create(root(), small).error().code, ErrorCode::kInvalid);
+  NodeSliceOptions large = options();
+  large.memory = gibibytes(1'000'000);
+  EXPECT_TRUE(NodeSlice::create(root(), large)
+                  .error()
+                  .message.starts_with("a node cannot have 1000000.0Gi on a machine with "));
   NodeSliceOptions whole = options();
   whole.root = NodeRoot::kHost;
   EXPECT_EQ(NodeSlice::create(root(), whole).error().code, ErrorCode::kInvalid) << "the host has no --node-memory";

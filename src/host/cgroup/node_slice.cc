@@ -12,6 +12,10 @@
 namespace spillway::host {
 namespace {
 
+std::string gibibytes_text(Bytes amount) {
+  return fmt::format("{:.1f}Gi", static_cast<double>(amount.count()) / static_cast<double>(gibibytes(1).count()));
+}
+
 constexpr std::string_view kFolder = "spillway";
 constexpr std::string_view kLeaf = "spillway-agent";
 constexpr Bytes kMemoryMin = mebibytes(16);
@@ -125,6 +129,11 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
   SPILLWAY_TRY(text, read_file("/proc/meminfo"));
   SPILLWAY_TRY(machine, parse_meminfo(text));
   if (!machine.total_bytes) return invalid("/proc/meminfo", "MemTotal missing");
+  const Bytes machine_memory{static_cast<std::int64_t>(*machine.total_bytes)};
+  if (options.memory && *options.memory > machine_memory) {
+    return invalid("node-memory", "a node cannot have {} on a machine with {}", gibibytes_text(*options.memory),
+                   gibibytes_text(machine_memory));
+  }
 
   NodeSlice slice;
   slice.options_ = std::move(options);
