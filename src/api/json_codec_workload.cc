@@ -53,6 +53,10 @@ void describe(V& v, Is<DaemonSet> auto& set) {
   v.nested("spec", [&](V& spec) {
     spec.selector("selector", set.selector);
     spec.object("template", set.pod_template);
+    spec.nested("updateStrategy", [&](V& strategy) {
+      strategy.field("type", set.update_strategy);
+      strategy.nested("rollingUpdate", [&](V& rolling) { rolling.field("maxUnavailable", set.max_unavailable); });
+    });
   });
   v.object("status", set.status);
 }

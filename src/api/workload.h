@@ -63,6 +63,8 @@ struct DaemonSet {
   ObjectMeta metadata;
   LabelSelector selector;
   PodTemplate pod_template;
+  std::string update_strategy;  // RollingUpdate, OnDelete
+  Json max_unavailable;         // of a rolling update: a number of pods, or a text like "40%"; null: not given
   DaemonSetStatus status;
 
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;

@@ -2,6 +2,7 @@
 
 #include "api/codec.h"
 #include "api/taint.h"
+#include "controllers/daemon_update.h"
 #include "controllers/paths.h"
 
 #include <fmt/format.h>
@@ -86,6 +87,10 @@ DaemonFit daemon_fit(const api::Pod& pod, const api::RequiredNodeAffinity& affin
 api::Json daemon_pod(const api::DaemonSet& set, const std::string& node) {
   api::Json pod =
       pod_from_template({api::DaemonSet::kApiVersion, api::DaemonSet::kKind, set.metadata}, set.pod_template);
+  const auto generation = set.metadata.annotations.find(std::string(kTemplateGenerationAnnotation));
+  if (generation != set.metadata.annotations.end()) {
+    pod.make({"metadata", "labels"})[kTemplateGenerationLabel] = generation->second;
+  }
   api::Json& spec = pod.make({"spec"});
   require_node(spec, node);
   if (const auto decoded = api::decode<api::PodSpec>(set.pod_template.spec)) {
@@ -190,6 +195,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   api::DaemonSetStatus status;
   status.observed_generation = set->metadata.generation;
   std::size_t acts = 0;
+  std::vector<DaemonPlace> places;
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     const DaemonFit fit = daemon_fit(wish, affinity, *node);
     const auto found = by_node.find(name);
@@ -205,18 +211,19 @@ void DaemonSetController::sync(const std::string& key, Now now) {
     }
     std::erase_if(here, [](const PodPtr& pod) { return !is_active(*pod); });
     const bool leaving = found != by_node.end() && here.size() < found->second.size();
-    if (fit.should_run) ++status.desired_number_scheduled;
-    if (!here.empty()) {
-      if (fit.should_run) {
+    if (fit.should_run) {
+      ++status.desired_number_scheduled;
+      DaemonPlace& place_here = places.emplace_back();
+      if (!here.empty()) {
+        place_here = {here.front(), is_updated(*set, *here.front()), is_ready(*here.front())};
         ++status.current_number_scheduled;
-        ++status.updated_number_scheduled;
-        if (is_ready(*here.front())) {
-          ++status.number_ready;
-          ++status.number_available;
-        }
-      } else {
-        ++status.number_misscheduled;
+        status.updated_number_scheduled += place_here.updated ? 1 : 0;
+        status.number_ready += place_here.available ? 1 : 0;
+        status.number_available += place_here.available ? 1 : 0;
       }
+      if (here.size() > 1) place_here.pod = nullptr;
+    } else if (!here.empty()) {
+      ++status.number_misscheduled;
     }
     if (!may_act) continue;
     if (fit.should_run && here.empty() && !leaving && acts < kBurstMax) {
@@ -236,6 +243,12 @@ void DaemonSetController::sync(const std::string& key, Now now) {
     if (!may_act || shared_.nodes.cache().find(name)) continue;
     for (const PodPtr& pod : pods) {
       if (!pod->metadata.deletion_timestamp && acts++ < kBurstMax) remove(set, key, pod);
+    }
+  }
+  if (may_act && acts == 0 && set->update_strategy != "OnDelete") {
+    const std::int64_t most = unavailable_max(set->max_unavailable, status.desired_number_scheduled);
+    for (const PodPtr& pod : pods_to_update(places, most)) {
+      if (acts++ < kBurstMax) remove(set, key, pod);
     }
   }
   status.number_unavailable = status.desired_number_scheduled - status.number_available;

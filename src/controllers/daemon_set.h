@@ -1,6 +1,7 @@
 // Runs one pod of each DaemonSet on every node it is meant for. The pods are bound by the scheduler: each names its
 // node in its affinity. Their tolerations let them stay on nodes that are not ready, unreachable, cordoned or under
-// pressure. Thread: loop. Bounds: 250 creations or deletions per pass; failed pods are replaced with back-off. Source:
+// pressure. Pods of an earlier template are replaced a few at a time (daemon_update.h), unless the strategy is
+// OnDelete. Thread: loop. Bounds: 250 creations or deletions per pass; failed pods are replaced with back-off. Source:
 // Kubernetes docs, "DaemonSet", taints and tolerations; API reference DaemonSetStatus.
 #pragma once
 

@@ -288,6 +288,49 @@ TEST_F(Workloads, ADaemonSetReplacesFailedPodsWithBackOff) {
   EXPECT_THAT(seen, SizeIs(4));
 }
 
+TEST_F(Workloads, ADaemonSetIsRolledOutAFewNodesAtATime) {
+  start(4);
+  Json set_json = workload_json("DaemonSet", "agent");
+  set_json.make({"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}) = 2;
+  cluster.create(kDaemonSets, set_json);
+  cluster.advance(seconds(5));
+  const std::string target = kDaemonSets + "/agent";
+  EXPECT_EQ(status(target, "updatedNumberScheduled"), 4);
+  const std::set<std::string> before = cluster.pod_names();
+  cluster.merge(target, json(R"({"spec":{"template":{"metadata":{"annotations":{"restarted":"now"}}}}})"));
+  std::int64_t fewest = 4;
+  bool waited = false;
+  for (int i = 0; i < 300; ++i) {
+    cluster.advance(milliseconds(100));
+    if (status(target, "observedGeneration") < 2) continue;
+    fewest = std::min(fewest, status(target, "numberAvailable"));
+    waited = waited || status(target, "updatedNumberScheduled") < 4;
+  }
+  EXPECT_TRUE(waited) << "a success that is none";
+  EXPECT_GE(fewest, 2);
+  EXPECT_EQ(status(target, "updatedNumberScheduled"), 4);
+  EXPECT_EQ(status(target, "numberAvailable"), 4);
+  for (const std::string& name : cluster.pod_names()) EXPECT_FALSE(before.contains(name)) << name;
+  for (const Json& pod : pods()) EXPECT_EQ(pod.string_at({"metadata", "annotations", "restarted"}), "now");
+}
+
+TEST_F(Workloads, ADaemonSetOnDeleteWaitsForTheDeletion) {
+  start(2);
+  Json set_json = workload_json("DaemonSet", "agent");
+  set_json.make({"spec", "updateStrategy", "type"}) = "OnDelete";
+  cluster.create(kDaemonSets, set_json);
+  cluster.advance(seconds(5));
+  const std::set<std::string> before = cluster.pod_names();
+  const std::string target = kDaemonSets + "/agent";
+  cluster.merge(target, json(R"({"spec":{"template":{"metadata":{"annotations":{"restarted":"now"}}}}})"));
+  cluster.advance(seconds(30));
+  EXPECT_EQ(cluster.pod_names(), before);
+  EXPECT_EQ(status(target, "updatedNumberScheduled"), 0);
+  cluster.remove(kPods + "/" + *before.begin());
+  cluster.advance(seconds(10));
+  EXPECT_EQ(status(target, "updatedNumberScheduled"), 1);
+}
+
 TEST_F(Workloads, PodsOfAVanishedNodeAreCollected) {
   start(2);
   cluster.create(kPods, pod_json("lost", "64Mi", "n1"));

@@ -38,6 +38,26 @@ class Kubectl(unittest.TestCase):
         self.kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=60s")
         self.assertIn("NotFound", self.kubectl("get", "pod", "none", code=1))
 
+    def test_a_daemon_set_is_rolled_out(self):
+        def image():
+            pods = self.kubectl.get("pods", "-l", "app=watcher")["items"]
+            return [pod["spec"]["containers"][0]["image"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        self.kubectl.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "watcher", "namespace": "default"},
+                            "spec": {"selector": {"matchLabels": {"app": "watcher"}},
+                                     "template": {"metadata": {"labels": {"app": "watcher"}},
+                                                  "spec": {"terminationGracePeriodSeconds": 0,
+                                                           "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}}})
+        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher", "--timeout=30s"))
+        self.assertEqual(image(), ["one"])
+        self.kubectl("set", "image", "ds/watcher", "main=two")
+        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher", "--timeout=30s"))
+        self.assertEqual(image(), ["two"])
+        before = self.kubectl.get("pods", "-l", "app=watcher")["items"][0]["metadata"]["uid"]
+        self.kubectl("rollout", "restart", "ds/watcher")
+        self.kubectl("rollout", "status", "ds/watcher", "--timeout=30s")
+        self.assertNotIn(before, [pod["metadata"]["uid"] for pod in self.kubectl.get("pods", "-l", "app=watcher")["items"]])
+        self.kubectl("delete", "ds", "watcher", "--timeout=30s")
+
     def test_namespaces_take_their_content_along(self):
         self.kubectl("create", "namespace", "shop")
         self.kubectl("create", "configmap", "prices", "-n", "shop", "--from-literal=apple=1")

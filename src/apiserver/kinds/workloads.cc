@@ -6,6 +6,10 @@
 #include "apiserver/kinds/tables.h"
 
 #include <array>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
 
 namespace spillway::apiserver::kinds {
 
@@ -173,6 +177,17 @@ void mark_template_generation(api::Json& object) {
   object.make({"metadata", "annotations", kTemplateGeneration}) = "1";
 }
 
+/// One more with each new template; nobody else writes it.
+void count_template(api::Json& object, const api::Json& old, Endpoint endpoint) {
+  if (endpoint != Endpoint::kMain) return;
+  const std::string before(old.string_at({"metadata", "annotations", kTemplateGeneration}));
+  std::int64_t count = 1;
+  std::from_chars(before.data(), before.data() + before.size(), count);
+  const bool same = value_of(value_of(object, "spec"), "template") == value_of(value_of(old, "spec"), "template");
+  if (!same && count < std::numeric_limits<std::int64_t>::max()) ++count;
+  object.make({"metadata", "annotations", kTemplateGeneration}) = std::to_string(count);
+}
+
 }  // namespace
 
 KindHooks deployment_hooks() {
@@ -198,6 +213,7 @@ KindHooks daemon_set_hooks() {
   return {.set_defaults = default_daemon_set,
           .prepare_create = mark_template_generation,
           .validate_create = validate_daemon_set,
+          .prepare_update = count_template,
           .validate_update = validate_update_of<validate_daemon_set>,
           .columns = table.columns,
           .table_row = table.row};
