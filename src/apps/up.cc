@@ -6,6 +6,7 @@
 #include "apps/engine_metrics.h"
 #include "apps/engine_part.h"
 #include "apps/host_name.h"
+#include "apps/missing_nodes.h"
 #include "apps/node_config.h"
 #include "apps/node_options.h"
 #include "apps/node_part.h"
@@ -13,7 +14,9 @@
 #include "controllers/controller_set.h"
 #include "controllers/scheduler.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -51,9 +54,25 @@ class Up {
                                                                               rng.fork("scheduler"), process_.log()),
                                      server_->connect("system:kube-scheduler")));
     const std::string base = command_.node_name.empty() ? host_name() : command_.node_name;
+    std::vector<std::string> names;
     for (std::int32_t i = 1; i <= command_.nodes; ++i) {
-      if (!start_node(command_.nodes == 1 ? base : fmt::format("{}-{}", base, i))) return;
+      names.push_back(command_.nodes == 1 ? base : fmt::format("{}-{}", base, i));
     }
+    look_for_missing_nodes(names);
+    for (const std::string& name : names) {
+      if (!start_node(name)) return;
+    }
+  }
+
+  void look_for_missing_nodes(const std::vector<std::string>& names) {
+    process_.add(std::make_unique<EnginePart>(
+        process_.loop(),
+        std::make_unique<MissingNodes>(MissingNodes::Options{.before = nodes_below(node_state_dir(
+                                                                 command_.node.state_dir, server_->data_dir(), "")),
+                                                             .now = {names.begin(), names.end()},
+                                                             .remove = command_.remove_missing_nodes},
+                                       process_.log()),
+        server_->connect("system:kube-controller-manager")));
   }
 
   bool start_node(const std::string& name) {

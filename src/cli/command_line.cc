@@ -37,8 +37,20 @@ class Parser {
  public:
   std::variant<CommandLine, Farewell> parse(int argc, const char* const* argv) {
     define();
+    // "help COMMAND" is "COMMAND --help".
+    std::vector<const char*> words(argv, argv + argc);
+    if (argc > 1 && std::string_view(argv[1]) == "help") {
+      words.erase(words.begin() + 1);
+      const auto named = [&](const CLI::App* app) { return app->get_name() == argv[2]; };
+      if (argc > 2 && std::ranges::none_of(app_.get_subcommands({}), named)) {
+        return Farewell{fmt::format("spillway: unknown command \"{}\"{}; see `spillway --help`\n", argv[2],
+                                    suggestion(argv[2], command_names())),
+                        kExitUsage};
+      }
+      words.push_back("--help");
+    }
     try {
-      app_.parse(argc, argv);
+      app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::CallForHelp&) {
       return Farewell{chosen().help(), kExitOk};
     } catch (const CLI::CallForVersion& version) {
@@ -52,12 +64,22 @@ class Parser {
  private:
   void define() {
     app_.require_subcommand(1);
+    app_.footer("spillway help COMMAND lists the flags of a command.");
     app_.set_version_flag("--version", "spillway " SPILLWAY_VERSION);
     add_log(app_, log_);
     define_process_commands(commands_);
     define_offline_commands(commands_);
     define_explain(commands_);
     define_zone_commands(commands_);
+  }
+
+  /// To be suggested: not the brake of a whole cluster, which nobody should come to by a slip.
+  std::vector<std::string> command_names() const {
+    std::vector<std::string> names{"help"};
+    for (const CLI::App* app : app_.get_subcommands({})) {
+      if (app->get_name() != "hold" && app->get_name() != "resume") names.push_back(app->get_name());
+    }
+    return names;
   }
 
   const CLI::App& chosen() const {
@@ -69,7 +91,7 @@ class Parser {
     std::string text = error.what();
     std::vector<std::string> known;
     if (app_.get_subcommands().empty()) {
-      for (const CLI::App* app : app_.get_subcommands({})) known.push_back(app->get_name());
+      known = command_names();
       if (argc > 1 && argv[1][0] != '-') text = fmt::format("unknown command \"{}\"", argv[1]);
     }
     collect_flags(app_, known);

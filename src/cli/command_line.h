@@ -118,6 +118,7 @@ struct UpCommand {
   ControllerArgs controller;
   std::int32_t nodes = 1;
   std::string node_name;  // of the first node, prefix of several; empty: the host name
+  bool remove_missing_nodes = false;
 };
 
 struct ApiserverCommand {

@@ -16,6 +16,8 @@ void define_up(Commands& commands) {
   add_controller(app, up->controller);
   app.add_option("--nodes", up->nodes, "Nodes to run on this machine")->check(CLI::Range(0, 64))->capture_default_str();
   app.add_option("--node-name", up->node_name, "Name of the node; of several: prefix, followed by -1, -2, ...");
+  app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
+               "Delete nodes that were run with this data directory before and are not now, with their pods");
   commands.choose(app, up);
 }
 

@@ -46,6 +46,19 @@ class BadInput(unittest.TestCase):
             self.refused(2, ["/no/such/file", "KUBECONFIG", "spillway up"], "zones")
             self.refused(2, ["/no/such/file", "KUBECONFIG"], "hold")
 
+    def test_help(self):
+        code, out, error = run("help")
+        self.assertEqual((code, error), (0, ""))
+        self.assertIn("zones", out)
+        for command in ("hold", "up", "agent"):
+            self.assertEqual(run("help", command), run(command, "--help"))
+        self.refused(2, ['unknown command "zone"', "did you mean zones?"], "help", "zone")
+        for word in ("hlep", "holt", "hodl", "resum"):
+            code, _, error = run(word)
+            self.assertEqual(code, 2)
+            self.assertNotIn("hold", error)
+            self.assertNotIn("resume?", error)
+
     def test_number_out_of_range(self):
         self.refused(2, ["--seeds", 'expected a number above 0, got "0"'], "swarm", "--seeds", "0")
         self.refused(2, ["--node-eviction-rate", 'expected 0 or more, got "-1"'], "controller", "--node-eviction-rate=-1")

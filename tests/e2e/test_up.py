@@ -19,6 +19,10 @@ class Up(unittest.TestCase):
             api.create("/api/v1/namespaces/default/pods", pod("hello", ["sh", "-c", "echo hello; exec tail -f /dev/null"]))
             wait_for("the pod", lambda: api.pod_phases().get("hello") == "Running")
             wait_for("its log", lambda: api.get("/api/v1/namespaces/default/pods/hello/log") == "hello\n")
+            with self.assertRaises(ApiError) as refused:
+                api.get("/api/v1/namespaces/default/pods/hello/log?previous=true")
+            self.assertEqual((refused.exception.code, refused.exception.status["message"]),
+                             (400, 'previous terminated container "main" in pod "hello" not found'))
             api.delete("/api/v1/namespaces/default/pods/hello")
             wait_for("its end", lambda: api.find("/api/v1/namespaces/default/pods/hello") is None)
             self.assertEqual(process.stop(), 0)
@@ -52,6 +56,33 @@ class Up(unittest.TestCase):
             victim = sorted(api.pod_phases())[0]
             api.delete(f"/api/v1/namespaces/default/pods/{victim}")
             wait_for("a replacement", lambda: victim not in api.pod_phases() and list(api.pod_phases().values()).count("Running") == 4)
+
+    def test_other_nodes_than_before(self):
+        with workspace() as folder:
+            def up(*more):
+                (folder / "kubeconfig").unlink(missing_ok=True)
+                return self.up(folder, "--node-memory", "64Mi", *more)
+            names = lambda api: [node["metadata"]["name"] for node in api.get("/api/v1/nodes")["items"]]
+            with up("--nodes", "2") as process:
+                self.assertNotIn("not run any more", process.log.read_text())
+                wait_for("two nodes", lambda api=serving(process, folder / "kubeconfig"): len(api.nodes_ready()) == 2)
+            with up() as process:
+                wait_for("the warning", lambda: "are not run any more" in process.log.read_text())
+                self.assertIn("kubectl delete node n-1 n-2, or --remove-missing-nodes", process.log.read_text())
+                api = serving(process, folder / "kubeconfig")
+                wait_for("the third", lambda: names(api) == ["n", "n-1", "n-2"])
+            with up("--remove-missing-nodes") as process:
+                api = serving(process, folder / "kubeconfig")
+                wait_for("the two to go", lambda: names(api) == ["n"])
+            with up() as process:
+                wait_for("the node", lambda api=serving(process, folder / "kubeconfig"): api.nodes_ready() == ["n"])
+                self.assertNotIn("not run any more", process.log.read_text())
+
+    def test_more_memory_than_the_machine_has(self):
+        with workspace() as folder, self.up(folder, "--node-memory", "1000Ti") as process:
+            wait_for("the refusal", lambda: not process.running())
+            self.assertEqual(process.child.returncode, 1)
+            self.assertIn("node-memory: a node cannot have 1024000.0Gi on a machine with ", process.tail())
 
     def test_objects_survive_a_kill_and_pods_come_back(self):
         with workspace() as folder:

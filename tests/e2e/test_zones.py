@@ -84,9 +84,18 @@ class Zones(unittest.TestCase):
             with running(folder, "up", "--nodes", "0", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, *FAST) as server:
                 api = serving(server, kubeconfig)
                 status = lambda name: api.get(f"/api/v1/nodes/{name}")["status"]["conditions"][0]["status"]
-                code, out, err = run("hold", "--kubeconfig", kubeconfig, "--zone", "::n1", "--why", "moving racks")
+                first = silent_node("n0")
+                first["metadata"]["labels"]["topology.kubernetes.io/zone"] = "n1"
+                api.create("/api/v1/nodes", first)
+                wait_for("n0 to be Unknown", lambda: status("n0") == "Unknown")
+                for zone, words in (("nozone", 'there is no zone "nozone": the nodes are in ::n1'), ("m1", "did you mean ::n1?"), ("-", "there is no zone")):
+                    code, out, err = run("hold", "--kubeconfig", kubeconfig, "--zone", zone)
+                    self.assertEqual((code, out), (2, ""), err)
+                    self.assertIn(words, err)
+                self.assertIsNone(api.find("/api/v1/namespaces/kube-system/configmaps/spillway-hold"))
+                code, out, err = run("hold", "--kubeconfig", kubeconfig, "--zone", "n1", "--why", "moving racks")  # the value of the label
                 self.assertEqual((code, out), (0, "zone ::n1 is held\n"), err)
-                wait_for("the controllers", lambda: run("zones", "--kubeconfig", kubeconfig)[0] == 0)
+                wait_for("the hold", lambda: "moving racks" in run("zones", "--kubeconfig", kubeconfig)[1])
                 for name in ("n1", "n2"):
                     api.create("/api/v1/nodes", silent_node(name))
                 wait_for("n2 to be Unknown", lambda: status("n2") == "Unknown")
@@ -95,6 +104,7 @@ class Zones(unittest.TestCase):
                 self.assertEqual(status("n1"), "True")
                 _, out, _ = run("explain", "node/n1", "--kubeconfig", kubeconfig)
                 self.assertIn("moving racks", out)
+                self.assertEqual(run("resume", "--kubeconfig", kubeconfig, "--zone", "::n9")[0], 2)
                 self.assertEqual(run("resume", "--kubeconfig", kubeconfig, "--zone", "::n1")[1], "zone ::n1 is resumed\n")
                 wait_for("n1 to be Unknown", lambda: status("n1") == "Unknown")
                 self.assertIsNone(api.find("/api/v1/namespaces/kube-system/configmaps/spillway-hold"))
