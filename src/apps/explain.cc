@@ -137,6 +137,7 @@ class Explainer {
         if (pod && nodes.empty() && !pod->spec.node_name.empty()) nodes.push_back(pod->spec.node_name);
         if (nodes.empty()) return tell({}, fallback);
       }
+      exists_ = object.has_value();
     }
     if (nodes.empty()) {
       const auto list = cluster_->get("/api/v1/nodes");
@@ -231,7 +232,10 @@ class Explainer {
       answer = &found.decisions.back();
     }
     if (answer == nullptr) {
-      if (found.silent.empty()) fmt::print(stderr, "spillway: explain: nothing has been decided about {}\n", asked());
+      if (found.silent.empty()) {
+        fmt::print(stderr, "spillway: explain: {}nothing has been decided about {}\n",
+                   exists_ ? "" : fmt::format("pods \"{}\" not found, and ", pod()->text()), exists_ ? asked() : "it");
+      }
       return found.silent.empty() ? cli::kExitUnknown : cli::kExitFailure;
     }
     command_.output == cli::OutputFormat::kJson ? print_json(*answer, found) : print_text(*answer, found);
@@ -284,6 +288,7 @@ class Explainer {
   const cli::ExplainCommand& command_;
   runtime::Loop loop_;
   ClusterView* cluster_ = nullptr;
+  bool exists_ = true;  // what is asked about; false: the API server knows no such pod
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ std::string names_of(const std::vector<std::string>& zones) {
 std::string suggestion(std::string_view asked, const std::vector<std::string>& zones) {
   std::size_t best = asked.size() / 3 + 2;
   std::string found;
+  if (asked == "-") return found;
   for (const std::string& zone : zones) {
     const std::size_t distance = std::min(edit_distance(asked, zone), edit_distance(asked, label_value(zone)));
     if (distance >= best) continue;

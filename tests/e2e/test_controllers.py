@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import threading
 import unittest
 
@@ -152,6 +153,19 @@ class Controllers(unittest.TestCase):
     def test_an_api_server_that_is_away_without_an_election(self):
         with workspace() as folder:
             self.away(folder, "--leader-elect=false")
+
+    @unittest.skipUnless(HAS_NODES, "needs root and a writable cgroup hierarchy")
+    def test_an_agent_whose_port_is_taken(self):
+        with workspace() as folder, socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            kubeconfig = folder / "kubeconfig"
+            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as server:
+                serving(server, kubeconfig)
+                code, _, error = run("agent", "--kubeconfig", kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--node-memory", "64Mi",
+                                     "--state-dir", folder / "n", "--port", taken.getsockname()[1])
+                self.assertEqual(code, 1, error)
+                self.assertRegex(error, r"(?i)address already in use; --port chooses another port, --port 0 any free one")
 
     def test_a_leader_that_was_stopped_stands_by_and_leads_again(self):
         with workspace() as folder:

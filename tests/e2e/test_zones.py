@@ -84,6 +84,8 @@ class Zones(unittest.TestCase):
             with running(folder, "up", "--nodes", "0", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, *FAST) as server:
                 api = serving(server, kubeconfig)
                 status = lambda name: api.get(f"/api/v1/nodes/{name}")["status"]["conditions"][0]["status"]
+                self.assertEqual(run("explain", "pod/nothing", "--kubeconfig", kubeconfig),
+                                 (3, "", 'spillway: explain: pods "default/nothing" not found, and nothing has been decided about it\n'))
                 first = silent_node("n0")
                 first["metadata"]["labels"]["topology.kubernetes.io/zone"] = "n1"
                 api.create("/api/v1/nodes", first)
