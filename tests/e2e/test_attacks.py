@@ -20,6 +20,7 @@ GROUPS = [
     ("patches", "patches", False), ("selectors", "selectors", False), ("resources", "resources", False), ("logs", "logs", True),
     ("streams", "streams", True), ("files", "files", False), ("pods", "pods", True),
 ]
+SLOW_MAX = 16  # attempts that wait beside the others
 
 
 def outcome(attempt, cluster):
@@ -30,41 +31,51 @@ def outcome(attempt, cluster):
         return f"{type(error).__name__}: {error} ({traceback.extract_tb(error.__traceback__)[-1].lineno})"
 
 
-def run_group(attempts, cluster):
-    """[(attempt, what was seen)] of those not as expected. Slow ones run beside the rest."""
-    slow = [each for each in attempts if getattr(each, "slow", False)]
-    with concurrent.futures.ThreadPoolExecutor(max_workers=max(1, len(slow))) as pool:
-        waiting = [(each, pool.submit(outcome, each, cluster)) for each in slow]
-        seen = [(each, outcome(each, cluster)) for each in attempts if each not in slow]
-        seen += [(each, future.result()) for each, future in waiting]
-    if not cluster.server.running():
-        seen.append((None, f"the API server exited with {cluster.server.child.returncode}"))
-    elif cluster.ask("admin", "GET", "/readyz")[0] != 200:
-        seen.append((None, "the API server is not ready any more"))
-    return [(each, what) for each, what in seen if what]
+class Group:
+    """The attempts of one group. Slow ones, which wait for time-outs of the server, go on beside the groups that follow."""
+
+    def __init__(self, name, attempts, cluster, pool):
+        self.name, self.attempts, self.begun = name, attempts, time.monotonic()
+        names = [each.name for each in attempts]
+        assert len(set(names)) == len(names), f"{name}: two attempts have one name: {sorted({each for each in names if names.count(each) > 1})}"
+        slow = [each for each in attempts if getattr(each, "slow", False)]
+        self.waiting = [(each, pool.submit(outcome, each, cluster)) for each in slow]
+        self.seen = [(each.name, outcome(each, cluster)) for each in attempts if each not in slow]
+        if not cluster.server.running():
+            self.seen.append(("afterwards", f"the API server exited with {cluster.server.child.returncode}"))
+        elif cluster.ask("admin", "GET", "/readyz")[0] != 200:
+            self.seen.append(("afterwards", "the API server is not ready any more"))
+
+    def finish(self):
+        """Prints its line, and returns [(attempt, what was seen)] of those not as expected."""
+        self.seen += [(each.name, future.result()) for each, future in self.waiting]
+        missed = [(name, what) for name, what in self.seen if what]
+        print(f"{self.name}: {len(self.attempts)} attempts, {len(self.attempts) - len(missed)} as expected ({time.monotonic() - self.begun:.1f} s)",
+            flush=True)
+        return [(f"{self.name}: {name}", what) for name, what in missed]
 
 
 def main(wanted):
     unknown = set(wanted) - {name for name, _, _ in GROUPS}
     assert not unknown, f"no such group: {', '.join(sorted(unknown))}"
-    total, failures = 0, []
-    with workspace() as folder, attacked_cluster(folder) as cluster:
+    total, failures, slow = 0, [], []
+    with workspace() as folder, attacked_cluster(folder) as cluster, concurrent.futures.ThreadPoolExecutor(max_workers=SLOW_MAX) as pool:
         for name, file, needs_agent in GROUPS:
             if wanted and name not in wanted:
                 continue
             if needs_agent and cluster.agent is None:
                 print(f"{name}: not tried, needs root and a writable cgroup hierarchy", flush=True)
                 continue
-            begun = time.monotonic()
-            attempts = importlib.import_module(f"attacks.{file}").attempts(cluster)
-            names = [each.name for each in attempts]
-            assert len(set(names)) == len(names), f"{name}: two attempts have one name: {sorted({each for each in names if names.count(each) > 1})}"
-            missed = run_group(attempts, cluster)
-            total += len(attempts)
-            failures += [(name, each, what) for each, what in missed]
-            print(f"{name}: {len(attempts)} attempts, {len(attempts) - len(missed)} as expected ({time.monotonic() - begun:.1f} s)", flush=True)
-    for name, attempt, what in failures:
-        print(f"  {name}: {attempt.name if attempt else 'afterwards'}: {what}")
+            group = Group(name, importlib.import_module(f"attacks.{file}").attempts(cluster), cluster, pool)
+            total += len(group.attempts)
+            if group.waiting:
+                slow.append(group)
+            else:
+                failures += group.finish()
+        for group in slow:
+            failures += group.finish()
+    for name, what in failures:
+        print(f"  {name}: {what}")
     print(f"{total} attempts, {total - len(failures)} as expected")
     return 1 if failures else 0
 

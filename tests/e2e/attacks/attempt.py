@@ -1,4 +1,7 @@
-"""An attempt is a row: what is sent, by which identity, and what must come back. No row may be answered with the value of the Secret nobody may read."""
+"""An attempt is a row: what is sent, by which identity, and what must come back.
+
+No row may be answered with the value of the Secret nobody may read.
+"""
 import base64
 import dataclasses
 import json
@@ -32,8 +35,8 @@ def exposed(text):
 
 @dataclasses.dataclass(frozen=True)
 class Ask:
-    """One request. `want`: the status code, or several of which one must come. `says`, `hides`: texts the answer must and must not hold. `absent`: the path of
-    an object that must not exist afterwards; `unchanged`: the path of one that must be as it was."""
+    """One request. `want`: the status code, or several of which one must come. `says`, `hides`: texts the answer must and must not hold.
+    `absent`: the path of an object that must not exist afterwards; `unchanged`: the path of one that must be as it was."""
     name: str
     by: str
     method: str
@@ -89,8 +92,8 @@ class Ask:
 
 @dataclasses.dataclass(frozen=True)
 class Bytes:
-    """Bytes as they are on a connection of their own. `want`: the status codes of all answers in their order, () for a connection that is closed without one;
-    or several such tuples in a set, of which one must come. `ends`: whether the server must close the connection."""
+    """Bytes as they are on a connection of their own. `want`: the status codes of all answers in their order, () for a connection that is
+    closed without one; or several such tuples in a set, of which one must come. `ends`: whether the server must close the connection."""
     name: str
     data: typing.Any
     want: typing.Any
@@ -119,8 +122,8 @@ class Bytes:
 
 @dataclasses.dataclass(frozen=True)
 class Act:
-    """What is no single request: `act` takes the cluster and returns None, or what was seen instead of what must be. `slow`: it waits for a time-out of the
-    server, so it runs beside the others of its group."""
+    """What is no single request: `act` takes the cluster and returns None, or what was seen instead of what must be. `slow`: it waits for
+    a time-out of the server, so it runs on a thread of its own, beside the others."""
     name: str
     act: typing.Callable
     slow: bool = False

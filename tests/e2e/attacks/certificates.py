@@ -34,6 +34,9 @@ def not_believed(cluster):
     yield "with a critical extension nobody knows", shop.sign(ADMIN, own, extensions=CLIENT + "1.2.3.4.5=critical,ASN1:UTF8String:x\n")
     yield "of the API server", Certificate(cluster.pki / "apiserver.crt", cluster.pki / "apiserver.key")
     outdated = shop.sign("/CN=below", own, extensions=AUTHORITY, begins=-20, ends=-1)
+    nodes = Certificate(cluster.pki / "kubelet-serving" / "ca.crt", cluster.pki / "kubelet-serving" / "ca.key")
+    yield "of the authority for what nodes serve with", shop.sign(ADMIN, nodes)
+    yield "of the authority for what nodes serve with, with its chain", shop.sign(ADMIN, nodes, with_chain=True)
     yield "of an authority below ours that has expired", shop.sign(ADMIN, outdated, with_chain=True)
 
 
@@ -69,6 +72,14 @@ def attempts(cluster):
     for name, certificate in other_names(cluster):
         cluster.show(name, certificate)
         rows.append(Ask(name, name, "GET", HIDDEN, want=(401, 403)))
+    cluster.show("the way to agents", Certificate(cluster.pki / "apiserver-kubelet-client.crt", cluster.pki / "apiserver-kubelet-client.key"))
+    for path in (HIDDEN, "/api/v1/nodes", "/api/v1/pods", "/metrics",
+            "/apis/certificates.k8s.io/v1/certificatesigningrequests"):
+        rows.append(Ask(f"the API server's own for agents: {path}", "the way to agents", "GET", path))
+    rows.append(Ask("the API server's own for agents: a binding", "the way to agents", "POST",
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+                    {"metadata": {"name": "x"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                        "name": "cluster-admin"}}))
     cluster.show("nameless", cluster.signed("/O=system:masters"))
     rows.append(Ask("a group without a name", "nameless", "GET", HIDDEN, want=(401, 403)))
     cluster.show("mere node", cluster.signed("/CN=system:node:n2"))

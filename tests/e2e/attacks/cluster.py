@@ -1,7 +1,7 @@
 """The cluster under attack: an API server, a node with a real agent (n3), nodes that are objects only (n1, n2), and who tries to get in.
 
-What is worth stealing lies in the namespace "theirs": the Secret "hidden", whose value stands in the log of the pod "teller" as well. Attackers have their rights,
-if any, in the namespace "ours".
+What is worth stealing lies in the namespace "theirs": the Secret "hidden", whose value stands in the log of the pod "teller" as well.
+Attackers have their rights, if any, in the namespace "ours".
 """
 import contextlib
 import http.client
@@ -13,6 +13,7 @@ from attacks.authority import Certificate, Workshop
 from attacks.connection import exchange, open_connection
 from harness import can_write_cgroups, pod, running, serving, wait_for
 
+TALK = "i=0; while [ $i -lt 2000 ]; do echo line $i of the pod that talks; i=$((i+1)); done; exec tail -f /dev/null"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 OURS, THEIRS = "/api/v1/namespaces/ours", "/api/v1/namespaces/theirs"
 # Who may do what: (name, namespace or None for everywhere, rules as (API groups, resources, verbs, names)).
@@ -36,7 +37,7 @@ GRANTS = [
     ("proxier", None, [("", "nodes/proxy", "get", ""), ("", "nodes", "get", "")]),
     ("token-maker", "ours", [("", "serviceaccounts/token", "create", "app")]),
     ("pod-admin", "ours", [("", "pods pods/log pods/status pods/eviction pods/binding pods/ephemeralcontainers", "*", ""),
-    ("", "configmaps", "*", ""),
+        ("", "configmaps", "*", ""),
                            ("apps", "replicasets replicasets/scale deployments daemonsets", "*", "")]),
     ("log-reader", "ours", [("", "pods/log", "get", ""), ("", "pods", "get list watch", "")]),
 ]
@@ -198,7 +199,7 @@ class Cluster:
     def run_pods(self):
         """The pods of n3, once they run: "teller" prints the hidden value, "talker" what goes on in it."""
         for namespace, name, script in (("theirs", "teller", f"echo {HIDDEN}; exec tail -f /dev/null"),
-                                        ("ours", "talker", "i=0; while [ $i -lt 2000 ]; do echo line $i of the pod that talks; i=$((i+1)); done; exec tail -f /dev/null")):
+                                        ("ours", "talker", TALK)):
             self.admin.create(f"/api/v1/namespaces/{namespace}/pods", pod(name, ["sh", "-c", script], nodeName="n3"))
         for namespace, name in (("theirs", "teller"), ("ours", "talker")):
             wait_for(f"pod {name}", lambda n=namespace, p=name: self.admin.pod_phases(n).get(p) == "Running")

@@ -122,8 +122,73 @@ def prepared(name, prepare, umask=0o022):
     return act
 
 
+def of_another(place, path):
+    path.write_text("")
+    path.chmod(0o666)
+    os.chown(path, NOBODY, NOBODY)
+
+
 def linked(path, victim):
     path.symlink_to(victim)
+
+
+def held_open(cluster):
+    """Somebody who holds the draft open reads what is written into it."""
+    place = Place(cluster, "held")
+    of_another(place, place.draft)
+    with open(place.draft, "rb") as held:
+        place.serve()
+        text = held.read()
+    return "the key was written into a file of another" if b"key" in text else place.judge()
+
+
+def pipe(cluster):
+    place = Place(cluster, "pipe")
+    os.mkfifo(place.draft)
+    place.serve()
+    return place.judge()
+
+
+def folder_of_another(name, prepare):
+    """A folder for keys that is not ours: no key is made in it."""
+    def act(cluster):
+        folder = cluster.folder / f"foreign-{name}"
+        (folder / "data").mkdir(parents=True)
+        prepare(folder)
+        code, err = ended(folder)
+        keys = [path for path in folder.rglob("*.key") if path.is_file()]
+        if code == 0 or keys:
+            return f"exit {code}, keys {[path.name for path in keys]}"
+        return None if len(err.strip().splitlines()) == 1 else f"not one line: {err}"
+    return act
+
+
+def ended(folder):
+    """(exit code, what was said) of a server that ends; code 0 if it serves instead."""
+    with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "k", "--log-level",
+            "error") as process:
+        wait_for("the end", lambda: not process.running() or (folder / "k").exists(), 15)
+        return (0 if process.running() else process.child.returncode), process.tail()
+
+
+def owned_by_another(folder):
+    pki = folder / "data/pki"
+    pki.mkdir(mode=0o700)
+    os.chown(pki, NOBODY, NOBODY)
+
+
+def open_to_all(folder):
+    (folder / "data/pki").mkdir()
+    (folder / "data/pki").chmod(0o777)
+
+
+def link_elsewhere(folder):
+    (folder / "elsewhere").mkdir()
+    (folder / "data/pki").symlink_to(folder / "elsewhere")
+
+
+def a_file(folder):
+    (folder / "data/pki").write_text("")
 
 
 def no_such_folder(cluster):
@@ -156,13 +221,25 @@ def as_another_user(cluster):
 
 
 def attempts(_):
-    rows = [Act("keys and certificates below the data directory", keys_are_private), Act("the database", database_is_private),
-        Act("the kubeconfig", kubeconfig_is_private),
-            Act("drafts that are left over", nothing_is_left_over), Act("keys among arguments or in the log", no_keys_among_arguments),
-            Act("descriptors that a child would inherit", descriptors_are_closed),
-            Act("another user reads them", as_another_user), Act("a second server on the same data", second_server),
-            Act("a kubeconfig where no folder is", no_such_folder),
-            Act("a umask that hides nothing", prepared("umask", lambda place: None, umask=0)),
-            Act("the kubeconfig is a link", prepared("link", lambda place: linked(place.target, place.victim)))]
+    rows = [
+        Act("keys and certificates below the data directory", keys_are_private), Act("the database", database_is_private),
+        Act("the kubeconfig", kubeconfig_is_private), Act("drafts that are left over", nothing_is_left_over),
+        Act("keys among arguments or in the log", no_keys_among_arguments), Act("descriptors that a child would inherit", descriptors_are_closed),
+        Act("another user reads them", as_another_user), Act("a second server on the same data", second_server),
+        Act("a kubeconfig where no folder is", no_such_folder),
+        Act("a umask that hides nothing", prepared("umask", lambda place: None, umask=0)),
+        Act("the kubeconfig is a link", prepared("link", lambda place: linked(place.target, place.victim))),
+        Act("its draft is a link", prepared("draft-link", lambda place: linked(place.draft, place.victim))),
+        Act("its draft is a second name of another file", prepared("hard-link", lambda place: os.link(place.victim, place.draft))),
+        Act("its draft is a link to nothing yet", prepared("dangling", lambda place: linked(place.draft, place.folder / "later"))),
+        Act("its draft is a folder", prepared("folder", lambda place: place.draft.mkdir())), Act("its draft is a pipe", pipe),
+        Act("a folder for keys that is a link", folder_of_another("link", link_elsewhere)),
+        Act("a folder for keys that all may write", folder_of_another("open", open_to_all)),
+        Act("a folder for keys that is a file", folder_of_another("file", a_file))]
+    if os.geteuid() == 0:
+        rows += [Act("its draft is another's", prepared("draft", lambda place: of_another(place, place.draft))),
+            Act("its draft is another's, who holds it open", held_open),
+                 Act("the kubeconfig is another's", prepared("target", lambda place: of_another(place, place.target))),
+                 Act("a folder for keys that is another's", folder_of_another("owner", owned_by_another))]
     return rows
 

@@ -1,4 +1,7 @@
-"""Messages that two readers understand differently, that never end, or that are too much. Where one message is refused, nothing behind it may be taken for another."""
+"""Messages that two readers understand differently, that never end, or that are too much.
+
+Where one message is refused, nothing behind it may be taken for another.
+"""
 import gzip
 import http.client
 import json
@@ -35,7 +38,7 @@ def two_lengths():
             ("Content-Length with a sign", "Content-Length: +2\r\n", "{}"), ("Content-Length below nothing", "Content-Length: -1\r\n", "{}"),
             ("Content-Length in hexadecimal", "Content-Length: 0x2\r\n", "{}"), ("Content-Length with a fraction", "Content-Length: 2.0\r\n", "{}"),
             ("Content-Length of nothing", "Content-Length: \r\n", "{}"), ("Content-Length beyond 64 bits", "Content-Length: 18446744073709551618\r\n",
-            "{}"),
+                "{}"),
             ("Content-Length with a blank in it", "Content-Length: 1 2\r\n", "{}"), ("Content-Length with a letter", "Content-Length: 2a\r\n", "{}"),
             ("Transfer-Encoding twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", chunked),
             ("Transfer-Encoding identity", "Transfer-Encoding: identity\r\n", "{}"),
@@ -109,7 +112,9 @@ def heads():
 
 
 def too_much():
-    heads = [("one header of 100 KB", f"X: {'a' * 100_000}\r\n"), ("one name of 100 KB", f"{'a' * 100_000}: x\r\n"), ("a target of 100 KB", None)]
+    heads = [("one header of 100 KB", f"X: {'a' * 100_000}\r\n"), ("one name of 100 KB", f"{'a' * 100_000}: x\r\n"), ("a target of 100 KB", None),
+             ("20,000 headers of three bytes", "a:b\r\n" * 20_000), ("20,000 empty headers", "a:\r\n" * 20_000),
+             ("70 KB in headers of 1 KB", f"X: {'a' * 1000}\r\n" * 70)]
     for name, headers in heads:
         data = get("Connection: close\r\n" + headers) if headers else get("Connection: close\r\n", "/" + "a" * 100_000)
         yield Bytes(name, data, {(400,), (414,), (431,)}, by="alice")
@@ -140,7 +145,8 @@ def behind_a_refusal():
                 by="alice", hides='"secrets')
     yield Bytes("a body that is a request, of a GET", f"GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST,
         {(200, 200), (400,)}, by="alice", hides='"secrets')
-    yield Bytes("a body that is a request, of a DELETE", f"DELETE {THEIRS}/configmaps/settings HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST, {(403, 200), (400,), (403,)}, by="alice", hides='"secrets')
+    yield Bytes("a body that is a request, of a DELETE", f"DELETE {THEIRS}/configmaps/settings HTTP/1.1\r\nHost: x\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n{body}" + LAST, {(403, 200), (400,), (403,)}, by="alice", hides='"secrets')
     yield Bytes("a body that is a request, of an unknown token",
         f"POST {SELF} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST,
         {(401, 403), (401, 200), (401,)},
@@ -149,9 +155,11 @@ def behind_a_refusal():
         by="alice")
     yield Bytes("an expectation nobody knows", post("Expect: the-unexpected\r\nContent-Length: 2\r\nConnection: close\r\n", "{}"), {(201,), (417,)},
         by="alice")
-    yield Bytes("an upgrade to HTTP/2 without TLS", get("Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n") + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    yield Bytes("an upgrade to HTTP/2 without TLS", get("Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\n"
+                "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n") + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
                 {(200,), (400,), (200, 400)}, by="alice")
-    yield Bytes("an upgrade to a websocket", get("Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", HIDDEN), {(403,), (400,)},
+    yield Bytes("an upgrade to a websocket", get("Connection: Upgrade, close\r\nUpgrade: websocket\r\n"
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", HIDDEN), {(403,), (400,)},
                 by="alice")
     yield Bytes("plain HTTP on the TLS port", lambda c: SMUGGLED, {(), (400,)}, by="plain", hides='"secrets')
 

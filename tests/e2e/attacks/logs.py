@@ -34,7 +34,8 @@ def numbers():
     for name, value in (("tailLines", 2 ** 63 - 1), ("limitBytes", 2 ** 63 - 1), ("sinceSeconds", 2 ** 63 - 1), ("sinceSeconds", 10 ** 12)):
         def all_of_it(cluster, name=name, value=value):
             code, text = cluster.ask("log-reader", "GET", f"{TALKER}?{name}={value}")
-            return None if code in (400, 422) or code == 200 and text.count("\n") == LINES else f"{code} with {text.count(chr(10))} lines: {shown(text)}"
+            lines = text.count("\n")
+            return None if code in (400, 422) or (code == 200 and lines == LINES) else f"{code} with {lines} lines: {shown(text)}"
         yield Act(f"{name}={value}, refused or all of it", all_of_it)
 
     def counted(cluster):
@@ -82,7 +83,8 @@ def impersonated(cluster):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with open_connection("127.0.0.1", cluster.node_port(), context) as connection:
-        seen = exchange(connection, b"GET /pods HTTP/1.1\r\nHost: x\r\nX-Remote-User: kubernetes-admin\r\nImpersonate-User: kubernetes-admin\r\nImpersonate-Group: system:masters\r\nConnection: close\r\n\r\n")
+        seen = exchange(connection, b"GET /pods HTTP/1.1\r\nHost: x\r\nX-Remote-User: kubernetes-admin\r\nImpersonate-User: kubernetes-admin\r\n"
+                        b"Impersonate-Group: system:masters\r\nConnection: close\r\n\r\n")
     return None if seen.codes == (401,) else f"{seen.codes}: {shown(seen.text)}"
 
 
@@ -94,7 +96,7 @@ def attempts(cluster):
     cluster.at_agent = {"alice": cluster.signed("/CN=alice"), "n1": cluster.signed("/O=system:nodes/CN=system:node:n1"),
         "stranger": shop.self_signed(admin),
                         "expired": shop.sign(admin, own, begins=-20, ends=-1), "for servers": shop.sign(admin, own,
-                        extensions="extendedKeyUsage=serverAuth\n")}
+                            extensions="extendedKeyUsage=serverAuth\n")}
     cluster.bear("ours/app", cluster.token("app"))
     cluster.bear("unknown token", "nobody-knows-this")
     return [*of_others(), *numbers(), *at_the_agent()]

@@ -1,5 +1,7 @@
 """What the key of a node (n1) opens: itself and what its own pods refer to, and nothing else."""
-from attacks.attempt import Ask
+import json
+
+from attacks.attempt import Act, Ask, exposed, shown
 from attacks.cluster import OURS, RBAC, THEIRS
 
 N1, N2 = "/api/v1/nodes/n1", "/api/v1/nodes/n2"
@@ -27,7 +29,7 @@ def of_other_nodes():
             ("deletion of all nodes", "DELETE", "/api/v1/nodes", None, "json"),
             ("another node, registered", "POST", "/api/v1/nodes", {"metadata": {"name": "n9"}}, "json"),
             ("another node, made by apply", "PATCH", "/api/v1/nodes/n9?fieldManager=x",
-            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n9"}}, "apply"),
+                {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n9"}}, "apply"),
             ("list of nodes", "GET", "/api/v1/nodes", None, "json"), ("watch of nodes", "GET", "/api/v1/nodes?watch=1", None, "json"),
             ("list of another node", "GET", "/api/v1/nodes?fieldSelector=metadata.name%3Dn2", None, "json"),
             ("list of nodes that are not another", "GET", "/api/v1/nodes?fieldSelector=metadata.name!%3Dn2", None, "json"),
@@ -72,12 +74,16 @@ def of_itself():
     yield n1("taints by PUT", "PUT", N1, {"metadata": {"name": "n1", "labels": {"node-role.kubernetes.io/worker": ""}}, "spec": {}}, unchanged=N1)
     yield n1("an owner of itself", "PATCH", N1, lambda c: {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n2",
         "uid": c.uid(N2)}]}}, "merge", unchanged=N1)
+    for part in ("proxy", "proxy/metrics", "proxy/containerLogs/theirs/teller/main", "log", "stats", "spec", "configz", "exec", "proxy/run/x"):
+        yield n1(f"nodes/n1/{part}", "GET", f"{N1}/{part}")
+    yield n1("nodes/n1/proxy as a watch", "GET", f"{N1}/proxy/pods?watch=1")
+    yield n1("nodes/n1/proxy as a watch with a selector", "GET", f"{N1}/proxy/pods?watch=1&fieldSelector=metadata.name%3Dn1")
     yield n1("nodes/n3/proxy", "GET", "/api/v1/nodes/n3/proxy/pods")
 
 
 def of_pods():
-    queries = ["", "?watch=1", f"?{SELECTS_SELF}"]
-    for query in queries:
+    for query in ("", "?watch=1", f"?{SELECTS_SELF}", f"?watch=1&{SELECTS_SELF}",
+                  "?watch=true&fieldSelector=metadata.name%3Dother,spec.nodeName%3Dn1"):
         for part in ("", "/log", "/status"):
             yield n1(f"GET of a pod of another node{part}{query}", "GET", f"{OTHER}{part}{query}")
     for name, query in (("no selector", ""), ("another node's selector", "?fieldSelector=spec.nodeName%3Dn2"),
@@ -94,9 +100,9 @@ def of_pods():
     for name, method, path, body, kind in (
             ("status of a pod of another node", "PATCH", f"{OTHER}/status", {"status": {"phase": "Failed"}}, "merge"),
             ("status of a pod of another node, by PUT", "PUT", f"{OTHER}/status", {"metadata": {"name": "other"}, "spec": {"nodeName": "n1"}},
-            "json"),
+                "json"),
             ("deletion of a pod of another node", "DELETE", OTHER, None, "json"), ("eviction of a pod of another node", "POST", f"{OTHER}/eviction",
-            {"metadata": {"name": "other"}}, "json"),
+                {"metadata": {"name": "other"}}, "json"),
             ("patch of its own pod", "PATCH", OWN, {"metadata": {"labels": {"a": "b"}}}, "merge"),
             ("PUT of its own pod", "PUT", OWN, {"metadata": {"name": "on-n1"}}, "json"),
             ("image of its own pod", "PATCH", OWN, {"spec": {"containers": [{"name": "main", "image": "evil"}]}}, "strategic"),
@@ -106,9 +112,10 @@ def of_pods():
             ("debug containers of its own pod", "PATCH", f"{OWN}/ephemeralcontainers", {"spec": {"ephemeralContainers": []}}, "merge"),
             ("log of its own pod", "GET", f"{OWN}/log", None, "json"), ("exec in its own pod", "POST", f"{OWN}/exec?command=id", None, "json"),
             ("a pod of its own", "POST", f"{OURS}/pods", {"metadata": {"name": "evil"},
-            "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "x"}]}}, "json")):
+                "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "x"}]}}, "json")):
         yield n1(name, method, path, body, kind, unchanged=OTHER if path.startswith(OTHER) else OWN)
-    missing = [("DELETE", "", None), ("PATCH", "/status", {}), ("GET", "/log", None), ("POST", "/eviction", {"metadata": {"name": "x"}})]
+    missing = [("GET", "", None), ("DELETE", "", None), ("GET", "/status", None), ("PATCH", "/status", {}), ("GET", "/log", None),
+               ("POST", "/eviction", {"metadata": {"name": "x"}})]
     for method, part, body in missing:
         gone_already = (403, 404) if method == "DELETE" else 403  # an agent that confirms the end of a pod may find that it is gone
         yield n1(f"{method} of a pod that does not exist{part}", method, f"{THEIRS}/pods/no-such{part}", body,
@@ -137,12 +144,12 @@ def of_what_pods_refer_to():
         yield n1(name, method, path, unchanged=path if method == "DELETE" else None)
     for name, path, body in (
             ("a Secret, made", f"{OURS}/secrets", {"metadata": {"name": "evil"}}), ("a Service, made", f"{OURS}/services",
-            {"metadata": {"name": "evil"}, "spec": {"ports": [{"port": 1}]}}),
+                {"metadata": {"name": "evil"}, "spec": {"ports": [{"port": 1}]}}),
             ("a namespace, made", "/api/v1/namespaces", {"metadata": {"name": "evil"}}),
             ("a binding to cluster-admin", f"{RBAC}/clusterrolebindings", {"metadata": {"name": "evil"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
                                                                           "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io",
-                                                                          "name": "system:nodes"}]}),
+                                                                              "name": "system:nodes"}]}),
             ("a workload", "/apis/apps/v1/namespaces/ours/daemonsets", {"metadata": {"name": "evil"}, "spec": {}}),
             ("a priority class", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "evil"}, "value": 1}),
             ("a runtime class", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "evil"}, "handler": "x"})):
@@ -164,13 +171,59 @@ def of_tokens():
              f"{OURS}/serviceaccounts/spare/token", bound("on-n1")), ("bound to a pod that is not there", token,
              {"spec": {"boundObjectRef": {"kind": "Pod", "name": "no-such", "uid": "1"}}}),
             ("bound to its pod with another uid", token, bound("on-n1", ON_N2)), ("bound to its pod without a uid", token,
-            {"spec": {"boundObjectRef": {"kind": "Pod", "name": "on-n1"}}}),
+                {"spec": {"boundObjectRef": {"kind": "Pod", "name": "on-n1"}}}),
             ("bound to itself", token, lambda c: {"spec": {"boundObjectRef": {"kind": "Node", "apiVersion": "v1", "name": "n1", "uid": c.uid(N1)}}}),
             ("bound to a Secret", token, lambda c: {"spec": {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "mounted",
-            "uid": c.uid(f"{OURS}/secrets/mounted")}}}),
+                "uid": c.uid(f"{OURS}/secrets/mounted")}}}),
             ("of another namespace", f"{THEIRS}/serviceaccounts/app/token", bound("on-n1")),
             ("of an account of kube-system", "/api/v1/namespaces/kube-system/serviceaccounts/default/token", {"spec": {}})):
         yield n1(f"a token {name}", "POST", path, body, hides='"token":"ey')
+
+
+def through_the_gateway():
+    """A node says where the API server finds it: that must lead to nobody but the node."""
+    def led_astray(address, port, path, by="proxier"):
+        def act(cluster):
+            where = port(cluster)
+            code, text = cluster.ask("n1", "PATCH", f"{N1}/status", json.dumps({"status": {
+                "addresses": [{"type": "InternalIP", "address": address}], "daemonEndpoints": {"kubeletEndpoint": {"Port": where}}}}).encode(),
+                {"Content-Type": "application/merge-patch+json"})
+            if code not in (200, 403, 422):
+                return f"the status: {code} {shown(text)}"
+            try:
+                for reader in (by, "admin"):
+                    code, text = cluster.ask(reader, "GET", path)
+                    if code < 400 or exposed(text):
+                        return f"{reader}: {code} {shown(text)}"
+                return None
+            finally:
+                cluster.admin.patch(f"{N1}/status", {"status": {"addresses": None, "daemonEndpoints": None}})
+        return act
+
+    def server(cluster):
+        return cluster.port
+    for name, address in (("127.0.0.1", "127.0.0.1"), ("localhost", "localhost"), ("::1", "::1"), ("0.0.0.0", "0.0.0.0"), ("127.1", "127.1"),
+            ("::ffff:127.0.0.1", "::ffff:127.0.0.1"),
+                          ("127.0.0.2", "127.0.0.2")):
+        yield Act(f"an address that is the API server's: {name}", led_astray(address, server, f"{N1}/proxy/api/v1/secrets"))
+    yield Act("the API server's address, for its metrics", led_astray("127.0.0.1", server, f"{N1}/proxy/metrics"))
+    yield Act("the API server's address, for a log", led_astray("127.0.0.1", server, f"{OWN}/log"))
+    yield Act("the API server's address, and a path that climbs", led_astray("127.0.0.1", server, f"{N1}/proxy/x/../api/v1/secrets"))
+
+
+def at_another_agent():
+    """The agent of n3 is not n1, whatever n1's status says."""
+    def act(cluster):
+        if cluster.agent is None:
+            return None
+        cluster.admin.patch(f"{N1}/status", {"status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+                                                        "daemonEndpoints": {"kubeletEndpoint": {"Port": cluster.node_port()}}}})
+        try:
+            code, text = cluster.ask("admin", "GET", f"{N1}/proxy/containerLogs/theirs/teller/main")
+            return f"{code} {shown(text)}" if code < 400 or exposed(text) else None
+        finally:
+            cluster.admin.patch(f"{N1}/status", {"status": {"addresses": None, "daemonEndpoints": None}})
+    yield Act("an address that is another agent's", act)
 
 
 def as_others():
@@ -196,5 +249,5 @@ def may_still(cluster):
 def attempts(cluster):
     may_still(cluster)
     cluster.show("nameless node", cluster.signed("/O=system:nodes/CN=system:node:"))
-    rows = [*of_other_nodes(), *of_itself(), *of_pods(), *of_what_pods_refer_to(), *of_tokens(), *as_others()]
-    return rows
+    return [*of_other_nodes(), *of_itself(), *of_pods(), *of_what_pods_refer_to(), *of_tokens(), *through_the_gateway(),
+            *at_another_agent(), *as_others()]

@@ -1,6 +1,7 @@
 """Documents that are none, or that cost more than they say: JSON, YAML, protobuf, and answers in forms nobody serves."""
 import json
-import time
+import os
+import pathlib
 
 from attacks.attempt import Act, Ask, shown
 from attacks.cluster import OURS, RBAC
@@ -72,7 +73,8 @@ def json_bodies():
     for name, replicas, want in (("beyond 32 bits", "4294967296", 400), ("beyond 64 bits", "18446744073709551617", 400), ("1e300", "1e300", 400),
             ("1.5", "1.5", 400), ("-1", "-1", 422),
                                  ("text", '"3"', 400), ("-0.0000001", "-0.0000001", 400)):
-        body = f'{{"metadata":{{"name":"rs"}},"spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"a":"b"}}}},"template":{{"metadata":{{"labels":{{"a":"b"}}}},' \
+        body = f'{{"metadata":{{"name":"rs"}},"spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"a":"b"}}}},' \
+               '"template":{"metadata":{"labels":{"a":"b"}},' \
                '"spec":{"containers":[{"name":"c","image":"x"}]}}}}'
         yield Ask(f"JSON: replicas {name}", "pod-admin", "POST", "/apis/apps/v1/namespaces/ours/replicasets?dryRun=All", body, want=want)
     yield Ask("JSON: a kind that is another", "pod-admin", "POST", MAPS, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "parsed"}},
@@ -112,7 +114,7 @@ def yaml_bodies():
             ("aliases that grow by nine, twelve times", head + "data:\n" + "".join("  " + each + "\n" for each in laughs.splitlines())),
             ("an alias of itself", head + "data: &a {x: *a}\n"),
             ("an alias of nothing", head + "data: {x: *nothing}\n"), ("a merge key",
-            "base: &b {name: settings}\n" + head.replace("{name: settings}", "{<<: *b}")), ("lists 10,000 deep", "[" * 10_000),
+                "base: &b {name: settings}\n" + head.replace("{name: settings}", "{<<: *b}")), ("lists 10,000 deep", "[" * 10_000),
             ("objects 10,000 deep", "{a: " * 10_000), ("blocks 3,000 deep", head + "data:\n" + "".join(" " * n + "a:\n" for n in range(1, 3000))),
             ("a tag that runs", head + 'data: {x: !!python/object/apply:os.system ["id"]}\n'),
             ("two documents", head + "data: {a: '2'}\n---\n" + head), ("a tab for a blank", head + "data:\n\ta: b\n"),
@@ -145,6 +147,7 @@ def protobuf_bodies():
             ("bad UTF-8 in a name", envelope(field(1, field(1, b"\xff\xfe")))), ("JSON with the magic", MAGIC + b'{"metadata":{"name":"parsed"}}')):
         yield made(f"protobuf: {name}", body, want=(400, 422) if "UTF-8" in name or "version" in name or "of nothing" in name else 400,
             type="protobuf")
+    yield made("protobuf: the magic alone", MAGIC, type="protobuf")
     nested = b""
     for _ in range(20_000):
         nested = field(1, nested) if len(nested) < 200_000 else nested
@@ -153,26 +156,31 @@ def protobuf_bodies():
         unchanged=SETTINGS)
 
 
-def quickly(body, kind, path, seconds):
-    """A small request that would cost much is answered within `seconds`, and others are served meanwhile."""
+def processor_seconds(process):
+    """What a process has taken so far: unlike the time that passes, it says the same on a busy machine."""
+    fields = pathlib.Path(f"/proc/{process.child.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def costs_little(body, kind, path, seconds):
+    """A small request that would cost much takes `seconds` of processor time at most, and its answer is no larger than 1 MiB."""
     def act(cluster):
-        begun = time.monotonic()
+        begun = processor_seconds(cluster.server)
         code, text = cluster.ask("creator", "POST", path, body, {"Content-Type": kind})
-        took = time.monotonic() - begun
+        took = processor_seconds(cluster.server) - begun
         if not 400 <= code < 500:
             return f"{code}: {shown(text)}"
         if len(text) > 1024 * 1024:
             return f"an answer of {len(text)} bytes"
-        return None if took < seconds else f"{code} after {took:.1f} s"
+        return None if took <= seconds else f"{code} after {took:.1f} s of processor time"
     return act
 
 
 def bombs():
     pod = '{"metadata":{"name":"parsed"},"spec":{"containers":[' + ",".join(["{}"] * 1_000_000) + "]}}"
     packed = envelope(field(1, field(1, b"parsed")) + field(2, b"\x12\x00" * 1_400_000), "Pod")
-    yield Act("a million mistakes in one pod, answered in 2 s and in 1 MiB", quickly(pod.encode(), "application/json", f"{OURS}/pods", 2))
-    yield Act("a million mistakes in one pod of protobuf, answered in 2 s and in 1 MiB",
-        quickly(packed, "application/vnd.kubernetes.protobuf", f"{OURS}/pods", 2))
+    yield Act("a million mistakes in one pod", costs_little(pod.encode(), "application/json", f"{OURS}/pods", 2))
+    yield Act("a million mistakes in one pod of protobuf", costs_little(packed, "application/vnd.kubernetes.protobuf", f"{OURS}/pods", 2))
 
 
 def attempts(_):

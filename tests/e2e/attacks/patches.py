@@ -142,6 +142,7 @@ def what_nobody_may_change():
                        ("imagePullSecrets", {"imagePullSecrets": [{"name": "mounted"}]}),
                        ("a longer grace", {"terminationGracePeriodSeconds": 9999})):
         yield patch(f"pod spec: {name}", {"spec": spec}, "merge", path=f"{OURS}/pods/patched", want=(400, 403, 422))
+    yield patch("pod spec: a deadline beyond 32 bits", {"spec": {"activeDeadlineSeconds": 2 ** 31}}, "merge", path=f"{OURS}/pods/patched")
     for name, container in (("privileged", {"securityContext": {"privileged": True}}), ("a command", {"command": ["id"]}),
             ("a variable", {"env": [{"name": "A", "value": "b"}]}),
                             ("another name", {"name": "other"}), ("a limit", {"resources": {"limits": {"memory": "1Ti"}}}),
@@ -185,7 +186,8 @@ def applied(cluster):
     deep = {}
     for _ in range(5_000):
         deep = {"f:a": deep}
-    text = '{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":' + '{"f:a":' * 5_000 + "{}" + "}" * 5_000 + "}]}}"
+    text = '{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1",' \
+           '"fieldsV1":' + '{"f:a":' * 5_000 + "{}" + "}" * 5_000 + "}]}}"
     yield patch("managedFields: 5,000 deep", text, "merge", want=(400, 422))
     assert cluster.admin.get(TARGET)["data"] == {"a": "1"}
 

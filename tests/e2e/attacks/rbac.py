@@ -43,9 +43,13 @@ def escalation():
             ("all paths", [{"nonResourceURLs": ["*"], "verbs": ["*"]}]), ("the second of two", HELD + SECRETS)):
         yield Ask(f"ClusterRole with {name}", BY, "POST", CLUSTER_ROLES, document("ClusterRole", "taken", rules=rules),
             absent=f"{CLUSTER_ROLES}/taken")
+    yield Ask("ClusterRole that collects the rules of others", BY, "POST", CLUSTER_ROLES,
+              document("ClusterRole", "collector", aggregationRule={"clusterRoleSelectors": [
+                  {"matchExpressions": [{"key": "kubernetes.io/bootstrapping", "operator": "Exists"}]}]}),
+              absent=f"{CLUSTER_ROLES}/collector")
     yield Ask("ClusterRole that adds to admin", BY, "POST", CLUSTER_ROLES,
               {**document("ClusterRole", "taken", rules=SECRETS), "metadata": {"name": "taken",
-              "labels": {"rbac.authorization.k8s.io/aggregate-to-admin": "true"}}},
+                  "labels": {"rbac.authorization.k8s.io/aggregate-to-admin": "true"}}},
               absent=f"{CLUSTER_ROLES}/taken")
     yield Ask("the role cluster-admin, changed", BY, "PATCH", f"{CLUSTER_ROLES}/view", {"rules": [rule("*", "*", "*")]}, type="merge",
         unchanged=f"{CLUSTER_ROLES}/view")
@@ -117,7 +121,7 @@ def other_verbs():
         ("log by somebody who may do everything with pods", "subresources", "GET", f"{OURS}/pods/on-n1/log", None),
         ("binding by somebody who may do everything with pods", "subresources", "POST", f"{OURS}/pods/on-n1/binding", {"target": {"name": "n2"}}),
         ("eviction by somebody who may do everything with pods", "subresources", "POST", f"{OURS}/pods/on-n1/eviction",
-        {"metadata": {"name": "on-n1"}}),
+            {"metadata": {"name": "on-n1"}}),
         ("nodes by a rule of a namespace", "subresources", "GET", "/api/v1/nodes/n1", None),
         ("pods by a rule of their logs", "any-log", "GET", f"{OURS}/pods/on-n1", None),
         ("status by a rule of logs", "any-log", "GET", f"{OURS}/pods/on-n1/status", None),
@@ -136,12 +140,12 @@ def other_verbs():
         ("exec by somebody who may create pods", "creator", "POST", f"{OURS}/pods/on-n1/exec?command=id", None),
         ("portforward by somebody who may create pods", "creator", "POST", f"{OURS}/pods/on-n1/portforward", None),
         ("debug containers by somebody who may create pods", "creator", "PATCH", f"{OURS}/pods/on-n1/ephemeralcontainers",
-        {"spec": {"ephemeralContainers": []}}),
+            {"spec": {"ephemeralContainers": []}}),
         ("create in another namespace, named in the body", "creator", "POST", f"{THEIRS}/pods", {"metadata": {"name": "x", "namespace": "ours"}}),
         ("update by somebody who may patch", "patcher", "PUT", settings, {"metadata": {"name": "settings"}}),
         ("patch by somebody who may update", "updater", "PATCH", settings, {"data": {"b": "2"}}),
         ("scale by an editor of another namespace", "pod-admin", "PATCH", "/apis/apps/v1/namespaces/theirs/replicasets/x/scale",
-        {"spec": {"replicas": 9}}),
+            {"spec": {"replicas": 9}}),
         ("nodes by an editor", "editor", "GET", "/api/v1/nodes", None),
         ("secrets of others by an editor", "editor", "GET", hidden, None),
         ("the namespace itself by an editor", "editor", "DELETE", "/api/v1/namespaces/ours", None),
@@ -150,6 +154,14 @@ def other_verbs():
         ("metrics of nodes", "editor", "GET", "/apis/metrics.k8s.io/v1beta1/nodes", None),
         ("a resource that is not served", "alice", "GET", "/apis/no.such/v1/things", None),
         ("a subresource that is not served", "getter", "GET", f"{OURS}/pods/on-n1/no-such", None)]
+    asked += [
+        ("get as a watch by somebody who may watch", "watcher", "GET", f"{hidden}?watch=1", None),
+        ("get as a watch of its name", "watcher", "GET", f"{hidden}?watch=true&fieldSelector=metadata.name%3Dhidden", None),
+        ("make by PUT by somebody who may update", "updater", "PUT", "/apis/coordination.k8s.io/v1/namespaces/ours/leases/new",
+         {"metadata": {"name": "new", "namespace": "ours"}, "spec": {}}),
+        ("make by apply by somebody who may patch", "patcher", "PATCH", f"{OURS}/configmaps/new?fieldManager=x",
+         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}})
+    ]
     for name, by, method, path, body in asked:
         kind = "apply" if "apply" in name else "merge" if method == "PATCH" else "json"
         accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"} if "Table" in name else {}

@@ -38,8 +38,8 @@ def quantities():
 def graces():
     """Seconds that would leave the calendar: refused, or taken for what the calendar holds."""
     path = f"{PODS}/to-delete"
-    out_of_range = [(-BIG - 1, (200, 202, 400, 422)), (2 ** 63, 400), (1e300, 400), (1.5, 400), ("30", 400)]
-    for value, want in out_of_range:
+    for value, want in ((BIG, (400, 422)), (9_223_372_036_855, (400, 422)), (10 ** 12, (400, 422)), (-BIG - 1, (200, 202, 400, 422)), (2 ** 63, 400),
+                        (1e300, 400), (1.5, 400), ("30", 400)):
         yield Ask(f"a deletion with a grace of {value!r} s", "admin", "DELETE", f"{path}?dryRun=All",
             {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": value}, want=want)
         yield Ask(f"a deletion with a grace of {value!r} s in its query", "admin", "DELETE", f"{path}?dryRun=All&gracePeriodSeconds={value}",
@@ -57,14 +57,17 @@ def graces():
         code, document = cluster.json("admin", "DELETE", f"{PODS}/ages")
         when = document.get("metadata", {}).get("deletionTimestamp", "")
         cluster.admin.delete(f"{PODS}/ages", 0)
-        return None if code in (400, 422) or "2026" <= when[:4] <= "9999" and when[4:5] == "-" else f"{code}: deletionTimestamp {when!r} of a pod made at {made['metadata']['creationTimestamp']}"
+        begun = made["metadata"]["creationTimestamp"]
+        is_date = begun[:4] <= when[:4] <= "9999" and when[4:5] == "-"
+        return None if code in (400, 422) or is_date else f"{code}: deletionTimestamp {when!r} of a pod made at {begun}"
+    yield Act("a pod that may take the age of the universe to end", no_year_below_now)
 
 
 def integers():
     for name, spec in (("activeDeadlineSeconds 0", {"activeDeadlineSeconds": 0}), ("activeDeadlineSeconds below nothing",
             {"activeDeadlineSeconds": -1}),
                        ("tolerationSeconds without NoExecute", {"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule",
-                       "tolerationSeconds": 1}]}),
+                           "tolerationSeconds": 1}]}),
                        ("a restart policy nobody knows", {"restartPolicy": "Sometimes"}),
                        ("a node that is no name", {"nodeName": "../n1"}), ("a host name that is none", {"hostname": "a/b"}),
                        ("an account that climbs", {"serviceAccountName": "../default"}), ("no containers", {"containers": []}),
@@ -76,12 +79,21 @@ def integers():
                        ("a hostPath that climbs", {"volumes": [{"name": "v", "hostPath": {"path": "/a/../../etc"}}]}),
                        ("a priority without its class", {"priority": 2_000_001_000})):
         yield tried(f"pod: {name}", pod(spec), want=(403, 422))
+    for name, spec in (("runAsUser below nothing", {"securityContext": {"runAsUser": -1}}),
+            ("runAsUser beyond 32 bits", {"securityContext": {"runAsUser": 2 ** 40}}),
+                       ("runAsGroup beyond 32 bits", {"securityContext": {"runAsGroup": 2 ** 32}}),
+                       ("a sysctl that climbs", {"securityContext": {"sysctls": [{"name": "../x", "value": "1"}]}}),
+                       ("a sysctl twice", {"securityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}] * 2}})):
+        yield tried(f"pod: {name}", pod(spec))
+    yield tried("container: runAsUser beyond 32 bits", pod(container={"securityContext": {"runAsUser": 2 ** 32}}))
+    yield tried("container: an escalation that is privileged", pod(container={"securityContext": {"allowPrivilegeEscalation": False,
+        "privileged": True}}))
     for name, container in (("a mount of no volume", {"volumeMounts": [{"name": "v", "mountPath": "/x"}]}),
             ("a port beyond 16 bits", {"ports": [{"containerPort": 65_536}]}), ("a port below nothing", {"ports": [{"containerPort": -1}]}),
                             ("a variable of two sources", {"env": [{"name": "A", "value": "x",
-                            "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}),
+                                "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}),
                             ("a variable of a field that is none", {"env": [{"name": "A",
-                            "valueFrom": {"fieldRef": {"fieldPath": "metadata.managedFields"}}}]}),
+                                "valueFrom": {"fieldRef": {"fieldPath": "metadata.managedFields"}}}]}),
                             ("a termination log that climbs", {"terminationMessagePolicy": "Everything"}),
                             ("a subPath that climbs", {"volumeMounts": [{"name": "v", "mountPath": "/x", "subPath": "../../etc"}]})):
         yield tried(f"container: {name}", pod({"volumes": [{"name": "v", "emptyDir": {}}]} if "subPath" in name else None, container))
@@ -160,5 +172,5 @@ def attempts(cluster):
     make(f"{OURS}/secrets", {"metadata": {"name": "immutable"}, "immutable": True, "data": {"a": "YQ=="}})
     make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
-        "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
+            "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
     return [*quantities(), *graces(), *integers(), *sizes()]

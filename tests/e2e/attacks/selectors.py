@@ -93,7 +93,8 @@ def numbers():
                              ("initial events of a list", {"sendInitialEvents": "true"})):
         yield query(name, **parameters, want=(400, 422))
     yield query("initial events without a match", sendInitialEvents="true", watch=1, want=(400, 422))
-    yield Bytes("a watch that ends at once", f"GET {MAPS}?watch=1&timeoutSeconds=1&allowWatchBookmarks=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", (200,), by="pod-admin")
+    yield Bytes("a watch that ends at once", f"GET {MAPS}?watch=1&timeoutSeconds=1&allowWatchBookmarks=1 HTTP/1.1\r\nHost: x\r\n"
+                "Connection: close\r\n\r\n", (200,), by="pod-admin")
     yield query("a watch from the future", resourceVersion=str(2 ** 62), watch=1, timeoutSeconds=1, want=(200, 400, 410, 504))
     yield Ask("10,000 parameters", "pod-admin", "GET", f"{MAPS}?" + "&".join(["a=b"] * 10_000), want=(200, 400, 414, 431))
     yield Ask("one parameter 5,000 times", "pod-admin", "GET", f"{MAPS}?" + "&".join(["labelSelector=a%3Db"] * 2_000), want=(200, 400, 414, 431))

@@ -3,6 +3,8 @@ import base64
 import json
 
 from attacks.attempt import Act, Ask, shown
+from attacks.authority import Certificate
+from harness import wait_for
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 CLIENT = "kubernetes.io/kube-apiserver-client"
@@ -160,15 +162,56 @@ def requests(cluster, request):
     yield asked("a certificate for a request", 422, request=encoded(cluster.authority.chain.read_bytes()))
     pem = cluster.workshop.request("/CN=mallory")
     yield asked("a request whose signature is wrong", 422, request=encoded(pem.replace(b"MI", b"MJ", 1)))
-    yield asked("a request of 1 MB of nothing", 422, request=encoded(b"-----BEGIN CERTIFICATE REQUEST-----\n" + b"A" * 1_000_000 + b"\n-----END CERTIFICATE REQUEST-----\n"))
+    large = b"-----BEGIN CERTIFICATE REQUEST-----\n" + b"A" * 1_000_000 + b"\n-----END CERTIFICATE REQUEST-----\n"
+    yield asked("a request of 1 MB of nothing", 422, request=encoded(large))
     yield Ask("requests by alice", "alice", "GET", CSRS)
     yield Ask("all requests deleted by their requester", "requester", "DELETE", CSRS, unchanged=f"{CSRS}/honest")
     yield Ask("a request of another version", "requester", "POST", "/apis/certificates.k8s.io/v1beta1/certificatesigningrequests",
         csr("taken", request), want=(403, 404), absent=f"{CSRS}/taken")
 
 
+def serving(cluster):
+    """The certificates that nodes serve with are signed unseen: for the node that asks, and nobody else."""
+    shop, usages = cluster.workshop, ["digital signature", "server auth"]
+    names = "subjectAltName=IP:127.0.0.1,DNS:localhost\n"
+    good, other = "/O=system:nodes/CN=system:node:n1", "/O=system:nodes/CN=system:node:n2"
+    asked = {
+        "another node, by a node": ("n1", other, names, SERVING, usages), "a node, by a user": ("requester", good, names, SERVING, usages),
+        "a node that is not there, by a user": ("requester", "/O=system:nodes/CN=system:node:n9", names, SERVING, usages),
+        "no group": ("n1", "/CN=system:node:n1", names, SERVING, usages), "another group": ("n1", "/O=system:masters/CN=system:node:n1", names,
+            SERVING, usages),
+        "two groups": ("n1", "/O=system:nodes/O=system:masters/CN=system:node:n1", names, SERVING, usages),
+        "another name": ("n1", "/O=system:nodes/CN=kubernetes-admin", names, SERVING, usages), "no names": ("n1", good, "", SERVING, usages),
+        "the usage of clients": ("n1", good, names, SERVING, ["digital signature", "client auth"]),
+        "the usages of both": ("n1", good, names, SERVING, ["digital signature", "server auth", "client auth"]),
+        "the usage of authorities": ("n1", good, names, SERVING, [*usages, "cert sign"]),
+        "mail": ("n1", good, "subjectAltName=email:a@b.example,IP:127.0.0.1\n", SERVING, usages),
+        "an address on the web": ("n1", good, "subjectAltName=URI:https://x/,IP:127.0.0.1\n", SERVING, usages),
+        "a client's certificate of another node": ("n1", other, "", KUBELET, CLIENT_USAGES),
+        "a client's certificate of itself": ("n1", good, "", KUBELET, CLIENT_USAGES)}
+    for number, (name, (by, subject, extensions, signer, wanted)) in enumerate(asked.items()):
+        code, answer = cluster.json(by, "POST", CSRS, csr(f"serving-{number}", encoded(shop.request(subject, extensions=extensions)), signer, wanted))
+        assert code in (201, 403, 422), answer
+    code, answer = cluster.json("n1", "POST", CSRS, csr("serving-good", encoded(shop.request(good, extensions=names)), SERVING, usages))
+    assert code == 201, answer
+    signed = wait_for("the certificate of n1", lambda: cluster.admin.get(f"{CSRS}/serving-good").get("status", {}).get("certificate"))
+
+    def unsigned(number):
+        def act(cluster):
+            status = (cluster.admin.find(f"{CSRS}/serving-{number}") or {}).get("status", {})
+            return json.dumps(status) if "certificate" in status or any(each["type"] == "Approved" for each in status.get("conditions", [])) else None
+        return act
+    for number, name in enumerate(asked):
+        yield Act(f"signed unseen: {name}", unsigned(number))
+    chain = shop.file("crt")
+    chain.write_bytes(base64.b64decode(signed))
+    cluster.show("a server's certificate", Certificate(chain, shop.key))
+    for path in ("/api/v1/nodes/n1", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1", "/version"):
+        yield Ask(f"a node's serving certificate as a client's: {path}", "a server's certificate", "GET", path, want=401)
+
+
 def attempts(cluster):
     request = encoded(cluster.workshop.request("/O=dev/CN=mallory"))
     code, text = cluster.json("requester", "POST", CSRS, csr("honest", request))
     assert code == 201, text
-    return [*forged(request), *approval(cluster, request), *requests(cluster, request)]
+    return [*forged(request), *approval(cluster, request), *requests(cluster, request), *serving(cluster)]

@@ -1,4 +1,6 @@
 """Watches and followed logs: that do not read, that never end, that are too many."""
+import pathlib
+import resource
 import socket
 import threading
 import time
@@ -14,6 +16,15 @@ LOG = f"{OURS}/pods/talker/log"
 
 def head(target, close=False):
     return f"GET {target} HTTP/1.1\r\nHost: x\r\n{'Connection: close' + chr(13) + chr(10) if close else ''}\r\n".encode()
+
+
+def resident(*processes):
+    """Bytes of memory of all of them."""
+    total = 0
+    for process in processes:
+        status = pathlib.Path(f"/proc/{process.child.pid}/status").read_text()
+        total += 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
+    return total
 
 
 def deaf(cluster, target, count, by="admin"):
@@ -70,17 +81,15 @@ def deaf_followers(cluster):
 
 def many_watches(cluster):
     """A hundred watches of one client, closed without a word: the server forgets them."""
+    def watches():
+        text = cluster.admin.get("/metrics")
+        return float(next(line.split()[1] for line in text.splitlines() if line.startswith("apiserver_longrunning_requests ")))
     opened = deaf(cluster, f"{MAPS}?watch=1", 100, "pod-admin")
-    close_all(opened)
-
-    def forgotten():
-        found = [line for line in cluster.admin.get("/metrics").splitlines() if line.startswith("apiserver_longrunning_requests") or line.startswith("spillway_watches")]
-        return found and all(float(line.split()[-1]) < 30 for line in found)
-    names = {line.split("{")[0].split(" ")[0] for line in cluster.admin.get("/metrics").splitlines() if "watch" in line and not line.startswith("#")}
-    if not any("apiserver_longrunning" in name or name == "spillway_watches" for name in names):
-        return None if cluster.ask("admin", "GET", MAPS)[0] == 200 else "not served afterwards"
-    wait_for("forgotten watches", forgotten, 10)
-    return None
+    try:
+        wait_for("the watches", lambda: watches() >= 90)
+    finally:
+        close_all(opened)
+    wait_for("their end", lambda: watches() < 50)
 
 
 def half_closed(cluster):
@@ -136,10 +145,69 @@ def deleted_while_followed(cluster):
     return None if seen.ended else "the stream went on"
 
 
-def attempts(cluster):
-    rows = [Act("watchers that do not read", deaf_watchers), Act("followers that do not read", deaf_followers),
+def grows_little(begin, most):
+    """While `begin(cluster)` leaves connections that read nothing, server and agent grow by `most` bytes at most, and a node is served within 5 s."""
+    def act(cluster):
+        watched = (cluster.server, cluster.agent)
+        before, opened = resident(*watched), begin(cluster)
+        try:
+            begun, peak = time.monotonic(), 0
+            while time.monotonic() < begun + 3:  # what is asked for is made within this time
+                peak = max(peak, resident(*watched))
+                asked = time.monotonic()
+                code, text = cluster.ask("n1", "GET", "/api/v1/nodes/n1")
+                if code != 200 or time.monotonic() - asked > 5:
+                    return f"a node: {code} after {time.monotonic() - asked:.1f} s {shown(text)}"
+            return None if peak - before <= most else f"grew by {(peak - before) >> 20} MiB"
+        finally:
+            close_all(opened)
+    return act
+
+
+def deaf_listers(cluster):
+    """100 lists of 3 MB: 300 MB if all of them waited."""
+    for number in range(3):
+        cluster.admin.create(MAPS, {"metadata": {"name": f"large-{number}", "labels": {"large": ""}}, "data": {"a": "x" * 1_000_000}})
+    return deaf(cluster, f"{MAPS}?labelSelector=large", 100, "pod-admin")
+
+
+def silent(cluster):
+    """More connections than the server takes, and not a byte on any."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 8192), most))
+    opened = []
+    try:
+        for _ in range(4_300):
+            opened.append(socket.create_connection((cluster.host, cluster.port), timeout=5))
+        cluster.close()  # what was open does not count
+        for by in ("admin", "n1", "pod-admin"):
+            begun = time.monotonic()
+            code, text = cluster.ask(by, "GET", "/version")
+            if code != 200 or time.monotonic() - begun > 5:
+                return f"{by}: {code} after {time.monotonic() - begun:.1f} s {shown(text)}"
+        return None
+    finally:
+        close_all(opened)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
+
+
+def deaf_readers(cluster):
+    """80 logs of 4 MB: 320 MB if all of them waited."""
+    shouts = "yes of the pod that shouts | head -c 4000000; echo; echo THE-END; exec tail -f /dev/null"
+    cluster.admin.create(f"{OURS}/pods", pod("shouter", ["sh", "-c", shouts], nodeName="n3"))
+    wait_for("the log", lambda: "THE-END" in cluster.ask("admin", "GET", f"{OURS}/pods/shouter/log?tailLines=1")[1])
+    return deaf(cluster, f"{OURS}/pods/shouter/log", 80, "log-reader")
+
+
+def bounds():
+    yield Act("listers that do not read", grows_little(deaf_listers, 128 << 20))
+    yield Act("readers of a log that do not read", grows_little(deaf_readers, 96 << 20))
+    yield Act("4,300 connections that say nothing", silent)
+
+
+def attempts(_):
+    return [Act("watchers that do not read", deaf_watchers), Act("followers that do not read", deaf_followers),
         Act("100 watches, left", many_watches), Act("a watch whose client has closed its side", half_closed),
             Act("a watch with an end", ends_by_itself), Act("a request behind a watch", second_request_behind_a_watch),
-            Act("50 connections, reset", reset), Act("a log whose pod goes", deleted_while_followed)]
-    return rows
+            Act("50 connections, reset", reset), Act("a log whose pod goes", deleted_while_followed), *bounds()]
 

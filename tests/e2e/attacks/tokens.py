@@ -83,7 +83,8 @@ def forged(forge):
     yield "with the address of its key in the header", forge.signed({"sub": ADMIN}, {"jku": "http://127.0.0.1:1/keys", "x5u": "http://127.0.0.1:1/"},
         own)
     yield "a signature of zeros", f"{header}.{payload}.{packed(bytes(64))}"
-    yield "a signature of the order of the curve", f"{header}.{payload}.{packed(2 * bytes.fromhex('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551'))}"
+    order = bytes.fromhex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551")
+    yield "a signature of the order of the curve", f"{header}.{payload}.{packed(order + order)}"
     yield "a signature that is cut", f"{header}.{payload}.{signature[:-4]}"
     yield "a signature that is longer", f"{header}.{payload}.{signature}AAAA"
     yield "a signature in DER", f"{header}.{payload}.{packed(openssl('dgst', '-sha256', '-sign', forge.key, given=f'{header}.{payload}'.encode()))}"
