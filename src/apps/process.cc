@@ -17,7 +17,10 @@ void print_error(const Error& error) {
   fmt::print(stderr, "spillway: {}\n", error.text());
 }
 
-Process::Process(const cli::LogArgs& log) : log_(telemetry::make_stderr_log(log.level, log.format)) {}
+Process::Process(const cli::LogArgs& log)
+    : log_(telemetry::make_stderr_log(log.level, log.format)), turns_(metrics_, log_) {
+  loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.note(turn, loop_.now().mono); });
+}
 
 Process::~Process() {
   ending_.clear();

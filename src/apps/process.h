@@ -3,6 +3,7 @@
 // Thread: main, which is the loop's.
 #pragma once
 
+#include "apps/loop_metrics.h"
 #include "cli/command_line.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
@@ -59,6 +60,7 @@ class Process {
 
   telemetry::Log log_;
   telemetry::Registry metrics_;
+  LoopMetrics turns_;
   runtime::Loop loop_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::unique_ptr<Part>> ending_;

@@ -103,6 +103,12 @@ struct Loop::Impl {
   std::map<std::pair<Instant, TimerId>, Task> timers;
   std::map<TimerId, Instant> timer_due;
 
+  std::function<void(const Turn&)> observe;
+  Turn turn;
+  std::string mark;  // of the piece of work at hand
+  Instant turn_began{};
+  Instant piece_began{};
+
   std::optional<Instant> armed;  // what the kernel's timer is set to
 
   std::uint64_t last_watch = kTimer;
@@ -146,6 +152,26 @@ struct Loop::Impl {
     SPILLWAY_CHECK(timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
   }
 
+  /// The piece of work that began at `piece_began` is done; the next one begins. Returns the time.
+  Instant end_piece() {
+    const Instant now = RealClock::read_mono();
+    const Duration took = now - piece_began;
+    if (took > turn.longest) {
+      turn.longest = took;
+      turn.what = std::move(mark);
+    }
+    mark.clear();
+    piece_began = now;
+    return now;
+  }
+
+  void end_turn() {
+    if (turn.longest == Duration::zero()) return;
+    turn.took = piece_began - turn_began;
+    if (observe) observe(turn);
+    turn = Turn();
+  }
+
   bool has_posted() {
     const std::lock_guard lock(mutex);
     return !posted.empty();
@@ -155,6 +181,7 @@ struct Loop::Impl {
     arm_kernel_timer();
     std::array<epoll_event, kReadyPerTurn> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     const int count = epoll_wait(epoll_fd, events.data(), static_cast<int>(events.size()), has_posted() ? 0 : -1);
+    turn_began = piece_began = RealClock::read_mono();
     if (count < 0) {
       SPILLWAY_CHECK(errno == EINTR);
       return;
@@ -175,6 +202,7 @@ struct Loop::Impl {
       if (it == watched.end()) continue;  // unwatched by an earlier callback of this turn
       const std::shared_ptr<std::function<void()>> ready = it->second.ready;
       (*ready)();
+      end_piece();
     }
   }
 
@@ -192,19 +220,23 @@ struct Loop::Impl {
   }
 
   void run_timers() {
-    const Instant now = RealClock::read_mono();
-    for (int i = 0; i < kTimersPerTurn && !timers.empty() && !stopping; ++i) {
+    const Instant began = RealClock::read_mono();
+    Instant now = began;
+    for (int i = 0; i < kTimersPerTurn && !timers.empty() && !stopping && now - began < kShareOfTurn; ++i) {
       const auto first = timers.begin();
-      if (first->first.first > now) return;
+      if (first->first.first > began) return;
       Task task = std::move(first->second);
       timer_due.erase(first->first.second);
       timers.erase(first);
       task();
+      now = end_piece();
     }
   }
 
   void run_posted() {
-    for (int i = 0; i < kTasksPerTurn && !stopping; ++i) {
+    const Instant began = piece_began;
+    Instant now = began;
+    for (int i = 0; i < kTasksPerTurn && !stopping && now - began < kShareOfTurn; ++i) {
       Task task;
       {
         const std::lock_guard lock(mutex);
@@ -213,6 +245,7 @@ struct Loop::Impl {
         posted.pop_front();
       }
       task();
+      now = end_piece();
     }
   }
 };
@@ -269,6 +302,14 @@ void Loop::unwatch_fd(int fd) {
   impl_->watch_of_fd.erase(it);
 }
 
+void Loop::mark(std::string what) {
+  impl_->mark = std::move(what);
+}
+
+void Loop::on_turn(std::function<void(const Turn&)> observe) {
+  impl_->observe = std::move(observe);
+}
+
 void Loop::run(std::function<void(int signal)> on_signal) {
   const std::function<void(int)> tell = std::move(on_signal);
   std::optional<SignalHandlers> handlers;
@@ -277,6 +318,7 @@ void Loop::run(std::function<void(int signal)> on_signal) {
     impl_->run_ready(tell);
     impl_->run_timers();
     impl_->run_posted();
+    impl_->end_turn();
   }
   impl_->stopping = false;
 }

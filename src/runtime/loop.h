@@ -1,6 +1,7 @@
 // The loop thread: everything that decides runs here, one thing after the other. Other threads post values to it.
-// One turn: descriptors that are ready, then timers that are due, then a bounded number of posted tasks; a flood of
-// requests therefore cannot hold back a pressure wake-up. Thread: post() and stop() any; the rest the loop's own.
+// One turn: descriptors that are ready, then timers that are due, then posted tasks; of the latter two as many as fit
+// into kShareOfTurn, and at least one. A flood of requests therefore cannot hold back a pressure wake-up. Every turn is
+// measured, for whoever wants to know. Thread: post() and stop() any; the rest the loop's own.
 #pragma once
 
 #include "base/time.h"
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace spillway::runtime {
 
@@ -16,6 +18,16 @@ class Loop {
  public:
   using Task = std::move_only_function<void()>;
   using TimerId = std::uint64_t;
+
+  /// After this time no further timer of a turn begins, and no further task.
+  static constexpr Duration kShareOfTurn = milliseconds(10);
+
+  /// What ran between two waits.
+  struct Turn {
+    Duration took{};
+    Duration longest{};  // of its pieces: one descriptor, timer or task
+    std::string what;    // as mark() said of the longest; empty: nothing was said
+  };
 
   Loop();
   ~Loop();
@@ -37,6 +49,11 @@ class Loop {
   void rewatch_fd(int fd, short poll_events);
   /// Harmless if `fd` is not watched.
   void unwatch_fd(int fd);
+
+  /// Says what the piece of work at hand is for, e.g. "PATCH /api/v1/nodes/n1/status".
+  void mark(std::string what);
+  /// Calls `observe` after every turn in which anything ran. Before run().
+  void on_turn(std::function<void(const Turn&)> observe);
 
   /// Both clocks, read now.
   Now now() const { return RealClock::read(); }

@@ -1,8 +1,17 @@
 #include "wire/api_endpoint.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace spillway::wire {
+
+namespace {
+
+constexpr std::size_t kMarkBytes = 128;  // of a path that a slow turn is told with
+
+}  // namespace
 
 ApiEndpoint::~ApiEndpoint() {
   if (timer_) loop_.cancel(timer_->id);
@@ -10,6 +19,8 @@ ApiEndpoint::~ApiEndpoint() {
 
 RequestHandler::Ticket ApiEndpoint::on_request(api::Request request, api::UserInfo user,
                                                std::shared_ptr<api::ResponseSink> sink) {
+  loop_.mark(fmt::format("{} {}", api::to_string(request.method),
+                         std::string_view(request.target).substr(0, std::min(request.target.find('?'), kMarkBytes))));
   const Ticket ticket = server_.handle(std::move(request), std::move(user), std::move(sink), loop_.now());
   rearm();
   return ticket;

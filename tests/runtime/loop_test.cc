@@ -1,11 +1,14 @@
 // The loop: order of posted tasks and timers, descriptors, fairness, signals, stopping.
 #include "runtime/loop.h"
 
+#include "runtime/clock.h"
+
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -235,6 +238,45 @@ TEST(Loop, DestroysTasksThatNeverRan) {
     EXPECT_EQ(token.use_count(), 3);
   }
   EXPECT_EQ(token.use_count(), 1);
+}
+
+/// Keeps the loop busy for that long.
+void spin(Duration busy) {
+  for (const Instant end = RealClock::read_mono() + busy; RealClock::read_mono() < end;) {
+  }
+}
+
+TEST(LoopTurns, AreToldWithWhatTookLongest) {
+  Loop loop;
+  std::vector<Loop::Turn> turns;
+  loop.on_turn([&](const Loop::Turn& turn) { turns.push_back(turn); });
+  loop.post([&] { loop.mark("short"); });
+  loop.post([&] {
+    loop.mark("long");
+    spin(milliseconds(3));
+  });
+  loop.post([&] { loop.stop(); });
+  loop.run({});
+  const auto found = std::ranges::find(turns, "long", &Loop::Turn::what);
+  ASSERT_NE(found, turns.end());
+  EXPECT_GE(found->longest, milliseconds(3));
+  EXPECT_GE(found->took, found->longest);
+}
+
+TEST(LoopTurns, EndWhenTheirShareIsUsedUp) {
+  Loop loop;
+  int turns = 0;
+  int done = 0;
+  loop.on_turn([&](const Loop::Turn&) { ++turns; });
+  constexpr int kTasks = 10;
+  for (int i = 0; i < kTasks; ++i) {
+    loop.post([&] {
+      spin(Loop::kShareOfTurn);
+      if (++done == kTasks) loop.stop();
+    });
+  }
+  loop.run({});
+  EXPECT_EQ(turns, kTasks) << "a task that uses up the share is the last of its turn";
 }
 
 }  // namespace
