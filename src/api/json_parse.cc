@@ -208,8 +208,8 @@ Result<Json> parse_json(std::string_view text, std::vector<std::string>* duplica
   return parse(text, duplicates, static_cast<std::size_t>(-1));
 }
 
-Result<Json> parse_bounded_json(std::string_view text, std::vector<std::string>* duplicates) {
-  return parse(text, duplicates, kDocumentValuesMax);
+Result<Json> parse_bounded_json(std::string_view text, std::vector<std::string>* duplicates, std::size_t values_max) {
+  return parse(text, duplicates, values_max);
 }
 
 }  // namespace spillway::api

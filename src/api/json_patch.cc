@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kOperationsMax = 10'000;
 constexpr std::size_t kDepthMax = 1'000;          // as deep as a document may be that is parsed
-constexpr std::size_t kWorkMax = 10'000'000;      // values visited or moved by all operations of one patch
+constexpr std::size_t kWorkMax = 500'000;         // values visited or moved by all operations of one patch
 constexpr std::size_t kCopiedBytesMax = 3 << 20;  // text of everything that `copy` duplicates
 
 Error failed(std::string_view operation, std::string_view why, std::string_view path) {

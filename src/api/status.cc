@@ -324,7 +324,9 @@ Status invalid_status(const GroupKind& kind, std::string_view name, const FieldE
     details.causes.push_back({std::string(to_string(error.reason)), error.message, error.field});
     if (seen.insert(error.text()).second) texts.push_back(error.text());
   }
-  if (errors.full()) texts.push_back(fmt::format("and maybe more: the checks stopped after {}", errors.errors().size()));
+  if (errors.full()) {
+    texts.push_back(fmt::format("and maybe more: the checks stopped after {}", errors.errors().size()));
+  }
   const std::string all = texts.size() == 1 ? texts.front() : fmt::format("[{}]", fmt::join(texts, ", "));
   return failure(ErrorCode::kInvalid, fmt::format("{} \"{}\" is invalid: {}", kind.text(), name, all),
                  std::move(details));

@@ -24,7 +24,8 @@ struct TypedDocument {
 /// the new one shares with it, or has in common with it, is taken as it is.
 
 /// The body of a create or update. kBadRequest: `Pod in version "v1" cannot be handled as a Pod: PATH: WHY`; also when
-/// the body is no object or names another kind. kRequestEntityTooLarge: more than kDocumentValuesMax values. A body without kind and apiVersion is taken as `type`.
+/// the body is no object or names another kind. kRequestEntityTooLarge: more than kDocumentValuesMax values. A body
+/// without kind and apiVersion is taken as `type`.
 Result<TypedDocument> read_body(const Type& type, const Json& document, const Json* canonical = nullptr);
 /// The same from JSON text, with the duplicate fields. Text that is no JSON: unrecognized_body().
 Result<TypedDocument> read_body(const Type& type, std::string_view text);

@@ -242,13 +242,14 @@ TEST(TypedPartial, FillsNothingInAndKeepsZeros) {
 TEST(DocumentBounds, TooManyValuesAreRefusedWhileTheyAreRead) {
   // Three bytes each, and half a dozen values in canonical form.
   std::string containers;
-  for (int i = 0; i < 20'000; ++i) containers += i == 0 ? "{}" : ",{}";
-  const auto pod = read_body(*find_kind("v1", "Pod"), std::string_view(R"({"spec":{"containers":[)" + containers + "]}}"));
+  for (int i = 0; i < 5'000; ++i) containers += i == 0 ? "{}" : ",{}";
+  const std::string text = R"({"spec":{"containers":[)" + containers + "]}}";
+  const auto pod = read_body(*find_kind("v1", "Pod"), std::string_view(text));
   ASSERT_FALSE(pod);
   EXPECT_EQ(pod.error().code, ErrorCode::kRequestEntityTooLarge);
 
   std::string numbers = "[0";
-  for (std::size_t i = 2; i < kDocumentValuesMax; ++i) numbers += ",0";
+  for (std::size_t i = 2; i < kParsedValuesMax; ++i) numbers += ",0";
   EXPECT_TRUE(parse_bounded_json(numbers + "]"));
   const auto one_more = parse_bounded_json(numbers + ",0]");
   ASSERT_FALSE(one_more);
