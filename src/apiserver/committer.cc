@@ -30,10 +30,11 @@ ObjectPtr Committer::object_of(const Resource& resource, const std::string& key,
 void Committer::put(const Resource& resource, std::string key, api::Json document, store::Revision expected,
                     Done done) {
   Extract meta = extract(resource, document);
+  const bool frees = meta.deleting;
   auto value = std::make_shared<const std::string>(to_stored_text(document));
   core_.cache.expect(value, std::move(meta), std::move(document));
   std::string store_key = resource.storage + key;
-  core_.store.write({std::move(store_key), value, expected},
+  core_.store.write({std::move(store_key), value, expected, frees},
                     [this, &resource, key = std::move(key), value,
                      done = std::move(done)](Result<store::WriteResult> result) mutable {
                       core_.cache.forget(value);

@@ -60,6 +60,8 @@ struct Write {
   Value value;
   /// nullopt: unconditional. Revision 0: the key must not exist. Else its mod_revision must be this.
   std::optional<Revision> expected;
+  /// Leads to a deletion: taken as deletions are when space is short.
+  bool frees = false;
 };
 
 struct WriteResult {
@@ -113,6 +115,10 @@ class Store {
   /// Forgets what was overwritten before `revision`; states from `revision` on stay readable. Answers compacted(),
   /// which is `revision` or already beyond it. kTimeout: `revision` lies in the future.
   virtual void compact(Revision revision, Completion<Revision> done) = 0;
+
+  /// Why the store refuses writes for now, for people to read; nullopt: it takes them. A full disk still takes
+  /// deletions and heartbeats.
+  virtual std::optional<std::string> refusing() const { return std::nullopt; }
 
   /// The last revision whose changes have been delivered.
   virtual Revision revision() const = 0;

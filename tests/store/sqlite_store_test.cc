@@ -356,7 +356,10 @@ TEST_F(FullDisk, IsSaidOnce) {
   for (int i = 0; i < 3; ++i) ASSERT_FALSE(client_->put("/registry/pods/large", std::string(500'000, 'x')));
   EXPECT_EQ(events(), said);
   EXPECT_THAT(metrics_.text(), HasSubstr("spillway_store_takes_writes 0\n"));
-  for (int i = 0; i < 60; ++i) ASSERT_TRUE(client_->remove(fmt::format("/registry/pods/p{:05}", i)));
+  EXPECT_TRUE(store_->refusing());
+  for (int i = 0; i < 150; ++i) ASSERT_TRUE(client_->remove(fmt::format("/registry/pods/p{:05}", i)));
+  ASSERT_TRUE(client_->put("/registry/pods/small", "x"));
+  EXPECT_FALSE(store_->refusing());
   said.emplace_back("store takes writes again");
   EXPECT_EQ(events(), said);
   EXPECT_THAT(metrics_.text(), HasSubstr("spillway_store_takes_writes 1\n"));
@@ -391,9 +394,28 @@ TEST_F(FullDisk, HeartbeatsGoFirst) {
   EXPECT_EQ(refused->code, ErrorCode::kServiceUnavailable);
 }
 
+TEST_F(FullDisk, TakesWhatLeadsToDeletionsAndNothingElse) {
+  fill();
+  // Very many of them: they live on the reserve, and free more than they take.
+  for (int i = 0; i < 40; ++i) {
+    const std::string key = fmt::format("/registry/pods/p{:05}", i);
+    std::optional<Result<WriteResult>> marked;
+    const Value deleting = value_of(std::string(4'050, 'd'));
+    store_->write(Write{.key = key, .value = deleting, .expected = std::nullopt, .frees = true},
+                  [&](Result<WriteResult> result) { marked = std::move(result); });
+    ASSERT_TRUE(loop_.run_until([&] { return marked.has_value(); }));
+    ASSERT_TRUE(*marked) << marked->error().text();
+    EXPECT_FALSE(client_->put(fmt::format("/registry/pods/new{}", i), std::string(4'000, 'n')));
+    const Result<WriteResult> removed = client_->remove(key);
+    ASSERT_TRUE(removed) << removed.error().text();
+    ASSERT_TRUE(client_->put("/registry/leases/n1", std::to_string(i)));
+    if (!store_->refusing()) break;
+  }
+}
+
 TEST_F(FullDisk, RecoversWithSpace) {
   fill();
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 150; ++i) {
     const Result<WriteResult> removed = client_->remove(fmt::format("/registry/pods/p{:05}", i));
     ASSERT_TRUE(removed) << removed.error().text();
   }

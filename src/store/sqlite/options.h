@@ -22,16 +22,17 @@ struct SqliteOptions {
   StoreLimits limits;
   HistoryPolicy history;
   /// Writes that share one transaction, at most: bounds the latency of a group and the memory it takes.
-  std::size_t group_writes_max = 1024;
+  std::size_t group_writes_max = 256;
   Bytes group_bytes_max = mebibytes(8);
   /// Log rows that compaction deletes in one transaction, at most, besides those that make room for the group's own.
   std::size_t trim_rows_max = 1'000;
   /// Pages of the write-ahead log that make a commit move it into the main file. Larger: pages that change often are
   /// written there less often, and the pause is longer.
   std::int64_t checkpoint_pages = 4096;
-  /// nullopt: as large as the disk allows. Beyond it writes fail as on a full disk.
+  /// nullopt: as large as the disk allows. Beyond it writes fail as on a full disk; a sixteenth of it is the reserve.
   std::optional<Bytes> file_bytes_max;
-  /// Keys whose writes go first when there was no space: heartbeats, so that nodes do not get lost with the space.
+  /// Keys whose writes are taken when there is no space, as deletions are: heartbeats, so that nodes do not get lost
+  /// with the space. They, and what leads to deletions, live on the reserve (sqlite/reserve.h).
   std::vector<std::string> urgent_prefixes = {"/registry/leases/", "/registry/minions/"};
   /// Monotonic time, for the age of history; empty: the system's.
   std::function<Instant()> clock;

@@ -76,6 +76,7 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
 
   Revision delivered;
   Revision compacted;
+  std::optional<std::string> refusing;
   WatchRegistry watches;
   RecentChanges recent;
   /// What shows a revision that is not delivered yet; in the order of arrival.
@@ -97,6 +98,7 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
 
   void deliver(sqlite::Committed committed) {
     compacted = std::max(compacted, committed.compacted);
+    refusing = std::move(committed.refusing);
     watches.publish(committed.changes);
     if (!committed.changes.empty()) delivered = committed.changes.back().revision;
     recent.append(std::move(committed.changes));
@@ -240,6 +242,10 @@ void SqliteStore::backup(std::string path, Completion<Revision> done) {
         post, std::move(weak),
         [done = std::move(done), result = sqlite::write_backup(from, to)](Impl&) mutable { done(std::move(result)); });
   });
+}
+
+std::optional<std::string> SqliteStore::refusing() const {
+  return impl_->refusing;
 }
 
 Revision SqliteStore::revision() const {

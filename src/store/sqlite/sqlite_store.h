@@ -11,6 +11,7 @@
 #include "store/store.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace spillway::store {
@@ -32,6 +33,7 @@ class SqliteStore final : public Store {
   WatchId watch(std::string prefix, Revision after, Watcher& watcher) override;
   void unwatch(WatchId id) override;
   void compact(Revision revision, Completion<Revision> done) override;
+  std::optional<std::string> refusing() const override;
   Revision revision() const override;
   Revision compacted() const override;
 

@@ -2,6 +2,7 @@
 
 #include "store/sqlite/ledger.h"
 #include "store/sqlite/metrics.h"
+#include "store/sqlite/reserve.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/write_queue.h"
 
@@ -16,6 +17,12 @@ namespace {
 
 constexpr std::int64_t kVacuumPages = 128;       // given back in one step
 constexpr std::uint64_t kEmergencyRows = 1'000;  // of history, deleted in one step when the disk is full
+constexpr std::int64_t kEmergencyPages = 32;     // given back in one step then: each goes through the log
+constexpr Bytes kSpaceBack = kibibytes(256);     // free besides the reserve: the disk counts as full no more
+constexpr std::int64_t kLogPagesMin = 16;        // of the write-ahead log, before it is moved into the file
+constexpr Duration kLookForSpace = seconds(1);
+constexpr std::int64_t kFileReserveShare = 16;  // of a file that is limited
+constexpr std::string_view kFull = "the disk is full: only deletions and heartbeats are stored";
 
 Instant system_clock_reading() {
   return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
@@ -35,6 +42,7 @@ struct Writer::Impl {
         queue(options),
         metrics(options.metrics),
         ledger(std::move(opened)),
+        reserve(path + ".reserve"),
         first_head(ledger->state().head),
         first_compacted(ledger->state().compacted),
         retention(options.history, now(), first_head) {}
@@ -45,10 +53,11 @@ struct Writer::Impl {
   WriteQueue queue;
   StoreMetrics metrics;
   std::unique_ptr<Ledger> ledger;
+  Reserve reserve;
   Revision first_head;
   Revision first_compacted;
   Retention retention;
-  /// Set by the first write that found no space, until one of the writes that are not urgent succeeds.
+  /// Set by the first write that found no space, until the reserve is held again.
   bool short_of_space = false;
   /// Set for good when it is unknown what is on the disk, or it is damaged.
   std::optional<Error> broken;
@@ -67,6 +76,8 @@ struct Writer::Impl {
   }
 
   void run() {
+    hold_reserve(Bytes{0});
+    bound_log();
     while (std::optional<std::vector<Request>> group = queue.take(patience())) {
       if (group->empty()) {
         tidy();
@@ -81,6 +92,7 @@ struct Writer::Impl {
   /// How long to wait for requests before there is something else to do.
   std::optional<Duration> patience() const {
     if (broken) return std::nullopt;
+    if (short_of_space) return kLookForSpace;
     if (!tidied) return Duration::zero();
     if (ledger->state().compacted == ledger->state().head) return std::nullopt;
     return std::max(retention.next_wakeup() - now(), Duration(milliseconds(1)));
@@ -88,33 +100,102 @@ struct Writer::Impl {
 
   void commit(std::vector<Request> group) {
     tidied = false;
-    if (short_of_space) return commit_urgent_first(std::move(group));
+    if (short_of_space && !look_for_space()) return commit_urgent(std::move(group));
     std::vector<Change> changes;
     const Outcome outcome = transact(group, changes);
     if (outcome || !short_of_space) return finish(std::move(group), std::move(changes), outcome);
-    commit_urgent_first(std::move(group));
+    reserve.release();
+    ignored(limit_file(Bytes{0}), "the writes that follow show it");
+    commit_urgent(std::move(group));
   }
 
-  /// Gives back history, then tries the heartbeats alone, then the rest.
-  void commit_urgent_first(std::vector<Request> group) {
-    ignored(give_back_history(), "the writes that follow show it");
-    std::vector<Request> first;
-    std::vector<Request> later;
-    for (Request& request : group) (urgent(request) ? first : later).push_back(std::move(request));
-    for (std::vector<Request>* part : {&first, &later}) {
-      if (part->empty()) continue;
+  /// On what the reserve gives: deletions, what leads to them, and heartbeats. The rest is refused, as it would eat up
+  /// what the others need.
+  void commit_urgent(std::vector<Request> group) {
+    make_room();
+    std::vector<Request> taken;
+    std::vector<Request> refused;
+    for (Request& request : group) (urgent(request) ? taken : refused).push_back(std::move(request));
+    if (!taken.empty()) {
       std::vector<Change> changes;
-      const Outcome outcome = transact(*part, changes);
-      finish(std::move(*part), std::move(changes), outcome);
-      if (outcome && part == &later) space_is_back();
+      const Outcome outcome = transact(taken, changes);
+      finish(std::move(taken), std::move(changes), outcome);
+      make_room();
     }
+    if (!refused.empty()) {
+      finish(std::move(refused), {},
+             make_error(ErrorCode::kServiceUnavailable, "not stored: {}", broken ? broken->message : kFull));
+    }
+  }
+
+  /// Keeps the log of the database small, and the past with it; pages that are free go back to the disk.
+  void make_room() {
+    if (broken) return;
+    move_log();
+    ignored(give_back_history(), "the writes that follow show it");
+    move_log();
+    ignored(ledger->connection().exec(fmt::format("PRAGMA incremental_vacuum({})", kEmergencyPages).c_str()),
+            "tried again with the next writes");
+    move_log();
+  }
+
+  /// What stands in the log makes the file grow when it is moved there: half of the reserve has to be enough for that.
+  void bound_log() {
+    const Result<std::int64_t> page = ledger->connection().number("PRAGMA page_size");
+    if (!page) return;
+    const std::int64_t pages = std::min(options.checkpoint_pages, reserve.size().count() / 2 / *page);
+    ignored(ledger->connection().exec(fmt::format("PRAGMA wal_autocheckpoint={}", std::max(pages, kLogPagesMin)).c_str()),
+            "it stays as it was");
+  }
+
+  /// Moves the log into the file; it begins anew in the space it has, which nobody else can take. Does not wait long
+  /// for readers: they end, and the next one succeeds.
+  void move_log() {
+    ignored(ledger->connection().exec("PRAGMA busy_timeout=100; PRAGMA wal_checkpoint(RESTART);"
+                                      "PRAGMA busy_timeout=5000"),
+            "tried again with the next writes");
   }
 
   bool urgent(const Request& request) const {
     const auto* write = std::get_if<WriteRequest>(&request);
-    return write == nullptr || std::ranges::any_of(options.urgent_prefixes, [&](const std::string& prefix) {
-             return write->write.key.starts_with(prefix);
-           });
+    return write == nullptr || !write->write.value || write->write.frees ||
+           std::ranges::any_of(options.urgent_prefixes,
+                               [&](const std::string& prefix) { return write->write.key.starts_with(prefix); });
+  }
+
+  /// Whether there is room for the reserve and `free` besides; then it is held.
+  bool hold_reserve(Bytes free) {
+    if (!reserve.hold(free)) return false;
+    if (!options.file_bytes_max) return true;
+    const Bytes kept{options.file_bytes_max->count() / kFileReserveShare};
+    const auto page = ledger->connection().number("PRAGMA page_size");
+    const auto pages = ledger->connection().number("PRAGMA page_count");
+    const auto unused = ledger->connection().number("PRAGMA freelist_count");
+    const bool fits = page && pages && unused &&
+                      (*pages - *unused) * *page + kept.count() + free.count() <= options.file_bytes_max->count();
+    if (fits) return limit_file(kept).has_value();
+    reserve.release();
+    return false;
+  }
+
+  /// The most that the file may grow to, less `kept`.
+  Outcome limit_file(Bytes kept) {
+    if (!options.file_bytes_max) return {};
+    SPILLWAY_TRY(page, ledger->connection().number("PRAGMA page_size"));
+    const std::int64_t pages = (options.file_bytes_max->count() - kept.count()) / page;
+    return ledger->connection().exec(fmt::format("PRAGMA max_page_count={}", pages).c_str());
+  }
+
+  /// The disk was full. True: it is so no more.
+  bool look_for_space() {
+    if (broken || !hold_reserve(kSpaceBack)) return false;
+    space_is_back();
+    return true;
+  }
+
+  std::optional<std::string> refusing() const {
+    if (broken) return broken->message;
+    return short_of_space ? std::optional(std::string(kFull)) : std::nullopt;
   }
 
   /// One transaction. On success every request has its answer; else nothing has changed.
@@ -181,7 +262,7 @@ struct Writer::Impl {
       for (Request& request : group) refuse(request, outcome.error());
       metrics.refused.add(static_cast<double>(group.size()));
     }
-    deliver(Committed{std::move(changes), std::move(group), ledger->state().compacted});
+    deliver(Committed{std::move(changes), std::move(group), ledger->state().compacted, refusing()});
   }
 
   void note_trouble(const Error& error) {
@@ -203,6 +284,11 @@ struct Writer::Impl {
 
   /// Nobody waits: deletes history, gives pages back to the file system, until there is nothing left to do.
   void tidy() {
+    if (short_of_space) {
+      make_room();
+      if (look_for_space()) finish({}, {}, {});
+      return;
+    }
     std::vector<Request> nobody;
     std::vector<Change> nothing;
     const Revision compacted = ledger->state().compacted;

@@ -36,6 +36,7 @@ struct Committed {
   std::vector<Change> changes;
   std::vector<Request> requests;
   Revision compacted;
+  std::optional<std::string> refusing;  // as of Store::refusing()
 };
 
 class Writer {

@@ -1,0 +1,36 @@
+// Space put aside beside the database, and given up when the disk is full: what frees space needs some first.
+// Thread: the writer's. Bounds: an eighth of what is free when it is made, kReserveMax at most.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <string>
+
+namespace spillway::store::sqlite {
+
+inline constexpr Bytes kReserveMax = mebibytes(32);
+
+class Reserve {
+ public:
+  /// `path`: a file of its own, on the disk of the database. Nothing is put aside yet.
+  explicit Reserve(std::string path) : path_(std::move(path)) {}
+
+  /// Puts the space aside, unless it is already. False: the disk has not so much left besides `free`.
+  bool hold(Bytes free);
+  /// Gives the space to whoever writes next.
+  void release();
+
+  /// What is put aside; chosen by the first hold().
+  Bytes size() const { return size_; }
+
+ private:
+  std::string path_;
+  Bytes size_{};  // chosen once
+  bool held_ = false;
+};
+
+/// Bytes that an ordinary user may still write to the file system of `path`; very many if it cannot be told.
+Bytes free_space(const std::string& path);
+
+}  // namespace spillway::store::sqlite
