@@ -41,9 +41,9 @@ const api::Type& type_of(const Resource& resource) {
   return *type;
 }
 
-Result<api::DocumentPtr> parsed_body(const api::Request& request) {
+Result<api::DocumentPtr> parsed_body(const api::Request& request, std::size_t values_max) {
   if (request.document) return request.document;
-  SPILLWAY_TRY(document, api::parse_bounded_json(request.body));
+  SPILLWAY_TRY(document, api::parse_bounded_json(request.body, nullptr, values_max));
   return std::make_shared<const Json>(std::move(document));
 }
 

@@ -24,8 +24,8 @@ api::StatusResult<void> check_size(const api::Request& request);
 /// The type of a resource's documents.
 const api::Type& type_of(const Resource& resource);
 
-/// The body as a JSON document, parsed unless it came parsed. kBadRequest as parse_json.
-Result<api::DocumentPtr> parsed_body(const api::Request& request);
+/// The body as a JSON document, parsed unless it came parsed. Errors as parse_bounded_json.
+Result<api::DocumentPtr> parsed_body(const api::Request& request, std::size_t values_max);
 
 /// A typed document. 415, 413, 400. Unknown and duplicate fields become warnings or, when strict, a 400.
 /// `canonical`: as for api::read_body; null: nothing is known.

@@ -95,7 +95,8 @@ void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& 
                     // What waits for a grace period or a finalizer reports back by its DELETED event.
                     if (result || result.error().code == 404) {
                       if (terminating_.contains(ns)) dirty_.insert(ns);
-                      run();
+                      // To look for more passes by all that is on its way: not after each of them.
+                      if (removing_.size() <= kCollectorWritesMax / 2) run();
                     } else {
                       retry(ns);
                     }

@@ -8,6 +8,7 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr Duration kVersionWait = seconds(3);
+constexpr std::size_t kListsWaitingMax = 1'024;
 
 api::Status too_large(store::Revision wanted, store::Revision present) {
   api::Status status = api::retry_status(
@@ -82,21 +83,21 @@ void Reader::list(const ExchangePtr& exchange) {
   if (!selection) return exchange->fail(selection.error());
   auto rendering = Rendering::of(*exchange->route.resource, exchange->form, exchange->target);
   if (!rendering) return exchange->fail(rendering.error());
-  Page page{*std::move(rendering), *std::move(selection), options->limit, core_.cache.revision(), {}};
+  Page page{*std::move(rendering), *std::move(selection), options->limit, std::nullopt, {}};
   if (!options->continue_token.empty()) {
     const Result<ContinueToken> token = decode_continue(options->continue_token);
     if (!token) return exchange->fail(token.error());
     page.at = token->revision;
     page.start_after = token->start_after;
-    if (page.at > core_.cache.revision()) return exchange->fail(expired_token());
-    return show(exchange, page);
+    if (token->revision > core_.cache.revision()) return exchange->fail(expired_token());
+    return show(exchange, std::move(page));
   }
   const store::Revision version = options->version.value_or(store::Revision(0));
   const bool exact = options->match == VersionMatch::kExact ||
                      (options->match == VersionMatch::kUnset && options->limit != 0 && version != store::Revision(0));
   when_reached(exchange, version, [this, exchange, exact, version, page = std::move(page)]() mutable {
-    page.at = exact ? version : core_.cache.revision();
-    show(exchange, page);
+    if (exact) page.at = version;
+    show(exchange, std::move(page));
   });
 }
 
@@ -128,32 +129,49 @@ std::vector<ObjectPtr> Reader::select(const Resource& resource, const Selection&
   return found;
 }
 
-void Reader::show(const ExchangePtr& exchange, const Page& page) {
+/// Whether more than kLongList objects are looked at.
+bool Reader::looks_at_many(const ResourceCache& cache, const Page& page) {
+  if (page.selection.is_everything() && page.limit != 0 && page.limit <= kLongList) return false;
+  std::size_t count = 0;
+  visit_candidates(cache, page.selection, page.start_after,
+                   [&count](const ObjectPtr&) { return ++count <= kLongList; });
+  return count > kLongList;
+}
+
+void Reader::show(const ExchangePtr& exchange, Page page) {
   const Resource& resource = *exchange->route.resource;
   const ResourceCache& cache = core_.cache.of(resource);
-  const bool present = page.at == core_.cache.revision();
-  if (present && page.limit == 0 && page.start_after.empty()) {
-    return answer(exchange, page, select(resource, page.selection), 0);
+  const bool is_long = looks_at_many(cache, page);
+  if (is_long && long_lists_ >= kLongListsMax) {
+    if (waiting_lists_.size() >= kListsWaitingMax) {
+      return exchange->fail(api::retry_status(ErrorCode::kTooManyRequests, "too many long lists are waiting", 1));
+    }
+    waiting_lists_.push_back({exchange, std::move(page)});
+    return;
   }
-  if (!present && !cache.covers(page.at)) return show_from_store(exchange, page);
+  const bool present = !page.at || *page.at == core_.cache.revision();
+  if (!present && !cache.covers(*page.at)) return show_from_store(exchange, std::move(page));
   std::vector<ObjectPtr> objects;
   std::size_t behind = 0;
-  const bool counts = page.selection.labels.is_everything() && page.selection.fields.empty();
+  const bool first_ones = page.selection.is_everything() && page.limit != 0;
+  const std::size_t most = first_ones ? page.limit : static_cast<std::size_t>(-1);
   const auto add = [&](const ObjectPtr& object) {
-    if (!page.selection.matches(*object)) return true;
-    if (page.limit == 0 || objects.size() < page.limit) {
+    if (objects.size() < most) {
       objects.push_back(object);
-      return true;
+    } else {
+      ++behind;
     }
-    ++behind;
-    return counts;  // without selectors the rest is counted, else one more is enough to know
+    return true;
   };
+  const store::Revision at = present ? core_.cache.revision() : *page.at;
   if (present) {
     visit_candidates(cache, page.selection, page.start_after, add);
   } else {
-    cache.visit_at(page.at, page.selection.key_prefix(), page.start_after, add);
+    cache.visit_at(at, page.selection.key_prefix(), page.start_after, add);
   }
-  answer(exchange, page, std::move(objects), behind);
+  begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at}, std::move(objects),
+                behind),
+        is_long);
 }
 
 void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
@@ -161,37 +179,43 @@ void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
   store::Range range{resource.storage + page.selection.key_prefix(),
                      page.start_after.empty() ? std::string() : resource.storage + page.start_after, 0, page.at};
   core_.store.range(std::move(range),
-                    [this, exchange, &resource, page = std::move(page)](Result<store::RangeResult> result) {
+                    [this, exchange, &resource, page = std::move(page)](Result<store::RangeResult> result) mutable {
                       if (exchange->finished()) return;
                       if (!result) {
                         const bool gone = result.error().code == ErrorCode::kExpired;
                         return exchange->fail(gone ? expired_token() : api::Status(result.error()));
                       }
-                      std::vector<ObjectPtr> objects;
-                      std::size_t behind = 0;
-                      for (const store::Entry& entry : result->entries) {
-                        const Result<api::Json> document = api::parse_json(*entry.value);
-                        if (!document) continue;
-                        const ObjectPtr object = make_object(entry.key.substr(resource.storage.size()), *entry.value,
-                                                             entry.mod_revision, extract(resource, *document));
-                        if (!page.selection.matches(*object)) continue;
-                        if (page.limit == 0 || objects.size() < page.limit) {
-                          objects.push_back(object);
-                        } else {
-                          ++behind;
-                        }
-                      }
-                      answer(exchange, page, std::move(objects), behind);
+                      const bool is_long = result->entries.size() > kLongList;
+                      begin(ListJob(exchange,
+                                    {std::move(page.rendering), std::move(page.selection), page.limit, *page.at},
+                                    resource, std::move(result->entries)),
+                            is_long);
                     });
 }
 
-void Reader::answer(const ExchangePtr& exchange, const Page& page, std::vector<ObjectPtr> objects, std::size_t behind) {
-  ListMeta meta{page.at, {}, std::nullopt};
-  if (behind != 0) {
-    meta.continue_token = encode_continue({page.at, objects.back()->key});
-    if (page.selection.labels.is_everything() && page.selection.fields.empty()) meta.remaining = behind;
+void Reader::begin(ListJob job, bool is_long) {
+  if (is_long) ++long_lists_;
+  slices_.add([this, is_long, job = std::move(job)](SliceBudget& budget) mutable {
+    if (!job.step(budget, core_.now.wall)) return false;
+    if (is_long) {
+      --long_lists_;
+      begin_waiting();
+    }
+    return true;
+  });
+}
+
+void Reader::begin_waiting() {
+  while (!waiting_lists_.empty() && long_lists_ < kLongListsMax) {
+    WaitingList next = std::move(waiting_lists_.front());
+    waiting_lists_.pop_front();
+    if (!next.exchange->finished()) show(next.exchange, std::move(next.page));
   }
-  exchange->answer_json(200, page.rendering.list(objects, meta, core_.now.wall));
+}
+
+void Reader::answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects) {
+  const bool is_long = objects.size() > kLongList;
+  begin(ListJob(exchange, {rendering, {}, 0, core_.cache.revision()}, std::move(objects), 0), is_long);
 }
 
 }  // namespace spillway::apiserver

@@ -1,28 +1,35 @@
 // Gets and lists: from the cache, at the present, at an older revision, or as soon as a newer one is reached.
-// Thread: loop. Bounds: a read waits at most 3 s for a revision. Source: spec "API server contract", 9.1-9.3.
+// Long lists are written a slice at a time. Thread: loop. Bounds: a read waits at most 3 s for a revision; so many long
+// lists are written at a time (kLongListsMax), so many more wait. Source: spec "API server contract", 9.1-9.3.
 #pragma once
 
 #include "apiserver/core.h"
 #include "apiserver/exchange.h"
+#include "apiserver/list_job.h"
 #include "apiserver/rendering.h"
 #include "apiserver/request_options.h"
 #include "apiserver/selection.h"
 #include "apiserver/watch_hub.h"
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace spillway::apiserver {
 
 class Reader {
  public:
-  Reader(Core& core, WatchHub& hub) : core_(core), hub_(hub) {}
+  Reader(Core& core, WatchHub& hub, SliceQueue& slices) : core_(core), hub_(hub), slices_(slices) {}
 
   void get(const ExchangePtr& exchange);
   void list(const ExchangePtr& exchange);
   void watch(const ExchangePtr& exchange);
+
+  /// A list of these objects as the answer.
+  void answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects);
 
   /// The cache has moved on.
   void on_progress();
@@ -35,7 +42,7 @@ class Reader {
     Rendering rendering;
     Selection selection;
     std::size_t limit = 0;
-    store::Revision at;
+    std::optional<store::Revision> at;  // nullopt: the present
     std::string start_after;
   };
 
@@ -45,12 +52,16 @@ class Reader {
   void when_reached(const ExchangePtr& exchange, store::Revision revision, Ready ready);
   static void visit_candidates(const ResourceCache& cache, const Selection& selection, std::string_view start_after,
                                const std::function<bool(const ObjectPtr&)>& visit);
-  void show(const ExchangePtr& exchange, const Page& page);
+  static bool looks_at_many(const ResourceCache& cache, const Page& page);
+  void show(const ExchangePtr& exchange, Page page);
   void show_from_store(const ExchangePtr& exchange, Page page);
-  void answer(const ExchangePtr& exchange, const Page& page, std::vector<ObjectPtr> objects, std::size_t behind);
+  void begin(ListJob job, bool is_long);
+  /// A long list has ended.
+  void begin_waiting();
 
   Core& core_;
   WatchHub& hub_;
+  SliceQueue& slices_;
 
   struct Waiting {
     ExchangePtr exchange;
@@ -59,6 +70,14 @@ class Reader {
   };
 
   std::multimap<store::Revision, Waiting> waiting_;
+
+  struct WaitingList {
+    ExchangePtr exchange;
+    Page page;
+  };
+
+  std::size_t long_lists_ = 0;
+  std::deque<WaitingList> waiting_lists_;
 };
 
 }  // namespace spillway::apiserver

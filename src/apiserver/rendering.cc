@@ -1,5 +1,8 @@
 #include "apiserver/rendering.h"
 
+#include "apiserver/slice_queue.h"
+#include "base/check.h"
+
 #include <array>
 #include <utility>
 
@@ -100,28 +103,30 @@ Json Rendering::metadata_only(const Json& document) const {
   return out;
 }
 
-Json Rendering::table(std::span<const ObjectPtr> objects, Json meta, bool columns, WallTime now) const {
-  Json::Array rows;
-  rows.reserve(objects.size());
-  for (const ObjectPtr& object : objects) {
-    Json document = object->document();
-    TableRow row = row_of(*resource_, document, now);
-    Json out = Json::object({{"cells", std::move(row.cells)}});
-    if (!row.conditions.is_null()) out["conditions"] = std::move(row.conditions);
-    switch (include_) {
-      case IncludeObject::kNone:
-        out["object"] = nullptr;
-        break;
-      case IncludeObject::kMetadata:
-        out["object"] = metadata_only(document);
-        break;
-      case IncludeObject::kObject:
-        out["object"] =
-            resource_->view.from_stored != nullptr ? resource_->view.from_stored(document) : std::move(document);
-        break;
-    }
-    rows.push_back(std::move(out));
+Json Rendering::row(const StoredObject& object, WallTime now) const {
+  Json document = object.document();
+  TableRow row = row_of(*resource_, document, now);
+  Json out = Json::object({{"cells", std::move(row.cells)}});
+  if (!row.conditions.is_null()) out["conditions"] = std::move(row.conditions);
+  switch (include_) {
+    case IncludeObject::kNone:
+      out["object"] = nullptr;
+      break;
+    case IncludeObject::kMetadata:
+      out["object"] = metadata_only(document);
+      break;
+    case IncludeObject::kObject:
+      out["object"] =
+          resource_->view.from_stored != nullptr ? resource_->view.from_stored(document) : std::move(document);
+      break;
   }
+  return out;
+}
+
+/// Without an object: no rows.
+Json Rendering::table(const StoredObject* object, Json meta, bool columns, WallTime now) const {
+  Json rows = Json::array();
+  if (object != nullptr) rows.if_array()->push_back(row(*object, now));
   return Json::object({{"kind", "Table"},
                        {"apiVersion", "meta.k8s.io/" + form_.meta_version},
                        {"metadata", std::move(meta)},
@@ -131,50 +136,52 @@ Json Rendering::table(std::span<const ObjectPtr> objects, Json meta, bool column
 
 std::string Rendering::object(const StoredObject& object, WallTime now) const {
   if (!is_table()) return body(object);
-  const ObjectPtr unowned(&object, [](const StoredObject*) {});
-  return api::to_text(table(std::span(&unowned, 1), list_meta({object.revision, {}, {}}), true, now));
+  return api::to_text(table(&object, list_meta({object.revision, {}, {}}), true, now));
 }
 
-std::string Rendering::list(std::span<const ObjectPtr> objects, const ListMeta& meta, WallTime now) const {
-  if (is_table()) return api::to_text(table(objects, list_meta(meta), true, now));
+std::string Rendering::list_head(const ListMeta& meta) const {
+  if (is_table()) {
+    std::string text = api::to_text(table(nullptr, list_meta(meta), true, WallTime()));  // "rows" comes last
+    SPILLWAY_CHECK(text.ends_with(kListTail));
+    text.resize(text.size() - kListTail.size());
+    return text;
+  }
   std::string kind = std::string(resource_->kind) + "List";
   std::string api_version = resource_->api_version();
   if (form_.form == Form::kPartialMetadata) {
     kind = "PartialObjectMetadataList";
     api_version = "meta.k8s.io/" + form_.meta_version;
   }
-  std::size_t bytes = 256;
-  if (is_verbatim()) {
-    for (const ObjectPtr& object : objects) bytes += object->text->size() + 1;
-  }
-  std::string out;
-  out.reserve(bytes);
-  out += "{\"kind\":\"" + kind + "\",\"apiVersion\":\"" + api_version + "\",\"metadata\":";
+  std::string out = "{\"kind\":\"" + kind + "\",\"apiVersion\":\"" + api_version + "\",\"metadata\":";
   api::append_text(list_meta(meta), out);
   out += ",\"items\":[";
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (i != 0) out += ',';
-    if (is_verbatim()) {
-      out += *objects[i]->text;
-    } else {
-      out += body(*objects[i]);
-    }
-  }
-  out += "]}";
   return out;
+}
+
+void Rendering::append_item(const StoredObject& object, WallTime now, std::string& out) const {
+  if (is_verbatim()) {
+    out += *object.text;
+  } else if (is_table()) {
+    api::append_text(row(object, now), out);
+  } else {
+    out += body(object);
+  }
+}
+
+std::size_t Rendering::cost(const StoredObject& object) const {
+  return kLookCost + object.text->size() / (is_verbatim() ? kCopyShare : 1);
 }
 
 std::string Rendering::frame(WatchEventType type, const StoredObject& object, bool columns, WallTime now) const {
   if (is_verbatim()) return wrap(type, *object.text);
   if (!is_table()) return wrap(type, body(object));
-  const ObjectPtr unowned(&object, [](const StoredObject*) {});
-  return wrap(type, api::to_text(table(std::span(&unowned, 1), list_meta({object.revision, {}, {}}), columns, now)));
+  return wrap(type, api::to_text(table(&object, list_meta({object.revision, {}, {}}), columns, now)));
 }
 
 std::string Rendering::bookmark(store::Revision revision, bool initial_end) const {
   Json meta = Json::object({{"resourceVersion", std::to_string(revision.number())}});
   if (is_table()) {
-    return wrap(WatchEventType::kBookmark, api::to_text(table({}, std::move(meta), false, WallTime())));
+    return wrap(WatchEventType::kBookmark, api::to_text(table(nullptr, std::move(meta), false, WallTime())));
   }
   // What every object has besides is null, as an empty object of the kind would show it.
   meta["creationTimestamp"] = nullptr;

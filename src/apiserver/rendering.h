@@ -10,8 +10,8 @@
 #include "apiserver/stored_object.h"
 #include "base/time.h"
 
+#include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -51,7 +51,16 @@ class Rendering {
   /// What object() says, if it is at hand in parsed form; else null.
   api::DocumentPtr document(const StoredObject& object) const { return is_verbatim() ? object.parsed : nullptr; }
 
-  std::string list(std::span<const ObjectPtr> objects, const ListMeta& meta, WallTime now) const;
+  // A list is its head, its items with commas between them, and kListTail.
+  static constexpr std::string_view kListTail = "]}";
+  std::string list_head(const ListMeta& meta) const;
+  void append_item(const StoredObject& object, WallTime now, std::string& out) const;
+
+  /// What writing the object costs (slice_queue.h).
+  std::size_t cost(const StoredObject& object) const;
+
+  /// Bytes by which an item may be longer than the object's text.
+  std::size_t overhead() const { return is_verbatim() ? 1 : 1'024; }
 
   /// One line of a watch stream with its newline. `columns`: a Table carries its column definitions.
   std::string frame(WatchEventType type, const StoredObject& object, bool columns, WallTime now) const;
@@ -61,7 +70,8 @@ class Rendering {
  private:
   std::string body(const StoredObject& object) const;
   api::Json metadata_only(const api::Json& document) const;
-  api::Json table(std::span<const ObjectPtr> objects, api::Json meta, bool columns, WallTime now) const;
+  api::Json row(const StoredObject& object, WallTime now) const;
+  api::Json table(const StoredObject* object, api::Json meta, bool columns, WallTime now) const;
 
   const Resource* resource_;
   AnswerForm form_;

@@ -68,8 +68,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
         committer_(core_),
         writer_(core_, committer_),
         remover_(core_, committer_),
-        hub_(core_),
-        reader_(core_, hub_),
+        slices_(timers_, core_.now),
+        hub_(core_, slices_),
+        reader_(core_, hub_, slices_),
         write_path_(core_, writer_, remover_, reader_, authorizer_),
         scale_(core_, writer_),
         binding_(core_, writer_),
@@ -257,6 +258,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Pages::Health health() const {
     if (!lost_.empty()) return {.live = false, .ready = false, .why = lost_};
     if (stopping_) return {.live = true, .ready = false, .why = "shutting down"};
+    if (auto why = core_.store.refusing()) return {.live = true, .ready = false, .why = *std::move(why)};
     return {.live = true, .ready = serving_, .why = serving_ ? "" : "loading"};
   }
 
@@ -351,6 +353,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Committer committer_;
   Writer writer_;
   Remover remover_;
+  SliceQueue slices_;
   WatchHub hub_;
   Reader reader_;
   WritePath write_path_;

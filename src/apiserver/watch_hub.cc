@@ -91,47 +91,105 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
   const bool from_version = options.version && *options.version != store::Revision(0);
   if (initial || (!from_version && !options.send_initial_events)) {
     const bool marker = options.bookmarks && (initial || !options.version);
-    send_state(*watch, marker);
+    watch->behind = true;
+    start_from_state(watch, marker);
     return;
   }
   watch->sent = from_version ? *options.version : core_.cache.revision();
-  send_history(*watch);
+  catch_up(watch, {});
 }
 
-void WatchHub::send_state(Watch& watch, bool marker) {
+void WatchHub::start_from_state(const WatchPtr& watch, bool marker) {
+  if (long_starts_ >= kLongListsMax && watch->cache->objects().size() > kLongList && !watch->selection.name() &&
+      !watch->selection.first_field()) {
+    waiting_starts_.push_back({watch, marker});
+    return;
+  }
+  catch_up(watch, state_of(*watch, marker));
+}
+
+void WatchHub::start_waiting() {
+  while (!waiting_starts_.empty() && long_starts_ < kLongListsMax) {
+    const WaitingStart next = std::move(waiting_starts_.front());
+    waiting_starts_.pop_front();
+    if (const WatchPtr watch = next.watch.lock(); watch && !watch->closed) start_from_state(watch, next.marker);
+  }
+}
+
+WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
   watch.sent = core_.cache.revision();
-  std::string chunk;
-  const auto add = [&](const ObjectPtr& object) {
-    if (!watch.selection.matches(*object)) return true;
-    chunk += watch.rendering.frame(WatchEventType::kAdded, *object, !std::exchange(watch.columns_sent, true),
-                                   core_.now.wall);
-    return chunk.size() < kChunkBytes || write(watch, std::exchange(chunk, {}));
+  Start start{.marker = marker};
+  const auto add = [&start](const ObjectPtr& object) {
+    start.objects.push_back(object);
+    return true;
   };
   if (const auto node = watch.selection.first_field(); node && watch.cache->indexes_nodes()) {
     if (const ObjectMap* there = watch.cache->on_node(*node)) {
-      for (const auto& [key, object] : *there) {
-        if (!add(object)) break;
-      }
+      for (const auto& [key, object] : *there) add(object);
     }
   } else {
     watch.cache->visit(watch.selection.key_prefix(), {}, add);
   }
-  if (!watch.closed && !chunk.empty() && !write(watch, std::move(chunk))) return;
-  if (!watch.closed && marker) send_bookmark(watch, true);
+  return start;
 }
 
-bool WatchHub::send_history(Watch& watch) {
+void WatchHub::catch_up(const WatchPtr& watch, Start start) {
+  watch->behind = true;
+  const bool is_long = start.objects.size() > kLongList;
+  if (is_long) ++long_starts_;
+  slices_.add([this, is_long, held = std::weak_ptr(watch), start = std::move(start)](SliceBudget& budget) mutable {
+    const WatchPtr alive = held.lock();
+    if (alive && !alive->closed) {
+      if (!send_state(*alive, start, budget) || !send_history(*alive, budget)) return false;
+      alive->behind = false;
+    }
+    if (is_long) {
+      --long_starts_;
+      start_waiting();
+    }
+    return true;
+  });
+}
+
+bool WatchHub::send_state(Watch& watch, Start& start, SliceBudget& budget) {
+  std::string chunk;
+  bool spent = false;
+  for (; start.next < start.objects.size() && !spent; ++start.next) {
+    const ObjectPtr& object = start.objects[start.next];
+    const bool matches = watch.selection.matches(*object);
+    if (!budget.take(matches ? watch.rendering.cost(*object) : kLookCost)) {
+      spent = true;
+      break;
+    }
+    if (!matches) continue;
+    chunk += watch.rendering.frame(WatchEventType::kAdded, *object, !std::exchange(watch.columns_sent, true),
+                                   core_.now.wall);
+    if (chunk.size() >= kChunkBytes && !write(watch, std::exchange(chunk, {}))) return true;
+  }
+  if (!chunk.empty() && !write(watch, std::move(chunk))) return true;
+  if (spent) return false;
+  start.objects = {};
+  start.next = 0;
+  if (std::exchange(start.marker, false)) {
+    write(watch, watch.rendering.bookmark(watch.sent, true));
+  }
+  return true;
+}
+
+bool WatchHub::send_history(Watch& watch, SliceBudget& budget) {
+  if (watch.closed) return true;
   if (!watch.cache->covers(watch.sent)) {
     const api::Status status = too_old(watch.sent, core_.store.compacted());
     if (write(watch, error_frame(status))) end(watch);
-    return false;
+    return true;
   }
   for (const EventPtr& event : watch.cache->events_after(watch.sent)) {
-    if (watch.closed) return false;
+    if (watch.closed) return true;
+    if (!budget.take(watch.rendering.cost(event->object ? *event->object : *event->last))) return false;
     Frames frames(event, core_.now.wall);
     deliver(watch, frames);
   }
-  return !watch.closed;
+  return true;
 }
 
 void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
@@ -157,7 +215,7 @@ void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
     const auto watch = watches_.find(id);
     if (watch == watches_.end()) continue;
     const WatchPtr held = watch->second;
-    deliver(*held, frames);
+    if (!held->behind) deliver(*held, frames);
   }
 }
 
@@ -183,8 +241,9 @@ bool WatchHub::write(Watch& watch, std::string text) {
   return false;
 }
 
-void WatchHub::send_bookmark(Watch& watch, bool initial_end) {
-  write(watch, watch.rendering.bookmark(std::max(watch.sent, core_.cache.revision()), initial_end));
+void WatchHub::send_bookmark(Watch& watch) {
+  if (watch.behind) return;  // it has not seen everything up to now
+  write(watch, watch.rendering.bookmark(std::max(watch.sent, core_.cache.revision()), false));
 }
 
 void WatchHub::arm(const WatchPtr& watch, const ListOptions& options) {
@@ -208,7 +267,7 @@ void WatchHub::arm_bookmark(const WatchPtr& watch, Instant due, Instant end) {
     const WatchPtr alive = held.lock();
     if (!alive) return;
     alive->bookmark_timer.reset();
-    send_bookmark(*alive, false);
+    send_bookmark(*alive);
     if (!alive->closed && due < end) arm_bookmark(alive, std::min(due + kBookmarkEvery, end), end);
   });
 }

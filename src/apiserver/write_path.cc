@@ -27,7 +27,7 @@ StatusResult<void> check_name_matches(const Json& object, std::string_view name)
                     name);
 }
 
-constexpr std::size_t kSweepWindow = 64;  // removals of one deletecollection under way
+constexpr std::size_t kSweepWindow = 32;  // removals of one deletecollection under way
 
 SubresourceId part_of(const Route& route) {
   return route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id;
@@ -139,7 +139,9 @@ void WritePath::patch(const ExchangePtr& exchange) {
     return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
   }
   if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
-  const Result<api::DocumentPtr> patch = parsed_body(exchange->request());
+  const bool is_json_patch = *type == api::PatchType::kJson;
+  const Result<api::DocumentPtr> patch =
+      parsed_body(exchange->request(), is_json_patch ? api::kPatchValuesMax : api::kParsedValuesMax);
 
   UpdateJob job{.resource = route.resource,
                 .ns = route.ns,
@@ -273,8 +275,7 @@ void WritePath::continue_sweep(const std::shared_ptr<Sweep>& sweep) {
   if (sweep->open != 0 || sweep->next < sweep->objects.size()) return;
   if (sweep->failure) return sweep->exchange->fail(*sweep->failure);
   std::erase(sweep->objects, nullptr);
-  sweep->exchange->answer_json(
-      200, sweep->rendering.list(sweep->objects, {core_.cache.revision(), {}, std::nullopt}, core_.now.wall));
+  reader_.answer(sweep->exchange, sweep->rendering, std::move(sweep->objects));
 }
 
 }  // namespace spillway::apiserver

@@ -140,10 +140,17 @@ void TestServer::restart() {
 }
 
 void TestServer::settle() {
-  while (!tasks_.empty()) {
-    auto task = std::move(tasks_.front());
-    tasks_.pop_front();
-    task();
+  for (;;) {
+    if (!tasks_.empty()) {
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      task();
+    } else if (server_ && server_->next_wakeup() && *server_->next_wakeup() <= now_.mono) {
+      server_->on_wakeup(now_);  // the next slice of something long
+      ++slices;
+    } else {
+      return;
+    }
   }
 }
 

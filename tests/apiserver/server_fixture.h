@@ -135,6 +135,8 @@ class TestServer {
 
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
+  /// Wake-ups that settle() made: slices of what one turn does not hold.
+  int slices = 0;
 
  private:
   void start();

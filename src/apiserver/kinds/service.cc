@@ -46,10 +46,8 @@ api::StatusResult<void> admit_service(api::Json& service, const AdmissionContext
   api::Json& spec = service["spec"];
   if (text(spec, "type") == "ExternalName" || text(spec, "clusterIP") == kNoAddress) return {};
   std::set<std::string> taken;
-  context.cluster.visit("services", "", [&taken](const api::Json& other) {
-    taken.emplace(other.string_at({"spec", "clusterIP"}));
-    return true;
-  });
+  context.cluster.visit_field("services", "spec.clusterIP",
+                              [&taken](const std::string& address) { taken.insert(address); });
   std::string chosen(text(spec, "clusterIP"));
   if (!chosen.empty() && taken.contains(chosen)) {
     api::FieldErrors errors;
