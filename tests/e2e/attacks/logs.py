@@ -30,6 +30,14 @@ def of_others():
 
 
 def numbers():
+    for name in ("tailLines", "limitBytes", "sinceSeconds"):
+        for value in ("-1", "x", "9" * 30, str(2 ** 63), "1.5", "0x10", "1%00", "%20"):
+            yield Ask(f"{name}={value}", "log-reader", "GET", f"{TALKER}?{name}={value}", want=(400, 422))
+    for value in ("yesterday", "2026-13-01T00:00:00Z", "-1", "99999-01-01T00:00:00Z", "%00"):
+        yield Ask(f"sinceTime={value}", "log-reader", "GET", f"{TALKER}?sinceTime={value}", want=(400, 422))
+    yield Ask("sinceSeconds and sinceTime", "log-reader", "GET", f"{TALKER}?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z", want=(400, 422))
+    yield Ask("limitBytes=0", "log-reader", "GET", f"{TALKER}?limitBytes=0", want=(400, 422))
+    yield Ask("sinceSeconds=0", "log-reader", "GET", f"{TALKER}?sinceSeconds=0", want=(400, 422))
     yield Ask("follow of a word", "log-reader", "GET", f"{TALKER}?follow=maybe&tailLines=1&limitBytes=5", want=(200, 400, 422))
     for name, value in (("tailLines", 2 ** 63 - 1), ("limitBytes", 2 ** 63 - 1), ("sinceSeconds", 2 ** 63 - 1), ("sinceSeconds", 10 ** 12)):
         def all_of_it(cluster, name=name, value=value):
