@@ -6,6 +6,7 @@ namespace spillway::api {
 namespace {
 
 constexpr std::string_view kEmptyDir = "emptyDir";
+constexpr std::string_view kChecks[] = {"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"};
 
 /// The first member that is set and not the name: the kind of a volume.
 std::string source_of(const Json::Object& volume) {
@@ -13,6 +14,15 @@ std::string source_of(const Json::Object& volume) {
     if (key != "name" && !value.is_null()) return key;
   }
   return {};
+}
+
+std::vector<std::string> checks_of(const Json::Object& container) {
+  std::vector<std::string> found;
+  for (const std::string_view name : kChecks) {
+    const Json* member = container.find(name);
+    if (member != nullptr && !member->is_null()) found.emplace_back(name);
+  }
+  return found;
 }
 
 }  // namespace
@@ -24,11 +34,33 @@ void describe(V& v, Is<ResourceRequirements> auto& resources) {
 }
 
 template <typename V>
+void describe(V& v, Is<KeySelector> auto& selector) {
+  v.field("name", selector.name);
+  v.kept("key", selector.key);
+  v.field("optional", selector.optional);
+}
+
+template <typename V>
 void describe(V& v, Is<EnvVar> auto& variable) {
   v.kept("name", variable.name);
   v.field("value", variable.value);
   v.nested("valueFrom", [&](V& from) {
     from.nested("fieldRef", [&](V& reference) { reference.field("fieldPath", variable.field_path); });
+    from.object("configMapKeyRef", variable.config_map_key);
+    from.object("secretKeyRef", variable.secret_key);
+  });
+}
+
+template <typename V>
+void describe(V& v, Is<EnvFromSource> auto& source) {
+  v.field("prefix", source.prefix);
+  v.nested("configMapRef", [&](V& reference) {
+    reference.field("name", source.config_map);
+    reference.field("optional", source.config_map_optional);
+  });
+  v.nested("secretRef", [&](V& reference) {
+    reference.field("name", source.secret);
+    reference.field("optional", source.secret_optional);
   });
 }
 
@@ -44,6 +76,42 @@ template <typename V>
 void describe(V& v, Is<AppArmorProfile> auto& profile) {
   v.kept("type", profile.type);
   v.field("localhostProfile", profile.localhost_profile);
+}
+
+template <typename V>
+void describe(V& v, Is<SeccompProfile> auto& profile) {
+  v.kept("type", profile.type);
+  v.field("localhostProfile", profile.localhost_profile);
+}
+
+template <typename V>
+void describe(V& v, Is<SecurityContext> auto& context) {
+  v.field("privileged", context.privileged);
+  v.field("runAsUser", context.run_as_user);
+  v.field("runAsGroup", context.run_as_group);
+  v.field("runAsNonRoot", context.run_as_non_root);
+  v.field("readOnlyRootFilesystem", context.read_only_root_filesystem);
+  v.nested("capabilities", [&](V& capabilities) {
+    capabilities.field("add", context.capabilities_add);
+    capabilities.field("drop", context.capabilities_drop);
+  });
+  v.object("seccompProfile", context.seccomp);
+}
+
+template <typename V>
+void describe(V& v, Is<PodSecurityContext> auto& context) {
+  v.field("runAsUser", context.run_as_user);
+  v.field("runAsGroup", context.run_as_group);
+  v.field("runAsNonRoot", context.run_as_non_root);
+  v.field("supplementalGroups", context.supplemental_groups);
+  v.field("fsGroup", context.fs_group);
+  v.object("seccompProfile", context.seccomp);
+}
+
+template <typename V>
+void describe(V& v, Is<VolumeMount> auto& mount) {
+  v.kept("name", mount.name);
+  v.kept("mountPath", mount.mount_path);
 }
 
 template <typename V>
@@ -65,10 +133,16 @@ void describe(V& v, Is<Container> auto& container) {
   v.field("args", container.args);
   v.field("workingDir", container.working_dir);
   v.list("env", container.env, "name", &EnvVar::name);
+  v.list("envFrom", container.env_from);
   v.list("ports", container.ports);
   v.object("resources", container.resources);
   v.field("restartPolicy", container.restart_policy);
-  v.nested("securityContext", [&](V& context) { context.object("appArmorProfile", container.app_armor); });
+  v.nested("securityContext", [&](V& context) {
+    context.object("appArmorProfile", container.app_armor);
+    describe(context, container.security);
+  });
+  v.list("volumeMounts", container.volume_mounts, "mountPath", &VolumeMount::mount_path);
+  if constexpr (V::kReads) container.checks = checks_of(v.here());
 }
 
 template <typename V>
@@ -115,10 +189,14 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.field("serviceAccountName", spec.service_account_name);
   v.field("hostNetwork", spec.host_network);
   v.field("hostIPC", spec.host_ipc);
+  v.field("hostPID", spec.host_pid);
+  v.field("shareProcessNamespace", spec.share_process_namespace);
+  v.field("hostname", spec.hostname);
   v.object("os", spec.os);
   v.nested("securityContext", [&](V& context) {
     context.list("sysctls", spec.sysctls, "name", &Sysctl::name);
     context.object("appArmorProfile", spec.app_armor);
+    describe(context, spec.security);
   });
   v.field("overhead", spec.overhead);
   v.object("resources", spec.resources);

@@ -111,6 +111,22 @@ FieldOutcome read_field(const Json& found, std::vector<std::string>& value) {
   return std::nullopt;
 }
 
+FieldOutcome read_field(const Json& found, std::vector<std::int64_t>& value) {
+  const Json::Array* array = found.if_array();
+  if (array == nullptr) return unexpected_type("a list", found);
+  value.clear();
+  value.reserve(array->size());
+  for (const Json& element : *array) {
+    std::int64_t number = 0;
+    if (FieldOutcome problem = read_field(element, number)) {
+      problem->at = fmt::format("[{}]", value.size());
+      return problem;
+    }
+    value.push_back(number);
+  }
+  return std::nullopt;
+}
+
 FieldOutcome read_field(const Json& found, StringMap& value) {
   return read_map(found, value);
 }
@@ -153,6 +169,10 @@ Json field_to_json(const Quantity& value) {
 }
 
 Json field_to_json(const std::vector<std::string>& value) {
+  return Json::Array(value.begin(), value.end());
+}
+
+Json field_to_json(const std::vector<std::int64_t>& value) {
   return Json::Array(value.begin(), value.end());
 }
 

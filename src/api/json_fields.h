@@ -34,6 +34,7 @@ FieldOutcome read_field(const Json& found, std::uint64_t& value);
 FieldOutcome read_field(const Json& found, WallTime& value);
 FieldOutcome read_field(const Json& found, Quantity& value);
 FieldOutcome read_field(const Json& found, std::vector<std::string>& value);
+FieldOutcome read_field(const Json& found, std::vector<std::int64_t>& value);
 FieldOutcome read_field(const Json& found, StringMap& value);
 FieldOutcome read_field(const Json& found, ResourceList& value);
 FieldOutcome read_field(const Json& found, Json& value);
@@ -51,6 +52,7 @@ Json field_to_json(std::uint64_t value);
 Json field_to_json(const WallTime& value);  // whole seconds
 Json field_to_json(const Quantity& value);
 Json field_to_json(const std::vector<std::string>& value);
+Json field_to_json(const std::vector<std::int64_t>& value);
 Json field_to_json(const StringMap& value);
 Json field_to_json(const ResourceList& value);
 Json field_to_json(const Json& value);

@@ -23,12 +23,34 @@ struct ResourceRequirements {
   friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
 };
 
+/// A key of a ConfigMap or Secret of the pod's namespace.
+struct KeySelector {
+  std::string name;
+  std::string key;
+  bool optional = false;
+
+  friend bool operator==(const KeySelector&, const KeySelector&) = default;
+};
+
 struct EnvVar {
   std::string name;
   std::string value;
   std::string field_path;  // valueFrom.fieldRef.fieldPath, empty if the value is literal
+  std::optional<KeySelector> config_map_key;
+  std::optional<KeySelector> secret_key;
 
   friend bool operator==(const EnvVar&, const EnvVar&) = default;
+};
+
+/// All keys of a ConfigMap, of a Secret, or of one each.
+struct EnvFromSource {
+  std::string prefix;
+  std::string config_map;  // its name; empty: none
+  bool config_map_optional = false;
+  std::string secret;
+  bool secret_optional = false;
+
+  friend bool operator==(const EnvFromSource&, const EnvFromSource&) = default;
 };
 
 struct ContainerPort {
@@ -47,6 +69,46 @@ struct AppArmorProfile {
   std::optional<std::string> localhost_profile;
 
   friend bool operator==(const AppArmorProfile&, const AppArmorProfile&) = default;
+};
+
+struct SeccompProfile {
+  std::string type;  // RuntimeDefault, Unconfined, Localhost
+  std::string localhost_profile;
+
+  friend bool operator==(const SeccompProfile&, const SeccompProfile&) = default;
+};
+
+/// securityContext of a container, without its AppArmor profile.
+struct SecurityContext {
+  std::optional<bool> privileged;
+  std::optional<std::int64_t> run_as_user;
+  std::optional<std::int64_t> run_as_group;
+  std::optional<bool> run_as_non_root;
+  std::optional<bool> read_only_root_filesystem;
+  std::vector<std::string> capabilities_add;
+  std::vector<std::string> capabilities_drop;
+  std::optional<SeccompProfile> seccomp;
+
+  friend bool operator==(const SecurityContext&, const SecurityContext&) = default;
+};
+
+/// securityContext of a pod, without sysctls and its AppArmor profile.
+struct PodSecurityContext {
+  std::optional<std::int64_t> run_as_user;
+  std::optional<std::int64_t> run_as_group;
+  std::optional<bool> run_as_non_root;
+  std::vector<std::int64_t> supplemental_groups;
+  std::optional<std::int64_t> fs_group;
+  std::optional<SeccompProfile> seccomp;
+
+  friend bool operator==(const PodSecurityContext&, const PodSecurityContext&) = default;
+};
+
+struct VolumeMount {
+  std::string name;  // of the volume
+  std::string mount_path;
+
+  friend bool operator==(const VolumeMount&, const VolumeMount&) = default;
 };
 
 struct Sysctl {
@@ -70,10 +132,14 @@ struct Container {
   std::vector<std::string> args;
   std::string working_dir;
   std::vector<EnvVar> env;
+  std::vector<EnvFromSource> env_from;
   std::vector<ContainerPort> ports;
   ResourceRequirements resources;
   std::string restart_policy;  // init containers only: "Always" makes it a sidecar
   std::optional<AppArmorProfile> app_armor;
+  SecurityContext security;
+  std::vector<VolumeMount> volume_mounts;
+  std::vector<std::string> checks;  // livenessProbe, readinessProbe, startupProbe, lifecycle: those that are set
 
   friend bool operator==(const Container&, const Container&) = default;
 };
@@ -115,9 +181,13 @@ struct PodSpec {
   std::string service_account_name;
   bool host_network = false;
   bool host_ipc = false;
+  bool host_pid = false;
+  std::optional<bool> share_process_namespace;
+  std::string hostname;
   std::optional<PodOs> os;
   std::vector<Sysctl> sysctls;               // securityContext.sysctls
   std::optional<AppArmorProfile> app_armor;  // securityContext.appArmorProfile
+  PodSecurityContext security;
   ResourceList overhead;
   std::optional<ResourceRequirements> resources;  // pod level
 
