@@ -64,7 +64,8 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   std::string log_text(const std::string& uid, const std::string& name, std::int32_t attempt = 0) const;
   std::vector<pid_t> pod_pids(const std::string& uid, api::QosClass qos = api::QosClass::kBestEffort) const;
 
-  ExtraControllers extra_controllers_;  // of SetUp()
+  ExtraControllers extra_controllers_;                                                    // of SetUp()
+  ProcessRuntimeOptions::Isolation isolation_ = ProcessRuntimeOptions::Isolation::kNone;  // the same
   runtime::Loop loop_;
   std::filesystem::path state_;
   std::optional<NodeSlice> slice_;

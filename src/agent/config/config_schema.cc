@@ -105,7 +105,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"rotateCertificates", FieldType::kBool, Effect::kNone, ""},
     {"runOnce", FieldType::kBool, Effect::kNone, ""},
     {"runtimeRequestTimeout", FieldType::kDuration, Effect::kNone, ""},
-    {"seccompDefault", FieldType::kBool, Effect::kNone, ""},
+    {"seccompDefault", FieldType::kBool, Effect::kHere, ""},
     {"serializeImagePulls", FieldType::kBool, Effect::kNone, ""},
     {"serverTLSBootstrap", FieldType::kBool, Effect::kNone, ""},
     {"showHiddenMetricsForVersion", FieldType::kString, Effect::kNone, ""},

@@ -390,6 +390,7 @@ Result<AgentOptions> options_of(const Json& effective) {
   options.lease_duration = seconds(integer_at(effective, "nodeLeaseDurationSeconds"));
   options.status_update_frequency = duration_at(effective, "nodeStatusUpdateFrequency");
   options.status_report_frequency = duration_at(effective, "nodeStatusReportFrequency");
+  options.seccomp_default = is_true(effective, "seccompDefault");
   options.static_pod_path = effective.string_at({"staticPodPath"});
   options.file_check_frequency = duration_at(effective, "fileCheckFrequency");
   for (const auto& [key, duration] : {std::pair("nodeLeaseDurationSeconds", options.lease_duration),

@@ -94,6 +94,7 @@ struct AgentOptions {
   Duration status_report_frequency = minutes(5);
   /// Names and prefixes ("net.core.*") of kernel parameters that pods may set beyond the safe ones.
   std::vector<std::string> allowed_unsafe_sysctls;
+  bool seccomp_default = false;  // containers without a seccomp profile get RuntimeDefault
   /// File or directory of pods that run whatever the API server says; empty: none.
   std::string static_pod_path;
   Duration file_check_frequency = seconds(20);  // it is read again at least this often

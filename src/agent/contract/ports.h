@@ -31,6 +31,11 @@ struct PodIsolation {
   bool ipc = false;
   bool network = false;                                      // with nothing in it but the loopback device
   std::vector<std::pair<std::string, std::string>> sysctls;  // dots between the parts of a name
+  /// The pod is kept to a view of the machine of its own: user, mount and host name namespaces here, process and cgroup
+  /// namespaces for each container. The rest counts only then.
+  bool confined = false;
+  bool host_pids = false;     // its containers see all processes of the machine
+  std::string hostname = {};  // empty: the machine's
 
   friend bool operator==(const PodIsolation&, const PodIsolation&) = default;
 };
@@ -57,6 +62,18 @@ struct Cpuset {
   friend bool operator==(const Cpuset&, const Cpuset&) = default;
 };
 
+/// Whom a container of a confined pod runs as, and what it may do: ids and rights of its pod's user namespace.
+struct ContainerSecurity {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::vector<std::uint32_t> groups;
+  std::uint64_t capabilities = 0;  // bits, as the kernel numbers them; without root they only bound what can be had
+  bool read_only_root = false;
+  bool filters_calls = false;  // system calls that RuntimeDefault refuses are refused
+
+  friend bool operator==(const ContainerSecurity&, const ContainerSecurity&) = default;
+};
+
 struct StartContainer {
   std::string uid;
   std::string name;
@@ -70,6 +87,7 @@ struct StartContainer {
   std::int32_t oom_score_adj = 0;
   DeviceGrant devices;  // its environment is in `env` already
   Cpuset cpuset;
+  ContainerSecurity security;
 };
 
 /// From now on the containers that share CPUs, running or not, have these.
@@ -271,6 +289,8 @@ struct MachineInfo {
   admission::HostNamespaces shared_namespaces{.ipc = true, .net = true};
   /// A pod may have a network namespace of its own if it asks for it, although the runtime makes none by itself.
   bool network_on_request = false;
+  /// Pods are confined: their containers' security contexts are carried out, or refused.
+  bool confines_pods = false;
   /// Why AppArmor profiles cannot be enforced; empty: they can.
   std::string app_armor_error = "AppArmor is not enabled on the host";
 };

@@ -5,7 +5,6 @@
 #include "host/kernel/pidfd.h"
 
 #include <fcntl.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <utility>
@@ -257,8 +256,7 @@ void ForeignRuntime::stop(const agent::StopPod& command) {
     entry.ending = Ending{.due = due};
     for (const Container& container : entry.containers) {
       if (command.grace == Duration{} || container.name.empty() || !container.handle) continue;
-      if (container.handle->terminated.exchange(true)) continue;
-      ignored(send_signal(container.handle->pidfd.get(), SIGTERM), "it ended by itself");
+      container.handle->terminate();
     }
   }
   entry.ending->storage_freed = entry.ending->storage_freed || command.storage_freed;

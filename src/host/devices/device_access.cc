@@ -22,15 +22,16 @@ Outcome check_path(std::string_view what, const std::string& container_path, con
 
 }  // namespace
 
-Outcome check_device_access(const agent::DeviceGrant& grant) {
+Outcome check_device_access(const agent::DeviceGrant& grant, DeviceView view) {
+  if (!grant.cdi_devices.empty()) {
+    return invalid(grant.cdi_devices.front(), "the process runtime does not know CDI devices");
+  }
+  if (view == DeviceView::kOwn) return {};
   for (const agent::DeviceNode& node : grant.nodes) {
     SPILLWAY_TRY_VOID(check_path("device", node.container_path, node.host_path));
   }
   for (const agent::DeviceMount& mount : grant.mounts) {
     SPILLWAY_TRY_VOID(check_path("mount", mount.container_path, mount.host_path));
-  }
-  if (!grant.cdi_devices.empty()) {
-    return invalid(grant.cdi_devices.front(), "the process runtime does not know CDI devices");
   }
   return {};
 }

@@ -1,74 +1,80 @@
 #include "host/kernel/pod_namespaces.h"
 
 #include "host/kernel/kernel_file.h"
+#include "host/kernel/namespace_child.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
-#include <string>
 #include <tuple>
 #include <utility>
 
 namespace spillway::host {
 namespace {
 
-/// What the child does until it is killed. It shares nothing but a copy of this process's memory: system calls only.
-[[noreturn]] void wait_for_the_end() {
-  ::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  for (;;) ::syscall(SYS_ppoll, nullptr, 0, nullptr, nullptr, 0);
+enum ViewStep { kViewRoot, kViewCopy, kViewMounts, kViewHostName, kViewUsers };
+
+bool make_view(const ConfinedView& view, NamespaceChild::Failure& failure) {
+  const auto failed = [&](ViewStep step, std::size_t index = 0, int error = errno) {
+    failure = {.what = step, .error = error, .index = index};
+    return false;
+  };
+  if (::syscall(SYS_setns, view.root, CLONE_NEWNS) != 0) return failed(kViewRoot);
+  if (::syscall(SYS_unshare, CLONE_NEWNS) != 0) return failed(kViewCopy);
+  if (const auto broken = run_mount_steps(view.mounts)) return failed(kViewMounts, broken->step, broken->error);
+  if (!view.hostname.empty() && ::syscall(SYS_sethostname, view.hostname.data(), view.hostname.size()) != 0)
+    return failed(kViewHostName);
+  if (::syscall(SYS_unshare, CLONE_NEWUSER) != 0) return failed(kViewUsers);
+  return true;
 }
 
-Result<UniqueFd> open_namespace(long pid, const char* name) {
-  const std::string path = fmt::format("/proc/{}/ns/{}", pid, name);
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return errno_error(path, errno);
-  return fd;
+Error describe_failure(const ConfinedView& view, const NamespaceChild::Failure& failure) {
+  switch (failure.what) {
+    case kViewMounts:
+      return make_error(errno_error({}, failure.error).code, "{}",
+                        describe(view.mounts.at(failure.index), failure.error));
+    case kViewHostName:
+      return errno_error("host name of the pod", failure.error);
+    case kViewUsers:
+      return errno_error(failure.error == ENOSPC
+                             ? "user namespace (/proc/sys/user/max_user_namespaces says how many there may be)"
+                             : "user namespace",
+                         failure.error);
+    default:
+      return errno_error("mount namespace", failure.error);
+  }
 }
 
 }  // namespace
 
 Result<PodNamespaces> PodNamespaces::create(const NamespaceWish& wish) {
   PodNamespaces made;
-  if (!wish.ipc && !wish.network) return made;
-  clone_args args = {};
-  int pidfd = -1;
-  args.flags = CLONE_PIDFD | (wish.ipc ? CLONE_NEWIPC : 0) | (wish.network ? CLONE_NEWNET : 0);
-  args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
-  const long pid = ::syscall(SYS_clone3, &args, sizeof args);
-  if (pid < 0) return errno_error("namespaces of a pod cannot be made", errno);
-  if (pid == 0) wait_for_the_end();
-  const UniqueFd process(pidfd);
-  Outcome opened;
+  if (!wish.ipc && !wish.network && !wish.view) return made;
+  const bool named = wish.view && !wish.view->hostname.empty();
+  const std::uint64_t flags =
+      (wish.ipc ? CLONE_NEWIPC : 0) | (wish.network ? CLONE_NEWNET : 0) | (named ? CLONE_NEWUTS : 0);
+  const auto child = NamespaceChild::start(
+      flags, [&](NamespaceChild::Failure& failure) { return !wish.view || make_view(*wish.view, failure); },
+      [&](const NamespaceChild::Failure& failure) { return describe_failure(*wish.view, failure); });
+  if (!child) return Error{child.error().code, child.error().text(), "namespaces of a pod cannot be made"};
+  if (wish.view) SPILLWAY_TRY_VOID(child->map_ids(wish.view->first_id, kPodIds));
   for (auto [wanted, name, into] :
-       {std::tuple(wish.ipc, "ipc", &made.ipc_), std::tuple(wish.network, "net", &made.network_)}) {
-    if (!wanted || !opened) continue;
-    auto fd = open_namespace(pid, name);
-    if (fd) {
-      *into = *std::move(fd);
-    } else {
-      opened = fd.error();
-    }
+       {std::tuple(wish.ipc, "ipc", &made.ipc_), std::tuple(wish.network, "net", &made.network_),
+        std::tuple(named, "uts", &made.host_name_), std::tuple(wish.view.has_value(), "mnt", &made.mounts_),
+        std::tuple(wish.view.has_value(), "user", &made.users_)}) {
+    if (!wanted) continue;
+    SPILLWAY_TRY(fd, child->open(name));
+    *into = std::move(fd);
   }
-  ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
-  siginfo_t ended = {};
-  while (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(process.get()), &ended, WEXITED | __WALL) != 0 &&
-         errno == EINTR) {
-  }
-  if (!opened) return opened.error();
   return made;
 }
 
 std::vector<int> PodNamespaces::fds() const {
   std::vector<int> all;
-  for (const UniqueFd* fd : {&ipc_, &network_}) {
+  for (const UniqueFd* fd : {&ipc_, &network_, &host_name_}) {
     if (*fd) all.push_back(fd->get());
   }
   return all;

@@ -1,33 +1,58 @@
 // Namespaces that all containers of a pod share: held by descriptors, so that they live as long as this object, with or
 // without a process in them.
-// Thread: loop. Waits only for the end of a process that has nothing left to do. Source: namespaces(7), setns(2).
+// Thread: loop. Waits only for some system calls of a process that is made for it, and for its end.
+// Source: namespaces(7), user_namespaces(7), setns(2).
 #pragma once
 
 #include "base/error.h"
+#include "host/kernel/mount_steps.h"
 #include "host/kernel/unique_fd.h"
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace spillway::host {
 
+/// What confines a pod: mounts that begin as those of `root` and go on with `mounts`, ids of its own, a host name.
+struct ConfinedView {
+  int root = -1;  // a mount namespace
+  std::vector<MountStep> mounts;
+  std::uint32_t first_id = 0;  // of ours; the pod's 0
+  std::string hostname;        // empty: the machine's
+};
+
+/// How many user and group ids a pod has, from 0 on.
+inline constexpr std::uint32_t kPodIds = 65'536;
+
 struct NamespaceWish {
   bool ipc = false;
   bool network = false;
+  std::optional<ConfinedView> view;
 };
 
 class PodNamespaces {
  public:
-  /// kForbidden: no right to make them (CAP_SYS_ADMIN).
+  /// kForbidden: no right to make them (CAP_SYS_ADMIN). Errors of a view say which step failed.
   static Result<PodNamespaces> create(const NamespaceWish& wish);
 
   bool has_network() const { return static_cast<bool>(network_); }
 
-  /// Borrowed.
+  /// Borrowed: to be entered while still root. Without those of the view.
   std::vector<int> fds() const;
+
+  /// Of the view, borrowed; -1: there is none. Who has entered the user namespace has lost the right to the others.
+  int mounts() const { return mounts_.get(); }
+
+  int users() const { return users_.get(); }
 
  private:
   UniqueFd ipc_;
   UniqueFd network_;
+  UniqueFd host_name_;
+  UniqueFd mounts_;
+  UniqueFd users_;
 };
 
 }  // namespace spillway::host

@@ -3,11 +3,14 @@
 #include "host/cgroup/cgroup_kill.h"
 #include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/memory_stat.h"
+#include "host/kernel/call_filter.h"
 #include "host/kernel/kernel_file.h"
+#include "host/process/pod_root.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +34,21 @@ Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
 }
 
 }  // namespace
+
+std::vector<MountStep> container_mounts(CgroupVersion version) {
+  std::vector<MountStep> steps;
+  const auto mount = [&](const char* type, const char* target) {
+    steps.push_back(
+        {.kind = MountStep::Kind::kMount, .target = target, .source = type, .type = type, .flags = kPlainFiles});
+  };
+  mount("proc", "/proc");
+  // Of the hierarchies of version 1 none is shown.
+  if (version == CgroupVersion::kV2) {
+    mount("cgroup2", "/sys/fs/cgroup");
+    steps.push_back({.kind = MountStep::Kind::kProtect, .target = "/sys/fs/cgroup", .attributes = MOUNT_ATTR_RDONLY});
+  }
+  return steps;
+}
 
 ContainerProcess::ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start)
     : loop_(loop), log_(std::move(log)), owner_(owner), start_(std::move(start)) {}
@@ -58,6 +76,58 @@ void ContainerProcess::share_cpus(std::string_view cpus) {
   if (!moved) log_.warning("container keeps its CPUs", {{"cgroup", cgroup_.path()}, {"error", moved.error().text()}});
 }
 
+/// Of the host's file `host_path`, at `path` below a root that is read-only otherwise.
+Outcome add_device(std::vector<MountStep>& steps, std::vector<UniqueFd>& held, const std::string& path,
+                   const std::string& host_path, std::uint64_t attributes) {
+  struct stat status{};
+  if (::stat(host_path.c_str(), &status) != 0) return errno_error(host_path, errno);
+  if (S_ISCHR(status.st_mode) && (status.st_mode & S_IROTH) == 0)
+    return invalid(host_path, "its permissions ({:04o}) keep it from the ids of a pod", status.st_mode & 07777);
+  SPILLWAY_TRY(tree, open_detached(host_path));
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    steps.push_back({.kind = MountStep::Kind::kFolder, .target = path.substr(0, slash)});
+  steps.push_back(
+      {.kind = S_ISDIR(status.st_mode) ? MountStep::Kind::kFolder : MountStep::Kind::kFile, .target = path});
+  steps.push_back({.kind = MountStep::Kind::kMove, .target = path, .source = host_path, .fd = tree.get()});
+  steps.push_back({.kind = MountStep::Kind::kProtect, .target = path, .attributes = attributes});
+  held.push_back(std::move(tree));
+  return {};
+}
+
+Result<Confinement> ContainerProcess::confinement(std::vector<UniqueFd>& held) const {
+  const agent::ContainerSecurity& security = start_.command.security;
+  Confinement made;
+  made.first_id = *start_.first_id;
+  made.own_pids = start_.own_pids;
+  made.uid = security.uid;
+  made.gid = security.gid;
+  made.groups.assign(security.groups.begin(), security.groups.end());
+  made.capabilities = security.capabilities;
+  if (security.filters_calls) {
+    made.calls = default_call_filter(security.capabilities);
+    if (made.calls.empty()) return invalid({}, "no seccomp filter is known for this architecture");
+  }
+  made.mounts = container_mounts(cgroup_.version());
+  std::vector<MountStep>& steps = made.mounts;
+  const agent::DeviceGrant& devices = start_.command.devices;
+  if (!devices.nodes.empty() || !devices.mounts.empty()) {
+    steps.push_back({.kind = MountStep::Kind::kUnprotect, .target = "/", .attributes = MOUNT_ATTR_RDONLY});
+    for (const agent::DeviceNode& node : devices.nodes) {
+      const bool writes = node.permissions.empty() || node.permissions.contains('w');
+      SPILLWAY_TRY_VOID(add_device(steps, held, node.container_path, node.host_path,
+                                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (writes ? 0 : MOUNT_ATTR_RDONLY)));
+    }
+    for (const agent::DeviceMount& each : devices.mounts)
+      SPILLWAY_TRY_VOID(add_device(steps, held, each.container_path, each.host_path,
+                                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (each.read_only ? MOUNT_ATTR_RDONLY : 0)));
+    steps.push_back({.kind = MountStep::Kind::kProtect, .target = "/", .attributes = MOUNT_ATTR_RDONLY});
+  }
+  if (security.read_only_root)
+    steps.push_back(
+        {.kind = MountStep::Kind::kProtect, .target = std::string(kPodHome), .attributes = MOUNT_ATTR_RDONLY});
+  return made;
+}
+
 Outcome ContainerProcess::spawn_process() {
   SPILLWAY_TRY(out, make_pipe());
   SPILLWAY_TRY(err, make_pipe());
@@ -71,6 +141,11 @@ Outcome ContainerProcess::spawn_process() {
   plan_.stderr_fd = err.second.get();
   plan_.namespaces = start_.namespaces;
   plan_.sysctls = start_.sysctls;
+  std::vector<UniqueFd> held;
+  if (start_.first_id) {
+    SPILLWAY_TRY(confined, confinement(held));
+    plan_.confinement = std::move(confined);
+  }
   SPILLWAY_TRY(process, spawn(plan_));
   pid_ = process.pid;
   pidfd_ = std::move(process.pidfd);
@@ -78,6 +153,9 @@ Outcome ContainerProcess::spawn_process() {
   handle_->name = name();
   handle_->pidfd.reset(::fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
   handle_->directory.reset(::fcntl(cgroup_.fd(Controller::kMemory), F_DUPFD_CLOEXEC, 3));
+  handle_->running = false;
+  if (plan_.confinement && plan_.confinement->own_pids)
+    handle_->status.reset(::open(fmt::format("/proc/{}/status", pid_).c_str(), O_RDONLY | O_CLOEXEC));
   status_ = std::move(process.status);
   stdout_.pipe = std::move(out.first);
   stderr_.pipe = std::move(err.first);
@@ -117,6 +195,8 @@ void ContainerProcess::on_status() {
   failure_ = report->failure;
   failure_reason_ = report->reason;
   if (!failure_.empty()) return;  // its end follows
+  handle_->running = true;
+  if (plan_.confinement) mounts_.reset(::open(fmt::format("/proc/{}/ns/mnt", pid_).c_str(), O_RDONLY | O_CLOEXEC));
   const agent::StartContainer& command = start_.command;
   owner_.on_started({command.uid, command.name, command.attempt, pid_, started_at_});
 }
@@ -127,6 +207,7 @@ void ContainerProcess::on_process_end() {
   if (!end) log_.error("exit status lost", {{"container", name()}, {"error", end.error().text()}});
   loop_.unwatch_fd(pidfd_.get());
   end_ = end ? end->value_or(ProcessEnd{255, 0}) : ProcessEnd{255, 0};
+  if (handle_->ended_for && end_->signal == SIGKILL) end_ = ProcessEnd{128 + SIGTERM, SIGTERM};
   finished_at_ = loop_.now().wall;
   if (status_) on_status();
   check_empty();
@@ -170,8 +251,7 @@ void ContainerProcess::stop(Duration grace) {
   if (end_ || killing_) return;
   const Instant due = loop_.now().mono + grace;
   if (kill_due_ && *kill_due_ <= due) return;
-  if (!kill_due_ && !handle_->terminated.exchange(true))
-    ignored(send_signal(pidfd_.get(), SIGTERM), "it ended by itself");
+  if (!kill_due_) handle_->terminate();
   kill_due_ = due;
   if (grace_timer_) loop_.cancel(*grace_timer_);
   grace_timer_ = loop_.at(due, [this] {
@@ -210,6 +290,7 @@ void ContainerProcess::complete() {
     close_output(*output);
   }
   release();
+  if (mounts_) owner_.dispose(std::move(mounts_));
   const Outcome removed = start_.pod->remove_child(name());
   ignored(removed, "the next attempt or the pod's removal tries again");
   const agent::StartContainer& command = start_.command;

@@ -27,6 +27,9 @@
 
 namespace spillway::host {
 
+/// What a confined container mounts on top of its pod's view.
+std::vector<MountStep> container_mounts(CgroupVersion version);
+
 class ContainerProcess {
  public:
   class Owner {
@@ -36,6 +39,8 @@ class ContainerProcess {
     /// The container may be destroyed from here on.
     virtual void on_failed(agent::ContainerStartFailed event) = 0;
     virtual void on_exited(agent::ContainerExited event) = 0;
+    /// To be closed where that may take a while.
+    virtual void dispose(UniqueFd mounts) = 0;
   };
 
   struct Start {
@@ -46,6 +51,8 @@ class ContainerProcess {
     std::string log_path;
     LogLimits log_limits;
     std::optional<std::uint64_t> open_files_max;
+    std::optional<std::uint32_t> first_id;  // of the pod's view; nullopt: it has none
+    bool own_pids = true;                   // counts with a view only
   };
 
   ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start);
@@ -86,6 +93,8 @@ class ContainerProcess {
   };
 
   Outcome make_cgroup();
+  /// What its devices need stays open in `held` until the process has been made.
+  Result<Confinement> confinement(std::vector<UniqueFd>& held) const;
   Outcome spawn_process();
   void on_status();
   void on_process_end();
@@ -111,6 +120,7 @@ class ContainerProcess {
   UniqueFd pidfd_;
   std::shared_ptr<ContainerHandle> handle_;
   UniqueFd status_;
+  UniqueFd mounts_;  // its mount namespace, held so that its end does not wait for the end of that
   pid_t pid_ = 0;
   WallTime started_at_;
   WallTime finished_at_;

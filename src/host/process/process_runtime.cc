@@ -7,7 +7,13 @@
 #include "host/disk/dead_containers.h"
 #include "host/kernel/kernel_file.h"
 
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -36,6 +42,27 @@ Outcome make_directory(const fs::path& path) {
   fs::create_directories(path, error);
   if (error) return errno_error(path.string(), error.value());
   return {};
+}
+
+/// What confining pods takes and this process has not: for the one who started it.
+std::string missing_rights() {
+  constexpr std::pair<int, std::string_view> kNeeded[] = {{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
+                                                          {CAP_SYS_CHROOT, "CAP_SYS_CHROOT"},
+                                                          {CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
+                                                          {CAP_SETUID, "CAP_SETUID"},
+                                                          {CAP_SETGID, "CAP_SETGID"},
+                                                          {CAP_CHOWN, "CAP_CHOWN"},
+                                                          {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
+                                                          {CAP_FOWNER, "CAP_FOWNER"}};
+  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct sets[2] = {};
+  if (::syscall(SYS_capget, &header, sets) != 0) return "its capabilities cannot be told";
+  std::string missing;
+  for (const auto& [bit, name] : kNeeded)
+    if ((sets[0].effective >> bit & 1) == 0) missing += fmt::format(" {}", name);
+  if (!missing.empty()) return "this process lacks" + missing;
+  return "this process has the capabilities: the kernel or a sandbox refuses; Linux 5.12 or newer with user namespaces "
+         "is needed";
 }
 
 bool has_variable(const agent::StartContainer& command, std::string_view name) {
@@ -73,8 +100,39 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& lo
     fs::remove_all(path, error);
     if (error) return errno_error(path.string(), error.value());
   }
-  return std::unique_ptr<ProcessRuntime>(
+  std::unique_ptr<ProcessRuntime> runtime(
       new ProcessRuntime(loop, slice, receiver, std::move(log), std::move(options)));  // NOLINT: private constructor
+  runtime->program_folder_ = fs::path(own_program()).parent_path().string();
+  if (runtime->options_.isolation == ProcessRuntimeOptions::Isolation::kNamespaces) {
+    const Outcome prepared = runtime->prepare_confinement();
+    if (!prepared)
+      return Error{
+          prepared.error().code,
+          fmt::format("{} ({}; --process-isolation=none runs pods without)", prepared.error().text(), missing_rights()),
+          "pods cannot be confined to namespaces"};
+  }
+  return runtime;
+}
+
+/// Everything a confined container needs is made once, up to the start of a program that is none.
+Outcome ProcessRuntime::prepare_confinement() {
+  const std::string pods = options_.state_dir + "/pods";
+  std::error_code error;
+  fs::permissions(pods, fs::perms::owner_all, error);
+  if (error) return errno_error(pods, error.value());
+  PodRootOptions shown{.scratch = pods, .program = own_program(), .hidden = options_.hidden};
+  shown.hidden.push_back(options_.state_dir);
+  SPILLWAY_TRY(root, PodRoot::create(shown));
+  root_ = std::move(root);
+  ConfinedView view{.root = root_->mounts(), .mounts = {}, .first_id = IdRanges::kFirst, .hostname = "trial"};
+  SPILLWAY_TRY(namespaces, PodNamespaces::create({.ipc = true, .network = false, .view = std::move(view)}));
+  SpawnPlan plan;
+  plan.argv = {"/"};
+  plan.working_dir = "/";
+  plan.oom_score_adj = 0;
+  plan.namespaces = &namespaces;
+  plan.confinement = Confinement{.first_id = IdRanges::kFirst, .mounts = container_mounts(slice_.kubepods().version())};
+  return try_out(std::move(plan));
 }
 
 ProcessRuntime::~ProcessRuntime() = default;
@@ -90,10 +148,55 @@ void ProcessRuntime::emit(agent::HostEvent event) {
   });
 }
 
-Outcome ProcessRuntime::isolate(PodEntry& pod) const {
+/// `home` and `shared_memory` have to stay open until the view is made.
+Result<ConfinedView> ProcessRuntime::view_of(PodEntry& pod, UniqueFd& home, UniqueFd& shared_memory) {
+  if (!root_) return invalid("isolation", "this runtime confines no pods");
   const agent::PodIsolation& wish = pod.command.isolation;
-  if (!wish.ipc && !wish.network) return {};
-  SPILLWAY_TRY(made, PodNamespaces::create({.ipc = wish.ipc, .network = wish.network}));
+  const std::string work = fmt::format("{}/{}", pod.directory, kWorkFolder);
+  pod.first_id = ids_.take(pod.command.uid);
+  if (::chown(work.c_str(), *pod.first_id, *pod.first_id) != 0 || ::chmod(work.c_str(), 01777) != 0)
+    return errno_error(work, errno);
+  SPILLWAY_TRY(tree, open_detached(work));
+  home = std::move(tree);
+  ConfinedView view{.root = root_->mounts(), .mounts = {}, .first_id = *pod.first_id, .hostname = wish.hostname};
+  const std::string at(kPodHome);
+  view.mounts.push_back({.kind = MountStep::Kind::kMove, .target = at, .source = work, .fd = home.get()});
+  view.mounts.push_back(
+      {.kind = MountStep::Kind::kProtect, .target = at, .attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV});
+  view.mounts.push_back({.kind = MountStep::Kind::kMount,
+                         .target = "/dev/pts",
+                         .source = "devpts",
+                         .type = "devpts",
+                         .options = "newinstance,ptmxmode=0666,mode=0620",
+                         .flags = MS_NOSUID | MS_NOEXEC});
+  const std::string memory = "/dev/shm";
+  if (wish.ipc) {
+    view.mounts.push_back({.kind = MountStep::Kind::kMount,
+                           .target = memory,
+                           .source = "shm",
+                           .type = "tmpfs",
+                           .options = "mode=1777,size=64m",
+                           .flags = kPlainFiles});
+  } else {
+    SPILLWAY_TRY(ours, open_detached(memory));
+    shared_memory = std::move(ours);
+    view.mounts.push_back(
+        {.kind = MountStep::Kind::kMove, .target = memory, .source = memory, .fd = shared_memory.get()});
+  }
+  return view;
+}
+
+Outcome ProcessRuntime::isolate(PodEntry& pod) {
+  const agent::PodIsolation& wish = pod.command.isolation;
+  if (!wish.ipc && !wish.network && !wish.confined) return {};
+  NamespaceWish wanted{.ipc = wish.ipc, .network = wish.network, .view = {}};
+  UniqueFd home;
+  UniqueFd shared_memory;
+  if (wish.confined) {
+    SPILLWAY_TRY(view, view_of(pod, home, shared_memory));
+    wanted.view = std::move(view);
+  }
+  SPILLWAY_TRY(made, PodNamespaces::create(wanted));
   pod.namespaces = std::move(made);
   return {};
 }
@@ -103,6 +206,8 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   if (!is_plain_name(command.uid) || !is_plain_name(command.pod.ns) || !is_plain_name(command.pod.name))
     return invalid("pod", "uid \"{}\", namespace \"{}\" or name \"{}\" cannot name a directory", command.uid,
                    command.pod.ns, command.pod.name);
+  pod.directory = fmt::format("{}/pods/{}", options_.state_dir, pod_folder(command));
+  SPILLWAY_TRY_VOID(make_directory(fs::path(pod.directory) / kWorkFolder));
   SPILLWAY_TRY_VOID(isolate(pod));
   SPILLWAY_TRY(cgroup, slice_.parent_of(command.qos).create_child("pod" + command.uid));
   pod.cgroup = std::move(cgroup);
@@ -112,9 +217,7 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   limits.pids = command.pids_max;
   limits.cpu_shares = cpu_shares_of(command.qos == api::QosClass::kBestEffort ? 0 : command.cpu_request_milli);
   limits.cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0));
-  SPILLWAY_TRY_VOID(apply_limits(pod.cgroup, limits));
-  pod.directory = fmt::format("{}/pods/{}", options_.state_dir, pod_folder(command));
-  return make_directory(fs::path(pod.directory) / kWorkFolder);
+  return apply_limits(pod.cgroup, limits);
 }
 
 void ProcessRuntime::on_command(agent::CreatePod command) {
@@ -130,6 +233,7 @@ void ProcessRuntime::on_command(agent::CreatePod command) {
     log_.error("pod cgroup not made", {{"pod", pod.command.pod.text()}, {"error", made.error().text()}});
   }
   const std::string uid = pod.command.uid;
+  if (known != pods_.end() && known->second.first_id) ids_.release(*known->second.first_id);
   pods_[uid] = std::move(pod);
   update_class_shares();
 }
@@ -153,12 +257,18 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   if (pod.containers.contains(command.name))
     return refuse(command, "CreateContainerError", fmt::format("container \"{}\" is still running", command.name));
 
-  if (const Outcome devices = check_device_access(command.devices); !devices)
+  const agent::PodIsolation& isolation = pod.command.isolation;
+  const DeviceView sees = isolation.confined ? DeviceView::kOwn : DeviceView::kHost;
+  if (const Outcome devices = check_device_access(command.devices, sees); !devices)
     return refuse(command, "CreateContainerError", devices.error().text());
 
-  const std::string work = fmt::format("{}/{}", pod.directory, kWorkFolder);
+  const std::string work =
+      isolation.confined ? std::string(kPodHome) : fmt::format("{}/{}", pod.directory, kWorkFolder);
+  const std::string_view programs = isolation.confined ? kProgramFolder : std::string_view(program_folder_);
   const std::pair<std::string, std::string> defaults[] = {
-      {"PATH", std::string(kDefaultPath)}, {"HOSTNAME", pod.command.pod.name}, {"HOME", work}};
+      {"PATH", programs.empty() ? std::string(kDefaultPath) : fmt::format("{}:{}", kDefaultPath, programs)},
+      {"HOSTNAME", isolation.hostname.empty() ? pod.command.pod.name : isolation.hostname},
+      {"HOME", work}};
   for (const auto& [name, value] : defaults)
     if (!has_variable(command, name)) command.env.emplace_back(name, value);
   if (command.working_dir.empty()) command.working_dir = work;
@@ -171,8 +281,8 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   const std::string log_path = fmt::format("{}/{}.log", log_folder, command.attempt);
   auto container = std::make_unique<ContainerProcess>(
       loop_, log_, static_cast<ContainerProcess::Owner&>(*this),
-      ContainerProcess::Start{command, &pod.cgroup, pod.namespaces ? &*pod.namespaces : nullptr,
-                              pod.command.isolation.sysctls, log_path, options_.logs, open_files_max_});
+      ContainerProcess::Start{command, &pod.cgroup, pod.namespaces ? &*pod.namespaces : nullptr, isolation.sysctls,
+                              log_path, options_.logs, open_files_max_, pod.first_id, !isolation.host_pids});
   const Outcome started = container->start();
   if (!started) return refuse(command, "CreateContainerError", started.error().text());
   pod.containers.emplace(command.name, std::move(container));
@@ -338,6 +448,15 @@ void ProcessRuntime::on_exited(agent::ContainerExited event) {
   forget_container(uid, name);
 }
 
+void ProcessRuntime::dispose(UniqueFd mounts) {
+  const auto held = std::make_shared<UniqueFd>(std::move(mounts));
+  const bool queued = files_.submit([held]() -> runtime::Loop::Task {
+    held->reset();
+    return {};
+  });
+  if (!queued) log_.warning("a mount namespace is closed late", {{"node", slice_.options().node}});
+}
+
 void ProcessRuntime::forget_container(const std::string& uid, const std::string& name) {
   PodEntry& pod = pods_.at(uid);
   pod.containers.erase(name);
@@ -360,9 +479,13 @@ void ProcessRuntime::remove_pod(const std::string& uid) {
   PodEntry pod = std::move(entry->second);
   pods_.erase(entry);
   update_class_shares();
+  if (pod.first_id) ids_.release(*pod.first_id);
   if (pod.cgroup) remove_pod_cgroup(pod.command.qos, "pod" + uid, 0);
   if (pod.directory.empty()) return;
-  const bool queued = files_.submit([directory = pod.directory]() -> runtime::Loop::Task {
+  // The end of a mount namespace waits for all processors.
+  const auto namespaces = std::make_shared<std::optional<PodNamespaces>>(std::move(pod.namespaces));
+  const bool queued = files_.submit([directory = pod.directory, namespaces]() -> runtime::Loop::Task {
+    namespaces->reset();
     std::error_code error;
     fs::remove_all(directory, error);
     return {};

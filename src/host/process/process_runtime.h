@@ -1,4 +1,5 @@
-// The "process" runtime: containers are processes of this host in the node's cgroups, without images or namespaces.
+// The "process" runtime: containers are processes of this host in the node's cgroups, without images. Those of confined
+// pods have namespaces of their own and see of this machine's files what PodRoot shows, and their pod's directory.
 // Executes the agent's host commands and tells what became of them. Thread: loop. Never waits; events come later, never
 // from inside execute(). Files are kept under <state>/pods/<namespace>_<name>_<uid>/: <container>/<attempt>.log, and
 // _work, the pod's directory. Source: agent/contract/ports.h; spec "Node agent", 14; Kubernetes docs, "Logging
@@ -15,6 +16,8 @@
 #include "host/logs/container_log.h"
 #include "host/observation/observer.h"
 #include "host/process/container_process.h"
+#include "host/process/id_ranges.h"
+#include "host/process/pod_root.h"
 #include "host/reaction/reaction_target.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
@@ -34,11 +37,15 @@ struct ProcessRuntimeOptions {
   agent::PressureStats pressure = agent::PressureStats::kLeftOut;
   /// Of kubepods together; as the kubelet's --max-pods does, it bounds what this object keeps.
   std::size_t pods_max = 1000;
+  /// kNamespaces: pods may be confined (agent::PodIsolation); what that takes is made at once.
+  enum class Isolation { kNone, kNamespaces } isolation = Isolation::kNone;
+  std::vector<std::string> hidden;  // files and directories that no confined pod sees, beside the state directory
 };
 
 class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner {
  public:
-  /// Makes the directories. Those of pods that an earlier process left behind are removed.
+  /// Makes the directories. Those of pods that an earlier process left behind are removed. Errors of kNamespaces say
+  /// what the kernel or a missing right keeps from being made.
   static Result<std::unique_ptr<ProcessRuntime>> create(runtime::Loop& loop, const NodeSlice& slice,
                                                         agent::Host::Receiver& receiver, telemetry::Log log,
                                                         ProcessRuntimeOptions options);
@@ -81,6 +88,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
     WallTime created;
     CgroupDir cgroup;
     std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
+    std::optional<std::uint32_t> first_id;    // its ids of ours; nullopt: it is not confined
     std::string directory;
     std::optional<Error> broken;  // it could not be made
     bool stopping = false;
@@ -108,6 +116,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_started(agent::ContainerStarted event) override;
   void on_failed(agent::ContainerStartFailed event) override;
   void on_exited(agent::ContainerExited event) override;
+  void dispose(UniqueFd mounts) override;
 
   Outcome make_pod(PodEntry& pod);
   void refuse(const agent::StartContainer& command, std::string_view reason, std::string message);
@@ -116,7 +125,9 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void settle(const std::string& uid);
   void remove_pod(const std::string& uid);
   void remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries);
-  Outcome isolate(PodEntry& pod) const;
+  Outcome isolate(PodEntry& pod);
+  Result<ConfinedView> view_of(PodEntry& pod, UniqueFd& home, UniqueFd& shared_memory);
+  Outcome prepare_confinement();
   void update_class_shares();
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
@@ -130,6 +141,9 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   ProcessRuntimeOptions options_;
   std::optional<std::uint64_t> open_files_max_ = raise_open_files();  // of programs
   Observer observer_;
+  std::optional<PodRoot> root_;  // what confined pods see; nullopt: no pod is confined
+  IdRanges ids_;
+  std::string program_folder_;  // of this program; empty: it cannot be told
   std::map<std::string, PodEntry> pods_;
   std::string shared_cpus_;  // empty: nobody said
   std::function<void()> on_shut_down_;

@@ -2,13 +2,19 @@
 
 #include "base/check.h"
 #include "host/kernel/kernel_file.h"
+#include "host/kernel/pidfd.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/close_range.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <net/if.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -36,13 +42,22 @@ enum class Step : int {
   kWorkingDir,
   kLimits,
   kDescriptors,
+  kView,
+  kMounts,
+  kUsers,
+  kIdentity,
+  kRights,
+  kCallFilter,
   kExec
 };
+
+constexpr Step kIsolatingSteps[] = {Step::kNamespace, Step::kLoopback, Step::kSysctl, Step::kView,      Step::kMounts,
+                                    Step::kUsers,     Step::kIdentity, Step::kRights, Step::kCallFilter};
 
 struct Report {
   Step step;
   int error;
-  std::size_t index = 0;  // of the sysctl
+  std::size_t index = 0;  // of the sysctl, of the mount
 };
 
 /// Everything the child needs, made before the clone: between clone and exec it may only make system calls.
@@ -54,6 +69,10 @@ struct ChildPlan {
   std::vector<int> namespaces;  // descriptors to enter
   bool raises_loopback = false;
   std::vector<std::pair<std::string, std::string>> sysctls;  // file and value
+  const Confinement* confinement = nullptr;
+  int mounts = -1;  // the pod's mount and user namespaces
+  int users = -1;
+  sock_fprog calls = {};
   const char* working_dir = "/";
   std::string oom_score;
   std::optional<rlimit> open_files;
@@ -129,6 +148,45 @@ void isolate(const ChildPlan& plan, int status) {
   }
 }
 
+/// The pod's mounts, then its own, and no cgroup seen but its own. Still root.
+void enter_view(const ChildPlan& plan, int status) {
+  const Confinement& own = *plan.confinement;
+  if (::syscall(SYS_setns, plan.mounts, CLONE_NEWNS) != 0 || ::syscall(SYS_unshare, CLONE_NEWNS | CLONE_NEWCGROUP) != 0)
+    fail(status, Step::kView, errno);
+  if (const auto broken = run_mount_steps(own.mounts)) fail(status, Step::kMounts, broken->error, broken->step);
+  // A program may open its output again, as /dev/stdout.
+  for (const int fd : {plan.out.get(), plan.err.get()})
+    if (::syscall(SYS_fchown, fd, own.first_id + own.uid, own.first_id + own.gid) != 0)
+      fail(status, Step::kDescriptors, errno);
+  ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr, 0, 0, 0);  // not ours; a kernel without keys has none
+}
+
+/// Somebody of the pod's, with these rights and no others, for good.
+void drop_rights(const ChildPlan& plan, int status) {
+  const Confinement& own = *plan.confinement;
+  if (::syscall(SYS_setns, plan.users, CLONE_NEWUSER) != 0) fail(status, Step::kUsers, errno);
+  for (unsigned right = 0; right < 64; ++right) {
+    if ((own.capabilities >> right & 1) != 0) continue;
+    if (::syscall(SYS_prctl, PR_CAPBSET_DROP, right, 0, 0, 0) == 0) continue;
+    if (errno != EINVAL) fail(status, Step::kRights, errno);
+    break;  // the kernel knows no more
+  }
+  if (::syscall(SYS_setgroups, own.groups.size(), own.groups.data()) != 0 ||
+      ::syscall(SYS_setresgid, own.gid, own.gid, own.gid) != 0 ||
+      ::syscall(SYS_setresuid, own.uid, own.uid, own.uid) != 0)
+    fail(status, Step::kIdentity, errno);
+  // Without root there are none: what is left in the bounding set is what a program could have by its file.
+  const std::uint64_t held = own.uid == 0 ? own.capabilities : 0;
+  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct sets[2] = {};
+  for (int half = 0; half < 2; ++half) {
+    sets[half].effective = static_cast<std::uint32_t>(held >> (32 * half));
+    sets[half].permitted = sets[half].effective;
+  }
+  if (::syscall(SYS_capset, &header, sets) != 0 || ::syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    fail(status, Step::kRights, errno);
+}
+
 [[noreturn]] void run_child(const ChildPlan& plan) {
   const int status = plan.status.get();
   for (const UniqueFd& procs : plan.procs)
@@ -140,6 +198,10 @@ void isolate(const ChildPlan& plan, int status) {
   // Lowering it takes a capability that an unprivileged agent has not: it then runs with what it inherited.
   if (!write_all(static_cast<int>(oom), plan.oom_score.data(), plan.oom_score.size()) && errno != EACCES)
     fail(status, Step::kOomScore, errno);
+  if (plan.confinement != nullptr) {
+    enter_view(plan, status);
+    drop_rights(plan, status);
+  }
   if (::syscall(SYS_chdir, plan.working_dir) != 0) fail(status, Step::kWorkingDir, errno);
   ::syscall(SYS_umask, 022);
   if (plan.open_files && ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &*plan.open_files, nullptr) != 0)
@@ -149,6 +211,8 @@ void isolate(const ChildPlan& plan, int status) {
       ::syscall(SYS_close_range, kStatusFd + 1, ~0U, 0) != 0)
     fail(status, Step::kDescriptors, errno);
   reset_signals();
+  if (plan.calls.len > 0 && ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &plan.calls) != 0)
+    fail(kStatusFd, Step::kCallFilter, errno);
   int reported = 0;  // EACCES says more than ENOENT; anything else says all
   for (const std::string& program : plan.candidates) {
     ::syscall(SYS_execve, program.c_str(), plan.argv.data(), plan.environment.data());
@@ -174,6 +238,14 @@ Result<ChildPlan> prepare(const SpawnPlan& plan) {
   if (plan.namespaces != nullptr) {
     child.namespaces = plan.namespaces->fds();
     child.raises_loopback = plan.namespaces->has_network();
+  }
+  if (plan.confinement) {
+    SPILLWAY_CHECK(plan.namespaces != nullptr && plan.namespaces->users() >= 0);
+    child.confinement = &*plan.confinement;
+    child.mounts = plan.namespaces->mounts();
+    child.users = plan.namespaces->users();
+    child.calls.len = static_cast<unsigned short>(plan.confinement->calls.size());
+    child.calls.filter = const_cast<sock_filter*>(plan.confinement->calls.data());
   }
   for (const auto& [name, value] : plan.sysctls) {
     SPILLWAY_TRY(path, sysctl_path(name));
@@ -210,10 +282,11 @@ struct Cloned {
   int pidfd;
 };
 
-Cloned clone_child(int cgroup_fd) {
+Cloned clone_child(int cgroup_fd, const SpawnPlan& plan) {
   int pidfd = -1;
+  const unsigned long namespaces = plan.confinement && plan.confinement->own_pids ? CLONE_NEWPID : 0;
   clone_args args = {};
-  args.flags = CLONE_PIDFD;
+  args.flags = CLONE_PIDFD | namespaces;
   args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
   if (cgroup_fd >= 0) {
@@ -222,7 +295,7 @@ Cloned clone_child(int cgroup_fd) {
   }
   long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid < 0 && errno == ENOSYS && cgroup_fd < 0)  // hidden by some sandboxes
-    pid = ::syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
+    pid = ::syscall(SYS_clone, CLONE_PIDFD | namespaces | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
   return {pid, pidfd};
 }
 
@@ -249,6 +322,18 @@ std::string describe(const SpawnPlan& plan, const Report& report) {
       return fmt::format("limit of open files: {}", why);
     case Step::kDescriptors:
       return fmt::format("descriptors: {}", why);
+    case Step::kView:
+      return fmt::format("cannot enter the pod's mount namespace: {}", why);
+    case Step::kMounts:
+      return describe(plan.confinement->mounts.at(report.index), report.error);
+    case Step::kUsers:
+      return fmt::format("cannot enter the pod's user namespace: {}", why);
+    case Step::kIdentity:
+      return fmt::format("user {}, group {}: {}", plan.confinement->uid, plan.confinement->gid, why);
+    case Step::kRights:
+      return fmt::format("capabilities: {}", why);
+    case Step::kCallFilter:
+      return fmt::format("seccomp filter: {}", why);
     case Step::kExec:
       break;
   }
@@ -320,17 +405,34 @@ Result<SpawnedProcess> spawn(const SpawnPlan& plan) {
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  Cloned cloned = clone_child(cgroup_fd);
+  Cloned cloned = clone_child(cgroup_fd, plan);
   if (cloned.pid < 0 && cgroup_fd >= 0 &&
       (errno == EINVAL || errno == E2BIG || errno == EOPNOTSUPP || errno == ENOSYS)) {
     const Outcome opened = open_procs(*plan.cgroup, child);
-    if (opened) cloned = clone_child(-1);
+    if (opened) cloned = clone_child(-1, plan);
   }
   if (cloned.pid == 0) run_child(child);
   const int error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (cloned.pid < 0) return errno_error("clone", error);
   return SpawnedProcess{static_cast<pid_t>(cloned.pid), UniqueFd(cloned.pidfd), std::move(status)};
+}
+
+Outcome try_out(SpawnPlan plan) {
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null) return errno_error("/dev/null", errno);
+  plan.stdout_fd = null.get();
+  plan.stderr_fd = null.get();
+  SPILLWAY_TRY(process, spawn(plan));
+  pollfd waited{process.pidfd.get(), POLLIN, 0};
+  while (::poll(&waited, 1, -1) < 0 && errno == EINTR) {
+  }
+  ignored(reap(process.pidfd.get()), "it is gone");
+  Report report = {};
+  const ssize_t got = ::read(process.status.get(), &report, sizeof report);
+  if (got != static_cast<ssize_t>(sizeof report)) return make_error(ErrorCode::kInternalError, "a process was killed");
+  if (report.step == Step::kExec) return {};
+  return make_error(errno_error({}, report.error).code, "{}", describe(plan, report));
 }
 
 std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_fd) {
@@ -341,8 +443,7 @@ std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_f
   } while (got < 0 && errno == EINTR);
   if (got < 0 && errno == EAGAIN) return std::nullopt;
   if (got == static_cast<ssize_t>(sizeof report)) {
-    const bool isolating =
-        report.step == Step::kNamespace || report.step == Step::kLoopback || report.step == Step::kSysctl;
+    const bool isolating = std::ranges::find(kIsolatingSteps, report.step) != std::ranges::end(kIsolatingSteps);
     return StartReport{describe(plan, report), isolating ? "CreateContainerError" : "RunContainerError"};
   }
   return StartReport{};

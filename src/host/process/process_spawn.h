@@ -5,9 +5,11 @@
 
 #include "base/error.h"
 #include "host/cgroup/cgroup.h"
+#include "host/kernel/mount_steps.h"
 #include "host/kernel/pod_namespaces.h"
 #include "host/kernel/unique_fd.h"
 
+#include <linux/filter.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -18,6 +20,18 @@
 #include <vector>
 
 namespace spillway::host {
+
+/// What keeps a process to its pod's view: whom it runs as there, and what it may do.
+struct Confinement {
+  std::uint32_t first_id = 0;     // of ours; the pod's 0
+  bool own_pids = true;           // it is the first process of a pid namespace
+  std::vector<MountStep> mounts;  // on top of the pod's
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::vector<gid_t> groups;
+  std::uint64_t capabilities = 0;
+  std::vector<sock_filter> calls;  // empty: no filter
+};
 
 struct SpawnPlan {
   std::vector<std::string> argv;         // not empty
@@ -32,6 +46,8 @@ struct SpawnPlan {
   std::vector<std::pair<std::string, std::string>> sysctls;
   /// The soft limit of open files that the program starts with; absent: ours.
   std::optional<std::uint64_t> open_files_max;
+  /// Needs `namespaces` with a view.
+  std::optional<Confinement> confinement;
 };
 
 struct SpawnedProcess {
@@ -50,6 +66,10 @@ struct StartReport {
 };
 
 std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_fd);
+
+/// Does everything that a start takes but the start of a program: `plan` names none that could be started. Waits for
+/// it. The error says what failed.
+Outcome try_out(SpawnPlan plan);
 
 /// "net.ipv4.conf.eth0/100.rp_filter" is /proc/sys/net/ipv4/conf/eth0.100/rp_filter. kInvalid: a part is empty, "." or
 /// "..".

@@ -111,9 +111,7 @@ void ReactionTarget::measure_containers(Bytes pod_working_set, std::span<std::op
 }
 
 void ReactionTarget::terminate() const noexcept {
-  for (const auto& container : containers_) {
-    if (!container->terminated.exchange(true)) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGTERM));
-  }
+  for (const auto& container : containers_) container->terminate();
 }
 
 void ReactionTarget::hold_first(DyingProcesses& processes) const noexcept {

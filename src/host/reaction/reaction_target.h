@@ -7,10 +7,10 @@
 #include "base/bytes.h"
 #include "host/cgroup/cgroup.h"
 #include "host/kernel/unique_fd.h"
+#include "host/reaction/container_handle.h"
 #include "host/reaction/dying_processes.h"
 
 #include <array>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,14 +19,6 @@
 #include <vector>
 
 namespace spillway::host {
-
-/// The first process of a container, as the loop and the acting thread share it.
-struct ContainerHandle {
-  std::string name;
-  UniqueFd pidfd;
-  UniqueFd directory;                   // of its cgroup, in the hierarchy of the memory controller
-  std::atomic<bool> terminated{false};  // SIGTERM has been sent
-};
 
 /// kPod: a kill is for all that is below the pod's cgroup. kContainers: something else lives there too.
 enum class KillScope { kPod, kContainers };
@@ -60,7 +52,7 @@ class ReactionTarget {
   /// Who dies of kill(): all that are there now.
   void hold_all(DyingProcesses& processes) const noexcept;
 
-  /// SIGTERM to the first process of each container.
+  /// ContainerHandle::terminate() for each container.
   void terminate() const noexcept;
   /// SIGKILL to all that is there now; on version 1 to those held. The loop repeats it until nobody is left.
   void kill(DyingProcesses& held) const noexcept;

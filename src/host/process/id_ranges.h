@@ -1,0 +1,28 @@
+// Which user and group ids of this machine the ids of a pod are: a range for each pod, so that root of one pod is
+// nobody here and nobody for another. Thread: loop (plain values). Source: systemd, "Users, Groups, UIDs and GIDs on
+// systemd Systems", container UID ranges; spec "Pod lifecycle", 6.12.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string_view>
+
+namespace spillway::host {
+
+class IdRanges {
+ public:
+  /// The first of 65,536 ids nobody else has. Which, follows from the pod's uid, so that two agents of one machine
+  /// rarely choose the same. Not more than kCount at a time.
+  std::uint32_t take(std::string_view pod_uid);
+  void release(std::uint32_t first);
+
+  static constexpr std::uint32_t kFirst = 0x0008'0000;  // what the convention leaves to containers
+  static constexpr std::uint32_t kLast = 0x6FFF'FFFF;
+  static constexpr std::uint32_t kSize = 65'536;
+  static constexpr std::uint32_t kCount = (kLast - kFirst + 1) / kSize;
+
+ private:
+  std::set<std::uint32_t> taken_;  // their numbers
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,48 @@
+// What confined pods see of this machine's files: a tree of mounts with its programs, libraries and settings,
+// read-only, and nothing else. Made once; each pod gets a copy. Thread: loop. Waits for some dozens of system calls of
+// a process that is made for it. Source: mount_namespaces(7), pivot_root(2); Filesystem Hierarchy Standard 3.0.
+#pragma once
+
+#include "base/error.h"
+#include "host/kernel/mount_steps.h"
+#include "host/kernel/unique_fd.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::host {
+
+/// Where a pod finds what is its own: its directory, which is home, working directory and /tmp at once.
+inline constexpr std::string_view kPodHome = "/tmp";
+
+/// Where a pod finds the program of its node, however that is called and wherever it lies.
+inline constexpr std::string_view kProgramFolder = "/run/spillway/bin";
+
+struct PodRootOptions {
+  std::string scratch;              // an existing directory below which nothing is shown
+  std::string program;              // shown at its own path and as "spillway" in kProgramFolder
+  std::vector<std::string> hidden;  // files and directories that are never shown, wherever they are
+};
+
+class PodRoot {
+ public:
+  /// Errors say which namespace or mount cannot be made.
+  static Result<PodRoot> create(const PodRootOptions& options);
+
+  /// A mount namespace, borrowed.
+  int mounts() const { return mounts_.get(); }
+
+ private:
+  explicit PodRoot(UniqueFd mounts) : mounts_(std::move(mounts)) {}
+
+  UniqueFd mounts_;
+};
+
+/// How the tree is built below `options.scratch`. Looks at this machine's files.
+std::vector<MountStep> pod_root_steps(const PodRootOptions& options);
+
+/// This process's program. Empty: it cannot be told, or has been replaced.
+std::string own_program();
+
+}  // namespace spillway::host

@@ -1,0 +1,278 @@
+// Goal: a container of a confined pod sees its pod and the programs of the machine, has no rights on the machine, and
+// ends as any other does.
+#include "host/cgroup/cgroup_kill.h"
+#include "host/kernel/kernel_file.h"
+#include "host/real_machine.h"
+
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <optional>
+
+namespace spillway::host {
+namespace {
+
+using agent::ContainerExited;
+using agent::ContainerStarted;
+using agent::ContainerStartFailed;
+using agent::PodStopped;
+
+constexpr std::uint64_t kRights = (1U << CAP_CHOWN) | (1U << CAP_DAC_OVERRIDE) | (1U << CAP_KILL) | (1U << CAP_SETUID);
+
+constexpr std::uint64_t kUsualRights = 0xa80425fb;  // as container runtimes give them
+
+struct ConfinedTest : RealMachine {
+  ConfinedTest() { isolation_ = ProcessRuntimeOptions::Isolation::kNamespaces; }
+
+  void SetUp() override {
+    const auto possible = PodNamespaces::create({.ipc = true, .network = true});
+    if (!possible) GTEST_SKIP() << "namespaces cannot be made here: " << possible.error().text();
+    RealMachine::SetUp();
+  }
+
+  void create(const std::string& uid = "u1", agent::PodIsolation isolation = {}) {
+    isolation.confined = true;
+    isolation.ipc = true;
+    isolation.hostname = "host-of-" + uid;
+    runtime_->execute(
+        agent::CreatePod{.uid = uid, .pod = {"default", "pod-" + uid}, .isolation = std::move(isolation)});
+  }
+
+  void begin(const std::string& uid, const std::string& name, const std::string& script,
+             agent::ContainerSecurity security = {.capabilities = kRights}) {
+    runtime_->execute(agent::StartContainer{
+        .uid = uid, .name = name, .argv = {"/bin/sh", "-c", script}, .security = std::move(security)});
+  }
+
+  /// Lines that the script prints, without the prefixes of the log.
+  std::string said(const std::string& script, agent::ContainerSecurity security = {.capabilities = kRights}) {
+    const std::string name = fmt::format("c{}", ++containers_);
+    begin("u1", name, script, std::move(security));
+    const bool ended = run_until([&] {
+      return std::ranges::any_of(events_, [&](const agent::HostEvent& event) {
+        const auto* exited = std::get_if<ContainerExited>(&event);
+        const auto* failed = std::get_if<ContainerStartFailed>(&event);
+        if (failed != nullptr && failed->name == name) ADD_FAILURE() << failed->message;
+        return (exited != nullptr && exited->name == name) || (failed != nullptr && failed->name == name);
+      });
+    });
+    EXPECT_TRUE(ended) << script;
+    std::istringstream log(log_text("u1", name));
+    std::string text;
+    for (std::string line; std::getline(log, line);) text += line.substr(line.find(" F ") + 3) + "\n";
+    return text;
+  }
+
+  int containers_ = 0;
+};
+
+TEST_F(ConfinedTest, IsRootOfItsPodAndNobodyHere) {
+  create();
+  EXPECT_EQ(said("id -u; id -g; hostname; echo $$; pwd; echo $HOME"), "0\n0\nhost-of-u1\n1\n/tmp\n/tmp\n");
+  const std::string map = said("cat /proc/self/uid_map");
+  std::istringstream fields(map);
+  std::uint32_t inside = 1;
+  std::uint32_t outside = 0;
+  std::uint32_t count = 0;
+  fields >> inside >> outside >> count;
+  EXPECT_EQ(inside, 0U);
+  EXPECT_GE(outside, IdRanges::kFirst) << map;
+  EXPECT_EQ(count, 65'536U);
+  said("echo x > written");
+  struct stat written{};
+  ASSERT_EQ(::stat((state_ / "pods/default_pod-u1_u1/_work/written").c_str(), &written), 0);
+  EXPECT_EQ(written.st_uid, outside);
+}
+
+TEST_F(ConfinedTest, HasTheRightsItWasGivenAndNoFilterUnlessAsked) {
+  create();
+  const char* script =
+      "grep -E '^(NoNewPrivs|Seccomp|CapInh|CapEff|CapBnd|CapAmb):' /proc/self/status | tr -d '\\t\\n'";
+  const std::string rights = fmt::format("{:016x}", kRights);
+  EXPECT_EQ(said(script),
+            fmt::format("CapInh:{0}CapEff:{1}CapBnd:{1}CapAmb:{0}NoNewPrivs:1Seccomp:0\n", "0000000000000000", rights));
+  EXPECT_EQ(said(script, {.uid = 1000, .gid = 2000, .groups = {3000}, .capabilities = kRights, .filters_calls = true}),
+            fmt::format("CapInh:{0}CapEff:{0}CapBnd:{1}CapAmb:{0}NoNewPrivs:1Seccomp:2\n", "0000000000000000", rights));
+  EXPECT_EQ(said("id -u; id -g; id -G", {.uid = 1000, .gid = 2000, .groups = {3000}}), "1000\n2000\n2000 3000\n");
+}
+
+TEST_F(ConfinedTest, SeesNothingOfTheNodeAndOtherPods) {
+  std::ofstream(state_ / "key") << "secret";
+  create("u2");
+  begin("u2", "other", "echo theirs > /tmp/theirs; echo ready; sleep 1000");
+  ASSERT_TRUE(run_until([&] { return log_text("u2", "other").contains("ready"); }));
+  create();
+  EXPECT_EQ(said("ls /tmp; echo mine > /tmp/mine; ls /tmp"), "mine\n");
+  EXPECT_EQ(said(fmt::format("ls {} 2>/dev/null || echo hidden", state_.string())), "hidden\n");
+  EXPECT_EQ(said(fmt::format("cat /proc/{}/environ 2>/dev/null || echo hidden", ::getpid())), "hidden\n");
+  EXPECT_EQ(said("set -- /proc/[0-9]*; echo $#; set -- /proc/1/fd/*; echo $#"), "1\n4\n") << "3 is the directory";
+  EXPECT_EQ(said("echo /root/* /home/* /run/*"), "/root/* /home/* /run/spillway\n");
+  EXPECT_EQ(said("ls /sys/fs/cgroup | grep -c memory.usage_in_bytes; cat /proc/kcore 2>/dev/null | head -c 1"), "0\n");
+  EXPECT_EQ(said("grep -c . /proc/self/mountinfo > /tmp/n; test $(cat /tmp/n) -lt 40 && echo few"), "few\n");
+}
+
+TEST_F(ConfinedTest, ChangesNothingOfTheMachine) {
+  create();
+  EXPECT_EQ(said("for file in /usr/x /etc/x /x /dev/x /proc/sys/kernel/panic /proc/sysrq-trigger /run/x; do "
+                 "(echo 1 > $file) 2>/dev/null && echo wrote $file; done; echo done"),
+            "done\n");
+  EXPECT_EQ(
+      said("mount -t tmpfs none /tmp 2>/dev/null && echo mounted; umount /usr 2>/dev/null && echo unmounted; "
+           "mount -o remount,rw / 2>/dev/null && echo remounted; hostname evil 2>/dev/null && echo renamed; "
+           "unshare -m true 2>/dev/null && echo unshared; chroot / true 2>/dev/null || echo no chroot; echo done"),
+      "no chroot\ndone\n");
+  EXPECT_EQ(said(fmt::format("kill -9 {} 2>/dev/null && echo killed; echo done", ::getpid())), "done\n");
+  EXPECT_EQ(said("echo to stderr > /dev/stderr; echo to null > /dev/null; head -c 1 /dev/urandom | wc -c"),
+            "to stderr\n1\n");
+}
+
+TEST_F(ConfinedTest, AReadOnlyRootHasNoPlaceToWriteButSharedMemory) {
+  create();
+  EXPECT_EQ(said("touch /tmp/x 2>/dev/null && echo wrote; touch /dev/shm/x && echo shared",
+                 {.capabilities = kRights, .read_only_root = true}),
+            "shared\n");
+  EXPECT_EQ(said("ls /dev/shm; touch /tmp/x && echo wrote"), "x\nwrote\n") << "the pod's containers share it";
+}
+
+TEST_F(ConfinedTest, AFilterRefusesNamespaces) {
+  create();
+  EXPECT_EQ(said("unshare -Ur true 2>&1 | grep -o 'Operation not permitted'; echo done",
+                 {.capabilities = kRights, .filters_calls = true}),
+            "Operation not permitted\ndone\n");
+}
+
+TEST_F(ConfinedTest, ANamespaceWithinGivesNothingBack) {
+  create();
+  EXPECT_EQ(
+      said(fmt::format("unshare -Urmpf sh -c 'mount -t proc proc /proc 2>/dev/null; umount -l /usr 2>/dev/null && "
+                       "echo unmounted; ls {} 2>/dev/null && echo seen; (echo 1 > /etc/x) 2>/dev/null && echo "
+                       "wrote; echo within'; echo done",
+                       state_.string()),
+           {.capabilities = kUsualRights}),
+      "within\ndone\n");
+}
+
+TEST_F(ConfinedTest, EndsBySigtermAsAnywhereElse) {
+  create();
+  begin("u1", "plain", "echo ready; while :; do sleep 0.01; done");
+  begin("u1", "gentle", "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
+  begin("u1", "deaf", "trap '' TERM; echo ready; while :; do sleep 0.01; done");
+  for (const char* name : {"plain", "gentle", "deaf"})
+    ASSERT_TRUE(run_until([&] { return log_text("u1", name).contains("ready"); })) << name;
+  const Instant asked = loop_.now().mono;
+  runtime_->execute(agent::StopPod{"u1", milliseconds(500)});
+  const auto plain = wait_for<ContainerExited>("u1", "plain");
+  ASSERT_TRUE(plain);
+  EXPECT_LT(loop_.now().mono - asked, milliseconds(400)) << "it does not wait for its grace";
+  EXPECT_EQ(plain->exit_code, 128 + SIGTERM);
+  EXPECT_EQ(plain->signal, SIGTERM);
+  EXPECT_EQ(wait_for<ContainerExited>("u1", "gentle")->exit_code, 3);
+  const auto deaf = wait_for<ContainerExited>("u1", "deaf");
+  EXPECT_EQ(deaf->exit_code, 137);
+  EXPECT_GE(loop_.now().mono - asked, milliseconds(500));
+  EXPECT_TRUE(wait_for<PodStopped>("u1"));
+}
+
+TEST_F(ConfinedTest, AStopThatComesBeforeTheProgramIsNotLost) {
+  create();
+  for (int i = 0; i < 10; ++i) {
+    begin("u1", fmt::format("c{}", i), "exec sleep 1000");
+    runtime_->execute(agent::StopContainer{"u1", fmt::format("c{}", i), minutes(1)});
+  }
+  const Instant asked = loop_.now().mono;
+  EXPECT_TRUE(run_until([&] { return count<ContainerExited>() + count<ContainerStartFailed>() == 10; }));
+  EXPECT_LT(loop_.now().mono - asked, seconds(20));
+}
+
+TEST_F(ConfinedTest, DaemonsEndWithIt) {
+  create();
+  begin("u1", "c",
+        "for i in 1 2 3; do (setsid sh -c \"trap '' TERM HUP INT; echo daemon; while :; do sleep 0.01; done\" &) & "
+        "done; echo ready; sleep 1000");
+  ASSERT_TRUE(run_until([&] {
+    const std::string log = log_text("u1", "c");
+    return std::ranges::count(log, '\n') >= 4;
+  }));
+  const std::vector<pid_t> before = pod_pids("u1");
+  EXPECT_GE(before.size(), 5U);
+  runtime_->execute(agent::StopContainer{"u1", "c", Duration::zero()});
+  ASSERT_TRUE(wait_for<ContainerExited>("u1"));
+  EXPECT_TRUE(pod_pids("u1").empty());
+  for (const pid_t pid : before) {
+    const Result<std::string> status = read_file(fmt::format("/proc/{}/status", pid));
+    EXPECT_TRUE(!status || status->contains("State:\tZ")) << pid << " lives";
+  }
+}
+
+TEST_F(ConfinedTest, ExitCodesAndOomKillsAreTold) {
+  create();
+  begin("u1", "code", "exit 7");
+  EXPECT_EQ(wait_for<ContainerExited>("u1", "code")->exit_code, 7);
+  runtime_->execute(agent::StartContainer{.uid = "u1",
+                                          .name = "hog",
+                                          .argv = {"tail", "/dev/zero"},
+                                          .memory_limit = mebibytes(24),
+                                          .security = {.capabilities = kRights}});
+  const auto killed = wait_for<ContainerExited>("u1", "hog");
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->exit_code, 137);
+  EXPECT_EQ(killed->signal, SIGKILL);
+  EXPECT_TRUE(killed->oom_killed);
+}
+
+TEST_F(ConfinedTest, WhatCannotBeStartedSaysWhy) {
+  create();
+  begin("u1", "fine", "true");
+  EXPECT_TRUE(wait_for<ContainerExited>("u1", "fine"));
+  runtime_->execute(agent::StartContainer{.uid = "u1", .name = "a", .argv = {"no-such-program"}});
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "a")->message,
+            "exec: \"no-such-program\": executable file not found in $PATH");
+  runtime_->execute(
+      agent::StartContainer{.uid = "u1", .name = "b", .argv = {"true"}, .working_dir = "/no/such/directory"});
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "b")->message,
+            "working directory \"/no/such/directory\": No such file or directory");
+  agent::DeviceGrant grant;
+  grant.nodes.push_back({.container_path = "/dev/no", .host_path = "/dev/no-such-device", .permissions = "rw"});
+  runtime_->execute(agent::StartContainer{.uid = "u1", .name = "d", .argv = {"true"}, .devices = grant});
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "d")->reason, "CreateContainerError");
+}
+
+TEST_F(ConfinedTest, DevicesAppearWhereThePluginSays) {
+  create();
+  agent::DeviceGrant grant;
+  grant.nodes.push_back({.container_path = "/dev/accelerator/zero", .host_path = "/dev/zero", .permissions = "rw"});
+  std::ofstream(state_ / "library") << "driver";
+  grant.mounts.push_back(
+      {.container_path = "/opt-driver/library", .host_path = (state_ / "library").string(), .read_only = true});
+  runtime_->execute(agent::StartContainer{
+      .uid = "u1",
+      .name = "c",
+      .argv = {"/bin/sh", "-c",
+               "head -c 3 /dev/accelerator/zero | wc -c; cat /opt-driver/library; touch /y && echo bad"},
+      .devices = grant,
+      .security = {.capabilities = kRights}});
+  ASSERT_TRUE(wait_for<ContainerExited>("u1", "c"));
+  const std::string log = log_text("u1", "c");
+  EXPECT_TRUE(log.contains(" F 3\n")) << log;
+  EXPECT_TRUE(log.contains("driver\n")) << log;
+  EXPECT_FALSE(log.contains("bad\n")) << log;
+}
+
+TEST_F(ConfinedTest, PodsOfTheHostsProcessesSeeThemAndReachNone) {
+  create("u1", {.host_pids = true});
+  EXPECT_EQ(
+      said(fmt::format("test -d /proc/{0} && echo seen; cat /proc/{0}/environ 2>/dev/null && echo read; kill -9 {0} "
+                       "2>/dev/null && echo killed; ls /proc/{0}/root/ 2>/dev/null && echo entered; echo done",
+                       ::getpid())),
+      "seen\ndone\n");
+}
+
+TEST_F(ConfinedTest, TheProgramOfTheNodeIsInThePath) {
+  create();
+  EXPECT_EQ(said("test -x \"$(command -v spillway)\" && echo found"), "found\n");
+}
+
+}  // namespace
+}  // namespace spillway::host
