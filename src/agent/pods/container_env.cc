@@ -1,11 +1,11 @@
 #include "agent/pods/container_env.h"
 
+#include "api/base64.h"
+
 #include <algorithm>
 
 namespace spillway::agent {
 namespace {
-
-constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 const std::string* find(const Environment& variables, std::string_view name) {
   const auto found = std::ranges::find(variables, name, &Environment::value_type::first);
@@ -27,6 +27,35 @@ std::optional<std::string_view> subscript(std::string_view path, std::string_vie
   path.remove_prefix(map.size());
   if (path.size() < 4 || !path.starts_with("['") || !path.ends_with("']")) return std::nullopt;
   return path.substr(2, path.size() - 4);
+}
+
+using Kind = EnvReference::Kind;
+
+Error not_found(const EnvReference& reference) {
+  return make_error(ErrorCode::kNotFound, "{} \"{}\" not found",
+                    reference.kind == Kind::kConfigMap ? "configmap" : "secret", reference.name);
+}
+
+/// What a variable takes its value from; nullopt: not from a key.
+std::optional<std::pair<EnvReference, const api::KeySelector*>> key_of(const api::EnvVar& variable) {
+  if (const auto& key = variable.config_map_key) return std::pair(EnvReference{Kind::kConfigMap, key->name}, &*key);
+  if (const auto& key = variable.secret_key) return std::pair(EnvReference{Kind::kSecret, key->name}, &*key);
+  return std::nullopt;
+}
+
+/// nullopt: it is not there and may be so.
+Result<std::optional<std::string>> find_key(const EnvReference& reference, const api::KeySelector& selector,
+                                            std::string_view ns, const EnvSources& sources) {
+  const auto source = sources.find(reference);
+  if (source == sources.end()) {
+    if (selector.optional) return std::optional<std::string>();
+    return not_found(reference);
+  }
+  const auto value = source->second.find(selector.key);
+  if (value != source->second.end()) return std::optional(value->second);
+  if (selector.optional) return std::optional<std::string>();
+  return make_error(ErrorCode::kNotFound, "couldn't find key {} in {} {}/{}", selector.key,
+                    reference.kind == Kind::kConfigMap ? "ConfigMap" : "Secret", ns, selector.name);
 }
 
 std::string lookup(const api::StringMap& map, std::string_view key) {
@@ -76,11 +105,54 @@ Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses,
   return invalid({}, "unsupported fieldPath: {}", field_path);
 }
 
-Result<Environment> environment_of(const api::Pod& pod, const api::Container& container,
-                                   const PodAddresses& addresses) {
-  Environment variables{{"PATH", std::string(kDefaultPath)}, {"HOSTNAME", pod.metadata.name}};
+std::set<EnvReference> env_references(const api::Container& container) {
+  std::set<EnvReference> found;
+  for (const api::EnvFromSource& each : container.env_from) {
+    if (!each.config_map.empty()) found.insert({Kind::kConfigMap, each.config_map});
+    if (!each.secret.empty()) found.insert({Kind::kSecret, each.secret});
+  }
+  for (const api::EnvVar& variable : container.env)
+    if (const auto key = key_of(variable)) found.insert(key->first);
+  return found;
+}
+
+Result<api::StringMap> env_source_of(EnvReference::Kind kind, const api::Json& object) {
+  api::StringMap values;
+  const api::Json* data = object.find("data");
+  const api::Json::Object* members = data == nullptr ? nullptr : data->if_object();
+  if (members == nullptr) return values;
+  for (const auto& [key, value] : *members) {
+    const std::string* text = value.if_string();
+    if (text == nullptr) return invalid(fmt::format("data.{}", key), "expected a string");
+    if (kind == Kind::kConfigMap) {
+      values[key] = *text;
+    } else {
+      SPILLWAY_TRY(decoded, api::decode_base64(*text));
+      values[key] = std::move(decoded);
+    }
+  }
+  return values;
+}
+
+Result<Environment> environment_of(const api::Pod& pod, const api::Container& container, const PodAddresses& addresses,
+                                   const EnvSources& sources) {
+  Environment variables{{"HOSTNAME", pod.spec.hostname.empty() ? pod.metadata.name : pod.spec.hostname}};
+  for (const api::EnvFromSource& each : container.env_from) {
+    for (const auto& [reference, optional] :
+         {std::pair(EnvReference{Kind::kConfigMap, each.config_map}, each.config_map_optional),
+          std::pair(EnvReference{Kind::kSecret, each.secret}, each.secret_optional)}) {
+      if (reference.name.empty()) continue;
+      const auto source = sources.find(reference);
+      if (source == sources.end() && !optional) return not_found(reference);
+      if (source == sources.end()) continue;
+      for (const auto& [key, value] : source->second) set(variables, each.prefix + key, value);
+    }
+  }
   for (const api::EnvVar& variable : container.env) {
-    if (variable.field_path.empty()) {
+    if (const auto key = key_of(variable)) {
+      SPILLWAY_TRY(value, find_key(key->first, *key->second, pod.metadata.ns, sources));
+      if (value) set(variables, variable.name, *std::move(value));
+    } else if (variable.field_path.empty()) {
       set(variables, variable.name, expand(variable.value, variables));
     } else {
       SPILLWAY_TRY(value, field_of(pod, addresses, variable.field_path));

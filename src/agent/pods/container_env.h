@@ -1,4 +1,5 @@
-// The command line and environment of a container: fields of the pod, and $(NAME) references to earlier variables.
+// The command line and environment of a container: fields of the pod, keys of ConfigMaps and Secrets, and $(NAME)
+// references to earlier variables.
 // Thread: any (pure). Source: Kubernetes docs, "Define Environment Variables for a Container", "Expose Pod Information
 // to Containers Through Environment Variables"; API reference, Container.command.
 #pragma once
@@ -6,6 +7,9 @@
 #include "api/pod.h"
 #include "base/error.h"
 
+#include <compare>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,9 +31,30 @@ std::string expand(std::string_view text, const Environment& variables);
 /// "metadata.name", "metadata.labels['app']", "spec.nodeName", "status.podIP", … kInvalid: no field that pods expose.
 Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses, std::string_view field_path);
 
-/// PATH and HOSTNAME unless the container sets them, then its own variables, of which later ones see earlier ones; a
-/// repeated name takes its last value in its first place. kInvalid: a field reference that cannot be resolved.
-Result<Environment> environment_of(const api::Pod& pod, const api::Container& container, const PodAddresses& addresses);
+/// A ConfigMap or Secret of the pod's namespace.
+struct EnvReference {
+  enum class Kind { kConfigMap, kSecret };
+
+  Kind kind = Kind::kConfigMap;
+  std::string name;
+
+  friend auto operator<=>(const EnvReference&, const EnvReference&) = default;
+};
+
+/// What the variables of a container refer to.
+std::set<EnvReference> env_references(const api::Container& container);
+
+/// Their keys and values; what is missing does not exist.
+using EnvSources = std::map<EnvReference, api::StringMap>;
+
+/// The keys and values of such an object; a Secret's are decoded. kInvalid: a value that is no text or no base64.
+Result<api::StringMap> env_source_of(EnvReference::Kind kind, const api::Json& object);
+
+/// HOSTNAME unless the container sets it, then the keys of whole sources, then its own variables, of which later ones
+/// see earlier ones; a repeated name takes its last value in its first place. kInvalid: a field reference that cannot
+/// be resolved; kNotFound: a source or key that is not there and not optional, in upstream's words.
+Result<Environment> environment_of(const api::Pod& pod, const api::Container& container, const PodAddresses& addresses,
+                                   const EnvSources& sources = {});
 
 /// command and args, expanded. kInvalid: both are empty, and the process runtime has no image to take a command from.
 Result<std::vector<std::string>> command_line_of(const api::Container& container, const Environment& variables);

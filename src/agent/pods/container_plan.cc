@@ -32,7 +32,7 @@ bool is_done(const PodWorker& worker, const ContainerRun& run) {
 
 /// Starts a container that is neither in progress nor done, or waits for its back-off.
 void start_or_wait(ContainerRun& run, Instant now, ContainerPlan& plan) {
-  if (in_progress(run)) return;
+  if (in_progress(run) || run.reading) return;
   if (run.retry_at == Instant::max()) return;  // cannot be started, ever
   if (run.retry_at && *run.retry_at > now) {
     plan.look_again = std::min(*run.retry_at, plan.look_again.value_or(*run.retry_at));

@@ -13,8 +13,7 @@
 namespace spillway::agent {
 
 /// A pod limit exists if every container has one.
-/// `network_on_request`: as MachineInfo has it.
-PodIsolation isolation_of(const api::Pod& pod, bool network_on_request);
+PodIsolation isolation_of(const api::Pod& pod, const MachineInfo& machine);
 CreatePod create_pod_command(const api::Pod& pod);
 
 struct ContainerLimits {

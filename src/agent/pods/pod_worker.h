@@ -30,6 +30,7 @@ struct ContainerRun {
   std::optional<api::ContainerState::Terminated> ended_before;  // the run before the current one
   Duration back_off{};                                          // before the next restart; zero: none yet
   std::optional<Instant> retry_at;                              // waits for its back-off until then
+  bool reading = false;                                         // what its variables refer to, to start then
 };
 
 /// kWaiting: has not been asked yet whether it may start.

@@ -15,6 +15,7 @@ namespace spillway::agent {
 namespace {
 
 constexpr Duration kDeleteRetry = seconds(1);
+constexpr Duration kSyncRetry = seconds(10);  // of a container that could not be configured
 constexpr std::string_view kEvicted = "Evicted";
 
 ContainerRun* find_run(PodWorker& worker, std::string_view container) {
@@ -181,12 +182,19 @@ void PodWorkers::begin(const std::string& uid, Now now) {
   worker.created = true;
   CreatePod create = create_pod_command(*worker.pod);
   create.pids_max = context_.options.pod_pids_max;
-  create.isolation = isolation_of(*worker.pod, context_.machine.network_on_request);
+  create.isolation = isolation_of(*worker.pod, context_.machine);
   if (create.isolation.network) {
     record(worker, {}, client::EventType::kNormal, "LoopbackOnly",
            "The pod has a network namespace of its own with nothing but the loopback device, as it asked for", now);
   }
   context_.host_commands.emplace_back(std::move(create));
+  if (context_.machine.confines_pods) {
+    for (const LeftOut& each : left_out_of(*worker.pod)) {
+      record(worker, {},
+             each.weight == LeftOut::Weight::kWarning ? client::EventType::kWarning : client::EventType::kNormal,
+             each.reason, each.message, now);
+    }
+  }
   sync(worker, now);
 }
 
@@ -221,18 +229,76 @@ void PodWorkers::sync(PodWorker& worker, Now now) {
   report(worker, now);
 }
 
+/// Reads what its variables refer to, if they do, and goes on with launch().
 void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) {
-  const auto fail_for_good = [&](std::string reason, std::string message) {
-    record(worker, run.spec->name, client::EventType::kWarning, "Failed", "Error: " + message, now);
-    run.state = ContainerRun::State::kWaiting;
-    run.waiting_reason = std::move(reason);
-    run.waiting_message = std::move(message);
-    run.retry_at = Instant::max();
+  const std::set<EnvReference> references = env_references(*run.spec);
+  if (references.empty()) return create_container(worker, run, {}, now);
+  run.reading = true;
+
+  struct Reading {
+    std::size_t left;
+    EnvSources sources;
+    std::optional<Error> error;
   };
-  const Result<Environment> environment = environment_of(*worker.pod, *run.spec, addresses());
-  if (!environment) return fail_for_good("CreateContainerConfigError", environment.error().text());
+
+  const auto reading = std::make_shared<Reading>(Reading{references.size(), {}, {}});
+  for (const EnvReference& each : references) {
+    const bool is_secret = each.kind == EnvReference::Kind::kSecret;
+    context_.api.get(
+        client::object_path("v1", is_secret ? "secrets" : "configmaps", worker.pod->metadata.ns, each.name),
+        [this, reading, each, uid = worker.uid(), name = run.spec->name](const Result<api::Json>& answer, Now then) {
+          if (answer) {
+            auto source = env_source_of(each.kind, *answer);
+            if (source) {
+              reading->sources.emplace(each, *std::move(source));
+            } else {
+              reading->error = source.error();
+            }
+          } else if (answer.error().code != ErrorCode::kNotFound) {
+            reading->error = answer.error();
+          }
+          if (--reading->left > 0) return;
+          PodWorker* again = find(uid);
+          ContainerRun* waiting = again == nullptr ? nullptr : find_run(*again, name);
+          if (waiting == nullptr) return;
+          waiting->reading = false;
+          if (again->phase != WorkerPhase::kSyncing) return;
+          if (reading->error) {
+            refuse_start(*again, *waiting, {"CreateContainerConfigError", reading->error->text()}, Retry::kYes, then);
+          } else {
+            create_container(*again, *waiting, reading->sources, then);
+          }
+          report(*again, then);
+        });
+  }
+}
+
+/// What was missing may come: that is looked for with every sync, for as long as the pod is there.
+void PodWorkers::refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now) {
+  record(worker, run.spec->name, client::EventType::kWarning, "Failed", "Error: " + refusal.message, now);
+  run.state = ContainerRun::State::kWaiting;
+  run.waiting_reason = std::move(refusal.reason);
+  run.waiting_message = std::move(refusal.message);
+  run.retry_at = retry == Retry::kYes ? now.mono + kSyncRetry : Instant::max();
+  if (retry == Retry::kYes) arm_retry(worker, *run.retry_at);
+}
+
+void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now) {
+  const Result<Environment> environment = environment_of(*worker.pod, *run.spec, addresses(), sources);
+  if (!environment) {
+    const Retry retry = environment.error().code == ErrorCode::kNotFound ? Retry::kYes : Retry::kNo;
+    return refuse_start(worker, run, {"CreateContainerConfigError", environment.error().text()}, retry, now);
+  }
   const Result<std::vector<std::string>> command = command_line_of(*run.spec, *environment);
-  if (!command) return fail_for_good("CreateContainerError", command.error().text());
+  if (!command) return refuse_start(worker, run, {"CreateContainerError", command.error().text()}, Retry::kNo, now);
+  ContainerSecurity security;
+  if (context_.machine.confines_pods) {
+    auto wanted =
+        security_of(*worker.pod, *run.spec,
+                    context_.options.seccomp_default ? SeccompDefault::kRuntimeDefault : SeccompDefault::kUnconfined);
+    if (!wanted) return refuse_start(worker, run, wanted.error(), Retry::kNo, now);
+    security = *std::move(wanted);
+  }
   if (run.ended) {
     run.ended_before = std::exchange(run.ended, std::nullopt);
     ++run.restart_count;
@@ -252,7 +318,8 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
                        .memory_limit = limits.memory_limit,
                        .cpu_limit_milli = limits.cpu_limit_milli,
                        .cpu_request_milli = limits.cpu_request_milli,
-                       .oom_score_adj = oom_score_adj(*worker.pod, *run.spec, context_.machine.memory)};
+                       .oom_score_adj = oom_score_adj(*worker.pod, *run.spec, context_.machine.memory),
+                       .security = std::move(security)};
   managers_.devices().prepare(
       worker.uid(), run.spec->name,
       [this, start = std::move(start)](const Result<DeviceGrant>& devices, Now then) { launch(start, devices, then); },

@@ -11,6 +11,7 @@
 #include "agent/devices/resource_managers.h"
 #include "agent/node/shutdown_engine.h"
 #include "agent/pods/admission_queue.h"
+#include "agent/pods/container_security.h"
 #include "agent/pods/pod_status_writer.h"
 #include "agent/pods/pod_worker.h"
 #include "api/pod.h"
@@ -73,6 +74,8 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   std::vector<api::Pod> all() const;
 
  private:
+  enum class Retry { kNo, kYes };
+
   PodWorker* find(const std::string& uid);
   void seen(const std::shared_ptr<const api::Pod>& pod, Now now);
   void gone(const std::string& uid, Now now);
@@ -83,6 +86,8 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   void preempt(const admission::Victim& victim, Now now) override;
   void sync(PodWorker& worker, Now now);
   void start_container(PodWorker& worker, ContainerRun& run, Now now);
+  void refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now);
+  void create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now);
   void launch(StartContainer command, const Result<DeviceGrant>& devices, Now now);
   void arm_retry(PodWorker& worker, Instant due);
   void end(PodWorker& worker, ForcedEnd how, Now now);

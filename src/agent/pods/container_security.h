@@ -1,0 +1,44 @@
+// What the security context of a container comes to with the process runtime: whom it runs as and what it may do, or
+// why it cannot be started. What the runtime cannot keep is refused, with upstream's words where upstream has any.
+// Thread: any (pure). Source: Kubernetes docs, "Configure a Security Context for a Pod or Container"; spec "Pod
+// lifecycle", 5.13, 6.11.
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "api/pod.h"
+
+#include <expected>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// Why a container is not started, as its status and an event say it.
+struct StartRefusal {
+  std::string reason;  // "CreateContainerConfigError", "CreateContainerError"
+  std::string message;
+
+  friend bool operator==(const StartRefusal&, const StartRefusal&) = default;
+};
+
+/// What containers get that say nothing about seccomp.
+enum class SeccompDefault { kUnconfined, kRuntimeDefault };
+
+std::expected<ContainerSecurity, StartRefusal> security_of(const api::Pod& pod, const api::Container& container,
+                                                           SeccompDefault seccomp);
+
+/// Something a pod asks for that the process runtime leaves out instead of refusing the pod: refusing it would refuse
+/// every pod, or every pod of a real cluster.
+struct LeftOut {
+  enum class Weight { kNormal, kWarning };
+
+  Weight weight = Weight::kNormal;
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const LeftOut&, const LeftOut&) = default;
+};
+
+std::vector<LeftOut> left_out_of(const api::Pod& pod);
+
+}  // namespace spillway::agent
