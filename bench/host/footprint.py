@@ -6,7 +6,7 @@ Starts the control plane as one process and `spillway agent` as another, waits f
 while; then again while one hog after the other grows by 50 MiB a second and is evicted. The last rows are `spillway up`:
 API server, controllers and a node in one process. Needs root and writable cgroups.
 
-    bench/host/footprint.py [--pods 0,110] [--seconds 60] [--binary build/release/src/apps/spillway]
+    bench/host/footprint.py [--pods 0,110] [--seconds 60] [--process-isolation namespaces|none] [--binary build/release/src/apps/spillway]
 """
 import argparse
 import pathlib
@@ -75,6 +75,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--pods", default="0,110")
     arguments.add_argument("--seconds", type=int, default=60)
+    arguments.add_argument("--process-isolation", default="namespaces", help="namespaces or none")
     arguments.add_argument("--binary", default=str(ROOT / "build/release/src/apps/spillway"))
     given = arguments.parse_args()
     harness.BINARY = pathlib.Path(given.binary).resolve()
@@ -88,7 +89,7 @@ def main():
             with harness.running(folder, "up", "--nodes", 0, "--data-dir", folder / "data", "--port", 0) as plane:
                 api = harness.serving(plane, kubeconfig)
                 with harness.running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "idle", "--state-dir", folder / "nodes",
-                                     "--max-pods", max(pods + 10, 110), *NODE) as agent:
+                                     "--max-pods", max(pods + 10, 110), "--process-isolation", given.process_isolation, *NODE) as agent:
                     rows("agent", api, agent.child.pid, pods, given.seconds)
     with harness.workspace() as folder:
         with harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, *NODE) as process:

@@ -7,7 +7,7 @@ every half millisecond, the hog through a pidfd; everybody else must be running 
 table. A run in which two samples lay more than 10 ms apart is distrusted: its time is left out unless all are. "Not seen": the
 pod was evicted before a sample showed the crossing, such a run has no time. Needs root and writable cgroups (version 1 or 2). Source: docs/pressure-lab.md.
 
-    bench/host/reaction.py [--runs 20] [--scenarios s1,s2,s3,s9] [--binary build/release/src/apps/spillway]
+    bench/host/reaction.py [--runs 20] [--scenarios s1,s2,s3,s9] [--process-isolation namespaces|none] [--binary build/release/src/apps/spillway]
 """
 import argparse
 import os
@@ -134,14 +134,15 @@ def calm(api):
                    for node in api.get("/api/v1/nodes")["items"])
 
 
-def run_scenario(scenario, runs):
+def run_scenario(scenario, runs, isolation):
     """(a row of the table, whether all was right)"""
     beside, rate, request = SCENARIOS[scenario]
     taken, trusted, lowest, right, done = [], [], [], 0, 0
     with harness.workspace() as folder:
         earlier = slices()
         with harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, "--node-memory", f"{MEMORY}Mi", "--eviction-hard",
-                             f"memory.available<{THRESHOLD}Mi", "--eviction-pressure-transition-period", "1s") as process:
+                             f"memory.available<{THRESHOLD}Mi", "--eviction-pressure-transition-period", "1s",
+                             "--process-isolation", isolation) as process:
             process.earlier = earlier
             api = harness.serving(process, folder / "data" / "kubeconfig")
             harness.wait_for("the node", api.nodes_ready)
@@ -184,6 +185,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--runs", type=int, default=20)
     arguments.add_argument("--scenarios", default=",".join(SCENARIOS))
+    arguments.add_argument("--process-isolation", default="namespaces", help="namespaces or none")
     arguments.add_argument("--binary", default=str(ROOT / "build/release/src/apps/spillway"))
     given = arguments.parse_args()
     harness.BINARY = pathlib.Path(given.binary).resolve()
@@ -196,7 +198,7 @@ def main():
         pass  # then more runs will be distrusted
     rows, good = [], True
     for scenario in given.scenarios.split(","):
-        row, right = run_scenario(scenario, given.runs)
+        row, right = run_scenario(scenario, given.runs, given.process_isolation)
         rows.append(row)
         good = good and right
     print("| scenario | runs | distrusted | not seen | crossing to exit ms, median | max | max of all | least memory.available MiB | right victim | kernel OOM kills "

@@ -143,12 +143,21 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process_.log()));
   journal_ = std::move(journal);
   SPILLWAY_TRY(history, journal_->read());
+  using Isolation = host::ProcessRuntimeOptions::Isolation;
+  machine.confines_pods = options.args.process_isolation != "none";
+  if (!machine.confines_pods) {
+    process_.log().warning(
+        "pods are not confined (--process-isolation=none): they are root on this machine and read its keys",
+        {{"node", name_}});
+  }
   SPILLWAY_TRY(runtime, host::ProcessRuntime::create(
                             loop, slice_, *this, process_.log(),
                             {.state_dir = options.state_dir,
                              .logs = {.file_max = agent_options.container_log_max,
                                       .files_max = static_cast<int>(agent_options.container_log_files_max)},
-                             .pressure = agent_options.pressure_stats}));
+                             .pressure = agent_options.pressure_stats,
+                             .isolation = machine.confines_pods ? Isolation::kNamespaces : Isolation::kNone,
+                             .hidden = options.hidden}));
   runtime_ = std::move(runtime);
   SPILLWAY_TRY(reaction, host::MemoryReaction::create(
                              loop, slice_,

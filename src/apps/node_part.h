@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -31,6 +32,7 @@ struct NodePartOptions {
   std::optional<std::string> client_authority_pem;
   std::optional<std::uint16_t> port;  // of that server; 0: any free one; nullopt: the configuration's
   std::string ip;                     // the node's address; empty: the machine's
+  std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
 };
 
 class NodePart final : public Part, private agent::Host::Receiver, private host::DevicePlugins::Receiver {

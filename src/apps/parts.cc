@@ -78,7 +78,8 @@ int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
                                 .state_dir = state,
                                 .client_authority_pem = server->authority_pem,
                                 .port = command.port,
-                                .ip = command.node_ip},
+                                .ip = command.node_ip,
+                                .hidden = {resolve_data_dir({}), command.kubeconfig}},
                                std::move(server->transport));
   if (!node) {
     print_error(node.error());

@@ -82,7 +82,8 @@ class Up {
                             .state_dir = node_state_dir(command_.node.state_dir, server_->data_dir(), name),
                             .client_authority_pem = std::nullopt,
                             .port = 0,
-                            .ip = {}};
+                            .ip = {},
+                            .hidden = {server_->data_dir(), command_.serving.write_kubeconfig}};
     auto node = NodePart::create(process_, std::move(options), server_->connect("system:node:" + name));
     if (!node) {
       process_.fail(node.error());

@@ -44,7 +44,8 @@ struct NodeArgs {
   std::optional<std::int64_t> pids_max;
   eviction::MemoryWatch memory_watch;
   std::string state_dir;
-  std::string status_compat;  // "v1.12": as agents up to it report; empty: as today's
+  std::string process_isolation = "namespaces";  // "none": pods are processes like any other
+  std::string status_compat;                     // "v1.12": as agents up to it report; empty: as today's
 };
 
 /// Brakes of the lifecycle controllers; empty or absent: off. Limits are still text: policy/lifecycle parses them.

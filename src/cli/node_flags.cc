@@ -252,6 +252,12 @@ void add_node(CLI::App& app, NodeArgs& args) {
   app.add_option("--node-status-compat", args.status_compat,
                  "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")
       ->check(CLI::IsMember({"v1.12"}));
+  app.add_option(
+         "--process-isolation", args.process_isolation,
+         "How pods are kept to themselves: namespaces (user, mount, pid, ipc and cgroup namespaces, no rights on "
+         "this machine), or none (every pod is root here, and sees everything)")
+      ->check(CLI::IsMember({"namespaces", "none"}))
+      ->capture_default_str();
   app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
 }
 

@@ -90,6 +90,10 @@ class Managers(unittest.TestCase):
         self.assertIn("ok", self.kubectl("get", "--raw", "/api/v1/nodes/n/proxy/healthz"))
 
     def test_a_shutdown_ends_pods_with_their_grace(self):
+        # What they do last goes to one file of the host, in the order it happens: for that they must not be confined.
+        self.process.stop(timeout=30)
+        self.process = self.enterContext(one_node(self.folder, "--config", self.folder / "kubelet.yaml", "--process-isolation=none"))
+        self.api, self.kubectl = self.process.api, self.process.kubectl
         marks = self.folder / "marks"
         for name, more in (("web", {}), ("dns", {"priorityClassName": "system-cluster-critical"})):
             self.place(name, f"trap 'echo {name} $(date +%s%N) >> {marks}; exit 0' TERM; echo up; while :; do sleep 0.05; done", **more)

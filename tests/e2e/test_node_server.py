@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BINARY, Api, ApiError, can_write_cgroups, pod, running, serving, wait_for, workspace
+from harness import Api, ApiError, can_write_cgroups, pod, running, serving, wait_for, workspace
 
 METRICS = ("/metrics", "/metrics/resource", "/metrics/cadvisor", "/metrics/slis")
 # Names that are upstream's, which promtool would like to be others.
@@ -212,7 +212,7 @@ class NodeServer(unittest.TestCase):
     def test_top_shows_a_load_that_is_known(self):
         self.api.create("/api/v1/namespaces/default/pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "load"}, "spec": {
             "nodeName": "n", "terminationGracePeriodSeconds": 1, "containers": [
-                {"name": "memory", "image": "none", "command": [str(BINARY), "stress", "--memory", "48Mi", "--hold", "1h"]},
+                {"name": "memory", "image": "none", "command": ["spillway", "stress", "--memory", "48Mi", "--hold", "1h"]},
                 {"name": "processor", "image": "none", "command": ["sh", "-c", "while :; do :; done"], "resources": {"limits": {"cpu": "200m"}}}]}})
         self.addCleanup(self.api.delete, "/api/v1/namespaces/default/pods/load", 0)
 

@@ -156,9 +156,8 @@ Outcome Demo::start_pods() {
 
 Outcome Demo::show_pressure() {
   screen_.chapter("A hog takes 60 MiB a second on node-1, up to 400 MiB");
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const api::Json hog =
-      pod_document({"hog", {self, "stress", "--memory", "400Mi", "--rate", "60Mi/s"}, "node-1", "", false});
+      pod_document({"hog", {"spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s"}, "node-1", "", false});
   SPILLWAY_TRY_VOID(watch_hog(hog));
   explain_eviction();
   check_survivors();

@@ -1,8 +1,10 @@
 #vm --file @SPILLWAY@:/bin/spillway
 # Spillway as API server and node in one process. It measures the whole guest and runs the scenario's pods itself.
 ln -sf /lab/bin/hog /bin/hog  # containers look there
+# The scenarios' pods wait for a file of the guest and write where the referee looks: they are not confined, unless ISOLATION says so.
 STATE=/run/spillway; [ ! -d /data ] || STATE=/data/spillway; mkdir -p $STATE /run/spillway
-spillway up --insecure-http --port 6443 --node-name lab --data-dir /run/spillway --state-dir $STATE/nodes --eviction-hard "$HARD" $SPILLWAY_ARGS &
+spillway up --insecure-http --port 6443 --node-name lab --data-dir /run/spillway --state-dir $STATE/nodes --eviction-hard "$HARD" \
+  --process-isolation "${ISOLATION:-none}" $SPILLWAY_ARGS &
 echo $! >/run/agent.pid
 is_ready() { api $at/api/v1/nodes/lab | grep -q "\"type\":\"Ready\""; }
 await node is_ready
