@@ -76,14 +76,15 @@ class Up {
   }
 
   bool start_node(const std::string& name) {
-    NodePartOptions options{.args = command_.node,
-                            .name = name,
-                            .instance = instance_of(server_->data_dir()),
-                            .state_dir = node_state_dir(command_.node.state_dir, server_->data_dir(), name),
-                            .client_authority_pem = std::nullopt,
-                            .port = 0,
-                            .ip = {},
-                            .hidden = {server_->data_dir(), command_.serving.write_kubeconfig}};
+    NodePartOptions options{
+        .args = command_.node,
+        .name = name,
+        .instance = instance_of(server_->data_dir()),
+        .state_dir = node_state_dir(command_.node.state_dir, server_->data_dir(), name),
+        .client_authority_pem = std::nullopt,
+        .port = 0,
+        .ip = {},
+        .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file}};
     auto node = NodePart::create(process_, std::move(options), server_->connect("system:node:" + name));
     if (!node) {
       process_.fail(node.error());

@@ -25,7 +25,12 @@ bool make_empty_file(const char* path) noexcept {
 
 bool change_attributes(const MountStep& step, unsigned flags) noexcept {
   mount_attr wanted = {};
-  (step.kind == MountStep::Kind::kUnprotect ? wanted.attr_clr : wanted.attr_set) = step.attributes;
+  if (step.kind == MountStep::Kind::kUnprotect) {
+    wanted.attr_clr = step.attributes;
+  } else {
+    wanted.attr_set = step.attributes;
+    wanted.propagation = MS_PRIVATE;
+  }
   return ::syscall(SYS_mount_setattr, AT_FDCWD, step.target.c_str(), flags, &wanted, sizeof wanted) == 0;
 }
 

@@ -28,7 +28,7 @@ struct MountStep {
     kMount,       // a new file system of `type` with `flags` and `options`
     kBind,        // `source` with everything that is mounted below it
     kMove,        // the detached mount `fd`
-    kProtect,     // adds `attributes` to the mount at `target`
+    kProtect,     // adds `attributes` to the mount at `target`; what is mounted below it stays here
     kProtectAll,  // and to all below it
     kUnprotect,   // takes them away from the mount at `target`
   };
