@@ -86,6 +86,7 @@ int print_node_config(const cli::NodeArgs& args) {
   if (!check_node_config(args)) return cli::kExitUsage;
   const auto config = read_node_config(args.config);
   if (!config) return cli::kExitUsage;
+  fmt::print("# --process-isolation={}\n", args.process_isolation);  // a KubeletConfiguration has no word for it
   std::fputs(cli::to_yaml(agent::effective_config(config->value, args.memory)).c_str(), stdout);
   return cli::kExitOk;
 }

@@ -119,7 +119,7 @@ class Confined(unittest.TestCase):
 
     def test_attempts_to_leave(self):
         attempts = {
-            "join another cgroup": "for f in $(find /sys/fs/cgroup -name cgroup.procs 2>/dev/null); do echo $$ > $f && echo out; done",
+            "join another cgroup": "for f in $(find /sys/fs/cgroup -name cgroup.procs 2>/dev/null); do echo 0 > $f && echo out; done",
             "mount the cgroups": "mkdir -p /tmp/c; for t in cgroup cgroup2; do mount -t $t none /tmp/c && echo out; done",
             "mount the disk": "mkdir -p /tmp/d; mount /dev/vda /tmp/d && echo out; mknod /tmp/disk b 254 0 && cat /tmp/disk && echo out",
             "remount": "mount -o remount,rw /usr && echo out; mount -o remount,rw / && echo out",
@@ -135,7 +135,7 @@ class Confined(unittest.TestCase):
             for profile in ("RuntimeDefault", "Unconfined"):
                 # Without a filter, a user namespace within the pod's may be made: it gives nothing of the machine.
                 if what == "unshare" and profile == "Unconfined":
-                    script = f"unshare -Urmpf sh -c 'umount -l /usr || ls {self.folder} && echo out; for f in $(find /sys/fs/cgroup -name cgroup.procs); do echo $$ > $f && echo out; done'"
+                    script = f"unshare -Urmpf sh -c 'umount -l /usr || ls {self.folder} && echo out; for f in $(find /sys/fs/cgroup -name cgroup.procs); do echo 0 > $f && echo out; done'"
                 with self.subTest(attempt=what, seccomp=profile):
                     text = self.said(f"({script}) 2>/dev/null; echo done", seccompProfile={"type": profile})
                     self.assertEqual(text, "done\n")
