@@ -32,6 +32,9 @@ auto decide(const api::Pod& pod, SeccompDefault seccomp = SeccompDefault::kUncon
   return security_of(pod, pod.spec.containers.front(), seccomp);
 }
 
+constexpr const char* kRootImage =
+    "container has runAsNonRoot and image will run as root (pod: \"p_ns(u1)\", container: c)";
+constexpr const char* kRootUser = "container's runAsUser breaks non-root policy (pod: \"p_ns(u1)\", container: c)";
 constexpr std::uint64_t kDefaultRights = 0xa80425fb;  // as container runtimes have it
 
 TEST(ContainerSecurity, WithoutAContextIsRootWithTheDefaultRights) {
@@ -99,179 +102,188 @@ TEST(ContainerSecurity, WhatCannotBeKeptIsRefused) {
   const std::string config = "CreateContainerConfigError";
   const std::string create = "CreateContainerError";
   for (const Row& row : {
-    Row {
-      R"({"runAsNonRoot":true})", "{}", "", {config, R"(container has runAsNonRoot and image will run as root (pod: "p_ns(u1)", container: c))"}},
-           Row{
-          "{}", R"({"runAsNonRoot":true})", "", {config, R"(container has runAsNonRoot and image will run as root (pod: "p_ns(u1)", container: c))"}},
-           Row{R"({"runAsUser":0})", R"({"runAsNonRoot":true})", "",
-               {config, R"(container's runAsUser breaks non-root policy (pod: "p_ns(u1)", container: c))"}},
-           Row{R"({"seccompProfile":{"type":"Localhost"}})", "{}", "",
+           Row{R"({"runAsNonRoot":true})", "{}", "", {config, kRootImage}},
+           Row{"{}", R"({"runAsNonRoot":true})", "", {config, kRootImage}},
+           Row{R"({"runAsUser":0})", R"({"runAsNonRoot":true})", "", {config, kRootUser}},
+           Row{R"({"seccompProfile":{"type":"Localhost"}})",
+               "{}",
+               "",
                {config, "localhostProfile must be set if seccompProfile type is Localhost."}},
-           Row{"{}", R"({"seccompProfile":{"type":"Localhost","localhostProfile":"a.json"}})", "",
+           Row{"{}",
+               R"({"seccompProfile":{"type":"Localhost","localhostProfile":"a.json"}})",
+               "",
                {create, R"(seccomp profile "a.json": the process runtime loads no profiles of type Localhost)"}},
-           Row{R"({"privileged":true})", "{}", "",
+           Row{R"({"privileged":true})",
+               "{}",
+               "",
                {create, "the process runtime runs no privileged containers while it confines pods"}},
            Row{R"({"capabilities":{"add":["FLY"]}})", "{}", "", {create, R"(unknown capability "FLY")"}},
-           Row{R"({"runAsUser":65536})", "{}", "",
+           Row{R"({"runAsUser":65536})",
+               "{}",
+               "",
                {create, "runAsUser 65536: the process runtime gives a pod the ids 0 to 65535"}},
-           Row{"{}", R"({"runAsGroup":-1})", "",
+           Row{"{}",
+               R"({"runAsGroup":-1})",
+               "",
                {create, "runAsGroup -1: the process runtime gives a pod the ids 0 to 65535"}},
-           Row{"{}", R"({"supplementalGroups":[70000]})", "",
+           Row{"{}",
+               R"({"supplementalGroups":[70000]})",
+               "",
                {create, "supplementalGroups 70000: the process runtime gives a pod the ids 0 to 65535"}},
-           Row{"{}", "{}", R"(,"volumeMounts":[{"name":"data","mountPath":"/data"}])",
+           Row{"{}",
+               "{}",
+               R"(,"volumeMounts":[{"name":"data","mountPath":"/data"}])",
                {create, R"(volume "data" at /data: the process runtime mounts no volumes)"}},
        }) {
-                const auto made = decide(pod_of(row.container, row.pod, row.more));
-                ASSERT_FALSE(made) << row.want.message;
-                EXPECT_EQ(made.error(), row.want) << made.error().message;
-              }
-              EXPECT_TRUE(decide(pod_of(R"({"runAsNonRoot":false})", R"({"runAsNonRoot":true})")));
-              EXPECT_TRUE(decide(pod_of(R"({"runAsUser":10})", R"({"runAsNonRoot":true})")));
-              api::Pod sharing = pod_of("{}");
-              sharing.spec.share_process_namespace = true;
-              EXPECT_FALSE(decide(sharing));
-            }
+    const auto made = decide(pod_of(row.container, row.pod, row.more));
+    ASSERT_FALSE(made) << row.want.message;
+    EXPECT_EQ(made.error(), row.want) << made.error().message;
+  }
+  EXPECT_TRUE(decide(pod_of(R"({"runAsNonRoot":false})", R"({"runAsNonRoot":true})")));
+  EXPECT_TRUE(decide(pod_of(R"({"runAsUser":10})", R"({"runAsNonRoot":true})")));
+  api::Pod sharing = pod_of("{}");
+  sharing.spec.share_process_namespace = true;
+  EXPECT_FALSE(decide(sharing));
+}
 
-            TEST(LeftOut, NamesWhatIsNotDone) {
-              EXPECT_EQ(left_out_of(pod_of("{}")).size(), 1U) << "the image, of every pod";
-              const auto all = left_out_of(pod_of(
-                  "{}", "{}",
-                  R"(,"livenessProbe":{"exec":{}},"lifecycle":{"preStop":{}},"volumeMounts":[{"name":"kube-api-access-x","mountPath":"/v"}])"));
-              ASSERT_EQ(all.size(), 3U);
-              EXPECT_EQ(all[1].message, "The process runtime does not run livenessProbe, lifecycle of container c");
-              EXPECT_EQ(all[2].reason, "VolumeNotMounted");
-            }
+TEST(LeftOut, NamesWhatIsNotDone) {
+  EXPECT_EQ(left_out_of(pod_of("{}")).size(), 1U) << "the image, of every pod";
+  const auto all = left_out_of(pod_of(
+      "{}", "{}",
+      R"(,"livenessProbe":{"exec":{}},"lifecycle":{"preStop":{}},"volumeMounts":[{"name":"kube-api-access-x","mountPath":"/v"}])"));
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].message, "The process runtime does not run livenessProbe, lifecycle of container c");
+  EXPECT_EQ(all[2].reason, "VolumeNotMounted");
+}
 
-            TEST(Isolation, FollowsTheHostSwitches) {
-              MachineInfo machine;
-              EXPECT_FALSE(isolation_of(pod_of("{}"), machine).confined);
-              machine.confines_pods = true;
-              api::Pod pod = pod_of("{}");
-              EXPECT_EQ(isolation_of(pod, machine), (PodIsolation{.ipc = true, .confined = true, .hostname = "p"}));
-              pod.spec.host_ipc = true;
-              pod.spec.host_pid = true;
-              pod.spec.host_network = true;
-              EXPECT_EQ(isolation_of(pod, machine), (PodIsolation{.ipc = false, .confined = true, .host_pids = true}));
-              pod.spec.host_network = false;
-              pod.spec.hostname = std::string(62, 'a') + "-b";
-              EXPECT_EQ(isolation_of(pod, machine).hostname, std::string(62, 'a'));
-            }
+TEST(Isolation, FollowsTheHostSwitches) {
+  MachineInfo machine;
+  EXPECT_FALSE(isolation_of(pod_of("{}"), machine).confined);
+  machine.confines_pods = true;
+  api::Pod pod = pod_of("{}");
+  EXPECT_EQ(isolation_of(pod, machine), (PodIsolation{.ipc = true, .confined = true, .hostname = "p"}));
+  pod.spec.host_ipc = true;
+  pod.spec.host_pid = true;
+  pod.spec.host_network = true;
+  EXPECT_EQ(isolation_of(pod, machine), (PodIsolation{.ipc = false, .confined = true, .host_pids = true}));
+  pod.spec.host_network = false;
+  pod.spec.hostname = std::string(62, 'a') + "-b";
+  EXPECT_EQ(isolation_of(pod, machine).hostname, std::string(62, 'a'));
+}
 
-            Json config_map(const std::string& name, Json data) {
-              return Json::object(
-                  {{"apiVersion", "v1"},
-                   {"kind", "ConfigMap"},
-                   {"metadata", Json::object({{"name", name}, {"namespace", "shop"}, {"uid", "uid-" + name}})},
-                   {"data", std::move(data)}});
-            }
+Json config_map(const std::string& name, Json data) {
+  return Json::object({{"apiVersion", "v1"},
+                       {"kind", "ConfigMap"},
+                       {"metadata", Json::object({{"name", name}, {"namespace", "shop"}, {"uid", "uid-" + name}})},
+                       {"data", std::move(data)}});
+}
 
-            Json secret(const std::string& name, Json data) {
-              Json object = config_map(name, std::move(data));
-              object["kind"] = "Secret";
-              return object;
-            }
+Json secret(const std::string& name, Json data) {
+  Json object = config_map(name, std::move(data));
+  object["kind"] = "Secret";
+  return object;
+}
 
-            struct ReferenceTest : ::testing::Test {
-              ScriptedCluster cluster;
+struct ReferenceTest : ::testing::Test {
+  ScriptedCluster cluster;
 
-              /// A pod "web" whose container has these members.
-              void begin(std::string_view members) {
-                Json document = pod_document({.name = "web", .memory_request = "64Mi"});
-                const auto parsed = api::parse_json(members);
-                ASSERT_TRUE(parsed) << members;
-                for (const auto& [key, value] : *parsed->if_object())
-                  document.at({"spec", "containers"})->if_array()->front()[key] = value;
-                cluster.put(std::move(document));
-                cluster.start();
-                cluster.run(seconds(1));
-              }
+  /// A pod "web" whose container has these members.
+  void begin(std::string_view members) {
+    Json document = pod_document({.name = "web", .memory_request = "64Mi"});
+    const auto parsed = api::parse_json(members);
+    ASSERT_TRUE(parsed) << members;
+    for (const auto& [key, value] : *parsed->if_object())
+      document.at({"spec", "containers"})->if_array()->front()[key] = value;
+    cluster.put(std::move(document));
+    cluster.start();
+    cluster.run(seconds(1));
+  }
 
-              std::string waiting() const {
-                const Json pod = cluster.pod("web");
-                const Json* list = pod.at({"status", "containerStatuses"});
-                if (list == nullptr || list->if_array()->empty()) return "no status";
-                const Json& status = list->if_array()->front();
-                return fmt::format("{}: {}", status.string_at({"state", "waiting", "reason"}),
-                                   status.string_at({"state", "waiting", "message"}));
-              }
+  std::string waiting() const {
+    const Json pod = cluster.pod("web");
+    const Json* list = pod.at({"status", "containerStatuses"});
+    if (list == nullptr || list->if_array()->empty()) return "no status";
+    const Json& status = list->if_array()->front();
+    return fmt::format("{}: {}", status.string_at({"state", "waiting", "reason"}),
+                       status.string_at({"state", "waiting", "message"}));
+  }
 
-              std::optional<std::string> variable(std::string_view name) const {
-                const StartContainer* start = cluster.host.last<StartContainer>();
-                if (start == nullptr) return std::nullopt;
-                for (const auto& [each, value] : start->env)
-                  if (each == name) return value;
-                return std::nullopt;
-              }
-            };
+  std::optional<std::string> variable(std::string_view name) const {
+    const StartContainer* start = cluster.host.last<StartContainer>();
+    if (start == nullptr) return std::nullopt;
+    for (const auto& [each, value] : start->env)
+      if (each == name) return value;
+    return std::nullopt;
+  }
+};
 
-            TEST_F(ReferenceTest, AMissingSecretIsWaitedFor) {
-              begin(R"({"env":[{"name":"KEY","valueFrom":{"secretKeyRef":{"name":"keys","key":"k"}}}]})");
-              EXPECT_EQ(waiting(), "CreateContainerConfigError: secret \"keys\" not found");
-              EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
-              EXPECT_EQ(cluster.events("Failed").size(), 1U);
-              EXPECT_EQ(cluster.events("Failed").front().string_at({"message"}), "Error: secret \"keys\" not found");
+TEST_F(ReferenceTest, AMissingSecretIsWaitedFor) {
+  begin(R"({"env":[{"name":"KEY","valueFrom":{"secretKeyRef":{"name":"keys","key":"k"}}}]})");
+  EXPECT_EQ(waiting(), "CreateContainerConfigError: secret \"keys\" not found");
+  EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
+  EXPECT_EQ(cluster.events("Failed").size(), 1U);
+  EXPECT_EQ(cluster.events("Failed").front().string_at({"message"}), "Error: secret \"keys\" not found");
 
-              cluster.put(secret("keys", Json::object({{"other", "eA=="}})));
-              cluster.run(seconds(11));
-              EXPECT_EQ(waiting(), "CreateContainerConfigError: couldn't find key k in Secret shop/keys");
+  cluster.put(secret("keys", Json::object({{"other", "eA=="}})));
+  cluster.run(seconds(11));
+  EXPECT_EQ(waiting(), "CreateContainerConfigError: couldn't find key k in Secret shop/keys");
 
-              cluster.put(secret("keys", Json::object({{"k", "c2VjcmV0"}})));
-              cluster.run(seconds(11));
-              EXPECT_EQ(cluster.phase("web"), "Running");
-              EXPECT_EQ(variable("KEY"), "secret");
-              EXPECT_EQ(cluster.host.last<StartContainer>()->attempt, 0) << "it never ran before";
-            }
-
-            TEST_F(ReferenceTest, WhatIsOptionalMayBeMissing) {
-              cluster.put(config_map("there", Json::object({{"a", "1"}})));
-  begin(R"({"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"gone","key":"k","optional":true}}},
-                   {"name":"B","valueFrom":{"configMapKeyRef":{"name":"there","key":"k","optional":true}}},
-                   {"name":"C","valueFrom":{"configMapKeyRef":{"name":"there","key":"a"}}},
-                   {"name":"D","value":"$(C)$(A)"
-            }],
-            "envFrom":[{"configMapRef":{"name":"gone","optional":true}},{"prefix":"P_","configMapRef":{"name":"there"}}]
-          })");
+  cluster.put(secret("keys", Json::object({{"k", "c2VjcmV0"}})));
+  cluster.run(seconds(11));
   EXPECT_EQ(cluster.phase("web"), "Running");
-          EXPECT_EQ(variable("A"), std::nullopt);
-          EXPECT_EQ(variable("B"), std::nullopt);
-          EXPECT_EQ(variable("C"), "1");
-          EXPECT_EQ(variable("D"), "1$(A)");
-          EXPECT_EQ(variable("P_a"), "1");
-        }
+  EXPECT_EQ(variable("KEY"), "secret");
+  EXPECT_EQ(cluster.host.last<StartContainer>()->attempt, 0) << "it never ran before";
+}
 
-        TEST_F(ReferenceTest, AMissingSourceIsNamed) {
-          begin(R"({"envFrom":[{"configMapRef":{"name":"gone"}}]})");
-          EXPECT_EQ(waiting(), "CreateContainerConfigError: configmap \"gone\" not found");
-        }
+TEST_F(ReferenceTest, WhatIsOptionalMayBeMissing) {
+  cluster.put(config_map("there", Json::object({{"a", "1"}})));
+  begin(R"x({"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"gone","key":"k","optional":true}}},
+                    {"name":"B","valueFrom":{"configMapKeyRef":{"name":"there","key":"k","optional":true}}},
+                    {"name":"C","valueFrom":{"configMapKeyRef":{"name":"there","key":"a"}}},
+                    {"name":"D","value":"$(C)$(A)"}],
+            "envFrom":[{"configMapRef":{"name":"gone","optional":true}},
+                       {"prefix":"P_","configMapRef":{"name":"there"}}]})x");
+  EXPECT_EQ(cluster.phase("web"), "Running");
+  EXPECT_EQ(variable("A"), std::nullopt);
+  EXPECT_EQ(variable("B"), std::nullopt);
+  EXPECT_EQ(variable("C"), "1");
+  EXPECT_EQ(variable("D"), "1$(A)");
+  EXPECT_EQ(variable("P_a"), "1");
+}
 
-        TEST_F(ReferenceTest, APodThatIsDeletedMeanwhileEnds) {
-          begin(R"({"envFrom":[{"secretRef":{"name":"gone"}}]})");
-          cluster.delete_pod("web", 1);
-          cluster.run(seconds(15));
-          EXPECT_TRUE(cluster.pod("web").is_null());
-          EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
-        }
+TEST_F(ReferenceTest, AMissingSourceIsNamed) {
+  begin(R"({"envFrom":[{"configMapRef":{"name":"gone"}}]})");
+  EXPECT_EQ(waiting(), "CreateContainerConfigError: configmap \"gone\" not found");
+}
 
-        TEST_F(ReferenceTest, AConfinedPodIsToldWhatItDoesNotGet) {
-          cluster.machine.confines_pods = true;
-          begin(R"({"securityContext":{"runAsNonRoot":true}})");
-          EXPECT_EQ(waiting(),
-                    "CreateContainerConfigError: container has runAsNonRoot and image will run as root (pod: "
-                    "\"web_shop(uid-web)\", container: c)");
-          EXPECT_EQ(cluster.events("ImageNotUsed").size(), 1U);
-          EXPECT_EQ(cluster.events("Failed").size(), 1U);
-          cluster.run(minutes(5));
-          EXPECT_EQ(cluster.events("ImageNotUsed").size(), 1U);
-          EXPECT_EQ(cluster.events("Failed").size(), 1U) << "it cannot change";
-        }
+TEST_F(ReferenceTest, APodThatIsDeletedMeanwhileEnds) {
+  begin(R"({"envFrom":[{"secretRef":{"name":"gone"}}]})");
+  cluster.delete_pod("web", 1);
+  cluster.run(seconds(15));
+  EXPECT_TRUE(cluster.pod("web").is_null());
+  EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
+}
 
-        TEST_F(ReferenceTest, AConfinedContainerCarriesItsContext) {
-          cluster.machine.confines_pods = true;
-          begin(R"({"securityContext":{"runAsUser":7,"capabilities":{"drop":["ALL"]}}})");
-          ASSERT_NE(cluster.host.last<StartContainer>(), nullptr);
-          EXPECT_EQ(cluster.host.last<StartContainer>()->security, (ContainerSecurity{.uid = 7}));
-          EXPECT_TRUE(cluster.host.last<CreatePod>()->isolation.confined);
-        }
+TEST_F(ReferenceTest, AConfinedPodIsToldWhatItDoesNotGet) {
+  cluster.machine.confines_pods = true;
+  begin(R"({"securityContext":{"runAsNonRoot":true}})");
+  EXPECT_EQ(waiting(),
+            "CreateContainerConfigError: container has runAsNonRoot and image will run as root (pod: "
+            "\"web_shop(uid-web)\", container: c)");
+  EXPECT_EQ(cluster.events("ImageNotUsed").size(), 1U);
+  EXPECT_EQ(cluster.events("Failed").size(), 1U);
+  cluster.run(minutes(5));
+  EXPECT_EQ(cluster.events("ImageNotUsed").size(), 1U);
+  EXPECT_EQ(cluster.events("Failed").size(), 1U) << "it cannot change";
+}
 
-      }  // namespace
-    }  // namespace spillway::agent
+TEST_F(ReferenceTest, AConfinedContainerCarriesItsContext) {
+  cluster.machine.confines_pods = true;
+  begin(R"({"securityContext":{"runAsUser":7,"capabilities":{"drop":["ALL"]}}})");
+  ASSERT_NE(cluster.host.last<StartContainer>(), nullptr);
+  EXPECT_EQ(cluster.host.last<StartContainer>()->security, (ContainerSecurity{.uid = 7}));
+  EXPECT_TRUE(cluster.host.last<CreatePod>()->isolation.confined);
+}
+
+}  // namespace
+}  // namespace spillway::agent

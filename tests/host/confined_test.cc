@@ -124,8 +124,8 @@ TEST_F(ConfinedTest, ChangesNothingOfTheMachine) {
            "unshare -m true 2>/dev/null && echo unshared; chroot / true 2>/dev/null || echo no chroot; echo done"),
       "no chroot\ndone\n");
   EXPECT_EQ(said(fmt::format("kill -9 {} 2>/dev/null && echo killed; echo done", ::getpid())), "done\n");
-  EXPECT_EQ(said("echo to stderr > /dev/stderr; echo to null > /dev/null; head -c 1 /dev/urandom | wc -c"),
-            "to stderr\n1\n");
+  EXPECT_EQ(said("echo to stdout > /dev/stdout; echo to null > /dev/null; head -c 1 /dev/urandom | wc -c"),
+            "to stdout\n1\n");
 }
 
 TEST_F(ConfinedTest, AReadOnlyRootHasNoPlaceToWriteButSharedMemory) {
