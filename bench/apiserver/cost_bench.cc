@@ -175,10 +175,11 @@ int main(int argc, char** argv) {
               "{\"spec\":{\"containers\":[" +
                   repeated(count, [](auto i) { return fmt::format(R"({{"name":"c{}","image":"j"}})", i); }) + "]}}",
               "application/strategic-merge-patch+json");
-    steps.run("  apply of every image", kPatch, pods + "/" + name + "?fieldManager=m&force=1",
-              fmt::format(R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{}"}},"spec":{{"containers":[{}]}}}})",
-                          name, repeated(count, [](auto i) { return fmt::format(R"({{"name":"c{}","image":"k"}})", i); })),
-              "application/apply-patch+yaml");
+    steps.run(
+        "  apply of every image", kPatch, pods + "/" + name + "?fieldManager=m&force=1",
+        fmt::format(R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{}"}},"spec":{{"containers":[{}]}}}})",
+                    name, repeated(count, [](auto i) { return fmt::format(R"({{"name":"c{}","image":"k"}})", i); })),
+        "application/apply-patch+yaml");
     steps.run("  as a table", kGet, pods + "/" + name, {}, {}, "application/json;as=Table;v=v1;g=meta.k8s.io");
     steps.run("  delete", kDelete, pods + "/" + name + "?gracePeriodSeconds=0");
   }
@@ -202,9 +203,12 @@ int main(int argc, char** argv) {
                   repeated(kCount, [](auto i) { return fmt::format(R"("k{:06}":"z")", i); }) + "}}",
               "application/apply-patch+yaml");
     steps.run("  JSON patch, 10,000 keys in front", kPatch, maps + "/m",
-              "[" + repeated(10'000, [](auto i) {
-                return fmt::format(R"({{"op":"add","path":"/data/a{:05}","value":"v"}})", 99'999 - i);
-              }) + "]",
+              "[" +
+                  repeated(10'000,
+                           [](auto i) {
+                             return fmt::format(R"({{"op":"add","path":"/data/a{:05}","value":"v"}})", 99'999 - i);
+                           }) +
+                  "]",
               "application/json-patch+json");
     steps.run("  delete", kDelete, maps + "/m");
     steps.run("config map with labels", kPost, maps, R"({"metadata":{"name":"l","labels":{)" + data + "}}}");
@@ -244,12 +248,17 @@ int main(int argc, char** argv) {
     steps.run("  merge patch of the tolerations", kPatch, pods + "/t",
               R"({"spec":{"tolerations":[)" + repeated(kTolerations + 10, toleration) + "]}}",
               "application/merge-patch+json");
-    steps.run("  JSON patch, 10,000 in front", kPatch, pods + "/t",
-              "[" + repeated(10'000, [](auto i) {
-                return fmt::format(
-                    R"({{"op":"add","path":"/spec/tolerations/0","value":{{"key":"n{}","operator":"Exists"}}}})", i);
-              }) + "]",
-              "application/json-patch+json");
+    steps.run(
+        "  JSON patch, 10,000 in front", kPatch, pods + "/t",
+        "[" +
+            repeated(10'000,
+                     [](auto i) {
+                       return fmt::format(
+                           R"({{"op":"add","path":"/spec/tolerations/0","value":{{"key":"n{}","operator":"Exists"}}}})",
+                           i);
+                     }) +
+            "]",
+        "application/json-patch+json");
     steps.run("  delete", kDelete, pods + "/t?gracePeriodSeconds=0");
   }
   {
@@ -259,21 +268,22 @@ int main(int argc, char** argv) {
     steps.run("config map, controllers", kPost, maps,
               R"({"metadata":{"name":"o","ownerReferences":[)" + repeated(api::kDocumentValuesMax / 7, owner) + "]}}");
     const auto entry = [](std::size_t i) {
-      return fmt::format(
-          R"({{"manager":"m{0}","operation":"Update","apiVersion":"v{0}","fieldsType":"FieldsV1",)"
-          R"("fieldsV1":{{"f:data":{{}}}}}})",
-          i);
+      return fmt::format(R"({{"manager":"m{0}","operation":"Update","apiVersion":"v{0}","fieldsType":"FieldsV1",)"
+                         R"("fieldsV1":{{"f:data":{{}}}}}})",
+                         i);
     };
     steps.run("config map, field managers", kPost, maps,
               R"({"metadata":{"name":"f","managedFields":[)" + repeated(api::kDocumentValuesMax / 9, entry) +
                   R"(]},"data":{"a":"b"}})");
   }
   for (std::size_t i = 0; i < pods_count; ++i) {
-    steps.send(kPost, pods, fmt::format(
-        R"({{"metadata":{{"name":"p{0}","labels":{{"app":"a{1}","pod-template-hash":"5d8f"}}}},"spec":{{"containers":)"
-        R"([{{"name":"c","image":"registry.example/app:1","env":[{{"name":"A","value":"b"}},{{"name":"C","value":"d"}}],)"
-        R"("ports":[{{"containerPort":80}}],"resources":{{"requests":{{"cpu":"100m","memory":"64Mi"}}}}}}]}}}})",
-        i, i % 10));
+    steps.send(
+        kPost, pods,
+        fmt::format(
+            R"({{"metadata":{{"name":"p{0}","labels":{{"app":"a{1}","pod-template-hash":"5d8f"}}}},"spec":{{"containers":)"
+            R"([{{"name":"c","image":"registry.example/app:1","env":[{{"name":"A","value":"b"}},{{"name":"C","value":"d"}}],)"
+            R"("ports":[{{"containerPort":80}}],"resources":{{"requests":{{"cpu":"100m","memory":"64Mi"}}}}}}]}}}})",
+            i, i % 10));
   }
   for (const char* page :
        {"/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1", "/apis", "/metrics"}) {

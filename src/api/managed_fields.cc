@@ -157,8 +157,7 @@ void ManagedFields::cap_updates() {
   auto oldest = updates.begin();
   for (; oldest != updates.end() && kept > kUpdatesMax; ++oldest) {
     oldest->manager = kAncient;
-    const auto [bucket, is_new] =
-        buckets.emplace(std::pair(oldest->api_version, oldest->subresource), entries_.size());
+    const auto [bucket, is_new] = buckets.emplace(std::pair(oldest->api_version, oldest->subresource), entries_.size());
     if (is_new) {
       entries_.push_back(std::move(*oldest));
       continue;

@@ -8,7 +8,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr std::size_t kWarningBytesMax = 4U << 10U;      // of all Warning headers of an answer; the rest is left out
+constexpr std::size_t kWarningBytesMax = 4U << 10U;   // of all Warning headers of an answer; the rest is left out
 constexpr std::size_t kPrettyBytesMax = 256U << 10U;  // longer answers are not indented
 
 /// A Warning header value may not carry quotes or control characters unescaped.

@@ -178,19 +178,18 @@ void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
   const Resource& resource = core_.cache.of(*exchange->route.resource).resource();
   store::Range range{resource.storage + page.selection.key_prefix(),
                      page.start_after.empty() ? std::string() : resource.storage + page.start_after, 0, page.at};
-  core_.store.range(std::move(range),
-                    [this, exchange, &resource, page = std::move(page)](Result<store::RangeResult> result) mutable {
-                      if (exchange->finished()) return;
-                      if (!result) {
-                        const bool gone = result.error().code == ErrorCode::kExpired;
-                        return exchange->fail(gone ? expired_token() : api::Status(result.error()));
-                      }
-                      const bool is_long = result->entries.size() > kLongList;
-                      begin(ListJob(exchange,
-                                    {std::move(page.rendering), std::move(page.selection), page.limit, *page.at},
-                                    resource, std::move(result->entries)),
-                            is_long);
-                    });
+  core_.store.range(
+      std::move(range), [this, exchange, &resource, page = std::move(page)](Result<store::RangeResult> result) mutable {
+        if (exchange->finished()) return;
+        if (!result) {
+          const bool gone = result.error().code == ErrorCode::kExpired;
+          return exchange->fail(gone ? expired_token() : api::Status(result.error()));
+        }
+        const bool is_long = result->entries.size() > kLongList;
+        begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, *page.at}, resource,
+                      std::move(result->entries)),
+              is_long);
+      });
 }
 
 void Reader::begin(ListJob job, bool is_long) {

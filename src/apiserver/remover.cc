@@ -96,8 +96,8 @@ Step next_step(const Resource& resource, Json object, const DeleteOptions& optio
 
   std::int64_t grace = wanted_grace(resource, object, options);
   if (deleting) {
-    const std::int64_t running = std::clamp<std::int64_t>(
-        number_at(object, {"metadata", "deletionGracePeriodSeconds"}, 0), 0, kGraceSecondsMax);
+    const std::int64_t running =
+        std::clamp<std::int64_t>(number_at(object, {"metadata", "deletionGracePeriodSeconds"}, 0), 0, kGraceSecondsMax);
     if (running == 0 && held) return {};
     // A repeated deletion may only shorten the grace period.
     if (grace != 0 && (!options.grace_period_seconds || grace >= running)) return {};

@@ -50,8 +50,8 @@ inline constexpr std::int64_t kGraceSecondsMax = 2'147'483'647;
 
 struct DeleteOptions {
   std::optional<std::int64_t> grace_period_seconds;  // at most kGraceSecondsMax; below 0 counts as 1
-  std::optional<std::string> uid;               // precondition
-  std::optional<std::string> resource_version;  // precondition
+  std::optional<std::string> uid;                    // precondition
+  std::optional<std::string> resource_version;       // precondition
   Propagation propagation = Propagation::kUnset;
   bool dry_run = false;
 };

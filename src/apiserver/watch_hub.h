@@ -1,7 +1,7 @@
 // Everybody who watches: start from a revision or from the present state, then each event once, in order, as the diff
 // of its selector; bookmarks; the end by time-out. A receiver that is full loses its watch, nobody else's.
-// What a watch starts with is sent a slice at a time; until it has caught up, events wait for it in the cache's history.
-// Thread: loop. Source: spec "API server contract", 9.5-9.11.
+// What a watch starts with is sent a slice at a time; until it has caught up, events wait for it in the cache's
+// history. Thread: loop. Source: spec "API server contract", 9.5-9.11.
 #pragma once
 
 #include "apiserver/core.h"

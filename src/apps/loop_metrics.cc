@@ -39,9 +39,9 @@ void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
   }
   said_ = now;
   log_.warning("slow turn of the loop", {{"milliseconds", turn.took / milliseconds(1)},
-                                      {"longest_piece_milliseconds", turn.longest / milliseconds(1)},
-                                      {"what", turn.what.empty() ? "other" : turn.what},
-                                      {"unsaid_before", std::exchange(unsaid_, 0)}});
+                                         {"longest_piece_milliseconds", turn.longest / milliseconds(1)},
+                                         {"what", turn.what.empty() ? "other" : turn.what},
+                                         {"unsaid_before", std::exchange(unsaid_, 0)}});
 }
 
 }  // namespace spillway::apps

@@ -19,8 +19,9 @@ std::string deployment(const std::string& name) {
 TEST(Answers, ABodyThatIsNoJsonIsShown) {
   TestServer server;
   const std::string message = server.post("/api/v1/namespaces", "xyz").string_at({"message"});
-  EXPECT_TRUE(message.starts_with("the object provided is unrecognized (must be of type Namespace): couldn't get "
-                                  "version/kind; json parse error: "))
+  EXPECT_TRUE(
+      message.starts_with("the object provided is unrecognized (must be of type Namespace): couldn't get "
+                          "version/kind; json parse error: "))
       << message;
   const auto ends = [](const Answer& answer, std::string_view end) {
     EXPECT_EQ(answer.code, 400);

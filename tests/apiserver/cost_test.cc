@@ -175,8 +175,9 @@ TEST(Slices, LongListsWaitForEachOther) {
 TEST(Slices, AWatchStartsInSlicesAndMissesNothing) {
   TestServer server;
   fill(server);
-  const auto watch = begin(server, kMaps + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&"
-                                           "allowWatchBookmarks=true");
+  const auto watch = begin(server, kMaps +
+                                       "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&"
+                                       "allowWatchBookmarks=true");
   EXPECT_LT(watch->events().size(), static_cast<std::size_t>(kMapCount));
   server.put(kMaps + "/z", R"({"metadata":{"name":"z"},"data":{"k":"changed"}})");
   server.remove(kMaps + "/m1");

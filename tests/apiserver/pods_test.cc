@@ -75,11 +75,11 @@ TEST(Pods, GraceIsBounded) {
   make_pod(server, "p", "n1", R"("terminationGracePeriodSeconds":30,)");
   for (const std::string seconds : {"9223372036854775807", "9223372036855", "2147483648"}) {
     const std::string text = "Invalid value: " + seconds + ": must be less than or equal to 2147483647";
-    for (const Answer& answer : {server.remove(pod_path("p", "?gracePeriodSeconds=" + seconds)),
-                                 server.remove(pod_path("p"), "{\"gracePeriodSeconds\":" + seconds + "}"),
-                                 server.post(pod_path("p/eviction"),
-                                             R"({"metadata":{"name":"p"},"deleteOptions":{"gracePeriodSeconds":)" +
-                                                 seconds + "}}")}) {
+    for (const Answer& answer :
+         {server.remove(pod_path("p", "?gracePeriodSeconds=" + seconds)),
+          server.remove(pod_path("p"), "{\"gracePeriodSeconds\":" + seconds + "}"),
+          server.post(pod_path("p/eviction"),
+                      R"({"metadata":{"name":"p"},"deleteOptions":{"gracePeriodSeconds":)" + seconds + "}}")}) {
       EXPECT_EQ(answer.code, 422) << answer.text;
       EXPECT_NE(answer.string_at({"message"}).find(text), std::string::npos) << answer.text;
     }

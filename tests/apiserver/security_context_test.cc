@@ -16,6 +16,7 @@ std::string cause(const std::string& field, const std::string& reason = kInvalid
 TEST(SecurityContext, IsRefusedAsByTheStockServer) {
   const std::string pod = "spec.securityContext";
   const std::string own = "spec.containers[0].securityContext";
+
   const struct {
     const char* pod;
     const char* container;
@@ -42,6 +43,7 @@ TEST(SecurityContext, IsRefusedAsByTheStockServer) {
       {nullptr, R"({"capabilities":{"add":["CAP_SYS_ADMIN"]},"allowPrivilegeEscalation":false})", cause(own)},
       {nullptr, R"({"privileged":true,"allowPrivilegeEscalation":true})", ""},
   };
+
   TestServer server;
   int number = 0;
   for (const auto& row : rows) {

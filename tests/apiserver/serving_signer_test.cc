@@ -28,14 +28,17 @@ class ServingSignerTest : public ::testing::Test {
                                                   .hosts = {"n1", "192.0.2.7"}});
     EXPECT_TRUE(made);
     server.user = kAdmin;
-    server.post("/apis/rbac.authorization.k8s.io/v1/clusterroles",
-                R"({"metadata":{"name":"asks"},"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]})");
-    server.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-                R"({"metadata":{"name":"asks"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"asks"},"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:authenticated"}]})");
+    server.post(
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        R"({"metadata":{"name":"asks"},"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]})");
+    server.post(
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+        R"({"metadata":{"name":"asks"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"asks"},"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:authenticated"}]})");
     server.user = user;
-    const Answer answer = server.post(
-        kRequests, R"({"metadata":{"generateName":"csr-"},"spec":{"signerName":")" + signer + R"(","request":")" +
-                       api::encode_base64(made->request_pem) + R"(","usages":["digital signature","server auth"])" + more + "}}");
+    const Answer answer =
+        server.post(kRequests, R"({"metadata":{"generateName":"csr-"},"spec":{"signerName":")" + signer +
+                                   R"(","request":")" + api::encode_base64(made->request_pem) +
+                                   R"(","usages":["digital signature","server auth"])" + more + "}}");
     EXPECT_EQ(answer.code, 201) << answer.text;
     name = answer.string_at({"metadata", "name"});
     server.user = kAdmin;

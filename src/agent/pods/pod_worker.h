@@ -82,7 +82,8 @@ Duration next_back_off(Duration current, Duration ran);
 /// No grace period is longer, whatever a pod says: about 68 years, so that nanoseconds stay in range.
 inline constexpr std::int64_t kGraceSecondsMax = 2'147'483'647;
 
-/// Seconds between SIGTERM and SIGKILL while terminating: never grows, 1 to kGraceSecondsMax. Source: spec "Node agent", 14.3.
+/// Seconds between SIGTERM and SIGKILL while terminating: never grows, 1 to kGraceSecondsMax. Source: spec "Node
+/// agent", 14.3.
 std::int64_t effective_grace_seconds(std::int64_t previous, const std::optional<std::int64_t>& deletion_grace,
                                      const std::optional<std::int64_t>& override_grace,
                                      const std::optional<std::int64_t>& spec_grace);

@@ -160,7 +160,8 @@ void validate_pod_spec(const api::Json& spec, std::string_view at, api::FieldErr
     errors.required(path + ".dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None");
   }
   validate_pod_security(spec, path, errors);
-  if (const auto deadline = integer(spec, "activeDeadlineSeconds"); deadline && (*deadline < 1 || *deadline > kInt32Max)) {
+  if (const auto deadline = integer(spec, "activeDeadlineSeconds");
+      deadline && (*deadline < 1 || *deadline > kInt32Max)) {
     errors.invalid(path + ".activeDeadlineSeconds", *deadline, "must be between 1 and 2147483647, inclusive");
   }
   validate_names(spec, path, errors);

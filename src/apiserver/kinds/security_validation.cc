@@ -16,8 +16,7 @@ constexpr std::int64_t kIdMax = std::numeric_limits<std::int32_t>::max();
 constexpr std::string_view kIdRange = "must be between 0 and 2147483647, inclusive";
 constexpr std::array<std::string_view, 2> kGroupChangePolicies{"Always", "OnRootMismatch"};
 constexpr std::size_t kSysctlNameMax = 253;
-constexpr std::string_view kSysctlPattern =
-    "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
+constexpr std::string_view kSysctlPattern = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
 
 void validate_id(const api::Json& context, std::string_view key, const std::string& path, api::FieldErrors& errors) {
   const std::optional<std::int64_t> id = integer(context, key);

@@ -144,8 +144,9 @@ struct Writer::Impl {
     const Result<std::int64_t> page = ledger->connection().number("PRAGMA page_size");
     if (!page) return;
     const std::int64_t pages = std::min(options.checkpoint_pages, reserve.size().count() / 2 / *page);
-    ignored(ledger->connection().exec(fmt::format("PRAGMA wal_autocheckpoint={}", std::max(pages, kLogPagesMin)).c_str()),
-            "it stays as it was");
+    ignored(
+        ledger->connection().exec(fmt::format("PRAGMA wal_autocheckpoint={}", std::max(pages, kLogPagesMin)).c_str()),
+        "it stays as it was");
   }
 
   /// Moves the log into the file; it begins anew in the space it has, which nobody else can take. Does not wait long

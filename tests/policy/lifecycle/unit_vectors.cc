@@ -1,8 +1,8 @@
 // The small files of vectors/lifecycle: one rule, one input, one output.
 #include "policy/lifecycle/condition_taints.h"
 #include "policy/lifecycle/rate_limited_queue.h"
-#include "policy/lifecycle/taint_eviction.h"
 #include "policy/lifecycle/rate_limiter.h"
+#include "policy/lifecycle/taint_eviction.h"
 #include "policy/lifecycle/zone.h"
 #include "support/vectors.h"
 
