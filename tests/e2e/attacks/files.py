@@ -197,6 +197,13 @@ def no_such_folder(cluster):
     return None if code != 0 and len(err.strip().splitlines()) == 1 else f"exit {code}: {err}"
 
 
+def state_is_private(cluster):
+    if cluster.agent is None:
+        return None
+    found = readable_by_others(cluster.folder / "state")
+    return f"others may read {found}" if found else None
+
+
 def second_server(cluster):
     """A second server on the same data is refused and takes nothing."""
     code, _, err = run("apiserver", "--data-dir", cluster.folder / "data", "--port", "0", "--write-kubeconfig", cluster.folder / "second",
@@ -227,6 +234,7 @@ def attempts(_):
         Act("keys among arguments or in the log", no_keys_among_arguments), Act("descriptors that a child would inherit", descriptors_are_closed),
         Act("another user reads them", as_another_user), Act("a second server on the same data", second_server),
         Act("a kubeconfig where no folder is", no_such_folder),
+        Act("the state of a node", state_is_private),
         Act("a umask that hides nothing", prepared("umask", lambda place: None, umask=0)),
         Act("the kubeconfig is a link", prepared("link", lambda place: linked(place.target, place.victim))),
         Act("its draft is a link", prepared("draft-link", lambda place: linked(place.draft, place.victim))),
