@@ -2,6 +2,8 @@
 #include "api/json_codec_instances.h"
 #include "api/json_codec_meta.h"
 
+#include <algorithm>
+
 namespace spillway::api {
 namespace {
 
@@ -142,7 +144,17 @@ void describe(V& v, Is<Container> auto& container) {
     describe(context, container.security);
   });
   v.list("volumeMounts", container.volume_mounts, "mountPath", &VolumeMount::mount_path);
-  if constexpr (V::kReads) container.checks = checks_of(v.here());
+  if constexpr (V::kReads) {
+    container.checks = checks_of(v.here());
+  } else {
+    for (const std::string_view name : kChecks) {
+      const bool wanted = std::ranges::find(container.checks, name) != container.checks.end();
+      const Json* member = v.here().find(name);
+      const bool there = member != nullptr && !member->is_null();
+      if (there && !wanted) v.drop(name);
+      if (wanted && !there) v.here()[std::string(name)] = Json::object();
+    }
+  }
 }
 
 template <typename V>
