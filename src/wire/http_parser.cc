@@ -107,6 +107,15 @@ class HeadMeter {
   bool complete_ = false;
 };
 
+/// The characters of a name, an address or a port (RFC 3986, 3.2.2); may be empty.
+bool is_host(std::string_view text) {
+  constexpr std::string_view kOthers = "!$%&'()*+,-.:;=[]_~";
+  return std::ranges::all_of(text, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kOthers.find(c) != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 // What Beast tells of a request, kept as a Request.
@@ -122,6 +131,7 @@ struct RequestParser::Impl {
     api::Request request;
     int version = 11;
     bool has_host = false;
+    std::string_view host_problem;  // why the request is refused for its Host; empty: it is not
     bool expects_continue = false;
 
    private:
@@ -141,14 +151,25 @@ struct RequestParser::Impl {
         ec = http::error::bad_transfer_encoding;  // a coding we would have to undo to find the end of the body
         return;
       }
-      if (field == http::field::host) has_host = true;
+      if (field == http::field::host) {
+        if (has_host) host_problem = "too many Host headers";
+        if (!is_host(view(value))) host_problem = "malformed Host header";
+        if (!host_problem.empty()) {
+          ec = http::error::bad_field;
+          return;
+        }
+        has_host = true;
+      }
       if (field == http::field::expect && iequals(value, "100-continue")) expects_continue = true;
       request.headers.emplace_back(lower(name), std::string(view(value)));
     }
 
     void on_header_impl(error_code& ec) override {
       header_complete_ = true;
-      if (version >= 11 && !has_host) ec = http::error::bad_field;
+      if (version >= 11 && !has_host) {
+        host_problem = "missing Host header";
+        ec = http::error::bad_field;
+      }
     }
 
     void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code&) override {
@@ -227,9 +248,8 @@ Result<RequestParser::Step> RequestParser::feed(std::string& input) {
                                           bounds.chunking_bytes_max));
   }
   if (error) {
-    const bool host = message.is_header_done() && message.version >= 11 && !message.has_host;
-    return impl_->refuse(400,
-                         fmt::format("malformed HTTP request: {}", host ? "missing Host header" : error.message()));
+    const std::string why = message.host_problem.empty() ? error.message() : std::string(message.host_problem);
+    return impl_->refuse(400, fmt::format("malformed HTTP request: {}", why));
   }
   if (message.is_header_done()) {
     const std::size_t body = message.request.body.size();

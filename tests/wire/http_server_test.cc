@@ -281,6 +281,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"NoHttp", std::string("\x16\x03\x01 this is no request\r\n\r\n")},
         std::pair{"Http2Preface", std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")},
         std::pair{"NoHost", std::string("GET / HTTP/1.1\r\n\r\n")},
+        std::pair{"TwoHosts", std::string("GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n")},
+        std::pair{"NoNameInHost", std::string("GET / HTTP/1.1\r\nHost: x y/z\r\n\r\n")},
         std::pair{"RelativeTarget", std::string("GET nodes HTTP/1.1\r\nHost: x\r\n\r\n")},
         std::pair{"BlankInHeaderName", std::string("GET / HTTP/1.1\r\nHost: x\r\nBad Name: y\r\n\r\n")},
         std::pair{"TwoLengths",

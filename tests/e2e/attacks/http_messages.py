@@ -103,6 +103,9 @@ def heads():
         yield Bytes(f"a header that is folded and holds {name}", post(folded + ("" if "Content" in folded else "Content-Length: 2\r\n"), "{}") + LAST,
             {(201, 200), (400,)}, by="alice",
                     hides="kubernetes-admin")
+    yield Bytes("a Host that is folded", "GET /version HTTP/1.1\r\nHost: x\r\n\ty\r\nConnection: close\r\n\r\n", REFUSED, by="alice")
+    yield Bytes("two Host headers", get("Host: y\r\nConnection: close\r\n"), REFUSED, by="alice")
+    yield Bytes("a Host that is none", "GET /version HTTP/1.1\r\nHost: x y/z\r\nConnection: close\r\n\r\n", REFUSED, by="alice")
     for method, want in (("TRACE", {(400,), (403,), (405,)}), ("TRACK", {(400,), (403,), (405,)}), ("PROPFIND", {(400,), (403,), (405,)}),
             ("get", {(400,), (403,), (405,)}),
                          ("A" * 20_000, {(400,), (403,), (405,), (414,), (431,)})):
