@@ -24,6 +24,18 @@ api::Status expired_token() {
                     "new list without the continue parameter.");
 }
 
+struct ListSize {
+  std::size_t objects = 0;
+  std::size_t bytes = 0;
+
+  void add(std::size_t object_bytes) {
+    ++objects;
+    bytes += object_bytes;
+  }
+
+  bool is_long() const { return objects > kLongList || bytes > kLongListBytes; }
+};
+
 }  // namespace
 
 void Reader::when_reached(const ExchangePtr& exchange, store::Revision revision, Ready ready) {
@@ -129,19 +141,22 @@ std::vector<ObjectPtr> Reader::select(const Resource& resource, const Selection&
   return found;
 }
 
-/// Whether more than kLongList objects are looked at.
-bool Reader::looks_at_many(const ResourceCache& cache, const Page& page) {
-  if (page.selection.is_everything() && page.limit != 0 && page.limit <= kLongList) return false;
-  std::size_t count = 0;
-  visit_candidates(cache, page.selection, page.start_after,
-                   [&count](const ObjectPtr&) { return ++count <= kLongList; });
-  return count > kLongList;
+/// Whether more than kLongList objects, or more than kLongListBytes of them, are looked at.
+bool Reader::looks_at_much(const ResourceCache& cache, const Page& page) {
+  const bool first_ones = page.selection.is_everything() && page.limit != 0;
+  ListSize size;
+  visit_candidates(cache, page.selection, page.start_after, [&](const ObjectPtr& object) {
+    if (first_ones && size.objects == page.limit) return false;
+    size.add(object->text->size());
+    return !size.is_long();
+  });
+  return size.is_long();
 }
 
 void Reader::show(const ExchangePtr& exchange, Page page) {
   const Resource& resource = *exchange->route.resource;
   const ResourceCache& cache = core_.cache.of(resource);
-  const bool is_long = looks_at_many(cache, page);
+  const bool is_long = looks_at_much(cache, page);
   if (is_long && long_lists_ >= kLongListsMax) {
     if (waiting_lists_.size() >= kListsWaitingMax) {
       return exchange->fail(api::retry_status(ErrorCode::kTooManyRequests, "too many long lists are waiting", 1));
@@ -185,10 +200,11 @@ void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
           const bool gone = result.error().code == ErrorCode::kExpired;
           return exchange->fail(gone ? expired_token() : api::Status(result.error()));
         }
-        const bool is_long = result->entries.size() > kLongList;
+        ListSize size;
+        for (const store::Entry& entry : result->entries) size.add(entry.value->size());
         begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, *page.at}, resource,
                       std::move(result->entries)),
-              is_long);
+              size.is_long());
       });
 }
 
@@ -213,8 +229,9 @@ void Reader::begin_waiting() {
 }
 
 void Reader::answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects) {
-  const bool is_long = objects.size() > kLongList;
-  begin(ListJob(exchange, {rendering, {}, 0, core_.cache.revision()}, std::move(objects), 0), is_long);
+  ListSize size;
+  for (const ObjectPtr& object : objects) size.add(object->text->size());
+  begin(ListJob(exchange, {rendering, {}, 0, core_.cache.revision()}, std::move(objects), 0), size.is_long());
 }
 
 }  // namespace spillway::apiserver

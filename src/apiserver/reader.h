@@ -52,7 +52,7 @@ class Reader {
   void when_reached(const ExchangePtr& exchange, store::Revision revision, Ready ready);
   static void visit_candidates(const ResourceCache& cache, const Selection& selection, std::string_view start_after,
                                const std::function<bool(const ObjectPtr&)>& visit);
-  static bool looks_at_many(const ResourceCache& cache, const Page& page);
+  static bool looks_at_much(const ResourceCache& cache, const Page& page);
   void show(const ExchangePtr& exchange, Page page);
   void show_from_store(const ExchangePtr& exchange, Page page);
   void begin(ListJob job, bool is_long);

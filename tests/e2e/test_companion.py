@@ -228,7 +228,7 @@ class Companion(unittest.TestCase):
         config = self.folder / "kubelet.conf"
         config.write_text(json.dumps(kubelet_config(self.tree, evictionHard={"memory.available": "16Mi"})))
         with running(self.folder, "agent", "--kubeconfig", self.folder / "kubeconfig", "--node-name", "served", "--node-ip", "127.0.0.1", "--port", "0",
-                     "--node-memory", "128Mi", "--config", config, "--state-dir", self.folder / "served"):
+                     "--node-memory", "128Mi", "--config", config, "--state-dir", self.folder / "served") as kubelet:
             wait_for("the kubelet", lambda: self.api.nodes_ready() == ["served"])
             port = self.api.get("/api/v1/nodes/served")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
             self.kubelet_url = f"https://127.0.0.1:{port}"
@@ -236,7 +236,8 @@ class Companion(unittest.TestCase):
             self.identity = self.folder / "with-a-token-file"
             self.identity.write_text(re.sub(r"token: .*", "tokenFile: token", own))
             self.write_token(self.token_of("kube-system", "spillway-companion"))
-            yield self.folder / "served/served/pki/ca.crt"
+            wait_for("its serving certificate", lambda: "serving certificate installed" in kubelet.log.read_text())
+            yield self.folder / "data/pki/kubelet-serving/ca.crt"
 
     def token_of(self, namespace, account):
         return self.api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {"spec": {}})["status"]["token"]
