@@ -224,6 +224,12 @@ class Kubectl:
         assert done.returncode == code, f"kubectl {' '.join(arguments)}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
         return done.stderr if code else done.stdout
 
+    def log_of(self, name):
+        """What the pod's container has written, once it has begun and written something."""
+        def written():
+            return self("get", "pod", name, "-o", "jsonpath={.status.phase}") != "Pending" and self("logs", name).strip()
+        return wait_for(f"the log of {name}", written)
+
     def apply(self, document):
         return self("apply", "-f", "-", given=json.dumps(document))
 

@@ -51,9 +51,6 @@ class Devices(unittest.TestCase):
     def offered(self, which):
         return self.kubectl("get", "node", "n", "-o", f"jsonpath={{.status.{which}.example\\.com/fake}}")
 
-    def logs(self, name):
-        return wait_for(f"output of {name}", lambda: self.kubectl("logs", name).strip())
-
     def phase(self, name):
         return self.kubectl("get", "pod", name, "-o", "jsonpath={.status.phase}")
 
@@ -68,7 +65,7 @@ class Devices(unittest.TestCase):
 
         self.api.create("/api/v1/namespaces/default/pods", consumer("train", 2))
         wait_for("the consumer", lambda: self.phase("train") == "Running")
-        devices = self.logs("train")
+        devices = self.kubectl.log_of("train")
         self.assertEqual(devices, "devices=b,c")  # as the plugin prefers
         self.assertEqual(plugin.calls("prefer")[0]["available"], ["a", "b", "c"])
         self.assertEqual([each["ids"] for each in plugin.calls("allocate")], [["b", "c"]])
@@ -88,11 +85,11 @@ class Devices(unittest.TestCase):
         self.process.kill()
         self.start()
         wait_for("the plugin's return", lambda: self.offered("allocatable") == "3")
-        wait_for("the consumer", lambda: self.phase("train") == "Running" and self.logs("train") == devices)
+        wait_for("the consumer", lambda: self.phase("train") == "Running" and self.kubectl.log_of("train") == devices)
         self.assertEqual(len(plugin.calls("allocate")), 1)
         self.api.create("/api/v1/namespaces/default/pods", consumer("second", 1))
         wait_for("another consumer", lambda: self.phase("second") == "Running")
-        self.assertEqual(self.logs("second"), "devices=a")
+        self.assertEqual(self.kubectl.log_of("second"), "devices=a")
         metrics = self.kubectl("get", "--raw", "/api/v1/nodes/n/proxy/metrics")
         self.assertIn('kubelet_device_plugin_registration_total{resource_name="example.com/fake"} 1', metrics)
         self.assertIn('kubelet_device_plugin_alloc_duration_seconds_count{resource_name="example.com/fake"} 1', metrics)

@@ -44,18 +44,15 @@ class Managers(unittest.TestCase):
         document["metadata"]["annotations"] = annotations or {}
         self.kubectl.apply(document)
 
-    def said(self, name):
-        return wait_for(f"the log of {name}", lambda: self.kubectl("logs", name).strip() or None)
-
     def reason(self, name):
         return wait_for(f"the end of {name}", lambda: self.api.get(f"/api/v1/namespaces/default/pods/{name}")["status"].get("reason"))
 
     def test_a_guaranteed_pod_has_its_cpu(self):
         amount = {"cpu": "1", "memory": "16Mi"}
         self.place("own", "grep Cpus_allowed_list /proc/self/status; sleep 600", resources={"requests": amount, "limits": amount})
-        own = self.said("own").split()[-1]
+        own = self.kubectl.log_of("own").split()[-1]
         self.place("others", "sleep 1; grep Cpus_allowed_list /proc/self/status; sleep 600")
-        others = self.said("others").split()[-1]
+        others = self.kubectl.log_of("others").split()[-1]
         print("own", own, "others", others)
         self.assertRegex(own, r"^[1-9]\d*$")
         self.assertTrue(others.startswith("0"), others)
@@ -72,10 +69,10 @@ class Managers(unittest.TestCase):
             return {"sysctls": [{"name": name.replace("__", "."), "value": value} for name, value in values.items()]}
 
         self.place("ipc", "cat /proc/sys/kernel/msgmax; sleep 600", securityContext=sysctls(kernel__msgmax="12345"))
-        self.assertEqual(self.said("ipc"), "12345")
+        self.assertEqual(self.kubectl.log_of("ipc"), "12345")
         ports = sysctls(net__ipv4__ip_local_port_range="2000 3000")
         self.place("net", "cat /proc/sys/net/ipv4/ip_local_port_range; sleep 600", {"spillway.io/network": "loopback"}, securityContext=ports)
-        self.assertEqual(self.said("net").split(), ["2000", "3000"])
+        self.assertEqual(self.kubectl.log_of("net").split(), ["2000", "3000"])
         self.place("cut-off", "sleep 600", securityContext=ports)
         self.assertEqual(self.reason("cut-off"), "SysctlForbidden")
         self.place("wrong", "sleep 600", securityContext=sysctls(kernel__shmmni="many"))
@@ -97,7 +94,7 @@ class Managers(unittest.TestCase):
         marks = self.folder / "marks"
         for name, more in (("web", {}), ("dns", {"priorityClassName": "system-cluster-critical"})):
             self.place(name, f"trap 'echo {name} $(date +%s%N) >> {marks}; exit 0' TERM; echo up; while :; do sleep 0.05; done", **more)
-            self.said(name)
+            self.kubectl.log_of(name)
         begun = time.monotonic()
         self.process.stop(timeout=30)
         order = [line.split()[0] for line in marks.read_text().splitlines()]
