@@ -1,8 +1,8 @@
 // A JSON list of Pod configurations, applied one after another by three managers, by force: refused, or applied so that
 // the same again changes nothing and the owners read back.
-#include "api/apply.h"
-#include "api/managed_fields.h"
-#include "api/typed.h"
+#include "api/patch/apply.h"
+#include "api/patch/managed_fields.h"
+#include "api/schema/typed.h"
 #include "base/check.h"
 
 #include <cstddef>

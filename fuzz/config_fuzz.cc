@@ -3,7 +3,7 @@
 #include "agent/config/config_lint.h"
 #include "agent/config/kubelet_config.h"
 #include "base/check.h"
-#include "cli/yaml_document.h"
+#include "yaml/yaml_document.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ using namespace spillway;  // NOLINT(google-build-using-namespace): one small pr
 namespace {
 
 std::optional<agent::ConfigDocument> read(const std::string& text) {
-  auto yaml = cli::parse_yaml("kubelet.yaml", text);
+  auto yaml = yaml::parse("kubelet.yaml", text);
   if (!yaml) {
     SPILLWAY_CHECK(!yaml.error().text().empty());
     return std::nullopt;
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     SPILLWAY_CHECK(!options.error().text().empty());
     return 0;
   }
-  const auto again = read(cli::to_yaml(effective));
+  const auto again = read(yaml::to_text(effective));
   SPILLWAY_CHECK(again);
   const agent::CheckedConfig checked_again = agent::check_config(*again);
   SPILLWAY_CHECK(!has_error(checked_again));

@@ -1,7 +1,7 @@
 // Bytes of a connection through the request parser of the server: the first byte says how they are cut on the way. What
 // comes out keeps within the bounds and does not depend on the cuts, but for chunk headers near their bound.
 #include "base/check.h"
-#include "wire/http_parser.h"
+#include "wire/http/http_parser.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Any text as a label selector and as a field selector: refused, or one that prints and reads back as itself.
-#include "api/json.h"
-#include "api/selector.h"
+#include "api/json/json.h"
+#include "api/object/selector.h"
 #include "base/check.h"
 
 #include <algorithm>

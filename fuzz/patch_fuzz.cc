@@ -1,8 +1,8 @@
 // A JSON list [original, patch] through every patch format: refused, or a document that survives printing. Patches that
 // say nothing change nothing.
-#include "api/json_patch.h"
-#include "api/patch.h"
-#include "api/strategic_merge.h"
+#include "api/json/json_patch.h"
+#include "api/patch/patch.h"
+#include "api/patch/strategic_merge.h"
 #include "base/check.h"
 
 #include <cstddef>

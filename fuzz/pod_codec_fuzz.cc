@@ -1,7 +1,7 @@
 // Any text as JSON and any document as a Pod: refused with a message, or a value that survives both ways of writing.
-#include "api/codec.h"
-#include "api/node_affinity.h"
-#include "api/pod_requests.h"
+#include "api/codec/codec.h"
+#include "api/object/node_affinity.h"
+#include "api/object/pod_requests.h"
 #include "base/check.h"
 
 #include <cstddef>

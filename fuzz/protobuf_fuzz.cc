@@ -1,6 +1,6 @@
 // Any bytes as a protobuf request body: refused as a bad request or as too large, or a document in canonical form.
-#include "api/protobuf.h"
-#include "api/typed.h"
+#include "api/schema/protobuf.h"
+#include "api/schema/typed.h"
 #include "base/check.h"
 
 #include <array>

@@ -1,5 +1,5 @@
 // Any text: refused, or an amount that prints, reads back and calculates consistently.
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 #include "base/check.h"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // What one watch event costs: text to document, document to Pod, Pod back over the document, document to text.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <benchmark/benchmark.h>
 

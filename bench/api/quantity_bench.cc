@@ -1,5 +1,5 @@
 // Quantities as the reference costs measure them: 1,000 strings of ten kinds, taken in turn.
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 #include "base/rng.h"
 
 #include <benchmark/benchmark.h>

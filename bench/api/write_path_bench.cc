@@ -1,8 +1,8 @@
 // What one write costs before it is stored: text to document, document to canonical form, owners tracked; the lease of
 // a node, a node's heartbeat patch. BM_Parse is the yardstick.
-#include "api/apply.h"
-#include "api/patch.h"
-#include "api/typed.h"
+#include "api/patch/apply.h"
+#include "api/patch/patch.h"
+#include "api/schema/typed.h"
 
 #include <benchmark/benchmark.h>
 

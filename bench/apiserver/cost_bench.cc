@@ -2,9 +2,9 @@
 // for those that they do not. A step is what the loop does at a stretch: a request taken, a completion of the store, a
 // wake-up. Prints one line per case: the longest step and all steps together, in milliseconds of the processor, the
 // code and the bytes of the answer.
-#include "api/document_bounds.h"
-#include "api/exchange.h"
-#include "api/json.h"
+#include "api/exchange/exchange.h"
+#include "api/json/document_bounds.h"
+#include "api/json/json.h"
 #include "apiserver/server.h"
 #include "store/memory_store.h"
 

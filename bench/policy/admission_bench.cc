@@ -1,7 +1,7 @@
 // The agent's predicates and the choice of victims on the inputs on which upstream's costs were measured, beside the
 // same calibration. Source of input and of the peer's numbers: spec "Pod admission", 17; vectors
 // admission/bench_inputs, whose answers the unit tests check. Only ratios within one run mean anything.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "base/rng.h"
 #include "policy/admission/predicates.h"
 #include "policy/admission/preemption.h"

@@ -2,7 +2,7 @@
 // time; the simulator has one thread. Steady: one pod per node, nothing happens but heartbeats, the start is not
 // counted. Zone failure: start, the silence of one of three zones and its recovery, all counted.
 // Peer: KWOK and SimKube run in real time, 1.
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/check.h"
 #include "sim/cluster.h"
 #include "sim/scenario.h"

@@ -3,8 +3,8 @@
 // Source: spec "API server contract".
 #pragma once
 
-#include "api/exchange.h"
-#include "api/json.h"
+#include "api/exchange/exchange.h"
+#include "api/json/json.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "store/store.h"
@@ -21,43 +21,11 @@
 
 namespace spillway::apiserver {
 
-/// Port: opens a request to the agent of a node (logs, stats) and streams its answer. Implemented by wire/ and apps/.
-class NodeGateway {
- public:
-  virtual ~NodeGateway() = default;
-  virtual void open(const std::string& node, const std::string& host, int port, api::Request request,
-                    std::shared_ptr<api::ResponseSink> sink) = 0;
-};
-
-/// Port: signs service account tokens. Implemented by wire/.
-class TokenSigner {
- public:
-  virtual ~TokenSigner() = default;
-  /// The claim "iss": a URL. Also the audience of this API server.
-  virtual std::string issuer() const = 0;
-  /// A JSON Web Token with these claims.
-  virtual Result<std::string> sign(const api::Json& claims) const = 0;
-};
-
-class ServingAuthority;
-
-/// Port: whose a bearer token is, for TokenReview. Implemented by wire/.
-class TokenAuthenticator {
- public:
-  struct Identity {
-    api::UserInfo user;
-    std::vector<std::string> audiences;  // of those asked for
-  };
-
-  virtual ~TokenAuthenticator() = default;
-  /// `audiences`: for whom the token must be good, at least one of them; empty: for this API server. nullopt: nobody
-  /// knows the token. kUnauthorized: it is a service account token, but forged, expired or for others.
-  virtual Result<std::optional<Identity>> identify_token(std::string_view token,
-                                                         const std::vector<std::string>& audiences,
-                                                         WallTime now) const = 0;
-};
-
 class CertificateReader;
+class NodeGateway;
+class ServingAuthority;
+class TokenAuthenticator;
+class TokenSigner;
 
 using RequestId = std::uint64_t;
 

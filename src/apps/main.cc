@@ -1,7 +1,7 @@
 // The one binary: parses the command line and runs one subcommand.
-#include "apps/command_files.h"
-#include "apps/commands.h"
-#include "cli/command_line.h"
+#include "apps/commands/command_files.h"
+#include "apps/commands/commands.h"
+#include "cli/flags/command_line.h"
 
 #include <cstdio>
 #include <variant>

@@ -9,8 +9,8 @@
 // only.
 #pragma once
 
-#include "api/exchange.h"
-#include "api/json.h"
+#include "api/exchange/exchange.h"
+#include "api/json/json.h"
 #include "base/rng.h"
 #include "base/token_bucket.h"
 #include "client/engine.h"

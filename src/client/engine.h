@@ -3,7 +3,7 @@
 // Thread: loop. Ordering: events of one CallId arrive in order; commands are executed in the order they were left.
 #pragma once
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "base/error.h"
 #include "base/time.h"
 

@@ -1,6 +1,7 @@
 #include "client/event_recorder.h"
 
-#include "api/codec.h"
+#include "api/codec/codec.h"
+#include "api/text/time_text.h"
 
 #include <fmt/format.h>
 

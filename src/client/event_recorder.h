@@ -6,7 +6,7 @@
 // spec "API server contract", 14.
 #pragma once
 
-#include "api/event.h"
+#include "api/object/event.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include "client/api_client.h"

@@ -1,7 +1,7 @@
 #include "client/informer.h"
 
-#include "api/codec.h"
-#include "api/disruption_budget.h"
+#include "api/codec/codec.h"
+#include "api/object/disruption_budget.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 // Thread: loop.
 #pragma once
 
-#include "api/meta.h"
+#include "api/object/meta.h"
 #include "client/api_client.h"
 #include "client/object_cache.h"
 #include "client/watch_session.h"

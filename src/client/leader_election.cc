@@ -1,6 +1,7 @@
 #include "client/leader_election.h"
 
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 
 #include <utility>
 

@@ -9,7 +9,7 @@
 // Source: Kubernetes docs, "Leases", leader election; client-go's lease/renew/retry semantics and jitter factor 1.2.
 #pragma once
 
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/error.h"
 #include "base/rng.h"
 #include "client/api_client.h"

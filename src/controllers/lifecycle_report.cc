@@ -1,5 +1,6 @@
 #include "controllers/lifecycle_report.h"
 
+#include "api/text/time_text.h"
 #include "policy/decision_json.h"
 #include "policy/lifecycle/zone.h"
 

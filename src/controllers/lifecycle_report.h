@@ -3,12 +3,12 @@
 // Thread: loop. Cost: zones, one look at each zone's queue; a node, its pods and the queue of its zone.
 #pragma once
 
-#include "api/json.h"
-#include "controllers/act_gate.h"
-#include "controllers/node_lifecycle.h"
-#include "controllers/pods_by_node.h"
-#include "controllers/shared.h"
-#include "controllers/taint_eviction.h"
+#include "api/json/json.h"
+#include "controllers/nodes/node_lifecycle.h"
+#include "controllers/shared/act_gate.h"
+#include "controllers/shared/pods_by_node.h"
+#include "controllers/shared/shared.h"
+#include "controllers/taints/taint_eviction.h"
 #include "policy/reason.h"
 
 #include <optional>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/serving/log_choice.h"
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "host/logs/log_reader.h"
 #include "host/process/process_runtime.h"
 #include "runtime/loop.h"

@@ -1,6 +1,7 @@
 #include "policy/decision_json.h"
 
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 
 namespace spillway::policy {
 namespace {

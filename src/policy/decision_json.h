@@ -3,7 +3,7 @@
 // errors.
 #pragma once
 
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/error.h"
 #include "policy/reason.h"
 

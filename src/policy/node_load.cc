@@ -1,7 +1,7 @@
 #include "policy/node_load.h"
 
-#include "api/pod_requests.h"
-#include "api/resource_names.h"
+#include "api/object/pod_requests.h"
+#include "api/text/resource_names.h"
 
 #include <algorithm>
 #include <limits>

@@ -3,9 +3,9 @@
 // admission/fit, admission/pod_requests, admission/scheduler_filter.
 #pragma once
 
-#include "api/host_ports.h"
-#include "api/node.h"
-#include "api/pod.h"
+#include "api/object/host_ports.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
 
 #include <cstdint>
 #include <map>

@@ -5,7 +5,7 @@
 #include "agent/agent.h"
 #include "apiserver/server.h"
 #include "controllers/controller_set.h"
-#include "controllers/scheduler.h"
+#include "controllers/scheduling/scheduler.h"
 #include "sim/invariants.h"
 #include "sim/sim_driver.h"
 #include "sim/sim_host.h"

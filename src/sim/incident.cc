@@ -1,6 +1,6 @@
 #include "sim/incident.h"
 
-#include "api/duration.h"
+#include "api/text/duration.h"
 #include "base/edit_distance.h"
 
 #include <fmt/format.h>

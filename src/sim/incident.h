@@ -3,7 +3,7 @@
 // repeats 1,000 times, 5,000 nodes.
 #pragma once
 
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/error.h"
 #include "base/time.h"
 

@@ -2,8 +2,8 @@
 // world once in a while; a violation is text with the time, kept in order. Thread: one.
 #pragma once
 
-#include "api/node.h"
-#include "api/pod.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
 #include "base/time.h"
 
 #include <deque>

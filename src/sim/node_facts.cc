@@ -1,6 +1,6 @@
 #include "sim/node_facts.h"
 
-#include "api/taint.h"
+#include "api/object/taint.h"
 #include "policy/lifecycle/condition_taints.h"
 #include "policy/lifecycle/node_health.h"
 

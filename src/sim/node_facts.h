@@ -2,7 +2,7 @@
 // Thread: any.
 #pragma once
 
-#include "api/node.h"
+#include "api/object/node.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #include "sim/sim_host.h"
 
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 
 #include <algorithm>
 #include <utility>

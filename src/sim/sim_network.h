@@ -3,7 +3,7 @@
 // from the given stream.
 #pragma once
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "apiserver/server.h"
 #include "base/rng.h"
 #include "client/engine.h"

@@ -1,6 +1,6 @@
 // Random work under random faults. Phase one checks what must hold while things break; phase two heals everything and
 // demands that the cluster comes to rest.
-#include "api/taint.h"
+#include "api/object/taint.h"
 #include "sim/cluster.h"
 #include "sim/node_facts.h"
 #include "sim/scenario.h"

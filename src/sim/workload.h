@@ -2,7 +2,7 @@
 // Thread: any.
 #pragma once
 
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <cstdint>
 #include <string>

@@ -2,8 +2,8 @@
 // Thread: one.
 #pragma once
 
-#include "api/node.h"
-#include "api/pod.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
 #include "sim/invariants.h"
 #include "sim/trace.h"
 #include "sim/virtual_time.h"

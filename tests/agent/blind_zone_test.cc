@@ -3,7 +3,7 @@
 
 #include "agent/config/config_lint.h"
 #include "agent/scripted_cluster.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "policy/eviction/threshold_parse.h"
 
 #include <gtest/gtest.h>

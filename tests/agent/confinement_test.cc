@@ -4,8 +4,8 @@
 #include "agent/pods/container_security.h"
 #include "agent/pods/pod_resources.h"
 #include "agent/scripted_cluster.h"
-#include "api/codec.h"
-#include "api/json.h"
+#include "api/codec/codec.h"
+#include "api/json/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // vectors/node-agent: lease_timeline. The engine against a server that keeps one lease and fails as it is told.
 #include "agent/node/lease_engine.h"
-#include "api/status.h"
+#include "api/exchange/status.h"
+#include "api/text/time_text.h"
 #include "support/vectors.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // vectors/pod-lifecycle: log_selection.
 #include "agent/serving/log_choice.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "support/vectors.h"
 
 namespace spillway::agent {

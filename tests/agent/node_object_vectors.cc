@@ -2,8 +2,8 @@
 #include "agent/node/node_object.h"
 #include "agent/node/node_patch.h"
 #include "agent/node/node_status_engine.h"
-#include "api/codec.h"
-#include "api/status.h"
+#include "api/codec/codec.h"
+#include "api/exchange/status.h"
 #include "support/vectors.h"
 
 namespace spillway::agent {

@@ -3,7 +3,8 @@
 #include "agent/node/node_conditions.h"
 #include "agent/node/node_machine.h"
 #include "agent/node/node_software.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
+#include "api/text/time_text.h"
 #include "support/vectors.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // Goal: a node appears, stays reported and comes back, whatever the API server does meanwhile.
 #include "agent/node/allocatable.h"
 #include "agent/scripted_cluster.h"
-#include "api/status.h"
+#include "api/exchange/status.h"
+#include "api/text/time_text.h"
 
 #include <gtest/gtest.h>
 

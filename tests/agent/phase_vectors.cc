@@ -1,6 +1,6 @@
 // vectors/node-agent: pod_phase.
 #include "agent/pods/pod_phase.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "support/vectors.h"
 
 namespace spillway::agent {

@@ -1,6 +1,7 @@
 // vectors/node-agent: pod_status_merge.
 #include "agent/pods/pod_status_merge.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
+#include "api/text/time_text.h"
 #include "support/vectors.h"
 
 namespace spillway::agent {

@@ -1,8 +1,8 @@
 #include "agent/scripted_api.h"
 
-#include "api/patch.h"
-#include "api/schema.h"
-#include "api/status.h"
+#include "api/exchange/status.h"
+#include "api/patch/patch.h"
+#include "api/schema/schema.h"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 // kinds of write an agent makes. Faults are injected by the test.
 #pragma once
 
-#include "api/exchange.h"
-#include "api/json.h"
+#include "api/exchange/exchange.h"
+#include "api/json/json.h"
 #include "client/api_client.h"
 #include "client/engine.h"
 

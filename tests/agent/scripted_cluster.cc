@@ -1,5 +1,6 @@
 #include "agent/scripted_cluster.h"
 
+#include "api/text/time_text.h"
 #include "base/check.h"
 
 #include <fmt/format.h>

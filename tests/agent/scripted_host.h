@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "base/bytes.h"
 #include "base/time.h"
 

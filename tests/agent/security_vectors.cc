@@ -1,7 +1,7 @@
 // vectors/pod-lifecycle: security_context, those rows whose image has no user or root: the process runtime has no
 // images.
 #include "agent/pods/container_security.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "support/vectors.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Goal: a node gets its serving certificate by asking, waits for it politely, and replaces it before it ends.
 #include "agent/serving/serving_certificate.h"
 
-#include "api/base64.h"
+#include "api/text/base64.h"
 #include "base/check.h"
 
 #include <gtest/gtest.h>

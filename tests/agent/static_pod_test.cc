@@ -2,7 +2,7 @@
 #include "agent/pods/static_pod.h"
 
 #include "agent/scripted_cluster.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // vectors/node-agent: pod_ephemeral_storage.
 #include "agent/pods/pod_storage.h"
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 #include "support/vectors.h"
 
 #include <array>

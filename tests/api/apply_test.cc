@@ -1,8 +1,8 @@
-#include "api/apply.h"
+#include "api/patch/apply.h"
 
-#include "api/document_fields.h"
-#include "api/managed_fields.h"
-#include "api/typed.h"
+#include "api/patch/managed_fields.h"
+#include "api/schema/document_fields.h"
+#include "api/schema/typed.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Golden vectors of server-side apply. What a server fills in by default is not ours to compute here: members that only
 // the expectation has must be such defaults.
-#include "api/apply.h"
-#include "api/patch.h"
-#include "api/typed.h"
+#include "api/patch/apply.h"
+#include "api/patch/patch.h"
+#include "api/schema/typed.h"
 #include "support/vectors.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "api/base64.h"
+#include "api/text/base64.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include "support/vectors.h"
 

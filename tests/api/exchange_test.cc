@@ -1,4 +1,4 @@
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 #include <gtest/gtest.h>
 

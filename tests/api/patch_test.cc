@@ -1,7 +1,7 @@
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
-#include "api/json_patch.h"
-#include "api/strategic_merge.h"
+#include "api/json/json_patch.h"
+#include "api/patch/strategic_merge.h"
 
 #include <gtest/gtest.h>
 

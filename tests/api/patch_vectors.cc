@@ -1,6 +1,6 @@
 // Golden vectors of the pure patch functions.
-#include "api/json_patch.h"
-#include "api/strategic_merge.h"
+#include "api/json/json_patch.h"
+#include "api/patch/strategic_merge.h"
 #include "support/vectors.h"
 
 namespace spillway::api {

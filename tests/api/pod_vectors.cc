@@ -1,8 +1,9 @@
 // Golden vectors of what a pod is and asks for: QoS, requests, criticality, ports, resource names; and of ages.
-#include "api/codec.h"
-#include "api/host_ports.h"
-#include "api/pod_requests.h"
-#include "api/resource_names.h"
+#include "api/codec/codec.h"
+#include "api/object/host_ports.h"
+#include "api/object/pod_requests.h"
+#include "api/text/resource_names.h"
+#include "api/text/time_text.h"
 #include "support/vectors.h"
 
 #include <cmath>

@@ -1,7 +1,7 @@
-#include "api/protobuf.h"
+#include "api/schema/protobuf.h"
 
-#include "api/base64.h"
-#include "api/document_bounds.h"
+#include "api/json/document_bounds.h"
+#include "api/text/base64.h"
 #include "support/vectors.h"
 
 #include <gtest/gtest.h>

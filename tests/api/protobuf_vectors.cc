@@ -1,6 +1,6 @@
 // Golden vectors of protobuf request bodies.
-#include "api/base64.h"
-#include "api/protobuf.h"
+#include "api/schema/protobuf.h"
+#include "api/text/base64.h"
 #include "support/vectors.h"
 
 namespace spillway::api {

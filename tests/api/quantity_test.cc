@@ -1,4 +1,4 @@
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 
 #include "base/rng.h"
 

@@ -1,5 +1,5 @@
 // Golden vectors of quantities: parsing, printing, arithmetic.
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 #include "support/vectors.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "api/schema.h"
+#include "api/schema/schema.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "api/selector.h"
+#include "api/object/selector.h"
 
-#include "api/json.h"
-#include "api/node_affinity.h"
+#include "api/json/json.h"
+#include "api/object/node_affinity.h"
 
 #include <gtest/gtest.h>
 

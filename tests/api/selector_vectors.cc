@@ -1,8 +1,8 @@
 // Golden vectors of label, field and node selectors.
-#include "api/codec.h"
-#include "api/names.h"
-#include "api/node_affinity.h"
-#include "api/selector.h"
+#include "api/codec/codec.h"
+#include "api/object/node_affinity.h"
+#include "api/object/selector.h"
+#include "api/text/names.h"
 #include "support/vectors.h"
 
 #include <set>

@@ -1,4 +1,4 @@
-#include "api/status.h"
+#include "api/exchange/status.h"
 
 #include <gtest/gtest.h>
 

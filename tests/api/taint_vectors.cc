@@ -1,6 +1,6 @@
 // Golden vectors of taints and tolerations.
-#include "api/codec.h"
-#include "api/tolerations.h"
+#include "api/codec/codec.h"
+#include "api/object/tolerations.h"
 #include "support/vectors.h"
 
 #include <array>

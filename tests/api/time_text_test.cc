@@ -1,4 +1,6 @@
-#include "api/meta.h"
+#include "api/text/time_text.h"
+
+#include "api/object/meta.h"
 
 #include <gtest/gtest.h>
 

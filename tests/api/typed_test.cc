@@ -1,6 +1,6 @@
-#include "api/typed.h"
+#include "api/schema/typed.h"
 
-#include "api/document_bounds.h"
+#include "api/json/document_bounds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "api/wide_int.h"
+#include "api/text/wide_int.h"
 
 #include "base/rng.h"
 

@@ -1,6 +1,6 @@
 // What one request may cost: causes, values, answers. Counts, not times.
-#include "api/document_bounds.h"
-#include "api/status.h"
+#include "api/exchange/status.h"
+#include "api/json/document_bounds.h"
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>

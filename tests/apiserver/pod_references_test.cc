@@ -1,8 +1,8 @@
 // Every member of a pod that can name another object is in the table of references: found by walking the schema, so a
 // field added to the schema and forgotten in the table fails here.
-#include "apiserver/pod_references.h"
+#include "apiserver/access/pod_references.h"
 
-#include "api/schema.h"
+#include "api/schema/schema.h"
 
 #include <gtest/gtest.h>
 

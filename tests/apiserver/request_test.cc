@@ -1,7 +1,8 @@
 // What a request means before any object is looked at: path, query, Accept, Content-Type.
-#include "apiserver/negotiation.h"
-#include "apiserver/request_options.h"
-#include "apiserver/route.h"
+#include "apiserver/kinds/kind_table.h"
+#include "apiserver/request/negotiation.h"
+#include "apiserver/request/request_options.h"
+#include "apiserver/request/route.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ api::Target target_of(std::string_view text) {
 }
 
 const ResourceRegistry& registry() {
-  static const ResourceRegistry made;
+  static const ResourceRegistry made(kinds::kind_hooks);
   return made;
 }
 

@@ -1,11 +1,12 @@
 // Pure parts of the write path: metadata rules, what changed, who may grant what, what an object is made of.
-#include "api/json.h"
-#include "apiserver/escalation.h"
-#include "apiserver/metadata_rules.h"
-#include "apiserver/node_restriction.h"
-#include "apiserver/object_change.h"
-#include "apiserver/openapi.h"
-#include "apiserver/stored_object.h"
+#include "api/json/json.h"
+#include "apiserver/access/escalation.h"
+#include "apiserver/access/node_restriction.h"
+#include "apiserver/kinds/kind_table.h"
+#include "apiserver/read/stored_object.h"
+#include "apiserver/request/openapi.h"
+#include "apiserver/resource/metadata_rules.h"
+#include "apiserver/resource/object_change.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ Json json(std::string_view text) {
 }
 
 const ResourceRegistry& registry() {
-  static const ResourceRegistry made;
+  static const ResourceRegistry made(kinds::kind_hooks);
   return made;
 }
 

@@ -1,7 +1,7 @@
 #include "apiserver/server_fixture.h"
 
-#include "api/account_token.h"
-#include "wire/certificate_reader.h"
+#include "api/exchange/account_token.h"
+#include "wire/tls/certificate_reader.h"
 
 #include <gtest/gtest.h>
 

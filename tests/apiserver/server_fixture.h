@@ -2,11 +2,11 @@
 // unless the server waits for time to pass.
 #pragma once
 
-#include "api/exchange.h"
-#include "api/json.h"
-#include "apiserver/certificate_reader.h"
+#include "api/exchange/exchange.h"
+#include "api/json/json.h"
+#include "apiserver/ports/certificate_reader.h"
 #include "apiserver/server.h"
-#include "apiserver/serving_signer.h"
+#include "apiserver/signing/serving_signer.h"
 #include "store/memory_store.h"
 
 #include <deque>

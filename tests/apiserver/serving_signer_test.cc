@@ -1,7 +1,7 @@
 // The serving certificates of agents: signed for the node that asks, and for nobody who only says so.
-#include "api/base64.h"
+#include "api/text/base64.h"
 #include "apiserver/server_fixture.h"
-#include "wire/certificate_authority.h"
+#include "wire/tls/certificate_authority.h"
 
 #include <gtest/gtest.h>
 

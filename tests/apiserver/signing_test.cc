@@ -1,5 +1,6 @@
 // Certificate signing requests: who asked, who may decide, who may sign.
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 #include "apiserver/server_fixture.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // Goal: the answer comes first, in one line, tables align, and a wrong command line is refused with one line.
-#include "cli/command_line.h"
-#include "cli/explanation.h"
-#include "cli/value_text.h"
+#include "cli/flags/command_line.h"
+#include "cli/text/explanation.h"
+#include "cli/text/value_text.h"
 
 #include <gtest/gtest.h>
 

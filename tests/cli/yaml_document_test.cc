@@ -1,13 +1,13 @@
 // Goal: YAML's traps do not change what somebody meant, and what cannot be read is named with its line.
-#include "cli/yaml_document.h"
+#include "yaml/yaml_document.h"
 
 #include <gtest/gtest.h>
 
-namespace spillway::cli {
+namespace spillway::yaml {
 namespace {
 
 std::string json_of(const std::string& text) {
-  const auto document = parse_yaml("f", text);
+  const auto document = parse("f", text);
   return document ? api::to_text(document->value) : "error " + document.error().text();
 }
 
@@ -22,7 +22,7 @@ TEST(Yaml, KnowsTheBooleansOfYaml11ButNotInQuotes) {
 }
 
 TEST(Yaml, KeepsTheSpellingOfPlainScalars) {
-  const auto document = parse_yaml("f", "m:\n  memory.available: 1e3\n  x: '1e3'\n");
+  const auto document = parse("f", "m:\n  memory.available: 1e3\n  x: '1e3'\n");
   ASSERT_TRUE(document.has_value());
   EXPECT_EQ(document->origins.at("m[memory.available]").text, "1e3");
   EXPECT_EQ(document->origins.at("m[memory.available]").line, 2);
@@ -64,10 +64,10 @@ TEST(Yaml, IsWrittenSoThatItReadsBack) {
   const api::Json value =
       api::parse_json(R"({"a":"yes","b":"10","c":["pods",""],"d":{"memory.available":"10%"},"e":5,"f":false,"g":[]})")
           .value();
-  const auto again = parse_yaml("f", to_yaml(value));
-  ASSERT_TRUE(again.has_value()) << to_yaml(value);
+  const auto again = parse("f", to_text(value));
+  ASSERT_TRUE(again.has_value()) << to_text(value);
   EXPECT_EQ(api::to_text(again->value), api::to_text(value));
 }
 
 }  // namespace
-}  // namespace spillway::cli
+}  // namespace spillway::yaml

@@ -1,5 +1,5 @@
 // What `spillway zones` prints.
-#include "cli/zone_table.h"
+#include "cli/text/zone_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "client/informer.h"
 
-#include "api/node.h"
+#include "api/object/node.h"
 #include "client/scripted_engine.h"
 
 #include <gmock/gmock.h>

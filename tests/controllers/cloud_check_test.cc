@@ -1,5 +1,5 @@
 // What follows from what a cloud says of machines.
-#include "controllers/cloud_check.h"
+#include "controllers/nodes/cloud_check.h"
 
 #include "controllers/controller_set.h"
 #include "controllers/test_cluster.h"

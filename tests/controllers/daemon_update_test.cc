@@ -1,5 +1,5 @@
 // Which pods of a DaemonSet go first when its template has changed.
-#include "controllers/daemon_update.h"
+#include "controllers/workloads/daemon_update.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What the report says is what the controllers then do.
 #include "controllers/controller_set.h"
-#include "controllers/manual_hold.h"
+#include "controllers/nodes/manual_hold.h"
 #include "controllers/test_cluster.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 // Silence, taints, evictions and recovery, with the real API server.
+#include "api/text/time_text.h"
 #include "controllers/controller_set.h"
 #include "controllers/test_cluster.h"
 

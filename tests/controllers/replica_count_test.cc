@@ -1,5 +1,5 @@
 // What is kept from the changes of the pods is what a count of all of them says.
-#include "controllers/replica_count.h"
+#include "controllers/workloads/replica_count.h"
 
 #include "base/rng.h"
 

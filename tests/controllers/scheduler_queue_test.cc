@@ -1,7 +1,7 @@
 // In which order waiting pods are placed: three pods in every order of creation, every choice of
 // two priorities, of one age and not.
 #include "controllers/controller_set.h"
-#include "controllers/scheduler.h"
+#include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
 
 #include <fmt/format.h>

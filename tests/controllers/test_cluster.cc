@@ -1,6 +1,7 @@
 #include "controllers/test_cluster.h"
 
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 #include "client/api_client.h"
 
 #include <fmt/format.h>

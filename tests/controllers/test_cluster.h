@@ -2,8 +2,8 @@
 // to it without delay, and kubelets reduced to what the controllers see of them.
 #pragma once
 
-#include "api/json.h"
-#include "api/meta.h"
+#include "api/json/json.h"
+#include "api/object/meta.h"
 #include "apiserver/server.h"
 #include "client/engine.h"
 #include "store/memory_store.h"

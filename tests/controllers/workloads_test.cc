@@ -1,6 +1,6 @@
 // ReplicaSets, DaemonSets, pod garbage and the scheduler together, with the real API server.
 #include "controllers/controller_set.h"
-#include "controllers/scheduler.h"
+#include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // Stored logs, slice by slice, at the pace of whoever reads them.
 #include "host/logs/log_reader.h"
 
-#include "api/paced_sink.h"
+#include "api/exchange/paced_sink.h"
 #include "host/logs/log_source.h"
 #include "runtime/loop.h"
 

@@ -2,7 +2,7 @@
 // do more than no brakes.
 #include "sim/incidents.h"
 
-#include "cli/yaml_document.h"
+#include "yaml/yaml_document.h"
 
 #include <gtest/gtest.h>
 
@@ -16,13 +16,13 @@ namespace {
 const std::string kFolder = "examples/incidents/";  // tests run in the project folder
 
 Result<Incident> parse(const std::string& text) {
-  const auto yaml = cli::parse_yaml("i.yaml", text);
+  const auto yaml = yaml::parse("i.yaml", text);
   if (!yaml) return yaml.error();
   return parse_incident(yaml->value, "i.yaml");
 }
 
 Result<Incident> read(const std::string& file) {
-  const auto yaml = cli::read_yaml_file(file);
+  const auto yaml = yaml::read_file(file);
   if (!yaml) return yaml.error();
   return parse_incident(yaml->value, file);
 }

@@ -1,7 +1,7 @@
 // Each invariant finds what it is there for.
 #include "sim/invariants.h"
 
-#include "api/taint.h"
+#include "api/object/taint.h"
 
 #include <gtest/gtest.h>
 

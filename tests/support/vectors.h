@@ -2,7 +2,7 @@
 // serves both CTest and `./dev vectors DIR`.
 #pragma once
 
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <filesystem>
 #include <functional>

@@ -1,12 +1,12 @@
 // The whole way: an engine, its driver, a transport, HTTP, the API server, and back.
-#include "wire/api_endpoint.h"
+#include "wire/server/api_endpoint.h"
 
-#include "api/workload.h"
+#include "api/object/workload.h"
 #include "client/informer.h"
 #include "runtime/engine_driver.h"
 #include "store/memory_store.h"
-#include "wire/https_transport.h"
-#include "wire/in_process_transport.h"
+#include "wire/transport/https_transport.h"
+#include "wire/transport/in_process_transport.h"
 #include "wire/wire_fixture.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // Who a request comes from.
-#include "wire/authenticator.h"
+#include "wire/server/authenticator.h"
 
-#include "api/account_token.h"
+#include "api/exchange/account_token.h"
 #include "wire/temp_folder.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Goal: a token's file is followed as it changes, and nothing that cannot be a token ever replaces one.
-#include "wire/bearer_token.h"
+#include "wire/client/bearer_token.h"
 
 #include "temp_folder.h"
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // Requests as OpenSSL and hand-made DER write them; what is wrong with the wrong ones.
-#include "wire/certificate_reader.h"
+#include "wire/tls/certificate_reader.h"
 
-#include "api/base64.h"
+#include "api/text/base64.h"
 #include "runtime/loop.h"
-#include "wire/certificate_authority.h"
 #include "wire/temp_folder.h"
+#include "wire/tls/certificate_authority.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // How much clients and their requests matter.
-#include "wire/client_rank.h"
+#include "wire/http/client_rank.h"
 
 #include <gtest/gtest.h>
 

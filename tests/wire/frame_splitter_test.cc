@@ -1,5 +1,5 @@
 // Watch bodies become frames wherever the network cuts them.
-#include "wire/frame_splitter.h"
+#include "wire/transport/frame_splitter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What clients of an HTTP server may take up, and that those without which pods do not run get through.
-#include "api/json.h"
-#include "wire/http_server.h"
+#include "api/json/json.h"
+#include "wire/server/http_server.h"
 #include "wire/wire_fixture.h"
 
 #include <gmock/gmock.h>

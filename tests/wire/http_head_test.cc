@@ -1,7 +1,7 @@
 // Heads of messages and the compression of bodies.
-#include "wire/http_head.h"
+#include "wire/http/http_head.h"
 
-#include "wire/gzip_stream.h"
+#include "wire/http/gzip_stream.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The HTTP server in the clear: what well-behaved and other clients get.
-#include "wire/http_server.h"
+#include "wire/server/http_server.h"
 
-#include "api/json.h"
+#include "api/json/json.h"
 #include "wire/wire_fixture.h"
 
 #include <gmock/gmock.h>

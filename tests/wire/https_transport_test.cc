@@ -1,8 +1,8 @@
 // Calls and watches over sockets, against our server and against servers that misbehave.
-#include "wire/https_transport.h"
+#include "wire/transport/https_transport.h"
 
-#include "wire/certificate_authority.h"
 #include "wire/temp_folder.h"
+#include "wire/tls/certificate_authority.h"
 #include "wire/transport_fixture.h"
 
 #include <gmock/gmock.h>

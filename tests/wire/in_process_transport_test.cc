@@ -1,5 +1,5 @@
 // Calls and watches within one process: posted, in order, nothing after a drop.
-#include "wire/in_process_transport.h"
+#include "wire/transport/in_process_transport.h"
 
 #include "wire/transport_fixture.h"
 

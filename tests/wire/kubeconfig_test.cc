@@ -1,7 +1,7 @@
 // Kubeconfigs: what we write is what we read, and every mistake is one line that names file and field.
-#include "wire/kubeconfig.h"
+#include "wire/client/kubeconfig.h"
 
-#include "wire/http_client.h"
+#include "wire/client/http_client.h"
 #include "wire/temp_folder.h"
 
 #include <gmock/gmock.h>

@@ -1,10 +1,10 @@
 // The API server's way to an agent: answers streamed on, failures as Status, nothing left behind by a client that goes.
-#include "wire/node_gateway.h"
+#include "wire/transport/node_gateway.h"
 
-#include "api/json.h"
-#include "wire/certificate_authority.h"
-#include "wire/http_exchange.h"
+#include "api/json/json.h"
+#include "wire/server/http_exchange.h"
 #include "wire/temp_folder.h"
+#include "wire/tls/certificate_authority.h"
 #include "wire/transport_fixture.h"
 
 #include <gmock/gmock.h>

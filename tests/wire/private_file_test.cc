@@ -1,5 +1,5 @@
 // Files with secrets: nobody else's file, folder or link is used for them.
-#include "wire/private_file.h"
+#include "wire/tls/private_file.h"
 
 #include "wire/temp_folder.h"
 

@@ -1,9 +1,9 @@
 // The authority of agents' certificates: a request that an agent makes is signed as it was looked at, and no further.
-#include "wire/serving_authority.h"
+#include "wire/tls/serving_authority.h"
 
 #include "runtime/loop.h"
-#include "wire/certificate_reader.h"
 #include "wire/temp_folder.h"
+#include "wire/tls/certificate_reader.h"
 
 #include <gtest/gtest.h>
 

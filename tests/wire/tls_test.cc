@@ -1,9 +1,9 @@
 // The authority's certificates, and TLS between our server and our client with them.
-#include "wire/tls.h"
+#include "wire/tls/tls.h"
 
-#include "wire/certificate_authority.h"
-#include "wire/private_file.h"
 #include "wire/temp_folder.h"
+#include "wire/tls/certificate_authority.h"
+#include "wire/tls/private_file.h"
 #include "wire/wire_fixture.h"
 
 #include <gmock/gmock.h>

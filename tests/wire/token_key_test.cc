@@ -1,9 +1,9 @@
 // The key that signs service account tokens: made once, private, and hard to deceive.
-#include "wire/token_key.h"
+#include "wire/tls/token_key.h"
 
-#include "api/base64.h"
-#include "wire/private_file.h"
+#include "api/text/base64.h"
 #include "wire/temp_folder.h"
+#include "wire/tls/private_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

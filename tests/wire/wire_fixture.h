@@ -2,14 +2,14 @@
 // misbehave. No test waits longer than kPatience; none sleeps.
 #pragma once
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "runtime/loop_thread.h"
-#include "wire/byte_stream.h"
-#include "wire/http_exchange.h"
-#include "wire/http_parser.h"
-#include "wire/http_server.h"
-#include "wire/socket.h"
-#include "wire/tls.h"
+#include "wire/http/http_parser.h"
+#include "wire/net/byte_stream.h"
+#include "wire/net/socket.h"
+#include "wire/server/http_exchange.h"
+#include "wire/server/http_server.h"
+#include "wire/tls/tls.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

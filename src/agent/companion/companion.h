@@ -15,7 +15,7 @@
 #include "agent/contract/ports.h"
 #include "agent/contract/sinks.h"
 #include "agent/eviction/reaction.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/rng.h"
 #include "client/engine.h"
 

@@ -12,7 +12,7 @@
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
 #include "agent/contract/evictable_pods.h"
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "client/object_cache.h"
 
 #include <functional>

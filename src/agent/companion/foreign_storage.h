@@ -4,8 +4,8 @@
 // Thread: any (pure). Source: spec "Node agent", 10.2, 10.6 to 10.9; spec "Eviction manager", 3.4; CRI v1.
 #pragma once
 
-#include "api/pod.h"
-#include "api/summary.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
 #include "base/time.h"
 #include "policy/eviction/containerfs.h"
 

@@ -1,6 +1,6 @@
 #include "agent/companion/kubelet_feed.h"
 
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/companion/kubelet_settings.h"
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/rng.h"
 #include "client/api_client.h"
 #include "client/engine.h"

@@ -6,7 +6,7 @@
 
 #include "agent/companion/pod_cgroup.h"
 #include "agent/contract/options.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/error.h"
 #include "policy/eviction/clearance.h"
 #include "policy/eviction/threshold_parse.h"

@@ -6,7 +6,7 @@
 // Thread: any (pure). Source: spec "Node agent", 9.4; Kubernetes docs, "About cgroup v2"; systemd.slice(5).
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 
 #include <optional>
 #include <string>

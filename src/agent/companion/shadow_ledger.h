@@ -3,7 +3,7 @@
 // Thread: loop. Bounds: one open prediction; kubelet's evictions of the last window.
 #pragma once
 
-#include "api/meta.h"
+#include "api/object/meta.h"
 #include "base/time.h"
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include "agent/companion/kubelet_settings.h"
 #include "agent/companion/shadow_ledger.h"
 #include "agent/contract/decision_log.h"
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/eviction/decide.h"
 #include "policy/reason.h"
 #include "telemetry/log.h"

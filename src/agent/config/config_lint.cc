@@ -3,7 +3,7 @@
 #include "agent/config/gate_config.h"
 #include "agent/contract/blind_zone.h"
 #include "agent/node/allocatable.h"
-#include "api/duration.h"
+#include "api/text/duration.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/config/kubelet_config.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/bytes.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "agent/config/gate_config.h"
 
 #include "agent/config/kubelet_config.h"
-#include "api/duration.h"
+#include "api/text/duration.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/contract/gate_settings.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/error.h"
 
 namespace spillway::agent {

@@ -4,7 +4,7 @@
 #include "agent/config/enforcement_config.h"
 #include "agent/config/manager_config.h"
 #include "agent/config/registration_config.h"
-#include "api/duration.h"
+#include "api/text/duration.h"
 #include "base/edit_distance.h"
 
 #include <fmt/format.h>

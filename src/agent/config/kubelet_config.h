@@ -6,7 +6,7 @@
 #pragma once
 
 #include "agent/contract/options.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/bytes.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "agent/config/registration_config.h"
 
-#include "api/names.h"
+#include "api/text/names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

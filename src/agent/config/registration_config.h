@@ -3,9 +3,9 @@
 // --node-labels.
 #pragma once
 
-#include "api/json.h"
-#include "api/meta.h"
-#include "api/taint.h"
+#include "api/json/json.h"
+#include "api/object/meta.h"
+#include "api/object/taint.h"
 #include "base/error.h"
 
 #include <vector>

@@ -1,6 +1,6 @@
 #include "agent/contract/context.h"
 
-#include "api/duration.h"
+#include "api/text/duration.h"
 
 #include <algorithm>
 #include <chrono>

@@ -4,8 +4,8 @@
 
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
-#include "api/event.h"
-#include "api/json.h"
+#include "api/json/json.h"
+#include "api/object/event.h"
 #include "base/time.h"
 #include "client/api_client.h"
 #include "client/event_recorder.h"

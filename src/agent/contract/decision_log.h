@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/contract/journal.h"
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <cstddef>
 #include <deque>

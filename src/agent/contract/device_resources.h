@@ -2,7 +2,7 @@
 // Thread: any (a plain value). Source: Kubernetes docs, "Device Plugins"; spec "Node agent", 4.2.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 
 #include <string>
 #include <vector>

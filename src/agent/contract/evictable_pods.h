@@ -3,7 +3,7 @@
 // Thread: loop.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/eviction/decide.h"
 
 #include <string>

@@ -1,7 +1,8 @@
 #include "agent/contract/journal.h"
 
-#include "api/json.h"
-#include "api/meta.h"
+#include "api/json/json.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 #include "policy/decision_json.h"
 
 #include <functional>

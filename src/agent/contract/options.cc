@@ -1,6 +1,6 @@
 #include "agent/contract/options.h"
 
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 
 #include <algorithm>
 

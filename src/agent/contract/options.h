@@ -4,9 +4,9 @@
 
 #include "agent/contract/enforcement_settings.h"
 #include "agent/contract/shutdown_settings.h"
-#include "api/meta.h"
-#include "api/pod.h"
-#include "api/taint.h"
+#include "api/object/meta.h"
+#include "api/object/pod.h"
+#include "api/object/taint.h"
 #include "base/bytes.h"
 #include "base/time.h"
 #include "policy/admission/static_cpus.h"

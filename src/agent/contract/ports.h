@@ -4,8 +4,8 @@
 #pragma once
 
 #include "agent/contract/device_ports.h"
-#include "api/pod.h"
-#include "api/summary.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"

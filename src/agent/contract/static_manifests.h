@@ -2,7 +2,7 @@
 // Thread: any (plain values). Source: Kubernetes docs, "Create static Pods".
 #pragma once
 
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/error.h"
 
 #include <string>

@@ -2,7 +2,7 @@
 // Thread: any (pure). Source: spec "Node agent", 11.
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "base/time.h"
 
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "agent/devices/device_holdings.h"
 
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/rng.h"
 
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 
 #include "agent/contract/device_ports.h"
 #include "agent/devices/device_pool.h"
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <map>
 #include <optional>

@@ -11,7 +11,7 @@
 #include "agent/contract/device_ports.h"
 #include "agent/devices/device_holdings.h"
 #include "agent/devices/device_pool.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "policy/admission/topology_admit.h"
 #include "telemetry/metrics.h"
 

@@ -1,6 +1,6 @@
 #include "agent/devices/device_pool.h"
 
-#include "api/resource_names.h"
+#include "api/text/resource_names.h"
 
 #include <algorithm>
 #include <chrono>

@@ -6,8 +6,8 @@
 
 #include "agent/contract/device_ports.h"
 #include "agent/contract/device_resources.h"
-#include "api/json.h"
-#include "api/pod.h"
+#include "api/json/json.h"
+#include "api/object/pod.h"
 #include "base/time.h"
 
 #include <map>

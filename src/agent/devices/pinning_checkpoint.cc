@@ -1,6 +1,6 @@
 #include "agent/devices/pinning_checkpoint.h"
 
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

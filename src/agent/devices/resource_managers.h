@@ -7,7 +7,7 @@
 #include "agent/contract/context.h"
 #include "agent/contract/ports.h"
 #include "agent/devices/device_manager.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "policy/admission/answer.h"
 #include "policy/admission/static_cpus.h"
 #include "policy/admission/static_memory.h"

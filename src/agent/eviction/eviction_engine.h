@@ -16,7 +16,7 @@
 #include "agent/eviction/eviction_victims.h"
 #include "agent/eviction/fall_rate.h"
 #include "agent/eviction/reaction.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "policy/eviction/decide.h"
 
 #include <functional>

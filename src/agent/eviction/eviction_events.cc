@@ -1,7 +1,7 @@
 #include "agent/eviction/eviction_events.h"
 
-#include "api/codec.h"
-#include "api/event.h"
+#include "api/codec/codec.h"
+#include "api/object/event.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 #include "agent/eviction/reaction.h"
 
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 #include "base/check.h"
 #include "policy/eviction/reasons.h"
 

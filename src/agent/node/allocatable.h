@@ -5,7 +5,7 @@
 
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/eviction/threshold.h"
 
 #include <cstdint>

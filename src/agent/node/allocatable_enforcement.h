@@ -5,7 +5,7 @@
 #pragma once
 
 #include "agent/contract/context.h"
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <string>
 #include <vector>

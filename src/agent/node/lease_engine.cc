@@ -1,6 +1,7 @@
 #include "agent/node/lease_engine.h"
 
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 
 #include <algorithm>
 #include <utility>

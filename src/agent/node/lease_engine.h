@@ -4,8 +4,8 @@
 #pragma once
 
 #include "agent/contract/context.h"
-#include "api/exchange.h"
-#include "api/json.h"
+#include "api/exchange/exchange.h"
+#include "api/json/json.h"
 #include "base/rng.h"
 
 #include <functional>

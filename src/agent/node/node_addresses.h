@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/contract/options.h"
-#include "api/node.h"
+#include "api/object/node.h"
 #include "base/error.h"
 
 #include <functional>

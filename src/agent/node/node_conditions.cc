@@ -1,6 +1,6 @@
 #include "agent/node/node_conditions.h"
 
-#include "api/names.h"
+#include "api/text/names.h"
 
 #include <fmt/format.h>
 

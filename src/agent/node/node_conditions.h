@@ -5,7 +5,7 @@
 
 #include "agent/contract/node_event.h"
 #include "agent/contract/options.h"
-#include "api/node.h"
+#include "api/object/node.h"
 #include "base/time.h"
 #include "policy/eviction/conditions.h"
 

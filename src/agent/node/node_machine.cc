@@ -1,7 +1,7 @@
 #include "agent/node/node_machine.h"
 
 #include "agent/node/allocatable.h"
-#include "api/resource_names.h"
+#include "api/text/resource_names.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include "agent/contract/device_resources.h"
 #include "agent/contract/node_event.h"
 #include "agent/contract/ports.h"
-#include "api/node.h"
+#include "api/object/node.h"
 #include "base/bytes.h"
 
 #include <cstdint>

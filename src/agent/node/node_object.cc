@@ -3,7 +3,7 @@
 #include "agent/node/node_addresses.h"
 #include "agent/node/node_conditions.h"
 #include "agent/node/node_machine.h"
-#include "api/resource_names.h"
+#include "api/text/resource_names.h"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 #include "agent/contract/ports.h"
 #include "agent/node/node_machine.h"
 #include "agent/node/node_software.h"
-#include "api/node.h"
+#include "api/object/node.h"
 #include "base/time.h"
 #include "policy/eviction/conditions.h"
 

@@ -1,6 +1,6 @@
 #include "agent/node/node_patch.h"
 
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <algorithm>
 #include <tuple>

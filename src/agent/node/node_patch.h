@@ -3,8 +3,8 @@
 // "Node agent", 5; vectors node-agent/node_status_changed, node_status_patch.
 #pragma once
 
-#include "api/json.h"
-#include "api/node.h"
+#include "api/json/json.h"
+#include "api/object/node.h"
 
 namespace spillway::agent {
 

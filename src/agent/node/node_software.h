@@ -3,7 +3,7 @@
 // vectors node-agent/node_status_setters.
 #pragma once
 
-#include "api/node.h"
+#include "api/object/node.h"
 #include "base/error.h"
 
 #include <cstdint>

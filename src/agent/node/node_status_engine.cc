@@ -1,7 +1,7 @@
 #include "agent/node/node_status_engine.h"
 
 #include "agent/node/node_patch.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 
 #include "agent/contract/context.h"
 #include "agent/node/node_object.h"
-#include "api/json.h"
-#include "api/node.h"
+#include "api/json/json.h"
+#include "api/object/node.h"
 #include "base/rng.h"
 
 #include <functional>

@@ -8,8 +8,8 @@
 
 #include "agent/contract/context.h"
 #include "agent/node/shutdown_plan.h"
-#include "api/json.h"
-#include "api/pod.h"
+#include "api/json/json.h"
+#include "api/object/pod.h"
 #include "base/time.h"
 #include "telemetry/metrics.h"
 

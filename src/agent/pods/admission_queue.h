@@ -6,8 +6,8 @@
 
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
-#include "api/json.h"
-#include "api/pod.h"
+#include "api/json/json.h"
+#include "api/object/pod.h"
 #include "base/time.h"
 #include "client/api_client.h"
 #include "policy/admission/chain.h"

@@ -1,6 +1,6 @@
 #include "agent/pods/container_env.h"
 
-#include "api/base64.h"
+#include "api/text/base64.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 // to Containers Through Environment Variables"; API reference, Container.command.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/error.h"
 
 #include <compare>

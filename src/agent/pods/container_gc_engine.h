@@ -6,7 +6,7 @@
 
 #include "agent/contract/context.h"
 #include "agent/pods/container_gc.h"
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <cstdint>
 #include <map>

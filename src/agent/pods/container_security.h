@@ -5,7 +5,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
-#include "api/pod.h"
+#include "api/object/pod.h"
 
 #include <expected>
 #include <string>

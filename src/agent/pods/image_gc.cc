@@ -1,7 +1,7 @@
 #include "agent/pods/image_gc.h"
 
-#include "api/duration.h"
-#include "api/names.h"
+#include "api/text/duration.h"
+#include "api/text/names.h"
 
 #include <fmt/format.h>
 

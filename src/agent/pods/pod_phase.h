@@ -3,7 +3,7 @@
 // node-agent/pod_phase.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 
 #include <span>
 #include <string_view>

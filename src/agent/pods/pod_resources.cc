@@ -1,6 +1,6 @@
 #include "agent/pods/pod_resources.h"
 
-#include "api/pod_requests.h"
+#include "api/object/pod_requests.h"
 #include "policy/admission/sysctls.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/bytes.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "agent/pods/pod_status.h"
 
 #include "agent/pods/pod_phase.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 
 #include "agent/pods/container_env.h"
 #include "agent/pods/pod_worker.h"
-#include "api/json.h"
-#include "api/pod.h"
+#include "api/json/json.h"
+#include "api/object/pod.h"
 #include "base/time.h"
 
 namespace spillway::agent {

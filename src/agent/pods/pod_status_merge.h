@@ -3,7 +3,7 @@
 // vectors node-agent/pod_status_merge.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/time.h"
 
 namespace spillway::agent {

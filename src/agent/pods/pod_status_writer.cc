@@ -2,7 +2,7 @@
 
 #include "agent/pods/pod_status.h"
 #include "agent/pods/pod_status_merge.h"
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <algorithm>
 #include <charconv>

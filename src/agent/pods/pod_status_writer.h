@@ -5,8 +5,8 @@
 #pragma once
 
 #include "agent/contract/context.h"
-#include "api/json.h"
-#include "api/pod.h"
+#include "api/json/json.h"
+#include "api/object/pod.h"
 #include "base/time.h"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // node-agent/pod_ephemeral_storage.
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 
 #include <optional>
 #include <vector>

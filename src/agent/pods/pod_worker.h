@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/pods/container_env.h"
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/time.h"
 #include "client/api_client.h"
 

@@ -14,7 +14,7 @@
 #include "agent/pods/container_security.h"
 #include "agent/pods/pod_status_writer.h"
 #include "agent/pods/pod_worker.h"
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "client/object_cache.h"
 
 #include <functional>

@@ -1,11 +1,12 @@
 #include "agent/pods/static_pod.h"
 
-#include "api/codec.h"
-#include "api/meta.h"
-#include "api/names.h"
-#include "api/schema.h"
-#include "api/taint.h"
-#include "api/typed.h"
+#include "api/codec/codec.h"
+#include "api/object/meta.h"
+#include "api/object/taint.h"
+#include "api/schema/schema.h"
+#include "api/schema/typed.h"
+#include "api/text/names.h"
+#include "api/text/time_text.h"
 #include "base/check.h"
 #include "base/rng.h"
 

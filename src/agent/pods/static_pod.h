@@ -3,9 +3,9 @@
 // Thread: any (pure). Source: Kubernetes docs, "Create static Pods"; spec "Node agent", 16; "Pod admission", 1.
 #pragma once
 
-#include "api/json.h"
-#include "api/node.h"
-#include "api/pod.h"
+#include "api/json/json.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
 #include "base/error.h"
 #include "base/time.h"
 

@@ -11,9 +11,9 @@
 #include "agent/contract/static_manifests.h"
 #include "agent/pods/pod_workers.h"
 #include "agent/pods/static_pod.h"
-#include "api/json.h"
-#include "api/node.h"
-#include "api/pod.h"
+#include "api/json/json.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
 #include "client/object_cache.h"
 
 #include <functional>

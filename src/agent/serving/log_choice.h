@@ -2,7 +2,7 @@
 // Thread: any (pure). Source: Kubernetes 1.32's answers (vectors pod-lifecycle/log_selection).
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/error.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "agent/serving/request_gate.h"
 
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <fmt/format.h>
 

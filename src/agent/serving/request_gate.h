@@ -7,7 +7,7 @@
 
 #include "agent/contract/gate_settings.h"
 #include "agent/serving/expiring_cache.h"
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "base/rng.h"
 #include "client/api_client.h"
 

@@ -6,8 +6,8 @@
 
 #include "agent/contract/ports.h"
 #include "agent/contract/stats_age.h"
-#include "api/pod.h"
-#include "api/summary.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "agent/serving/serving_certificate.h"
 
-#include "api/base64.h"
-#include "api/json.h"
+#include "api/json/json.h"
+#include "api/text/base64.h"
 
 #include <algorithm>
 #include <utility>

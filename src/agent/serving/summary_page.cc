@@ -1,6 +1,6 @@
 #include "agent/serving/summary_page.h"
 
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <string>
 #include <utility>

@@ -2,8 +2,8 @@
 // agent", 10.3.
 #pragma once
 
-#include "api/exchange.h"
-#include "api/summary.h"
+#include "api/exchange/exchange.h"
+#include "api/object/summary.h"
 #include "base/error.h"
 
 namespace spillway::agent {

@@ -1,6 +1,7 @@
 #include "apiserver/kinds/cells.h"
 
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 #include "base/elapsed.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // Pure. Source: spec "API server contract", 15.3-15.7.
 #pragma once
 
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/time.h"
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/tables.h"

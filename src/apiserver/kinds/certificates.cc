@@ -1,7 +1,8 @@
 // CertificateSigningRequests: the requestor is who asked; spec never changes; approval and status have their own
-// endpoints. What needs a reader of certificates or the rights of the writer is in apiserver/signing_check.h.
-#include "api/meta.h"
-#include "api/names.h"
+// endpoints. What needs a reader of certificates or the rights of the writer is in apiserver/signing/signing_check.h.
+#include "api/object/meta.h"
+#include "api/text/names.h"
+#include "api/text/time_text.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"

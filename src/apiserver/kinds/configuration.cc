@@ -1,5 +1,5 @@
 // ConfigMaps, Secrets and ServiceAccounts.
-#include "api/base64.h"
+#include "api/text/base64.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"

@@ -1,6 +1,6 @@
-#include "api/names.h"
-#include "api/quantity.h"
-#include "api/resource_names.h"
+#include "api/text/names.h"
+#include "api/text/quantity.h"
+#include "api/text/resource_names.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/pod.h"
 

@@ -1,6 +1,6 @@
 #include "apiserver/kinds/fields.h"
 
-#include "api/names.h"
+#include "api/text/names.h"
 
 #include <fmt/format.h>
 

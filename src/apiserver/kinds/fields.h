@@ -2,8 +2,8 @@
 // with the path of each element. Pure.
 #pragma once
 
-#include "api/json.h"
-#include "api/status.h"
+#include "api/exchange/status.h"
+#include "api/json/json.h"
 
 #include <cstdint>
 #include <optional>
@@ -36,7 +36,7 @@ void require_one_of(const api::Json& object, std::string_view key, std::string_v
 void require_non_negative(const api::Json& object, std::string_view key, std::string_view path,
                           api::FieldErrors& errors);
 
-/// Adds one error per problem that api/names.h found.
+/// Adds one error per problem that api/text/names.h found.
 void require_valid(const std::vector<std::string>& problems, const api::Json& value, std::string_view path,
                    api::FieldErrors& errors);
 

@@ -2,7 +2,7 @@
 // Source: spec "API server contract", 12; vectors api/create.
 #pragma once
 
-#include "apiserver/kind_hooks.h"
+#include "apiserver/resource/kind_hooks.h"
 
 namespace spillway::apiserver::kinds {
 

@@ -1,7 +1,7 @@
 // Nodes and what belongs to one: CSINode, its Lease, the runtime classes it offers.
-#include "api/names.h"
-#include "api/quantity.h"
-#include "api/taint.h"
+#include "api/object/taint.h"
+#include "api/text/names.h"
+#include "api/text/quantity.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"

@@ -3,9 +3,9 @@
 // Source: spec "API server contract", 12.1-12.4; vectors api/create.
 #pragma once
 
-#include "api/json.h"
-#include "api/status.h"
-#include "apiserver/kind_hooks.h"
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/resource/kind_hooks.h"
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/pod.h"
 

@@ -1,5 +1,6 @@
 // The row of a pod: which of its many states is the one word an operator reads under STATUS.
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/tables.h"
 #include "base/elapsed.h"

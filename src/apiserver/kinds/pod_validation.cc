@@ -1,5 +1,5 @@
-#include "api/names.h"
-#include "api/taint.h"
+#include "api/object/taint.h"
+#include "api/text/names.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/pod.h"
 

@@ -2,8 +2,8 @@
 // Pure. Source: spec "API server contract", 15; vectors api/table_rows.
 #pragma once
 
-#include "api/json.h"
-#include "apiserver/kind_hooks.h"
+#include "api/json/json.h"
+#include "apiserver/resource/kind_hooks.h"
 
 #include <span>
 

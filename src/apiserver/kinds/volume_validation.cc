@@ -1,5 +1,5 @@
-#include "api/names.h"
-#include "api/quantity.h"
+#include "api/text/names.h"
+#include "api/text/quantity.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/pod.h"
 

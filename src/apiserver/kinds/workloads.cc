@@ -1,5 +1,5 @@
 // Deployments, ReplicaSets and DaemonSets: a selector, a pod template, a number.
-#include "api/selector.h"
+#include "api/object/selector.h"
 #include "apiserver/kinds/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/pod.h"

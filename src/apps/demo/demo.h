@@ -2,9 +2,9 @@
 // Everything that is claimed is checked through the API and in the cgroups. Thread: main.
 #pragma once
 
-#include "apps/cluster_view.h"
 #include "apps/demo/child_process.h"
 #include "apps/demo/screen.h"
+#include "apps/view/cluster_view.h"
 #include "base/error.h"
 #include "host/cgroup/cgroup.h"
 #include "runtime/loop.h"

@@ -2,7 +2,7 @@
 // Pure.
 #pragma once
 
-#include "api/json.h"
+#include "api/json/json.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 // Pure: no I/O but read_cpu_usage. Thread: any. Source: spec "Node agent", 10.6; vectors node-agent/cpu_stats.
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "base/error.h"
 #include "host/cgroup/cgroup.h"
 

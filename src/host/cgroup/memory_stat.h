@@ -2,7 +2,7 @@
 // Pure: no I/O. Thread: any. Source: spec "Node agent", 10.4, 10.5; vectors node-agent/memory_stats.
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "base/error.h"
 #include "host/cgroup/cgroup.h"
 

@@ -5,7 +5,7 @@
 // time). Source: design "Nodes that are cgroups"; spec "Node agent", 9.3, 9.4.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "host/cgroup/cgroup.h"

@@ -2,7 +2,7 @@
 // Thread: loop. Source: spec "Node agent", 10.2 (node.fs).
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "host/kernel/blocking_thread.h"

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "agent/contract/static_manifests.h"
-#include "api/json.h"
+#include "api/json/json.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "host/kernel/blocking_thread.h"

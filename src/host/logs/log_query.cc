@@ -1,6 +1,7 @@
 #include "host/logs/log_query.h"
 
-#include "api/meta.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 // Pure: no I/O. Thread: any. Source: Kubernetes API reference, PodLogOptions; spec "Node agent", 12.3 (containerLogs).
 #pragma once
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "host/logs/container_log.h"

@@ -1,6 +1,6 @@
 #include "host/logs/log_reader.h"
 
-#include "api/paced_sink.h"
+#include "api/exchange/paced_sink.h"
 #include "host/kernel/kernel_file.h"
 #include "host/logs/log_source.h"
 

@@ -4,7 +4,7 @@
 // Source: spec "Node agent", 12.3 (containerLogs).
 #pragma once
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "host/kernel/blocking_thread.h"

@@ -2,7 +2,7 @@
 // Pure: no I/O. Thread: any. Source: kernel document "proc.rst", /proc/net/dev; spec "Node agent", 10.2 (node.network).
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "base/error.h"
 #include "base/time.h"
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "agent/contract/options.h"
-#include "api/meta.h"
-#include "api/summary.h"
+#include "api/object/meta.h"
+#include "api/object/summary.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"

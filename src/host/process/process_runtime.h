@@ -7,7 +7,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
-#include "api/meta.h"
+#include "api/object/meta.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "host/cgroup/cgroup.h"

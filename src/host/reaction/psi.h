@@ -2,7 +2,7 @@
 // The parser is pure. Thread: any. Source: kernel document "psi.rst"; spec "Wake-up sources", 3.
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "base/error.h"
 #include "host/kernel/unique_fd.h"
 

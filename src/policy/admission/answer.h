@@ -2,7 +2,7 @@
 // why. Thread: any (plain values). Source: spec "Pod admission", 1, 2, 8.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/reason.h"
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // admission", 7; vectors admission/apparmor.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/admission/answer.h"
 
 #include <string_view>

@@ -3,7 +3,7 @@
 // Thread: any (pure). Source: spec "Pod admission", 1; vectors admission/pod_additions.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 
 #include <memory>
 #include <optional>

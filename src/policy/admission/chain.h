@@ -4,7 +4,7 @@
 // admission/pod_additions.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/admission/answer.h"
 #include "policy/admission/predicates.h"
 #include "policy/admission/sysctls.h"

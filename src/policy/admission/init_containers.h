@@ -2,7 +2,7 @@
 // Thread: any (pure). Source: Kubernetes docs, "Init Containers", "Sidecar Containers".
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 
 #include <string_view>
 

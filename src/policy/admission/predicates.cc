@@ -1,8 +1,8 @@
 #include "policy/admission/predicates.h"
 
-#include "api/node_affinity.h"
-#include "api/resource_names.h"
-#include "api/taint.h"
+#include "api/object/node_affinity.h"
+#include "api/object/taint.h"
+#include "api/text/resource_names.h"
 #include "policy/admission/preemption.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 // Thread: any (pure). Source: spec "Pod admission", 6, 8; vectors admission/predicate_admit, admission/preemption.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/admission/answer.h"
 #include "policy/fit.h"
 #include "policy/node_load.h"

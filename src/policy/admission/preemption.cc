@@ -1,6 +1,6 @@
 #include "policy/admission/preemption.h"
 
-#include "api/pod_requests.h"
+#include "api/object/pod_requests.h"
 
 #include <fmt/format.h>
 

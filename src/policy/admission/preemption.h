@@ -4,7 +4,7 @@
 // 8; vectors admission/preemption.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/reason.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "policy/admission/pressure.h"
 
-#include "api/taint.h"
+#include "api/object/taint.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 // eviction/admit.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/admission/answer.h"
 
 #include <span>

@@ -1,6 +1,6 @@
 #include "policy/admission/static_memory.h"
 
-#include "api/resource_names.h"
+#include "api/text/resource_names.h"
 #include "policy/admission/init_containers.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 // aware Memory Manager"; KEP-1769; spec "Pod admission", 5.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/error.h"
 #include "policy/admission/cpu_topology.h"
 #include "policy/admission/topology_admit.h"

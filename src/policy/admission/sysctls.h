@@ -3,7 +3,7 @@
 // vectors admission/sysctl.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "base/error.h"
 #include "policy/admission/answer.h"
 

@@ -4,7 +4,7 @@
 // admission/topology_hints.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/admission/answer.h"
 #include "policy/admission/topology.h"
 

@@ -4,7 +4,7 @@
 // Eviction"; spec "API server contract", 13.
 #pragma once
 
-#include "api/disruption_budget.h"
+#include "api/object/disruption_budget.h"
 #include "policy/reason.h"
 
 #include <cstddef>

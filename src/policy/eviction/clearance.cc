@@ -1,6 +1,6 @@
 #include "policy/eviction/clearance.h"
 
-#include "api/duration.h"
+#include "api/text/duration.h"
 
 #include <fmt/format.h>
 

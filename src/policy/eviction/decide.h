@@ -4,8 +4,8 @@
 // Source: Kubernetes docs, "Node-pressure Eviction"; spec "Eviction manager", 5, 6, 8.
 #pragma once
 
-#include "api/pod.h"
-#include "api/summary.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
 #include "base/time.h"
 #include "policy/eviction/conditions.h"
 #include "policy/eviction/containerfs.h"

@@ -3,7 +3,7 @@
 // MemAvailable (available); KEP-2400, swap as additional capacity (workingset+swap).
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "policy/eviction/threshold.h"
 
 #include <array>

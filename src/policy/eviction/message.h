@@ -2,7 +2,7 @@
 // annotations. Thread: any (pure). Source: spec "Eviction manager", 8.
 #pragma once
 
-#include "api/meta.h"
+#include "api/object/meta.h"
 #include "policy/eviction/ranking.h"
 #include "policy/eviction/threshold.h"
 

@@ -2,7 +2,7 @@
 // Thread: any (pure). Source: spec "Eviction manager", 11; kernel docs, cgroup-v1/memory, "Memory thresholds".
 #pragma once
 
-#include "api/summary.h"
+#include "api/object/summary.h"
 #include "policy/eviction/threshold.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "policy/eviction/ranking.h"
 
-#include "api/pod_requests.h"
+#include "api/object/pod_requests.h"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 // open). Source: Kubernetes docs, "Node-pressure Eviction", pod selection; spec "Eviction manager", 7.
 #pragma once
 
-#include "api/pod.h"
-#include "api/summary.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
 #include "policy/eviction/containerfs.h"
 #include "policy/eviction/signal.h"
 

@@ -1,6 +1,6 @@
 #include "policy/eviction/reaction.h"
 
-#include "api/pod_requests.h"
+#include "api/object/pod_requests.h"
 
 namespace spillway::eviction {
 namespace {

@@ -3,7 +3,7 @@
 // Thread: any (pure). Source: spec "Eviction manager", 4, 7, 8; spec "Wake-up sources", 6.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/eviction/threshold.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "policy/eviction/reasons.h"
 
-#include "api/pod_requests.h"
+#include "api/object/pod_requests.h"
 #include "base/check.h"
 
 #include <string>

@@ -3,8 +3,8 @@
 // Source: Kubernetes docs, "Node-pressure Eviction", eviction signals; spec "Eviction manager", 1, 2.
 #pragma once
 
-#include "api/quantity.h"
-#include "api/summary.h"
+#include "api/object/summary.h"
+#include "api/text/quantity.h"
 #include "base/time.h"
 
 #include <array>

@@ -3,7 +3,7 @@
 // Source: Kubernetes docs, "Node-pressure Eviction", eviction thresholds; spec "Eviction manager", 3, 4, 5.1.
 #pragma once
 
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 #include "base/time.h"
 #include "policy/eviction/signal.h"
 

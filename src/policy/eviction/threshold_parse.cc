@@ -1,6 +1,6 @@
 #include "policy/eviction/threshold_parse.h"
 
-#include "api/duration.h"
+#include "api/text/duration.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "policy/lifecycle/brakes.h"
 
-#include "api/duration.h"
+#include "api/text/duration.h"
 #include "policy/lifecycle/zone.h"
 
 #include <algorithm>

@@ -3,9 +3,9 @@
 // lifecycle", S9; vectors lifecycle/condition_taints, label_reconcile.
 #pragma once
 
-#include "api/meta.h"
-#include "api/node.h"
-#include "api/taint.h"
+#include "api/object/meta.h"
+#include "api/object/node.h"
+#include "api/object/taint.h"
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 // Thread: loop. The driver arms a single timer for next_due(). Bound: one entry per pod.
 #pragma once
 
-#include "api/meta.h"
+#include "api/object/meta.h"
 #include "base/time.h"
 
 #include <map>

@@ -2,8 +2,8 @@
 // Thread: any (pure functions). Source: spec "Node lifecycle", S5.7, S8.2, S10; vectors lifecycle/legacy_eviction.
 #pragma once
 
-#include "api/pod.h"
-#include "api/workload.h"
+#include "api/object/pod.h"
+#include "api/object/workload.h"
 
 #include <array>
 #include <span>

@@ -5,8 +5,8 @@
 // S5.3; vectors lifecycle/node_health.
 #pragma once
 
-#include "api/lease.h"
-#include "api/node.h"
+#include "api/object/lease.h"
+#include "api/object/node.h"
 #include "base/time.h"
 #include "policy/lifecycle/profile.h"
 #include "policy/reason.h"

@@ -11,8 +11,8 @@
 // legacy_eviction.
 #pragma once
 
-#include "api/lease.h"
-#include "api/node.h"
+#include "api/object/lease.h"
+#include "api/object/node.h"
 #include "base/time.h"
 #include "policy/lifecycle/node_health.h"
 #include "policy/lifecycle/node_records.h"

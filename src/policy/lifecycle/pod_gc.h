@@ -3,8 +3,8 @@
 // pods; "Node Shutdowns", out-of-service; spec "Node lifecycle", S13.
 #pragma once
 
-#include "api/node.h"
-#include "api/pod.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
 
 #include <cstdint>
 #include <functional>

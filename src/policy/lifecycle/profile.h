@@ -3,7 +3,7 @@
 // Thread: any (a value). Source: spec "Node lifecycle", profiles and S18 (T1 … T17 name the switches there).
 #pragma once
 
-#include "api/taint.h"
+#include "api/object/taint.h"
 #include "policy/lifecycle/rate_limiter.h"
 #include "policy/lifecycle/zone.h"
 

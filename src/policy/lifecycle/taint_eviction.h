@@ -4,8 +4,8 @@
 // "Node lifecycle", S11; vectors lifecycle/taint_eviction, worker_shard.
 #pragma once
 
-#include "api/pod.h"
-#include "api/taint.h"
+#include "api/object/pod.h"
+#include "api/object/taint.h"
 #include "base/time.h"
 #include "policy/lifecycle/eviction_schedule.h"
 #include "policy/lifecycle/profile.h"

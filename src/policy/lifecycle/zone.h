@@ -3,8 +3,8 @@
 // vectors lifecycle/zone_key, zone_state, eviction_rate.
 #pragma once
 
-#include "api/meta.h"
-#include "api/node.h"
+#include "api/object/meta.h"
+#include "api/object/node.h"
 
 #include <cstdint>
 #include <optional>

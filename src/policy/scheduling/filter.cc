@@ -1,7 +1,7 @@
 #include "policy/scheduling/filter.h"
 
-#include "api/node_affinity.h"
-#include "api/taint.h"
+#include "api/object/node_affinity.h"
+#include "api/object/taint.h"
 #include "policy/fit.h"
 
 #include <fmt/format.h>

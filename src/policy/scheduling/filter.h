@@ -3,7 +3,7 @@
 // admission/scheduler_filter.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/node_load.h"
 #include "policy/reason.h"
 #include "policy/scheduling/pending_pod.h"

@@ -1,6 +1,6 @@
 #include "policy/scheduling/pending_pod.h"
 
-#include "api/host_ports.h"
+#include "api/object/host_ports.h"
 
 #include <algorithm>
 #include <iterator>

@@ -2,8 +2,8 @@
 // Thread: any (plain values). The pod must outlive it.
 #pragma once
 
-#include "api/node_affinity.h"
-#include "api/pod.h"
+#include "api/object/node_affinity.h"
+#include "api/object/pod.h"
 #include "policy/node_load.h"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Thread: any (pure). Source: spec "Pod admission", 15; vectors admission/scheduler_filter.
 #pragma once
 
-#include "api/pod.h"
+#include "api/object/pod.h"
 #include "policy/node_load.h"
 #include "policy/reason.h"
 #include "policy/scheduling/filter.h"

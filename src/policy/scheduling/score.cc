@@ -1,7 +1,7 @@
 #include "policy/scheduling/score.h"
 
-#include "api/node_affinity.h"
-#include "api/taint.h"
+#include "api/object/node_affinity.h"
+#include "api/object/taint.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // vectors/admission/pod_additions: pods arriving in batches at an agent whose workers do at once what they are told.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "policy/admission/arrival.h"
 #include "policy/admission/chain.h"
 #include "policy/admission/reading.h"

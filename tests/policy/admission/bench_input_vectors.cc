@@ -1,6 +1,6 @@
 // vectors/admission/bench_inputs: what bench/policy and bench/api measure, with the expected answers.
-#include "api/codec.h"
-#include "api/quantity.h"
+#include "api/codec/codec.h"
+#include "api/text/quantity.h"
 #include "policy/admission/chain.h"
 #include "policy/admission/preemption.h"
 #include "policy/admission/reading.h"

@@ -1,5 +1,5 @@
 // vectors/admission: fit, predicate_admit.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "policy/admission/chain.h"
 #include "policy/admission/reading.h"
 #include "policy/fit.h"

@@ -1,5 +1,5 @@
 // vectors/admission/preemption: choice of victims, distance, and what a critical pod's shortages lead to.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "policy/admission/preemption.h"
 #include "policy/admission/reading.h"
 #include "support/vectors.h"

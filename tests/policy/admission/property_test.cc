@@ -1,5 +1,5 @@
 // What must hold for any pods: more pods never make room, victims are enough and none too many, orders are total.
-#include "api/quantity.h"
+#include "api/text/quantity.h"
 #include "base/rng.h"
 #include "policy/admission/arrival.h"
 #include "policy/admission/chain.h"

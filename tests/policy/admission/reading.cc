@@ -1,6 +1,6 @@
 #include "policy/admission/reading.h"
 
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "base/check.h"
 
 namespace spillway::admission {

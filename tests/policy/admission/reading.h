@@ -1,8 +1,8 @@
 // Rows of vectors/admission as values, and answers as rows say them.
 #pragma once
 
-#include "api/json.h"
-#include "api/pod.h"
+#include "api/json/json.h"
+#include "api/object/pod.h"
 #include "policy/admission/answer.h"
 #include "policy/admission/predicates.h"
 #include "policy/fit.h"

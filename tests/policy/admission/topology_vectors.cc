@@ -1,5 +1,5 @@
 // vectors/admission/topology_hints: merged hints, whole admissions with their allocations, and bad set-ups.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "policy/admission/topology.h"
 #include "policy/admission/topology_admit.h"
 #include "support/vectors.h"

@@ -1,6 +1,6 @@
 #include "policy/disruption/budget.h"
 
-#include "api/codec.h"
+#include "api/codec/codec.h"
 
 #include <gtest/gtest.h>
 

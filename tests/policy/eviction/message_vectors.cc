@@ -1,5 +1,5 @@
 // vectors/eviction: eviction_message, local_storage.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "policy/eviction/local_storage.h"
 #include "policy/eviction/message.h"
 #include "policy/eviction/reading.h"

@@ -1,5 +1,6 @@
 // vectors/eviction: observations, notifier.
-#include "api/codec.h"
+#include "api/codec/codec.h"
+#include "api/text/time_text.h"
 #include "policy/eviction/notifier.h"
 #include "policy/eviction/reading.h"
 #include "support/vectors.h"

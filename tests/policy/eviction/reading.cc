@@ -1,6 +1,7 @@
 #include "policy/eviction/reading.h"
 
-#include "api/codec.h"
+#include "api/codec/codec.h"
+#include "api/text/time_text.h"
 #include "base/check.h"
 
 #include <bit>

@@ -1,9 +1,9 @@
 // The shapes that the vectors of vectors/eviction share, read from and written to JSON.
 #pragma once
 
-#include "api/json.h"
-#include "api/pod.h"
-#include "api/summary.h"
+#include "api/json/json.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
 #include "policy/eviction/ranking.h"
 #include "policy/eviction/threshold.h"
 

@@ -1,8 +1,8 @@
 // The node and pods on which reference costs were measured. Source: spec "Eviction manager", 18.
 #pragma once
 
-#include "api/pod.h"
-#include "api/summary.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
 #include "policy/eviction/decide.h"
 
 #include <fmt/format.h>

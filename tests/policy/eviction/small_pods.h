@@ -1,8 +1,8 @@
 // Every pod that differs in a way the memory ranking can see, for exhaustive tests over small sets of them.
 #pragma once
 
-#include "api/pod.h"
-#include "api/summary.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
 #include "base/bytes.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // vectors/eviction: synchronize_traces. Each trace is a manager living through a series of passes.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "policy/eviction/decide.h"
 #include "policy/eviction/reading.h"
 #include "policy/eviction/threshold_parse.h"

@@ -2,11 +2,11 @@
 // node lifecycle run over it in steps of 100 ms exactly as vectors/lifecycle/README.md says. Records every action.
 #pragma once
 
-#include "api/json.h"
-#include "api/lease.h"
-#include "api/node.h"
-#include "api/pod.h"
-#include "api/workload.h"
+#include "api/json/json.h"
+#include "api/object/lease.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
+#include "api/object/workload.h"
 #include "policy/lifecycle/node_monitor.h"
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // Thread: any (a value). Source: spec "Node lifecycle", S4 to S8.
 #pragma once
 
-#include "api/lease.h"
-#include "api/node.h"
+#include "api/object/lease.h"
+#include "api/object/node.h"
 #include "base/time.h"
 #include "policy/lifecycle/node_health.h"
 #include "policy/lifecycle/node_monitor.h"

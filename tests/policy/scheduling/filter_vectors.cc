@@ -1,5 +1,5 @@
 // vectors/admission/scheduler_filter: six filters over small clusters, and the message when nothing is feasible.
-#include "api/codec.h"
+#include "api/codec/codec.h"
 #include "policy/scheduling/filter.h"
 #include "policy/scheduling/place.h"
 #include "support/vectors.h"

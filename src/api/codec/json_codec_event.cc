@@ -1,0 +1,53 @@
+#include "api/codec/codec.h"
+#include "api/codec/json_codec_instances.h"
+#include "api/codec/json_codec_meta.h"
+
+namespace spillway::api {
+
+template <typename V>
+void describe(V& v, Is<ObjectReference> auto& reference) {
+  v.field("kind", reference.kind);
+  v.field("apiVersion", reference.api_version);
+  v.field("namespace", reference.ns);
+  v.field("name", reference.name);
+  v.field("uid", reference.uid);
+  v.field("resourceVersion", reference.resource_version);
+  v.field("fieldPath", reference.field_path);
+}
+
+template <typename V>
+void describe(V& v, Is<Event> auto& event) {
+  v.type_meta(Event::kApiVersion, Event::kKind);
+  v.kept_object("metadata", event.metadata);
+  v.kept_object("involvedObject", event.involved_object);
+  v.field("type", event.type);
+  v.field("reason", event.reason);
+  v.field("message", event.message);
+  v.nested("source", [&](V& source) {
+    source.field("component", event.source_component);
+    source.field("host", event.source_host);
+  });
+  v.kept("reportingComponent", event.reporting_component);
+  v.kept("reportingInstance", event.reporting_instance);
+  v.field("firstTimestamp", event.first_timestamp);
+  v.field("lastTimestamp", event.last_timestamp);
+  v.field("count", event.count);
+}
+
+template <typename V>
+void describe(V& v, Is<Lease> auto& lease) {
+  v.type_meta(Lease::kApiVersion, Lease::kKind);
+  v.object("metadata", lease.metadata);
+  v.nested("spec", [&](V& spec) {
+    spec.field("holderIdentity", lease.holder_identity);
+    spec.field("leaseDurationSeconds", lease.lease_duration_seconds);
+    spec.micro_time("acquireTime", lease.acquire_time);
+    spec.micro_time("renewTime", lease.renew_time);
+    spec.field("leaseTransitions", lease.lease_transitions);
+  });
+}
+
+template struct Codec<Event>;
+template struct Codec<Lease>;
+
+}  // namespace spillway::api

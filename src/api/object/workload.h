@@ -1,0 +1,94 @@
+// apps/v1 ReplicaSet and DaemonSet, scheduling.k8s.io/v1 PriorityClass, v1 Namespace, as the controllers see them.
+// Thread: any. Source: Kubernetes API reference, "Workload Resources".
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/meta.h"
+#include "api/object/selector.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::api {
+
+/// spec.template, whole: a controller copies it into pods without understanding all of it.
+struct PodTemplate {
+  StringMap labels;
+  StringMap annotations;
+  Json spec;
+
+  friend bool operator==(const PodTemplate&, const PodTemplate&) = default;
+};
+
+struct ReplicaSetStatus {
+  std::int32_t replicas = 0;
+  std::int32_t fully_labeled_replicas = 0;
+  std::int32_t ready_replicas = 0;
+  std::int32_t available_replicas = 0;
+  std::int64_t observed_generation = 0;
+
+  friend bool operator==(const ReplicaSetStatus&, const ReplicaSetStatus&) = default;
+};
+
+struct ReplicaSet {
+  static constexpr std::string_view kKind = "ReplicaSet";
+  static constexpr std::string_view kApiVersion = "apps/v1";
+  ObjectMeta metadata;
+  std::int32_t replicas = 1;
+  LabelSelector selector;
+  PodTemplate pod_template;
+  ReplicaSetStatus status;
+
+  friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
+};
+
+struct DaemonSetStatus {
+  std::int32_t current_number_scheduled = 0;
+  std::int32_t number_misscheduled = 0;
+  std::int32_t desired_number_scheduled = 0;
+  std::int32_t number_ready = 0;
+  std::int32_t updated_number_scheduled = 0;
+  std::int32_t number_available = 0;
+  std::int32_t number_unavailable = 0;
+  std::int64_t observed_generation = 0;
+
+  friend bool operator==(const DaemonSetStatus&, const DaemonSetStatus&) = default;
+};
+
+struct DaemonSet {
+  static constexpr std::string_view kKind = "DaemonSet";
+  static constexpr std::string_view kApiVersion = "apps/v1";
+  ObjectMeta metadata;
+  LabelSelector selector;
+  PodTemplate pod_template;
+  std::string update_strategy;  // RollingUpdate, OnDelete
+  Json max_unavailable;         // of a rolling update: a number of pods, or a text like "40%"; null: not given
+  DaemonSetStatus status;
+
+  friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
+};
+
+struct PriorityClass {
+  static constexpr std::string_view kKind = "PriorityClass";
+  static constexpr std::string_view kApiVersion = "scheduling.k8s.io/v1";
+  ObjectMeta metadata;
+  std::int32_t value = 0;
+  bool global_default = false;
+  std::string preemption_policy;
+
+  friend bool operator==(const PriorityClass&, const PriorityClass&) = default;
+};
+
+struct Namespace {
+  static constexpr std::string_view kKind = "Namespace";
+  static constexpr std::string_view kApiVersion = "v1";
+  ObjectMeta metadata;
+  std::vector<std::string> spec_finalizers;
+  std::string phase;
+
+  friend bool operator==(const Namespace&, const Namespace&) = default;
+};
+
+}  // namespace spillway::api

@@ -1,0 +1,34 @@
+// Documents seen as sets of owned fields: which paths a document has, what differs between two of them, how an applied
+// document is laid over a live one, and what is taken away again. The schema says where ownership ends: at scalars and
+// at atomic lists, maps and structs.
+// Thread: any (pure). Source: Kubernetes docs, "Server-Side Apply", merge strategy; spec "API server contract", 10.5.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/schema/field_set.h"
+#include "api/schema/schema.h"
+#include "base/error.h"
+
+namespace spillway::api {
+
+/// Owned paths of a document: scalars, atomic values, empty objects, and elements of keyed lists and sets.
+/// kBadRequest: a list element without its keys, or two with the same.
+Result<FieldSet> fields_of(const Type& type, const Json& document);
+
+struct FieldChanges {
+  FieldSet added;     // with the objects and elements that came along
+  FieldSet modified;  // other value
+  FieldSet removed;
+};
+
+/// From `before` to `after`, both in canonical form.
+FieldChanges compare_fields(const Type& type, const Json& before, const Json& after);
+
+/// `config` laid over `live`: atomic values are replaced, everything else merges. Keyed lists and sets: elements of
+/// both follow the order of `config`, the others keep their place. `config` has passed fields_of.
+Json merge_applied(const Type& type, const Json& live, const Json& config);
+
+/// Takes away what is in `last` but not in `keep`; an object or element goes with all it holds.
+Json remove_fields(const Type& type, const Json& document, const FieldSet& last, const FieldSet& keep);
+
+}  // namespace spillway::api

@@ -1,0 +1,28 @@
+// Request bodies in Kubernetes' protobuf envelope ("k8s\0", runtime.Unknown), read into the same canonical documents as
+// JSON bodies. Unknown fields are skipped. Answers are JSON, so nothing is encoded here.
+// Thread: any (pure). Source: Kubernetes docs, "Kubernetes API Concepts", protobuf encoding; spec "API server
+// contract", 5.4.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/schema/schema.h"
+#include "base/error.h"
+
+#include <string_view>
+
+namespace spillway::api {
+
+/// The Content-Type of such bodies.
+inline constexpr std::string_view kProtobufContentType = "application/vnd.kubernetes.protobuf";
+
+/// Starts with the four magic bytes.
+bool is_protobuf(std::string_view body);
+
+/// The type a body names, from its envelope alone. kBadRequest: no envelope, or a kind that is not served.
+Result<const Type*> protobuf_kind(std::string_view body);
+
+/// The document in canonical form, with apiVersion and kind. kBadRequest: truncated or malformed, text that is no
+/// UTF-8, or another kind than `type`. kRequestEntityTooLarge: more fields or values than a document may have.
+Result<Json> read_protobuf(const Type& type, std::string_view body);
+
+}  // namespace spillway::api

@@ -1,0 +1,30 @@
+// Who may do what. Thread: loop. Source: spec "API server contract", 19.1, 19.4.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/exchange/status.h"
+#include "apiserver/request/route.h"
+
+#include <string>
+
+namespace spillway::apiserver {
+
+struct Verdict {
+  bool allowed = false;
+  std::string reason;
+};
+
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+  virtual Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const = 0;
+};
+
+/// The 403 for what was asked about, in Kubernetes' words.
+api::Status refusal_status(const api::UserInfo& user, const RequestAttributes& asked, const Verdict& verdict);
+
+bool in_group(const api::UserInfo& user, std::string_view group);
+/// Paths that say nothing about the cluster's content.
+bool is_public_path(std::string_view path);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,28 @@
+// Whether what a service account token is bound to still exists: the account, and the pod, secret or node.
+// Thread: loop. Source: Kubernetes docs, "Managing Service Accounts", bound tokens; spec "API server contract", 19.2.
+#pragma once
+
+#include "api/exchange/account_token.h"
+#include "apiserver/read/core.h"
+
+#include <string_view>
+
+namespace spillway::apiserver {
+
+class BoundTokens {
+ public:
+  /// A token outlives the deletion of what it is bound to by so much, so that a pod can say good-bye.
+  static constexpr Duration kAfterDeletion = seconds(60);
+
+  explicit BoundTokens(Core& core) : core_(core) {}
+
+  /// kUnauthorized: which object is gone, or is another one by now.
+  Outcome check(const api::AccountToken& token) const;
+
+ private:
+  Outcome check_object(std::string_view plural, std::string_view ns, const api::ObjectIdentity& object) const;
+
+  Core& core_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,29 @@
+// Nobody may grant what he may not do himself: writes of roles and bindings are held against the rules of the writer.
+// Thread: loop. Source: Kubernetes docs, "Using RBAC Authorization", privilege escalation prevention.
+#pragma once
+
+#include "apiserver/access/role_rules.h"
+#include "apiserver/resource/admission_check.h"
+
+namespace spillway::apiserver {
+
+class EscalationCheck final : public AdmissionCheck {
+ public:
+  explicit EscalationCheck(const RoleRules& rules) : rules_(rules) {}
+
+  api::StatusResult<void> check_create(const api::UserInfo& user, const Resource& resource,
+                                       const api::Json& object) const override;
+  api::StatusResult<void> check_update(const api::UserInfo& user, const Resource& resource, SubresourceId part,
+                                       const api::Json& object, const api::Json& old) const override;
+
+ private:
+  bool may_aggregate(const api::UserInfo& user, const Resource& resource, const api::Json& object) const;
+  api::StatusResult<void> check(const api::UserInfo& user, const Resource& resource, const api::Json& object) const;
+
+  const RoleRules& rules_;
+};
+
+/// True if everything `wanted` allows is allowed by one of `held`.
+bool covers(std::span<const PolicyRule> held, const PolicyRule& wanted);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,106 @@
+#include "apiserver/access/node_authorizer.h"
+
+#include <algorithm>
+#include <array>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+
+constexpr std::string_view kUserPrefix = "system:node:";
+constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+
+bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::ranges::find(list, text) != list.end();
+}
+
+Verdict denied(const std::string& node) {
+  return {false, "no relationship found between node '" + node + "' and this object"};
+}
+
+Verdict allowed() {
+  return {true, {}};
+}
+
+}  // namespace
+
+std::optional<std::string> node_identity(const api::UserInfo& user) {
+  if (!user.name.starts_with(kUserPrefix) || user.name.size() == kUserPrefix.size()) return std::nullopt;
+  if (!in_group(user, "system:nodes")) return std::nullopt;
+  return user.name.substr(kUserPrefix.size());
+}
+
+NodeAuthorizer::NodeAuthorizer(Core& core) : pods_(core.cache.of(core.registry.get("pods"))) {}
+
+bool NodeAuthorizer::any_pod_refers(const std::string& node, std::string_view ns, ReferenceKind kind,
+                                    std::string_view name) const {
+  const ObjectMap* pods = pods_.on_node(node);
+  if (pods == nullptr || name.empty()) return false;
+  return std::ranges::any_of(
+      *pods, [&](const auto& pod) { return pod.second->ns == ns && refers_to(pod.second->document(), kind, name); });
+}
+
+Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttributes& request) const {
+  const std::optional<std::string> node = node_identity(user);
+  if (!node || !request.is_resource) return {};
+  const bool own = request.name == *node;
+  const std::string_view verb = request.verb;
+  const std::string_view resource = request.resource;
+  const bool reads = one_of(verb, {"get", "list", "watch"});
+  if (request.group.empty()) {
+    if (resource == "nodes") {
+      if (verb == "create" && request.subresource.empty()) return allowed();
+      // Not its proxy: that would be a request of the API server's, made wherever the node says it lives.
+      const bool own_part = one_of(request.subresource, {"", "status"});
+      const bool may = own_part && (reads || one_of(verb, {"update", "patch"}));
+      return may && own ? allowed() : denied(*node);
+    }
+    if (resource == "pods") return authorize_pods(*node, request);
+    if (one_of(resource, {"secrets", "configmaps"}) && request.subresource.empty()) {
+      const ReferenceKind kind = resource == "secrets" ? ReferenceKind::kSecret : ReferenceKind::kConfigMap;
+      return reads && any_pod_refers(*node, request.ns, kind, request.name) ? allowed() : denied(*node);
+    }
+    if (resource == "serviceaccounts") {
+      const bool may =
+          (verb == "get" && request.subresource.empty()) || (verb == "create" && request.subresource == "token");
+      const bool related = may && any_pod_refers(*node, request.ns, ReferenceKind::kServiceAccount, request.name);
+      return related ? allowed() : denied(*node);
+    }
+    if (resource == "events") return one_of(verb, {"create", "patch", "update"}) ? allowed() : Verdict{};
+    if (resource == "services") return reads ? allowed() : Verdict{};
+    return {};
+  }
+  if (request.group == "coordination.k8s.io" && resource == "leases") {
+    if (request.ns != kLeaseNamespace) return {};
+    if (verb == "create") return allowed();
+    return one_of(verb, {"get", "update", "patch", "delete"}) && own ? allowed() : denied(*node);
+  }
+  if (request.group == "storage.k8s.io" && resource == "csinodes") {
+    if (verb == "create") return allowed();
+    return one_of(verb, {"get", "update", "patch", "delete"}) && own ? allowed() : denied(*node);
+  }
+  if (request.group == "events.k8s.io") return one_of(verb, {"create", "patch", "update"}) ? allowed() : Verdict{};
+  if (one_of(resource, {"csidrivers", "runtimeclasses"})) return reads ? allowed() : Verdict{};
+  if (resource == "certificatesigningrequests") return reads || verb == "create" ? allowed() : Verdict{};
+  if (one_of(resource, {"tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews"})) {
+    return verb == "create" ? allowed() : Verdict{};
+  }
+  return {};
+}
+
+Verdict NodeAuthorizer::authorize_pods(const std::string& node, const RequestAttributes& request) const {
+  const std::string_view verb = request.verb;
+  if (verb == "create" && request.subresource.empty()) return allowed();  // mirror pods; admission looks closer
+  if (one_of(verb, {"list", "watch"})) return request.node == node ? allowed() : denied(node);
+  const ObjectPtr pod = pods_.find(object_key(request.ns, request.name));
+  // A pod that does not exist is refused like one elsewhere: a node learns nothing of which names are taken.
+  const bool own = pod && pod->meta.fields.front() == node;
+  bool may = request.subresource.empty() && one_of(verb, {"get", "delete"});
+  may = may || (request.subresource == "status" && one_of(verb, {"get", "update", "patch"}));
+  may = may || (request.subresource == "eviction" && verb == "create");
+  return may && own ? allowed() : denied(node);
+}
+
+}  // namespace spillway::apiserver

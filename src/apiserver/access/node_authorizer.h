@@ -1,0 +1,33 @@
+// What a node may do: its own Node, Lease and CSINode, the pods bound to it and what these refer to.
+// Thread: loop. Source: Kubernetes docs, "Using Node Authorization"; spec "API server contract", 19.7.
+#pragma once
+
+#include "apiserver/access/authorizer.h"
+#include "apiserver/access/pod_references.h"
+#include "apiserver/read/core.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// "n1" of system:node:n1 in the group system:nodes; nullopt for everybody else.
+std::optional<std::string> node_identity(const api::UserInfo& user);
+
+class NodeAuthorizer final : public Authorizer {
+ public:
+  explicit NodeAuthorizer(Core& core);
+
+  /// Not allowed and without reason: no node, or nothing this authorizer knows about.
+  Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const override;
+
+ private:
+  Verdict authorize_pods(const std::string& node, const RequestAttributes& request) const;
+  /// True if a pod on the node names that object of its namespace.
+  bool any_pod_refers(const std::string& node, std::string_view ns, ReferenceKind kind, std::string_view name) const;
+
+  const ResourceCache& pods_;
+};
+
+}  // namespace spillway::apiserver

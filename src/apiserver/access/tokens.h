@@ -1,0 +1,31 @@
+// serviceaccounts/token: what a token says about its bearer; the signature comes from a port.
+// Thread: loop. Source: Kubernetes docs, "Managing Service Accounts"; spec "API server contract", 19.2.
+#pragma once
+
+#include "api/exchange/account_token.h"
+#include "apiserver/access/node_restriction.h"
+#include "apiserver/ports/tokens.h"
+#include "apiserver/read/core.h"
+#include "apiserver/request/exchange.h"
+
+#include <string>
+
+namespace spillway::apiserver {
+
+class TokenPath {
+ public:
+  TokenPath(Core& core, const NodeRestriction& restriction, const TokenSigner* signer)
+      : core_(core), restriction_(restriction), signer_(signer) {}
+
+  void create(const ExchangePtr& exchange);
+
+ private:
+  /// Fills in whom and what the token is bound to. 404 or 409 when the object to bind it to is not there.
+  api::StatusResult<void> bind(const StoredObject& account, const api::Json& request, api::AccountToken& token) const;
+
+  Core& core_;
+  const NodeRestriction& restriction_;
+  const TokenSigner* signer_;
+};
+
+}  // namespace spillway::apiserver

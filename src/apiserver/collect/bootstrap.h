@@ -1,0 +1,18 @@
+// What every cluster has from its first second: namespaces, priority classes, roles. Created if absent, never changed.
+// Thread: loop. Source: spec "API server contract", 2.
+#pragma once
+
+#include "apiserver/read/core.h"
+#include "apiserver/write/writer.h"
+
+#include <functional>
+
+namespace spillway::apiserver {
+
+/// `done` once all of it exists, or with the first failure.
+void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<void(Outcome)> done);
+
+/// The user under which the server itself writes.
+api::UserInfo server_user();
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,110 @@
+#include "apiserver/collect/bootstrap_roles.h"
+
+#include <string_view>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using Texts = std::vector<std::string_view>;
+
+constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
+const Texts kRead{"get", "list", "watch"};
+const Texts kWrite{"create", "delete", "deletecollection", "patch", "update"};
+const Texts kAll{"*"};
+
+Json list(const Texts& texts) {
+  return Json::Array(texts.begin(), texts.end());
+}
+
+Json rule(const Texts& verbs, const Texts& groups, const Texts& resources) {
+  return Json::object({{"verbs", list(verbs)}, {"apiGroups", list(groups)}, {"resources", list(resources)}});
+}
+
+Json path_rule(const Texts& verbs, const Texts& urls) {
+  return Json::object({{"verbs", list(verbs)}, {"nonResourceURLs", list(urls)}});
+}
+
+Json metadata(std::string_view name) {
+  return Json::object({{"name", name},
+                       {"labels", Json::object({{"kubernetes.io/bootstrapping", "rbac-defaults"}})},
+                       {"annotations", Json::object({{"rbac.authorization.kubernetes.io/autoupdate", "true"}})}});
+}
+
+Json role(std::string_view name, Json::Array rules) {
+  return Json::object({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                       {"kind", "ClusterRole"},
+                       {"metadata", metadata(name)},
+                       {"rules", std::move(rules)}});
+}
+
+Json binding(std::string_view name, const Texts& groups) {
+  Json::Array subjects;
+  for (const std::string_view group : groups) {
+    subjects.push_back(Json::object({{"apiGroup", kRbac}, {"kind", "Group"}, {"name", group}}));
+  }
+  return Json::object({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                       {"kind", "ClusterRoleBinding"},
+                       {"metadata", metadata(name)},
+                       {"roleRef", Json::object({{"apiGroup", kRbac}, {"kind", "ClusterRole"}, {"name", name}})},
+                       {"subjects", std::move(subjects)}});
+}
+
+/// What `view` shows: everything of a namespace but its secrets and roles.
+Json::Array view_rules() {
+  return {rule(kRead, {""},
+               {"configmaps", "events", "namespaces", "namespaces/status", "pods", "pods/log", "pods/status",
+                "serviceaccounts", "services", "services/status"}),
+          rule(kRead, {"apps"},
+               {"controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale",
+                "deployments/status", "replicasets", "replicasets/scale", "replicasets/status"}),
+          rule(kRead, {"policy"}, {"poddisruptionbudgets", "poddisruptionbudgets/status"}),
+          rule(kRead, {"events.k8s.io"}, {"events"})};
+}
+
+Json::Array edit_rules() {
+  Json::Array rules = view_rules();
+  rules.push_back(rule(kRead, {""}, {"secrets"}));
+  rules.push_back(rule(kWrite, {""}, {"configmaps", "events", "pods", "secrets", "serviceaccounts", "services"}));
+  rules.push_back(rule({"create"}, {""}, {"pods/eviction", "serviceaccounts/token"}));
+  rules.push_back(
+      rule(kWrite, {"apps"}, {"daemonsets", "deployments", "deployments/scale", "replicasets", "replicasets/scale"}));
+  rules.push_back(rule(kWrite, {"policy"}, {"poddisruptionbudgets"}));
+  rules.push_back(rule({"get", "list", "watch", "create", "delete", "deletecollection", "patch", "update"},
+                       {"coordination.k8s.io"}, {"leases"}));
+  return rules;
+}
+
+Json::Array admin_rules() {
+  Json::Array rules = edit_rules();
+  rules.push_back(rule({"get", "list", "watch", "create", "delete", "deletecollection", "patch", "update"}, {kRbac},
+                       {"roles", "rolebindings"}));
+  rules.push_back(rule({"create"}, {"authorization.k8s.io"}, {"localsubjectaccessreviews"}));
+  return rules;
+}
+
+}  // namespace
+
+std::vector<Json> bootstrap_roles() {
+  return {
+      role("cluster-admin", {rule(kAll, kAll, kAll), path_rule(kAll, kAll)}),
+      role("system:discovery", {path_rule({"get"}, {"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez",
+                                                    "/openapi", "/openapi/*", "/readyz", "/version", "/version/"})}),
+      role("system:public-info-viewer",
+           {path_rule({"get"}, {"/healthz", "/livez", "/readyz", "/version", "/version/"})}),
+      role("system:basic-user",
+           {rule({"create"}, {"authorization.k8s.io"}, {"selfsubjectaccessreviews", "selfsubjectrulesreviews"}),
+            rule({"create"}, {"authentication.k8s.io"}, {"selfsubjectreviews"})}),
+      // The API server on its way to agents: what their servers ask about, and nothing of the API.
+      role("spillway:kubelet-client",
+           {rule({"get", "create"}, {""}, {"nodes/log", "nodes/metrics", "nodes/proxy", "nodes/stats"})}),
+      role("view", view_rules()), role("edit", edit_rules()), role("admin", admin_rules()),
+      binding("cluster-admin", {"system:masters"}), binding("spillway:kubelet-client", {"spillway:kubelet-clients"}),
+      binding("system:discovery", {"system:authenticated"}),
+      binding("system:public-info-viewer", {"system:authenticated", "system:unauthenticated"}),
+      binding("system:basic-user", {"system:authenticated"})};
+}
+
+}  // namespace spillway::apiserver

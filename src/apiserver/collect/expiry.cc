@@ -1,0 +1,161 @@
+#include "apiserver/collect/expiry.h"
+
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
+
+#include <algorithm>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr Duration kEventLife = hours(1);
+constexpr Duration kSettledRequestLife = hours(1);
+constexpr Duration kOpenRequestLife = hours(24);
+constexpr Duration kSweepEvery = seconds(10);
+constexpr Duration kCompactEvery = seconds(60);
+constexpr Duration kHistoryAge = minutes(5);
+constexpr std::uint64_t kRevisionsMin = 10'000;
+constexpr std::uint64_t kRevisionsMax = 200'000;
+
+std::optional<WallTime> latest_of(std::initializer_list<std::string_view> texts) {
+  std::optional<WallTime> latest;
+  for (const std::string_view text : texts) {
+    if (text.empty()) continue;
+    if (const Result<WallTime> time = api::parse_time(text); time && (!latest || *time > *latest)) latest = *time;
+  }
+  return latest;
+}
+
+Duration life_of_event(const api::Json&) {
+  return kEventLife;
+}
+
+std::optional<WallTime> event_seen(const api::Json& event) {
+  return latest_of({event.string_at({"metadata", "creationTimestamp"}), event.string_at({"lastTimestamp"}),
+                    event.string_at({"eventTime"}), event.string_at({"series", "lastObservedTime"})});
+}
+
+const api::Json::Array* conditions_of(const api::Json& request) {
+  const api::Json* conditions = request.at({"status", "conditions"});
+  return conditions == nullptr ? nullptr : conditions->if_array();
+}
+
+Duration life_of_request(const api::Json& request) {
+  if (!request.string_at({"status", "certificate"}).empty()) return kSettledRequestLife;
+  const api::Json::Array* conditions = conditions_of(request);
+  const bool refused = conditions != nullptr && std::ranges::any_of(*conditions, [](const api::Json& one) {
+                         return one.string_at({"type"}) == "Denied" || one.string_at({"type"}) == "Failed";
+                       });
+  return refused ? kSettledRequestLife : kOpenRequestLife;
+}
+
+std::optional<WallTime> request_seen(const api::Json& request) {
+  std::optional<WallTime> latest = latest_of({request.string_at({"metadata", "creationTimestamp"})});
+  const api::Json::Array* conditions = conditions_of(request);
+  if (conditions == nullptr) return latest;
+  for (const api::Json& one : *conditions) {
+    const std::optional<WallTime> updated = latest_of({one.string_at({"lastUpdateTime"})});
+    if (updated && (!latest || *updated > *latest)) latest = updated;
+  }
+  return latest;
+}
+
+}  // namespace
+
+const Expiry::Rule kEventExpiry{"events", life_of_event, event_seen};
+const Expiry::Rule kRequestExpiry{"certificatesigningrequests.certificates.k8s.io", life_of_request, request_seen};
+
+Expiry::Expiry(Core& core, Remover& remover, const Rule& rule)
+    : core_(core), remover_(remover), rule_(rule), objects_(core.cache.of(core.registry.get(rule.plural))) {}
+
+void Expiry::load() {
+  loaded_ = true;
+  for (const auto& [key, object] : objects_.objects()) {
+    const api::Json document = object->document();
+    const std::optional<WallTime> seen = rule_.last_seen(document);
+    const Duration age = seen && *seen < core_.now.wall ? Duration(core_.now.wall - *seen) : Duration(0);
+    expect(key, core_.now.mono + std::max(Duration(0), rule_.life(document) - age));
+  }
+  arm();
+}
+
+void Expiry::expect(const std::string& key, Instant due) {
+  const auto [entry, is_new] = due_by_key_.try_emplace(key, due);
+  if (!is_new) {
+    due_.erase({entry->second, key});
+    entry->second = due;
+  }
+  due_.emplace(due, key);
+}
+
+void Expiry::on_event(const ResourceCache& cache, const EventPtr& event) {
+  if (!loaded_ || &cache != &objects_) return;
+  if (event->object) {
+    expect(event->object->key, event->at + rule_.life(event->object->document()));
+    arm();
+  } else if (const auto entry = due_by_key_.find(event->previous->key); entry != due_by_key_.end()) {
+    due_.erase({entry->second, entry->first});
+    due_by_key_.erase(entry);
+  }
+}
+
+void Expiry::arm() {
+  if (due_.empty()) return;
+  // Several at a time: an object lives up to one sweep longer.
+  const Instant at = std::max(due_.begin()->first, core_.now.mono) + kSweepEvery;
+  if (timer_ && armed_for_ <= at) return;
+  if (timer_) core_.timers.cancel(*timer_);
+  armed_for_ = at;
+  timer_ = core_.timers.at(at, [this] {
+    timer_.reset();
+    sweep();
+  });
+}
+
+void Expiry::sweep() {
+  while (!due_.empty() && due_.begin()->first <= core_.now.mono && removing_ < kCollectorWritesMax) {
+    const std::string key = due_.begin()->second;
+    due_.erase(due_.begin());
+    due_by_key_.erase(key);
+    const ObjectPtr object = objects_.find(key);
+    if (!object) continue;
+    ++removing_;
+    DeleteOptions options;
+    options.resource_version = std::to_string(object->revision.number());
+    remover_.remove({&objects_.resource(), object->ns, object->name, options},
+                    [this, key](api::StatusResult<Removed> result) {
+                      --removing_;
+                      // A store that is busy is asked again; what was written meanwhile has a new term.
+                      if (!result && result.error().code >= 429) expect(key, core_.now.mono);
+                      arm();
+                    });
+  }
+  arm();
+}
+
+void Compaction::start() {
+  tick();
+}
+
+void Compaction::tick() {
+  const store::Revision present = core_.store.revision();
+  const Instant now = core_.now.mono;
+  samples_.emplace_back(now, present);
+  store::Revision target;
+  while (samples_.size() > 1 && samples_.front().first + kHistoryAge <= now) {
+    target = samples_.front().second;
+    samples_.pop_front();
+  }
+  if (present.number() > kRevisionsMax) target = std::max(target, store::Revision(present.number() - kRevisionsMax));
+  const std::uint64_t newest = present.number() > kRevisionsMin ? present.number() - kRevisionsMin : 0;
+  target = std::min(target, store::Revision(newest));
+  if (target > core_.store.compacted()) {
+    core_.store.compact(target, [this](Result<store::Revision> result) {
+      if (!result) core_.log.warning("compaction failed", {{"error", result.error().text()}});
+    });
+  }
+  core_.timers.at(now + kCompactEvery, [this] { tick(); });
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,72 @@
+// What the server forgets with time: Events after an hour, certificate requests that are settled after an hour and
+// others after a day, history of the store after some minutes.
+// Thread: loop. Bounds: kCollectorWritesMax deletions in flight. Source: spec "API server contract", 14.2, 22.4.
+#pragma once
+
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "apiserver/write/remover.h"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace spillway::apiserver {
+
+/// Deletes the objects of one resource some time after they were last written.
+class Expiry final : public Collector {
+ public:
+  struct Rule {
+    std::string_view plural;  // "events", "certificatesigningrequests.certificates.k8s.io"
+    Duration (*life)(const api::Json& object) = nullptr;
+    /// The last sign of life that an object carries; for what was there when the server started.
+    std::optional<WallTime> (*last_seen)(const api::Json& object) = nullptr;
+  };
+
+  Expiry(Core& core, Remover& remover, const Rule& rule);
+
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+
+  void run() override {}
+
+ private:
+  void expect(const std::string& key, Instant due);
+  void arm();
+  void sweep();
+
+  Core& core_;
+  Remover& remover_;
+  Rule rule_;
+  const ResourceCache& objects_;
+  std::set<std::pair<Instant, std::string>> due_;
+  std::map<std::string, Instant> due_by_key_;  // the same entries
+  std::optional<TimerQueue::Id> timer_;
+  Instant armed_for_{};  // of timer_
+  std::size_t removing_ = 0;
+  bool loaded_ = false;
+};
+
+extern const Expiry::Rule kEventExpiry;
+/// As the controller manager cleans them: an hour after they were issued, denied or failed, else a day after they came.
+extern const Expiry::Rule kRequestExpiry;
+
+/// Compacts the store once a minute: keeps five minutes and ten thousand revisions, of a busy store at most two hundred
+/// thousand.
+class Compaction {
+ public:
+  explicit Compaction(Core& core) : core_(core) {}
+
+  void start();
+
+ private:
+  void tick();
+
+  Core& core_;
+  std::deque<std::pair<Instant, store::Revision>> samples_;  // one a minute
+};
+
+}  // namespace spillway::apiserver

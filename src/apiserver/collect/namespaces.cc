@@ -1,0 +1,149 @@
+#include "apiserver/collect/namespaces.h"
+
+#include "apiserver/collect/bootstrap.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::StatusResult;
+
+constexpr Duration kRetry = seconds(1);
+constexpr std::string_view kAccount = "default";
+
+}  // namespace
+
+NamespaceCollector::NamespaceCollector(Core& core, Writer& writer, Remover& remover)
+    : core_(core),
+      writer_(writer),
+      remover_(remover),
+      namespaces_(core.cache.of(core.registry.get("namespaces"))),
+      accounts_(core.cache.of(core.registry.get("serviceaccounts"))) {}
+
+void NamespaceCollector::load() {
+  loaded_ = true;
+  for (const auto& [name, space] : namespaces_.objects()) note(*space);
+}
+
+void NamespaceCollector::note(const StoredObject& space) {
+  if (space.meta.deleting) {
+    terminating_.insert(space.name);
+    dirty_.insert(space.name);
+    lacks_account_.erase(space.name);
+  } else if (!accounts_.find(object_key(space.name, kAccount))) {
+    lacks_account_.insert(space.name);
+  }
+}
+
+void NamespaceCollector::on_event(const ResourceCache& cache, const EventPtr& event) {
+  if (!loaded_) return;
+  if (&cache == &namespaces_) {
+    if (event->object) return note(*event->object);
+    terminating_.erase(event->previous->name);
+    dirty_.erase(event->previous->name);
+    lacks_account_.erase(event->previous->name);
+    return;
+  }
+  if (event->object) return;
+  const StoredObject& gone = *event->previous;
+  if (terminating_.contains(gone.ns)) dirty_.insert(gone.ns);
+  if (&cache == &accounts_ && gone.name == kAccount) {
+    if (const ObjectPtr space = namespaces_.find(gone.ns)) note(*space);
+  }
+}
+
+void NamespaceCollector::run() {
+  while (!lacks_account_.empty() && creating_.size() < kCollectorWritesMax) {
+    const std::string ns = *lacks_account_.begin();
+    lacks_account_.erase(lacks_account_.begin());
+    if (!creating_.contains(ns)) create_account(ns);
+  }
+  std::set<std::string> due;
+  due.swap(dirty_);
+  for (const std::string& ns : due) empty(ns);
+}
+
+void NamespaceCollector::empty(const std::string& ns) {
+  const ObjectPtr space = namespaces_.find(ns);
+  if (!space || !space->meta.deleting) return;
+  bool occupied = false;
+  for (const auto& cache : core_.cache.all()) {
+    if (!cache->resource().namespaced() || !cache->occupies(ns)) continue;
+    occupied = true;
+    std::vector<ObjectPtr> left;
+    cache->visit(ns + "/", {}, [&](const ObjectPtr& object) {
+      if (!object->meta.deleting) left.push_back(object);
+      return removing_.size() + left.size() < kCollectorWritesMax;
+    });
+    for (const ObjectPtr& object : left) remove(*cache, *object);
+  }
+  if (!occupied) finalize(ns);
+}
+
+void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& object) {
+  const std::string store_key = cache.resource().storage + object.key;
+  if (removing_.size() >= kCollectorWritesMax || !removing_.insert(store_key).second) return;
+  DeleteOptions options;
+  options.uid = object.meta.uid;
+  options.propagation = Propagation::kBackground;
+  remover_.remove({&cache.resource(), object.ns, object.name, options},
+                  [this, store_key, ns = object.ns](StatusResult<Removed> result) {
+                    removing_.erase(store_key);
+                    // What waits for a grace period or a finalizer reports back by its DELETED event.
+                    if (result || result.error().code == 404) {
+                      if (terminating_.contains(ns)) dirty_.insert(ns);
+                      // To look for more passes by all that is on its way: not after each of them.
+                      if (removing_.size() <= kCollectorWritesMax / 2) run();
+                    } else {
+                      retry(ns);
+                    }
+                  });
+}
+
+void NamespaceCollector::finalize(const std::string& ns) {
+  if (!finalizing_.insert(ns).second) return;
+  UpdateJob job{
+      .resource = &namespaces_.resource(),
+      .name = ns,
+      .part = SubresourceId::kFinalize,
+      .change = [](const Json& current) -> StatusResult<Json> {
+        Json document = current;
+        if (Json* list = document.at({"spec", "finalizers"}); list != nullptr && list->if_array() != nullptr) {
+          std::erase_if(*list->if_array(), [](const Json& name) { return name.string_at({}) == "kubernetes"; });
+          if (list->if_array()->empty()) document.erase({"spec", "finalizers"});
+        }
+        return document;
+      },
+      .trusted = true,
+      .context = {server_user(), {}, false}};
+  writer_.update(std::move(job), [this, ns](StatusResult<Written> result) {
+    finalizing_.erase(ns);
+    if (!result && result.error().code != 404) retry(ns);
+  });
+}
+
+void NamespaceCollector::create_account(const std::string& ns) {
+  creating_.insert(ns);
+  Json account = Json::object({{"apiVersion", "v1"},
+                               {"kind", "ServiceAccount"},
+                               {"metadata", Json::object({{"name", kAccount}, {"namespace", ns}})}});
+  writer_.create({&accounts_.resource(), ns, std::move(account), false, {server_user(), {}, false}},
+                 [this, ns](StatusResult<Written> result) {
+                   creating_.erase(ns);
+                   const bool settled = result || result.error().reason == "AlreadyExists" ||
+                                        result.error().code == 404 || result.error().code == 403;
+                   if (!settled) retry(ns);
+                 });
+}
+
+void NamespaceCollector::retry(const std::string& ns) {
+  core_.timers.at(core_.now.mono + kRetry, [this, ns] {
+    if (const ObjectPtr space = namespaces_.find(ns)) note(*space);
+    run();
+  });
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,45 @@
+// Namespaces over their life: every active one gets the service account `default`; a terminating one is emptied, then
+// let go. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API server contract", 2, 11.8.
+#pragma once
+
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "apiserver/write/remover.h"
+#include "apiserver/write/writer.h"
+
+#include <set>
+#include <string>
+
+namespace spillway::apiserver {
+
+class NamespaceCollector final : public Collector {
+ public:
+  NamespaceCollector(Core& core, Writer& writer, Remover& remover);
+
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+  void run() override;
+
+ private:
+  void note(const StoredObject& space);
+  void empty(const std::string& ns);
+  void remove(const ResourceCache& cache, const StoredObject& object);
+  void finalize(const std::string& ns);
+  void create_account(const std::string& ns);
+  void retry(const std::string& ns);
+
+  Core& core_;
+  Writer& writer_;
+  Remover& remover_;
+  const ResourceCache& namespaces_;
+  const ResourceCache& accounts_;
+  std::set<std::string> terminating_;    // deleted, not gone yet
+  std::set<std::string> dirty_;          // terminating, to be looked at
+  std::set<std::string> lacks_account_;  // active, to be looked at
+  std::set<std::string> finalizing_;
+  std::set<std::string> creating_;
+  std::set<std::string> removing_;  // store keys with a deletion on its way
+  bool loaded_ = false;
+};
+
+}  // namespace spillway::apiserver

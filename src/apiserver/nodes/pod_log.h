@@ -1,0 +1,22 @@
+// pods/log: finds the node and the container, hands the request to the agent there, streams its answer on.
+// Thread: loop. Source: spec "API server contract", 17.1.
+#pragma once
+
+#include "apiserver/ports/node_gateway.h"
+#include "apiserver/read/core.h"
+#include "apiserver/request/exchange.h"
+
+namespace spillway::apiserver {
+
+class PodLog {
+ public:
+  PodLog(Core& core, NodeGateway* gateway) : core_(core), gateway_(gateway) {}
+
+  void get(const ExchangePtr& exchange);
+
+ private:
+  Core& core_;
+  NodeGateway* gateway_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,61 @@
+#include "apiserver/read/core.h"
+
+#include <algorithm>
+
+namespace spillway::apiserver {
+
+std::string new_uid(Rng& rng) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string uid = "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx";
+  std::uint64_t bits = 0;
+  int left = 0;
+  for (char& c : uid) {
+    if (c != 'x' && c != 'y') continue;
+    if (left == 0) {
+      bits = rng.next();
+      left = 16;
+    }
+    const std::uint64_t digit = bits & 0xfU;
+    c = kDigits[c == 'y' ? (digit & 0x3U) | 0x8U : digit];
+    bits >>= 4U;
+    --left;
+  }
+  return uid;
+}
+
+std::string name_suffix(Rng& rng) {
+  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+  std::string suffix;
+  for (int i = 0; i < 5; ++i) suffix += kAlphabet[rng.below(kAlphabet.size())];
+  return suffix;
+}
+
+std::optional<api::Json> CachedCluster::find(std::string_view plural, std::string_view ns,
+                                             std::string_view name) const {
+  const Resource* resource = core_.registry.find_plural(plural);
+  if (resource == nullptr || !resource->stored()) return std::nullopt;
+  const ObjectPtr object = core_.cache.of(*resource).find(object_key(ns, name));
+  if (!object) return std::nullopt;
+  return object->document();
+}
+
+void CachedCluster::visit(std::string_view plural, std::string_view ns,
+                          const std::function<bool(const api::Json&)>& visit) const {
+  const Resource* resource = core_.registry.find_plural(plural);
+  if (resource == nullptr || !resource->stored()) return;
+  const std::string prefix = ns.empty() ? std::string() : std::string(ns) + "/";
+  core_.cache.of(*resource).visit(prefix, {},
+                                  [&](const ObjectPtr& object) { return visit(*object->shared_document()); });
+}
+
+void CachedCluster::visit_field(std::string_view plural, std::string_view field,
+                                const std::function<void(const std::string&)>& visit) const {
+  const Resource* resource = core_.registry.find_plural(plural);
+  if (resource == nullptr || !resource->stored()) return;
+  const auto found = std::ranges::find(resource->fields, field, &SelectableField::name);
+  if (found == resource->fields.end()) return;
+  const auto index = static_cast<std::size_t>(found - resource->fields.begin());
+  for (const auto& [key, object] : core_.cache.of(*resource).objects()) visit(object->meta.fields[index]);
+}
+
+}  // namespace spillway::apiserver

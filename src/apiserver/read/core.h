@@ -1,0 +1,48 @@
+// What the parts of the server share: the table of resources, the store and its cache, timers, random numbers, the time
+// of the event that is being handled. Thread: loop.
+#pragma once
+
+#include "apiserver/read/watch_cache.h"
+#include "apiserver/resource/kind_hooks.h"
+#include "apiserver/resource/resource_registry.h"
+#include "apiserver/resource/timer_queue.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "store/store.h"
+#include "telemetry/log.h"
+
+#include <string>
+
+namespace spillway::apiserver {
+
+struct Core {
+  const ResourceRegistry& registry;
+  store::Store& store;
+  WatchCache& cache;
+  TimerQueue& timers;
+  telemetry::Log log;
+  Rng rng;
+  Now now{};
+};
+
+/// A random (version 4) UUID.
+std::string new_uid(Rng& rng);
+/// The five characters that generateName appends.
+std::string name_suffix(Rng& rng);
+
+/// The cluster as hooks see it, read from the cache.
+class CachedCluster final : public Cluster {
+ public:
+  explicit CachedCluster(Core& core) : core_(core) {}
+
+  std::optional<api::Json> find(std::string_view plural, std::string_view ns, std::string_view name) const override;
+  void visit(std::string_view plural, std::string_view ns,
+             const std::function<bool(const api::Json&)>& visit) const override;
+  void visit_field(std::string_view plural, std::string_view field,
+                   const std::function<void(const std::string&)>& visit) const override;
+
+ private:
+  Core& core_;
+};
+
+}  // namespace spillway::apiserver

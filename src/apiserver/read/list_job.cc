@@ -1,0 +1,79 @@
+#include "apiserver/read/list_job.h"
+
+#include "apiserver/request/request_options.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+ObjectPtr ListJob::take_candidate(std::size_t index) {
+  if (resource_ == nullptr) return std::move(candidates_[index]);
+  const store::Entry entry = std::move(entries_[index]);
+  const Result<api::Json> document = api::parse_json(*entry.value);
+  if (!document) return nullptr;
+  return make_object(entry.key.substr(resource_->storage.size()), *entry.value, entry.mod_revision,
+                     extract(*resource_, *document));
+}
+
+std::size_t ListJob::look_cost(std::size_t index) const {
+  std::size_t cost = kLookCost + kLookCost * plan_.selection.fields.size() / 4;
+  for (const api::LabelRequirement& requirement : plan_.selection.labels.requirements) {
+    cost += kLookCost / 4 + requirement.values.size();
+  }
+  return resource_ == nullptr ? cost : cost + entries_[index].value->size();
+}
+
+/// True: all of them are chosen.
+bool ListJob::choose(SliceBudget& budget) {
+  if (all_chosen_) return true;
+  const bool everything = plan_.selection.is_everything();
+  for (; looked_at_ < candidate_count(); ++looked_at_) {
+    if (!budget.take(look_cost(looked_at_))) return false;
+    ObjectPtr object = take_candidate(looked_at_);
+    if (!object || !(everything || plan_.selection.matches(*object))) continue;
+    if (plan_.limit == 0 || chosen_.size() < plan_.limit) {
+      chosen_bytes_ += object->text->size();
+      chosen_.push_back(std::move(object));
+      continue;
+    }
+    ++behind_;
+    // Without selectors the rest is counted, else one more is enough to know.
+    if (!everything) break;
+    if (resource_ == nullptr) {
+      behind_ += candidates_.size() - looked_at_ - 1;
+      break;
+    }
+  }
+  candidates_ = {};
+  entries_ = {};
+  all_chosen_ = true;
+  ListMeta meta{plan_.at, {}, std::nullopt};
+  if (behind_ != 0 && !chosen_.empty()) {
+    meta.continue_token = encode_continue({plan_.at, chosen_.back()->key});
+    if (everything) meta.remaining = behind_;
+  }
+  text_ = plan_.rendering.list_head(meta);
+  text_.reserve(text_.size() + chosen_bytes_ + chosen_.size() * plan_.rendering.overhead() + 16);
+  return true;
+}
+
+/// True: all of them are written.
+bool ListJob::write(SliceBudget& budget, WallTime now) {
+  for (; written_ < chosen_.size(); ++written_) {
+    const ObjectPtr& object = chosen_[written_];
+    if (!budget.take(plan_.rendering.cost(*object))) return false;
+    if (written_ != 0) text_ += ',';
+    plan_.rendering.append_item(*object, now, text_);
+  }
+  text_ += Rendering::kListTail;
+  return true;
+}
+
+bool ListJob::step(SliceBudget& budget, WallTime now) {
+  if (exchange_->finished()) return true;
+  if (!choose(budget) || !write(budget, now)) return false;
+  exchange_->answer_json(200, std::move(text_));
+  return true;
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,83 @@
+// Gets and lists: from the cache, at the present, at an older revision, or as soon as a newer one is reached.
+// Long lists are written a slice at a time. Thread: loop. Bounds: a read waits at most 3 s for a revision; so many long
+// lists are written at a time (kLongListsMax), so many more wait. Source: spec "API server contract", 9.1-9.3.
+#pragma once
+
+#include "apiserver/read/core.h"
+#include "apiserver/read/list_job.h"
+#include "apiserver/read/rendering.h"
+#include "apiserver/read/selection.h"
+#include "apiserver/read/watch_hub.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/request/request_options.h"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class Reader {
+ public:
+  Reader(Core& core, WatchHub& hub, SliceQueue& slices) : core_(core), hub_(hub), slices_(slices) {}
+
+  void get(const ExchangePtr& exchange);
+  void list(const ExchangePtr& exchange);
+  void watch(const ExchangePtr& exchange);
+
+  /// A list of these objects as the answer.
+  void answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects);
+
+  /// The cache has moved on.
+  void on_progress();
+
+  /// Objects of the present state that match, in key order.
+  std::vector<ObjectPtr> select(const Resource& resource, const Selection& selection) const;
+
+ private:
+  struct Page {
+    Rendering rendering;
+    Selection selection;
+    std::size_t limit = 0;
+    std::optional<store::Revision> at;  // nullopt: the present
+    std::string start_after;
+  };
+
+  using Ready = std::move_only_function<void()>;
+
+  /// Runs `ready` once the cache has reached the revision; answers 504 when it does not in time.
+  void when_reached(const ExchangePtr& exchange, store::Revision revision, Ready ready);
+  static void visit_candidates(const ResourceCache& cache, const Selection& selection, std::string_view start_after,
+                               const std::function<bool(const ObjectPtr&)>& visit);
+  static bool looks_at_much(const ResourceCache& cache, const Page& page);
+  void show(const ExchangePtr& exchange, Page page);
+  void show_from_store(const ExchangePtr& exchange, Page page);
+  void begin(ListJob job, bool is_long);
+  /// A long list has ended.
+  void begin_waiting();
+
+  Core& core_;
+  WatchHub& hub_;
+  SliceQueue& slices_;
+
+  struct Waiting {
+    ExchangePtr exchange;
+    Ready ready;
+    TimerQueue::Id timer;
+  };
+
+  std::multimap<store::Revision, Waiting> waiting_;
+
+  struct WaitingList {
+    ExchangePtr exchange;
+    Page page;
+  };
+
+  std::size_t long_lists_ = 0;
+  std::deque<WaitingList> waiting_lists_;
+};
+
+}  // namespace spillway::apiserver

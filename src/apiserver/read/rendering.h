@@ -1,0 +1,84 @@
+// Objects into answers: plain, as Table rows, as metadata only; single, listed, as watch events. A resource that is a
+// view of another is translated here. Thread: loop. Source: spec "API server contract", 5.3, 9.1, 9.6, 9.8, 9.11, 15.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/read/stored_object.h"
+#include "apiserver/request/negotiation.h"
+#include "apiserver/resource/resource_registry.h"
+#include "base/time.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// What a Table row carries besides its cells.
+enum class IncludeObject { kNone, kMetadata, kObject };
+
+struct ListMeta {
+  store::Revision revision;
+  std::string continue_token;              // empty: the list is complete
+  std::optional<std::size_t> remaining{};  // objects behind this page, when known exactly
+};
+
+enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark };
+
+std::string_view to_string(WatchEventType type);
+
+class Rendering {
+ public:
+  Rendering(const Resource& resource, AnswerForm form, IncludeObject include)
+      : resource_(&resource), form_(std::move(form)), include_(include) {}
+
+  /// kBadRequest for an unknown value of includeObject.
+  static api::StatusResult<Rendering> of(const Resource& resource, const AnswerForm& form, const api::Target& target);
+
+  /// Watch frames can be shared by watchers with equal renderings.
+  friend bool operator==(const Rendering&, const Rendering&) = default;
+
+  /// The stored bytes are what this rendering writes.
+  bool is_verbatim() const { return form_.form == Form::kObject && resource_->view.from_stored == nullptr; }
+
+  bool is_table() const { return form_.form == Form::kTable; }
+
+  std::string object(const StoredObject& object, WallTime now) const;
+
+  /// What object() says, if it is at hand in parsed form; else null.
+  api::DocumentPtr document(const StoredObject& object) const { return is_verbatim() ? object.parsed : nullptr; }
+
+  // A list is its head, its items with commas between them, and kListTail.
+  static constexpr std::string_view kListTail = "]}";
+  std::string list_head(const ListMeta& meta) const;
+  void append_item(const StoredObject& object, WallTime now, std::string& out) const;
+
+  /// What writing the object costs (slice_queue.h).
+  std::size_t cost(const StoredObject& object) const;
+
+  /// Bytes by which an item may be longer than the object's text.
+  std::size_t overhead() const { return is_verbatim() ? 1 : 1'024; }
+
+  /// One line of a watch stream with its newline. `columns`: a Table carries its column definitions.
+  std::string frame(WatchEventType type, const StoredObject& object, bool columns, WallTime now) const;
+  /// A BOOKMARK line; `initial_end` marks the end of the initial events.
+  std::string bookmark(store::Revision revision, bool initial_end) const;
+
+ private:
+  std::string body(const StoredObject& object) const;
+  api::Json metadata_only(const api::Json& document) const;
+  api::Json row(const StoredObject& object, WallTime now) const;
+  api::Json table(const StoredObject* object, api::Json meta, bool columns, WallTime now) const;
+
+  const Resource* resource_;
+  AnswerForm form_;
+  IncludeObject include_;
+};
+
+/// {"type":"ERROR","object":STATUS} and a newline.
+std::string error_frame(const api::Status& status);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,175 @@
+#include "apiserver/read/stored_object.h"
+
+#include "base/check.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+
+std::string path_value(const Json& document, std::string_view path) {
+  const Json* at = &document;
+  while (at != nullptr && !path.empty()) {
+    const std::size_t dot = path.find('.');
+    at = at->find(path.substr(0, dot));
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  if (at == nullptr) return {};
+  if (const std::string* text = at->if_string()) return *text;
+  if (const auto flag = at->if_bool()) return *flag ? "true" : "false";
+  return {};
+}
+
+Json parse(std::string_view text) {
+  Result<Json> document = api::parse_json(text);
+  SPILLWAY_CHECK(document.has_value());
+  return *std::move(document);
+}
+
+std::size_t skip_string(std::string_view text, std::size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return at + 1;
+}
+
+/// Offset just behind the brace that opens the value of the top-level member "metadata"; npos if there is none.
+std::size_t inside_metadata(std::string_view text) {
+  constexpr std::string_view kMember = "\"metadata\"";
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"') {
+      const bool candidate = depth == 1 && text.substr(at, kMember.size()) == kMember;
+      at = skip_string(text, at);
+      if (!candidate) continue;
+      std::size_t next = text.find_first_not_of(" \t\r\n", at);
+      if (next == std::string_view::npos || text[next] != ':') continue;
+      next = text.find_first_not_of(" \t\r\n", next + 1);
+      if (next != std::string_view::npos && text[next] == '{') return next + 1;
+      continue;
+    }
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    ++at;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+Extract extract(const Resource& resource, const Json& document) {
+  Extract out;
+  out.fields.reserve(resource.fields.size());
+  for (const SelectableField& field : resource.fields) {
+    out.fields.push_back(field.read != nullptr ? field.read(document) : path_value(document, field.name));
+  }
+  const Json* meta = document.find("metadata");
+  if (meta == nullptr) return out;
+  out.uid = meta->string_at({"uid"});
+  if (const Json* labels = meta->find("labels"); labels != nullptr && labels->is_object()) {
+    for (const auto& [key, value] : *labels->if_object()) {
+      if (const std::string* text = value.if_string()) out.labels.emplace(key, *text);
+    }
+  }
+  if (const Json* owners = meta->find("ownerReferences"); owners != nullptr && owners->is_array()) {
+    for (const Json& owner : *owners->if_array()) {
+      const Json* controller = owner.find("controller");
+      const Json* blocks = owner.find("blockOwnerDeletion");
+      out.owners.push_back({.api_version = std::string(owner.string_at({"apiVersion"})),
+                            .kind = std::string(owner.string_at({"kind"})),
+                            .name = std::string(owner.string_at({"name"})),
+                            .uid = std::string(owner.string_at({"uid"})),
+                            .controller = controller != nullptr && controller->if_bool().value_or(false),
+                            .blocks_deletion = blocks != nullptr && blocks->if_bool().value_or(false)});
+    }
+  }
+  if (const Json* finalizers = meta->find("finalizers"); finalizers != nullptr && finalizers->is_array()) {
+    for (const Json& finalizer : *finalizers->if_array()) {
+      const std::string* name = finalizer.if_string();
+      if (name == nullptr) continue;
+      out.finalized = false;
+      out.foreground = out.foreground || *name == "foregroundDeletion";
+      out.orphaning = out.orphaning || *name == "orphan";
+    }
+  }
+  const Json* deletion = meta->find("deletionTimestamp");
+  out.deleting = deletion != nullptr && deletion->is_string();
+  return out;
+}
+
+std::string StoredObject::text_at(store::Revision other) const {
+  std::string copy;
+  copy.reserve(text->size() + 4);
+  copy.append(*text, 0, version_at);
+  copy += std::to_string(other.number());
+  copy.append(*text, version_at + version_length);
+  return copy;
+}
+
+Json StoredObject::document() const {
+  return parsed ? *parsed : parse(*text);
+}
+
+api::DocumentPtr StoredObject::shared_document() const {
+  return parsed ? parsed : std::make_shared<const Json>(parse(*text));
+}
+
+std::string object_key(std::string_view ns, std::string_view name) {
+  std::string key;
+  key.reserve(ns.size() + name.size() + 1);
+  if (!ns.empty()) {
+    key += ns;
+    key += '/';
+  }
+  key += name;
+  return key;
+}
+
+ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta) {
+  auto object = std::make_shared<StoredObject>();
+  const std::size_t slash = key.find('/');
+  if (slash == std::string::npos) {
+    object->name = key;
+  } else {
+    object->ns = key.substr(0, slash);
+    object->name = key.substr(slash + 1);
+  }
+  object->key = std::move(key);
+  object->revision = revision;
+  object->meta = std::move(meta);
+
+  const std::string number = std::to_string(revision.number());
+  const std::size_t inside = inside_metadata(bytes);
+  const std::size_t at = inside != std::string_view::npos ? inside : bytes.find('{') + 1;
+  std::string_view before = "\"resourceVersion\":\"";
+  std::string_view after = "\"";
+  if (inside == std::string_view::npos) {
+    before = "\"metadata\":{\"resourceVersion\":\"";
+    after = "\"}";
+  }
+  const std::size_t next = bytes.find_first_not_of(" \t\r\n", at);
+  const bool last = next != std::string_view::npos && bytes[next] == '}';
+  std::string text;
+  text.reserve(bytes.size() + before.size() + number.size() + 3);
+  text += bytes.substr(0, at);
+  text += before;
+  object->version_at = text.size();
+  object->version_length = number.size();
+  text += number;
+  text += after;
+  if (!last) text += ',';
+  text += bytes.substr(at);
+  object->text = std::make_shared<const std::string>(std::move(text));
+  return object;
+}
+
+std::string to_stored_text(Json& document) {
+  document.erase({"metadata", "resourceVersion"});
+  return api::to_text(document);
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,80 @@
+// One object as it stood at one revision: the bytes every reader shares, and the few fields that selectors, collectors
+// and indexes need without parsing them again.
+// Thread: loop; immutable once made, but for the parsed document that comes and goes. Invariant: `text` holds
+// metadata.resourceVersion, the bytes in the store do not. Source: spec "API server contract", 9.4-9.7, 22.2.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/json/json.h"
+#include "api/object/meta.h"
+#include "apiserver/resource/resource_registry.h"
+#include "store/store.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// One entry of metadata.ownerReferences.
+struct OwnerLink {
+  std::string api_version;
+  std::string kind;
+  std::string name;
+  std::string uid;
+  bool controller = false;
+  bool blocks_deletion = false;
+
+  friend bool operator==(const OwnerLink&, const OwnerLink&) = default;
+};
+
+/// What is taken out of a document when it is written or loaded.
+struct Extract {
+  std::string uid;
+  api::StringMap labels;
+  std::vector<std::string> fields;  // values of Resource::fields, in that order
+  std::vector<OwnerLink> owners;
+  bool deleting = false;    // has a deletionTimestamp
+  bool foreground = false;  // has the finalizer foregroundDeletion
+  bool orphaning = false;   // has the finalizer orphan
+  bool finalized = true;    // has no finalizer at all
+};
+
+Extract extract(const Resource& resource, const api::Json& document);
+
+struct StoredObject {
+  std::string key;  // below Resource::storage: "ns/name", or "name"
+  std::string ns;
+  std::string name;
+  store::Revision revision;
+  store::Value text;  // the document, with resourceVersion
+  std::size_t version_at = 0;
+  std::size_t version_length = 0;
+  Extract meta;
+
+  /// The bytes with another resourceVersion.
+  std::string text_at(store::Revision other) const;
+  /// The parsed document, for as long as the cache keeps it.
+  mutable api::DocumentPtr parsed;
+
+  /// A copy of the document, or parsed anew; the bytes came from this server or its store, so they are well-formed.
+  api::Json document() const;
+  /// The same without a copy if the cache keeps it.
+  api::DocumentPtr shared_document() const;
+};
+
+using ObjectPtr = std::shared_ptr<const StoredObject>;
+
+/// "ns/name", or "name" when `ns` is empty.
+std::string object_key(std::string_view ns, std::string_view name);
+
+/// Puts the revision into the stored bytes, once. `bytes` must be a JSON object.
+ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta);
+
+/// The bytes to store: the document without its resourceVersion, which is taken out.
+std::string to_stored_text(api::Json& document);
+
+}  // namespace spillway::apiserver

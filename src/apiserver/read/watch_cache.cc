@@ -1,0 +1,263 @@
+#include "apiserver/read/watch_cache.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr std::size_t kParsedBytesMax = 16U << 20U;
+constexpr std::size_t kRingEventsMin = 1'000;
+constexpr std::size_t kRingEventsMax = 16'384;
+constexpr std::size_t kRingBytesMax = 32U << 20U;
+constexpr Duration kRingAge = minutes(5);
+
+std::size_t weight(const CacheEvent& event) {
+  const ObjectPtr& content = event.object ? event.object : event.last;
+  return 256 + (content ? content->text->size() : 0);
+}
+
+}  // namespace
+
+ObjectPtr ResourceCache::find(std::string_view key) const {
+  const auto found = objects_.find(key);
+  return found == objects_.end() ? nullptr : found->second;
+}
+
+const ObjectMap* ResourceCache::on_node(std::string_view node) const {
+  const auto found = by_node_.find(node);
+  return found == by_node_.end() ? nullptr : &found->second;
+}
+
+bool ResourceCache::occupies(std::string_view ns) const {
+  const std::string prefix = std::string(ns) + "/";
+  const auto first = objects_.lower_bound(prefix);
+  return first != objects_.end() && first->first.starts_with(prefix);
+}
+
+std::vector<EventPtr> ResourceCache::events_after(store::Revision after) const {
+  SPILLWAY_DCHECK(covers(after));
+  const auto first = std::ranges::upper_bound(ring_, after, {}, [](const EventPtr& event) { return event->revision; });
+  return {first, ring_.end()};
+}
+
+void ResourceCache::visit(std::string_view prefix, std::string_view start_after,
+                          const std::function<bool(const ObjectPtr&)>& visit) const {
+  auto at = start_after.empty() ? objects_.lower_bound(prefix) : objects_.upper_bound(start_after);
+  for (; at != objects_.end() && at->first.starts_with(prefix); ++at) {
+    if (!visit(at->second)) return;
+  }
+}
+
+void ResourceCache::visit_at(store::Revision at, std::string_view prefix, std::string_view start_after,
+                             const std::function<bool(const ObjectPtr&)>& visit_object) const {
+  // What the objects changed since `at` were then: the previous value of their first event after it.
+  ObjectMap then;
+  for (const EventPtr& event : events_after(at)) {
+    then.emplace(event->object ? event->object->key : event->previous->key, event->previous);
+  }
+  if (then.empty()) {
+    visit(prefix, start_after, visit_object);
+    return;
+  }
+  const auto begin = [&](const ObjectMap& map) {
+    return start_after.empty() ? map.lower_bound(prefix) : map.upper_bound(start_after);
+  };
+  auto now_at = begin(objects_);
+  auto then_at = begin(then);
+  for (;;) {
+    const bool more_now = now_at != objects_.end() && now_at->first.starts_with(prefix);
+    const bool more_then = then_at != then.end() && then_at->first.starts_with(prefix);
+    if (!more_now && !more_then) return;
+    if (more_then && (!more_now || then_at->first <= now_at->first)) {
+      if (more_now && then_at->first == now_at->first) ++now_at;
+      const ObjectPtr& object = then_at->second;
+      ++then_at;
+      if (object && !visit_object(object)) return;
+      continue;
+    }
+    const ObjectPtr& object = now_at->second;
+    ++now_at;
+    if (!visit_object(object)) return;
+  }
+}
+
+void ResourceCache::index(const StoredObject& object, const ObjectPtr& value) {
+  if (!indexes_nodes()) return;
+  const std::string& node = object.meta.fields.front();
+  if (node.empty()) return;
+  if (value) {
+    by_node_[node][object.key] = value;
+    return;
+  }
+  const auto found = by_node_.find(node);
+  if (found == by_node_.end()) return;
+  found->second.erase(object.key);
+  if (found->second.empty()) by_node_.erase(found);
+}
+
+void ResourceCache::put(const ObjectPtr& object) {
+  ObjectPtr& slot = objects_[object->key];
+  if (slot) {
+    index(*slot, nullptr);
+    slot->parsed = nullptr;
+  }
+  slot = object;
+  index(*object, object);
+}
+
+void ResourceCache::erase(const std::string& key) {
+  const auto found = objects_.find(key);
+  if (found == objects_.end()) return;
+  index(*found->second, nullptr);
+  found->second->parsed = nullptr;
+  objects_.erase(found);
+}
+
+void ResourceCache::remember(EventPtr event) {
+  ring_bytes_ += weight(*event);
+  const Instant now = event->at;
+  ring_.push_back(std::move(event));
+  const auto too_much = [&] {
+    if (ring_.size() > kRingEventsMax || ring_bytes_ > kRingBytesMax) return ring_.size() > 1;
+    return ring_.size() > kRingEventsMin && ring_.front()->at + kRingAge < now;
+  };
+  while (too_much()) {
+    horizon_ = ring_.front()->revision;
+    ring_bytes_ -= weight(*ring_.front());
+    ring_.pop_front();
+  }
+}
+
+WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener) : listener_(listener) {
+  for (const Resource& resource : registry.all()) {
+    if (!resource.stored() || by_prefix_.contains(resource.storage)) continue;
+    // Of two rows over one storage the one that is no view describes the stored form.
+    const auto owner = std::ranges::find_if(registry.all(), [&](const Resource& row) {
+      return row.storage == resource.storage && row.view.from_stored == nullptr;
+    });
+    SPILLWAY_CHECK(owner != registry.all().end());
+    caches_.push_back(std::make_unique<ResourceCache>(*owner));
+    by_prefix_.emplace(resource.storage, caches_.back().get());
+  }
+}
+
+ResourceCache& WatchCache::of(const Resource& resource) {
+  const auto found = by_prefix_.find(resource.storage);
+  SPILLWAY_CHECK(found != by_prefix_.end());
+  return *found->second;
+}
+
+ResourceCache* WatchCache::cache_of_key(std::string_view store_key) {
+  auto next = by_prefix_.upper_bound(store_key);
+  if (next == by_prefix_.begin()) return nullptr;
+  --next;
+  return store_key.starts_with(next->first) ? next->second : nullptr;
+}
+
+Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::string& store_key,
+                                        const store::Value& value, store::Revision revision) {
+  std::string key = store_key.substr(cache.resource().storage.size());
+  if (const auto found = expected_.find(value.get()); found != expected_.end()) {
+    Expected expected = std::move(found->second);
+    expected_.erase(found);
+    ObjectPtr object = make_object(std::move(key), *value, revision, std::move(expected.meta));
+    keep_parsed(object, std::move(expected.document));
+    return object;
+  }
+  const Result<api::Json> document = api::parse_json(*value);
+  if (!document || !document->is_object()) {
+    return make_error(ErrorCode::kInternalError, "the stored value of {} is not a JSON object", store_key);
+  }
+  return make_object(std::move(key), *value, revision, extract(cache.resource(), *document));
+}
+
+Outcome WatchCache::load(const store::RangeResult& state) {
+  revision_ = state.revision;
+  for (const auto& cache : caches_) cache->horizon_ = state.revision;
+  for (const store::Entry& entry : state.entries) {
+    ResourceCache* cache = cache_of_key(entry.key);
+    if (cache == nullptr) continue;
+    SPILLWAY_TRY(object, object_of(*cache, entry.key, entry.value, entry.mod_revision));
+    cache->put(object);
+  }
+  return {};
+}
+
+void WatchCache::expect(const store::Value& value, Extract meta, api::Json document) {
+  expected_.insert_or_assign(value.get(), Expected{std::move(meta), std::move(document)});
+}
+
+void WatchCache::keep_parsed(const ObjectPtr& object, api::Json document) {
+  document.make({"metadata", "resourceVersion"}) = std::to_string(object->revision.number());
+  object->parsed = std::make_shared<const api::Json>(std::move(document));
+  parsed_.push_back({object, object->text->size()});
+  parsed_bytes_ += object->text->size();
+  while (parsed_bytes_ > kParsedBytesMax) {
+    if (const ObjectPtr oldest = parsed_.front().object.lock()) oldest->parsed = nullptr;
+    parsed_bytes_ -= parsed_.front().bytes;
+    parsed_.pop_front();
+  }
+}
+
+void WatchCache::expect_deletion(const std::string& store_key, std::string final_text, Extract meta) {
+  expected_deletions_.insert_or_assign(store_key, FinalState{std::move(final_text), std::move(meta)});
+}
+
+void WatchCache::forget(const store::Value& value) {
+  expected_.erase(value.get());
+}
+
+void WatchCache::forget_deletion(const std::string& store_key) {
+  expected_deletions_.erase(store_key);
+}
+
+void WatchCache::apply(const store::Change& change) {
+  revision_ = std::max(revision_, change.revision);
+  ResourceCache* cache = cache_of_key(change.key);
+  if (cache == nullptr) return;
+  auto event = std::make_shared<CacheEvent>();
+  event->revision = change.revision;
+  event->at = now_;
+  const std::string key = change.key.substr(cache->resource().storage.size());
+  event->previous = cache->find(key);
+  if (change.value) {
+    Result<ObjectPtr> object = object_of(*cache, change.key, change.value, change.revision);
+    if (!object) {
+      listener_.on_cache_lost(object.error());
+      return;
+    }
+    event->object = *object;
+    cache->put(*object);
+  } else {
+    if (!event->previous) return;  // never seen: nothing to take away
+    if (const auto found = expected_deletions_.find(change.key); found != expected_deletions_.end()) {
+      event->last = make_object(key, found->second.text, change.revision, std::move(found->second.meta));
+      expected_deletions_.erase(found);
+    } else {
+      auto last = std::make_shared<StoredObject>(*event->previous);
+      last->parsed = nullptr;
+      last->text = std::make_shared<const std::string>(event->previous->text_at(change.revision));
+      last->version_length = std::to_string(change.revision.number()).size();
+      last->revision = change.revision;
+      event->last = std::move(last);
+    }
+    cache->erase(key);
+  }
+  cache->remember(event);
+  listener_.on_cache_event(*cache, event);
+}
+
+void WatchCache::on_changes(const std::vector<store::Change>& changes) {
+  for (const store::Change& change : changes) apply(change);
+  listener_.on_cache_progress();
+}
+
+void WatchCache::on_watch_end(const Error& error) {
+  listener_.on_cache_lost(error);
+}
+
+}  // namespace spillway::apiserver

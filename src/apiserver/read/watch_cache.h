@@ -1,0 +1,160 @@
+// All objects of the store in memory, per resource, with the recent past: current objects by key, a ring of events
+// with the previous value of each, an index of pods by node. Readers share the bytes; a write is turned into bytes
+// once. Current objects that were written lately are kept in parsed form, too.
+// Thread: loop. Bounds: parsed documents of 16 MiB of bytes; per resource at least 1,000 events, older than 5 minutes
+// are dropped beyond that, never more than 16,384 events or 32 MiB of them. Source: spec "API server
+// contract", 9.13, 22.3.
+#pragma once
+
+#include "apiserver/read/stored_object.h"
+#include "apiserver/resource/resource_registry.h"
+#include "base/time.h"
+#include "store/store.h"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// One committed write of one object.
+struct CacheEvent {
+  store::Revision revision;
+  Instant at;          // when this server saw it
+  ObjectPtr object;    // null: deleted
+  ObjectPtr previous;  // null: created
+  ObjectPtr last;      // of a deletion: the final content under the deletion's revision
+};
+
+using EventPtr = std::shared_ptr<const CacheEvent>;
+using ObjectMap = std::map<std::string, ObjectPtr, std::less<>>;
+
+/// The objects of one resource and their history.
+class ResourceCache {
+ public:
+  explicit ResourceCache(const Resource& resource) : resource_(resource) {}
+
+  const Resource& resource() const { return resource_; }
+
+  const ObjectMap& objects() const { return objects_; }
+
+  ObjectPtr find(std::string_view key) const;
+
+  /// True if on_node() knows: the first selectable field is spec.nodeName.
+  bool indexes_nodes() const { return !resource_.fields.empty() && resource_.fields.front().name == "spec.nodeName"; }
+
+  /// Pods bound to that node; nullptr if there are none or the resource is not indexed by node.
+  const ObjectMap* on_node(std::string_view node) const;
+
+  /// True if any object lives in the namespace.
+  bool occupies(std::string_view ns) const;
+
+  /// True if every event after that revision is still known.
+  bool covers(store::Revision after) const { return after >= horizon_; }
+
+  /// Events with revision > `after`, oldest first; covers(after) must hold.
+  std::vector<EventPtr> events_after(store::Revision after) const;
+
+  /// Objects as they stood at `at`, in key order from just behind `start_after`, below `prefix`, until `visit` returns
+  /// false. covers(at) must hold.
+  void visit_at(store::Revision at, std::string_view prefix, std::string_view start_after,
+                const std::function<bool(const ObjectPtr&)>& visit) const;
+  /// The same for the present state.
+  void visit(std::string_view prefix, std::string_view start_after,
+             const std::function<bool(const ObjectPtr&)>& visit) const;
+
+ private:
+  friend class WatchCache;
+
+  void put(const ObjectPtr& object);
+  void erase(const std::string& key);
+  void index(const StoredObject& object, const ObjectPtr& value);
+  void remember(EventPtr event);
+
+  const Resource& resource_;
+  ObjectMap objects_;
+  std::map<std::string, ObjectMap, std::less<>> by_node_;
+  std::deque<EventPtr> ring_;
+  std::size_t ring_bytes_ = 0;
+  store::Revision horizon_;
+};
+
+class WatchCache final : public store::Watcher {
+ public:
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    /// After the cache shows the new state. Must not write to the store synchronously.
+    virtual void on_cache_event(ResourceCache& cache, const EventPtr& event) = 0;
+    /// A batch of events has been delivered.
+    virtual void on_cache_progress() = 0;
+    /// The store ended the watch: nothing can be served any more.
+    virtual void on_cache_lost(const Error& error) = 0;
+  };
+
+  WatchCache(const ResourceRegistry& registry, Listener& listener);
+
+  /// Takes the initial state. kInternalError names the key of an entry that is no JSON object.
+  Outcome load(const store::RangeResult& state);
+
+  ResourceCache& of(const Resource& resource);
+
+  const std::vector<std::unique_ptr<ResourceCache>>& all() const { return caches_; }
+
+  /// Everything up to this revision is in the cache.
+  store::Revision revision() const { return revision_; }
+
+  /// Events get this time.
+  void set_time(Instant now) { now_ = now; }
+
+  /// Bytes on their way to the store, with what they say and what was extracted from it; saves parsing them again.
+  void expect(const store::Value& value, Extract meta, api::Json document);
+  /// A deletion on its way: the content that its event is to show.
+  void expect_deletion(const std::string& store_key, std::string final_text, Extract meta);
+  /// The write of these bytes has ended, either way.
+  void forget(const store::Value& value);
+  void forget_deletion(const std::string& store_key);
+
+  void on_changes(const std::vector<store::Change>& changes) override;
+  void on_watch_end(const Error& error) override;
+
+ private:
+  struct FinalState {
+    std::string text;
+    Extract meta;
+  };
+
+  struct Expected {
+    Extract meta;
+    api::Json document;
+  };
+
+  /// An object whose parsed document is kept.
+  struct Parsed {
+    std::weak_ptr<const StoredObject> object;
+    std::size_t bytes = 0;
+  };
+
+  void keep_parsed(const ObjectPtr& object, api::Json document);
+  ResourceCache* cache_of_key(std::string_view store_key);
+  Result<ObjectPtr> object_of(const ResourceCache& cache, const std::string& store_key, const store::Value& value,
+                              store::Revision revision);
+  void apply(const store::Change& change);
+
+  Listener& listener_;
+  std::vector<std::unique_ptr<ResourceCache>> caches_;
+  std::map<std::string, ResourceCache*, std::less<>> by_prefix_;
+  std::map<const std::string*, Expected> expected_;
+  std::map<std::string, FinalState> expected_deletions_;
+  std::deque<Parsed> parsed_;  // oldest first
+  std::size_t parsed_bytes_ = 0;
+  store::Revision revision_;
+  Instant now_{};
+};
+
+}  // namespace spillway::apiserver

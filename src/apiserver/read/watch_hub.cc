@@ -1,0 +1,313 @@
+#include "apiserver/read/watch_hub.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr std::size_t kChunkBytes = 64U << 10U;
+constexpr Duration kBookmarkEvery = seconds(60);
+constexpr Duration kBookmarkBeforeEnd = seconds(1);
+constexpr Duration kLifeMin = minutes(30);  // of watches that name no time-out: up to twice this
+
+api::Status too_old(store::Revision wanted, store::Revision oldest) {
+  return make_error(ErrorCode::kExpired, "too old resource version: {} ({})", wanted.number(), oldest.number());
+}
+
+}  // namespace
+
+/// The lines one event makes, each rendered once however many watchers get it.
+class WatchHub::Frames {
+ public:
+  Frames(EventPtr event, WallTime now) : event_(std::move(event)), now_(now) {}
+
+  const CacheEvent& event() const { return *event_; }
+
+  struct Line {
+    WatchEventType type;
+    bool columns;
+    Rendering rendering;
+    std::shared_ptr<const std::string> text;
+    api::WatchDocumentPtr document;  // null: not at hand
+  };
+
+  const Line& line(WatchEventType type, const Rendering& rendering, bool columns) {
+    for (const Line& line : lines_) {
+      if (line.type == type && line.columns == columns && line.rendering == rendering) return line;
+    }
+    const ObjectPtr& object = type == WatchEventType::kDeleted ? leaving() : event_->object;
+    auto text = std::make_shared<const std::string>(rendering.frame(type, *object, columns, now_));
+    lines_.push_back({type, columns, rendering, std::move(text), document_of(type, rendering, *object)});
+    return lines_.back();
+  }
+
+ private:
+  static api::WatchDocumentPtr document_of(WatchEventType type, const Rendering& rendering,
+                                           const StoredObject& object) {
+    api::DocumentPtr document = rendering.document(object);
+    if (!document) return nullptr;
+    return std::make_shared<const api::WatchDocument>(std::string(to_string(type)), std::move(document), std::any());
+  }
+
+  /// What a DELETED event shows: the old content under the new revision.
+  const ObjectPtr& leaving() {
+    if (event_->last) return event_->last;
+    if (!leaving_) {
+      auto object = std::make_shared<StoredObject>(*event_->previous);
+      object->parsed = nullptr;
+      object->text = std::make_shared<const std::string>(object->text_at(event_->revision));
+      object->version_length = std::to_string(event_->revision.number()).size();
+      object->revision = event_->revision;
+      leaving_ = std::move(object);
+    }
+    return leaving_;
+  }
+
+  EventPtr event_;
+  WallTime now_;
+  ObjectPtr leaving_;
+  std::vector<Line> lines_;
+};
+
+void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selection, const ListOptions& options) {
+  auto watch = std::make_shared<Watch>(Watch{.id = ++last_id_,
+                                             .exchange = std::move(exchange),
+                                             .rendering = std::move(rendering),
+                                             .selection = std::move(selection)});
+  Exchange& with = *watch->exchange;
+  watch->cache = &core_.cache.of(*with.route.resource);
+  with.open_stream("application/json", [this, id = watch->id] {
+    const auto found = watches_.find(id);
+    if (found != watches_.end()) drop(*found->second);
+  });
+  if (with.finished()) return;
+  watches_.emplace(watch->id, watch);
+  place_of(*watch).insert(watch->id);
+  arm(watch, options);
+
+  const bool initial = options.send_initial_events.value_or(false);
+  const bool from_version = options.version && *options.version != store::Revision(0);
+  if (initial || (!from_version && !options.send_initial_events)) {
+    const bool marker = options.bookmarks && (initial || !options.version);
+    watch->behind = true;
+    start_from_state(watch, marker);
+    return;
+  }
+  watch->sent = from_version ? *options.version : core_.cache.revision();
+  catch_up(watch, {});
+}
+
+void WatchHub::start_from_state(const WatchPtr& watch, bool marker) {
+  if (long_starts_ >= kLongListsMax && watch->cache->objects().size() > kLongList && !watch->selection.name() &&
+      !watch->selection.first_field()) {
+    waiting_starts_.push_back({watch, marker});
+    return;
+  }
+  catch_up(watch, state_of(*watch, marker));
+}
+
+void WatchHub::start_waiting() {
+  while (!waiting_starts_.empty() && long_starts_ < kLongListsMax) {
+    const WaitingStart next = std::move(waiting_starts_.front());
+    waiting_starts_.pop_front();
+    if (const WatchPtr watch = next.watch.lock(); watch && !watch->closed) start_from_state(watch, next.marker);
+  }
+}
+
+WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
+  watch.sent = core_.cache.revision();
+  Start start{.marker = marker};
+  const auto add = [&start](const ObjectPtr& object) {
+    start.objects.push_back(object);
+    return true;
+  };
+  if (const auto node = watch.selection.first_field(); node && watch.cache->indexes_nodes()) {
+    if (const ObjectMap* there = watch.cache->on_node(*node)) {
+      for (const auto& [key, object] : *there) add(object);
+    }
+  } else {
+    watch.cache->visit(watch.selection.key_prefix(), {}, add);
+  }
+  return start;
+}
+
+void WatchHub::catch_up(const WatchPtr& watch, Start start) {
+  watch->behind = true;
+  const bool is_long = start.objects.size() > kLongList;
+  if (is_long) ++long_starts_;
+  slices_.add([this, is_long, held = std::weak_ptr(watch), start = std::move(start)](SliceBudget& budget) mutable {
+    const WatchPtr alive = held.lock();
+    if (alive && !alive->closed) {
+      if (!send_state(*alive, start, budget) || !send_history(*alive, budget)) return false;
+      alive->behind = false;
+    }
+    if (is_long) {
+      --long_starts_;
+      start_waiting();
+    }
+    return true;
+  });
+}
+
+bool WatchHub::send_state(Watch& watch, Start& start, SliceBudget& budget) {
+  std::string chunk;
+  bool spent = false;
+  for (; start.next < start.objects.size() && !spent; ++start.next) {
+    const ObjectPtr& object = start.objects[start.next];
+    const bool matches = watch.selection.matches(*object);
+    if (!budget.take(matches ? watch.rendering.cost(*object) : kLookCost)) {
+      spent = true;
+      break;
+    }
+    if (!matches) continue;
+    chunk += watch.rendering.frame(WatchEventType::kAdded, *object, !std::exchange(watch.columns_sent, true),
+                                   core_.now.wall);
+    if (chunk.size() >= kChunkBytes && !write(watch, std::exchange(chunk, {}))) return true;
+  }
+  if (!chunk.empty() && !write(watch, std::move(chunk))) return true;
+  if (spent) return false;
+  start.objects = {};
+  start.next = 0;
+  if (std::exchange(start.marker, false)) {
+    write(watch, watch.rendering.bookmark(watch.sent, true));
+  }
+  return true;
+}
+
+bool WatchHub::send_history(Watch& watch, SliceBudget& budget) {
+  if (watch.closed) return true;
+  if (!watch.cache->covers(watch.sent)) {
+    const api::Status status = too_old(watch.sent, core_.store.compacted());
+    if (write(watch, error_frame(status))) end(watch);
+    return true;
+  }
+  for (const EventPtr& event : watch.cache->events_after(watch.sent)) {
+    if (watch.closed) return true;
+    if (!budget.take(watch.rendering.cost(event->object ? *event->object : *event->last))) return false;
+    Frames frames(event, core_.now.wall);
+    deliver(watch, frames);
+  }
+  return true;
+}
+
+void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
+  const auto found = audiences_.find(&cache);
+  if (found == audiences_.end()) return;
+  const Audience& audience = found->second;
+  std::vector<WatchId> ids(audience.general.begin(), audience.general.end());
+  const auto add = [&ids](const auto& index, const std::string& value) {
+    const auto narrowed = index.find(value);
+    if (narrowed != index.end()) ids.insert(ids.end(), narrowed->second.begin(), narrowed->second.end());
+  };
+  const StoredObject& object = event->object ? *event->object : *event->previous;
+  add(audience.by_name, object.name);
+  if (!audience.by_first_field.empty()) {
+    add(audience.by_first_field, object.meta.fields.front());
+    if (event->previous && event->previous->meta.fields.front() != object.meta.fields.front()) {
+      add(audience.by_first_field, event->previous->meta.fields.front());
+    }
+  }
+  std::ranges::sort(ids);
+  Frames frames(event, core_.now.wall);
+  for (const WatchId id : ids) {
+    const auto watch = watches_.find(id);
+    if (watch == watches_.end()) continue;
+    const WatchPtr held = watch->second;
+    if (!held->behind) deliver(*held, frames);
+  }
+}
+
+void WatchHub::deliver(Watch& watch, Frames& frames) {
+  const CacheEvent& event = frames.event();
+  if (watch.closed || event.revision <= watch.sent) return;
+  watch.sent = event.revision;
+  const bool was = event.previous && watch.selection.matches(*event.previous);
+  const bool is = event.object && watch.selection.matches(*event.object);
+  if (!was && !is) return;
+  WatchEventType type = WatchEventType::kModified;
+  if (!was) type = WatchEventType::kAdded;
+  if (!is) type = WatchEventType::kDeleted;
+  const bool columns = watch.rendering.is_table() && !std::exchange(watch.columns_sent, true);
+  const Frames::Line& line = frames.line(type, watch.rendering, columns);
+  if (!watch.exchange->write_event(line.text, line.document)) end(watch);
+}
+
+bool WatchHub::write(Watch& watch, std::string text) {
+  if (watch.closed) return false;
+  if (watch.exchange->write(std::make_shared<const std::string>(std::move(text)))) return !watch.closed;
+  end(watch);
+  return false;
+}
+
+void WatchHub::send_bookmark(Watch& watch) {
+  if (watch.behind) return;  // it has not seen everything up to now
+  write(watch, watch.rendering.bookmark(std::max(watch.sent, core_.cache.revision()), false));
+}
+
+void WatchHub::arm(const WatchPtr& watch, const ListOptions& options) {
+  Duration life =
+      kLifeMin + Duration(static_cast<Duration::rep>(core_.rng.below(static_cast<std::uint64_t>(kLifeMin.count()))));
+  constexpr std::int64_t kSecondsMax = 1'000'000;
+  if (options.timeout_seconds && *options.timeout_seconds > 0) {
+    life = seconds(std::min(*options.timeout_seconds, kSecondsMax));
+  }
+  const Instant end_at = core_.now.mono + life;
+  watch->end_timer = core_.timers.at(end_at, [this, held = std::weak_ptr(watch)] {
+    if (const WatchPtr alive = held.lock()) end(*alive);
+  });
+  if (!options.bookmarks) return;
+  const Duration last = life > 2 * kBookmarkBeforeEnd ? life - kBookmarkBeforeEnd : life / 2;
+  arm_bookmark(watch, core_.now.mono + std::min<Duration>(kBookmarkEvery, last), core_.now.mono + last);
+}
+
+void WatchHub::arm_bookmark(const WatchPtr& watch, Instant due, Instant end) {
+  watch->bookmark_timer = core_.timers.at(due, [this, due, end, held = std::weak_ptr(watch)] {
+    const WatchPtr alive = held.lock();
+    if (!alive) return;
+    alive->bookmark_timer.reset();
+    send_bookmark(*alive);
+    if (!alive->closed && due < end) arm_bookmark(alive, std::min(due + kBookmarkEvery, end), end);
+  });
+}
+
+std::set<WatchHub::WatchId>& WatchHub::place_of(const Watch& watch) {
+  Audience& audience = audiences_[watch.cache];
+  if (const auto name = watch.selection.name()) return audience.by_name[std::string(*name)];
+  if (const auto value = watch.selection.first_field()) return audience.by_first_field[std::string(*value)];
+  return audience.general;
+}
+
+void WatchHub::drop(Watch& watch) {
+  if (watch.closed) return;
+  watch.closed = true;
+  core_.timers.cancel(watch.end_timer);
+  if (watch.bookmark_timer) core_.timers.cancel(*watch.bookmark_timer);
+  std::set<WatchId>& place = place_of(watch);
+  place.erase(watch.id);
+  Audience& audience = audiences_[watch.cache];
+  if (place.empty()) {
+    if (const auto name = watch.selection.name()) {
+      audience.by_name.erase(audience.by_name.find(*name));
+    } else if (const auto value = watch.selection.first_field()) {
+      audience.by_first_field.erase(audience.by_first_field.find(*value));
+    }
+  }
+  watches_.erase(watch.id);
+}
+
+void WatchHub::end(Watch& watch) {
+  const ExchangePtr exchange = watch.exchange;
+  drop(watch);
+  exchange->end();
+}
+
+void WatchHub::end_all() {
+  while (!watches_.empty()) {
+    const WatchPtr first = watches_.begin()->second;
+    end(*first);
+  }
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,95 @@
+#include "apiserver/request/body.h"
+
+#include "api/json/document_bounds.h"
+#include "api/schema/protobuf.h"
+#include "apiserver/request/negotiation.h"
+#include "base/check.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::Status;
+using api::StatusResult;
+
+void warn(const api::TypedDocument& document, FieldValidation validation, std::vector<std::string>& warnings) {
+  if (validation != FieldValidation::kWarn) return;
+  warnings = api::field_warnings(document);
+}
+
+Result<api::TypedDocument> read_any(const api::Request& request, const api::Type& type, BodyFormat format,
+                                    const Json* canonical) {
+  if (request.document) return api::read_body(type, *request.document, canonical);
+  if (format != BodyFormat::kProtobuf) return api::read_body(type, std::string_view(request.body));
+  SPILLWAY_TRY(object, api::read_protobuf(type, request.body));
+  return api::TypedDocument{std::move(object), {}, {}};
+}
+
+}  // namespace
+
+StatusResult<void> check_size(const api::Request& request) {
+  if (request.body.size() <= kBodyBytesMax) return {};
+  return make_error(ErrorCode::kRequestEntityTooLarge, "Request entity too large: limit is {}", kBodyBytesMax);
+}
+
+const api::Type& type_of(const Resource& resource) {
+  const api::Type* type = api::find_kind(resource.api_version(), resource.kind);
+  SPILLWAY_CHECK(type != nullptr);
+  return *type;
+}
+
+Result<api::DocumentPtr> parsed_body(const api::Request& request, std::size_t values_max) {
+  if (request.document) return request.document;
+  SPILLWAY_TRY(document, api::parse_bounded_json(request.body, nullptr, values_max));
+  return std::make_shared<const Json>(std::move(document));
+}
+
+StatusResult<Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
+                               std::vector<std::string>& warnings, const Json* canonical) {
+  SPILLWAY_TRY(format, body_format(request.header("content-type")));
+  SPILLWAY_TRY_VOID(check_size(request));
+  Result<api::TypedDocument> document = read_any(request, type, format, canonical);
+  if (!document) return document.error();
+  if (validation == FieldValidation::kStrict) {
+    if (const std::string complaint = api::strict_text(*document); !complaint.empty()) {
+      return make_error(ErrorCode::kBadRequest, "{} in version \"{}\" cannot be handled as a {}: {}", type.kind(),
+                        type.api_version(), type.kind(), complaint);
+    }
+  }
+  warn(*document, validation, warnings);
+  return std::move(document->object);
+}
+
+StatusResult<void> check_namespace_matches(const Json& object, std::string_view ns) {
+  const std::string_view own = object.string_at({"metadata", "namespace"});
+  if (own.empty() || own == ns) return {};
+  return make_error(ErrorCode::kBadRequest,
+                    "the namespace of the provided object does not match the namespace sent on the request");
+}
+
+StatusResult<Json> patched_object(const api::Type& type, std::string_view kind_name, const Json& current,
+                                  api::PatchType patch_type, const Json& patch, FieldValidation validation,
+                                  std::vector<std::string>& warnings) {
+  const auto invalid_patch = [&](const std::string& why) {
+    api::FieldErrors errors;
+    errors.invalid("patch", patch, why);
+    return api::invalid_status({std::string(type.group()), std::string(kind_name)},
+                               current.string_at({"metadata", "name"}), errors);
+  };
+  SPILLWAY_TRY(patched, api::apply_patch(type, current, patch_type, patch));
+  Result<api::TypedDocument> document = api::read_patched(type, patched, &current);
+  if (!document) {
+    if (document.error().at == "patch") return invalid_patch(document.error().message);
+    return document.error();
+  }
+  if (validation == FieldValidation::kStrict) {
+    if (const std::string complaint = api::strict_text(*document); !complaint.empty()) return invalid_patch(complaint);
+  }
+  warn(*document, validation, warnings);
+  return std::move(document->object);
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,144 @@
+#include "apiserver/request/exchange.h"
+
+#include "base/check.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr std::size_t kWarningBytesMax = 4U << 10U;   // of all Warning headers of an answer; the rest is left out
+constexpr std::size_t kPrettyBytesMax = 256U << 10U;  // longer answers are not indented
+
+/// A Warning header value may not carry quotes or control characters unescaped.
+std::string warning_value(std::string_view text) {
+  std::string value = "299 - \"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) continue;
+    if (c == '"' || c == '\\') value += '\\';
+    value += c;
+  }
+  return value + '"';
+}
+
+}  // namespace
+
+Exchange::Exchange(std::uint64_t id, api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink,
+                   std::string audit_id, Finished finished)
+    : id_(id),
+      request_(std::move(request)),
+      user_(std::move(user)),
+      sink_(std::move(sink)),
+      audit_id_(std::move(audit_id)),
+      finished_(std::move(finished)) {
+  SPILLWAY_CHECK(sink_ != nullptr);
+}
+
+std::string Exchange::user_agent_name() const {
+  const std::string_view agent = request_.header("user-agent");
+  const std::string_view name = agent.substr(0, agent.find('/'));
+  return name.empty() ? "unknown" : std::string(name.substr(0, 128));
+}
+
+api::HeaderList Exchange::standard_headers(std::string_view content_type) const {
+  api::HeaderList headers{
+      {"Audit-Id", audit_id_}, {"Cache-Control", "no-cache, private"}, {"Content-Type", std::string(content_type)}};
+  std::size_t bytes = 0;
+  for (const std::string& warning : warnings) {
+    bytes += warning.size();
+    if (bytes > kWarningBytesMax) break;
+    headers.emplace_back("Warning", warning_value(warning));
+  }
+  return headers;
+}
+
+void Exchange::answer(int code, std::string body, std::string_view content_type, api::HeaderList headers) {
+  if (finished()) return;
+  api::Response response{code, standard_headers(content_type), std::move(body)};
+  for (auto& header : headers) {
+    if (header.first == "Cache-Control")
+      response.headers[1] = header;
+    else
+      response.headers.push_back(std::move(header));
+  }
+  send(std::move(response));
+}
+
+void Exchange::send(api::Response response) {
+  const std::shared_ptr<api::ResponseSink> sink = sink_;
+  finish(response.status);
+  sink->on_response(std::move(response));
+}
+
+void Exchange::answer(int code, const api::Json& document) {
+  const bool pretty = query_flag(target, "pretty");
+  answer(code, (pretty ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json");
+}
+
+void Exchange::answer_json(int code, std::string text, api::DocumentPtr document) {
+  if (finished()) return;
+  if (text.size() <= kPrettyBytesMax && query_flag(target, "pretty")) {
+    if (const Result<api::Json> parsed = api::parse_json(text)) return answer(code, *parsed);
+  }
+  text += '\n';
+  send({code, standard_headers("application/json"), std::move(text), std::move(document)});
+}
+
+void Exchange::fail(const api::Status& status) {
+  api::HeaderList headers;
+  if (status.details && status.details->retry_after_seconds) {
+    headers.emplace_back("Retry-After", std::to_string(*status.details->retry_after_seconds));
+  }
+  answer(status.code, api::to_text(api::to_json(status)) + "\n", "application/json", std::move(headers));
+}
+
+void Exchange::open_stream(std::string_view content_type, std::function<void()> drop) {
+  if (finished()) return;
+  streaming_ = true;
+  drop_ = std::move(drop);
+  const std::shared_ptr<api::ResponseSink> sink = sink_;
+  sink->on_stream(api::Response{200, standard_headers(content_type), {}});
+}
+
+bool Exchange::write(std::shared_ptr<const std::string> chunk) {
+  if (finished()) return false;
+  const std::shared_ptr<api::ResponseSink> sink = sink_;
+  return sink->write(std::move(chunk));
+}
+
+bool Exchange::write_event(const std::shared_ptr<const std::string>& line, const api::WatchDocumentPtr& event) {
+  if (finished()) return false;
+  const std::shared_ptr<api::ResponseSink> sink = sink_;
+  return event ? sink->write_event(line, event) : sink->write(line);
+}
+
+void Exchange::end() {
+  if (finished()) return;
+  SPILLWAY_CHECK(streaming_);
+  const std::shared_ptr<api::ResponseSink> sink = sink_;
+  drop_ = nullptr;
+  finish(200);
+  sink->on_end();
+}
+
+void Exchange::abandon() {
+  if (finished()) return;
+  const std::function<void()> drop = std::exchange(drop_, nullptr);
+  finish(0);
+  if (drop) drop();
+}
+
+std::shared_ptr<api::ResponseSink> Exchange::release() {
+  std::shared_ptr<api::ResponseSink> sink = sink_;
+  finish(0);
+  return sink;
+}
+
+void Exchange::finish(int code) {
+  sink_ = nullptr;
+  Finished finished = std::move(finished_);
+  if (finished) finished(*this, code);
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,92 @@
+// One request on its way to its answer: what was asked, by whom, how the answer is to look, and the sink.
+// Answers exactly once; afterwards, or once the client is gone, every further call does nothing.
+// Thread: loop. Source: spec "API server contract", 4.4, 4.5, 16.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/exchange/paced_sink.h"
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/request/negotiation.h"
+#include "apiserver/request/route.h"
+#include "base/time.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class Exchange {
+ public:
+  /// Called once, when the answer is complete or the client is gone; with the HTTP code, 0 if none was sent.
+  using Finished = std::function<void(Exchange&, int code)>;
+
+  Exchange(std::uint64_t id, api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink,
+           std::string audit_id, Finished finished);
+
+  std::uint64_t id() const { return id_; }
+
+  const api::Request& request() const { return request_; }
+
+  const api::UserInfo& user() const { return user_; }
+
+  void set_user(api::UserInfo user) { user_ = std::move(user); }
+
+  bool finished() const { return sink_ == nullptr; }
+
+  /// The name writes are recorded under when no fieldManager is given: the user agent up to its first '/'.
+  std::string user_agent_name() const;
+
+  // Filled in as the request is understood.
+  api::Target target;
+  RequestAttributes asked;
+  Route route;  // made from `asked`
+  AnswerForm form;
+  std::vector<std::string> warnings;
+  Instant started{};
+
+  void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});
+  /// JSON with a final newline; indented when `pretty` was asked for.
+  void answer(int code, const api::Json& document);
+  /// `document`: what the text says, or null.
+  void answer_json(int code, std::string text, api::DocumentPtr document = nullptr);
+  void fail(const api::Status& status);
+
+  /// Begins a streaming answer. `drop` is called if the client goes away before end().
+  void open_stream(std::string_view content_type, std::function<void()> drop);
+  /// False: the receiver is full or gone; call end().
+  [[nodiscard]] bool write(std::shared_ptr<const std::string> chunk);
+
+  /// Bytes of the stream that wait for the client; 0 once it is gone.
+  std::size_t waiting_bytes() const { return sink_ == nullptr ? 0 : api::waiting_bytes(*sink_); }
+
+  /// One event of a watch; `event` is what `line` says, or null.
+  [[nodiscard]] bool write_event(const std::shared_ptr<const std::string>& line, const api::WatchDocumentPtr& event);
+  void end();
+
+  /// The client is gone.
+  void abandon();
+  /// Hands the sink on, for an answer that somebody else writes; the exchange counts as finished.
+  std::shared_ptr<api::ResponseSink> release();
+
+ private:
+  api::HeaderList standard_headers(std::string_view content_type) const;
+  void send(api::Response response);
+  void finish(int code);
+
+  std::uint64_t id_;
+  api::Request request_;
+  api::UserInfo user_;
+  std::shared_ptr<api::ResponseSink> sink_;
+  std::string audit_id_;
+  Finished finished_;
+  std::function<void()> drop_;
+  bool streaming_ = false;
+};
+
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,109 @@
+#include "apiserver/request/negotiation.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace spillway::apiserver {
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+struct MediaType {
+  std::string_view type;
+  std::vector<std::pair<std::string_view, std::string_view>> parameters;
+
+  std::string_view parameter(std::string_view name) const {
+    for (const auto& [key, value] : parameters) {
+      if (key == name) return value;
+    }
+    return {};
+  }
+};
+
+std::string_view take(std::string_view& text, char separator) {
+  const std::size_t at = text.find(separator);
+  const std::string_view head = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
+  return trim(head);
+}
+
+MediaType parse_media_type(std::string_view text) {
+  MediaType out;
+  out.type = take(text, ';');
+  while (!text.empty()) {
+    std::string_view parameter = take(text, ';');
+    const std::string_view key = take(parameter, '=');
+    out.parameters.emplace_back(key, trim(parameter));
+  }
+  return out;
+}
+
+std::vector<MediaType> parse_accept(std::string_view accept) {
+  std::vector<MediaType> out;
+  if (trim(accept).empty()) return {MediaType{"*/*", {}}};
+  while (!accept.empty()) {
+    const std::string_view one = take(accept, ',');
+    if (!one.empty()) out.push_back(parse_media_type(one));
+  }
+  return out;
+}
+
+bool is_json(const MediaType& media) {
+  return media.type == "application/json" || media.type == "application/*" || media.type == "*/*";
+}
+
+api::Status not_acceptable() {
+  return make_error(ErrorCode::kNotAcceptable,
+                    "only the following media types are accepted: application/json, "
+                    "application/json;as=Table;v=v1;g=meta.k8s.io, "
+                    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io");
+}
+
+}  // namespace
+
+api::StatusResult<AnswerForm> negotiate(std::string_view accept) {
+  for (const MediaType& media : parse_accept(accept)) {
+    if (!is_json(media)) continue;
+    const std::string_view as = media.parameter("as");
+    if (as.empty()) return AnswerForm{};
+    const std::string_view version = media.parameter("v");
+    if (media.parameter("g") != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) continue;
+    if (as == "Table") return AnswerForm{Form::kTable, std::string(version)};
+    if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") {
+      return AnswerForm{Form::kPartialMetadata, std::string(version)};
+    }
+  }
+  return not_acceptable();
+}
+
+api::StatusResult<std::string> negotiate_discovery(std::string_view accept) {
+  for (const MediaType& media : parse_accept(accept)) {
+    if (!is_json(media)) continue;
+    const std::string_view as = media.parameter("as");
+    if (as.empty()) return std::string();
+    const std::string_view version = media.parameter("v");
+    if (as == "APIGroupDiscoveryList" && media.parameter("g") == "apidiscovery.k8s.io" &&
+        (version == "v2" || version == "v2beta1")) {
+      return std::string(version);
+    }
+  }
+  return not_acceptable();
+}
+
+api::StatusResult<BodyFormat> body_format(std::string_view content_type) {
+  const MediaType media = parse_media_type(content_type);
+  if (media.type.empty() || media.type == "application/json") return BodyFormat::kJson;
+  if (media.type == "application/yaml") return BodyFormat::kYaml;
+  if (media.type == "application/vnd.kubernetes.protobuf") return BodyFormat::kProtobuf;
+  return make_error(ErrorCode::kUnsupportedMediaType,
+                    "the body of the request was in an unknown format - accepted media types include: "
+                    "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,34 @@
+// What the client can read and what it sent: Accept and Content-Type.
+// Thread: any (pure). Source: spec "API server contract", 4.3.
+#pragma once
+
+#include "api/exchange/status.h"
+
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// The shape in which objects are answered.
+enum class Form { kObject, kTable, kPartialMetadata };
+
+struct AnswerForm {
+  Form form = Form::kObject;
+  std::string meta_version = "v1";  // of Table and PartialObjectMetadata: "v1" or "v1beta1"
+
+  friend bool operator==(const AnswerForm&, const AnswerForm&) = default;
+};
+
+/// The first acceptable type. 406 if there is none.
+api::StatusResult<AnswerForm> negotiate(std::string_view accept);
+
+/// The version ("v2", "v2beta1") if aggregated discovery is asked for before plain JSON; empty for plain JSON. 406 if
+/// neither is acceptable.
+api::StatusResult<std::string> negotiate_discovery(std::string_view accept);
+
+enum class BodyFormat { kJson, kYaml, kProtobuf };
+
+/// Of POST, PUT and DELETE bodies; an absent type is JSON. 415 otherwise.
+api::StatusResult<BodyFormat> body_format(std::string_view content_type);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,36 @@
+// OpenAPI documents, told from the registry and the wire schema: enough for kubectl to validate, diff, patch and
+// explain. Made on first use and kept. Thread: loop. Source: spec "API server contract", 6.5, 6.6; Kubernetes docs,
+// "The Kubernetes API", OpenAPI.
+#pragma once
+
+#include "api/json/json.h"
+#include "apiserver/resource/resource_registry.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+class OpenApi {
+ public:
+  OpenApi(const ResourceRegistry& registry, std::string version) : registry_(registry), version_(std::move(version)) {}
+
+  /// GET /openapi/v3: the documents there are, with a hash of each in its URL.
+  std::string v3_index();
+  /// GET /openapi/v3/PATH for "api/v1", "apis/apps/v1"; nullptr if there is none.
+  const std::string* v3_document(const std::string& path);
+
+  /// The kinds without their fields, as older clients need them: protobuf and JSON.
+  std::string v2_protobuf() const;
+  std::string v2_json() const;
+
+ private:
+  api::Json build(std::string_view group, std::string_view version) const;
+
+  const ResourceRegistry& registry_;
+  std::string version_;
+  std::map<std::string, std::string> documents_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,156 @@
+#include "apiserver/request/pages.h"
+
+#include "apiserver/request/negotiation.h"
+#include "base/rng.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kRevalidate = "public";
+constexpr std::string_view kImmutable = "public, immutable, max-age=31536000";
+
+}  // namespace
+
+bool Pages::answer(Exchange& exchange, const Health& health) {
+  const std::vector<std::string>& at = exchange.target.segments;
+  const bool read = exchange.request().method == api::Method::kGet;
+  if (health_page(exchange, health)) return true;
+  const bool root = at.empty();
+  const bool version = at.size() == 1 && at[0] == "version";
+  const bool metrics = at.size() == 1 && at[0] == "metrics";
+  if (!root && !version && !metrics) return discovery_page(exchange) || openapi_page(exchange);
+  if (!read) {
+    exchange.fail(api::method_not_allowed_status());
+  } else if (metrics) {
+    exchange.answer(200, metrics_.text(), "text/plain; version=0.0.4; charset=utf-8");
+  } else if (version) {
+    exchange.answer(200, version_document(version_));
+  } else {
+    exchange.answer(200, paths());
+  }
+  return true;
+}
+
+bool Pages::health_page(Exchange& exchange, const Health& health) {
+  const std::vector<std::string>& at = exchange.target.segments;
+  if (at.empty() || at.size() > 2) return false;
+  const bool readiness = at[0] == "readyz";
+  if (!readiness && at[0] != "healthz" && at[0] != "livez") return false;
+  const std::pair<std::string_view, bool> checks[] = {{"ping", health.live}, {"store", health.ready}};
+  if (at.size() == 2) {
+    const auto check = std::ranges::find(checks, std::string_view(at[1]), &std::pair<std::string_view, bool>::first);
+    if (check == std::end(checks)) return false;
+    exchange.answer(check->second ? 200 : 500, check->second ? "ok" : health.why, kText);
+    return true;
+  }
+  const bool good = readiness ? health.live && health.ready : health.live;
+  std::string body = good ? "ok" : "not ready: " + health.why;
+  if (exchange.target.find("verbose") != nullptr || !good) {
+    body.clear();
+    for (const auto& [name, ok] : checks) {
+      if (!readiness && name == "store") continue;
+      body += ok ? fmt::format("[+]{} ok\n", name) : fmt::format("[-]{} failed: {}\n", name, health.why);
+    }
+    body += fmt::format("{} check {}\n", at[0], good ? "passed" : "failed");
+  }
+  exchange.answer(good ? 200 : 500, std::move(body), kText);
+  return true;
+}
+
+bool Pages::discovery_page(Exchange& exchange) {
+  const std::vector<std::string>& at = exchange.target.segments;
+  if (at.empty() || (at[0] != "api" && at[0] != "apis")) return false;
+  const bool core = at[0] == "api";
+  const std::size_t depth = core ? at.size() + 1 : at.size();
+  if (depth > 3) return false;
+  if (exchange.request().method != api::Method::kGet) {
+    exchange.fail(api::method_not_allowed_status());
+    return true;
+  }
+  if (at.size() == 1) {
+    discovery_root(exchange, core);
+    return true;
+  }
+  const std::optional<Json> document = core             ? discovery_.resources("", at[1])
+                                       : at.size() == 2 ? discovery_.group(at[1])
+                                                        : discovery_.resources(at[1], at[2]);
+  if (!document) {
+    exchange.fail(api::unknown_resource_status());
+    return true;
+  }
+  if (const auto form = negotiate_discovery(exchange.request().header("accept")); !form) {
+    exchange.fail(form.error());
+    return true;
+  }
+  cached(exchange, api::to_text(*document) + "\n", "application/json", kRevalidate);
+  return true;
+}
+
+void Pages::discovery_root(Exchange& exchange, bool core) {
+  const auto version = negotiate_discovery(exchange.request().header("accept"));
+  if (!version) return exchange.fail(version.error());
+  if (version->empty()) {
+    const Json document = core ? discovery_.core_versions() : discovery_.groups();
+    return cached(exchange, api::to_text(document) + "\n", "application/json", kRevalidate);
+  }
+  cached(exchange, api::to_text(discovery_.aggregated(core, *version)) + "\n",
+         "application/json;g=apidiscovery.k8s.io;v=" + *version + ";as=APIGroupDiscoveryList", kRevalidate);
+}
+
+bool Pages::openapi_page(Exchange& exchange) {
+  const std::vector<std::string>& at = exchange.target.segments;
+  if (at.size() < 2 || at[0] != "openapi" || exchange.request().method != api::Method::kGet) return false;
+  if (at.size() == 2 && at[1] == "v2") {
+    constexpr std::string_view kProtobuf = "application/com.github.proto-openapi.spec.v2";
+    const bool wanted = exchange.request().header("accept").find(kProtobuf) != std::string_view::npos;
+    cached(exchange, wanted ? openapi_.v2_protobuf() : openapi_.v2_json(),
+           wanted ? "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" : "application/json", kRevalidate);
+    return true;
+  }
+  if (at[1] != "v3") return false;
+  if (at.size() == 2) {
+    cached(exchange, openapi_.v3_index(), "application/json", kRevalidate);
+    return true;
+  }
+  std::string path = at[2];
+  for (std::size_t i = 3; i < at.size(); ++i) path += "/" + at[i];
+  const std::string* document = openapi_.v3_document(path);
+  if (document == nullptr) return false;
+  cached(exchange, *document, "application/json", exchange.target.find("hash") != nullptr ? kImmutable : kRevalidate);
+  return true;
+}
+
+void Pages::cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching) {
+  const std::string tag = fmt::format("\"{:016X}\"", fnv1a64(body));
+  api::HeaderList headers{{"Vary", "Accept"}, {"ETag", tag}, {"Cache-Control", std::string(caching)}};
+  if (exchange.request().header("if-none-match") == tag) {
+    exchange.answer(304, {}, content_type, std::move(headers));
+  } else {
+    exchange.answer(200, std::move(body), content_type, std::move(headers));
+  }
+}
+
+Json Pages::paths() const {
+  std::vector<std::string> paths{"/api",     "/api/v1",     "/apis",       "/healthz", "/livez",
+                                 "/metrics", "/openapi/v2", "/openapi/v3", "/readyz",  "/version"};
+  for (const Resource& row : registry_.all()) {
+    if (row.group.empty()) continue;
+    paths.push_back("/apis/" + std::string(row.group));
+    paths.push_back("/apis/" + row.api_version());
+  }
+  std::ranges::sort(paths);
+  const auto doubles = std::ranges::unique(paths);
+  paths.erase(doubles.begin(), doubles.end());
+  return Json::object({{"paths", Json::Array(paths.begin(), paths.end())}});
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,49 @@
+// Answers that are about the server itself: health, version, metrics, discovery, OpenAPI, the list of paths.
+// Thread: loop. Source: spec "API server contract", 6.
+#pragma once
+
+#include "apiserver/request/discovery.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/request/openapi.h"
+#include "telemetry/metrics.h"
+
+#include <string>
+
+namespace spillway::apiserver {
+
+class Pages {
+ public:
+  Pages(const ResourceRegistry& registry, telemetry::Registry& metrics, std::string version)
+      : registry_(registry),
+        metrics_(metrics),
+        version_(std::move(version)),
+        discovery_(registry),
+        openapi_(registry, version_) {}
+
+  /// Whether the server is up (`live`) and whether it serves (`ready`).
+  struct Health {
+    bool live = true;
+    bool ready = false;
+    std::string why;  // not ready
+  };
+
+  /// True if the path was one of these pages and has been answered.
+  bool answer(Exchange& exchange, const Health& health);
+
+ private:
+  bool health_page(Exchange& exchange, const Health& health);
+  bool discovery_page(Exchange& exchange);
+  bool openapi_page(Exchange& exchange);
+  void discovery_root(Exchange& exchange, bool core);
+  /// With an ETag, and 304 when the client has it already.
+  static void cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching);
+  api::Json paths() const;
+
+  const ResourceRegistry& registry_;
+  telemetry::Registry& metrics_;
+  std::string version_;
+  Discovery discovery_;
+  OpenApi openapi_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,55 @@
+// From method and path to what is meant: a resource, an object, a subresource, a verb.
+// Thread: any (pure). Source: spec "API server contract", 3.1, 3.2, 4.8.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/exchange/status.h"
+#include "apiserver/resource/resource_registry.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// What a request asks for, read once from its method and path, whether it is served or not. Authorization decides
+/// about this value, and find_route() makes the route from it: nothing can be done that was not asked about.
+struct RequestAttributes {
+  bool is_resource = false;
+  std::string verb;  // "get", …, or the method in lower case where no verb is meant
+  std::string group;
+  std::string version;
+  std::string resource;
+  std::string subresource;
+  std::string ns;
+  std::string name;  // of a list or watch: the one that its field selector pins (metadata.name=)
+  std::string node;  // of a list or watch: the node that its field selector pins (spec.nodeName=)
+  std::string path;
+
+  std::optional<Verb> action;  // what `verb` says; nullopt: a method, or a verb of a review, that has no handler
+  std::string object;          // the name in the path; empty: the collection
+  std::string below;           // the namespace whose objects the path names; empty: none
+  bool old_watch = false;      // /api/v1/watch/…
+  bool too_deep = false;       // segments follow that belong to no subresource
+};
+
+/// A watch is a GET of a collection, or of anything below /watch/; with a name in the path, `watch=1` means nothing.
+RequestAttributes request_attributes(api::Method method, const api::Target& target);
+
+/// Where a request goes. `verb` is the one that was asked about.
+struct Route {
+  const Resource* resource = nullptr;
+  const Subresource* subresource = nullptr;
+  std::string ns;    // empty: none in the path
+  std::string name;  // empty: the collection
+  Verb verb = Verb::kGet;
+  bool old_watch = false;  // /api/v1/watch/…
+};
+
+/// 404 for what is not served, 405 for a method that is not served there.
+api::StatusResult<Route> find_route(const ResourceRegistry& registry, const RequestAttributes& asked);
+
+/// "0" and "false" in any case are false, anything else true; an absent parameter is false.
+bool query_flag(const api::Target& target, std::string_view name);
+
+}  // namespace spillway::apiserver

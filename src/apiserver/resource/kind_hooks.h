@@ -1,0 +1,96 @@
+// What one kind adds to the generic engine: defaults, admission, validation, table cells. Functions over documents, no
+// state, no clock, no I/O. Every hook may be null: the neutral behaviour is then the generic one, stated beside it.
+//
+// The engine itself does for every kind: typed decoding (unknown fields, wrong types), metadata owned by the server,
+// metadata and name validation, namespace checks, generation, isolation of status and spec between the main and the
+// status endpoint, optimistic concurrency, managedFields, no-op detection.
+//
+// Order on create: decode, set_defaults, prepare_create, admit_create, metadata rules + validate_create.
+// Order on update: decode, set_defaults, isolation, prepare_update, admit_update, metadata rules + validate_update.
+// Thread: any (pure functions). Source: spec "API server contract", 4.8, 7, 12, 15.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "base/time.h"
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// The cluster as it stands, for admission. Documents are complete (kind, apiVersion, resourceVersion).
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+  /// `plural` names the resource, with its group where it has one: "serviceaccounts",
+  /// "priorityclasses.scheduling.k8s.io". `ns` is empty for cluster-scoped resources. nullopt: there is no such object.
+  virtual std::optional<api::Json> find(std::string_view plural, std::string_view ns, std::string_view name) const = 0;
+  /// Every object of a resource, in key order, all namespaces when `ns` is empty; until `visit` returns false.
+  virtual void visit(std::string_view plural, std::string_view ns,
+                     const std::function<bool(const api::Json&)>& visit) const = 0;
+  /// The value of one selectable field (SelectableField) of every object; reads no document.
+  virtual void visit_field(std::string_view plural, std::string_view field,
+                           const std::function<void(const std::string&)>& visit) const = 0;
+};
+
+/// What admission may look at besides the object.
+struct AdmissionContext {
+  const Cluster& cluster;
+  const api::UserInfo& user;
+  WallTime now;
+  /// Texts for Warning headers.
+  std::vector<std::string>& warnings;
+};
+
+/// Which endpoint an update came through.
+enum class Endpoint { kMain, kStatus, kApproval, kEphemeralContainers };
+
+struct TableColumn {
+  std::string_view name;
+  std::string_view type = "string";  // string, integer, boolean, date
+  std::string_view format;           // "name" for the column that holds the object's name
+  std::int32_t priority = 0;         // 0: always shown; 1: with -o wide
+  std::string_view description;
+};
+
+/// One row without its object: as many cells as there are columns.
+struct TableRow {
+  std::vector<api::Json> cells;
+  api::Json conditions;  // null: none; else the list of metav1.TableRowCondition
+};
+
+struct KindHooks {
+  /// Fills in what the client left out. Idempotent. Null: no defaults.
+  void (*set_defaults)(api::Json& object) = nullptr;
+
+  /// After defaulting a new object: drops what clients may not set, sets what every new object has. The engine has
+  /// removed `status` before unless keeps_status_on_create. Null: nothing.
+  void (*prepare_create)(api::Json& object) = nullptr;
+  /// May change or refuse a new object. Null: admitted.
+  api::StatusResult<void> (*admit_create)(api::Json& object, const AdmissionContext& context) = nullptr;
+  /// Collects everything wrong with a new object beyond its metadata.
+  void (*validate_create)(const api::Json& object, api::FieldErrors& errors) = nullptr;
+
+  /// Keeps or resets fields of an updated object. Isolation has been done. Null: nothing.
+  void (*prepare_update)(api::Json& object, const api::Json& old, Endpoint endpoint) = nullptr;
+  api::StatusResult<void> (*admit_update)(api::Json& object, const api::Json& old, Endpoint endpoint,
+                                          const AdmissionContext& context) = nullptr;
+  /// Everything wrong with the change. Null: for kMain validate_create is asked, for others nothing.
+  void (*validate_update)(const api::Json& object, const api::Json& old, Endpoint endpoint,
+                          api::FieldErrors& errors) = nullptr;
+
+  /// Null columns: Name and Age.
+  std::span<const TableColumn> columns;
+  TableRow (*table_row)(const api::Json& object, WallTime now) = nullptr;
+};
+
+/// The hooks of a kind; neutral ones if it has none.
+using KindTable = const KindHooks& (*)(std::string_view group, std::string_view kind);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,239 @@
+#include "apiserver/subresource/eviction.h"
+
+#include "api/codec/codec.h"
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
+#include "apiserver/request/body.h"
+#include "apiserver/resource/object_condition.h"
+#include "apiserver/write/write_path.h"
+#include "policy/disruption/budget.h"
+
+#include <array>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::Status;
+using api::StatusResult;
+using disruption::Passage;
+using disruption::Ruling;
+
+constexpr std::string_view kRefused = "Cannot evict pod as it would violate the pod's disruption budget.";
+
+Status still_processing(std::string_view budget) {
+  Status status = api::retry_status(ErrorCode::kTooManyRequests, kRefused, 10);
+  status.make_details().causes.push_back(
+      {"DisruptionBudget", fmt::format("The disruption budget {} is still being processed by the server.", budget),
+       ""});
+  return status;
+}
+
+/// 429 without Retry-After: clients are to decide themselves when to come back.
+Status exhausted(const Ruling& ruling) {
+  Status status = make_error(ErrorCode::kTooManyRequests, "{}", kRefused);
+  status.make_details().causes.push_back(
+      {"DisruptionBudget",
+       fmt::format("The disruption budget {} needs {} healthy pods and has {} currently", ruling.budget,
+                   ruling.desired_healthy, ruling.current_healthy),
+       ""});
+  return status;
+}
+
+/// What a client is told of a ruling that refuses.
+Status refusal_of(const Ruling& ruling) {
+  switch (ruling.passage) {
+    case Passage::kNotCountedYet:
+      return still_processing(ruling.budget);
+    case Passage::kTooManyUnsettled:
+      return api::forbidden_status({"policy", "poddisruptionbudgets"}, ruling.budget,
+                                   "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+    case Passage::kSeveralBudgets:
+      return make_error(
+          ErrorCode::kInternalError,
+          "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+    case Passage::kExhausted:
+    case Passage::kUnprotected:
+    case Passage::kNoBudget:
+    case Passage::kUnready:
+    case Passage::kSpends:
+      break;
+  }
+  return exhausted(ruling);
+}
+
+/// The budget without the disruption that this pod is; as it is if none has to be spent any more.
+StatusResult<Json> spend_disruption(Json budget, const std::string& pod, const disruption::PodStanding& standing,
+                                    WallTime now) {
+  const auto known = api::decode<api::PodDisruptionBudget>(budget);
+  if (!known) return Status(known.error());
+  const std::array<const api::PodDisruptionBudget*, 1> budgets{&*known};
+  const Ruling ruling = disruption::decide_passage(standing, budgets);
+  if (!ruling.goes()) return refusal_of(ruling);
+  if (ruling.passage != Passage::kSpends) return budget;
+  budget.make({"status", "disruptedPods"})[pod] = api::format_time(now);
+  budget["status"]["disruptionsAllowed"] = ruling.disruptions_allowed - 1;
+  if (ruling.disruptions_allowed == 1) {
+    set_condition(budget, "DisruptionAllowed", "False", "InsufficientPods", {}, now);
+  }
+  return budget;
+}
+
+disruption::PodStanding standing_of(const Json& pod) {
+  return {.phase = std::string(pod.string_at({"status", "phase"})),
+          .terminating = !pod.string_at({"metadata", "deletionTimestamp"}).empty(),
+          .ready = is_ready(pod)};
+}
+
+StatusResult<void> check_preconditions(const StoredObject& pod, const DeleteOptions& options) {
+  const api::GroupResource pods{"", "pods"};
+  if (options.uid && *options.uid != pod.meta.uid) {
+    return api::conflict_status(
+        pods, pod.name,
+        "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + pod.meta.uid);
+  }
+  const std::string version = std::to_string(pod.revision.number());
+  if (options.resource_version && *options.resource_version != version) {
+    return api::conflict_status(pods, pod.name,
+                                "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
+                                    ", ResourceVersion in object meta: " + version);
+  }
+  return {};
+}
+
+}  // namespace
+
+struct EvictionPath::Eviction {
+  ExchangePtr exchange;
+  WriteContext context;
+  DeleteOptions options;
+  std::string ns;
+  std::string pod;
+  disruption::PodStanding standing;
+};
+
+bool is_ready(const Json& pod) {
+  const Json* conditions = pod.at({"status", "conditions"});
+  if (conditions == nullptr || conditions->if_array() == nullptr) return false;
+  for (const Json& condition : *conditions->if_array()) {
+    if (condition.string_at({"type"}) == "Ready") return condition.string_at({"status"}) == "True";
+  }
+  return false;
+}
+
+void EvictionPath::create(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const auto write_options = parse_write_options(exchange->target, "CreateOptions");
+  if (!write_options) return exchange->fail(write_options.error());
+  const auto body = read_object(exchange->request(), *api::find_kind("policy/v1", "Eviction"),
+                                write_options->field_validation, exchange->warnings);
+  if (!body) return exchange->fail(body.error());
+  if (const auto same = check_namespace_matches(*body, route.ns); !same) return exchange->fail(same.error());
+  if (const std::string_view name = body->string_at({"metadata", "name"}); name != route.name) {
+    return exchange->fail(make_error(ErrorCode::kBadRequest,
+                                     "the name in the Eviction ({}) does not match the name on the URL ({})", name,
+                                     route.name));
+  }
+  const Json none = Json::object();
+  const Json* given = body->find("deleteOptions");
+  const auto options = parse_delete_options(api::Target{}, given != nullptr ? given : &none);
+  if (!options) return exchange->fail(options.error());
+
+  auto eviction = std::make_shared<Eviction>(
+      Eviction{exchange, WritePath::context_of(*exchange, *write_options), *options, route.ns, route.name, {}});
+  eviction->options.dry_run = eviction->options.dry_run || write_options->dry_run;
+  eviction->context.dry_run = eviction->options.dry_run;
+  const ObjectPtr pod = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
+  if (!pod) return exchange->fail(api::not_found_status(route.resource->group_resource(), route.name));
+  decide(eviction, pod);
+}
+
+std::vector<api::PodDisruptionBudget> EvictionPath::budgets_of(const StoredObject& pod) const {
+  std::vector<api::PodDisruptionBudget> found;
+  const ResourceCache& budgets = core_.cache.of(core_.registry.get("poddisruptionbudgets.policy"));
+  budgets.visit(pod.ns + "/", {}, [&](const ObjectPtr& stored) {
+    auto budget = api::decode<api::PodDisruptionBudget>(stored->document());
+    if (budget && budget->selector.matches(pod.meta.labels)) found.push_back(*std::move(budget));
+    return true;
+  });
+  return found;
+}
+
+void EvictionPath::decide(const EvictionPtr& eviction, const ObjectPtr& pod) {
+  if (const auto held = check_preconditions(*pod, eviction->options); !held) {
+    return eviction->exchange->fail(held.error());
+  }
+  // From here on it is this pod, not another of the same name.
+  if (!eviction->options.uid) eviction->options.uid = pod->meta.uid;
+  eviction->standing = standing_of(pod->document());
+  const std::vector<api::PodDisruptionBudget> budgets = budgets_of(*pod);
+  std::vector<const api::PodDisruptionBudget*> pointers;
+  for (const api::PodDisruptionBudget& budget : budgets) pointers.push_back(&budget);
+  switch (const Ruling ruling = disruption::decide_passage(eviction->standing, pointers); ruling.passage) {
+    case Passage::kUnprotected:
+      return remove_pod(eviction);
+    case Passage::kNoBudget:
+    case Passage::kUnready:
+      return mark_pod(eviction);
+    case Passage::kSeveralBudgets:
+      return eviction->exchange->fail(refusal_of(ruling));
+    case Passage::kSpends:
+    case Passage::kNotCountedYet:
+    case Passage::kExhausted:
+    case Passage::kTooManyUnsettled:
+      return spend(eviction, budgets.front().metadata.name);  // ruled on again, over the budget as it is then
+  }
+}
+
+void EvictionPath::spend(const EvictionPtr& eviction, const std::string& budget) {
+  UpdateJob job{.resource = &core_.registry.get("poddisruptionbudgets.policy"),
+                .ns = eviction->ns,
+                .name = budget,
+                .part = SubresourceId::kStatus,
+                .change =
+                    [this, eviction](const Json& current) {
+                      return spend_disruption(current, eviction->pod, eviction->standing, core_.now.wall);
+                    },
+                .trusted = true,
+                .context = eviction->context};
+  writer_.update(std::move(job), [this, eviction](StatusResult<Written> result) {
+    if (result) return mark_pod(eviction);
+    // A budget that went away no longer protects anything.
+    if (result.error().code == 404) return mark_pod(eviction);
+    eviction->exchange->fail(result.error());
+  });
+}
+
+void EvictionPath::mark_pod(const EvictionPtr& eviction) {
+  UpdateJob job{.resource = eviction->exchange->route.resource,
+                .ns = eviction->ns,
+                .name = eviction->pod,
+                .part = SubresourceId::kStatus,
+                .change = [this, eviction](const Json& current) -> StatusResult<Json> {
+                  Json pod = current;
+                  pod["metadata"]["uid"] = *eviction->options.uid;
+                  set_condition(pod, "DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting",
+                                core_.now.wall);
+                  return pod;
+                },
+                .trusted = true,
+                .context = eviction->context};
+  writer_.update(std::move(job), [this, eviction](StatusResult<Written> result) {
+    if (!result) return eviction->exchange->fail(result.error());
+    // The condition is a new version; the precondition was checked against the one before.
+    eviction->options.resource_version.reset();
+    remove_pod(eviction);
+  });
+}
+
+void EvictionPath::remove_pod(const EvictionPtr& eviction) {
+  remover_.remove({eviction->exchange->route.resource, eviction->ns, eviction->pod, eviction->options},
+                  [eviction](StatusResult<Removed> result) {
+                    if (!result) return eviction->exchange->fail(result.error());
+                    eviction->exchange->answer(201, api::created_status());
+                  });
+}
+
+}  // namespace spillway::apiserver

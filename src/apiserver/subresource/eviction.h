@@ -1,0 +1,42 @@
+// pods/eviction: deletes a pod if its disruption budget allows it, spending the allowance in one conditional write. The
+// ruling is policy/disruption's.
+// Thread: loop. Source: spec "API server contract", 13.1-13.4; Kubernetes docs, "API-initiated Eviction".
+#pragma once
+
+#include "api/object/disruption_budget.h"
+#include "apiserver/read/core.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/write/remover.h"
+#include "apiserver/write/writer.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class EvictionPath {
+ public:
+  EvictionPath(Core& core, Writer& writer, Remover& remover) : core_(core), writer_(writer), remover_(remover) {}
+
+  void create(const ExchangePtr& exchange);
+
+ private:
+  struct Eviction;
+  using EvictionPtr = std::shared_ptr<Eviction>;
+
+  void decide(const EvictionPtr& eviction, const ObjectPtr& pod);
+  void spend(const EvictionPtr& eviction, const std::string& budget);
+  void mark_pod(const EvictionPtr& eviction);
+  void remove_pod(const EvictionPtr& eviction);
+  std::vector<api::PodDisruptionBudget> budgets_of(const StoredObject& pod) const;
+
+  Core& core_;
+  Writer& writer_;
+  Remover& remover_;
+};
+
+/// True if the pod's Ready condition is True.
+bool is_ready(const api::Json& pod);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,144 @@
+#include "apiserver/subresource/scale.h"
+
+#include "api/json/document_bounds.h"
+#include "api/patch/patch.h"
+#include "apiserver/request/body.h"
+#include "apiserver/write/write_path.h"
+
+#include <memory>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::StatusResult;
+
+void append_term(std::string& out, const std::string& term) {
+  if (!out.empty()) out += ',';
+  out += term;
+}
+
+/// metav1.LabelSelector in the text form of labelSelector=.
+std::string selector_text(const Json* selector) {
+  std::string out;
+  if (selector == nullptr) return out;
+  if (const Json* labels = selector->find("matchLabels"); labels != nullptr && labels->if_object() != nullptr) {
+    for (const auto& [key, value] : *labels->if_object())
+      append_term(out, key + "=" + std::string(value.string_at({})));
+  }
+  const Json* expressions = selector->find("matchExpressions");
+  if (expressions == nullptr || expressions->if_array() == nullptr) return out;
+  for (const Json& expression : *expressions->if_array()) {
+    const std::string key(expression.string_at({"key"}));
+    const std::string_view op = expression.string_at({"operator"});
+    if (op == "Exists") append_term(out, key);
+    if (op == "DoesNotExist") append_term(out, "!" + key);
+    if (op != "In" && op != "NotIn") continue;
+    std::string values;
+    const Json* list = expression.find("values");
+    if (list != nullptr && list->if_array() != nullptr) {
+      for (const Json& value : *list->if_array()) append_term(values, std::string(value.string_at({})));
+    }
+    append_term(out, key + (op == "In" ? " in (" : " notin (") + values + ")");
+  }
+  return out;
+}
+
+/// The workload with what the Scale says.
+StatusResult<Json> with_scale(Json workload, const Json& scale, std::string_view name) {
+  if (scale.string_at({"metadata", "name"}) != name) {
+    return make_error(ErrorCode::kBadRequest, "the name of the object ({}) does not match the name on the URL ({})",
+                      scale.string_at({"metadata", "name"}), name);
+  }
+  const Json* replicas = scale.at({"spec", "replicas"});
+  const std::int64_t count = replicas == nullptr ? 0 : replicas->if_int64().value_or(0);
+  if (count < 0) {
+    api::FieldErrors errors;
+    errors.invalid("spec.replicas", count, "must be greater than or equal to 0");
+    return api::invalid_status({"autoscaling", "Scale"}, name, errors);
+  }
+  for (const std::string_view member : {"resourceVersion", "uid"}) {
+    if (const std::string_view wanted = scale.string_at({"metadata", member}); !wanted.empty()) {
+      workload["metadata"][member] = wanted;
+    }
+  }
+  workload.make({"spec", "replicas"}) = count;
+  return workload;
+}
+
+}  // namespace
+
+Json scale_of(const Json& workload) {
+  Json metadata = Json::object();
+  for (const std::string_view member : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
+    if (const Json* value = workload.at({"metadata", member})) metadata[member] = *value;
+  }
+  Json spec = Json::object();
+  if (const Json* replicas = workload.at({"spec", "replicas"})) spec["replicas"] = *replicas;
+  Json status = Json::object({{"replicas", 0}});
+  if (const Json* replicas = workload.at({"status", "replicas"})) status["replicas"] = *replicas;
+  if (std::string text = selector_text(workload.at({"spec", "selector"})); !text.empty()) status["selector"] = text;
+  return Json::object({{"kind", "Scale"},
+                       {"apiVersion", "autoscaling/v1"},
+                       {"metadata", std::move(metadata)},
+                       {"spec", std::move(spec)},
+                       {"status", std::move(status)}});
+}
+
+void ScalePath::perform(const ExchangePtr& exchange) {
+  if (exchange->route.verb == Verb::kGet) return get(exchange);
+  change(exchange);
+}
+
+void ScalePath::get(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const ObjectPtr found = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
+  if (!found) return exchange->fail(api::not_found_status(route.resource->group_resource(), route.name));
+  exchange->answer(200, scale_of(found->document()));
+}
+
+void ScalePath::change(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const bool patches = route.verb == Verb::kPatch;
+  const auto options = parse_write_options(exchange->target, patches ? "PatchOptions" : "UpdateOptions");
+  if (!options) return exchange->fail(options.error());
+  const api::Type& type = *api::find_kind("autoscaling/v1", "Scale");
+
+  UpdateJob job{.resource = route.resource,
+                .ns = route.ns,
+                .name = route.name,
+                .part = SubresourceId::kScale,
+                .uid_is_immutable = patches,
+                .context = WritePath::context_of(*exchange, *options)};
+  if (patches) {
+    const auto patch_type = api::parse_patch_type(exchange->request().header("content-type"));
+    if (!patch_type || *patch_type == api::PatchType::kApply) {
+      return exchange->fail(make_error(ErrorCode::kUnsupportedMediaType,
+                                       "a scale takes application/json-patch+json, application/merge-patch+json and "
+                                       "application/strategic-merge-patch+json"));
+    }
+    if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
+    auto patch = std::make_shared<const Result<Json>>(api::parse_bounded_json(exchange->request().body));
+    job.change = [exchange, patch, &type, patch_type = *patch_type,
+                  validation = options->field_validation](const Json& current) -> StatusResult<Json> {
+      if (!*patch) return patch->error();
+      SPILLWAY_TRY(
+          scale, patched_object(type, "Scale", scale_of(current), patch_type, **patch, validation, exchange->warnings));
+      return with_scale(current, scale, exchange->route.name);
+    };
+  } else {
+    auto body = read_object(exchange->request(), type, options->field_validation, exchange->warnings);
+    if (!body) return exchange->fail(body.error());
+    if (const auto same = check_namespace_matches(*body, route.ns); !same) return exchange->fail(same.error());
+    auto scale = std::make_shared<const Json>(*std::move(body));
+    job.change = [scale, exchange](const Json& current) { return with_scale(current, *scale, exchange->route.name); };
+  }
+  writer_.update(std::move(job), [exchange](StatusResult<Written> result) {
+    if (!result) return exchange->fail(result.error());
+    exchange->answer(200, scale_of(result->object->document()));
+  });
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,46 @@
+// The last step of every write: document to bytes, bytes to the store under a condition, and back the object that the
+// cache made of them. Thread: loop. Source: spec "API server contract", 8, 22.1.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/read/core.h"
+#include "apiserver/read/stored_object.h"
+#include "store/store.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace spillway::apiserver {
+
+struct Commit {
+  bool committed = false;
+  /// Committed: the object as stored, of a deletion its last state. Not committed: the object as it stands, null if
+  /// absent.
+  ObjectPtr object;
+};
+
+class Committer {
+ public:
+  /// An error means the store did not write: 413, 429 or 503.
+  using Done = std::move_only_function<void(api::StatusResult<Commit>)>;
+
+  explicit Committer(Core& core) : core_(core) {}
+
+  /// `expected` 0: must not exist. `document` is in stored form.
+  void put(const Resource& resource, std::string key, api::Json document, store::Revision expected, Done done);
+  /// `last`: what the DELETED event is to show; null: the object as it was.
+  void erase(const Resource& resource, std::string key, api::Json last, store::Revision expected, Done done);
+
+  /// What a dry run answers with: never stored, keeps the resourceVersion it has.
+  static ObjectPtr imagine(const Resource& resource, const api::Json& document);
+
+ private:
+  ObjectPtr object_of(const Resource& resource, const std::string& key, const store::Value& value,
+                      store::Revision revision);
+
+  Core& core_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,46 @@
+// Deletes, whoever asks: preconditions, grace of pods, finalizers, propagation policy.
+// Thread: loop. Source: spec "API server contract", 11.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/read/core.h"
+#include "apiserver/request/request_options.h"
+#include "apiserver/write/committer.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace spillway::apiserver {
+
+struct RemoveJob {
+  const Resource* resource = nullptr;
+  std::string ns;
+  std::string name;
+  DeleteOptions options;
+};
+
+struct Removed {
+  ObjectPtr object;   // as it is now, or its last state
+  bool gone = false;  // false: it waits for its grace period or its finalizers
+};
+
+using RemoveDone = std::move_only_function<void(api::StatusResult<Removed>)>;
+
+class Remover {
+ public:
+  Remover(Core& core, Committer& committer) : core_(core), committer_(committer) {}
+
+  void remove(RemoveJob job, RemoveDone done);
+
+ private:
+  struct Removal;
+
+  void attempt(std::shared_ptr<Removal> state, const ObjectPtr& current);
+
+  Core& core_;
+  Committer& committer_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,50 @@
+// Requests that write, from HTTP to Writer and Remover and back: POST, PUT, PATCH, DELETE, on objects, collections and
+// the status, finalize, approval and ephemeralcontainers endpoints.
+// Thread: loop. Source: spec "API server contract", 3.3, 4.8, 8, 10, 11.
+#pragma once
+
+#include "apiserver/access/authorizer.h"
+#include "apiserver/read/core.h"
+#include "apiserver/read/reader.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/write/remover.h"
+#include "apiserver/write/writer.h"
+
+#include <memory>
+
+namespace spillway::apiserver {
+
+class WritePath {
+ public:
+  WritePath(Core& core, Writer& writer, Remover& remover, Reader& reader, const Authorizer& authorizer)
+      : core_(core), writer_(writer), remover_(remover), reader_(reader), authorizer_(authorizer) {}
+
+  void create(const ExchangePtr& exchange);
+  void update(const ExchangePtr& exchange);
+  void patch(const ExchangePtr& exchange);
+  void remove(const ExchangePtr& exchange);
+  void remove_collection(const ExchangePtr& exchange);
+
+  /// DeleteOptions of the body or, without one, of the query.
+  static api::StatusResult<DeleteOptions> delete_options(const Exchange& exchange);
+  /// Who writes, for a request.
+  static WriteContext context_of(const Exchange& exchange, const WriteOptions& options);
+
+ private:
+  struct Sweep;
+
+  api::DocumentPtr kept_document(const Route& route) const;
+  void continue_sweep(const std::shared_ptr<Sweep>& sweep);
+  void apply(const ExchangePtr& exchange);
+  /// May the requestor create what its PUT or apply patch names, where there is no such object?
+  api::StatusResult<void> check_create(const Exchange& exchange) const;
+  void answer(const ExchangePtr& exchange, api::StatusResult<Written> result);
+
+  Core& core_;
+  Writer& writer_;
+  Remover& remover_;
+  Reader& reader_;
+  const Authorizer& authorizer_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,437 @@
+#include "apiserver/write/writer.h"
+
+#include "api/object/meta.h"
+#include "api/text/time_text.h"
+#include "apiserver/request/body.h"
+#include "apiserver/resource/metadata_rules.h"
+#include "apiserver/resource/object_change.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::Status;
+using api::StatusResult;
+
+constexpr int kCreateAttempts = 8;   // names generated
+constexpr int kUpdateAttempts = 64;  // races lost
+
+/// Members of metadata that only the server sets; an update keeps what they were.
+constexpr std::string_view kServerOwned[] = {"uid",        "creationTimestamp", "deletionTimestamp",
+                                             "generation", "selfLink",          "deletionGracePeriodSeconds"};
+
+Endpoint endpoint_of(SubresourceId part) {
+  switch (part) {
+    case SubresourceId::kStatus:
+      return Endpoint::kStatus;
+    case SubresourceId::kApproval:
+      return Endpoint::kApproval;
+    case SubresourceId::kEphemeralContainers:
+      return Endpoint::kEphemeralContainers;
+    case SubresourceId::kNone:
+    case SubresourceId::kScale:
+    case SubresourceId::kBinding:
+    case SubresourceId::kEviction:
+    case SubresourceId::kLog:
+    case SubresourceId::kFinalize:
+    case SubresourceId::kToken:
+    case SubresourceId::kProxy:
+      return Endpoint::kMain;
+  }
+  return Endpoint::kMain;
+}
+
+/// Member `name` of `to` becomes what it is in `from`, absence included.
+void keep_member(Json& to, const Json& from, std::string_view name) {
+  if (const Json* value = from.find(name)) {
+    to[name] = *value;
+  } else {
+    to.erase({name});
+  }
+}
+
+/// What may be changed through the endpoint comes from `object`, everything else from `old`.
+void isolate(const Resource& resource, SubresourceId part, Json& object, const Json& old) {
+  if (part == SubresourceId::kEphemeralContainers) {
+    Json isolated = old;
+    if (const Json* containers = object.at({"spec", "ephemeralContainers"})) {
+      isolated.make({"spec", "ephemeralContainers"}) = *containers;
+    } else {
+      isolated.erase({"spec", "ephemeralContainers"});
+    }
+    isolated["metadata"]["resourceVersion"] = object["metadata"]["resourceVersion"];
+    object = std::move(isolated);
+    return;
+  }
+  if (part == SubresourceId::kStatus || part == SubresourceId::kApproval) {
+    Json isolated = old;
+    keep_member(isolated, object, "status");
+    isolated["metadata"] = object["metadata"];
+    const Json& old_metadata = *old.find("metadata");
+    keep_member(isolated["metadata"], old_metadata, "ownerReferences");
+    if (resource.counts_generation) keep_member(isolated["metadata"], old_metadata, "labels");
+    object = std::move(isolated);
+    return;
+  }
+  if (resource.status_subresource) keep_member(object, old, "status");
+  if (resource.kind != "Namespace") return;
+  if (part == SubresourceId::kFinalize) {
+    Json spec = object.find("spec") != nullptr ? *object.find("spec") : Json();
+    object = old;
+    object["spec"] = std::move(spec);
+  } else {
+    keep_member(object, old, "spec");
+  }
+}
+
+bool has_elements(const Json* list) {
+  return list != nullptr && list->if_array() != nullptr && !list->if_array()->empty();
+}
+
+/// A new object begins with the status that says nothing.
+void reset_status(const Resource& resource, Json& object) {
+  const Result<api::TypedDocument> blank = api::read_body(type_of(resource), Json::object());
+  const Json* status = blank ? blank->object.find("status") : nullptr;
+  if (status != nullptr) {
+    object["status"] = *status;
+  } else {
+    object.erase({"status"});
+  }
+}
+
+/// The update took the last thing that held a deletion back.
+bool completes_deletion(const Json& object, const Json& old) {
+  if (old.string_at({"metadata", "deletionTimestamp"}).empty()) return false;
+  if (has_elements(object.at({"metadata", "finalizers"})) || has_elements(object.at({"spec", "finalizers"}))) {
+    return false;
+  }
+  if (!has_elements(old.at({"metadata", "finalizers"})) && !has_elements(old.at({"spec", "finalizers"}))) return false;
+  const Json* grace = old.at({"metadata", "deletionGracePeriodSeconds"});
+  return grace == nullptr || grace->if_int64().value_or(0) == 0;
+}
+
+Status uid_mismatch(const Resource& resource, std::string_view name, std::string_view wanted, std::string_view actual,
+                    bool immutable) {
+  if (immutable) {
+    api::FieldErrors errors;
+    errors.invalid("metadata.uid", wanted, "field is immutable");
+    return api::invalid_status(resource.group_kind(), name, errors);
+  }
+  return api::conflict_status(resource.group_resource(), name,
+                              "Precondition failed: UID in precondition: " + std::string(wanted) +
+                                  ", UID in object meta: " + std::string(actual));
+}
+
+}  // namespace
+
+struct Writer::Create {
+  CreateJob job;
+  WriteDone done;
+  std::vector<std::string> warnings;
+  Json object;         // ready but for the name
+  std::string prefix;  // generateName, when the name is to be generated
+  int attempts = 0;
+};
+
+struct Writer::Update {
+  UpdateJob job;
+  std::string store_key;
+  WriteDone done;
+  std::vector<std::string> warnings;
+  bool pinned = false;  // a resourceVersion was given: no second try
+  bool deletes = false;
+  int attempts = 0;
+};
+
+StatusResult<void> Writer::check_namespace(const Resource& resource, const std::string& ns, const std::string& name) {
+  if (!resource.namespaced()) return {};
+  const Resource& namespaces = core_.registry.get("namespaces");
+  const ObjectPtr found = core_.cache.of(namespaces).find(ns);
+  if (!found) return api::not_found_status(namespaces.group_resource(), ns);
+  if (!found->meta.deleting) return {};
+  Status status =
+      api::forbidden_status(resource.group_resource(), name,
+                            "unable to create new content in namespace " + ns + " because it is being terminated");
+  status.make_details().causes.push_back(
+      {"NamespaceTerminating", "namespace " + ns + " is being terminated", "metadata.namespace"});
+  return status;
+}
+
+api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std::string manager, WallTime now,
+                              bool creates) {
+  static constexpr std::string_view kStatusMember[] = {"status"};
+  static constexpr std::string_view kSpecMember[] = {"spec"};
+  api::FieldWriter writer{std::move(manager), {}, now, {}};
+  switch (part) {
+    case SubresourceId::kStatus:
+      writer.subresource = "status";
+      writer.untracked = kSpecMember;
+      return writer;
+    case SubresourceId::kApproval:
+      writer.subresource = "approval";
+      writer.untracked = kSpecMember;
+      return writer;
+    case SubresourceId::kScale:
+      writer.subresource = "scale";
+      break;
+    case SubresourceId::kEphemeralContainers:
+      writer.subresource = "ephemeralcontainers";
+      break;
+    case SubresourceId::kNone:
+    case SubresourceId::kBinding:
+    case SubresourceId::kEviction:
+    case SubresourceId::kLog:
+    case SubresourceId::kFinalize:
+    case SubresourceId::kToken:
+    case SubresourceId::kProxy:
+      break;
+  }
+  if (resource.status_subresource && !(creates && resource.keeps_status_on_create)) writer.untracked = kStatusMember;
+  return writer;
+}
+
+Json Writer::tracked(const Resource& resource, const Json* old, Json object, const WriteContext& context,
+                     SubresourceId part) const {
+  if (!resource.tracks_managers || context.manager.empty()) return object;
+  const api::FieldWriter writer = field_writer(resource, part, context.manager, core_.now.wall, old == nullptr);
+  if (old != nullptr && is_repeated_update(object, *old, writer.manager, writer.subresource)) {
+    Json managers = *old->at({"metadata", "managedFields"});
+    managers.if_array()->front()["time"] = api::format_time(core_.now.wall);
+    object["metadata"]["managedFields"] = std::move(managers);
+    return object;
+  }
+  return api::track_update(type_of(resource), old, std::move(object), writer);
+}
+
+void Writer::create(CreateJob job, WriteDone done) {
+  auto state = std::make_shared<Create>();
+  state->job = std::move(job);
+  state->done = std::move(done);
+  const Resource& row = *state->job.resource;
+  const Resource& resource = core_.cache.of(row).resource();
+  Json& object = state->object;
+  object = std::move(state->job.object);
+
+  const std::string name(object.string_at({"metadata", "name"}));
+  if (!object.string_at({"metadata", "resourceVersion"}).empty()) {
+    return state->done(
+        make_error(ErrorCode::kBadRequest, "resourceVersion should not be set on objects to be created"));
+  }
+  if (const auto open = check_namespace(resource, state->job.ns, name); !open) return state->done(open.error());
+
+  Json& metadata = object["metadata"];
+  for (const std::string_view member : kServerOwned) {
+    if (member != "generation") metadata.erase({member});
+  }
+  if (!state->job.ns.empty()) metadata["namespace"] = state->job.ns;
+  metadata["uid"] = new_uid(core_.rng);
+  metadata["creationTimestamp"] = api::format_time(core_.now.wall);
+  if (resource.counts_generation) metadata["generation"] = 1;
+  if (name.empty()) {
+    state->prefix = metadata.string_at({"generateName"});
+    if (!state->prefix.empty()) metadata["name"] = state->prefix + name_suffix(core_.rng);
+  }
+
+  if (row.view.to_stored != nullptr) object = row.view.to_stored(object);
+  const KindHooks& hooks = *row.hooks;
+  if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
+  if (resource.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
+  if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
+  if (hooks.admit_create != nullptr) {
+    const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings};
+    if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
+  }
+  for (const AdmissionCheck* check : checks_) {
+    const auto admitted = check->check_create(state->job.context.user, resource, object);
+    if (!admitted) return state->done(admitted.error());
+  }
+  api::FieldErrors errors;
+  validate_metadata(resource, object, errors);
+  for (const AdmissionCheck* check : checks_) check->validate_create(resource, object, errors);
+  if (hooks.validate_create != nullptr) hooks.validate_create(object, errors);
+  if (!errors.empty()) {
+    return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
+  }
+  if (!state->job.applied) {
+    object = tracked(resource, nullptr, std::move(object), state->job.context, SubresourceId::kNone);
+  }
+  try_create(std::move(state));
+}
+
+void Writer::try_create(std::shared_ptr<Create> state) {
+  const Resource& resource = core_.cache.of(*state->job.resource).resource();
+  const std::string name(state->object.string_at({"metadata", "name"}));
+  const std::string key = object_key(state->job.ns, name);
+
+  const auto exists = [](const Resource& taken, const std::string& taken_name, const ObjectPtr& there) {
+    Status status = api::already_exists_status(taken.group_resource(), taken_name);
+    if (there && there->meta.deleting) status.message = "object is being deleted: " + status.message;
+    return status;
+  };
+  const ObjectPtr there = core_.cache.of(resource).find(key);
+  if (state->job.context.dry_run || (there && state->prefix.empty())) {
+    if (there) return state->done(exists(resource, name, there));
+    return state->done(Written{Committer::imagine(resource, state->object), true, false, std::move(state->warnings)});
+  }
+  Json document = state->prefix.empty() ? std::move(state->object) : state->object;
+  committer_.put(resource, key, std::move(document), store::Revision(0),
+                 [this, state, &resource, name, exists](const StatusResult<Commit>& result) {
+                   if (!result) return state->done(result.error());
+                   if (result->committed) {
+                     return state->done(Written{result->object, true, false, std::move(state->warnings)});
+                   }
+                   if (state->prefix.empty() || ++state->attempts == kCreateAttempts) {
+                     return state->done(exists(resource, name, result->object));
+                   }
+                   state->object["metadata"]["name"] = state->prefix + name_suffix(core_.rng);
+                   try_create(state);
+                 });
+}
+
+void Writer::update(UpdateJob job, WriteDone done) {
+  auto state = std::make_shared<Update>();
+  state->store_key = job.resource->storage + object_key(job.ns, job.name);
+  state->job = std::move(job);
+  state->done = std::move(done);
+  std::deque<UpdatePtr>& queue = updates_[state->store_key];
+  queue.push_back(state);
+  if (queue.size() == 1) begin_update(state);
+}
+
+void Writer::begin_update(const UpdatePtr& state) {
+  try_update(state, core_.cache.of(*state->job.resource).find(object_key(state->job.ns, state->job.name)));
+}
+
+void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result) {
+  const auto queue = updates_.find(state->store_key);
+  queue->second.pop_front();
+  if (queue->second.empty()) {
+    updates_.erase(queue);
+  } else {
+    next_updates_.push_back(queue->second.front());
+  }
+  state->done(std::move(result));
+  if (beginning_) return;
+  beginning_ = true;
+  while (!next_updates_.empty()) {
+    const UpdatePtr next = std::move(next_updates_.front());
+    next_updates_.pop_front();
+    begin_update(next);
+  }
+  beginning_ = false;
+}
+
+StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const ObjectPtr& current, const Json& old) {
+  const UpdateJob& job = state.job;
+  const Resource& resource = core_.cache.of(*job.resource).resource();
+  StatusResult<Json> wanted =
+      job.resource->view.from_stored != nullptr ? job.change(job.resource->view.from_stored(old)) : job.change(old);
+  if (!wanted) return wanted.error();
+  Json object = job.resource->view.to_stored != nullptr ? job.resource->view.to_stored(*wanted) : *std::move(wanted);
+
+  Json& metadata = object["metadata"];
+  if (metadata.string_at({"name"}) != job.name) {
+    return make_error(ErrorCode::kBadRequest, "the name of the object ({}) does not match the name on the URL ({})",
+                      metadata.string_at({"name"}), job.name);
+  }
+  if (const std::string_view ns = metadata.string_at({"namespace"}); !ns.empty() && ns != job.ns) {
+    return make_error(ErrorCode::kBadRequest,
+                      "the namespace of the object ({}) does not match the namespace on the URL ({})", ns, job.ns);
+  }
+  if (!job.ns.empty()) metadata["namespace"] = job.ns;
+  const std::string_view uid = metadata.string_at({"uid"});
+  if (!uid.empty() && uid != current->meta.uid) {
+    return uid_mismatch(resource, job.name, uid, current->meta.uid, job.uid_is_immutable);
+  }
+  const std::string_view version = metadata.string_at({"resourceVersion"});
+  const std::string current_version = std::to_string(current->revision.number());
+  const bool any_version = version.empty() || version == "0";
+  if (!any_version && version != current_version) {
+    return api::stale_version_status(resource.group_resource(), job.name);
+  }
+  metadata["resourceVersion"] = current_version;
+  for (const std::string_view member : kServerOwned) keep_member(object["metadata"], *old.find("metadata"), member);
+
+  const KindHooks& hooks = *resource.hooks;
+  const Endpoint endpoint = endpoint_of(job.part);
+  if (!job.trusted) {
+    if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
+    isolate(resource, job.part, object, old);
+    if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
+  }
+  if (resource.counts_generation && endpoint == Endpoint::kMain) {
+    const Json* before = old.find("spec");
+    const Json* after = object.find("spec");
+    const bool changed = (before == nullptr) != (after == nullptr) || (before != nullptr && !(*before == *after));
+    const Json* generation = old.at({"metadata", "generation"});
+    const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
+    object["metadata"]["generation"] = count + (changed ? 1 : 0);
+  }
+  if (!job.trusted) {
+    if (hooks.admit_update != nullptr) {
+      const AdmissionContext context{cluster_, job.context.user, core_.now.wall, state.warnings};
+      if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
+    }
+    for (const AdmissionCheck* check : checks_) {
+      const auto admitted = check->check_update(job.context.user, resource, job.part, object, old);
+      if (!admitted) return admitted.error();
+    }
+    api::FieldErrors errors;
+    validate_metadata_update(resource, object, old, errors);
+    for (const AdmissionCheck* check : checks_) check->validate_update(resource, object, old, errors);
+    if (hooks.validate_update != nullptr) {
+      hooks.validate_update(object, old, endpoint, errors);
+    } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {
+      hooks.validate_create(object, errors);
+    }
+    if (!errors.empty()) return api::invalid_status(resource.group_kind(), job.name, errors);
+  }
+  state.deletes = completes_deletion(object, old);
+  if (state.deletes) return std::optional<Json>(std::move(object));
+  if (object == old) return std::optional<Json>();
+  if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
+  if (same_but_manager_times(object, old)) return std::optional<Json>();
+  return std::optional<Json>(std::move(object));
+}
+
+void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
+  const UpdateJob& job = state->job;
+  const Resource& resource = core_.cache.of(*job.resource).resource();
+  if (!current) {
+    if (!job.create) return finish_update(state, api::not_found_status(resource.group_resource(), job.name));
+    StatusResult<Json> wanted = job.create();
+    if (!wanted) return finish_update(state, wanted.error());
+    return create({job.resource, job.ns, *std::move(wanted), job.applied, job.context},
+                  [this, state](StatusResult<Written> result) { finish_update(state, std::move(result)); });
+  }
+  state->warnings.clear();
+  const api::DocumentPtr old = current->shared_document();
+  StatusResult<std::optional<Json>> prepared = prepare_update(*state, current, *old);
+  if (!prepared) return finish_update(state, prepared.error());
+  if (!*prepared) return finish_update(state, Written{current, false, false, std::move(state->warnings)});
+  if (job.context.dry_run) {
+    return finish_update(
+        state, Written{Committer::imagine(resource, **prepared), false, state->deletes, std::move(state->warnings)});
+  }
+  const auto committed = [this, state, current](const StatusResult<Commit>& result) {
+    if (!result) return finish_update(state, result.error());
+    if (result->committed) {
+      return finish_update(state, Written{result->object, false, state->deletes, std::move(state->warnings)});
+    }
+    const Resource& raced = core_.cache.of(*state->job.resource).resource();
+    if (++state->attempts == kUpdateAttempts) {
+      return finish_update(state, api::stale_version_status(raced.group_resource(), state->job.name));
+    }
+    try_update(state, result->object);
+  };
+  if (state->deletes) {
+    committer_.erase(resource, current->key, **std::move(prepared), current->revision, committed);
+  } else {
+    committer_.put(resource, current->key, **std::move(prepared), current->revision, committed);
+  }
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,113 @@
+// Creates and updates, whoever asks: HTTP requests, collectors, evictions. From a typed document to a committed write:
+// metadata of the server, isolation of endpoints, hooks, validation, no-op detection, optimistic concurrency.
+// Thread: loop. Source: spec "API server contract", 4.8, 7, 8, 11.4.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "api/patch/apply.h"
+#include "apiserver/read/core.h"
+#include "apiserver/request/request_options.h"
+#include "apiserver/resource/admission_check.h"
+#include "apiserver/write/committer.h"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// Who writes and how.
+struct WriteContext {
+  api::UserInfo user;
+  std::string manager;  // under which name it is recorded in managedFields; empty: not recorded
+  bool dry_run = false;
+};
+
+struct Written {
+  ObjectPtr object;
+  bool created = false;
+  bool deleted = false;  // the update removed the last finalizer
+  std::vector<std::string> warnings;
+};
+
+using WriteDone = std::move_only_function<void(api::StatusResult<Written>)>;
+
+struct CreateJob {
+  const Resource* resource = nullptr;
+  std::string ns;
+  api::Json object;      // typed
+  bool applied = false;  // its managedFields are final (server-side apply)
+  WriteContext context;
+};
+
+struct UpdateJob {
+  const Resource* resource = nullptr;
+  std::string ns;
+  std::string name;
+  SubresourceId part = SubresourceId::kNone;
+  /// The object wanted, given the object as it stands (both typed, in the form of `resource`). Called again after a
+  /// lost race; an error ends the update.
+  std::function<api::StatusResult<api::Json>(const api::Json& current)> change;
+  /// The object to create if there is none. Empty: 404.
+  std::function<api::StatusResult<api::Json>()> create;
+  /// Another uid is 422 (patches) instead of 409.
+  bool uid_is_immutable = false;
+  /// The change is the server's own: no isolation, no hooks, no validation.
+  bool trusted = false;
+  /// The managedFields that `change` returns are final (server-side apply).
+  bool applied = false;
+  WriteContext context;
+};
+
+/// How a write through that endpoint is recorded. `creates`: there was no object before.
+api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std::string manager, WallTime now,
+                              bool creates);
+
+class Writer {
+ public:
+  Writer(Core& core, Committer& committer) : core_(core), committer_(committer), cluster_(core) {}
+
+  /// Asked about every write that is not trusted, in this order. `check` must outlive the writer.
+  void add_check(const AdmissionCheck& check) { checks_.push_back(&check); }
+
+  void create(CreateJob job, WriteDone done);
+  void update(UpdateJob job, WriteDone done);
+
+  const Cluster& cluster() const { return cluster_; }
+
+ private:
+  struct Create;
+  struct Update;
+
+  using UpdatePtr = std::shared_ptr<Update>;
+
+  void try_create(std::shared_ptr<Create> state);
+  void begin_update(const UpdatePtr& state);
+  void try_update(const UpdatePtr& state, const ObjectPtr& current);
+  /// Lets the next update of the same object begin, then reports.
+  void finish_update(const UpdatePtr& state, api::StatusResult<Written> result);
+  /// The document to store, or the failure. nullopt: nothing changed.
+  api::StatusResult<std::optional<api::Json>> prepare_update(Update& state, const ObjectPtr& current,
+                                                             const api::Json& old);
+  /// Records who set which fields.
+  api::Json tracked(const Resource& resource, const api::Json* old, api::Json object, const WriteContext& context,
+                    SubresourceId part) const;
+  api::StatusResult<void> check_namespace(const Resource& resource, const std::string& ns, const std::string& name);
+
+  Core& core_;
+  Committer& committer_;
+  CachedCluster cluster_;
+  std::vector<const AdmissionCheck*> checks_;
+  /// Updates of one object run one after the other, so that they need not race; by store key, the first is running.
+  std::map<std::string, std::deque<UpdatePtr>> updates_;
+  std::deque<UpdatePtr> next_updates_;  // whose turn has come; begun by a loop, not by recursion
+  bool beginning_ = false;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,26 @@
+// What each subcommand does. Every function returns an exit code (cli/flags/command_line.h) and has printed what went wrong.
+#pragma once
+
+#include "cli/flags/command_line.h"
+
+namespace spillway::apps {
+
+int run_up(const cli::LogArgs& log, const cli::UpCommand& command);
+int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command);
+int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command);
+/// `agent --companion`.
+int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command);
+int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command);
+int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command);
+int run_lint(const cli::LintCommand& command);
+int run_demo(const cli::DemoCommand& command);
+int run_zones(const cli::ZonesCommand& command);
+int run_hold(const cli::HoldCommand& command);
+/// Says why. kExitUnknown: nothing is known about it.
+int run_explain(const cli::ExplainCommand& command);
+int run_simulate(const cli::SimulateCommand& command);
+int run_swarm(const cli::SwarmCommand& command);
+/// Allocates and touches memory at a rate, holds it, and ends by itself.
+int run_stress(const cli::StressCommand& command);
+
+}  // namespace spillway::apps

@@ -1,0 +1,111 @@
+// `spillway agent --companion [--shadow]`.
+#include "apps/commands/commands.h"
+#include "apps/companion/companion_part.h"
+#include "apps/node/node_config.h"
+#include "apps/node/node_options.h"
+#include "apps/process/host_name.h"
+#include "apps/process/process.h"
+#include "apps/server/api_server_part.h"
+#include "apps/view/remote.h"
+#include "host/kernel/kernel_file.h"
+#include "wire/client/kubeconfig.h"
+#include "wire/transport/https_transport.h"
+
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+/// What a companion cannot do, because it is no node.
+Outcome check_flags(const cli::AgentCommand& command) {
+  const auto refuse = [](const char* flag) {
+    return invalid(flag, "means nothing with --companion: the kubelet is the node, a companion evicts");
+  };
+  if (command.kubeconfig.empty()) return invalid("--kubeconfig", "is required");
+  if (command.print_config) return refuse("--print-config");
+  if (!command.node_ip.empty()) return refuse("--node-ip");
+  if (command.port) return refuse("--port");
+  if (!command.node.labels.empty()) return refuse("--node-labels");
+  if (command.node.pids_max) return refuse("--node-pids");
+  if (command.companion.shadow && command.node.memory_watch.brake == eviction::Brake::kOn) {
+    return invalid("--memory-brake", "slows pods down, which a shadow does not: leave out one of them");
+  }
+  if (!command.companion.shadow && command.companion.shadow_window != cli::CompanionArgs{}.shadow_window) {
+    return invalid("--shadow-window", "needs --shadow");
+  }
+  return {};
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// The kubelet, with the credentials of the kubeconfig.
+Result<std::unique_ptr<client::Transport>> connect_kubelet(runtime::Loop& loop, const std::string& kubeconfig,
+                                                           const cli::CompanionArgs& args) {
+  SPILLWAY_TRY(config, wire::read_kubeconfig(kubeconfig));
+  config.server = args.kubelet;
+  config.tls_server_name.clear();
+  config.authority_pem.clear();
+  config.verify = false;
+  if (!args.kubelet_authority.empty()) {
+    SPILLWAY_TRY(authority, host::read_file(args.kubelet_authority));
+    config.authority_pem = std::move(authority);
+    config.verify = true;
+  }
+  auto endpoint = wire::make_endpoint(config, "--kubelet");
+  if (!endpoint) return endpoint.error();
+  if (!config.verify && !is_loopback(endpoint->host)) {
+    return invalid("--kubelet",
+                   "{} is not on this machine's loopback: credentials go to it only with "
+                   "--kubelet-certificate-authority",
+                   args.kubelet);
+  }
+  if (endpoint->tls == nullptr) endpoint->token = {};  // nothing secret in the clear
+  wire::HttpsTransport::Options options;
+  options.endpoint = *std::move(endpoint);
+  return std::make_unique<wire::HttpsTransport>(loop, std::move(options));
+}
+
+}  // namespace
+
+int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
+  const auto refuse = [](const Error& error) {
+    print_error(error);
+    return cli::kExitUsage;
+  };
+  if (const Outcome flags = check_flags(command); !flags) return refuse(flags.error());
+  cli::NodeArgs given = command.node;
+  if (!command.companion.runtime_endpoint.empty()) {
+    given.config.flags["containerRuntimeEndpoint"] = command.companion.runtime_endpoint;
+  }
+  if (!check_node_config(given, agent::ConfigReader::kCompanion)) return cli::kExitUsage;
+  auto config = read_node_config(given.config, agent::ConfigReader::kCompanion);
+  if (!config) return refuse(config.error());
+  if (const auto eviction = agent::companion_eviction(config->value, nullptr); !eviction) {
+    return refuse(eviction.error());
+  }
+  Process process(log);
+  auto server = connect_remote(process.loop(), command.kubeconfig);
+  if (!server) return refuse(server.error());
+  auto kubelet = connect_kubelet(process.loop(), command.kubeconfig, command.companion);
+  if (!kubelet) return refuse(kubelet.error());
+  const std::string name = command.node_name.empty() ? host_name() : command.node_name;
+  auto part = CompanionPart::create(process,
+                                    {.args = command.companion,
+                                     .name = name,
+                                     .state_dir = node_state_dir(command.node.state_dir, resolve_data_dir({}), name),
+                                     .memory = command.node.memory,
+                                     .memory_watch = command.node.memory_watch,
+                                     .own_config = std::move(config->value)},
+                                    std::move(server->transport), *std::move(kubelet));
+  if (!part) {
+    print_error(part.error());
+    return cli::kExitFailure;
+  }
+  process.add(*std::move(part));
+  return process.run();
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,305 @@
+// `spillway controller`: waits until nobody else does its work, gets elected, acts while it leads; stands by when it
+// does not lead any more, until it is elected again.
+#include "apps/commands/commands.h"
+#include "apps/controller/controller_server.h"
+#include "apps/controller/controllers_part.h"
+#include "apps/node/node_options.h"
+#include "apps/process/engine_metrics.h"
+#include "apps/process/engine_part.h"
+#include "apps/process/host_name.h"
+#include "apps/process/process.h"
+#include "apps/view/controller_client.h"
+#include "apps/view/remote.h"
+#include "cli/config/manager_config.h"
+#include "client/leader_election.h"
+#include "client/shadow_engine.h"
+#include "controllers/controller_set.h"
+#include "yaml/yaml_document.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+constexpr std::string_view kStockLease = "kube-controller-manager";
+
+/// The engine of the election with its connection; gives the lease back when it stops, after everything that acts.
+class ElectionPart final : public Part {
+ public:
+  ElectionPart(runtime::Loop& loop, std::unique_ptr<client::LeaderElection> engine,
+               std::unique_ptr<client::Transport> transport)
+      : engine_(std::move(engine)), transport_(std::move(transport)), driver_(loop, *engine_, *transport_) {
+    driver_.start();
+  }
+
+  void stop(runtime::Loop::Task done) override {
+    driver_.step([this, done = std::make_shared<runtime::Loop::Task>(std::move(done))](Now now) {
+      engine_->release(
+          [this, done] {
+            driver_.stop();
+            (*done)();
+          },
+          now);
+    });
+  }
+
+  const client::LeaderElection& election() const { return *engine_; }
+
+ private:
+  std::unique_ptr<client::LeaderElection> engine_;
+  std::unique_ptr<client::Transport> transport_;
+  runtime::EngineDriver driver_;
+};
+
+/// Of kube-controller-manager, and not here: naming them changes nothing.
+constexpr std::array<std::string_view, 20> kOtherControllers{"bootstrap-signer-controller",
+                                                             "bootstrapsigner",
+                                                             "cloud-node-lifecycle-controller",
+                                                             "cronjob-controller",
+                                                             "deployment-controller",
+                                                             "disruption-controller",
+                                                             "endpoints-controller",
+                                                             "endpointslice-controller",
+                                                             "garbage-collector-controller",
+                                                             "horizontal-pod-autoscaler-controller",
+                                                             "job-controller",
+                                                             "namespace-controller",
+                                                             "node-ipam-controller",
+                                                             "node-route-controller",
+                                                             "persistentvolume-binder-controller",
+                                                             "resourcequota-controller",
+                                                             "service-lb-controller",
+                                                             "statefulset-controller",
+                                                             "token-cleaner-controller",
+                                                             "tokencleaner"};
+
+Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
+  controllers::ControllerSet::Enabled enabled{false, false, false, false, false};
+  // With the names before 1.28 as well.
+  const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
+                            std::pair("podgc", &enabled.pod_gc),
+                            std::pair("replicaset", &enabled.replica_set),
+                            std::pair("daemonset", &enabled.daemon_set),
+                            std::pair("node-lifecycle-controller", &enabled.node_lifecycle),
+                            std::pair("taint-eviction-controller", &enabled.taint_eviction),
+                            std::pair("pod-garbage-collector-controller", &enabled.pod_gc),
+                            std::pair("replicaset-controller", &enabled.replica_set),
+                            std::pair("daemonset-controller", &enabled.daemon_set)};
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (std::ranges::find(words, "*") != words.end()) {
+    for (const auto& [name, on] : known) *on = true;
+  }
+  for (std::string word : words) {
+    if (word == "*") continue;
+    const bool leaves_out = word.starts_with('-');
+    if (leaves_out) word.erase(0, 1);
+    const auto found = std::ranges::find_if(known, [&](const auto& each) { return word == each.first; });
+    if (found == known.end() && std::ranges::find(kOtherControllers, word) != kOtherControllers.end()) continue;
+    if (found == known.end()) return invalid("--controllers", "there is no \"{}\"", word);
+    *found->second = !leaves_out;
+  }
+  return enabled;
+}
+
+class ControllerProcess {
+ public:
+  ControllerProcess(const cli::LogArgs& log, const cli::ControllerCommand& command)
+      : command_(command),
+        process_(log),
+        rng_(static_cast<std::uint64_t>(process_.loop().now().wall.time_since_epoch().count())) {}
+
+  int run(controllers::ControllerSet::Options options) {
+    options_ = std::move(options);
+    // Nothing is connected by this: it tells a bad kubeconfig at once.
+    auto server = connect_remote(process_.loop(), command_.kubeconfig);
+    if (!server) {
+      print_error(server.error());
+      return cli::kExitUsage;
+    }
+    auto pages =
+        ControllerServer::create(process_, command_.serving, std::move(server->transport), server->authority_pem);
+    if (!pages) {
+      print_error(pages.error());
+      return cli::kExitFailure;
+    }
+    server_ = &process_.add(*std::move(pages));
+    server_->set_configuration(cli::manager_configuration(command_));
+    const bool same_lease = command_.leader_election.enabled && command_.leader_election.resource_name == kStockLease &&
+                            command_.leader_election.resource_namespace == client::LeaseGuard::Options{}.ns;
+    if (command_.shadow) {
+      act(0);
+    } else if (command_.beside_stock || same_lease) {
+      elect();
+    } else {
+      guard();
+    }
+    return process_.run();
+  }
+
+ private:
+  std::unique_ptr<client::Transport> connect() {
+    auto server = connect_remote(process_.loop(), command_.kubeconfig);
+    if (!server) {
+      process_.fail(server.error());
+      return nullptr;
+    }
+    return std::make_unique<CountedTransport>(std::move(server->transport), process_.metrics(), server->host);
+  }
+
+  void guard() {
+    auto transport = connect();
+    if (!transport) return;
+    client::LeaseGuard::Listener listener{
+        [this](Now) { process_.loop().post([this] { elect(); }); },
+        [this](const std::string& holder, Now) {
+          process_.fail(make_error(ErrorCode::kConflict,
+                                   "kube-controller-manager ({}) holds its lease: switch its controllers off and say "
+                                   "--beside-stock-controllers, or watch with --shadow",
+                                   holder));
+        }};
+    process_.log().info("looking whether the stock controllers run", {{"lease", kStockLease}});
+    process_.add(std::make_unique<EnginePart>(
+        process_.loop(),
+        std::make_unique<client::LeaseGuard>(client::LeaseGuard::Options{}, rng_.fork("guard"), std::move(listener)),
+        std::move(transport)));
+  }
+
+  void elect() {
+    const cli::LeaderElectionArgs& args = command_.leader_election;
+    if (!args.enabled) return act(0);
+    auto transport = connect();
+    if (!transport) return;
+    const std::string identity = fmt::format("{}_{:016x}", host_name(), rng_.fork("identity").next());
+    client::LeaderElection::Listener listener{
+        [this, identity](Now) {
+          process_.log().info("leading", {{"identity", identity}});
+          master_.set(1);
+          process_.loop().post([this, term = election_->term()] { act(term); });
+        },
+        [this](const std::string& why, Now) {
+          master_.set(0);
+          process_.log().warning("not the leader any more: nothing is done until it is elected again", {{"why", why}});
+          process_.loop().post([this, why] { stand_by("standing by, the lease was lost: " + why); });
+        },
+        [this](const std::string& leader, Now) {
+          process_.log().info("standing by", {{"leader", leader}});
+          server_->pages().set_controllers(nullptr, "standing by: " + leader + " leads");
+        }};
+    master_ = process_.metrics().gauge("leader_election_master_status",
+                                       "Gauge of if the reporting system is master of the relevant lease, 0 indicates "
+                                       "backup, 1 indicates master. 'name' is the string used to identify the lease.",
+                                       {{"name", args.resource_name}});
+    master_.set(0);
+    auto engine = std::make_unique<client::LeaderElection>(
+        client::LeaderElection::Options{args.resource_namespace,
+                                        args.resource_name,
+                                        identity,
+                                        args.lease_duration,
+                                        args.renew_deadline,
+                                        args.retry_period,
+                                        {{std::string(kUrlAnnotation), server_->url()},
+                                         {std::string(kAuthorityAnnotation), server_->authority_pem()}}},
+        rng_.fork("election"), std::move(listener));
+    election_ = &process_.add(std::make_unique<ElectionPart>(process_.loop(), std::move(engine), std::move(transport)))
+                     .election();
+  }
+
+  /// Whatever acted was fenced in its last step at the latest, and is not taken up again.
+  void stand_by(const std::string& why) {
+    if (acting_ != nullptr) process_.end(*std::exchange(acting_, nullptr));
+    server_->pages().set_controllers(nullptr, why);
+  }
+
+  /// `term`: of the election, if there is one.
+  void act(std::uint64_t term) {
+    if (election_ != nullptr && election_->term() != term) return;  // lost and elected again meanwhile
+    auto transport = connect();
+    if (!transport) return;
+    auto set = std::make_unique<controllers::ControllerSet>(options_, rng_.fork("controllers"), process_.log(),
+                                                            process_.metrics());
+    controllers::ControllerSet& controllers = *set;
+    std::unique_ptr<client::ApiEngine> engine =
+        std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics());
+    if (command_.shadow) {
+      engine = std::make_unique<client::ShadowEngine>(std::move(engine), shadow_options());
+    } else if (election_ != nullptr) {
+      engine = std::make_unique<client::FencedEngine>(std::move(engine), [election = election_, term](Now now) {
+        return election->term() == term && election->may_act(now);
+      });
+    }
+    acting_ = &process_.add(std::make_unique<ControllersPart>(
+        process_.loop(), controllers, std::move(engine), std::move(transport), server_->pages(), command_.controller));
+  }
+
+  client::ShadowEngine::Options shadow_options() {
+    client::ShadowEngine::Options options;
+    options.on_write = [this](const std::string& write, const std::string& body) {
+      process_.log().info("would write", {{"write", write}, {"body", body}});
+    };
+    options.on_difference = [this](const client::ShadowEngine::Difference& difference) {
+      process_.log().warning("the cluster differs from what would have been done",
+                             {{"write", difference.write},
+                              {"body", difference.body},
+                              {"wanted_s", std::chrono::duration<double>(difference.wanted).count()}});
+    };
+    return options;
+  }
+
+  const cli::ControllerCommand& command_;
+  Process process_;
+  Rng rng_;
+  controllers::ControllerSet::Options options_;
+  ControllerServer* server_ = nullptr;
+  telemetry::Gauge master_;
+  const client::LeaderElection* election_ = nullptr;
+  const Part* acting_ = nullptr;  // the controllers, while it leads
+};
+
+}  // namespace
+
+int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command) {
+  for (const auto& [flag, why] : command.without_effect) {
+    fmt::print(stderr, "spillway: warning: {} has no effect here: {}\n", flag, why);
+  }
+  if (command.print_config) {
+    std::fputs(yaml::to_text(cli::manager_configuration(command)).c_str(), stdout);
+    return cli::kExitOk;
+  }
+  if (command.kubeconfig.empty()) {
+    print_error(invalid("--kubeconfig", "is required"));
+    return cli::kExitUsage;
+  }
+  const auto refuse = [](const Error& error) {
+    print_error(error);
+    return cli::kExitUsage;
+  };
+  auto options = make_controller_options(command.controller);
+  if (!options) return refuse(options.error());
+  const auto enabled = parse_controllers(command.controllers);
+  if (!enabled) return refuse(enabled.error());
+  options->enabled = *enabled;
+  options->write_rate = {static_cast<float>(command.kube_api_qps), command.kube_api_burst};
+  const cli::LeaderElectionArgs& args = command.leader_election;
+  if (const Outcome checked = client::LeaderElection::check({args.resource_namespace,
+                                                             args.resource_name,
+                                                             "any",
+                                                             args.lease_duration,
+                                                             args.renew_deadline,
+                                                             args.retry_period,
+                                                             {}});
+      !checked) {
+    return refuse(checked.error());
+  }
+  return ControllerProcess(log, command).run(*std::move(options));
+}
+
+}  // namespace spillway::apps

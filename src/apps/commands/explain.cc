@@ -1,0 +1,300 @@
+// `spillway explain`: asks the agents through the API server, or reads a journal, and prints the answer.
+#include "api/codec/codec.h"
+#include "apps/commands/commands.h"
+#include "apps/controller/controller_pages.h"
+#include "apps/process/process.h"
+#include "apps/server/api_server_part.h"
+#include "apps/view/cluster_view.h"
+#include "apps/view/controller_client.h"
+#include "apps/view/remote.h"
+#include "cli/text/explanation.h"
+#include "host/files/journal_file.h"
+#include "policy/decision_json.h"
+#include "policy/scheduling/place.h"
+#include "policy/scheduling/preemption_outlook.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::apps {
+
+namespace {
+
+using policy::Decision;
+
+constexpr std::size_t kListed = 10;
+
+/// What one or more nodes, or a journal, have to say.
+struct Findings {
+  std::vector<Decision> decisions;    // oldest first
+  std::optional<Decision> now;        // how things stand; of one node
+  std::optional<Decision> lifecycle;  // how the controllers see that node
+  std::vector<Error> silent;          // who could not be asked
+};
+
+bool is_about(const policy::Subject& subject, const api::PodKey& pod) {
+  return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
+}
+
+bool compares(const Decision& decision, const api::PodKey& pod) {
+  return std::ranges::any_of(decision.candidates, [&](const auto& each) { return is_about(each.subject, pod); });
+}
+
+/// The decision that answers best: the last one about the pod itself, then how things stand, then the last one it was
+/// compared in.
+const Decision* best_about(const Findings& found, const api::PodKey& pod) {
+  for (auto it = found.decisions.rbegin(); it != found.decisions.rend(); ++it) {
+    if (is_about(it->subject, pod)) return &*it;
+  }
+  if (found.now && compares(*found.now, pod)) return &*found.now;
+  for (auto it = found.decisions.rbegin(); it != found.decisions.rend(); ++it) {
+    if (compares(*it, pod)) return &*it;
+  }
+  return nullptr;
+}
+
+Findings read_journal(const cli::ExplainCommand& command) {
+  Findings found;
+  auto entries = host::read_journal_files(*command.journal);
+  if (!entries) {
+    found.silent.push_back(entries.error());
+    return found;
+  }
+  for (agent::JournalEntry& entry : *entries) found.decisions.push_back(std::move(entry.decision));
+  return found;
+}
+
+/// A pod that no node knows: what its own status says of why it does not run.
+std::optional<Decision> from_status(const api::Pod& pod) {
+  Decision decision;
+  decision.subject = {.kind = "Pod", .ns = pod.metadata.ns, .name = pod.metadata.name, .uid = pod.metadata.uid};
+  decision.verdict = policy::Verdict::kRefuses;
+  for (const api::PodCondition& condition : pod.status.conditions) {
+    if (condition.type != "PodScheduled" || condition.status != "False") continue;
+    decision.area = policy::Area::kScheduling;
+    decision.action = "bind";
+    decision.by = pod.spec.scheduler_name.empty() ? "the scheduler" : pod.spec.scheduler_name;
+    decision.message = condition.message;
+    decision.at = condition.last_transition_time.value_or(WallTime{});
+    return decision;
+  }
+  if (pod.status.phase != "Failed" || pod.status.reason.empty()) return std::nullopt;
+  decision.area = policy::Area::kAdmission;
+  decision.action = pod.status.reason == "Evicted" ? "evict" : "admit";
+  if (decision.action == "evict") decision.verdict = policy::Verdict::kActs;
+  decision.by = pod.spec.node_name;
+  decision.message = pod.status.message;
+  decision.at = pod.status.start_time.value_or(pod.metadata.creation_timestamp.value_or(WallTime{}));
+  return decision;
+}
+
+class Explainer {
+ public:
+  explicit Explainer(const cli::ExplainCommand& command) : command_(command) {}
+
+  int run() {
+    if (command_.journal) return tell(read_journal(command_), std::nullopt);
+    catch_interrupts();
+    auto client = ControllerClient::create(loop_, command_.target);
+    if (!client) {
+      print_error(client.error());
+      return cli::kExitUsage;
+    }
+    cluster_ = &(*client)->cluster();
+    return ask(**client);
+  }
+
+ private:
+  int ask(ControllerClient& client) {
+    if (command_.about == cli::ExplainCommand::About::kNode) {
+      Findings found;
+      ask_controllers(client, command_.name, found);
+      ask_node(command_.name, found);
+      return tell(found, std::nullopt);
+    }
+    std::optional<Decision> fallback;
+    std::vector<std::string> nodes;
+    if (!command_.node.empty()) nodes.push_back(command_.node);
+    if (command_.about == cli::ExplainCommand::About::kPod) {
+      const auto object = cluster_->get("/api/v1/namespaces/" + command_.name_space + "/pods/" + command_.name);
+      if (!object && object.error().code != ErrorCode::kNotFound) {
+        print_error(object.error());
+        return cli::kExitFailure;
+      }
+      if (object) {
+        const auto pod = api::decode<api::Pod>(*object);
+        if (pod) fallback = from_status(*pod);
+        if (fallback && fallback->area == policy::Area::kScheduling) ask_nodes_about(*pod, *fallback);
+        if (pod && nodes.empty() && !pod->spec.node_name.empty()) nodes.push_back(pod->spec.node_name);
+        if (nodes.empty()) return tell({}, fallback);
+      }
+      exists_ = object.has_value();
+    }
+    if (nodes.empty()) {
+      const auto list = cluster_->get("/api/v1/nodes");
+      if (!list) {
+        print_error(list.error());
+        return cli::kExitFailure;
+      }
+      for (const api::Json& node : *list->find("items")->if_array())
+        nodes.emplace_back(node.string_at({"metadata", "name"}));
+    }
+    Findings found;
+    for (const std::string& node : nodes) ask_node(node, found);
+    std::ranges::stable_sort(found.decisions, {}, &Decision::at);
+    return tell(found, fallback);
+  }
+
+  static void ask_controllers(ControllerClient& client, const std::string& node, Findings& found) {
+    const auto answer = client.get(std::string(kNodesPage) + api::percent_encode(node));
+    auto decision = answer ? policy::decision_from_json(*answer) : Result<Decision>(answer.error());
+    if (decision) {
+      found.lifecycle = *std::move(decision);
+    } else {
+      found.silent.push_back(Error{decision.error().code, decision.error().text(), "controllers"});
+    }
+  }
+
+  /// What each node has against a pod that waits, as things stand now, by the scheduler's own rules.
+  void ask_nodes_about(const api::Pod& waiting, Decision& decision) {
+    std::map<std::string, policy::NodeLoad> nodes;
+    std::map<std::string, std::vector<api::Pod>> pods;
+    for (const api::Json& each : cluster_->list("/api/v1/nodes")) {
+      if (auto node = api::decode<api::Node>(each)) {
+        const std::string name = node->metadata.name;
+        nodes[name].set_node(std::make_shared<const api::Node>(*std::move(node)));
+      }
+    }
+    for (const api::Json& each : cluster_->list("/api/v1/pods")) {
+      auto pod = api::decode<api::Pod>(each);
+      if (!pod || api::is_terminal(*pod) || !nodes.contains(pod->spec.node_name)) continue;
+      nodes.at(pod->spec.node_name).add(*pod);
+      pods[pod->spec.node_name].push_back(*std::move(pod));
+    }
+    const auto pods_on = [&pods](const std::string& node) {
+      std::vector<const api::Pod*> found;
+      for (const api::Pod& pod : pods[node]) found.push_back(&pod);
+      return found;
+    };
+    const scheduling::Placement placement = scheduling::place_pod(waiting, nodes);
+    if (placement.node) {
+      decision.reasons = placement.reasons;
+      return;
+    }
+    const auto outlook = scheduling::preemption_outlook(waiting, placement, nodes, pods_on);
+    decision.candidates = scheduling::candidates_of(placement, outlook);
+    decision.candidates_total = static_cast<std::int64_t>(nodes.size());
+  }
+
+  void ask_node(const std::string& node, Findings& found) {
+    const auto answer = cluster_->get("/api/v1/nodes/" + node + "/proxy/debug/spillway/decisions");
+    if (!answer) {
+      found.silent.push_back(Error{answer.error().code, answer.error().text(), "node " + node});
+      return;
+    }
+    if (const api::Json* now = answer->find("now")) {
+      auto standing = policy::decision_from_json(*now);
+      if (standing && (!pod() || compares(*standing, *pod()))) found.now = *std::move(standing);
+    }
+    const api::Json* items = answer->find("items");
+    if (items == nullptr || items->if_array() == nullptr) return;
+    for (const api::Json& item : *items->if_array()) {
+      if (auto decision = policy::decision_from_json(item)) found.decisions.push_back(*std::move(decision));
+    }
+  }
+
+  std::optional<api::PodKey> pod() const {
+    if (command_.about != cli::ExplainCommand::About::kPod) return std::nullopt;
+    return api::PodKey{command_.name_space, command_.name};
+  }
+
+  int tell(const Findings& found, const std::optional<Decision>& fallback) {
+    for (const Error& error : found.silent) print_error(error);
+    const Decision* answer = nullptr;
+    if (pod()) {
+      answer = best_about(found, *pod());
+      // A decision taken at the gates says more about a pod that never ran than a list it is not on.
+      if (fallback && (answer == nullptr || !is_about(answer->subject, *pod()))) answer = &*fallback;
+    } else if (command_.about == cli::ExplainCommand::About::kNode && found.lifecycle) {
+      answer = &*found.lifecycle;
+    } else if (command_.about == cli::ExplainCommand::About::kNode && found.now) {
+      answer = &*found.now;
+    } else if (!found.decisions.empty()) {
+      answer = &found.decisions.back();
+    }
+    if (answer == nullptr) {
+      if (found.silent.empty()) {
+        fmt::print(stderr, "spillway: explain: {}nothing has been decided about {}\n",
+                   exists_ ? "" : fmt::format("pods \"{}\" not found, and ", pod()->text()), exists_ ? asked() : "it");
+      }
+      return found.silent.empty() ? cli::kExitUnknown : cli::kExitFailure;
+    }
+    command_.output == cli::OutputFormat::kJson ? print_json(*answer, found) : print_text(*answer, found);
+    return cli::kExitOk;
+  }
+
+  std::string asked() const {
+    switch (command_.about) {
+      case cli::ExplainCommand::About::kPod:
+        return "pod " + pod()->text();
+      case cli::ExplainCommand::About::kNode:
+        return "node " + command_.name;
+      case cli::ExplainCommand::About::kLast:
+        return "anything yet";
+    }
+    return {};
+  }
+
+  void print_text(const Decision& answer, const Findings& found) const {
+    const bool terminal = isatty(STDOUT_FILENO) == 1;
+    const bool colour = command_.colour == cli::Colour::kAlways || (command_.colour == cli::Colour::kAuto && terminal);
+    std::string text = cli::explain(answer, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
+    if (found.lifecycle && found.now) {
+      text += "\n" + cli::explain(*found.now, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
+    }
+    if (command_.about == cli::ExplainCommand::About::kNode && !found.decisions.empty()) {
+      text += "\n  The last decisions\n";
+      const std::size_t first = found.decisions.size() - std::min(kListed, found.decisions.size());
+      for (std::size_t i = first; i < found.decisions.size(); ++i) {
+        text += "    " + cli::summary_line(found.decisions[i]) + "\n";
+      }
+    }
+    std::fputs(text.c_str(), stdout);
+  }
+
+  static void print_json(const Decision& answer, const Findings& found) {
+    api::Json items = api::Json::array();
+    for (const Decision& decision : found.decisions) items.if_array()->push_back(policy::to_json(decision));
+    const api::Json document =
+        api::Json::object({{"kind", "Explanation"},
+                           {"apiVersion", "spillway/v1"},
+                           {"headline", cli::headline(answer, std::nullopt)},
+                           {"decision", policy::to_json(answer)},
+                           {"now", found.now ? policy::to_json(*found.now) : api::Json()},
+                           {"lifecycle", found.lifecycle ? policy::to_json(*found.lifecycle) : api::Json()},
+                           {"items", std::move(items)}});
+    fmt::print("{}\n", api::to_text(document));
+  }
+
+  const cli::ExplainCommand& command_;
+  runtime::Loop loop_;
+  ClusterView* cluster_ = nullptr;
+  bool exists_ = true;  // what is asked about; false: the API server knows no such pod
+};
+
+}  // namespace
+
+int run_explain(const cli::ExplainCommand& command) {
+  return Explainer(command).run();
+}
+
+}  // namespace spillway::apps

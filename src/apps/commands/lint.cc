@@ -1,0 +1,125 @@
+// `spillway lint FILE...`: what a KubeletConfiguration does, and what in it is wrong.
+#include "agent/config/config_lint.h"
+#include "apps/commands/commands.h"
+#include "apps/node/node_config.h"
+#include "apps/process/process.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace spillway::apps {
+
+namespace {
+
+constexpr int kExitDangerous = 1;
+constexpr int kExitInvalid = 2;
+constexpr int kExitUnreadable = 3;
+constexpr int kExitWarnings = 4;
+
+agent::LintMachine machine_of(const cli::LintCommand& command) {
+  agent::LintMachine machine{.memory = command.memory.value_or(Bytes{0}), .disk = command.disk};
+  struct sysinfo info{};
+  if (!command.memory && ::sysinfo(&info) == 0) {
+    machine.memory = Bytes{static_cast<std::int64_t>(info.totalram) * info.mem_unit};
+  }
+  struct statvfs fs{};
+  if (!command.disk && ::statvfs("/var/lib", &fs) == 0) {
+    machine.disk = Bytes{static_cast<std::int64_t>(fs.f_blocks) * static_cast<std::int64_t>(fs.f_frsize)};
+  }
+  return machine;
+}
+
+std::string place_of(const std::string& file, int line) {
+  return line > 0 ? fmt::format("{}:{}", file, line) : file;
+}
+
+std::string amount_text(std::int64_t amount) {
+  return fmt::format("{:.1f}Mi", static_cast<double>(amount) / static_cast<double>(mebibytes(1).count()));
+}
+
+void print_text(const std::string& file, const agent::LintReport& report, const agent::LintMachine& machine) {
+  fmt::print("{}: on a node with {} of memory{}\n", file, amount_text(machine.memory.count()),
+             machine.disk ? fmt::format(" and {} of disk", amount_text(machine.disk->count())) : "");
+  for (const agent::EffectiveThreshold& each : report.thresholds) {
+    fmt::print("  {:<5} {:<22} {:<8}{}{}{}\n", each.hard ? "hard" : "soft", each.signal, each.written,
+               each.amount ? " = " + amount_text(*each.amount) : "", each.grace.empty() ? "" : " for " + each.grace,
+               each.by_default ? " (default)" : "");
+  }
+  for (const agent::LintFinding& finding : report.findings) {
+    fmt::print("{}: {}: {}{}{}{}\n", place_of(file, finding.line), to_string(finding.severity),
+               finding.key.empty() ? "" : finding.key + ": ", finding.what, finding.why.empty() ? "" : ": ",
+               finding.why);
+  }
+}
+
+api::Json to_json(const std::string& file, const agent::LintReport& report) {
+  api::Json thresholds = api::Json::array();
+  for (const agent::EffectiveThreshold& each : report.thresholds) {
+    api::Json entry = api::Json::object({{"signal", each.signal},
+                                         {"kind", each.hard ? "hard" : "soft"},
+                                         {"value", each.written},
+                                         {"default", each.by_default}});
+    if (each.amount) entry["bytes"] = *each.amount;
+    if (!each.grace.empty()) entry["gracePeriod"] = each.grace;
+    thresholds.if_array()->push_back(std::move(entry));
+  }
+  api::Json findings = api::Json::array();
+  for (const agent::LintFinding& each : report.findings) {
+    api::Json entry = api::Json::object(
+        {{"severity", to_string(each.severity)}, {"key", each.key}, {"what", each.what}, {"why", each.why}});
+    if (each.line > 0) entry["line"] = std::int64_t{each.line};
+    findings.if_array()->push_back(std::move(entry));
+  }
+  return api::Json::object({{"file", file}, {"thresholds", std::move(thresholds)}, {"findings", std::move(findings)}});
+}
+
+/// The worst of two exit codes.
+int worse(int a, int b) {
+  constexpr int kOrder[] = {kExitUnreadable, kExitInvalid, kExitDangerous, kExitWarnings, 0};
+  return std::find(std::begin(kOrder), std::end(kOrder), a) < std::find(std::begin(kOrder), std::end(kOrder), b) ? a
+                                                                                                                 : b;
+}
+
+int exit_code_of(const agent::LintReport& report) {
+  if (report.findings.empty()) return 0;
+  switch (report.findings.front().severity) {
+    case agent::LintSeverity::kInvalid:
+      return kExitInvalid;
+    case agent::LintSeverity::kDangerous:
+      return kExitDangerous;
+    case agent::LintSeverity::kWarning:
+      return kExitWarnings;
+  }
+  return kExitInvalid;
+}
+
+}  // namespace
+
+int run_lint(const cli::LintCommand& command) {
+  const agent::LintMachine machine = machine_of(command);
+  int exit_code = 0;
+  api::Json reports = api::Json::array();
+  for (const std::string& file : command.files) {
+    const auto document = read_config_document(file);
+    if (!document) {
+      print_error(document.error());
+      exit_code = worse(exit_code, document.error().code == ErrorCode::kNotFound ? kExitUnreadable : kExitInvalid);
+      continue;
+    }
+    const agent::LintReport report = agent::lint_config(*document, machine);
+    exit_code = worse(exit_code, exit_code_of(report));
+    if (command.output == cli::OutputFormat::kJson) {
+      reports.if_array()->push_back(to_json(file, report));
+    } else {
+      print_text(file, report, machine);
+    }
+  }
+  if (command.output == cli::OutputFormat::kJson) fmt::print("{}\n", api::to_pretty_text(reports));
+  return exit_code;
+}
+
+}  // namespace spillway::apps

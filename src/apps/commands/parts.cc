@@ -1,0 +1,92 @@
+// `spillway apiserver | scheduler | agent`: each part alone.
+#include "apps/commands/commands.h"
+#include "apps/node/node_config.h"
+#include "apps/node/node_options.h"
+#include "apps/node/node_part.h"
+#include "apps/process/engine_part.h"
+#include "apps/process/host_name.h"
+#include "apps/process/process.h"
+#include "apps/server/api_server_part.h"
+#include "apps/view/remote.h"
+#include "controllers/scheduling/scheduler.h"
+
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+/// Runs one engine against the server of a kubeconfig.
+template <typename MakeEngine>
+int run_engine(const cli::LogArgs& log, const std::string& kubeconfig, MakeEngine make_engine) {
+  Process process(log);
+  auto server = connect_remote(process.loop(), kubeconfig);
+  if (!server) {
+    print_error(server.error());
+    return cli::kExitUsage;
+  }
+  const Rng rng(static_cast<std::uint64_t>(process.loop().now().wall.time_since_epoch().count()));
+  process.add(std::make_unique<EnginePart>(process.loop(), make_engine(process, rng), std::move(server->transport)));
+  return process.run();
+}
+
+}  // namespace
+
+int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command) {
+  Process process(log);
+  auto server = ApiServerPart::create(process, command.serving, [] {});
+  if (!server) {
+    print_error(server.error());
+    return cli::kExitFailure;
+  }
+  process.add(*std::move(server));
+  return process.run();
+}
+
+int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command) {
+  return run_engine(log, command.kubeconfig, [](Process& process, const Rng& rng) {
+    return std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{}, rng, process.log());
+  });
+}
+
+int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
+  if (command.companion.enabled) return run_companion(log, command);
+  if (command.companion != cli::CompanionArgs{}) {
+    print_error(invalid("agent",
+                        "--shadow, --kubelet, --kubelet-certificate-authority, --pods-from, --shadow-window, "
+                        "--pages-address, --container-runtime-endpoint and --root-dir need --companion"));
+    return cli::kExitUsage;
+  }
+  if (command.print_config) return print_node_config(command.node);
+  if (command.kubeconfig.empty()) {
+    print_error(invalid("--kubeconfig", "is required"));
+    return cli::kExitUsage;
+  }
+  if (!check_node_config(command.node)) return cli::kExitUsage;
+  Process process(log);
+  auto server = connect_remote(process.loop(), command.kubeconfig);
+  if (!server) {
+    print_error(server.error());
+    return cli::kExitUsage;
+  }
+  const std::string name = command.node_name.empty() ? host_name() : command.node_name;
+  const std::string state = node_state_dir(command.node.state_dir, resolve_data_dir({}), name);
+  auto node = NodePart::create(process,
+                               {.args = command.node,
+                                .name = name,
+                                .instance = instance_of(state),
+                                .state_dir = state,
+                                .client_authority_pem = server->authority_pem,
+                                .port = command.port,
+                                .ip = command.node_ip,
+                                .hidden = {resolve_data_dir({}), command.kubeconfig}},
+                               std::move(server->transport));
+  if (!node) {
+    print_error(node.error());
+    return cli::kExitFailure;
+  }
+  process.add(*std::move(node));
+  return process.run();
+}
+
+}  // namespace spillway::apps

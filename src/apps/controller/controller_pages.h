@@ -1,0 +1,46 @@
+// What the controllers of a process show: /metrics, /configz and /debug/spillway/… as JSON. Who may see them is the
+// server's business. Thread: loop.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/json/json.h"
+#include "controllers/controller_set.h"
+#include "runtime/loop.h"
+#include "telemetry/metrics.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace spillway::apps {
+
+inline constexpr std::string_view kZonesPage = "/debug/spillway/zones";
+inline constexpr std::string_view kNodesPage = "/debug/spillway/nodes/";
+
+class ControllerPages {
+ public:
+  explicit ControllerPages(runtime::Loop& loop) : loop_(loop) {}
+
+  /// nullptr: nothing runs here, and `why` says so. The set must outlive the pages or be taken back.
+  void set_controllers(const controllers::ControllerSet* set, std::string why) {
+    set_ = set;
+    why_ = std::move(why);
+  }
+
+  /// zones, nodes/NAME. nullopt: there is no such page. 503: nothing runs here; 404: no such node.
+  std::optional<api::Response> answer(std::string_view path) const;
+
+ private:
+  api::Response page(std::string_view path) const;
+
+  runtime::Loop& loop_;
+  const controllers::ControllerSet* set_ = nullptr;
+  std::string why_ = "the controllers are starting";
+};
+
+/// A JSON document, or a Status, as an answer.
+api::Response json_response(int status, const api::Json& document);
+api::Response status_response(const Error& error);
+
+}  // namespace spillway::apps

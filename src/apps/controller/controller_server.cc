@@ -1,0 +1,122 @@
+#include "apps/controller/controller_server.h"
+
+#include "apps/process/host_name.h"
+#include "apps/server/certificates.h"
+#include "base/rng.h"
+#include "wire/server/authenticator.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+/// Without any credentials, as upstream.
+bool is_health_path(std::string_view path) {
+  return std::ranges::any_of(
+      std::array<std::string_view, 3>{"/healthz", "/livez", "/readyz"},
+      [&](std::string_view each) { return path == each || path == std::string(each) + "/ping"; });
+}
+
+api::Response text_response(int status, std::string text, std::string_view type = "text/plain; charset=utf-8") {
+  return {.status = status,
+          .headers = {{"Content-Type", std::string(type)}, {"X-Content-Type-Options", "nosniff"}},
+          .body = std::move(text)};
+}
+
+agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo user) {
+  agent::RequestGate::Caller caller;
+  if (user.name != wire::Authenticator::Options().anonymous.name) {
+    caller.certified = std::move(user);
+  } else if (const auto token = wire::bearer_token(request.header("authorization"))) {
+    caller.token = *token;
+  }
+  return caller;
+}
+
+std::string advertised(const cli::ControllerServingArgs& args) {
+  if (!args.advertise_address.empty()) return args.advertise_address;
+  return args.bind_address == "0.0.0.0" || args.bind_address == "::" ? host_name() : args.bind_address;
+}
+
+}  // namespace
+
+ControllerServer::ControllerServer(Process& process, std::unique_ptr<client::Transport> transport)
+    : process_(process),
+      transport_(std::move(transport)),
+      gate_({}, Rng(fnv1a64(host_name())).fork("request-gate")),
+      driver_(process.loop(), gate_, *transport_),
+      pages_(process.loop()) {}
+
+Result<std::unique_ptr<ControllerServer>> ControllerServer::create(Process& process,
+                                                                   const cli::ControllerServingArgs& args,
+                                                                   std::unique_ptr<client::Transport> transport,
+                                                                   const std::string& client_authority_pem) {
+  std::unique_ptr<ControllerServer> server(new ControllerServer(process, std::move(transport)));  // NOLINT: private
+  const std::string host = advertised(args);
+  SPILLWAY_TRY(tls, prepare_controller_server({.certificate_file = args.tls_cert_file,
+                                               .key_file = args.tls_private_key_file,
+                                               .hosts = {host, args.bind_address},
+                                               .client_authority_pem = client_authority_pem},
+                                              process.loop().now().wall));
+  server->authority_pem_ = std::move(tls.authority_pem);
+  wire::HttpServer::Options http;
+  http.address = args.bind_address;
+  http.port = args.secure_port;
+  http.tls = std::move(tls.context);
+  http.authenticator = std::make_shared<wire::Authenticator>(
+      wire::Authenticator::Options{.tokens = {}, .judged = wire::Authenticator::Tokens::kHandler});
+  http.limits = wire::HttpLimits::small();
+  http.log = process.log();
+  http.metrics = &process.metrics();
+  wire::RequestHandler& handler = *server;
+  server->http_ = std::make_unique<wire::HttpServer>(process.loop(), handler, std::move(http));
+  SPILLWAY_TRY_VOID(server->http_->start());
+  const bool v6 = host.find(':') != std::string::npos;
+  server->url_ = fmt::format("https://{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", server->http_->port());
+  server->driver_.start();
+  process.log().info("serving", {{"url", server->url_}});
+  return server;
+}
+
+wire::RequestHandler::Ticket ControllerServer::on_request(api::Request request, api::UserInfo user,
+                                                          std::shared_ptr<api::ResponseSink> sink) {
+  const Ticket ticket = ++last_ticket_;
+  const std::string path = request.target.substr(0, request.target.find('?'));
+  if (is_health_path(path)) {
+    sink->on_response(text_response(200, "ok"));
+    return ticket;
+  }
+  open_.insert(ticket);
+  const agent::NodeAccess access = agent::path_access(request.method, path);
+  const bool reads = request.method == api::Method::kGet;
+  agent::RequestGate::Caller caller = caller_of(request, std::move(user));
+  driver_.step([this, ticket, access, reads, path, caller = std::move(caller), sink = std::move(sink)](Now now) {
+    gate_.ask(
+        caller, access,
+        [this, ticket, reads, path, sink](const agent::RequestGate::Verdict& verdict) {
+          if (open_.erase(ticket) == 0) return;  // nobody waits for the answer any more
+          if (verdict.code != 200) return sink->on_response(text_response(verdict.code, verdict.text + "\n"));
+          sink->on_response(reads ? answer(path) : text_response(405, "405: Method Not Allowed\n"));
+        },
+        now);
+  });
+  return ticket;
+}
+
+api::Response ControllerServer::answer(std::string_view path) const {
+  if (path == "/metrics")
+    return text_response(200, process_.metrics().text(), "text/plain; version=0.0.4; charset=utf-8");
+  if (path == "/configz") return json_response(200, configuration_);
+  if (auto page = pages_.answer(path)) return *std::move(page);
+  return text_response(404, "404 page not found\n");
+}
+
+void ControllerServer::stop(runtime::Loop::Task done) {
+  driver_.stop();
+  http_->stop(Duration::zero(), std::move(done));
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,61 @@
+// The HTTP server of a controller process: health for everybody; metrics, configuration and /debug/spillway for whoever
+// the API server lets in (delegated authentication and authorization). Standing by, it serves all the same.
+// Thread: loop. Source: Kubernetes docs, kube-controller-manager, --secure-port.
+#pragma once
+
+#include "agent/serving/request_gate.h"
+#include "api/json/json.h"
+#include "apps/controller/controller_pages.h"
+#include "apps/process/process.h"
+#include "cli/flags/command_line.h"
+#include "client/engine.h"
+#include "runtime/engine_driver.h"
+#include "wire/server/http_server.h"
+
+#include <memory>
+#include <set>
+#include <string>
+
+namespace spillway::apps {
+
+class ControllerServer final : public Part, private wire::RequestHandler {
+ public:
+  /// Listens. `transport` leads to the API server, which is asked who may come in.
+  static Result<std::unique_ptr<ControllerServer>> create(Process& process, const cli::ControllerServingArgs& args,
+                                                          std::unique_ptr<client::Transport> transport,
+                                                          const std::string& client_authority_pem);
+
+  ControllerPages& pages() { return pages_; }
+
+  void set_configuration(api::Json configuration) { configuration_ = std::move(configuration); }
+
+  /// "https://host:port" as others reach it, and the certificate they may believe.
+  const std::string& url() const { return url_; }
+
+  const std::string& authority_pem() const { return authority_pem_; }
+
+  void stop(runtime::Loop::Task done) override;
+
+ private:
+  ControllerServer(Process& process, std::unique_ptr<client::Transport> transport);
+
+  Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) override;
+
+  void on_abandoned(Ticket ticket) override { open_.erase(ticket); }
+
+  api::Response answer(std::string_view path) const;
+
+  Process& process_;
+  std::unique_ptr<client::Transport> transport_;
+  agent::RequestGate gate_;
+  runtime::EngineDriver driver_;
+  ControllerPages pages_;
+  api::Json configuration_;
+  std::string url_;
+  std::string authority_pem_;
+  Ticket last_ticket_ = 0;
+  std::set<Ticket> open_;  // that wait at the gate
+  std::unique_ptr<wire::HttpServer> http_;
+};
+
+}  // namespace spillway::apps

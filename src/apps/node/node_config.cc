@@ -1,0 +1,94 @@
+#include "apps/node/node_config.h"
+
+#include "agent/config/gate_config.h"
+#include "agent/config/registration_config.h"
+#include "apps/process/drop_in.h"
+#include "apps/process/process.h"
+#include "yaml/yaml_document.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+/// In the flag's name, as nobody wrote a file.
+std::string flag_of(std::string_view key) {
+  std::string flag = "--";
+  for (const char c : key.substr(0, key.find('['))) {
+    if (c >= 'A' && c <= 'Z') flag += '-';
+    flag += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return flag;
+}
+
+/// Thresholds that are wrong by themselves: of the flags first, then of everything together.
+Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
+  if (const api::Json* hard = flags.find("evictionHard")) {
+    const api::Json alone = api::Json::object({{"evictionHard", *hard}});
+    if (const auto options = agent::options_of(agent::effective_config(alone, std::nullopt)); !options)
+      return Error{ErrorCode::kInvalid, options.error().text(), flag_of("evictionHard")};
+  }
+  const auto options = agent::options_of(agent::effective_config(config.value, std::nullopt));
+  if (!options) return options.error();
+  const auto gate = agent::gate_of(agent::effective_config(config.value, std::nullopt));
+  if (!gate) return gate.error();
+  return {};
+}
+
+}  // namespace
+
+bool NodeConfig::usable() const {
+  return std::ranges::none_of(
+      findings, [](const agent::ConfigFinding& each) { return each.kind == agent::ConfigFinding::Kind::kError; });
+}
+
+Result<agent::ConfigDocument> read_config_document(const std::string& file) {
+  SPILLWAY_TRY(yaml, yaml::read_file(file));
+  agent::ConfigDocument document{.file = file, .value = std::move(yaml.value), .origins = {}};
+  for (auto& [path, origin] : yaml.origins) document.origins[path] = {origin.line, std::move(origin.text)};
+  return document;
+}
+
+Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args, agent::ConfigReader reader) {
+  SPILLWAY_TRY(files, configuration_files(args.file, args.directory));
+  NodeConfig config{.value = api::Json::object(), .findings = {}};
+  for (const std::string& file : files) {
+    SPILLWAY_TRY(document, read_config_document(file));
+    agent::CheckedConfig checked = agent::check_config(document, reader);
+    config.value = agent::merge_config(std::move(config.value), checked.value);
+    std::ranges::move(checked.findings, std::back_inserter(config.findings));
+  }
+  config.value = agent::apply_flags(std::move(config.value), args.flags);
+  return config;
+}
+
+bool check_node_config(const cli::NodeArgs& args, agent::ConfigReader reader) {
+  const auto config = read_node_config(args.config, reader);
+  if (!config) {
+    print_error(config.error());
+    return false;
+  }
+  for (const agent::ConfigFinding& finding : config->findings) {
+    const bool error = finding.kind == agent::ConfigFinding::Kind::kError;
+    std::fprintf(stderr, "spillway: %s%s\n", error ? "" : "warning: ", finding.text().c_str());
+  }
+  if (!config->usable()) return false;
+  Outcome meaning = check_meaning(*config, args.config.flags);
+  if (meaning) meaning = agent::check_node_labels({args.labels.begin(), args.labels.end()});
+  if (!meaning) print_error(meaning.error());
+  return meaning.has_value();
+}
+
+int print_node_config(const cli::NodeArgs& args) {
+  if (!check_node_config(args)) return cli::kExitUsage;
+  const auto config = read_node_config(args.config);
+  if (!config) return cli::kExitUsage;
+  fmt::print("# --process-isolation={}\n", args.process_isolation);  // a KubeletConfiguration has no word for it
+  std::fputs(yaml::to_text(agent::effective_config(config->value, args.memory)).c_str(), stdout);
+  return cli::kExitOk;
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,37 @@
+// A node's KubeletConfiguration: file, drop-in directory and flags, read, checked and merged.
+// Thread: main. Source: Kubernetes docs, "Set Kubelet Parameters Via A Configuration File".
+#pragma once
+
+#include "agent/config/kubelet_config.h"
+#include "api/json/json.h"
+#include "base/error.h"
+#include "cli/flags/command_line.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::apps {
+
+struct NodeConfig {
+  api::Json value;  // merged and checked, without defaults
+  std::vector<agent::ConfigFinding> findings;
+
+  bool usable() const;
+};
+
+/// One file. kNotFound: it cannot be read; kInvalid: it is no YAML document.
+Result<agent::ConfigDocument> read_config_document(const std::string& file);
+
+/// File, then the directory's *.conf in the order of their names, then flags. Errors as read_config_document; what is
+/// wrong with the content is in the findings.
+Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args,
+                                    agent::ConfigReader reader = agent::ConfigReader::kNode);
+
+/// Prints everything that is wrong or without effect in the configuration and the labels, one line each; false if they
+/// cannot be used.
+bool check_node_config(const cli::NodeArgs& args, agent::ConfigReader reader = agent::ConfigReader::kNode);
+
+/// Prints the configuration in effect on a node with so much memory (absent: upstream's defaults) as YAML.
+int print_node_config(const cli::NodeArgs& args);
+
+}  // namespace spillway::apps

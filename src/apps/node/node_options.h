@@ -1,0 +1,32 @@
+// From the command line to what an agent is started with.
+#pragma once
+
+#include "agent/contract/gate_settings.h"
+#include "agent/contract/options.h"
+#include "api/json/json.h"
+#include "base/error.h"
+#include "cli/flags/command_line.h"
+#include "controllers/controller_set.h"
+
+#include <string>
+
+namespace spillway::apps {
+
+struct NodeSetup {
+  agent::AgentOptions agent;
+  agent::GateSettings gate;
+  api::Json configuration;  // the KubeletConfiguration in effect
+};
+
+/// kInvalid: a threshold or grace period that cannot be; `at` names the flag. `memory` is the node's.
+Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_name, Bytes memory);
+
+/// kInvalid: a flag that does not parse.
+Result<controllers::ControllerSet::Options> make_controller_options(const cli::ControllerArgs& args);
+
+/// Names the cgroup tree of the processes that work in this directory: eight hexadecimal digits.
+std::string instance_of(const std::string& directory);
+/// Where one node keeps logs, pod directories and its journal. `given` may be empty.
+std::string node_state_dir(const std::string& given, const std::string& data_dir, const std::string& node);
+
+}  // namespace spillway::apps

@@ -1,0 +1,131 @@
+#include "apps/node/node_server.h"
+
+#include "apps/server/certificates.h"
+#include "base/rng.h"
+#include "wire/server/authenticator.h"
+
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+void answer(int code, std::string text, api::ResponseSink& sink) {
+  sink.on_response({.status = code,
+                    .headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"X-Content-Type-Options", "nosniff"}},
+                    .body = std::move(text)});
+}
+
+/// A certificate has told, or the token is to tell.
+agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo user) {
+  agent::RequestGate::Caller caller;
+  if (user.name != wire::Authenticator::Options().anonymous.name) {
+    caller.certified = std::move(user);
+  } else if (const auto token = wire::bearer_token(request.header("authorization"))) {
+    caller.token = *token;
+  }
+  return caller;
+}
+
+}  // namespace
+
+NodeServer::NodeServer(Process& process, client::Transport& transport, const Options& options)
+    : loop_(process.loop()),
+      gate_({.node_name = options.node_name, .settings = options.gate},
+            Rng(fnv1a64(options.node_name)).fork("request-gate")),
+      driver_(loop_, gate_, transport),
+      keys_(options.node_name, options.address, options.client_authority_pem,
+            [this](std::shared_ptr<const wire::TlsContext> tls) { http_->set_tls(std::move(tls)); }),
+      certificate_(keys_, process.log(), Rng(fnv1a64(options.node_name)).fork("serving-certificate")),
+      certificate_driver_(loop_, certificate_, transport) {}
+
+Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client::Transport& transport,
+                                                       const Options& options) {
+  std::unique_ptr<NodeServer> server(new NodeServer(process, transport, options));  // NOLINT: private constructor
+  SPILLWAY_TRY(tls, prepare_node_server(options.state_dir, options.address, options.client_authority_pem,
+                                        process.loop().now().wall));
+  wire::HttpServer::Options http;
+  http.address = options.address;
+  http.port = options.port;
+  http.tls = std::move(tls);
+  http.authenticator = std::make_shared<wire::Authenticator>(
+      wire::Authenticator::Options{.tokens = {}, .judged = wire::Authenticator::Tokens::kHandler});
+  http.limits = wire::HttpLimits::small();
+  http.log = process.log();
+  http.metrics = &process.metrics();
+  wire::RequestHandler& handler = *server;
+  server->http_ = std::make_unique<wire::HttpServer>(process.loop(), handler, std::move(http));
+  if (const Outcome listening = server->http_->start(); !listening) {
+    Error error = listening.error();
+    error.message += "; --port chooses another port, --port 0 any free one (a second agent on a machine needs that)";
+    return error;
+  }
+  server->driver_.start();
+  server->certificate_driver_.start();
+  return server;
+}
+
+wire::RequestHandler::Ticket NodeServer::on_request(api::Request request, api::UserInfo user,
+                                                    std::shared_ptr<api::ResponseSink> sink) {
+  const Ticket ticket = ++last_ticket_;
+  if (endpoint_ == nullptr) {
+    answer(503, "the node is starting or stopping\n", *sink);
+    return ticket;
+  }
+  std::erase_if(open_, [this](const auto& entry) {
+    return entry.second.admitted && !endpoint_->is_streaming(*entry.second.admitted);
+  });
+  const Result<api::Target> target = api::parse_target(request.target);
+  if (!target || !endpoint_->serves(*target)) {
+    answer(404, "404 page not found\n", *sink);
+    return ticket;
+  }
+  open_.emplace(ticket, Open{});
+  const agent::NodeAccess access =
+      agent::node_access(request.method, std::string_view(request.target).substr(0, request.target.find('?')));
+  agent::RequestGate::Caller caller = caller_of(request, std::move(user));
+  driver_.step([this, ticket, access, caller = std::move(caller), request = std::move(request),
+                sink = std::move(sink)](Now now) {
+    gate_.ask(
+        caller, access,
+        [this, ticket, request, sink](const agent::RequestGate::Verdict& verdict) {
+          on_verdict(ticket, request, verdict, sink);
+        },
+        now);
+  });
+  return ticket;
+}
+
+void NodeServer::on_verdict(Ticket ticket, const api::Request& request, const agent::RequestGate::Verdict& verdict,
+                            const std::shared_ptr<api::ResponseSink>& sink) {
+  const auto open = open_.find(ticket);
+  if (open == open_.end()) return;  // nobody waits for the answer any more
+  if (verdict.code != 200) {
+    answer(verdict.code, verdict.text, *sink);
+  } else if (endpoint_ == nullptr) {
+    answer(503, "the node is starting or stopping\n", *sink);
+  } else {
+    const host::KubeletEndpoint::RequestId id = endpoint_->handle(request, sink);
+    if (endpoint_->is_streaming(id)) {
+      open->second.admitted = id;
+      return;
+    }
+  }
+  open_.erase(open);
+}
+
+void NodeServer::on_abandoned(Ticket ticket) {
+  const auto open = open_.find(ticket);
+  if (open == open_.end()) return;
+  const std::optional<host::KubeletEndpoint::RequestId> admitted = open->second.admitted;
+  if (admitted && endpoint_ != nullptr) endpoint_->abandon(*admitted);
+  open_.erase(open);
+}
+
+void NodeServer::stop(runtime::Loop::Task done) {
+  certificate_driver_.stop();
+  driver_.stop();
+  http_->stop(Duration::zero(), std::move(done));
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,70 @@
+// The HTTPS server of a node: logs, statistics, metrics, pods and state, for whoever the API server lets in.
+#pragma once
+
+#include "agent/contract/gate_settings.h"
+#include "agent/serving/request_gate.h"
+#include "agent/serving/serving_certificate.h"
+#include "apps/process/process.h"
+#include "apps/server/certificates.h"
+#include "client/engine.h"
+#include "host/kubelet_endpoint.h"
+#include "runtime/engine_driver.h"
+#include "wire/server/http_server.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spillway::apps {
+
+class NodeServer final : private wire::RequestHandler {
+ public:
+  struct Options {
+    std::string node_name;
+    std::string state_dir;  // where its certificate is kept
+    std::string address;
+    std::uint16_t port = 0;  // 0: the system picks a free one
+    agent::GateSettings gate;
+    std::string client_authority_pem;  // signs the certificates it believes; empty: it asks for none
+  };
+
+  /// Listens. `transport` leads to the API server, which is asked who may come in; it must outlive the server.
+  static Result<std::unique_ptr<NodeServer>> create(Process& process, client::Transport& transport,
+                                                    const Options& options);
+
+  std::uint16_t port() const { return http_->port(); }
+
+  /// Until then every request is answered with 503.
+  void set_endpoint(host::KubeletEndpoint* endpoint) { endpoint_ = endpoint; }
+
+  const agent::RequestGate& gate() const { return gate_; }
+
+  void stop(runtime::Loop::Task done);
+
+ private:
+  struct Open {
+    std::optional<host::KubeletEndpoint::RequestId> admitted;  // nullopt: it waits at the gate
+  };
+
+  NodeServer(Process& process, client::Transport& transport, const Options& options);
+
+  Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) override;
+  void on_abandoned(Ticket ticket) override;
+  void on_verdict(Ticket ticket, const api::Request& request, const agent::RequestGate::Verdict& verdict,
+                  const std::shared_ptr<api::ResponseSink>& sink);
+
+  runtime::Loop& loop_;
+  agent::RequestGate gate_;
+  runtime::EngineDriver driver_;
+  NodeServingKeys keys_;
+  agent::ServingCertificate certificate_;
+  runtime::EngineDriver certificate_driver_;
+  host::KubeletEndpoint* endpoint_ = nullptr;
+  Ticket last_ticket_ = 0;
+  std::map<Ticket, Open> open_;
+  std::unique_ptr<wire::HttpServer> http_;
+};
+
+}  // namespace spillway::apps

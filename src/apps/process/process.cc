@@ -1,0 +1,75 @@
+#include "apps/process/process.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace spillway::apps {
+
+namespace {
+
+constexpr int kExitSignalBase = 128;
+
+}  // namespace
+
+void print_error(const Error& error) {
+  fmt::print(stderr, "spillway: {}\n", error.text());
+}
+
+Process::Process(const cli::LogArgs& log)
+    : log_(telemetry::make_stderr_log(log.level, log.format)), turns_(metrics_, log_) {
+  loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.note(turn, loop_.now().mono); });
+}
+
+Process::~Process() {
+  ending_.clear();
+  while (!parts_.empty()) parts_.pop_back();
+}
+
+void Process::end(const Part& part) {
+  const auto found = std::ranges::find(parts_, &part, [](const auto& each) { return each.get(); });
+  if (found == parts_.end() || stopping_) return;
+  Part* ending = found->get();
+  ending_.push_back(std::move(*found));
+  parts_.erase(found);
+  ending->stop([this, ending] {
+    loop_.post([this, ending] { std::erase_if(ending_, [ending](const auto& each) { return each.get() == ending; }); });
+  });
+}
+
+void Process::fail(const Error& error) {
+  if (!stopping_) print_error(error);
+  stop(cli::kExitFailure);
+}
+
+void Process::stop(int exit_code) {
+  if (stopping_) return;
+  stopping_ = true;
+  exit_code_ = exit_code;
+  loop_.post([this] { stop_next(); });
+}
+
+void Process::stop_next() {
+  if (parts_.empty()) {
+    loop_.stop();
+    return;
+  }
+  parts_.back()->stop([this] {
+    loop_.post([this] {  // not inside a call of the part that is about to go
+      parts_.pop_back();
+      stop_next();
+    });
+  });
+}
+
+int Process::run() {
+  loop_.run([this](int signal) {
+    if (stopping_) _exit(kExitSignalBase + signal);
+    log_.info("stopping", {{"signal", signal}});
+    stop(cli::kExitOk);
+  });
+  return exit_code_;
+}
+
+}  // namespace spillway::apps

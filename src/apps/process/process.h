@@ -1,0 +1,74 @@
+// One running spillway: the loop, the log, the metrics, and the parts that were started, which stop in reverse order.
+// SIGINT and SIGTERM begin the stop; a second one ends the process at once.
+// Thread: main, which is the loop's.
+#pragma once
+
+#include "apps/process/loop_metrics.h"
+#include "cli/flags/command_line.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace spillway::apps {
+
+/// Something that runs until it is told to stop.
+class Part {
+ public:
+  virtual ~Part() = default;
+  /// Called once, on the loop; `done` runs on the loop when nothing of the part is at work any more.
+  virtual void stop(runtime::Loop::Task done) = 0;
+};
+
+class Process {
+ public:
+  explicit Process(const cli::LogArgs& log);
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process();
+
+  runtime::Loop& loop() { return loop_; }
+
+  const telemetry::Log& log() const { return log_; }
+
+  telemetry::Registry& metrics() { return metrics_; }
+
+  /// Parts stop, and are destroyed, in the reverse order.
+  template <typename T>
+  T& add(std::unique_ptr<T> part) {
+    T& added = *part;
+    parts_.push_back(std::move(part));
+    return added;
+  }
+
+  /// Stops one part now, and destroys it when it has stopped. Not from inside a call of it.
+  void end(const Part& part);
+
+  /// Prints the error as one line and stops everything; run() then returns kExitFailure.
+  void fail(const Error& error);
+  /// Stops everything; run() then returns `exit_code`.
+  void stop(int exit_code);
+
+  /// Runs until stopped. The exit code.
+  int run();
+
+ private:
+  void stop_next();
+
+  telemetry::Log log_;
+  telemetry::Registry metrics_;
+  LoopMetrics turns_;
+  runtime::Loop loop_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<std::unique_ptr<Part>> ending_;
+  int exit_code_ = cli::kExitOk;
+  bool stopping_ = false;
+};
+
+/// "spillway: WHAT" on standard error.
+void print_error(const Error& error);
+
+}  // namespace spillway::apps

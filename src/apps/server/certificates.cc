@@ -1,0 +1,151 @@
+#include "apps/server/certificates.h"
+
+#include "apps/process/host_name.h"
+#include "wire/tls/certificate_authority.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace spillway::apps {
+
+namespace {
+
+using wire::CertificateRequest;
+
+wire::CertificateRequest client(std::string name, std::string group) {
+  return {.use = CertificateRequest::Use::kClient,
+          .common_name = std::move(name),
+          .organizations = {std::move(group)},
+          .hosts = {}};
+}
+
+}  // namespace
+
+namespace {
+
+Result<std::string> read_pem(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{ErrorCode::kNotFound, "cannot be read", path};
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+/// An authority that lives as long as this call, and what it signs.
+Result<std::pair<wire::KeyPair, std::string>> make_own_certificate(const std::vector<std::string>& hosts,
+                                                                   WallTime now) {
+  std::string folder = (std::filesystem::temp_directory_path() / "spillway-controller-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return Error{ErrorCode::kInternalError, "cannot be made", folder};
+  CertificateRequest serving{
+      .use = CertificateRequest::Use::kServer, .common_name = host_name(), .organizations = {}, .hosts = {}};
+  serving.hosts = {"localhost", "127.0.0.1", "::1", host_name()};
+  for (const std::string& host : hosts) {
+    if (std::ranges::find(serving.hosts, host) == serving.hosts.end()) serving.hosts.push_back(host);
+  }
+  const auto make = [&]() -> Result<std::pair<wire::KeyPair, std::string>> {
+    SPILLWAY_TRY(authority, wire::CertificateAuthority::open(folder + "/pki", now));
+    SPILLWAY_TRY(identity, authority.issue(serving, now));
+    return std::pair(std::move(identity), authority.certificate_pem());
+  };
+  auto made = make();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return made;
+}
+
+}  // namespace
+
+Result<ControllerCertificate> prepare_controller_server(const ControllerCertificateOptions& options, WallTime now) {
+  ControllerCertificate certificate;
+  wire::TlsContext::ServerOptions tls{.identity = {}, .client_authority_pem = options.client_authority_pem};
+  if (options.certificate_file.empty()) {
+    SPILLWAY_TRY(made, make_own_certificate(options.hosts, now));
+    tls.identity = std::move(made.first);
+    certificate.authority_pem = std::move(made.second);
+  } else {
+    SPILLWAY_TRY(chain, read_pem(options.certificate_file));
+    SPILLWAY_TRY(key, read_pem(options.key_file));
+    certificate.authority_pem = chain;
+    tls.identity = {std::move(chain), std::move(key)};
+  }
+  SPILLWAY_TRY(context, wire::TlsContext::make_server(tls));
+  certificate.context = std::move(context);
+  return certificate;
+}
+
+Result<wire::OpensslServingAuthority> open_serving_authority(const std::string& data_dir, WallTime now) {
+  // The folder above it is made with the cluster's authority.
+  SPILLWAY_TRY_VOID(wire::CertificateAuthority::open(data_dir + "/pki", now));
+  SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki/kubelet-serving", now));
+  return wire::OpensslServingAuthority(std::move(authority));
+}
+
+NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address,
+                                 std::string client_authority_pem, Use use)
+    : wanted_{.use = CertificateRequest::Use::kServer,
+              .common_name = "system:node:" + node_name,
+              .organizations = {"system:nodes"},
+              .hosts = {node_name, address}},
+      client_authority_pem_(std::move(client_authority_pem)),
+      use_(std::move(use)) {}
+
+Result<std::string> NodeServingKeys::make_request() {
+  SPILLWAY_TRY(made, wire::make_signing_request(wanted_));
+  key_pem_ = std::move(made.key_pem);
+  return std::move(made.request_pem);
+}
+
+Result<WallTime> NodeServingKeys::install(const std::string& certificate_pem) {
+  const wire::KeyPair pair{certificate_pem, key_pem_};
+  SPILLWAY_TRY(end, wire::end_of(pair));
+  SPILLWAY_TRY(context,
+               wire::TlsContext::make_server({.identity = pair, .client_authority_pem = client_authority_pem_}));
+  use_(std::move(context));
+  return end;
+}
+
+Result<Credentials> prepare_credentials(const std::string& data_dir, const std::string& bind_address,
+                                        const std::string& serving_authority_pem, WallTime now) {
+  SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki", now));
+  CertificateRequest serving{
+      .use = CertificateRequest::Use::kServer,
+      .common_name = "kube-apiserver",
+      .organizations = {},
+      .hosts = {"localhost", "127.0.0.1", "::1", host_name(), "kubernetes", "kubernetes.default"}};
+  const bool any = bind_address == "0.0.0.0" || bind_address == "::";
+  if (!any && bind_address != "127.0.0.1" && bind_address != "::1") serving.hosts.push_back(bind_address);
+  SPILLWAY_TRY(server, authority.keep("apiserver", serving, now));
+  SPILLWAY_TRY(admin, authority.keep("admin", client("kubernetes-admin", "system:masters"), now));
+  SPILLWAY_TRY(nodes, authority.keep("apiserver-kubelet-client",
+                                     client("kube-apiserver-kubelet-client", "spillway:kubelet-clients"), now));
+
+  Credentials credentials;
+  SPILLWAY_TRY(server_context, wire::TlsContext::make_server({.identity = std::move(server),
+                                                              .client_authority_pem = authority.certificate_pem()}));
+  credentials.server = std::move(server_context);
+  SPILLWAY_TRY(node_context, wire::TlsContext::make_client({.authority_pem = serving_authority_pem,
+                                                            .verify = !serving_authority_pem.empty(),
+                                                            .identity = std::move(nodes)}));
+  credentials.nodes = std::move(node_context);
+  credentials.administrator.authority_pem = authority.certificate_pem();
+  credentials.administrator.certificate_pem = admin.certificate_pem;
+  credentials.administrator.key_pem = admin.key_pem;
+  return credentials;
+}
+
+Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::string& state_dir,
+                                                                    const std::string& address,
+                                                                    const std::string& client_authority_pem,
+                                                                    WallTime now) {
+  SPILLWAY_TRY(authority, wire::CertificateAuthority::open(state_dir + "/pki", now));
+  const CertificateRequest serving{.use = CertificateRequest::Use::kServer,
+                                   .common_name = host_name(),
+                                   .organizations = {},
+                                   .hosts = {address, "localhost", host_name()}};
+  SPILLWAY_TRY(identity, authority.keep("kubelet", serving, now));
+  return wire::TlsContext::make_server({.identity = std::move(identity), .client_authority_pem = client_authority_pem});
+}
+
+}  // namespace spillway::apps

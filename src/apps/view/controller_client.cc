@@ -1,0 +1,81 @@
+#include "apps/view/controller_client.h"
+
+#include "apps/server/api_server_part.h"
+#include "apps/view/remote.h"
+#include "client/api_client.h"
+#include "wire/transport/https_transport.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+namespace spillway::apps {
+
+Result<std::string> client_kubeconfig(const std::string& given) {
+  if (!given.empty()) return given;
+  const char* environment = std::getenv("KUBECONFIG");
+  const bool named = environment != nullptr && *environment != '\0';
+  std::string file = named ? std::string(environment) : resolve_data_dir({}) + "/kubeconfig";
+  if (::access(file.c_str(), F_OK) == 0) return file;
+  return make_error(ErrorCode::kInvalid,
+                    "{}: no such kubeconfig{}; expected --kubeconfig FILE, KUBECONFIG=FILE or a running `spillway up`",
+                    file, named ? " (from KUBECONFIG)" : "");
+}
+
+Result<std::unique_ptr<ControllerClient>> ControllerClient::create(runtime::Loop& loop,
+                                                                   const cli::ControllerTargetArgs& args) {
+  std::unique_ptr<ControllerClient> client(new ControllerClient(loop, args));  // NOLINT: private constructor
+  SPILLWAY_TRY(kubeconfig, client_kubeconfig(args.kubeconfig));
+  SPILLWAY_TRY(config, wire::read_kubeconfig(kubeconfig));
+  client->config_ = std::move(config);
+  SPILLWAY_TRY(remote, connect_remote(loop, kubeconfig));
+  client->cluster_ = std::make_unique<ClusterView>(loop, std::move(remote.transport));
+  return client;
+}
+
+Result<api::Json> ControllerClient::get(const std::string& path) {
+  const std::size_t slash = args_.lease.find('/');
+  if (slash == std::string::npos) return invalid("--lease", "expected NAMESPACE/NAME, got \"{}\"", args_.lease);
+  if (args_.controller.empty()) {
+    auto page = cluster_->get(path);
+    if (page) return page;
+    // An API server without such a page knows no path of that name, or lets nobody at it.
+    const bool names_node = page.error().text().contains("nodes \"");
+    const bool no_page =
+        page.error().code == ErrorCode::kForbidden || (page.error().code == ErrorCode::kNotFound && !names_node);
+    if (!no_page) return page;
+  }
+  auto lease = cluster_->get(client::object_path("coordination.k8s.io/v1", "leases", args_.lease.substr(0, slash),
+                                                 args_.lease.substr(slash + 1)));
+  if (!lease && args_.controller.empty()) {
+    return make_error(ErrorCode::kServiceUnavailable, "no controller found: the API server has none, and lease {}: {}",
+                      args_.lease, lease.error().text());
+  }
+  std::string url = args_.controller;
+  std::string authority;
+  if (lease) {
+    if (url.empty()) url = lease->string_at({"metadata", "annotations", kUrlAnnotation});
+    authority = lease->string_at({"metadata", "annotations", kAuthorityAnnotation});
+  }
+  if (url.empty()) {
+    return make_error(ErrorCode::kServiceUnavailable, "lease {} names no address: is its holder an older version?",
+                      args_.lease);
+  }
+  return get_from(std::move(url), std::move(authority), path);
+}
+
+/// The same credentials as for the API server, the certificate of the lease.
+Result<api::Json> ControllerClient::get_from(std::string url, std::string authority, const std::string& path) {
+  wire::Kubeconfig config = config_;
+  config.server = std::move(url);
+  config.authority_pem = std::move(authority);
+  config.tls_server_name.clear();
+  wire::HttpsTransport::Options options;
+  SPILLWAY_TRY(endpoint, wire::make_endpoint(config, "--controller"));
+  options.endpoint = std::move(endpoint);
+  ClusterView controller(loop_, std::make_unique<wire::HttpsTransport>(loop_, std::move(options)));
+  return controller.get(path);
+}
+
+}  // namespace spillway::apps

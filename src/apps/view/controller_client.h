@@ -1,0 +1,47 @@
+// The way from a command to the pages of the controllers that lead: through the API server they share a process with,
+// else by the address on their lease. Thread: main, as ClusterView.
+#pragma once
+
+#include "api/json/json.h"
+#include "apps/view/cluster_view.h"
+#include "base/error.h"
+#include "cli/flags/command_line.h"
+#include "runtime/loop.h"
+#include "wire/client/kubeconfig.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spillway::apps {
+
+// Annotations of the lease.
+inline constexpr std::string_view kUrlAnnotation = "spillway.dev/controller-url";
+inline constexpr std::string_view kAuthorityAnnotation = "spillway.dev/controller-certificate";
+
+/// `given`, or the one that $KUBECONFIG names, or the one `spillway up` writes. kInvalid: it is not there.
+Result<std::string> client_kubeconfig(const std::string& given);
+
+class ControllerClient {
+ public:
+  /// kInvalid: a kubeconfig that does not parse.
+  static Result<std::unique_ptr<ControllerClient>> create(runtime::Loop& loop, const cli::ControllerTargetArgs& args);
+
+  /// The JSON of a page. kServiceUnavailable: no controller could be asked, or it does not lead.
+  Result<api::Json> get(const std::string& path);
+
+  /// The API server.
+  ClusterView& cluster() { return *cluster_; }
+
+ private:
+  ControllerClient(runtime::Loop& loop, cli::ControllerTargetArgs args) : loop_(loop), args_(std::move(args)) {}
+
+  Result<api::Json> get_from(std::string url, std::string authority, const std::string& path);
+
+  runtime::Loop& loop_;
+  cli::ControllerTargetArgs args_;
+  wire::Kubeconfig config_;
+  std::unique_ptr<ClusterView> cluster_;
+};
+
+}  // namespace spillway::apps

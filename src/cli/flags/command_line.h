@@ -1,0 +1,275 @@
+// The command line of the one binary: parse → typed arguments. Nothing is opened, read or started here.
+// Thread: main. Errors: one line on standard error with the flag and a suggestion, exit code 2.
+#pragma once
+
+#include "api/json/json.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "policy/eviction/memory_watch.h"
+#include "telemetry/log.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spillway::cli {
+
+/// Exit codes of every subcommand.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;  // it was understood and tried, and did not work
+inline constexpr int kExitUsage = 2;    // the command line or a file it names is wrong
+inline constexpr int kExitUnknown = 3;  // `explain`: everybody was asked, and nothing is known about it
+
+struct LogArgs {
+  telemetry::Level level = telemetry::Level::kInfo;
+  telemetry::LogFormat format = telemetry::LogFormat::kLogfmt;
+};
+
+/// Where a node's KubeletConfiguration comes from. Flags win over files, files of the directory over the file.
+struct NodeConfigArgs {
+  std::string file;                       // empty: none
+  std::string directory;                  // of *.conf files, merged in the order of their names; empty: none
+  api::Json flags = api::Json::object();  // members of a KubeletConfiguration that flags named
+};
+
+/// How a node measures, reports and evicts. Flag names are the kubelet's.
+struct NodeArgs {
+  NodeConfigArgs config;
+  std::vector<std::pair<std::string, std::string>> labels;
+  bool register_schedulable = true;
+  std::optional<Bytes> memory;  // of the slice; nullopt: the whole machine
+  std::optional<std::int64_t> pids_max;
+  eviction::MemoryWatch memory_watch;
+  std::string state_dir;
+  std::string process_isolation = "namespaces";  // "none": pods are processes like any other
+  std::string status_compat;                     // "v1.12": as agents up to it report; empty: as today's
+};
+
+/// Brakes of the lifecycle controllers; empty or absent: off. Limits are still text: policy/lifecycle parses them.
+struct BrakeArgs {
+  std::string limit_not_ready;
+  std::string limit_taints;
+  std::string limit_deletions;
+  std::string limit_node_deletions;
+  std::string full_disruption = "normal";  // "slow", "hold"
+  double stall_share = 0;                  // 0: off
+  Duration stall_max = minutes(2);
+  Duration watch_age_max{};
+  Duration clock_jump_max{};
+  Duration storm_cool_down{};
+  std::string hold_config_map = "kube-system/spillway-hold";
+  bool respect_budgets = false;
+  bool wait_for_replacement = false;
+};
+
+/// Where a controller serves health, metrics and what `spillway zones` asks. Flag names are kube-controller-manager's.
+struct ControllerServingArgs {
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t secure_port = 0;  // 0: any free port
+  std::string advertise_address;  // empty: bind_address, or the host name where that is any address
+  std::string tls_cert_file;      // with tls_private_key_file; both empty: a certificate of its own making
+  std::string tls_private_key_file;
+};
+
+/// Flag names are kube-controller-manager's.
+struct ControllerArgs {
+  Duration node_monitor_period = seconds(5);
+  Duration node_monitor_grace_period = seconds(50);
+  Duration node_startup_grace_period = seconds(60);
+  double node_eviction_rate = 0.1;
+  double secondary_node_eviction_rate = 0.01;
+  std::int32_t large_cluster_size_threshold = 50;
+  double unhealthy_zone_threshold = 0.55;
+  std::int32_t terminated_pod_gc_threshold = 12500;
+  std::optional<Duration> pod_eviction_timeout;
+  std::string cloud_instance_check_command;  // asked which machines are gone; empty: nobody is
+  Duration cloud_instance_check_timeout = seconds(10);
+  std::string compat;  // "v1.29"; empty: Spillway's own behaviour
+  std::string eviction_mode = "taint";
+  BrakeArgs brakes;
+};
+
+struct LeaderElectionArgs {
+  bool enabled = true;
+  Duration lease_duration = seconds(15);
+  Duration renew_deadline = seconds(10);
+  Duration retry_period = seconds(2);
+  std::string resource_name = "spillway-controller";
+  std::string resource_namespace = "kube-system";
+};
+
+struct ServingArgs {
+  std::string data_dir;  // empty: the platform's default
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t port = 6443;     // 0: any free port
+  std::string write_kubeconfig;  // empty: DATA_DIR/kubeconfig
+  std::string token_auth_file;
+  bool insecure_http = false;
+  /// Signed the serving certificates of agents that ours has not signed; empty: none besides.
+  std::string kubelet_certificate_authority;
+  bool kubelet_insecure_tls = false;
+};
+
+struct UpCommand {
+  ServingArgs serving;
+  NodeArgs node;
+  ControllerArgs controller;
+  std::int32_t nodes = 1;
+  std::string node_name;  // of the first node, prefix of several; empty: the host name
+  bool remove_missing_nodes = false;
+};
+
+struct ApiserverCommand {
+  ServingArgs serving;
+};
+
+/// An eviction manager beside another kubelet (agent/companion).
+struct CompanionArgs {
+  bool enabled = false;
+  bool shadow = false;
+  std::string kubelet = "https://127.0.0.1:10250";
+  std::string kubelet_authority;  // a PEM file; empty: certificates of a kubelet on loopback are not verified
+  bool pods_from_kubelet = false;
+  Duration shadow_window = minutes(1);
+  std::string pages_address = "127.0.0.1:10270";  // of its own pages; empty: none
+  std::string runtime_endpoint;                   // containerRuntimeEndpoint; empty: as the configuration file says
+  std::string root_dir = "/var/lib/kubelet";      // of the kubelet
+
+  friend bool operator==(const CompanionArgs&, const CompanionArgs&) = default;
+};
+
+struct AgentCommand {
+  std::string kubeconfig;  // empty only if print_config
+  bool print_config = false;
+  std::string node_name;
+  std::string node_ip;                // the address the node reports and serves on; empty: the machine's
+  std::optional<std::uint16_t> port;  // 0: any free port; nullopt: the configuration's
+  NodeArgs node;
+  CompanionArgs companion;
+};
+
+/// A flag of upstream's that was given and changes nothing here.
+struct FlagWithoutEffect {
+  std::string flag;
+  std::string why;
+};
+
+struct ControllerCommand {
+  std::string kubeconfig;        // empty only if print_config
+  std::string config;            // a KubeControllerManagerConfiguration; its flags are to be put before those given
+  std::string config_directory;  // of *.conf files, whose flags come between the two; empty: none
+  bool print_config = false;
+  double kube_api_qps = 20;  // writes per second
+  std::int32_t kube_api_burst = 30;
+  std::vector<FlagWithoutEffect> without_effect;
+  ControllerServingArgs serving;
+  LeaderElectionArgs leader_election;
+  std::string controllers = "*";
+  bool shadow = false;
+  bool beside_stock = false;  // the stock controllers of the same names are switched off, though their process runs
+  ControllerArgs controller;
+};
+
+struct SchedulerCommand {
+  std::string kubeconfig;
+};
+
+struct DemoCommand {
+  bool keep = false;  // leave the temporary directory for a look
+};
+
+/// A memory hog that stops by itself.
+struct StressCommand {
+  Bytes memory;
+  Bytes rate_per_second;  // zero: as fast as possible
+  Duration hold = minutes(10);
+};
+
+enum class OutputFormat { kText, kJson };
+
+/// What a KubeletConfiguration does on a machine. Absent sizes: this machine's.
+struct LintCommand {
+  std::vector<std::string> files;  // each on its own
+  std::optional<Bytes> memory;
+  std::optional<Bytes> disk;
+  OutputFormat output = OutputFormat::kText;
+};
+
+/// How to find the controller that leads.
+struct ControllerTargetArgs {
+  std::string kubeconfig;                                 // empty: $KUBECONFIG, or the one `spillway up` has written
+  std::string controller;                                 // its URL; empty: the API server is asked, then the lease
+  std::string lease = "kube-system/spillway-controller";  // NAMESPACE/NAME
+};
+
+enum class Colour { kAuto, kAlways, kNever };
+
+/// Why something was decided: about a pod, by a node, or last of all.
+struct ExplainCommand {
+  enum class About { kPod, kNode, kLast };
+
+  About about = About::kLast;
+  bool last = false;       // was asked for
+  std::string name;        // of the pod or node
+  std::string name_space;  // of the pod
+  ControllerTargetArgs target;
+  std::optional<std::string> journal;  // a journal file in place of the cluster
+  std::string node;                    // ask this one only
+  OutputFormat output = OutputFormat::kText;
+  Colour colour = Colour::kAuto;
+};
+
+/// How the zones of a cluster stand.
+struct ZonesCommand {
+  ControllerTargetArgs target;
+  OutputFormat output = OutputFormat::kText;
+  Colour colour = Colour::kAuto;
+};
+
+/// Stops and resumes the lifecycle controllers by hand.
+struct HoldCommand {
+  enum class Act { kHold, kResume };
+
+  Act act = Act::kHold;
+  std::string kubeconfig;           // empty: $KUBECONFIG, or the one `spillway up` has written
+  std::optional<std::string> zone;  // nullopt: everything; "-": the nodes without zone labels
+  std::string why;
+  std::string config_map = "kube-system/spillway-hold";
+};
+
+struct SimulateCommand {
+  std::uint64_t seed = 1;
+  std::int32_t nodes = 1000;
+  std::int32_t zones = 3;
+  Duration duration = minutes(20);
+  std::string incident;  // name or file; "all": every one, without and with brakes
+};
+
+struct SwarmCommand {
+  std::uint64_t seeds = 20;
+  std::uint64_t first_seed = 1;
+  std::optional<std::uint64_t> only;  // replay this one, with its log
+  std::int32_t jobs = 0;              // at a time; 0: one per processor
+};
+
+using Command =
+    std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DemoCommand,
+                 StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand, SimulateCommand, SwarmCommand>;
+
+struct CommandLine {
+  LogArgs log;
+  Command command;
+};
+
+/// What to print and the exit code, when there is no command to run: help, version, or a mistake.
+struct Farewell {
+  std::string text;
+  int exit_code = kExitUsage;
+};
+
+std::variant<CommandLine, Farewell> parse_command_line(int argc, const char* const* argv);
+
+}  // namespace spillway::cli

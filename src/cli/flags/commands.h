@@ -1,0 +1,49 @@
+// The commands of the command line as they are defined: what each adds, and which one was chosen. Thread: main.
+#pragma once
+
+#include "cli/flags/command_line.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+class Commands {
+ public:
+  explicit Commands(CLI::App& root) : root_(root) {}
+
+  CLI::App& add(const std::string& name, const std::string& help);
+
+  /// Chosen when its name was given: `args` as they are then.
+  template <typename Args>
+  void choose(CLI::App& app, const std::shared_ptr<Args>& args) {
+    on_chosen(app, [args]() -> Command { return *args; });
+  }
+
+  void choose(std::function<Command()> chosen) { chosen_ = std::move(chosen); }
+
+  /// Only after a command line was read without a mistake.
+  Command chosen() const { return chosen_(); }
+
+ private:
+  void on_chosen(CLI::App& app, std::function<Command()> chosen);
+
+  CLI::App& root_;
+  std::function<Command()> chosen_;
+};
+
+/// up, apiserver, agent, controller, scheduler.
+void define_process_commands(Commands& commands);
+/// demo, stress, lint, simulate, swarm: what needs no cluster.
+void define_offline_commands(Commands& commands);
+void define_explain(Commands& commands);
+/// zones, hold, resume.
+void define_zone_commands(Commands& commands);
+
+}  // namespace spillway::cli

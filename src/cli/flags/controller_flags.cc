@@ -1,0 +1,213 @@
+#include "cli/flags/flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace spillway::cli {
+namespace {
+
+/// Zero is the default and means off.
+void add_optional_brake(CLI::App& app, const std::string& flag, Duration& into, const std::string& help) {
+  add_parsed(app, flag, into, parse_positive_duration, "Brake: " + help, "DURATION", "off");
+}
+
+void add_brakes(CLI::App& app, BrakeArgs& args) {
+  const std::string limits = "; ACTS/DURATION[,zone=ACTS/DURATION][,owner=ACTS/DURATION]";
+  app.add_option("--limit-not-ready", args.limit_not_ready, "Brake: nodes marked not ready within a window" + limits);
+  app.add_option("--limit-taints", args.limit_taints, "Brake: nodes tainted (or evicted) within a window" + limits);
+  app.add_option("--limit-deletions", args.limit_deletions, "Brake: pods deleted within a window" + limits);
+  app.add_option("--limit-node-deletions", args.limit_node_deletions,
+                 "Brake: nodes deleted within a window because their machine is gone" + limits);
+  app.add_option("--zone-full-disruption", args.full_disruption,
+                 "A fully disrupted zone is evicted at the normal rate, at the secondary rate (slow), or not (hold)")
+      ->check(CLI::IsMember({"normal", "slow", "hold"}))
+      ->capture_default_str();
+  app.add_option("--heartbeat-stall-fraction", args.stall_share,
+                 "Brake: if a larger share of the nodes is late at once, wait for --heartbeat-stall-max; 0: off")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  add_duration(app, "--heartbeat-stall-max", args.stall_max, "How long such a stall is not believed");
+  add_optional_brake(app, "--watch-age-max", args.watch_age_max,
+                     "do nothing while our own watch was silent for longer");
+  add_optional_brake(app, "--clock-jump-max", args.clock_jump_max,
+                     "do nothing for a grace period after a clock jumped, or this process stood still, for longer");
+  add_optional_brake(app, "--storm-cool-down", args.storm_cool_down,
+                     "do nothing for this long after a storm has passed");
+  app.add_option("--hold-config-map", args.hold_config_map,
+                 "Manual brake of `spillway hold`: what this ConfigMap names is left alone while it exists; empty: off")
+      ->capture_default_str();
+  app.add_flag("--respect-disruption-budgets", args.respect_budgets,
+               "Brake: evict within PodDisruptionBudgets instead of deleting");
+  app.add_flag("--wait-for-replacement", args.wait_for_replacement,
+               "Brake: delete a pod only when its replacement could be placed");
+}
+
+}  // namespace
+
+namespace {
+
+struct TakenFlag {
+  const char* flag;
+  const char* why;
+};
+
+constexpr const char* kNotHere = "what it is for is not here";
+constexpr const char* kOneByOne = "sets are looked at one after the other, and their calls do not wait for one another";
+constexpr const char* kByDelegation = "the kubeconfig says who is asked about callers";
+constexpr const char* kByKubeconfig = "everything is done as whom the kubeconfig names";
+
+/// Taken for upstream's sake, and reported as without effect.
+constexpr TakenFlag kOtherFlags[] = {{"--allocate-node-cidrs", kNotHere},
+                                     {"--authentication-kubeconfig", kByDelegation},
+                                     {"--authorization-kubeconfig", kByDelegation},
+                                     {"--client-ca-file", kByDelegation},
+                                     {"--cluster-cidr", kNotHere},
+                                     {"--cluster-name", kNotHere},
+                                     {"--cluster-signing-cert-file", kNotHere},
+                                     {"--cluster-signing-key-file", kNotHere},
+                                     {"--concurrent-cron-job-syncs", kNotHere},
+                                     {"--concurrent-daemonset-syncs", kOneByOne},
+                                     {"--concurrent-deployment-syncs", kNotHere},
+                                     {"--concurrent-endpoint-syncs", kNotHere},
+                                     {"--concurrent-ephemeralvolume-syncs", kNotHere},
+                                     {"--concurrent-gc-syncs", kNotHere},
+                                     {"--concurrent-horizontal-pod-autoscaler-syncs", kNotHere},
+                                     {"--concurrent-job-syncs", kNotHere},
+                                     {"--concurrent-namespace-syncs", kNotHere},
+                                     {"--concurrent-rc-syncs", kNotHere},
+                                     {"--concurrent-replicaset-syncs", kOneByOne},
+                                     {"--concurrent-resource-quota-syncs", kNotHere},
+                                     {"--concurrent-service-endpoint-syncs", kNotHere},
+                                     {"--concurrent-service-syncs", kNotHere},
+                                     {"--concurrent-serviceaccount-token-syncs", kNotHere},
+                                     {"--concurrent-statefulset-syncs", kNotHere},
+                                     {"--concurrent-ttl-after-finished-syncs", kNotHere},
+                                     {"--concurrent-validating-admission-policy-status-syncs", kNotHere},
+                                     {"--node-cidr-mask-size", kNotHere},
+                                     {"--profiling", kNotHere},
+                                     {"--requestheader-client-ca-file", kByDelegation},
+                                     {"--root-ca-file", kNotHere},
+                                     {"--service-account-private-key-file", kNotHere},
+                                     {"--service-cluster-ip-range", kNotHere},
+                                     {"--use-service-account-credentials", kByKubeconfig}};
+
+/// "NAME=true,NAME=false". What decides the eviction mode counts; other gates are of no effect.
+Outcome take_gates(const std::string& text, ControllerCommand& command) {
+  for (const std::string& gate : CLI::detail::split(text, ',')) {
+    const std::size_t equals = gate.find('=');
+    const std::string value = equals == std::string::npos ? "" : gate.substr(equals + 1);
+    if (equals == 0 || (value != "true" && value != "false")) {
+      return make_error(ErrorCode::kInvalid, "expected NAME=true or NAME=false, got \"{}\"", gate);
+    }
+    if (gate.substr(0, equals) == "TaintBasedEvictions") {
+      command.controller.eviction_mode = value == "true" ? "taint" : "timeout";
+    } else {
+      command.without_effect.push_back({"--feature-gates=" + gate, "there is no such gate"});
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_manager_flags(CLI::App& app, ControllerCommand& command) {
+  const std::string group = "Taken for kube-controller-manager's sake";
+  app.add_option("--kube-api-qps", command.kube_api_qps,
+                 "Writes to the API server per second, all controllers together")
+      ->check(above_zero())
+      ->capture_default_str();
+  app.add_option("--kube-api-burst", command.kube_api_burst, "How many may go at once after a rest")
+      ->check(above_zero())
+      ->capture_default_str();
+  const auto taint_manager = [&command](const std::string& text) -> Outcome {
+    if (text != "true" && text != "false") return make_error(ErrorCode::kInvalid, "expected true or false");
+    command.controller.eviction_mode = text == "true" ? "taint" : "timeout";
+    return {};
+  };
+  add_taken(app, "--enable-taint-manager", taint_manager, "false: --eviction-mode=timeout", "BOOL", "true")
+      ->trigger_on_parse()
+      ->group(group);
+  add_taken(
+      app, "--feature-gates", [&command](const std::string& text) { return take_gates(text, command); },
+      "TaintBasedEvictions=false: --eviction-mode=timeout; others have no effect", "NAME=BOOL,...", "")
+      ->trigger_on_parse()
+      ->group(group);
+  const auto lock = [](const std::string& text) -> Outcome {
+    if (text == "leases") return {};
+    return make_error(ErrorCode::kInvalid, "\"{}\" is not supported; expected leases", text);
+  };
+  add_taken(app, "--leader-elect-resource-lock", lock, "Only leases", "KIND", "leases")->group(group);
+  for (const auto& [flag, why] : kOtherFlags) {
+    app.add_option_function<std::string>(
+           flag, [&command, flag, why](const std::string&) { command.without_effect.push_back({flag, why}); })
+        ->expected(0, 1)
+        ->group("");
+  }
+}
+
+void add_controller_serving(CLI::App& app, ControllerServingArgs& args) {
+  add_parsed(app, "--bind-address", args.bind_address, parse_address, "Where health and metrics are served", "ADDRESS",
+             args.bind_address);
+  add_parsed(app, "--secure-port", args.secure_port, parse_port, "Its port; 0: any free one", "PORT", "0");
+  add_parsed(app, "--advertise-address", args.advertise_address, parse_address,
+             "How `spillway zones` reaches it, kept on the lease", "ADDRESS", "the bind address");
+  CLI::Option* certificate = app.add_option("--tls-cert-file", args.tls_cert_file, "Certificate to serve with, PEM")
+                                 ->check(CLI::ExistingFile)
+                                 ->default_str("of its own making");
+  CLI::Option* key =
+      app.add_option("--tls-private-key-file", args.tls_private_key_file, "Its key, PEM")->check(CLI::ExistingFile);
+  certificate->needs(key);
+  key->needs(certificate);
+}
+
+void add_leader_election(CLI::App& app, LeaderElectionArgs& args) {
+  app.add_flag("--leader-elect,!--no-leader-elect", args.enabled, "Act only while holding the lease")
+      ->capture_default_str();
+  add_duration(app, "--leader-elect-lease-duration", args.lease_duration,
+               "How long others wait for a lease that is not renewed");
+  add_duration(app, "--leader-elect-renew-deadline", args.renew_deadline,
+               "How long a leader acts after its last renewal");
+  add_duration(app, "--leader-elect-retry-period", args.retry_period, "Between two attempts");
+  app.add_option("--leader-elect-resource-name", args.resource_name, "Name of the lease")->capture_default_str();
+  app.add_option("--leader-elect-resource-namespace", args.resource_namespace, "Its namespace")->capture_default_str();
+}
+
+void add_controller(CLI::App& app, ControllerArgs& args) {
+  add_duration(app, "--node-monitor-period", args.node_monitor_period, "Period of the node health pass");
+  add_duration(app, "--node-monitor-grace-period", args.node_monitor_grace_period,
+               "Silence after which a node is Unknown");
+  add_duration(app, "--node-startup-grace-period", args.node_startup_grace_period, "The same for a node never heard");
+  app.add_option("--node-eviction-rate", args.node_eviction_rate, "Nodes per second tainted in a healthy zone")
+      ->check(not_negative())
+      ->capture_default_str();
+  app.add_option("--secondary-node-eviction-rate", args.secondary_node_eviction_rate,
+                 "The same in a large zone that is partially down")
+      ->check(not_negative())
+      ->capture_default_str();
+  app.add_option("--large-cluster-size-threshold", args.large_cluster_size_threshold, "Zones above it are large")
+      ->check(not_negative())
+      ->capture_default_str();
+  app.add_option("--unhealthy-zone-threshold", args.unhealthy_zone_threshold,
+                 "Share of unhealthy nodes that makes a zone partially down")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--terminated-pod-gc-threshold", args.terminated_pod_gc_threshold, "Finished pods that are kept")
+      ->capture_default_str();
+  add_parsed(app, "--pod-eviction-timeout", args.pod_eviction_timeout, parse_optional_duration,
+             "Silence after which the pods of a node are deleted; --eviction-mode=timeout only", "DURATION", "5m0s");
+  app.add_option("--eviction-mode", args.eviction_mode,
+                 "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, as before 1.18")
+      ->check(CLI::IsMember({"taint", "timeout"}))
+      ->trigger_on_parse()  // others say the same in their own words: the last one counts
+      ->capture_default_str();
+  app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
+                 "Program that is asked which machines of nodes that are not Ready are gone or shut down (JSON)");
+  add_duration(app, "--cloud-instance-check-timeout", args.cloud_instance_check_timeout,
+               "How long its answer may take");
+  app.add_option("--compat", args.compat, "Behave as this Kubernetes line, defects included")
+      ->check(CLI::IsMember({"v1.7", "v1.19", "v1.29", "v1.34"}));
+  add_brakes(app, args.brakes);
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,167 @@
+#include "cli/flags/flags.h"
+
+#include "api/text/duration.h"
+#include "api/text/quantity.h"
+
+#include <CLI/CLI.hpp>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <charconv>
+#include <map>
+#include <string_view>
+
+namespace spillway::cli {
+namespace {
+
+CLI::Validator number_that(bool (*holds)(double), std::string_view expected, std::string type) {
+  return CLI::Validator(
+      [holds, expected](std::string& text) {
+        double number = 0;
+        if (CLI::detail::lexical_cast(text, number) && holds(number)) return std::string();
+        return fmt::format("expected {}, got \"{}\"", expected, text);
+      },
+      std::move(type));
+}
+
+}  // namespace
+
+CLI::Option* add_taken(CLI::App& app, const std::string& flag, const Take& take, const std::string& help,
+                       const std::string& type, const std::string& shown_default) {
+  CLI::Option* option = app.add_option_function<std::string>(
+      flag,
+      [take, flag](const std::string& text) {
+        if (const Outcome taken = take(text); !taken) throw CLI::ValidationError(flag, taken.error().text());
+      },
+      help);
+  option->type_name(type);
+  if (!shown_default.empty()) option->default_str(shown_default);
+  return option;
+}
+
+Result<Duration> parse_positive_duration(const std::string& text) {
+  SPILLWAY_TRY(duration, api::parse_duration(text));
+  if (duration <= Duration::zero()) return make_error(ErrorCode::kInvalid, "must be positive, got \"{}\"", text);
+  return duration;
+}
+
+Result<std::optional<Duration>> parse_optional_duration(const std::string& text) {
+  SPILLWAY_TRY(duration, parse_positive_duration(text));
+  return std::optional<Duration>(duration);
+}
+
+CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help) {
+  return add_parsed(app, flag, into, parse_positive_duration, help, "DURATION", api::format_duration(into));
+}
+
+Result<Bytes> parse_bytes(const std::string& text) {
+  const auto quantity = api::parse_quantity(text);
+  if (!quantity) {
+    return make_error(ErrorCode::kInvalid, "\"{}\" is no quantity; expected for example 256Mi or 1Gi", text);
+  }
+  if (quantity->sign() <= 0) return make_error(ErrorCode::kInvalid, "must be positive, got \"{}\"", text);
+  return quantity->bytes();
+}
+
+Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text) {
+  SPILLWAY_TRY(bytes, parse_bytes(text));
+  return std::optional<Bytes>(bytes);
+}
+
+Result<std::string> parse_address(const std::string& text) {
+  in6_addr address{};
+  if (inet_pton(AF_INET, text.c_str(), &address) == 1 || inet_pton(AF_INET6, text.c_str(), &address) == 1) return text;
+  return make_error(ErrorCode::kInvalid, "\"{}\" is no address; expected for example 192.0.2.7 or 2001:db8::7", text);
+}
+
+Result<std::uint16_t> parse_port(const std::string& text) {
+  std::uint16_t port = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (ec != std::errc{} || end != text.data() + text.size()) {
+    return make_error(ErrorCode::kInvalid, "expected a port from 0 to 65535, got \"{}\"", text);
+  }
+  return port;
+}
+
+bool is_loopback(const std::string& address) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, address.c_str(), &v6) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
+}
+
+void add_serving(CLI::App& app, ServingArgs& args) {
+  app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
+      ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
+  app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
+  add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
+  app.add_option("--write-kubeconfig", args.write_kubeconfig,
+                 "Write the administrator's kubeconfig here once the server answers")
+      ->default_str("DATA_DIR/kubeconfig");
+  app.add_option("--token-auth-file", args.token_auth_file,
+                 "Static bearer tokens: lines of token,user,uid[,\"groups\"]");
+  app.add_option("--kubelet-certificate-authority", args.kubelet_certificate_authority,
+                 "PEM file: also believe agents and kubelets whose serving certificate for system:node:NAME this "
+                 "authority has signed")
+      ->check(CLI::ExistingFile);
+  app.add_flag("--kubelet-insecure-tls", args.kubelet_insecure_tls,
+               "Do not verify who answers for a node: for kubelets with certificates of their own making");
+  app.add_flag("--insecure-http", args.insecure_http,
+               "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
+  app.parse_complete_callback([&args] {
+    if (!args.insecure_http || is_loopback(args.bind_address)) return;
+    throw CLI::ValidationError("--insecure-http",
+                               fmt::format("makes everybody an administrator, so --bind-address must be a loopback "
+                                           "address such as 127.0.0.1 or ::1, got \"{}\"",
+                                           args.bind_address));
+  });
+}
+
+CLI::Validator above_zero() {
+  return number_that([](double number) { return number > 0; }, "a number above 0", "ABOVE 0");
+}
+
+CLI::Validator not_negative() {
+  return number_that([](double number) { return number >= 0; }, "0 or more", "0 OR MORE");
+}
+
+void add_kubeconfig(CLI::App& app, std::string& path) {
+  app.add_option("--kubeconfig", path, "How to reach the API server")->required()->check(CLI::ExistingFile);
+}
+
+void add_client_kubeconfig(CLI::App& app, std::string& path) {
+  app.add_option("--kubeconfig", path, "How to reach the API server")
+      ->check(CLI::ExistingFile)
+      ->default_str("$KUBECONFIG, or the one `spillway up` has written");
+}
+
+void add_log(CLI::App& app, LogArgs& args) {
+  app.add_option("--log-level", args.level, "debug, info, warning or error")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, telemetry::Level>{{"debug", telemetry::Level::kDebug},
+                                                                          {"info", telemetry::Level::kInfo},
+                                                                          {"warning", telemetry::Level::kWarning},
+                                                                          {"error", telemetry::Level::kError}}))
+      ->default_str("info");
+  app.add_option("--log-format", args.format, "logfmt or json")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, telemetry::LogFormat>{
+          {"logfmt", telemetry::LogFormat::kLogfmt}, {"json", telemetry::LogFormat::kJson}}))
+      ->default_str("logfmt");
+}
+
+void add_output(CLI::App& app, OutputFormat& output) {
+  app.add_option("-o,--output", output, "text or json")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, OutputFormat>{{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}}))
+      ->default_str("text");
+}
+
+void add_colour(CLI::App& app, Colour& colour) {
+  app.add_option("--color", colour, "auto, always or never")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Colour>{
+          {"auto", Colour::kAuto}, {"always", Colour::kAlways}, {"never", Colour::kNever}}))
+      ->default_str("auto");
+}
+
+}  // namespace spillway::cli

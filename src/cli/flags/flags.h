@@ -1,0 +1,72 @@
+// Flags and groups of flags that several commands have, and how their text is read. Thread: main.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "cli/flags/command_line.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// Takes the text of a flag; its error becomes the mistake that is reported.
+using Take = std::function<Outcome(const std::string&)>;
+
+/// `type` and `shown_default` are for the help; an empty default is not shown.
+CLI::Option* add_taken(CLI::App& app, const std::string& flag, const Take& take, const std::string& help,
+                       const std::string& type, const std::string& shown_default);
+
+/// The same for a parser of our own: text → Result<T>.
+template <typename T, typename Parse>
+CLI::Option* add_parsed(CLI::App& app, const std::string& flag, T& into, Parse parse, const std::string& help,
+                        const std::string& type, const std::string& shown_default) {
+  return add_taken(
+      app, flag,
+      [&into, parse](const std::string& text) -> Outcome {
+        SPILLWAY_TRY(parsed, parse(text));
+        into = std::move(parsed);
+        return {};
+      },
+      help, type, shown_default);
+}
+
+// kInvalid: what was expected, with the text that was given.
+Result<Duration> parse_positive_duration(const std::string& text);
+Result<std::optional<Duration>> parse_optional_duration(const std::string& text);
+Result<Bytes> parse_bytes(const std::string& text);
+Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text);
+Result<std::string> parse_address(const std::string& text);
+Result<std::uint16_t> parse_port(const std::string& text);
+
+// For a flag that is a number; what else was given is told with what was expected.
+CLI::Validator above_zero();
+CLI::Validator not_negative();
+
+CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help);
+void add_kubeconfig(CLI::App& app, std::string& path);
+void add_log(CLI::App& app, LogArgs& args);
+void add_serving(CLI::App& app, ServingArgs& args);
+void add_node(CLI::App& app, NodeArgs& args);
+/// Flags of kube-controller-manager that change little or nothing here, so that its command line is taken as it is.
+void add_manager_flags(CLI::App& app, ControllerCommand& command);
+void add_controller_serving(CLI::App& app, ControllerServingArgs& args);
+void add_controller_target(CLI::App& app, ControllerTargetArgs& args);
+/// The kubeconfig of a client command; without it, the one $KUBECONFIG names or `spillway up` has written.
+void add_client_kubeconfig(CLI::App& app, std::string& path);
+void add_controller(CLI::App& app, ControllerArgs& args);
+void add_leader_election(CLI::App& app, LeaderElectionArgs& args);
+void add_output(CLI::App& app, OutputFormat& output);
+void add_colour(CLI::App& app, Colour& colour);
+
+}  // namespace spillway::cli

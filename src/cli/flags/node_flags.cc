@@ -1,0 +1,264 @@
+#include "api/json/json.h"
+#include "api/text/duration.h"
+#include "api/text/quantity.h"
+#include "cli/flags/flags.h"
+#include "policy/eviction/memory_estimate.h"
+#include "policy/eviction/threshold_parse.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::cli {
+namespace {
+
+using ParseSetting = std::function<Result<api::Json>(const std::string&)>;
+
+/// A flag that names one member of the KubeletConfiguration.
+void add_setting(CLI::App& app, NodeConfigArgs& config, const std::string& flag, const std::string& key,
+                 const ParseSetting& parse, const std::string& help, const std::string& type,
+                 const std::string& shown_default) {
+  add_taken(
+      app, flag,
+      [&config, parse, key](const std::string& text) -> Outcome {
+        SPILLWAY_TRY(value, parse(text));
+        config.flags[key] = std::move(value);
+        return {};
+      },
+      help, type, shown_default);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> parse_labels(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> labels;
+  for (const std::string& pair : CLI::detail::split(text, ',')) {
+    const std::size_t equals = pair.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return make_error(ErrorCode::kInvalid, "expected key=value[,key=value...], got \"{}\"", pair);
+    }
+    labels.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  return labels;
+}
+
+Result<api::Json> integer_setting(const std::string& text) {
+  std::int32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return make_error(ErrorCode::kInvalid, "expected a whole number, got \"{}\"", text);
+  }
+  return api::Json(std::int64_t{value});
+}
+
+Result<api::Json> count_setting(const std::string& text) {
+  SPILLWAY_TRY(value, integer_setting(text));
+  if (*value.if_int64() <= 0) return make_error(ErrorCode::kInvalid, "must be positive, got {}", text);
+  return value;
+}
+
+Result<api::Json> duration_setting(const std::string& text) {
+  SPILLWAY_TRY(duration, parse_positive_duration(text));
+  return api::Json(api::format_duration(duration));
+}
+
+Result<api::Json> path_setting(const std::string& text) {
+  if (text.empty()) return make_error(ErrorCode::kInvalid, "expected a path");
+  return api::Json(text);
+}
+
+/// "signal<value,…" or "signal=value,…" as a mapping.
+auto pairs_setting(eviction::PairSyntax syntax) {
+  return [syntax](const std::string& text) -> Result<api::Json> {
+    eviction::SignalFlag pairs(syntax, {});
+    SPILLWAY_TRY_VOID(pairs.add(text));
+    api::Json map = api::Json::object();
+    for (const auto& [signal, value] : pairs.entries()) map[signal] = value;
+    return map;
+  };
+}
+
+Result<api::Json> resources_setting(const std::string& text) {
+  SPILLWAY_TRY(map, pairs_setting(eviction::PairSyntax::kEquals)(text));
+  for (const auto& [resource, amount] : *map.if_object()) {
+    if (!api::parse_quantity(*amount.if_string())) {
+      return make_error(ErrorCode::kInvalid, "{}: expected a quantity, got {}", resource, api::to_text(amount));
+    }
+  }
+  return map;
+}
+
+Result<api::Json> list_setting(const std::string& text) {
+  api::Json list = api::Json::array();
+  for (const std::string& each : CLI::detail::split(text, ',')) list.if_array()->push_back(each);
+  return list;
+}
+
+Result<api::Json> switch_setting(const std::string& text) {
+  if (text == "true") return api::Json(true);
+  if (text == "false") return api::Json(false);
+  return make_error(ErrorCode::kInvalid, "expected true or false, got \"{}\"", text);
+}
+
+/// "key=value:effect" or "key:effect".
+Result<api::Json> parse_taint(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || text.find(':', colon + 1) != std::string::npos) {
+    return make_error(ErrorCode::kInvalid, "invalid taint spec: {}", text);
+  }
+  const std::string pair = text.substr(0, colon);
+  const std::size_t equals = pair.find('=');
+  api::Json taint = api::Json::object({{"effect", text.substr(colon + 1)}, {"key", pair.substr(0, equals)}});
+  if (equals != std::string::npos) taint["value"] = pair.substr(equals + 1);
+  return taint;
+}
+
+/// One effect of a key may be given once.
+Result<api::Json> taints_setting(const std::string& text) {
+  api::Json list = api::Json::array();
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const std::string& each : CLI::detail::split(text, ',')) {
+    SPILLWAY_TRY(taint, parse_taint(each));
+    if (!seen.emplace(taint.string_at({"key"}), taint.string_at({"effect"})).second) {
+      return make_error(ErrorCode::kInvalid, "duplicated taints with the same key and effect: {}", each);
+    }
+    list.if_array()->push_back(std::move(taint));
+  }
+  return list;
+}
+
+Result<api::Json> text_setting(const std::string& text) {
+  return api::Json(text);
+}
+
+/// "0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=2Gi".
+Result<api::Json> reserved_memory_setting(const std::string& text) {
+  api::Json list = api::Json::array();
+  for (const std::string& node : CLI::detail::split(text, ';')) {
+    const std::size_t colon = node.find(':');
+    if (colon == std::string::npos) {
+      return make_error(ErrorCode::kInvalid, "expected NODE:TYPE=QUANTITY, got \"{}\"", node);
+    }
+    SPILLWAY_TRY(number, integer_setting(node.substr(0, colon)));
+    SPILLWAY_TRY(limits, resources_setting(node.substr(colon + 1)));
+    list.if_array()->push_back(api::Json::object({{"numaNode", number}, {"limits", limits}}));
+  }
+  return list;
+}
+
+void add_node_config(CLI::App& app, NodeConfigArgs& config) {
+  app.add_option("--config", config.file, "KubeletConfiguration (YAML); flags win over it")->check(CLI::ExistingFile);
+  app.add_option("--config-dir", config.directory,
+                 "Directory of *.conf files merged over it, in the order of their names")
+      ->check(CLI::ExistingDirectory);
+  const auto less_than = pairs_setting(eviction::PairSyntax::kLessThan);
+  const auto equals = pairs_setting(eviction::PairSyntax::kEquals);
+  add_setting(app, config, "--eviction-hard", "evictionHard", less_than,
+              "Hard thresholds, e.g. memory.available<100Mi; naming one drops all defaults", "SIGNAL<VALUE,...", "");
+  add_setting(app, config, "--eviction-soft", "evictionSoft", less_than, "Soft thresholds, e.g. memory.available<300Mi",
+              "SIGNAL<VALUE,...", "");
+  add_setting(app, config, "--eviction-soft-grace-period", "evictionSoftGracePeriod", equals,
+              "e.g. memory.available=1m30s", "SIGNAL=DURATION,...", "");
+  add_setting(app, config, "--eviction-minimum-reclaim", "evictionMinimumReclaim", equals, "e.g. memory.available=50Mi",
+              "SIGNAL=VALUE,...", "");
+  add_setting(app, config, "--eviction-pressure-transition-period", "evictionPressureTransitionPeriod",
+              duration_setting, "How long a pressure condition lingers", "DURATION", "5m0s");
+  add_setting(app, config, "--eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", integer_setting,
+              "Ceiling of a pod's grace in soft evictions, in seconds", "INT", "0");
+  add_setting(app, config, "--kube-reserved", "kubeReserved", resources_setting,
+              "Kept from pods for the node's daemons, e.g. cpu=100m,memory=200Mi", "RESOURCE=QUANTITY,...", "");
+  add_setting(app, config, "--system-reserved", "systemReserved", resources_setting,
+              "Kept from pods for the operating system", "RESOURCE=QUANTITY,...", "");
+  add_setting(app, config, "--enforce-node-allocatable", "enforceNodeAllocatable", list_setting,
+              "What the reservations are enforced on: pods, system-reserved, kube-reserved, "
+              "system-reserved-compressible, kube-reserved-compressible or none",
+              "WHAT,...", "pods");
+  add_setting(app, config, "--system-reserved-cgroup", "systemReservedCgroup", text_setting,
+              "Cgroup of the operating system's daemons, e.g. /system.slice; it has to exist", "PATH", "");
+  add_setting(app, config, "--kube-reserved-cgroup", "kubeReservedCgroup", text_setting,
+              "Cgroup of the node's daemons, e.g. /runtime.slice; it has to exist", "PATH", "");
+  add_setting(app, config, "--register-node", "registerNode", switch_setting,
+              "false: register nothing, report the status of the node that somebody else makes", "true|false", "true");
+  add_setting(app, config, "--register-with-taints", "registerWithTaints", taints_setting,
+              "Taints the node registers with, e.g. dedicated=gpu:NoSchedule", "KEY[=VALUE]:EFFECT,...", "");
+  add_setting(app, config, "--node-status-update-frequency", "nodeStatusUpdateFrequency", duration_setting,
+              "How often the status is computed", "DURATION", "10s");
+  add_setting(app, config, "--node-status-report-frequency", "nodeStatusReportFrequency", duration_setting,
+              "How often an unchanged status is reported", "DURATION", "5m0s");
+  add_setting(app, config, "--node-status-max-images", "nodeStatusMaxImages", integer_setting,
+              "Images the status lists; -1: all", "INT", "50");
+  add_setting(app, config, "--node-lease-duration-seconds", "nodeLeaseDurationSeconds", count_setting,
+              "Renewed at a quarter of it", "INT", "40");
+  add_setting(app, config, "--topology-manager-policy", "topologyManagerPolicy", text_setting,
+              "none, best-effort, restricted or single-numa-node", "POLICY", "none");
+  add_setting(app, config, "--topology-manager-scope", "topologyManagerScope", text_setting, "container or pod",
+              "SCOPE", "container");
+  add_setting(app, config, "--topology-manager-policy-options", "topologyManagerPolicyOptions", equals,
+              "e.g. prefer-closest-numa-nodes=true", "OPTION=VALUE,...", "");
+  add_setting(app, config, "--cpu-manager-policy", "cpuManagerPolicy", text_setting, "none or static", "POLICY",
+              "none");
+  add_setting(app, config, "--cpu-manager-policy-options", "cpuManagerPolicyOptions", equals,
+              "e.g. full-pcpus-only=true", "OPTION=VALUE,...", "");
+  add_setting(app, config, "--reserved-cpus", "reservedSystemCPUs", text_setting,
+              "CPUs no container gets for itself, e.g. 0-1; wins over reserved cpu", "CPUS", "");
+  add_setting(app, config, "--memory-manager-policy", "memoryManagerPolicy", text_setting, "None or Static", "POLICY",
+              "None");
+  add_setting(app, config, "--reserved-memory", "reservedMemory", reserved_memory_setting,
+              "Of the NUMA nodes, e.g. 0:memory=1Gi;1:memory=2Gi", "NODE:TYPE=QUANTITY[,...][;...]", "");
+  add_setting(app, config, "--max-pods", "maxPods", count_setting, "Pods this node takes", "INT", "110");
+  add_setting(app, config, "--pod-manifest-path", "staticPodPath", path_setting,
+              "File or directory of pods that this node runs whatever the API server says", "PATH", "");
+  add_setting(app, config, "--file-check-frequency", "fileCheckFrequency", duration_setting,
+              "It is read again at least this often", "DURATION", "20s");
+  add_setting(app, config, "--pods-per-core", "podsPerCore", integer_setting, "Pods per core; 0: no such limit", "INT",
+              "0");
+}
+
+Result<eviction::MemoryEstimator> parse_estimator(const std::string& text) {
+  if (const auto by = eviction::parse_memory_estimator(text)) return *by;
+  return make_error(ErrorCode::kInvalid, "expected workingset, available or workingset+swap, got \"{}\"", text);
+}
+
+void add_memory_watch(CLI::App& app, eviction::MemoryWatch& watch) {
+  add_parsed(app, "--memory-estimator", watch.estimator, parse_estimator,
+             "What memory.available is: what the working set leaves (workingset, the kubelet's), what the kernel says "
+             "could be taken without swapping (available: page cache counts as free), or what the working set leaves "
+             "of memory and swap together (workingset+swap). Metrics and explain show all three",
+             "ESTIMATOR", "workingset");
+  add_parsed(app, "--mem-available-floor", watch.mem_available_floor, parse_optional_bytes,
+             "Guard: less MemAvailable than this is memory pressure, and a pod is evicted as at a hard threshold, "
+             "whatever memory.available says, which counts memory that nobody can have",
+             "QUANTITY", "off");
+  app.add_flag_callback(
+      "--memory-brake", [&watch] { watch.brake = eviction::Brake::kOn; },
+      "Brake: slow all pods down (memory.high) shortly before a hard memory threshold, so that the OOM killer "
+      "does not come first; slows pods with much page cache as well; cgroup version 2 only");
+}
+
+}  // namespace
+
+void add_node(CLI::App& app, NodeArgs& args) {
+  add_node_config(app, args.config);
+  add_parsed(app, "--node-labels", args.labels, parse_labels, "Labels the node registers with", "KEY=VALUE,...", "");
+  app.add_flag("--register-schedulable,!--no-register-schedulable", args.register_schedulable,
+               "Register the node as schedulable")
+      ->default_str("true");
+  add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
+             "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
+  app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(above_zero());
+  add_memory_watch(app, args.memory_watch);
+  app.add_option("--node-status-compat", args.status_compat,
+                 "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")
+      ->check(CLI::IsMember({"v1.12"}));
+  app.add_option(
+         "--process-isolation", args.process_isolation,
+         "How pods are kept to themselves: namespaces (user, mount, pid, ipc and cgroup namespaces, no rights on "
+         "this machine), or none (every pod is root here, and sees everything)")
+      ->check(CLI::IsMember({"namespaces", "none"}))
+      ->capture_default_str();
+  app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
+}
+
+}  // namespace spillway::cli

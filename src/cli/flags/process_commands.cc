@@ -1,0 +1,129 @@
+#include "cli/flags/commands.h"
+#include "cli/flags/flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace spillway::cli {
+namespace {
+
+void define_up(Commands& commands) {
+  const auto up = std::make_shared<UpCommand>();
+  CLI::App& app = commands.add("up", "Run API server, controllers, scheduler and nodes in one process");
+  add_serving(app, up->serving);
+  add_node(app, up->node);
+  add_controller(app, up->controller);
+  app.add_option("--nodes", up->nodes, "Nodes to run on this machine")->check(CLI::Range(0, 64))->capture_default_str();
+  app.add_option("--node-name", up->node_name, "Name of the node; of several: prefix, followed by -1, -2, ...");
+  app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
+               "Delete nodes that were run with this data directory before and are not now, with their pods");
+  commands.choose(app, up);
+}
+
+void define_apiserver(Commands& commands) {
+  const auto apiserver = std::make_shared<ApiserverCommand>();
+  CLI::App& app = commands.add("apiserver", "Run the API server alone");
+  add_serving(app, apiserver->serving);
+  commands.choose(app, apiserver);
+}
+
+/// "ADDRESS:PORT", "[ADDRESS]:PORT"; "0" and "": none.
+Result<std::string> parse_pages_address(const std::string& text) {
+  if (text.empty() || text == "0") return std::string();
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return invalid({}, "expected ADDRESS:PORT, or 0 for none, got \"{}\"", text);
+  SPILLWAY_TRY_VOID(parse_port(text.substr(colon + 1)));
+  std::string address = text.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
+  SPILLWAY_TRY_VOID(parse_address(address));
+  return text;
+}
+
+Result<bool> parse_pod_source(const std::string& text) {
+  if (text == "kubelet") return true;
+  if (text == "api") return false;
+  return invalid({}, "expected api or kubelet, got \"{}\"", text);
+}
+
+void add_companion(CLI::App& app, CompanionArgs& args) {
+  app.add_flag("--companion", args.enabled,
+               "Run beside the kubelet of this machine: register nothing, evict earlier by its rules");
+  app.add_flag("--shadow", args.shadow,
+               "With --companion: do nothing; report what would have been evicted, and whether the kubelet agrees");
+  app.add_option("--kubelet", args.kubelet, "With --companion: where the kubelet serves /configz and /pods")
+      ->capture_default_str();
+  app.add_option("--kubelet-certificate-authority", args.kubelet_authority,
+                 "With --companion: believe the kubelet's certificate only if this authority (PEM) signed it")
+      ->check(CLI::ExistingFile);
+  add_parsed(app, "--pods-from", args.pods_from_kubelet, parse_pod_source,
+             "With --companion: who names the pods: the API server, or the kubelet's /pods", "api|kubelet", "api");
+  add_duration(app, "--shadow-window", args.shadow_window,
+               "With --shadow: how long an eviction waits for the same one of the kubelet");
+  add_parsed(app, "--pages-address", args.pages_address, parse_pages_address,
+             "With --companion: where it serves /metrics, /healthz and /debug/spillway; 0: nowhere", "ADDRESS:PORT",
+             "127.0.0.1:10270");
+  app.add_option("--container-runtime-endpoint", args.runtime_endpoint,
+                 "With --companion: CRI socket of the node's container runtime, asked what containers and images have "
+                 "on disk, e.g. unix:///run/containerd/containerd.sock");
+  app.add_option("--root-dir", args.root_dir,
+                 "With --companion: the kubelet's directory; nodefs is the file system it is on")
+      ->capture_default_str();
+}
+
+void define_agent(Commands& commands) {
+  const auto agent = std::make_shared<AgentCommand>();
+  CLI::App& app = commands.add("agent", "Run one node");
+  app.add_flag("--print-config", agent->print_config, "Print the configuration in effect as YAML and exit");
+  app.add_option("--kubeconfig", agent->kubeconfig, "How to reach the API server")->check(CLI::ExistingFile);
+  app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
+  add_parsed(app, "--node-ip", agent->node_ip, parse_address,
+             "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");
+  app.add_option("--port", agent->port, "Its port; 0: any free one")->default_str("10250");
+  add_node(app, agent->node);
+  add_companion(app, agent->companion);
+  commands.choose(app, agent);
+}
+
+void define_controller(Commands& commands) {
+  const auto controller = std::make_shared<ControllerCommand>();
+  CLI::App& app = commands.add("controller", "Run the controllers");
+  app.option_defaults()->take_last();  // the flags of a file come first
+  app.add_option("--config", controller->config, "KubeControllerManagerConfiguration (YAML); flags win over it")
+      ->check(CLI::ExistingFile);
+  app.add_option("--config-dir", controller->config_directory,
+                 "Directory of *.conf files merged over it, in the order of their names")
+      ->check(CLI::ExistingDirectory);
+  app.add_flag("--print-config", controller->print_config, "Print the configuration in effect as YAML and exit");
+  app.add_option("--kubeconfig", controller->kubeconfig, "How to reach the API server")->check(CLI::ExistingFile);
+  add_manager_flags(app, *controller);
+  add_controller(app, controller->controller);
+  add_controller_serving(app, controller->serving);
+  add_leader_election(app, controller->leader_election);
+  app.add_option("--controllers", controller->controllers, "Which to run: names, -name to leave one out, * for all")
+      ->capture_default_str();
+  app.add_flag("--shadow", controller->shadow,
+               "Write nothing; report where the cluster differs from what would have been done");
+  app.add_flag("--beside-stock-controllers", controller->beside_stock,
+               "Run although kube-controller-manager holds its lease: its controllers of these names are off");
+  commands.choose(app, controller);
+}
+
+void define_scheduler(Commands& commands) {
+  const auto scheduler = std::make_shared<SchedulerCommand>();
+  CLI::App& app = commands.add("scheduler", "Run the scheduler");
+  add_kubeconfig(app, scheduler->kubeconfig);
+  commands.choose(app, scheduler);
+}
+
+}  // namespace
+
+void define_process_commands(Commands& commands) {
+  define_up(commands);
+  define_apiserver(commands);
+  define_agent(commands);
+  define_controller(commands);
+  define_scheduler(commands);
+}
+
+}  // namespace spillway::cli

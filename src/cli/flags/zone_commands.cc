@@ -1,0 +1,52 @@
+#include "cli/flags/commands.h"
+#include "cli/flags/flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace spillway::cli {
+namespace {
+
+void define_zones(Commands& commands) {
+  const auto zones = std::make_shared<ZonesCommand>();
+  CLI::App& app = commands.add("zones", "Show how the zones stand: nodes, rate, queue, next act, brake that holds");
+  add_controller_target(app, zones->target);
+  add_output(app, zones->output);
+  add_colour(app, zones->colour);
+  app.footer("Exit codes: 0 answered, 1 no controller could be asked, 2 wrong command line.");
+  commands.choose(app, zones);
+}
+
+void define_hold(Commands& commands, HoldCommand::Act act) {
+  const auto hold = std::make_shared<HoldCommand>();
+  hold->act = act;
+  const bool holds = act == HoldCommand::Act::kHold;
+  CLI::App& app = holds ? commands.add("hold", "Stop marking, tainting and deleting by the lifecycle controllers")
+                        : commands.add("resume", "End what `spillway hold` began");
+  add_client_kubeconfig(app, hold->kubeconfig);
+  add_parsed(
+      app, "--zone", hold->zone, [](const std::string& text) -> Result<std::optional<std::string>> { return text; },
+      "Only this zone: its name in `spillway zones`, or the value of its label; - for nodes without zone labels",
+      "ZONE", "");
+  if (holds) app.add_option("--why", hold->why, "What is shown as the reason");
+  app.add_option("--hold-config-map", hold->config_map, "The ConfigMap the controllers look at")->capture_default_str();
+  commands.choose(app, hold);
+}
+
+}  // namespace
+
+void add_controller_target(CLI::App& app, ControllerTargetArgs& args) {
+  add_client_kubeconfig(app, args.kubeconfig);
+  app.add_option("--controller", args.controller, "URL of the controller that leads")
+      ->default_str("the API server is asked, then the lease");
+  app.add_option("--lease", args.lease, "Lease of the controllers")->capture_default_str();
+}
+
+void define_zone_commands(Commands& commands) {
+  define_zones(commands);
+  define_hold(commands, HoldCommand::Act::kHold);
+  define_hold(commands, HoldCommand::Act::kResume);
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,414 @@
+#include "cli/text/explanation.h"
+
+#include "api/text/time_text.h"
+#include "cli/text/value_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::cli {
+namespace {
+
+using policy::Candidate;
+using policy::Decision;
+using policy::Fact;
+using policy::Reason;
+using policy::ReasonCode;
+using policy::Verdict;
+
+constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kRed = "\x1b[31m";
+constexpr std::string_view kYellow = "\x1b[33m";
+constexpr std::string_view kDim = "\x1b[2m";
+constexpr std::string_view kReset = "\x1b[0m";
+
+const Fact* find_fact(const std::vector<Fact>& facts, std::string_view name) {
+  const auto found = std::ranges::find(facts, name, &Fact::name);
+  return found == facts.end() ? nullptr : &*found;
+}
+
+/// The fact "available_bytes", "available_inodes" or "available_processes".
+const Fact* find_measured(const std::vector<Fact>& facts, std::string_view what) {
+  for (const std::string_view unit : {"_bytes", "_inodes", "_processes"}) {
+    if (const Fact* fact = find_fact(facts, std::string(what) + std::string(unit))) return fact;
+  }
+  return nullptr;
+}
+
+std::string text_of(const Fact* fact) {
+  return fact == nullptr ? std::string() : value_text(*fact);
+}
+
+std::string action_done(std::string_view action) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kDone{{{"admit", "admitted"},
+                                                                                       {"bind", "bound"},
+                                                                                       {"delete", "deleted"},
+                                                                                       {"evict", "evicted"},
+                                                                                       {"preempt", "preempted"},
+                                                                                       {"reject", "rejected"},
+                                                                                       {"taint", "tainted"},
+                                                                                       {"reclaim", "cleaned up"},
+                                                                                       {"start", "started"}}};
+  for (const auto& [known, done] : kDone) {
+    if (known == action) return std::string(done);
+  }
+  return fmt::format("chosen for \"{}\"", action);
+}
+
+std::string facts_text(const std::vector<Fact>& facts) {
+  std::string text;
+  for (const Fact& fact : facts) {
+    std::string name = heading_of(fact.name);
+    std::ranges::transform(name, name.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    text += (text.empty() ? "" : ", ") + name + " " + value_text(fact);
+  }
+  return text;
+}
+
+std::string words_of(ReasonCode code) {
+  std::string words(policy::to_string(code));
+  std::ranges::replace(words, '-', ' ');
+  return words;
+}
+
+/// Of the node lifecycle; empty: no words of its own.
+std::string lifecycle_sentence(const Reason& reason) {
+  const auto fact = [&](std::string_view name) { return text_of(find_fact(reason.facts, name)); };
+  const bool late = reason.code == ReasonCode::kHeartbeatStale || reason.code == ReasonCode::kNeverPosted;
+  if ((late || reason.code == ReasonCode::kHeartbeatFresh) && !fact("from").empty()) {
+    return fmt::format("its last sign of life ({}) is {} old, {} its grace of {}{}", fact("from"),
+                       fact("silence_seconds"), late ? "beyond" : "within", fact("grace_seconds"),
+                       reason.code == ReasonCode::kNeverPosted ? "; it has never posted a status" : "");
+  }
+  if (reason.code == ReasonCode::kNeverPosted) {
+    const std::string every = fact("look_every_seconds");
+    return "the controllers have not looked at it yet" + (every.empty() ? "" : "; they look every " + every);
+  }
+  if (reason.code == ReasonCode::kZoneRateLimited && !fact("place").empty()) {
+    const std::string due = fact("due_seconds");
+    return fmt::format("it stands {} of {} in the queue of its zone{}", fact("place"), fact("waiting_nodes"),
+                       due.empty() ? ", which does not move now" : fmt::format("; its turn comes in {}", due));
+  }
+  if (reason.code == ReasonCode::kZoneState) {
+    return fmt::format("zone {} is {}: {} of {} nodes are ready", fact("zone").empty() ? "-" : fact("zone"),
+                       fact("state"), fact("ready_nodes"), fact("nodes"));
+  }
+  if (reason.code == ReasonCode::kZoneHalted) {
+    return fmt::format("its zone lets nothing through while it is {}", fact("state"));
+  }
+  if (reason.code == ReasonCode::kMasterDisruption) return "every zone is fully disrupted: nothing is evicted";
+  if (reason.code == ReasonCode::kManualHold) {
+    return fmt::format("{} held by hand{}{}", fact("zone").empty() ? "everything is" : "zone " + fact("zone") + " is",
+                       fact("why").empty() ? "" : ": ", fact("why"));
+  }
+  if (reason.code == ReasonCode::kNextDeletion) {
+    return fmt::format("{} of its pods leave by their tolerations; the first, {}, in {}", fact("pods"), fact("pod"),
+                       fact("due_seconds"));
+  }
+  return {};
+}
+
+/// "by "available" 400Mi are left, 301Mi more than by "workingset", and there is no pressure: they disagree".
+std::string estimate_sentence(const Reason& reason) {
+  std::string compared = "as much as";
+  const Fact* difference = find_fact(reason.facts, "difference_bytes");
+  if (const auto* bytes = difference == nullptr ? nullptr : std::get_if<std::int64_t>(&difference->value);
+      bytes != nullptr && *bytes != 0) {
+    compared =
+        value_text({"difference_bytes", *bytes < 0 ? -*bytes : *bytes}) + (*bytes < 0 ? " less than" : " more than");
+  }
+  const bool pressure = text_of(find_fact(reason.facts, "pressure")) == "yes";
+  return fmt::format("by \"{}\" {} are left, {} by \"{}\", and there is {}pressure{}",
+                     text_of(find_fact(reason.facts, "estimator")), text_of(find_fact(reason.facts, "estimate_bytes")),
+                     compared, text_of(find_fact(reason.facts, "chosen")), pressure ? "" : "no ",
+                     reason.code == ReasonCode::kEstimateDisagrees ? ": they disagree" : "");
+}
+
+/// Reasons that have words of their own; all others read as their code and facts.
+std::string sentence(const Reason& reason) {
+  const std::string signal = text_of(find_fact(reason.facts, "signal"));
+  const std::string available = text_of(find_measured(reason.facts, "available"));
+  const std::string threshold = text_of(find_measured(reason.facts, "threshold"));
+  const std::string grace = text_of(find_fact(reason.facts, "grace_seconds"));
+  const std::string soft = grace.empty() ? "" : "soft ";
+  if (reason.code == ReasonCode::kThresholdMet && !available.empty()) {
+    return fmt::format("{} was {}, below its {}threshold of {}", signal, available, soft, threshold);
+  }
+  if (reason.code == ReasonCode::kGraceNotOver && !available.empty()) {
+    return fmt::format("{} is {}, below its soft threshold of {}, but its grace of {} is not over", signal, available,
+                       threshold, grace);
+  }
+  if (reason.code == ReasonCode::kNoThresholdMet) return "no threshold is met";
+  if (reason.code == ReasonCode::kEvictionInProgress) return "an eviction is in progress";
+  if (reason.code == ReasonCode::kNoCandidate) return "no pod may be evicted";
+  if (reason.code == ReasonCode::kEmergency)
+    return "memory would not have lasted for its grace, so it was killed at once";
+  if (reason.code == ReasonCode::kShadow) return "nothing was done: this agent only watches (shadow)";
+  if (reason.code == ReasonCode::kHeld) return "acting is held: " + text_of(find_fact(reason.facts, "why"));
+  if (reason.code == ReasonCode::kKubeletEvicted) {
+    return fmt::format("the kubelet evicted it on its own: {}", text_of(find_fact(reason.facts, "kubelet_message")));
+  }
+  if (reason.code == ReasonCode::kReclaimSuperseded) return "memory ran short meanwhile and goes first";
+  if (reason.code == ReasonCode::kReclaimSufficed) return "what the node could free by itself was enough";
+  if (reason.code == ReasonCode::kObservationStale && !available.empty()) {
+    return fmt::format("{} is below its threshold, but was not measured since the last pass", signal);
+  }
+  if (reason.code == ReasonCode::kLocalStorageExceeded) {
+    return fmt::format("it used {} of local storage, more than its limit of {} ({})",
+                       text_of(find_fact(reason.facts, "used_bytes")), text_of(find_fact(reason.facts, "limit_bytes")),
+                       text_of(find_fact(reason.facts, "limit")));
+  }
+  if (reason.code == ReasonCode::kEstimateAgrees || reason.code == ReasonCode::kEstimateDisagrees)
+    return estimate_sentence(reason);
+  if (reason.code == ReasonCode::kInBlindZone) {
+    return fmt::format("the kernel's OOM killer may come before {} falls to {}: about {} cannot be used", signal,
+                       threshold, text_of(find_fact(reason.facts, "blind_zone_bytes")));
+  }
+  if (std::string text = lifecycle_sentence(reason); !text.empty()) return text;
+  const std::string facts = facts_text(reason.facts);
+  return facts.empty() ? words_of(reason.code) : words_of(reason.code) + ": " + facts;
+}
+
+bool is_shadow(const Decision& decision) {
+  return std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kShadow; });
+}
+
+/// Reasons that only complete the picture never lead.
+bool may_lead(ReasonCode code) {
+  return code != ReasonCode::kThresholdNotMet && code != ReasonCode::kObservationMissing &&
+         code != ReasonCode::kRankedFirst && code != ReasonCode::kShadow && code != ReasonCode::kEstimateAgrees &&
+         code != ReasonCode::kEstimateDisagrees && code != ReasonCode::kInBlindZone;
+}
+
+std::string cause_of(const Decision& decision) {
+  const auto lead = std::ranges::find_if(decision.reasons, [](const Reason& reason) { return may_lead(reason.code); });
+  std::string cause = lead == decision.reasons.end() ? std::string() : sentence(*lead);
+  const bool emergency =
+      std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kEmergency; });
+  if (emergency && !is_shadow(decision) && lead->code != ReasonCode::kEmergency)
+    cause += "; " + sentence({ReasonCode::kEmergency, {}});
+  if (cause.empty()) cause = decision.message.substr(0, decision.message.find_last_not_of(" .\n") + 1);
+  return cause;
+}
+
+std::string time_text(WallTime at) {
+  const std::string text = api::format_micro_time(at);  // 2026-11-21T05:10:11.123456Z
+  return text.substr(0, 10) + " " + text.substr(11, 12) + "Z";
+}
+
+bool is_pod(const policy::Subject& subject, const api::PodKey& pod) {
+  return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
+}
+
+/// Where the pod stands; -1: nowhere.
+std::ptrdiff_t place_of(const Decision& decision, const api::PodKey& pod) {
+  const auto found = std::ranges::find_if(decision.candidates,
+                                          [&](const Candidate& candidate) { return is_pod(candidate.subject, pod); });
+  return found == decision.candidates.end() ? -1 : found - decision.candidates.begin();
+}
+
+std::string headline_for_other(const Decision& decision, const api::PodKey& pod) {
+  const std::ptrdiff_t place = place_of(decision, pod);
+  const std::string cause = cause_of(decision);
+  const std::string why = cause.empty() ? "" : ": " + cause;
+  std::string text = fmt::format("pod {} was not {}", pod.text(), action_done(decision.action));
+  text += decision.verdict == Verdict::kActs
+              ? fmt::format(" at {}: {} went instead", time_text(decision.at), decision.subject.text())
+              : why;
+  if (place < 0) return text;
+  if (decision.candidates[static_cast<std::size_t>(place)].reason.code == ReasonCode::kCriticalPodSpared) {
+    return text + "; it is critical and never is";
+  }
+  return text + fmt::format("; it stands {} of {} in the order", place + 1,
+                            std::max(decision.candidates_total, static_cast<std::int64_t>(decision.candidates.size())));
+}
+
+Table thresholds_of(const Decision& decision, Paint paint) {
+  const bool graces = std::ranges::any_of(
+      decision.reasons, [](const Reason& reason) { return find_fact(reason.facts, "grace_seconds") != nullptr; });
+  const bool forecasts = std::ranges::any_of(
+      decision.reasons, [](const Reason& reason) { return find_fact(reason.facts, "forecast_seconds") != nullptr; });
+  std::vector<std::string> headings{"SIGNAL", "AVAILABLE", "THRESHOLD", "CAPACITY"};
+  if (graces) headings.emplace_back("GRACE");
+  if (forecasts) headings.emplace_back("REACHED IN");
+  headings.emplace_back("STATE");
+  Table table(std::move(headings));
+  for (const Reason& reason : decision.reasons) {
+    const Fact* signal = find_fact(reason.facts, "signal");
+    const Fact* available = find_measured(reason.facts, "available");
+    if (signal == nullptr || (available == nullptr && reason.code != ReasonCode::kObservationMissing)) continue;
+    std::vector<std::string> cells{value_text(*signal), text_of(available),
+                                   text_of(find_measured(reason.facts, "threshold")),
+                                   text_of(find_measured(reason.facts, "capacity"))};
+    if (graces) cells.push_back(text_of(find_fact(reason.facts, "grace_seconds")));
+    if (forecasts) cells.push_back(text_of(find_fact(reason.facts, "forecast_seconds")));
+    cells.push_back(words_of(reason.code));
+    const bool met = reason.code != ReasonCode::kThresholdNotMet && reason.code != ReasonCode::kObservationMissing;
+    table.add(std::move(cells), paint == Paint::kTerminal && met ? kYellow : "");
+  }
+  return table;
+}
+
+/// One row per node and thing in the pod's way.
+Table nodes_of(const Decision& decision) {
+  std::vector<std::string> names;
+  for (const Candidate& candidate : decision.candidates) {
+    for (const Fact& fact : candidate.reason.facts) {
+      if (std::ranges::find(names, fact.name) == names.end()) names.push_back(fact.name);
+    }
+  }
+  std::vector<std::string> headings{"NODE", "IN ITS WAY"};
+  for (const std::string& name : names) headings.push_back(heading_of(name));
+  Table table(std::move(headings));
+  for (const Candidate& candidate : decision.candidates) {
+    std::vector<std::string> cells{candidate.subject.name, words_of(candidate.reason.code)};
+    for (const std::string& name : names) cells.push_back(text_of(find_fact(candidate.reason.facts, name)));
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+Table ranking_of(const Decision& decision, const std::optional<api::PodKey>& pod, Paint paint) {
+  std::vector<std::string> names;
+  for (const Candidate& candidate : decision.candidates) {
+    for (const Fact& fact : candidate.reason.facts) {
+      if (std::ranges::find(names, fact.name) == names.end()) names.push_back(fact.name);
+    }
+  }
+  std::vector<std::string> headings{"#", "NAME"};
+  for (const std::string& name : names) headings.push_back(heading_of(name));
+  headings.emplace_back("BEFORE THE NEXT BY");
+  headings.emplace_back("");
+  Table table(std::move(headings));
+  std::size_t place = 0;
+  for (const Candidate& candidate : decision.candidates) {
+    std::vector<std::string> cells{
+        fmt::format("{}", ++place),
+        candidate.subject.ns.empty() ? candidate.subject.name : candidate.subject.ns + "/" + candidate.subject.name};
+    for (const std::string& name : names) cells.push_back(text_of(find_fact(candidate.reason.facts, name)));
+    std::string by = candidate.decided_by;
+    std::ranges::replace(by, '-', ' ');
+    cells.push_back(std::move(by));
+    const bool chosen =
+        (decision.verdict == Verdict::kActs || is_shadow(decision)) && candidate.subject == decision.subject;
+    const bool spared = candidate.reason.code == ReasonCode::kCriticalPodSpared;
+    const bool asked = pod && is_pod(candidate.subject, *pod);
+    std::string note = chosen ? action_done(decision.action) : spared ? "critical: spared" : " ";
+    if (chosen && is_shadow(decision)) note = "would have been " + note;
+    if (asked && !chosen) note = spared ? note + " <-" : "<-";
+    cells.push_back(std::move(note));
+    const std::string_view colour = chosen ? kRed : spared ? kDim : asked ? kBold : "";
+    table.add(std::move(cells), paint == Paint::kTerminal ? colour : "");
+  }
+  return table;
+}
+
+Table reclaimed_of(const Decision& decision) {
+  Table table({"WHAT", "DELETED", "FREED", "PROBLEM"});
+  for (const Reason& reason : decision.reasons) {
+    if (reason.code != ReasonCode::kReclaimed) continue;
+    table.add({text_of(find_fact(reason.facts, "what")), text_of(find_fact(reason.facts, "deleted")),
+               text_of(find_fact(reason.facts, "freed_bytes")), text_of(find_fact(reason.facts, "problem"))});
+  }
+  return table;
+}
+
+/// Reasons that no table shows.
+std::vector<std::string> remarks_of(const Decision& decision) {
+  std::vector<std::string> remarks;
+  const auto lead = std::ranges::find_if(decision.reasons, [](const Reason& reason) { return may_lead(reason.code); });
+  for (const Reason& reason : decision.reasons) {
+    const bool in_table = find_measured(reason.facts, "available") != nullptr ||
+                          reason.code == ReasonCode::kReclaimed || reason.code == ReasonCode::kObservationMissing ||
+                          reason.code == ReasonCode::kRankedFirst;
+    const bool in_headline =
+        (lead != decision.reasons.end() && &reason == &*lead) || reason.code == ReasonCode::kEmergency;
+    if (!in_table && !in_headline) remarks.push_back(sentence(reason));
+  }
+  return remarks;
+}
+
+}  // namespace
+
+std::string reason_text(const Reason& reason) {
+  return sentence(reason);
+}
+
+std::string headline(const Decision& decision, const std::optional<api::PodKey>& pod) {
+  if (pod && !is_pod(decision.subject, *pod)) return headline_for_other(decision, *pod);
+  const std::string cause = cause_of(decision);
+  const std::string why = cause.empty() ? "" : ": " + cause;
+  const std::string who = decision.subject.text();
+  const std::string by = decision.by == decision.subject.name ? "" : " by " + decision.by;
+  if (is_shadow(decision) && decision.subject.kind == "Pod") {
+    return fmt::format("{} would have been {}{} at {}{}", who, action_done(decision.action), by, time_text(decision.at),
+                       why);
+  }
+  const bool makes_room = decision.area == policy::Area::kAdmission && decision.action == "preempt";
+  switch (decision.verdict) {
+    case Verdict::kActs:
+      if (decision.area == policy::Area::kLifecycle && decision.subject.kind == "Node") {
+        return fmt::format("{} is {}{}", who, action_done(decision.action),
+                           why);  // as it stands: nobody knows since when
+      }
+      if (makes_room) {
+        return fmt::format("{} took the place of {} other pods on {} at {}{}", who, decision.candidates_total,
+                           decision.by, time_text(decision.at), why);
+      }
+      return fmt::format("{} was {}{} at {}{}", who, action_done(decision.action), by, time_text(decision.at), why);
+    case Verdict::kRefuses:
+      return fmt::format("{} was not {}{} at {}{}", who, action_done(decision.action), by, time_text(decision.at), why);
+    case Verdict::kWaits:
+      if (decision.subject.kind == "Node" && decision.area != policy::Area::kLifecycle)
+        return fmt::format("{}: nothing more is {} for now{}", who, action_done(decision.action), why);
+      return fmt::format("{} is not {} yet{}", who, action_done(decision.action), why);
+    case Verdict::kRests:
+      if (decision.subject.kind == "Node" && decision.area != policy::Area::kLifecycle)
+        return fmt::format("{}: nothing is {}{}", who, action_done(decision.action), why);
+      return fmt::format("{} is not {}{}", who, action_done(decision.action), why);
+  }
+  return who;
+}
+
+std::string explain(const Decision& decision, const std::optional<api::PodKey>& pod, Paint paint) {
+  const bool terminal = paint == Paint::kTerminal;
+  std::string text =
+      terminal ? std::string(kBold) + headline(decision, pod) + std::string(kReset) : headline(decision, pod);
+  text += "\n";
+  const auto section = [&](std::string_view title, const std::string& body) {
+    text += fmt::format("\n  {}{}{}\n{}", terminal ? kBold : "", title, terminal ? kReset : "", body);
+  };
+  if (const Table table = thresholds_of(decision, paint); !table.empty())
+    section("What was measured", table.text("    "));
+  if (const Table table = reclaimed_of(decision); !table.empty())
+    section("What the node freed first", table.text("    "));
+  if (decision.area == policy::Area::kScheduling) {
+    if (const Table table = nodes_of(decision); !table.empty()) section("What each node says now", table.text("    "));
+  } else if (const Table table = ranking_of(decision, pod, paint); !table.empty()) {
+    const auto shown = static_cast<std::int64_t>(decision.candidates.size());
+    const std::string title = shown < decision.candidates_total ? fmt::format("Who was compared (the first {} of {})",
+                                                                              shown, decision.candidates_total)
+                                                                : std::string("Who was compared");
+    section(title, table.text("    "));
+  }
+  if (const std::vector<std::string> remarks = remarks_of(decision); !remarks.empty()) {
+    std::string body;
+    for (const std::string& remark : remarks) body += "    " + remark + "\n";
+    section("Besides", body);
+  }
+  if (!decision.cost.empty()) section("What it cost", "    " + facts_text(decision.cost) + "\n");
+  if (!decision.message.empty()) section("What its status says", "    " + decision.message + "\n");
+  return text;
+}
+
+std::string summary_line(const Decision& decision) {
+  return headline(decision, std::nullopt);
+}
+
+}  // namespace spillway::cli

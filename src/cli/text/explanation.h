@@ -1,0 +1,29 @@
+// A decision as a person reads it: the answer in one line, then what it rests on. Knows the shape of policy::Decision
+// and nothing of the rooms that make them: thresholds are reasons with a signal, rankings are candidates, whatever is
+// left is printed as it is. A room adds words for its reasons and actions in explanation.cc.
+// Thread: any (pure).
+#pragma once
+
+#include "api/object/meta.h"
+#include "policy/reason.h"
+
+#include <optional>
+#include <string>
+
+namespace spillway::cli {
+
+enum class Paint { kNone, kTerminal };
+
+/// The first line. With a pod that the decision is not about, what it means for that pod.
+std::string headline(const policy::Decision& decision, const std::optional<api::PodKey>& pod);
+
+/// The headline and all that belongs to it; ends in a newline. The row of `pod` is marked.
+std::string explain(const policy::Decision& decision, const std::optional<api::PodKey>& pod, Paint paint);
+
+/// "2026-11-21 05:10:11 pod shop/hog was evicted by n1: ...": one line of a list.
+std::string summary_line(const policy::Decision& decision);
+
+/// "zone halted: state PartialDisruption": one reason in words.
+std::string reason_text(const policy::Reason& reason);
+
+}  // namespace spillway::cli

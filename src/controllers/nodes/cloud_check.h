@@ -1,0 +1,68 @@
+// Nodes whose machine is gone: asks a cloud about every node that is not Ready, deletes those that do not exist there,
+// taints those that are shut down, and takes that taint back from nodes that are Ready.
+//
+// The question leaves through take_question() and its answer comes back through put_answer(): who asks the cloud, and
+// how long that takes, is not this engine's business. At most one question is under way. If a cloud says that all of
+// several nodes are gone, its answer is more likely wrong than they are: nothing is deleted.
+// Thread: loop. Bound: nodes_max nodes per question. Source: Kubernetes docs, "Cloud Controller Manager", node
+// controller; spec "Node lifecycle", S12, S18 T16.
+#pragma once
+
+#include "base/rng.h"
+#include "controllers/nodes/instance_answer.h"
+#include "controllers/nodes/node_taint_writer.h"
+#include "controllers/shared/act_gate.h"
+#include "controllers/shared/shared.h"
+#include "policy/lifecycle/profile.h"
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+class CloudCheck {
+ public:
+  struct Options {
+    bool enabled = false;
+    Duration period = seconds(5);  // from an answer to the next question
+    std::size_t nodes_max = 500;   // of one question; the others have their turn with the next
+    lifecycle::Profile profile;
+  };
+
+  CloudCheck(Shared shared, ActGate& gate, Rng rng, Options options);
+  CloudCheck(const CloudCheck&) = delete;
+  CloudCheck& operator=(const CloudCheck&) = delete;
+
+  /// Once the caches are filled.
+  void start(Now now);
+  /// After every step: deals with an answer that has come.
+  void run(Now now);
+
+  /// To be asked now; nullopt: nothing. put_answer() must follow.
+  std::optional<std::vector<InstanceQuestion>> take_question();
+
+  /// Taken up by the next step.
+  void put_answer(Result<std::vector<InstanceAnswer>> answer) { answer_ = std::move(answer); }
+
+ private:
+  using NodePtr = std::shared_ptr<const api::Node>;
+
+  void ask(Now now);
+  void judge(const std::vector<InstanceAnswer>& answers, Now now);
+  void remove(const NodePtr& node, Now now);
+  void set_shut_down(const NodePtr& node, bool shut_down, Now now);
+
+  Shared shared_;
+  ActGate& gate_;
+  Options options_;
+  NodeTaintWriter taints_;
+  std::string asked_up_to_;  // name of the last node of the last question, if there were more
+  std::optional<std::vector<InstanceQuestion>> question_;
+  std::optional<Result<std::vector<InstanceAnswer>>> answer_;
+  std::set<std::string, std::less<>> deleting_;
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,136 @@
+// The node lifecycle controller: notices silent nodes by its own clock, sets their conditions to Unknown, taints them
+// at the rate of their zone, and takes all of it back when they return. In legacy mode it deletes their pods instead.
+// The decisions are lifecycle::NodeMonitor's; this engine reads the caches, writes to the API server and reports back.
+//
+// The caches tell which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
+// not well; ask for the lease of those that seem to have fallen silent (a broken watch must not look like a dead node);
+// judge the zones; then write and decide. The next pass starts a period
+// after the end of this one, or when the next node that is late has been silent for its grace period: then it is
+// noticed within pass_gap_min. Waiting nodes are tainted every 100 ms while a zone lets any through. Thread: loop.
+// Bounds: one status write and one taint write per node in flight; five attempts each. Source: Kubernetes docs,
+// "Nodes"; KEP-589; spec "Node lifecycle", S3 to S10, S14, S15.
+#pragma once
+
+#include "base/rng.h"
+#include "client/event_recorder.h"
+#include "controllers/nodes/node_status_writer.h"
+#include "controllers/nodes/node_taint_writer.h"
+#include "controllers/nodes/pod_evictor.h"
+#include "controllers/nodes/pod_marker.h"
+#include "controllers/shared/act_gate.h"
+#include "controllers/shared/lifecycle_metrics.h"
+#include "controllers/shared/pods_by_node.h"
+#include "controllers/shared/shared.h"
+#include "policy/lifecycle/node_monitor.h"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+class NodeLifecycleController {
+ public:
+  struct Options {
+    Duration node_monitor_period = seconds(5);
+    lifecycle::MonitorConfig monitor;
+    lifecycle::Profile profile;
+    Duration tainting_period = milliseconds(100);
+    Duration pass_gap_min = milliseconds(100);  // between passes that deadlines ask for
+    NodeStatusWriter::Options status;
+    /// Ask the API server for the lease of a node before it is called silent.
+    bool live_lease_check = true;
+    /// Manual hold: while this ConfigMap exists, what it says is not done (manual_hold.h). Empty: not looked for.
+    std::string hold_config_map;  // "kube-system/spillway-hold"
+  };
+
+  NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, ActGate& gate,
+                          Rng rng, Options options);
+  NodeLifecycleController(const NodeLifecycleController&) = delete;
+  NodeLifecycleController& operator=(const NodeLifecycleController&) = delete;
+
+  /// Once the caches are filled: the first pass is at once.
+  void start(Now now);
+
+  const lifecycle::NodeMonitor& monitor() const { return monitor_; }
+
+  const Options& options() const { return options_; }
+
+ private:
+  using NodePtr = std::shared_ptr<const api::Node>;
+  using LeasePtr = std::shared_ptr<const api::Lease>;
+
+  struct Seen {
+    NodePtr node;
+    lifecycle::Assessment assessment;
+    bool present = true;  // still there at the end of the pass
+  };
+
+  // One pass, in this order.
+  void begin_pass(Now now);
+  Seen& seen_in_pass(const std::string& name);
+  void check_live_lease(const std::string& name);
+  void on_live_lease(const std::string& name, const Result<api::Json>& lease, Now now);
+  void finish_pass(Now now);
+  void sweep(Now now);
+  Instant next_pass(Now now) const;
+  void feed_brakes(Now now);
+  void look_for_hold();
+  void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict);
+  void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+
+  void on_status_settled(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+
+  bool is_legacy() const { return options_.profile.mode == lifecycle::EvictionMode::kLegacy; }
+
+  // Taints.
+  void decide(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+  const std::pair<const std::string, lifecycle::NodeMonitor::Zone>* find_waiting_zone(const api::Node& node) const;
+  void explain_waiting(const api::Node& node, Now now);
+  void taint(const NodePtr& node, lifecycle::TaintAction action, NodeTaintWriter::Done done, Now now);
+  void untaint(const NodePtr& node, Now now);
+  void arm_tainting(Now now);
+  void tainting_pass(Now now);
+  lifecycle::NodeMonitor::Answer taint_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
+                                               Now now);
+  std::optional<lifecycle::Readiness> effective_readiness(const api::Node& node) const;
+  std::string zone_of(const api::Node& node) const;
+  bool carries_own_taint(const api::Node& node) const;
+
+  // Eviction by pod-eviction-timeout.
+  void evict(const NodePtr& node, const std::vector<PodPtr>& pods, Now now);
+  lifecycle::NodeMonitor::Answer evict_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
+                                               Now now);
+
+  // Events of the caches.
+  void on_node(const NodePtr& before, const NodePtr& after, Now now);
+  void reconcile(const NodePtr& node, Now now);
+  void on_lease(const LeasePtr& before, const LeasePtr& after, Now now);
+  void on_pod(const PodPtr& before, const PodPtr& after, Now now);
+  void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+
+  void node_event(const api::Node& node, std::string_view reason, const std::string& message, Now now);
+
+  Shared shared_;
+  const PodsByNode& pods_by_node_;
+  LifecycleMetrics& metrics_;
+  ActGate& gate_;
+  Options options_;
+  lifecycle::NodeMonitor monitor_;
+  NodeStatusWriter statuses_;
+  NodeTaintWriter taints_;
+  PodMarker marker_;
+  PodEvictor evictor_;
+  bool started_ = false;
+  std::optional<Instant> first_deadline_;     // of the nodes that were not silent in the last pass
+  std::vector<Seen> pass_;                    // nodes the pass under way looks at, in name order
+  std::set<std::string> leases_outstanding_;  // live reads of the pass under way
+  std::set<std::string, std::less<>> tainting_;
+  std::set<std::string, std::less<>> evicting_;
+  std::set<std::string, std::less<>> labelling_;
+  std::optional<client::ApiClient::TimerId> tainting_timer_;
+};
+
+}  // namespace spillway::controllers

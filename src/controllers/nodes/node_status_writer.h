@@ -1,0 +1,59 @@
+// Writes the conditions of nodes that fell silent. A write that is refused or lost is tried again from what the node is
+// then: it may have posted in the meantime, and then nothing is written.
+// Thread: loop. Bounds: one write per node in flight, `attempts_max` attempts each. Source: spec "Node lifecycle",
+// S5.3, S5.4.
+#pragma once
+
+#include "controllers/shared/lifecycle_metrics.h"
+#include "controllers/shared/shared.h"
+#include "policy/lifecycle/node_monitor.h"
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace spillway::controllers {
+
+class NodeStatusWriter {
+ public:
+  using NodePtr = std::shared_ptr<const api::Node>;
+  /// The node as it is after the write, or as it was found, and what follows from it.
+  using Settled = std::function<void(const NodePtr& node, const lifecycle::Assessment& assessment, Now now)>;
+
+  struct Options {
+    Duration retry_wait = milliseconds(20);
+    int attempts_max = 5;
+  };
+
+  NodeStatusWriter(Shared shared, lifecycle::NodeMonitor& monitor, LifecycleMetrics& metrics,
+                   lifecycle::HealthConfig health, Options options, Settled settled);
+  NodeStatusWriter(const NodeStatusWriter&) = delete;
+  NodeStatusWriter& operator=(const NodeStatusWriter&) = delete;
+
+  /// `assessment.write` must be there, and the node not busy. Nothing more is heard of a node that is gone, or whose
+  /// last attempt failed: the next pass finds it as it is then.
+  void write(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+
+  bool busy(std::string_view node) const { return writing_.contains(node); }
+
+ private:
+  void attempt(const NodePtr& node, const lifecycle::Assessment& assessment, int number);
+  void on_answer(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt,
+                 const Result<api::Json>& outcome, Now now);
+  void on_written(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+  void reread(const std::string& name, const lifecycle::Assessment& before, int attempt, Now now);
+
+  void end(const std::string& name) { writing_.erase(name); }
+
+  Shared shared_;
+  lifecycle::NodeMonitor& monitor_;
+  LifecycleMetrics& metrics_;
+  lifecycle::HealthConfig health_;
+  Options options_;
+  Settled settled_;
+  std::set<std::string, std::less<>> writing_;
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,56 @@
+// Deletes pods that nobody else will, by the rule lifecycle::pods_to_collect. A node that pods name and the cache does
+// not have waits 40 s in quarantine and is asked for once more before its pods go.
+// Thread: loop. Runs every 20 s. Bounds: one deletion per pod in flight; what fails is tried again by the next run.
+// Source: Kubernetes docs, "Pod Lifecycle", garbage collection of pods; spec "Node lifecycle", S13.
+#pragma once
+
+#include "controllers/shared/owned_pods.h"
+#include "controllers/shared/shared.h"
+#include "policy/lifecycle/pod_gc.h"
+#include "telemetry/metrics.h"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+namespace spillway::controllers {
+
+class PodGc {
+ public:
+  struct Options {
+    Duration period = seconds(20);
+    Duration quarantine = seconds(40);
+    /// Finished pods that are kept; 0 or less: all of them.
+    std::int64_t terminated_threshold = 12500;
+  };
+
+  PodGc(Shared shared, telemetry::Registry& metrics, Options options)
+      : shared_(shared), metrics_(metrics), options_(options) {}
+
+  PodGc(const PodGc&) = delete;
+  PodGc& operator=(const PodGc&) = delete;
+
+  void start(Now now) { pass(now); }
+
+ private:
+  void pass(Now now);
+  void collect(Now now);
+  void watch_missing_nodes(Now now);
+  void confirm_gone(const std::string& node);
+  lifecycle::PodGcView view();
+  /// Marks the pod Failed unless it has ended already, then deletes it without grace.
+  void finish(const PodPtr& pod, lifecycle::PodGarbage reason, Now now);
+  void force_delete(const api::Pod& pod, lifecycle::PodGarbage reason);
+  void count(std::string_view name, std::string_view help, const api::Pod& pod, lifecycle::PodGarbage reason);
+
+  Shared shared_;
+  telemetry::Registry& metrics_;
+  Options options_;
+  std::vector<const api::Pod*> pods_;           // of the run under way
+  std::map<std::string, Instant> quarantined_;  // missing nodes, since when
+  std::set<std::string, std::less<>> gone_;     // confirmed by the API server
+  std::set<std::string> in_progress_;           // uids
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,233 @@
+#include "controllers/scheduling/scheduler.h"
+
+#include "api/codec/codec.h"
+#include "api/text/time_text.h"
+#include "controllers/shared/paths.h"
+#include "policy/scheduling/preemption_outlook.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::controllers {
+
+namespace {
+
+client::ObjectKey key_of(const api::Pod& pod) {
+  return client::key_of(pod.metadata);
+}
+
+/// A change of the node that can let a pod in which was refused before.
+bool may_make_room(const api::Node& before, const api::Node& after) {
+  return before.spec != after.spec || before.metadata.labels != after.metadata.labels ||
+         before.status.allocatable != after.status.allocatable;
+}
+
+std::string render_all(const std::vector<policy::Reason>& reasons) {
+  std::string text;
+  for (const policy::Reason& reason : reasons) {
+    if (!text.empty()) text += "; ";
+    text += policy::render(reason);
+  }
+  return text;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log)
+    : options_(std::move(options)),
+      log_(std::move(log)),
+      client_("spillway-scheduler", rng.fork("client")),
+      nodes_(client_, client::object_path("v1", "nodes", {})),
+      pods_(client_, client::object_path("v1", "pods", {}),
+            "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
+      events_(client_, rng.fork("events"), options_.scheduler_name) {
+  nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
+  pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
+}
+
+void Scheduler::start(Now now) {
+  client_.start(now);
+}
+
+void Scheduler::on_api_event(const client::ApiEvent& event, Now now) {
+  client_.on_api_event(event, now);
+  schedule(now);
+}
+
+void Scheduler::on_wakeup(Now now) {
+  client_.on_wakeup(now);
+  schedule(now);
+}
+
+Scheduler::Turn Scheduler::turn_of(const api::Pod& pod) {
+  return {api::priority_of(pod), pod.metadata.creation_timestamp.value_or(WallTime()), key_of(pod)};
+}
+
+bool Scheduler::is_mine(const api::Pod& pod) const {
+  return pod.spec.scheduler_name == options_.scheduler_name && !pod.metadata.deletion_timestamp &&
+         !api::is_terminal(pod);
+}
+
+std::string Scheduler::node_of(const api::Pod& pod) const {
+  if (!pod.spec.node_name.empty()) return pod.spec.node_name;
+  const auto assumed = assumed_.find(pod.metadata.uid);
+  return assumed == assumed_.end() ? std::string() : assumed->second;
+}
+
+void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
+  const api::Pod& pod = after ? *after : *before;
+  const client::ObjectKey key = key_of(pod);
+  if (before) {
+    queue_.erase(turn_of(*before));
+    const std::string was_on = node_of(*before);
+    if (!after || before->metadata.uid != after->metadata.uid) assumed_.erase(before->metadata.uid);
+    if (!was_on.empty() && (!after || node_of(*after) != was_on)) {
+      pods_by_node_[was_on].erase(key);
+      recount(was_on);
+      try_refused_again();
+    }
+  }
+  if (!after) {
+    refused_.erase(key);
+    return;
+  }
+  if (!after->spec.node_name.empty()) {
+    assumed_.erase(after->metadata.uid);
+    refused_.erase(key);
+  }
+  const std::string now_on = node_of(*after);
+  if (!now_on.empty()) {
+    const bool counted = !pods_by_node_[now_on].insert(key).second;
+    const bool same_load = counted && before && before->metadata.uid == after->metadata.uid &&
+                           before->spec.containers == after->spec.containers;
+    if (!same_load) recount(now_on);
+    return;
+  }
+  const bool same_wish = before && before->metadata.uid == after->metadata.uid && before->spec == after->spec;
+  if (is_mine(*after) && !(same_wish && refused_.contains(key))) queue_.insert(turn_of(*after));
+}
+
+void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after) {
+  if (!after) {
+    loads_.erase(before->metadata.name);
+    return;
+  }
+  loads_[after->metadata.name].set_node(after);
+  if (!before) recount(after->metadata.name);
+  if (!before || may_make_room(*before, *after)) try_refused_again();
+}
+
+void Scheduler::recount(const std::string& node) {
+  const auto load = loads_.find(node);
+  const auto pods = pods_by_node_.find(node);
+  if (pods != pods_by_node_.end() && pods->second.empty()) pods_by_node_.erase(pods);
+  if (load == loads_.end()) return;
+  policy::NodeLoad counted(load->second.node);
+  if (const auto bound = pods_by_node_.find(node); bound != pods_by_node_.end()) {
+    for (const client::ObjectKey& key : bound->second) {
+      if (const PodPtr pod = pods_.cache().find(key)) counted.add(*pod);
+    }
+  }
+  load->second = std::move(counted);
+}
+
+void Scheduler::try_refused_again() {
+  for (const auto& [key, message] : refused_) {
+    if (const PodPtr pod = pods_.cache().find(key); pod && is_mine(*pod)) queue_.insert(turn_of(*pod));
+  }
+}
+
+void Scheduler::schedule(Now now) {
+  if (!client_.synced()) return;
+  while (!queue_.empty() && bindings_ < options_.bindings_max) {
+    const client::ObjectKey key = queue_.extract(queue_.begin()).value().key;
+    const PodPtr pod = pods_.cache().find(key);
+    if (!pod || !is_mine(*pod) || !node_of(*pod).empty()) continue;
+    const scheduling::Placement placement = scheduling::place_pod(*pod, loads_, options_.conditions);
+    if (placement.node) {
+      if (log_.enabled(telemetry::Level::kDebug)) {
+        log_.debug("placing pod",
+                   {{"pod", key}, {"node", *placement.node}, {"reasons", render_all(placement.reasons)}});
+      }
+      bind(pod, *placement.node, now);
+    } else {
+      refuse(pod, placement, now);
+    }
+  }
+}
+
+void Scheduler::bind(const PodPtr& pod, const std::string& node, Now) {
+  const client::ObjectKey key = key_of(*pod);
+  assumed_[pod->metadata.uid] = node;
+  pods_by_node_[node].insert(key);
+  recount(node);
+  ++bindings_;
+  const api::Json binding = api::Json::object(
+      {{"apiVersion", "v1"},
+       {"kind", "Binding"},
+       {"metadata",
+        api::Json::object({{"name", pod->metadata.name}, {"namespace", pod->metadata.ns}, {"uid", pod->metadata.uid}})},
+       {"target", api::Json::object({{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}})}});
+  client_.create(pod_path(*pod, "binding"), binding,
+                 [this, pod, node, key](const Result<api::Json>& outcome, Now then) {
+                   --bindings_;
+                   if (outcome) {
+                     refused_.erase(key);
+                     log_.info("pod bound", {{"pod", key}, {"node", node}});
+                     events_.record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
+                                    fmt::format("Successfully assigned {} to {}", key, node), then);
+                     return;  // the assumption holds until the cache shows the node
+                   }
+                   log_.warning("binding failed", {{"pod", key}, {"node", node}, {"error", outcome.error().text()}});
+                   if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
+                   pods_by_node_[node].erase(key);
+                   recount(node);
+                   if (const PodPtr current = pods_.cache().find(key); current && is_mine(*current)) {
+                     client_.at(then.mono + seconds(1), [this, key](Now) {
+                       if (const PodPtr again = pods_.cache().find(key); again && is_mine(*again))
+                         queue_.insert(turn_of(*again));
+                     });
+                   }
+                 });
+}
+
+std::vector<const api::Pod*> Scheduler::pods_on(const std::string& node) const {
+  std::vector<const api::Pod*> pods;
+  const auto bound = pods_by_node_.find(node);
+  if (bound == pods_by_node_.end()) return pods;
+  for (const client::ObjectKey& key : bound->second) {
+    if (const PodPtr pod = pods_.cache().find(key)) pods.push_back(pod.get());  // the cache keeps it
+  }
+  return pods;
+}
+
+void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now) {
+  const client::ObjectKey key = key_of(*pod);
+  const auto [known, fresh] = refused_.try_emplace(key);
+  if (!retry_armed_) {
+    retry_armed_ = true;
+    client_.at(now.mono + options_.unschedulable_retry, [this](Now) {
+      retry_armed_ = false;
+      try_refused_again();
+    });
+  }
+  const scheduling::PreemptionOutlook outlook = scheduling::preemption_outlook(
+      *pod, placement, loads_, [this](const std::string& node) { return pods_on(node); }, options_.conditions);
+  const std::string message = outlook.message.empty() ? placement.message : placement.message + " " + outlook.message;
+  if (!fresh && known->second == message) return;
+  known->second = message;
+  log_.info("pod fits nowhere", {{"pod", key}, {"message", message}, {"reasons", render_all(placement.reasons)}});
+  events_.record(client::reference_to(*pod), client::EventType::kWarning, "FailedScheduling", message, now);
+  const api::PodCondition* condition = api::find_condition(pod->status.conditions, "PodScheduled");
+  const bool was_false = condition != nullptr && condition->status == "False";
+  api::Json report = api::Json::object(
+      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", message}});
+  if (!was_false) report["lastTransitionTime"] = api::format_time(now.wall);
+  const api::Json patch =
+      api::Json::object({{"metadata", api::Json::object({{"uid", pod->metadata.uid}})},
+                         {"status", api::Json::object({{"conditions", api::Json::array({report})}})}});
+  client_.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, patch, {});
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,101 @@
+// The scheduler: binds pods without a node, one decision after the other, by priority and age, to the node the rules of
+// policy/scheduling choose. An engine of its own, because it also runs alone.
+// Thread: loop. Bounds: 64 bindings in flight. A pod that fits nowhere waits for a change of the cluster, or a minute.
+// Source: Kubernetes docs, "Kubernetes Scheduler"; spec "Pod admission", scheduler.
+#pragma once
+
+#include "api/object/node.h"
+#include "api/object/pod.h"
+#include "base/rng.h"
+#include "client/api_client.h"
+#include "client/engine.h"
+#include "client/event_recorder.h"
+#include "client/informer.h"
+#include "policy/node_load.h"
+#include "policy/scheduling/place.h"
+#include "telemetry/log.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+class Scheduler final : public client::ApiEngine {
+ public:
+  struct Options {
+    std::string scheduler_name = "default-scheduler";
+    scheduling::NodeConditions conditions = scheduling::NodeConditions::kByTaints;
+    std::size_t bindings_max = 64;
+    Duration unschedulable_retry = seconds(60);
+  };
+
+  Scheduler(Options options, Rng rng, telemetry::Log log);
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  std::string_view name() const override { return "scheduler"; }
+
+  void start(Now now) override;
+  void on_api_event(const client::ApiEvent& event, Now now) override;
+  void on_wakeup(Now now) override;
+
+  std::optional<Instant> next_wakeup() const override { return client_.next_wakeup(); }
+
+  std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
+
+  /// Pods without a node: waiting for their turn, and refused by every node.
+  std::size_t waiting() const { return queue_.size(); }
+
+  std::size_t unschedulable() const { return refused_.size(); }
+
+ private:
+  using PodPtr = std::shared_ptr<const api::Pod>;
+
+  /// Higher priority first, then older, then by name.
+  struct Turn {
+    std::int32_t priority = 0;
+    WallTime created;
+    client::ObjectKey key;
+
+    friend bool operator<(const Turn& a, const Turn& b) {
+      if (a.priority != b.priority) return a.priority > b.priority;
+      if (a.created != b.created) return a.created < b.created;
+      return a.key < b.key;
+    }
+  };
+
+  static Turn turn_of(const api::Pod& pod);
+  bool is_mine(const api::Pod& pod) const;
+  void on_pod(const PodPtr& before, const PodPtr& after, Now now);
+  void on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after);
+  /// The node a pod counts on: bound, or assumed while its binding is on the way. Empty: none.
+  std::string node_of(const api::Pod& pod) const;
+  void recount(const std::string& node);
+  /// Something changed that may make room: everybody refused gets another turn.
+  void try_refused_again();
+  void schedule(Now now);
+  void bind(const PodPtr& pod, const std::string& node, Now now);
+  /// The pods that count on a node.
+  std::vector<const api::Pod*> pods_on(const std::string& node) const;
+  void refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now);
+
+  Options options_;
+  telemetry::Log log_;
+  client::ApiClient client_;
+  client::Informer<api::Node> nodes_;
+  client::Informer<api::Pod> pods_;
+  client::EventRecorder events_;
+  std::map<std::string, policy::NodeLoad> loads_;
+  std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
+  std::map<std::string, std::string> assumed_;  // pod uid → node
+  std::set<Turn> queue_;
+  std::map<client::ObjectKey, std::string> refused_;  // → the message already reported
+  std::size_t bindings_ = 0;
+  bool retry_armed_ = false;
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,44 @@
+#include "controllers/taints/replacement_check.h"
+
+#include "policy/lifecycle/node_health.h"
+#include "policy/scheduling/place.h"
+
+namespace spillway::controllers {
+
+namespace {
+
+constexpr Duration kLoadsAgeMax = seconds(1);
+
+bool is_replaced_elsewhere(const api::Pod& pod) {
+  const api::OwnerReference* owner = api::controller_of(pod.metadata);
+  return owner != nullptr && owner->kind != "DaemonSet";
+}
+
+}  // namespace
+
+void ReplacementCheck::count_anew(Now now) {
+  counted_ = now.mono;
+  loads_.clear();
+  for (const auto& [name, node] : shared_.nodes.cache().all()) {
+    if (lifecycle::readiness_of(*node) == lifecycle::Readiness::kTrue) loads_.emplace(name, policy::NodeLoad(node));
+  }
+  for (const auto& [key, pod] : shared_.pods.cache().all()) {
+    const auto load = loads_.find(pod->spec.node_name);
+    if (load != loads_.end() && !api::is_terminal(*pod)) load->second.add(*pod);
+  }
+}
+
+std::optional<policy::Reason> ReplacementCheck::find_obstacle(const api::Pod& pod, Now now) {
+  if (!is_replaced_elsewhere(pod)) return std::nullopt;
+  if (!counted_ || now.mono - *counted_ >= kLoadsAgeMax) count_anew(now);
+  api::Pod replacement = pod;
+  replacement.spec.node_name.clear();
+  auto own = loads_.extract(pod.spec.node_name);
+  const scheduling::Placement placement = scheduling::place_pod(replacement, loads_);
+  if (!own.empty()) loads_.insert(std::move(own));
+  if (!placement.node) return policy::Reason{policy::ReasonCode::kNoReplacement, {{"message", placement.message}}};
+  loads_.at(*placement.node).add(replacement);
+  return std::nullopt;
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,84 @@
+// The taint eviction controller: deletes the pods of nodes with NoExecute taints when their tolerations end. The
+// decisions are lifecycle::TaintEvictions'; this engine feeds it from the caches and carries its orders out.
+//
+// After a start, nodes that already carry the not-ready or unreachable taint are left alone for `start_hold`: they may
+// have come back while nobody was looking. Timers of pods that were there before count from the time the taint was
+// added. Thread: loop. Bounds: five attempts per deletion, 10 ms apart, then again with back-off up to a minute.
+// Source: Kubernetes docs, "Taints and Tolerations"; KEP-3902; spec "Node lifecycle", S11.
+#pragma once
+
+#include "client/event_recorder.h"
+#include "controllers/shared/act_gate.h"
+#include "controllers/shared/lifecycle_metrics.h"
+#include "controllers/shared/pods_by_node.h"
+#include "controllers/shared/shared.h"
+#include "controllers/taints/budget_check.h"
+#include "controllers/taints/replacement_check.h"
+#include "policy/lifecycle/taint_eviction.h"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+class TaintEvictionController {
+ public:
+  struct Options {
+    lifecycle::Profile profile;
+    Duration start_hold = seconds(50);
+    int attempts_max = 5;
+    Duration attempt_wait = milliseconds(10);
+    /// Evict through pods/eviction, so that disruption budgets are respected, instead of deleting.
+    bool respect_budgets = false;
+    /// Delete a pod only when its replacement could be placed on another node.
+    bool wait_for_replacement = false;
+    Duration obstacle_wait = seconds(5);  // before a refused deletion is tried again
+  };
+
+  TaintEvictionController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, ActGate& gate,
+                          Options options);
+  TaintEvictionController(const TaintEvictionController&) = delete;
+  TaintEvictionController& operator=(const TaintEvictionController&) = delete;
+
+  /// Once the caches are filled.
+  void start(Now now);
+
+  const lifecycle::EvictionSchedule& schedule() const { return evictions_.schedule(); }
+
+ private:
+  using NodePtr = std::shared_ptr<const api::Node>;
+
+  void on_node(const NodePtr& before, const NodePtr& after, Now now);
+  void on_pod(const PodPtr& before, const PodPtr& after, Now now);
+  void evaluate_node(const api::Node& node, Now now);
+  void release_held(Now now);
+  void evaluate_as_before(const api::Node& node, Now now);
+  bool has_health_taint(const api::Node& node) const;
+  void carry_out(const std::vector<lifecycle::TaintEvictions::Order>& orders, Now now);
+  void evict(const api::PodKey& pod, const policy::Reason& reason, Now now);
+  bool holds(const api::Pod& pod, Now now);
+  void postpone(const api::Pod& pod, const policy::Reason& reason, Now now);
+  void evict_within_budget(const PodPtr& pod, int attempt, Instant ordered);
+  void mark_disrupted(const PodPtr& pod, int attempt, Instant ordered, Now now);
+  void remove(const PodPtr& pod, int attempt, Instant ordered);
+  void on_removed(const PodPtr& pod, int attempt, Instant ordered, const Result<api::Json>& outcome, Now now);
+  void attempt_failed(const PodPtr& pod, int attempt, Instant ordered, const Error& error, Now now);
+  void arm();
+
+  Shared shared_;
+  const PodsByNode& pods_by_node_;
+  LifecycleMetrics& metrics_;
+  ActGate& gate_;
+  Options options_;
+  lifecycle::TaintEvictions evictions_;
+  ReplacementCheck replacements_;
+  std::optional<BudgetCheck> budgets_;  // if they are respected
+  bool started_ = false;
+  std::set<std::string, std::less<>> held_;  // nodes whose taints are older than this process
+  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+};
+
+}  // namespace spillway::controllers

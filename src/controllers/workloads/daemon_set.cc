@@ -1,0 +1,318 @@
+#include "controllers/workloads/daemon_set.h"
+
+#include "api/codec/codec.h"
+#include "api/object/taint.h"
+#include "controllers/shared/paths.h"
+#include "controllers/workloads/daemon_update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace spillway::controllers {
+
+namespace {
+
+constexpr std::array<std::string_view, 2> kKeepingAway{api::kNoSchedule, api::kNoExecute};
+constexpr std::array<std::string_view, 1> kDrivingOut{api::kNoExecute};
+constexpr Duration kFailureBackoffMin = seconds(1);
+constexpr Duration kFailureBackoffMax = minutes(15);
+
+api::Toleration stays(std::string_view key, std::string_view effect) {
+  return {std::string(key), "Exists", "", std::string(effect), {}};
+}
+
+/// The node a daemon pod is for: bound to it, or named in its affinity.
+std::string node_of(const api::Pod& pod) {
+  if (!pod.spec.node_name.empty()) return pod.spec.node_name;
+  const api::RequiredNodeAffinity affinity = api::required_node_affinity(pod.spec);
+  if (!affinity.selector) return {};
+  for (const api::NodeSelectorTerm& term : affinity.selector->terms) {
+    for (const api::LabelRequirement& field : term.fields) {
+      if (field.key == "metadata.name" && field.values.size() == 1) return field.values.front();
+    }
+  }
+  return {};
+}
+
+api::Json to_json(const api::Toleration& toleration) {
+  api::Json document = api::Json::object();
+  if (!toleration.key.empty()) document["key"] = toleration.key;
+  if (!toleration.op.empty()) document["operator"] = toleration.op;
+  if (!toleration.value.empty()) document["value"] = toleration.value;
+  if (!toleration.effect.empty()) document["effect"] = toleration.effect;
+  if (toleration.toleration_seconds) document["tolerationSeconds"] = *toleration.toleration_seconds;
+  return document;
+}
+
+/// Replaces what the template says of node names; the node is settled.
+void require_node(api::Json& spec, const std::string& node) {
+  const api::Json field =
+      api::Json::object({{"key", "metadata.name"}, {"operator", "In"}, {"values", api::Json::array({node})}});
+  api::Json& terms =
+      spec.make({"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
+  if (!terms.is_array() || terms.if_array()->empty()) terms = api::Json::array({api::Json::object()});
+  for (api::Json& term : *terms.if_array()) term["matchFields"] = api::Json::array({field});
+}
+
+}  // namespace
+
+std::vector<api::Toleration> daemon_tolerations(const api::PodSpec& spec) {
+  std::vector<api::Toleration> tolerations = spec.tolerations;
+  std::vector<api::Toleration> added{
+      stays(api::kTaintNodeNotReady, api::kNoExecute),      stays(api::kTaintNodeUnreachable, api::kNoExecute),
+      stays(api::kTaintNodeDiskPressure, api::kNoSchedule), stays(api::kTaintNodeMemoryPressure, api::kNoSchedule),
+      stays(api::kTaintNodePidPressure, api::kNoSchedule),  stays(api::kTaintNodeUnschedulable, api::kNoSchedule)};
+  if (spec.host_network) added.push_back(stays(api::kTaintNodeNetworkUnavailable, api::kNoSchedule));
+  for (api::Toleration& toleration : added) {
+    if (std::find(tolerations.begin(), tolerations.end(), toleration) == tolerations.end()) {
+      tolerations.push_back(std::move(toleration));
+    }
+  }
+  return tolerations;
+}
+
+DaemonFit daemon_fit(const api::Pod& pod, const api::RequiredNodeAffinity& affinity, const api::Node& node) {
+  if (!pod.spec.node_name.empty() && pod.spec.node_name != node.metadata.name) return {};
+  const Result<bool> matches = affinity.matches(node.metadata);
+  if (!matches || !*matches) return {};
+  const auto untolerated = [&](std::span<const std::string_view> effects) {
+    return api::find_untolerated(node.spec.taints, pod.spec.tolerations, effects) != nullptr;
+  };
+  return {.should_run = !untolerated(kKeepingAway), .should_continue = !untolerated(kDrivingOut)};
+}
+
+api::Json daemon_pod(const api::DaemonSet& set, const std::string& node) {
+  api::Json pod =
+      pod_from_template({api::DaemonSet::kApiVersion, api::DaemonSet::kKind, set.metadata}, set.pod_template);
+  const auto generation = set.metadata.annotations.find(std::string(kTemplateGenerationAnnotation));
+  if (generation != set.metadata.annotations.end()) {
+    pod.make({"metadata", "labels"})[kTemplateGenerationLabel] = generation->second;
+  }
+  api::Json& spec = pod.make({"spec"});
+  require_node(spec, node);
+  if (const auto decoded = api::decode<api::PodSpec>(set.pod_template.spec)) {
+    api::Json tolerations = api::Json::array();
+    for (const api::Toleration& toleration : daemon_tolerations(*decoded)) {
+      tolerations.if_array()->push_back(to_json(toleration));
+    }
+    spec["tolerations"] = std::move(tolerations);
+  }
+  return pod;
+}
+
+DaemonSetController::DaemonSetController(Shared shared, telemetry::Registry& metrics)
+    : shared_(shared), queue_metrics_(metrics, "daemonset") {
+  shared_.daemon_sets.cache().listen(
+      {[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
+  shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
+  shared_.nodes.cache().listen(
+      {[this](const auto& before, const auto& after, Now now) { on_node(before, after, now); }});
+}
+
+void DaemonSetController::start(Now now) {
+  started_ = true;
+  enqueue_all(now);
+}
+
+void DaemonSetController::on_set(const SetPtr& before, const SetPtr& after, Now now) {
+  if (before && (!after || after->metadata.uid != before->metadata.uid)) {
+    const std::string& uid = before->metadata.uid;
+    key_by_uid_.erase(uid);
+    expectations_.forget(uid);
+    std::erase_if(failures_on_node_, [&uid](const auto& entry) { return entry.first.first == uid; });
+    std::erase_if(not_before_, [&uid](const auto& entry) { return entry.first.first == uid; });
+  }
+  if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
+  enqueue(client::key_of((after ? after : before)->metadata), now);
+}
+
+void DaemonSetController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
+  pods_.on_change(before, after);
+  const PodPtr& pod = after ? after : before;
+  const api::OwnerReference* owner = api::controller_of(pod->metadata);
+  const auto key = owner != nullptr ? key_by_uid_.find(owner->uid) : key_by_uid_.end();
+  if (key == key_by_uid_.end()) return;
+  Expectations& expected = expectations_.of(owner->uid);
+  const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
+  if (after && another) expected.appeared(after->metadata.uid);
+  if (before && (another || after->metadata.deletion_timestamp)) expected.left(before->metadata.uid);
+  enqueue(key->second, now);
+}
+
+void DaemonSetController::on_node(const std::shared_ptr<const api::Node>& before,
+                                  const std::shared_ptr<const api::Node>& after, Now now) {
+  const bool same = before && after && before->spec == after->spec && before->metadata.labels == after->metadata.labels;
+  if (!same) enqueue_all(now);
+}
+
+void DaemonSetController::enqueue(const std::string& key, Now now) {
+  if (started_) queue_.add(key, now.mono);
+}
+
+void DaemonSetController::enqueue_all(Now now) {
+  for (const auto& [key, set] : shared_.daemon_sets.cache().all()) enqueue(key, now);
+}
+
+void DaemonSetController::run(Now now) {
+  if (!started_) return;
+  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) {
+    sync(*key, now);
+    queue_.done(*key);
+  }
+  queue_metrics_.show(queue_, now.mono);
+  arm();
+}
+
+void DaemonSetController::arm() {
+  const std::optional<Instant> due = queue_.next_due();
+  if (timer_ && (!due || timer_->first != *due)) {
+    shared_.client.cancel(timer_->second);
+    timer_.reset();
+  }
+  if (due && !timer_) timer_.emplace(*due, shared_.client.at(*due, [this](Now) { timer_.reset(); }));
+}
+
+void DaemonSetController::sync(const std::string& key, Now now) {
+  const SetPtr set = shared_.daemon_sets.cache().find(key);
+  if (!set) {
+    queue_.forget(key);
+    return;
+  }
+  std::map<std::string, std::vector<PodPtr>> by_node;
+  for (const PodPtr& pod : pods_.of(set->metadata.uid)) by_node[node_of(*pod)].push_back(pod);
+
+  api::Pod wish;
+  if (auto spec = api::decode<api::PodSpec>(set->pod_template.spec)) wish.spec = *std::move(spec);
+  wish.spec.tolerations = daemon_tolerations(wish.spec);
+  const api::RequiredNodeAffinity affinity = api::required_node_affinity(wish.spec);
+
+  Expectations& expected = expectations_.of(set->metadata.uid);
+  const bool may_act = !set->metadata.deletion_timestamp && expected.fulfilled(now.mono);
+  if (may_act) expected.reset();
+  api::DaemonSetStatus status;
+  status.observed_generation = set->metadata.generation;
+  std::size_t acts = 0;
+  std::vector<DaemonPlace> places;
+  for (const auto& [name, node] : shared_.nodes.cache().all()) {
+    const DaemonFit fit = daemon_fit(wish, affinity, *node);
+    const auto found = by_node.find(name);
+    std::vector<PodPtr> here = found == by_node.end() ? std::vector<PodPtr>() : found->second;
+    const std::pair<std::string, std::string> place{set->metadata.uid, name};
+    // Failed pods are replaced, later each time.
+    for (const PodPtr& pod : here) {
+      if (!api::is_terminal(*pod) || pod->metadata.deletion_timestamp || !may_act || acts >= kBurstMax) continue;
+      const int failures = std::min(failures_on_node_[place]++, 20);
+      not_before_[place] = now.mono + std::min(kFailureBackoffMin * (std::int64_t{1} << failures), kFailureBackoffMax);
+      remove(set, key, pod);
+      ++acts;
+    }
+    std::erase_if(here, [](const PodPtr& pod) { return !is_active(*pod); });
+    const bool leaving = found != by_node.end() && here.size() < found->second.size();
+    if (fit.should_run) {
+      ++status.desired_number_scheduled;
+      DaemonPlace& place_here = places.emplace_back();
+      if (!here.empty()) {
+        place_here = {here.front(), is_updated(*set, *here.front()), is_ready(*here.front())};
+        ++status.current_number_scheduled;
+        status.updated_number_scheduled += place_here.updated ? 1 : 0;
+        status.number_ready += place_here.available ? 1 : 0;
+        status.number_available += place_here.available ? 1 : 0;
+      }
+      if (here.size() > 1) place_here.pod = nullptr;
+    } else if (!here.empty()) {
+      ++status.number_misscheduled;
+    }
+    if (!may_act) continue;
+    if (fit.should_run && here.empty() && !leaving && acts < kBurstMax) {
+      if (const auto wait = not_before_.find(place); wait != not_before_.end() && now.mono < wait->second) {
+        queue_.add(key, wait->second);
+        continue;
+      }
+      create(set, key, name);
+      ++acts;
+    }
+    // More than one, or one that may not stay.
+    for (std::size_t i = fit.should_continue ? 1 : 0; i < here.size() && acts < kBurstMax; ++i, ++acts) {
+      remove(set, key, here[i]);
+    }
+  }
+  for (const auto& [name, pods] : by_node) {
+    if (!may_act || shared_.nodes.cache().find(name)) continue;
+    for (const PodPtr& pod : pods) {
+      if (!pod->metadata.deletion_timestamp && acts++ < kBurstMax) remove(set, key, pod);
+    }
+  }
+  if (may_act && acts == 0 && set->update_strategy != "OnDelete") {
+    const std::int64_t most = unavailable_max(set->max_unavailable, status.desired_number_scheduled);
+    for (const PodPtr& pod : pods_to_update(places, most)) {
+      if (acts++ < kBurstMax) remove(set, key, pod);
+    }
+  }
+  status.number_unavailable = status.desired_number_scheduled - status.number_available;
+  write_status(*set, key, status);
+}
+
+void DaemonSetController::create(const SetPtr& set, const std::string& key, const std::string& node) {
+  expectations_.of(set->metadata.uid).expect_creations(1);
+  const auto look_again = [this, key](Now then) { enqueue(key, then); };
+  shared_.client.create(
+      pods_path(set->metadata), daemon_pod(*set, node),
+      [this, set, key, look_again](const Result<api::Json>& outcome, Now then) {
+        const std::string& uid = set->metadata.uid;
+        if (outcome) {
+          queue_.forget(key);
+          const std::string made(outcome->string_at({"metadata", "uid"}));
+          expectations_.created(uid, made, look_again, then);
+          shared_.events.record(client::reference_to(*set), client::EventType::kNormal, "SuccessfulCreate",
+                                fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
+          return;
+        }
+        expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, then);
+        // Not found: the namespace has just gone, or nothing is written here (ShadowEngine).
+        if (outcome.error().code != ErrorCode::kNotFound) {
+          shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
+        }
+        queue_.retry(key, then.mono);
+      });
+}
+
+void DaemonSetController::remove(const SetPtr& set, const std::string& key, const PodPtr& pod) {
+  expectations_.of(set->metadata.uid).expect_deletion(pod->metadata.uid);
+  const auto look_again = [this, key](Now then) { enqueue(key, then); };
+  shared_.client.remove(pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
+                        [this, set, key, pod, look_again](const Result<api::Json>& outcome, Now then) {
+                          const std::string& uid = set->metadata.uid;
+                          if (outcome) return expectations_.deleted(uid, look_again, then);
+                          expectations_.deletion_failed(uid, pod->metadata.uid, outcome.error(), shared_.client,
+                                                        look_again, then);
+                          if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
+                        });
+}
+
+void DaemonSetController::write_status(const api::DaemonSet& set, const std::string& key,
+                                       const api::DaemonSetStatus& status) {
+  if (status == set.status) return;
+  const api::Json patch =
+      api::Json::object({{"metadata", api::Json::object({{"resourceVersion", set.metadata.resource_version}})},
+                         {"status", api::Json::object({{"currentNumberScheduled", status.current_number_scheduled},
+                                                       {"numberMisscheduled", status.number_misscheduled},
+                                                       {"desiredNumberScheduled", status.desired_number_scheduled},
+                                                       {"numberReady", status.number_ready},
+                                                       {"updatedNumberScheduled", status.updated_number_scheduled},
+                                                       {"numberAvailable", status.number_available},
+                                                       {"numberUnavailable", status.number_unavailable},
+                                                       {"observedGeneration", status.observed_generation}})}});
+  shared_.client.patch(
+      client::object_path(api::DaemonSet::kApiVersion, "daemonsets", set.metadata.ns, set.metadata.name, "status"),
+      client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
+        // After a conflict the newer version, on its way to the cache, brings us back.
+        if (outcome || outcome.error().code == ErrorCode::kConflict || outcome.error().code == ErrorCode::kNotFound)
+          return;
+        queue_.retry(key, then.mono);
+      });
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,78 @@
+// Runs one pod of each DaemonSet on every node it is meant for. The pods are bound by the scheduler: each names its
+// node in its affinity. Their tolerations let them stay on nodes that are not ready, unreachable, cordoned or under
+// pressure. Pods of an earlier template are replaced a few at a time (daemon_update.h), unless the strategy is
+// OnDelete. Thread: loop. Bounds: 250 creations or deletions per pass; failed pods are replaced with back-off. Source:
+// Kubernetes docs, "DaemonSet", taints and tolerations; API reference DaemonSetStatus.
+#pragma once
+
+#include "api/object/node_affinity.h"
+#include "api/object/workload.h"
+#include "client/work_queue.h"
+#include "controllers/shared/owned_pods.h"
+#include "controllers/shared/queue_metrics.h"
+#include "controllers/shared/shared.h"
+#include "controllers/workloads/expectations.h"
+#include "telemetry/metrics.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+/// What a node is to a DaemonSet. Pure.
+struct DaemonFit {
+  bool should_run = false;       // a pod is created there
+  bool should_continue = false;  // one that is there may stay
+
+  friend bool operator==(const DaemonFit&, const DaemonFit&) = default;
+};
+
+DaemonFit daemon_fit(const api::Pod& pod, const api::RequiredNodeAffinity& affinity, const api::Node& node);
+
+/// The tolerations every daemon pod gets, added to those of the template. Pure.
+std::vector<api::Toleration> daemon_tolerations(const api::PodSpec& spec);
+
+/// The pod for one node: template, tolerations, affinity to the node's name. Pure.
+api::Json daemon_pod(const api::DaemonSet& set, const std::string& node);
+
+class DaemonSetController {
+ public:
+  DaemonSetController(Shared shared, telemetry::Registry& metrics);
+  DaemonSetController(const DaemonSetController&) = delete;
+  DaemonSetController& operator=(const DaemonSetController&) = delete;
+
+  void start(Now now);
+  /// Works off what is due; called at the end of every step.
+  void run(Now now);
+
+ private:
+  using SetPtr = std::shared_ptr<const api::DaemonSet>;
+
+  static constexpr std::size_t kBurstMax = 250;
+
+  void on_set(const SetPtr& before, const SetPtr& after, Now now);
+  void on_pod(const PodPtr& before, const PodPtr& after, Now now);
+  void on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after, Now now);
+  void enqueue(const std::string& key, Now now);
+  void enqueue_all(Now now);
+  void arm();
+  void sync(const std::string& key, Now now);
+  void create(const SetPtr& set, const std::string& key, const std::string& node);
+  void remove(const SetPtr& set, const std::string& key, const PodPtr& pod);
+  void write_status(const api::DaemonSet& set, const std::string& key, const api::DaemonSetStatus& status);
+
+  Shared shared_;
+  OwnedPods pods_;
+  client::WorkQueue queue_;
+  QueueMetrics queue_metrics_;
+  ExpectationTable expectations_;
+  std::map<std::string, std::string> key_by_uid_;
+  std::map<std::pair<std::string, std::string>, int> failures_on_node_;  // (uid of the set, node)
+  std::map<std::pair<std::string, std::string>, Instant> not_before_;
+  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  bool started_ = false;
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,37 @@
+// The rolling update of a DaemonSet: which of its pods are of the present template, and which of the others go now.
+// Thread: any (pure). Source: Kubernetes docs, "Perform a Rolling Update on a DaemonSet"; 1.32's order of candidates.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/workload.h"
+#include "controllers/shared/owned_pods.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+/// Counts the templates the set has had, written by the API server; and the label of a pod that says which it is of.
+inline constexpr std::string_view kTemplateGenerationAnnotation = "deprecated.daemonset.template.generation";
+inline constexpr std::string_view kTemplateGenerationLabel = "pod-template-generation";
+
+/// Of the present template. Who does not say which template it is of is of the first.
+bool is_updated(const api::DaemonSet& set, const api::Pod& pod);
+
+/// How many of `desired` pods may be missing at a time: a number, or a share that is rounded up; at least one (a surge
+/// in place of it is not done).
+std::int64_t unavailable_max(const api::Json& max_unavailable, std::int64_t desired);
+
+/// What stands on one of the nodes the set is meant for.
+struct DaemonPlace {
+  PodPtr pod;  // null: none, or more than one, or one on its way out
+  bool updated = false;
+  bool available = false;
+};
+
+/// The pods of earlier templates to delete now: all that are not available, and of the others, in the order given, as
+/// many as `unavailable_max` leaves room for.
+std::vector<PodPtr> pods_to_update(const std::vector<DaemonPlace>& places, std::int64_t unavailable_max);
+
+}  // namespace spillway::controllers

@@ -1,0 +1,47 @@
+// How many pods of each kind a ReplicaSet has, counted once and then kept from the changes of the pods, so that a look
+// at the set costs the same however many it has. Thread: loop.
+#pragma once
+
+#include "api/object/pod.h"
+#include "api/object/selector.h"
+#include "api/object/workload.h"
+
+#include <cstdint>
+
+namespace spillway::controllers {
+
+/// Of the pods whose controller is the set.
+class ReplicaCount {
+ public:
+  explicit ReplicaCount(const api::ReplicaSet& set) : selector_(set.selector), labels_(set.pod_template.labels) {}
+
+  /// False if the set has come to count its pods otherwise: start anew.
+  bool fits(const api::ReplicaSet& set) const {
+    return selector_ == set.selector && labels_ == set.pod_template.labels;
+  }
+
+  void add(const api::Pod& pod) { count(pod, 1); }
+
+  /// As it was when it was added.
+  void remove(const api::Pod& pod) { count(pod, -1); }
+
+  /// That the selector selects, ended ones included.
+  std::int64_t selected() const { return selected_; }
+
+  /// That it does not select although they are here to stay: to be let go.
+  std::int64_t strangers() const { return strangers_; }
+
+  /// Of the active ones that are selected; without an observed generation.
+  const api::ReplicaSetStatus& active() const { return active_; }
+
+ private:
+  void count(const api::Pod& pod, std::int32_t by);
+
+  api::LabelSelector selector_;
+  api::StringMap labels_;
+  std::int64_t selected_ = 0;
+  std::int64_t strangers_ = 0;
+  api::ReplicaSetStatus active_;
+};
+
+}  // namespace spillway::controllers

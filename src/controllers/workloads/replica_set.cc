@@ -1,0 +1,317 @@
+#include "controllers/workloads/replica_set.h"
+
+#include "controllers/shared/paths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace spillway::controllers {
+
+namespace {
+
+Owner owner_of(const api::ReplicaSet& set) {
+  return {api::ReplicaSet::kApiVersion, api::ReplicaSet::kKind, set.metadata};
+}
+
+int phase_rank(const api::Pod& pod) {
+  if (pod.status.phase == "Running") return 2;
+  return pod.status.phase == "Unknown" ? 1 : 0;
+}
+
+}  // namespace
+
+std::strong_ordering operator<=>(const SurplusRank& a, const SurplusRank& b) {
+  if (const auto c = a.bound <=> b.bound; c != 0) return c;
+  if (const auto c = a.phase <=> b.phase; c != 0) return c;
+  if (const auto c = a.ready <=> b.ready; c != 0) return c;
+  if (const auto c = b.on_same_node <=> a.on_same_node; c != 0) return c;
+  if (const auto c = b.ready_since <=> a.ready_since; c != 0) return c;
+  if (const auto c = b.restarts <=> a.restarts; c != 0) return c;
+  if (const auto c = b.created <=> a.created; c != 0) return c;
+  return a.pod <=> b.pod;
+}
+
+SurplusRank surplus_rank(const api::Pod& pod, std::int64_t on_same_node) {
+  SurplusRank rank;
+  rank.bound = !pod.spec.node_name.empty();
+  rank.phase = phase_rank(pod);
+  rank.ready = is_ready(pod);
+  rank.on_same_node = on_same_node;
+  if (const api::PodCondition* ready = api::find_condition(pod.status.conditions, "Ready"); rank.ready) {
+    rank.ready_since = ready->last_transition_time.value_or(WallTime());
+  }
+  for (const api::ContainerStatus& container : pod.status.container_statuses) {
+    rank.restarts = std::max<std::int64_t>(rank.restarts, container.restart_count);
+  }
+  rank.created = pod.metadata.creation_timestamp.value_or(WallTime());
+  rank.pod = pod.key();
+  return rank;
+}
+
+ReplicaSetController::ReplicaSetController(Shared shared, telemetry::Registry& metrics)
+    : shared_(shared), queue_metrics_(metrics, "replicaset") {
+  shared_.replica_sets.cache().listen(
+      {[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
+  shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
+}
+
+void ReplicaSetController::start(Now now) {
+  started_ = true;
+  for (const auto& [key, set] : shared_.replica_sets.cache().all()) enqueue(key, now);
+}
+
+void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now now) {
+  if (before && (!after || after->metadata.uid != before->metadata.uid)) {
+    key_by_uid_.erase(before->metadata.uid);
+    expectations_.forget(before->metadata.uid);
+    counts_.erase(before->metadata.uid);
+  }
+  if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
+  enqueue(client::key_of((after ? after : before)->metadata), now);
+}
+
+void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
+  pods_.on_change(before, after);
+  const auto counted = [this](const PodPtr& pod) {
+    const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
+    return owner != nullptr ? counts_.find(owner->uid) : counts_.end();
+  };
+  if (const auto count = counted(before); count != counts_.end()) count->second.remove(*before);
+  if (const auto count = counted(after); count != counts_.end()) count->second.add(*after);
+  const auto touch = [this, now](const PodPtr& pod) -> Expectations* {
+    const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
+    const auto key = owner != nullptr ? key_by_uid_.find(owner->uid) : key_by_uid_.end();
+    if (key == key_by_uid_.end()) return nullptr;
+    enqueue_paced(key->second, now);
+    return &expectations_.of(owner->uid);
+  };
+  Expectations* of_before = touch(before);
+  Expectations* of_after = touch(after);
+  const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
+  if (of_after != nullptr && another) of_after->appeared(after->metadata.uid);
+  if (of_before != nullptr && (another || after->metadata.deletion_timestamp)) of_before->left(before->metadata.uid);
+  if (after && api::controller_of(after->metadata) == nullptr) {
+    // Somebody may want to adopt it.
+    for (const auto& [key, set] : shared_.replica_sets.cache().all()) {
+      if (set->metadata.ns == after->metadata.ns && set->selector.matches(after->metadata.labels)) enqueue(key, now);
+    }
+  }
+}
+
+void ReplicaSetController::enqueue(const std::string& key, Now now) {
+  if (started_) queue_.add(key, now.mono);
+}
+
+/// A look at a set costs as much as it has pods, and many pods change at once: at most so many looks that the time they
+/// take stays bounded.
+void ReplicaSetController::enqueue_paced(const std::string& key, Now now) {
+  const auto paced = paced_until_.find(key);
+  if (started_) queue_.add(key, paced == paced_until_.end() ? now.mono : std::max(now.mono, paced->second));
+}
+
+void ReplicaSetController::run(Now now) {
+  if (!started_) return;
+  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) {
+    sync(*key, now);
+    queue_.done(*key);
+  }
+  queue_metrics_.show(queue_, now.mono);
+  arm(now);
+}
+
+void ReplicaSetController::arm(Now) {
+  const std::optional<Instant> due = queue_.next_due();
+  if (timer_ && (!due || timer_->first != *due)) {
+    shared_.client.cancel(timer_->second);
+    timer_.reset();
+  }
+  if (due && !timer_) {
+    timer_.emplace(*due, shared_.client.at(*due, [this](Now) { timer_.reset(); }));
+  }
+}
+
+void ReplicaSetController::sync(const std::string& key, Now now) {
+  const SetPtr set = shared_.replica_sets.cache().find(key);
+  if (!set) {
+    queue_.forget(key);
+    paced_until_.erase(key);
+    return;
+  }
+  Expectations& expected = expectations_.of(set->metadata.uid);
+  const bool may_scale = !set->metadata.deletion_timestamp && expected.fulfilled(now.mono);
+  if (may_scale) expected.reset();
+  const ReplicaCount& count = count_of(*set);
+  const bool may_claim = count.strangers() > 0 || pods_.has_orphans_in(set->metadata.ns);
+  if (!may_claim && (!may_scale || count.active().replicas == std::max(set->replicas, 0))) {
+    paced_until_[key] = now.mono + kPacePerPod * count.selected();
+    return write_status(*set, key, count.active());
+  }
+  std::vector<PodPtr> active = claim(*set);
+  paced_until_[key] = now.mono + kPacePerPod * static_cast<Duration::rep>(active.size());
+  std::erase_if(active, [](const PodPtr& pod) { return !is_active(*pod); });
+  if (may_scale) scale(set, key, active);
+  ReplicaCount claimed(*set);
+  for (const PodPtr& pod : active) claimed.add(*pod);
+  write_status(*set, key, claimed.active());
+}
+
+ReplicaCount& ReplicaSetController::count_of(const api::ReplicaSet& set) {
+  const auto known = counts_.find(set.metadata.uid);
+  if (known != counts_.end() && known->second.fits(set)) return known->second;
+  ReplicaCount count(set);
+  for (const PodPtr& pod : pods_.of(set.metadata.uid)) count.add(*pod);
+  return counts_.insert_or_assign(set.metadata.uid, std::move(count)).first->second;
+}
+
+/// The pods that belong to the set; adopts and releases on the way.
+std::vector<PodPtr> ReplicaSetController::claim(const api::ReplicaSet& set) {
+  std::vector<PodPtr> claimed;
+  for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
+    if (set.selector.matches(pod->metadata.labels)) {
+      claimed.push_back(pod);
+    } else if (!pod->metadata.deletion_timestamp) {
+      shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
+                           release_patch(set.metadata, *pod), {});
+    }
+  }
+  if (set.metadata.deletion_timestamp) return claimed;
+  for (const PodPtr& pod : pods_.orphans_in(set.metadata.ns)) {
+    if (!is_active(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
+    claimed.push_back(pod);
+    shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
+                         adoption_patch(owner_of(set), *pod), {});
+  }
+  return claimed;
+}
+
+/// Pods on their way: one first, then twice as many each time, so that a template that is refused is not tried 500
+/// times. All of them are expected from the start, so that nobody looks at the set between two batches.
+struct ReplicaSetController::Growth {
+  SetPtr set;
+  std::string key;
+  std::size_t left;       // not asked for yet
+  std::size_t batch = 1;  // the next one, or the one under way
+  std::size_t open = 0;   // calls of the batch that have no answer
+  bool failed = false;
+};
+
+void ReplicaSetController::scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active) {
+  const auto wanted = static_cast<std::size_t>(std::max(set->replicas, 0));
+  if (active.size() < wanted) {
+    const auto growth = std::make_shared<Growth>(Growth{set, key, std::min(wanted - active.size(), kBurstMax)});
+    expectations_.of(set->metadata.uid).expect_creations(growth->left);
+    create_batch(growth);
+  } else if (active.size() > wanted) {
+    remove(*set, key, active, std::min(active.size() - wanted, kBurstMax));
+  }
+}
+
+void ReplicaSetController::create_batch(const std::shared_ptr<Growth>& growth) {
+  growth->open = std::min(growth->left, growth->batch);
+  growth->left -= growth->open;
+  const api::ReplicaSet& set = *growth->set;
+  for (std::size_t i = growth->open; i > 0; --i) {
+    shared_.client.create(
+        pods_path(set.metadata), pod_from_template(owner_of(set), set.pod_template),
+        [this, growth](const Result<api::Json>& outcome, Now then) { on_answer(growth, outcome, then); });
+  }
+}
+
+void ReplicaSetController::on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome, Now now) {
+  const std::string& uid = growth->set->metadata.uid;
+  const auto look_again = [this, key = growth->key](Now then) { enqueue_paced(key, then); };
+  if (outcome) {
+    expectations_.created(uid, std::string(outcome->string_at({"metadata", "uid"})), look_again, now);
+    shared_.events.record(client::reference_to(*growth->set), client::EventType::kNormal, "SuccessfulCreate",
+                          fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), now);
+  } else {
+    growth->failed = true;
+    expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, now);
+    // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+    if (outcome.error().code != ErrorCode::kNotFound) {
+      shared_.log.warning("pod was not created", {{"replica_set", growth->key}, {"error", outcome.error().text()}});
+    }
+    shared_.events.record(client::reference_to(*growth->set), client::EventType::kWarning, "FailedCreate",
+                          fmt::format("Error creating: {}", outcome.error().message), now);
+  }
+  if (--growth->open > 0) return;
+  if (!growth->failed && growth->left > 0 && still_wants(*growth)) {
+    growth->batch *= 2;
+    create_batch(growth);
+  } else {
+    end_growth(*growth, now);
+  }
+}
+
+void ReplicaSetController::end_growth(const Growth& growth, Now now) {
+  const auto look_again = [this, key = growth.key](Now then) { enqueue_paced(key, then); };
+  if (growth.left > 0) expectations_.creations_dropped(growth.set->metadata.uid, growth.left, look_again, now);
+  if (growth.failed) {
+    queue_.retry(growth.key, now.mono);
+  } else {
+    queue_.forget(growth.key);
+  }
+}
+
+/// Its status may have changed, not what it asks for.
+bool ReplicaSetController::still_wants(const Growth& growth) const {
+  const SetPtr set = shared_.replica_sets.cache().find(growth.key);
+  return set && set->metadata.uid == growth.set->metadata.uid &&
+         set->metadata.generation == growth.set->metadata.generation && !set->metadata.deletion_timestamp;
+}
+
+void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
+                                  std::size_t surplus) {
+  std::map<std::string, std::int64_t> on_node;
+  for (const PodPtr& pod : active) ++on_node[pod->spec.node_name];
+  std::vector<std::pair<SurplusRank, PodPtr>> ranked;
+  for (const PodPtr& pod : active) ranked.emplace_back(surplus_rank(*pod, on_node[pod->spec.node_name]), pod);
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Expectations& expected = expectations_.of(set.metadata.uid);
+  const api::ObjectReference about = client::reference_to(set);
+  const auto look_again = [this, key](Now then) { enqueue_paced(key, then); };
+  for (std::size_t i = 0; i < surplus; ++i) {
+    const PodPtr& pod = ranked[i].second;
+    expected.expect_deletion(pod->metadata.uid);
+    shared_.client.remove(
+        pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
+        [this, about, key, pod, look_again, owner = set.metadata.uid](const Result<api::Json>& outcome, Now then) {
+          if (outcome) {
+            expectations_.deleted(owner, look_again, then);
+            shared_.events.record(about, client::EventType::kNormal, "SuccessfulDelete",
+                                  fmt::format("Deleted pod: {}", pod->metadata.name), then);
+            return;
+          }
+          expectations_.deletion_failed(owner, pod->metadata.uid, outcome.error(), shared_.client, look_again, then);
+          if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
+        });
+  }
+}
+
+void ReplicaSetController::write_status(const api::ReplicaSet& set, const std::string& key,
+                                        const api::ReplicaSetStatus& counted) {
+  api::ReplicaSetStatus status = counted;
+  status.observed_generation = set.metadata.generation;
+  if (status == set.status) return;
+  const api::Json patch =
+      api::Json::object({{"metadata", api::Json::object({{"resourceVersion", set.metadata.resource_version}})},
+                         {"status", api::Json::object({{"replicas", status.replicas},
+                                                       {"fullyLabeledReplicas", status.fully_labeled_replicas},
+                                                       {"readyReplicas", status.ready_replicas},
+                                                       {"availableReplicas", status.available_replicas},
+                                                       {"observedGeneration", status.observed_generation}})}});
+  shared_.client.patch(
+      client::object_path(api::ReplicaSet::kApiVersion, "replicasets", set.metadata.ns, set.metadata.name, "status"),
+      client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
+        // A conflict means that a newer version is on its way to the cache; that one brings us back.
+        if (outcome || outcome.error().code == ErrorCode::kConflict || outcome.error().code == ErrorCode::kNotFound) {
+          return;
+        }
+        queue_.retry(key, then.mono);
+      });
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,90 @@
+// Keeps as many pods of each ReplicaSet as it asks for: creates in growing batches, deletes the least useful first,
+// adopts matching orphans, lets go of pods that no longer match, writes the status. Thread: loop. Bounds: 500 creations
+// or deletions per pass; retries back off to 60 s. Source: Kubernetes docs, "ReplicaSet"; API reference
+// ReplicaSetStatus.
+#pragma once
+
+#include "api/object/workload.h"
+#include "client/work_queue.h"
+#include "controllers/shared/owned_pods.h"
+#include "controllers/shared/queue_metrics.h"
+#include "controllers/shared/shared.h"
+#include "controllers/workloads/expectations.h"
+#include "controllers/workloads/replica_count.h"
+#include "telemetry/metrics.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+/// Which pods go first when there are too many: not yet bound, not running, not ready, crowded together on a node,
+/// ready for a shorter time, restarted more often, younger; then by name. Pure. `on_same_node`: active pods of the set
+/// there.
+struct SurplusRank {
+  bool bound = false;
+  int phase = 0;  // Pending 0, Unknown 1, Running 2
+  bool ready = false;
+  std::int64_t on_same_node = 0;
+  WallTime ready_since;
+  std::int64_t restarts = 0;
+  WallTime created;
+  api::PodKey pod;
+
+  friend std::strong_ordering operator<=>(const SurplusRank& a, const SurplusRank& b);
+  friend bool operator==(const SurplusRank&, const SurplusRank&) = default;
+};
+
+SurplusRank surplus_rank(const api::Pod& pod, std::int64_t on_same_node);
+
+class ReplicaSetController {
+ public:
+  ReplicaSetController(Shared shared, telemetry::Registry& metrics);
+  ReplicaSetController(const ReplicaSetController&) = delete;
+  ReplicaSetController& operator=(const ReplicaSetController&) = delete;
+
+  /// Once the caches are filled.
+  void start(Now now);
+  /// Works off what is due; called at the end of every step.
+  void run(Now now);
+
+ private:
+  using SetPtr = std::shared_ptr<const api::ReplicaSet>;
+
+  static constexpr std::size_t kBurstMax = 500;
+  static constexpr Duration kPacePerPod = microseconds(20);
+
+  void on_set(const SetPtr& before, const SetPtr& after, Now now);
+  void on_pod(const PodPtr& before, const PodPtr& after, Now now);
+  void enqueue(const std::string& key, Now now);
+  void enqueue_paced(const std::string& key, Now now);
+  void arm(Now now);
+  void sync(const std::string& key, Now now);
+  std::vector<PodPtr> claim(const api::ReplicaSet& set);
+  void scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active);
+  struct Growth;
+  void create_batch(const std::shared_ptr<Growth>& growth);
+  void on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome, Now now);
+  void end_growth(const Growth& growth, Now now);
+  bool still_wants(const Growth& growth) const;
+  void remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
+              std::size_t surplus);
+  ReplicaCount& count_of(const api::ReplicaSet& set);
+  /// `counted`: the active pods.
+  void write_status(const api::ReplicaSet& set, const std::string& key, const api::ReplicaSetStatus& counted);
+
+  Shared shared_;
+  OwnedPods pods_;
+  client::WorkQueue queue_;
+  QueueMetrics queue_metrics_;
+  ExpectationTable expectations_;
+  std::map<std::string, ReplicaCount> counts_;  // by uid of the set
+  std::map<std::string, std::string> key_by_uid_;
+  std::map<std::string, Instant> paced_until_;  // by key: changes of pods wait until then
+  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  bool started_ = false;
+};
+
+}  // namespace spillway::controllers

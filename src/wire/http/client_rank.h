@@ -1,0 +1,27 @@
+// How much a client, and what it asks, matters to the cluster when there is not enough for everybody. Pure.
+// Thread: any.
+#pragma once
+
+#include "api/exchange/exchange.h"
+
+#include <string_view>
+
+namespace spillway::wire {
+
+enum class ClientRank {
+  kUnproven,  // has not shown who it is
+  kOrdinary,
+  kVital,  // nodes, controllers, schedulers, administrators: without them pods do not run
+};
+
+ClientRank rank_of(const api::UserInfo& user);
+
+enum class RequestClass {
+  kHeartbeat,  // of a vital client: a lease, the status of a node, health, metrics; late ones cost a node its pods
+  kVital,
+  kOrdinary,
+};
+
+RequestClass class_of(ClientRank rank, api::Method method, std::string_view target);
+
+}  // namespace spillway::wire

@@ -1,0 +1,78 @@
+// One connected socket as a stream of bytes that never blocks, in the clear or (tls.h) encrypted. Whoever waits for
+// readiness retries the same call. Thread: one at a time.
+#pragma once
+
+#include "base/error.h"
+#include "wire/net/socket.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::wire {
+
+/// What a peer's certificate says. Present only if it showed one.
+struct PeerCertificate {
+  std::string common_name;
+  std::vector<std::string> organizations;
+  std::optional<std::string> problem;  // why it is not to be believed; nullopt: it verified
+
+  friend bool operator==(const PeerCertificate&, const PeerCertificate&) = default;
+};
+
+class ByteStream {
+ public:
+  enum class Step {
+    kDone,       // `bytes` were moved
+    kWaitRead,   // nothing moved; try again when the socket is readable
+    kWaitWrite,  // … writable
+    kEnd,        // the peer has closed its side
+    kFailed,     // the connection is unusable; `problem` says why
+  };
+
+  struct Moved {
+    Step step = Step::kDone;
+    std::size_t bytes = 0;
+  };
+
+  virtual ~ByteStream() = default;
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  /// kDone once data may flow.
+  virtual Step handshake() = 0;
+  virtual Moved read(std::span<char> into) = 0;
+  virtual Moved write(std::string_view from) = 0;
+  /// Tells the peer that nothing more comes; best effort.
+  virtual void end_writing() = 0;
+  /// Bytes that read() can return although the socket is not readable.
+  virtual bool has_buffered() const = 0;
+
+  virtual std::optional<PeerCertificate> peer_certificate() const { return std::nullopt; }
+
+  const Socket& socket() const { return socket_; }
+
+  /// After kFailed: why, in words.
+  const std::string& problem() const { return problem_; }
+
+ protected:
+  explicit ByteStream(Socket socket) : socket_(std::move(socket)) {}
+
+  Step fail(std::string problem) {
+    problem_ = std::move(problem);
+    return Step::kFailed;
+  }
+
+ private:
+  Socket socket_;
+  std::string problem_;
+};
+
+std::unique_ptr<ByteStream> make_plain_stream(Socket socket);
+
+}  // namespace spillway::wire

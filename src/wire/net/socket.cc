@@ -1,0 +1,195 @@
+#include "wire/net/socket.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+namespace spillway::wire {
+
+namespace {
+
+constexpr int kBacklog = 1024;
+
+/// The system's words for an error, in lower case as the rest of a line: "address already in use".
+std::string words(int error) {
+  std::string text = std::generic_category().message(error);
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+
+  int family() const { return storage.ss_family; }
+};
+
+std::optional<Address> parse_address(const std::string& host, std::uint16_t port) {
+  Address address;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+  if (inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    address.length = sizeof(sockaddr_in);
+    return address;
+  }
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  if (inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    address.length = sizeof(sockaddr_in6);
+    return address;
+  }
+  return std::nullopt;
+}
+
+/// Without the port; an IPv4 address that IPv6 carries is shown as what it is.
+std::string numeric_text(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.family() == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr, text, sizeof text);
+    return text;
+  }
+  const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+    inet_ntop(AF_INET, v6.s6_addr + 12, text, sizeof text);
+  } else {
+    inet_ntop(AF_INET6, &v6, text, sizeof text);
+  }
+  return text;
+}
+
+void set_option(int fd, int level, int name, int value) {
+  // Comfort, not correctness: a kernel that refuses one of these options still carries the bytes.
+  ::setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/// No waiting to fill segments; a peer that vanished without a word is noticed within about a minute.
+void tune_connection(int fd) {
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 15);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
+}
+
+}  // namespace
+
+Socket::~Socket() {
+  close();
+}
+
+void Socket::close() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+std::string format_endpoint(const std::string& address, std::uint16_t port) {
+  const bool v6 = address.find(':') != std::string::npos;
+  return fmt::format("{}{}{}:{}", v6 ? "[" : "", address, v6 ? "]" : "", port);
+}
+
+bool is_numeric_address(const std::string& host) {
+  return parse_address(host, 0).has_value();
+}
+
+Result<Socket> listen_on(const std::string& address, std::uint16_t port) {
+  const std::string place = format_endpoint(address, port);
+  const std::optional<Address> parsed = parse_address(address, port);
+  if (!parsed) return invalid(place, "\"{}\" is not a numeric IP address", address);
+  Socket socket(::socket(parsed->family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.open()) return Error{ErrorCode::kServiceUnavailable, words(errno), place};
+  set_option(socket.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (::bind(socket.fd(), parsed->get(), parsed->length) != 0 || ::listen(socket.fd(), kBacklog) != 0) {
+    return Error{ErrorCode::kServiceUnavailable, words(errno), place};
+  }
+  return socket;
+}
+
+std::uint16_t local_port(const Socket& socket) {
+  Address address;
+  address.length = sizeof address.storage;
+  if (::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return 0;
+  if (address.family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+  return ntohs(reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port);
+}
+
+Result<std::optional<Socket>> accept_from(const Socket& listener) {
+  for (;;) {
+    Socket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.open()) {
+      tune_connection(socket.fd());
+      return std::optional(std::move(socket));
+    }
+    if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;  // that client is gone; the next one
+    if (errno == EAGAIN) return std::optional<Socket>();
+    return make_error(ErrorCode::kServiceUnavailable, "accept: {}", words(errno));
+  }
+}
+
+std::string peer_network(const Socket& socket) {
+  Address address;
+  address.length = sizeof address.storage;
+  if (::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return {};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.family() == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr, text.data(), text.size());
+    return text.data();
+  }
+  in6_addr network = reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr;
+  if (!IN6_IS_ADDR_V4MAPPED(&network)) std::fill(network.s6_addr + 8, network.s6_addr + 16, std::uint8_t{0});
+  inet_ntop(AF_INET6, &network, text.data(), text.size());
+  return text.data();
+}
+
+std::size_t untaken_bytes(const Socket& socket) {
+  int bytes = 0;
+  return ::ioctl(socket.fd(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+Result<Socket> connect_to(const std::string& address, std::uint16_t port) {
+  const std::optional<Address> parsed = parse_address(address, port);
+  if (!parsed) return invalid(format_endpoint(address, port), "\"{}\" is not a numeric IP address", address);
+  Socket socket(::socket(parsed->family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.open()) return make_error(ErrorCode::kServiceUnavailable, "socket: {}", words(errno));
+  tune_connection(socket.fd());
+  if (::connect(socket.fd(), parsed->get(), parsed->length) != 0 && errno != EINPROGRESS) {
+    return make_error(ErrorCode::kServiceUnavailable, "{}", words(errno));
+  }
+  return socket;
+}
+
+bool leads_home(const Socket& socket) {
+  Address own;
+  Address peer;
+  own.length = sizeof own.storage;
+  peer.length = sizeof peer.storage;
+  if (::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&own.storage), &own.length) != 0) return false;
+  if (::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.length) != 0) return false;
+  const std::string there = numeric_text(peer);
+  return there == numeric_text(own) || there.starts_with("127.") || there == "::1";
+}
+
+std::optional<std::string> connect_problem(const Socket& socket) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
+  if (error == 0) return std::nullopt;
+  return words(error);
+}
+
+}  // namespace spillway::wire

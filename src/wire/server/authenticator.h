@@ -1,0 +1,74 @@
+// Who sends a request: client certificate, bearer token (of a static file, or of a service account), or nobody; and
+// whom an administrator acts as. Thread: any (immutable once made). Source: spec "API server contract", 19.1-19.3;
+// Kubernetes docs, "Authenticating".
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "apiserver/ports/tokens.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "wire/net/byte_stream.h"
+#include "wire/tls/token_key.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::wire {
+
+/// One line of a static token file: token,user,uid[,"group1,group2"].
+struct TokenEntry {
+  std::string token;
+  api::UserInfo user;
+};
+
+/// kInvalid: `file` and line, and what is wrong there. Empty lines and lines that start with # are skipped.
+Result<std::vector<TokenEntry>> parse_token_file(std::string_view text, std::string_view file);
+Result<std::vector<TokenEntry>> read_token_file(const std::string& path);
+
+/// The token of "Bearer TOKEN"; nullopt for other schemes, which we do not know.
+std::optional<std::string_view> bearer_token(std::string_view header);
+
+class Authenticator final : public apiserver::TokenAuthenticator {
+ public:
+  /// Who judges tokens. kHandler: whoever shows one is anonymous here, the header stays with the request, and nobody
+  /// acts as somebody else.
+  enum class Tokens { kHere, kHandler };
+
+  struct Options {
+    std::vector<TokenEntry> tokens;
+    std::shared_ptr<const TokenKey> account_key;  // null: no service account token is known
+    Tokens judged = Tokens::kHere;
+    /// Who a request without credentials comes from.
+    api::UserInfo anonymous = {"system:anonymous", "", {"system:unauthenticated"}};
+  };
+
+  explicit Authenticator(Options options);
+
+  /// The certificate counts before the token. kUnauthorized: a certificate that does not verify, an unknown token, a
+  /// service account token that is forged, expired or for others.
+  /// kForbidden: impersonation by somebody outside system:masters. kBadRequest: impersonated groups without a user.
+  Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
+                                     WallTime now) const;
+
+  Tokens tokens_judged() const { return tokens_judged_; }
+
+  Result<std::optional<Identity>> identify_token(std::string_view token, const std::vector<std::string>& audiences,
+                                                 WallTime now) const override;
+
+ private:
+  Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request,
+                                 WallTime now) const;
+  Result<Identity> identify_account(std::string_view token, const std::vector<std::string>& audiences,
+                                    WallTime now) const;
+
+  std::map<std::string, api::UserInfo> user_by_token_digest_;  // so that looking up takes no time that tells a token
+  api::UserInfo anonymous_;
+  std::shared_ptr<const TokenKey> account_key_;
+  Tokens tokens_judged_;
+};
+
+}  // namespace spillway::wire

@@ -1,0 +1,177 @@
+// One client's connection to an HttpServer: handshake, requests one after the other, their answers.
+// Thread: the connection's loop, always. Bounds: http_limits.h; one request at a time, up to kPipelinedMax bytes of
+// later ones wait.
+#pragma once
+
+#include "base/time.h"
+#include "runtime/loop.h"
+#include "wire/http/gzip_stream.h"
+#include "wire/http/http_head.h"
+#include "wire/http/http_parser.h"
+#include "wire/net/byte_stream.h"
+#include "wire/server/http_exchange.h"
+#include "wire/server/http_server.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace spillway::wire {
+
+class HttpConnection final : public AnswerTaker, public std::enable_shared_from_this<HttpConnection> {
+ public:
+  /// What a connection needs of its server. Thread: the connection's, unless said otherwise.
+  class Home {
+   public:
+    virtual ~Home() = default;
+    virtual const std::shared_ptr<runtime::Loop>& loop() const = 0;
+    virtual const HttpServer::Options& options() const = 0;
+    /// Memory to read into, shared by the connections of the thread.
+    virtual std::span<char> scratch() = 0;
+    /// What the connection's client has shown. False: there is no place for it.
+    virtual bool prove(std::uint64_t connection, ClientRank rank) = 0;
+    /// Whether nothing is asked or answered on the connection.
+    virtual void set_idle(std::uint64_t connection, bool idle) = 0;
+    virtual const AnswerDesk& desk() const = 0;
+    /// Passes a request to the handler; its answer comes back through the AnswerTaker calls. Else why it is refused.
+    virtual std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, api::Request request,
+                                           api::UserInfo user, std::shared_ptr<HttpSink> sink) = 0;
+    /// Tells the handler that nobody reads the answer.
+    virtual void report_gone(std::shared_ptr<HttpExchange> exchange) = 0;
+    /// `change` more (or fewer) bytes of requests are in memory. False: there are too many for a client of this rank.
+    virtual bool account(std::ptrdiff_t change, ClientRank rank) = 0;
+    virtual void count_slow_stream() = 0;
+    /// A new Audit-Id.
+    virtual std::string make_audit_id() = 0;
+    /// The last call of a connection; it is destroyed soon after.
+    virtual void on_closed(std::uint64_t connection) = 0;
+  };
+
+  static constexpr std::size_t kPipelinedMax = std::size_t{64} * 1024;
+
+  /// `address`: where the client is.
+  HttpConnection(std::uint64_t id, Home& home, std::unique_ptr<ByteStream> stream, std::string address);
+  ~HttpConnection() override;
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  /// The last name its client has shown, or where it is.
+  const std::string& client() const { return client_; }
+
+  void start();
+  /// Closes once the request at hand, if any, has been answered; ends a stream at once.
+  void wind_down();
+  /// Closes now.
+  void close();
+
+  void on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) override;
+  void on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) override;
+  void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
+                      ByteLedger::Charge charge) override;
+  void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) override;
+
+ private:
+  enum class Phase { kHandshake, kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
+
+  /// Bytes to send, a slice at a time; those of a stream are counted against its bound until the socket has them.
+  struct Piece {
+    std::shared_ptr<const std::string> data;
+    bool as_chunks = false;
+    bool of_stream = false;
+    std::unique_ptr<GzipStream> gzip;  // compresses on the way; the piece is then a whole chunked body
+    std::size_t taken = 0;             // bytes of data already encoded
+    ByteLedger::Charge charge = {};
+  };
+
+  void on_ready();
+  bool shake_hands();
+
+  void receive();
+  bool wants_input() const;
+  void on_end_of_input();
+  void look_again();
+  void parse();
+  bool authenticate();
+  bool prove(ClientRank rank);
+  bool is_too_large(std::size_t body_bytes) const;
+  void refuse_body();
+  void dispatch();
+  void refuse(const Error& error, std::optional<int> http_status);
+  void send_answer(api::Response response);
+  void send_answer(Answer answer);
+  std::string head_of(api::Response& response, Framing framing, std::size_t body_bytes);
+
+  void queue(std::string text);
+  void queue(Piece piece);
+  void flush();
+  void wait_to_write();
+  void watch_progress();
+  std::int64_t taken_bytes() const;
+  bool is_stalled(Instant now);
+  void fill_sending(std::size_t encoded_max);
+  void encode_slice(Piece& piece);
+  void on_drained();
+  void linger();
+
+  void drop_exchange();
+  void settle_account();
+  void enter(Phase phase);
+  void arm_timer();
+  void on_timer();
+  void update_interest();
+
+  std::uint64_t id_;
+  Home& home_;
+  std::unique_ptr<ByteStream> stream_;
+  std::string address_;
+  std::optional<PeerCertificate> peer_;
+  ClientRank rank_ = ClientRank::kUnproven;  // what it has shown so far
+  std::string client_;                       // the last name it has shown, or its address
+  Phase phase_ = Phase::kHandshake;
+  short interest_ = 0;
+  bool handshake_wants_write_ = false;
+  bool read_wants_write_ = false;
+  bool end_of_input_ = false;
+
+  std::string input_;
+  RequestParser parser_;
+  std::size_t accounted_ = 0;
+  std::size_t lingered_bytes_ = 0;
+
+  // The request at hand.
+  std::optional<Result<api::UserInfo>> user_;  // who sent it
+  std::shared_ptr<HttpExchange> exchange_;
+  std::size_t request_bytes_ = 0;
+  std::uint64_t requests_ = 0;
+  api::Method method_ = api::Method::kGet;
+  bool keep_alive_ = true;
+  bool http_1_0_ = false;
+  bool gzip_offered_ = false;
+  bool continue_sent_ = false;
+  bool refused_ = false;  // a request was not taken in whole
+  bool streaming_ = false;
+  bool chunked_ = false;
+  bool answered_ = false;  // the answer is queued whole
+
+  std::deque<Piece> output_;
+  std::string sending_;  // encoded front of the output
+  std::size_t sent_ = 0;
+  std::size_t sending_stream_bytes_ = 0;
+  std::size_t encoded_bytes_ = 0;  // in this turn
+  bool write_waits_ = false;
+  bool write_wants_read_ = false;
+  std::uint64_t written_bytes_ = 0;
+  Instant watched_since_{};        // the client's progress, while output waits
+  std::int64_t taken_before_ = 0;  // at watched_since_
+
+  std::optional<Instant> phase_deadline_;
+  std::optional<Instant> write_deadline_;
+  std::optional<Instant> timer_due_;
+  runtime::Loop::TimerId timer_ = 0;
+};
+
+}  // namespace spillway::wire

@@ -1,0 +1,111 @@
+#include "wire/server/http_exchange.h"
+
+#include "api/exchange/status.h"
+#include "runtime/clock.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace spillway::wire {
+
+HttpSink::HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
+                   std::shared_ptr<runtime::Loop> taker_loop, AnswerDesk desk)
+    : exchange_(std::move(exchange)),
+      taker_(std::move(taker)),
+      taker_loop_(std::move(taker_loop)),
+      desk_(std::move(desk)) {}
+
+HttpSink::~HttpSink() {
+  if (exchange_->ended) return;
+  if (streaming_) {
+    on_end();
+  } else {
+    on_response(status_response(make_error(ErrorCode::kInternalError, "the request was dropped without an answer")));
+  }
+}
+
+template <typename Act>
+void HttpSink::post(Act act) {
+  taker_loop_->post([taker = taker_, exchange = exchange_, act = std::move(act)]() mutable {
+    if (const auto alive = taker.lock()) act(*alive, exchange);
+  });
+}
+
+void HttpSink::on_response(api::Response response) {
+  seat_ = {};
+  if (std::exchange(exchange_->ended, true)) return;
+  const HttpExchange& to = *exchange_;
+  auto body = std::make_shared<const std::string>(std::move(response.body));
+  std::optional<ByteLedger::Charge> charge;
+  if (to.repeatable) charge = desk_.ledger->charge(to.client, to.rank, body, 0);
+  if (to.repeatable && !charge) {
+    desk_.refusals->count(Refusal::kWaitingBytes, to.client, runtime::RealClock::read_mono());
+    response = no_room_response();
+    body = std::make_shared<const std::string>(std::move(response.body));
+  }
+  if (!charge) charge = desk_.ledger->charge_anyway(to.client, body);
+  response.body.clear();
+  post([answer = Answer{std::move(response), std::move(body), *std::move(charge)}](
+           AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) mutable {
+    taker.on_answer(exchange, std::move(answer));
+  });
+}
+
+void HttpSink::on_stream(api::Response head) {
+  seat_ = {};
+  if (exchange_->ended || std::exchange(streaming_, true)) return;
+  post([head = std::move(head)](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) mutable {
+    taker.on_answer_stream(exchange, std::move(head));
+  });
+}
+
+bool HttpSink::write(std::shared_ptr<const std::string> chunk) {
+  if (exchange_->ended || exchange_->gone) return false;
+  if (chunk->empty()) return true;
+  const std::size_t waiting = exchange_->waiting_bytes.fetch_add(chunk->size()) + chunk->size();
+  std::optional<ByteLedger::Charge> charge;
+  if (waiting <= desk_.stream_bytes_max) {
+    charge = desk_.ledger->charge(exchange_->client, exchange_->rank, chunk, waiting - chunk->size());
+  }
+  if (!charge) {
+    desk_.refusals->count(Refusal::kWaitingBytes, exchange_->client, runtime::RealClock::read_mono());
+    exchange_->waiting_bytes.fetch_sub(chunk->size());
+    return false;
+  }
+  post([chunk = std::move(chunk), charge = *std::move(charge)](AnswerTaker& taker,
+                                                               const std::shared_ptr<HttpExchange>& exchange) mutable {
+    taker.on_answer_data(exchange, std::move(chunk), std::move(charge));
+  });
+  return true;
+}
+
+void HttpSink::on_end() {
+  if (std::exchange(exchange_->ended, true)) return;
+  post([](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) { taker.on_answer_end(exchange); });
+}
+
+api::Response no_room_response() {
+  return status_response(make_error(ErrorCode::kTooManyRequests,
+                                    "too many bytes wait for clients that do not take them, try again later"));
+}
+
+api::Response status_response(const Error& error, std::optional<int> http_status) {
+  api::Status status(error);
+  if (error.code == ErrorCode::kTooManyRequests) status = api::retry_status(error.code, error.text(), 1);
+  if (http_status && *http_status != status.code) {
+    status.code = *http_status;
+    status.reason.clear();  // Kubernetes has no word for it
+  }
+  api::Response response;
+  response.status = status.code;
+  response.headers = {{"Content-Type", "application/json"}};
+  if (status.details && status.details->retry_after_seconds) {
+    response.headers.emplace_back("Retry-After", fmt::format("{}", *status.details->retry_after_seconds));
+  }
+  response.body = api::to_text(api::to_json(status)) + "\n";
+  return response;
+}
+
+}  // namespace spillway::wire

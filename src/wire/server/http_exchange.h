@@ -1,0 +1,101 @@
+// One request under way: what the loop, which answers it, and the connection's thread, which carries the answer, share.
+// Thread: as said per member.
+#pragma once
+
+#include "api/exchange/paced_sink.h"
+#include "runtime/loop.h"
+#include "wire/server/byte_ledger.h"
+#include "wire/server/http_server.h"
+#include "wire/server/refusals.h"
+#include "wire/server/request_line.h"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace spillway::wire {
+
+struct HttpExchange {
+  // Set before anybody else sees it.
+  std::string client;  // its name
+  ClientRank rank = ClientRank::kUnproven;
+  RequestClass of = RequestClass::kOrdinary;
+  bool repeatable = false;  // nothing happens by it: it may be refused once it has been carried out
+
+  // Both threads.
+  std::atomic<bool> gone = false;              // set by the connection: nobody reads the answer any more
+  std::atomic<std::size_t> waiting_bytes = 0;  // of a stream: handed over, not yet taken by the socket
+
+  // Loop only.
+  bool handed_over = false;  // the handler has it
+  bool ended = false;        // the answer is complete, or abandoned
+  RequestHandler::Ticket ticket = 0;
+};
+
+/// What is shared by the answers of a server.
+struct AnswerDesk {
+  std::shared_ptr<ByteLedger> ledger;
+  std::shared_ptr<Refusals> refusals;
+  std::size_t stream_bytes_max = 0;
+};
+
+/// An answer, its body apart. `charge` is held until the body has left.
+struct Answer {
+  api::Response head;
+  std::shared_ptr<const std::string> body;
+  ByteLedger::Charge charge;
+};
+
+/// Port: the connection's side of an answer. Thread: the connection's.
+class AnswerTaker {
+ public:
+  virtual ~AnswerTaker() = default;
+  virtual void on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) = 0;
+  virtual void on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) = 0;
+  virtual void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
+                              ByteLedger::Charge charge) = 0;
+  virtual void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) = 0;
+};
+
+/// The handler's side of an answer: posts it to the connection. A sink that goes without an answer answers 500, or cuts
+/// the stream. Thread: loop.
+class HttpSink final : public api::PacedSink {
+ public:
+  HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
+           std::shared_ptr<runtime::Loop> taker_loop, AnswerDesk desk);
+  ~HttpSink() override;
+  HttpSink(const HttpSink&) = delete;
+  HttpSink& operator=(const HttpSink&) = delete;
+
+  void on_response(api::Response response) override;
+  void on_stream(api::Response head) override;
+  bool write(std::shared_ptr<const std::string> chunk) override;
+  void on_end() override;
+
+  std::size_t waiting_bytes() const override { return exchange_->waiting_bytes; }
+
+  /// Given back with the answer, or when a stream begins.
+  void take_seat(RequestLine::Seat seat) { seat_ = std::move(seat); }
+
+ private:
+  template <typename Act>
+  void post(Act act);
+
+  std::shared_ptr<HttpExchange> exchange_;
+  std::weak_ptr<AnswerTaker> taker_;
+  std::shared_ptr<runtime::Loop> taker_loop_;
+  AnswerDesk desk_;
+  RequestLine::Seat seat_;
+  bool streaming_ = false;
+};
+
+/// To a request for which there is no room: 429 with Retry-After.
+api::Response no_room_response();
+
+/// A failure as an answer: a metav1.Status document. `http_status`: where HTTP has a code that the error has not.
+api::Response status_response(const Error& error, std::optional<int> http_status = std::nullopt);
+
+}  // namespace spillway::wire

@@ -1,0 +1,349 @@
+#include "wire/server/http_server.h"
+
+#include "base/rng.h"
+#include "runtime/loop_thread.h"
+#include "wire/net/socket.h"
+#include "wire/server/byte_ledger.h"
+#include "wire/server/connection_table.h"
+#include "wire/server/http_connection.h"
+#include "wire/server/refusals.h"
+#include "wire/server/request_line.h"
+
+#include <poll.h>
+#include <sys/random.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace spillway::wire {
+
+namespace {
+
+constexpr std::size_t kScratchBytes = std::size_t{64} * 1024;
+constexpr int kAcceptsPerTurn = 64;
+constexpr Duration kAcceptPause = milliseconds(100);
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  // Audit-Ids need to differ, not to be secret; a kernel without entropy still differs by its address.
+  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = reinterpret_cast<std::uintptr_t>(&seed);
+  return seed;
+}
+
+telemetry::Gauge waiting_gauge(telemetry::Registry* metrics) {
+  if (metrics == nullptr) return {};
+  return metrics->gauge("spillway_http_waiting_bytes", "Bytes of answers and streams that wait for their clients");
+}
+
+}  // namespace
+
+/// The server as its loop sees it, and what the threads share.
+struct HttpServer::Core : public std::enable_shared_from_this<Core> {
+  class Shard;
+
+  Core(runtime::Loop& owner_loop, RequestHandler& request_handler, Options server_options);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // Any thread.
+  void count_connection(int change);
+  void displace(std::optional<ConnectionTable::Id> connection);
+
+  runtime::Loop& loop;
+  RequestHandler& handler;
+  const Options options;
+  std::atomic<int> connections = 0;
+  std::atomic<std::ptrdiff_t> request_bytes = 0;
+  telemetry::Gauge connections_gauge;
+  ConnectionTable table;
+  AnswerDesk desk;
+  std::shared_ptr<RequestLine> line;
+  telemetry::Counter refused;
+  telemetry::Counter slow_streams;
+
+  Shard& shard_of(std::uint64_t connection) { return *shards[connection % shards.size()]; }
+
+  // Loop; the shards themselves do not change while connections are accepted.
+  std::vector<std::unique_ptr<Shard>> shards;
+  std::uint16_t port = 0;
+  std::size_t shards_open = 0;
+  runtime::Loop::Task stopped;
+  std::optional<runtime::Loop::TimerId> grace_timer;
+};
+
+/// One thread with its share of the connections; the first one accepts them. Thread: its own, except where said.
+class HttpServer::Core::Shard final : public HttpConnection::Home {
+ public:
+  explicit Shard(Core& core) : core_(core), tls_(core.options.tls), rng_(random_seed()), thread_("spillway-http") {}
+
+  ~Shard() override { core_.count_connection(-static_cast<int>(connections_.size())); }
+
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  /// Thread: owner's. No connection is served afterwards.
+  void halt() { thread_.stop(); }
+
+  const std::shared_ptr<runtime::Loop>& loop() const override { return thread_.share(); }
+
+  const Options& options() const override { return core_.options; }
+
+  std::span<char> scratch() override { return scratch_; }
+
+  bool prove(std::uint64_t connection, ClientRank rank) override {
+    const ConnectionTable::Decision decision = core_.table.prove(connection, rank);
+    core_.displace(decision.displaced);
+    return decision.admitted;
+  }
+
+  void set_idle(std::uint64_t connection, bool idle) override { core_.table.set_idle(connection, idle); }
+
+  const AnswerDesk& desk() const override { return core_.desk; }
+
+  std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, api::Request request, api::UserInfo user,
+                                 std::shared_ptr<HttpSink> sink) override {
+    const RequestClass of = exchange->of;
+    const bool may_be_large = of == RequestClass::kOrdinary || (of == RequestClass::kVital && exchange->repeatable);
+    if (may_be_large && !core_.desk.ledger->has_room(exchange->client, exchange->rank)) return Refusal::kWaitingBytes;
+    const std::string client = exchange->client;
+    const bool entered = core_.line->enter(
+        of, client,
+        [weak = core_.weak_from_this(), exchange = std::move(exchange), request = std::move(request),
+         user = std::move(user), sink = std::move(sink)](RequestLine::Seat seat) mutable {
+          const auto core = weak.lock();
+          if (!core || exchange->gone) {
+            exchange->ended = true;
+            return;
+          }
+          sink->take_seat(std::move(seat));
+          exchange->handed_over = true;
+          exchange->ticket = core->handler.on_request(std::move(request), std::move(user), std::move(sink));
+        });
+    if (!entered) return Refusal::kQueue;
+    return std::nullopt;
+  }
+
+  void report_gone(std::shared_ptr<HttpExchange> exchange) override {
+    core_.loop.post([weak = core_.weak_from_this(), exchange = std::move(exchange)] {
+      const auto core = weak.lock();
+      if (!core || std::exchange(exchange->ended, true) || !exchange->handed_over) return;
+      core->handler.on_abandoned(exchange->ticket);
+    });
+  }
+
+  bool account(std::ptrdiff_t change, ClientRank rank) override {
+    const HttpLimits& limits = options().limits;
+    const std::size_t most = rank == ClientRank::kVital ? limits.request_bytes_max : limits.ordinary_request_bytes_max;
+    const std::ptrdiff_t before = core_.request_bytes.fetch_add(change);
+    return change <= 0 || before + change <= static_cast<std::ptrdiff_t>(most);
+  }
+
+  void count_slow_stream() override { core_.slow_streams.add(); }
+
+  std::string make_audit_id() override {
+    const std::uint64_t high = (rng_.next() & ~0xf000ULL) | 0x4000ULL;       // version 4
+    const std::uint64_t low = (rng_.next() & ~(3ULL << 62)) | (2ULL << 62);  // variant 1
+    return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff,
+                       low >> 48, low & 0xffffffffffffULL);
+  }
+
+  void on_closed(std::uint64_t connection) override {
+    connections_.erase(connection);
+    core_.table.remove(connection);
+    core_.count_connection(-1);
+    report_if_empty();
+  }
+
+  void add(std::uint64_t id, Socket socket, std::string address) {
+    if (stopping_) {
+      core_.table.remove(id);
+      core_.count_connection(-1);
+      return;
+    }
+    auto stream = tls_ ? tls_->accept_stream(std::move(socket)) : make_plain_stream(std::move(socket));
+    const auto connection = std::make_shared<HttpConnection>(id, *this, std::move(stream), std::move(address));
+    connections_.emplace(id, connection);
+    connection->start();
+  }
+
+  void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
+
+  void listen(Socket listener) {
+    listener_ = std::move(listener);
+    loop()->watch_fd(listener_.fd(), POLLIN, [this] { accept(); });
+  }
+
+  /// Another connection has its place.
+  void give_up(std::uint64_t id) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    const std::shared_ptr<HttpConnection> connection = found->second;
+    core_.desk.refusals->count(Refusal::kDisplaced, connection->client(), loop()->now().mono);
+    connection->close();
+  }
+
+  void wind_down() {
+    stopping_ = true;
+    if (listener_.open()) {
+      loop()->unwatch_fd(listener_.fd());
+      listener_.close();
+    }
+    const auto open = connections_;  // winding down closes some
+    for (const auto& [id, connection] : open) connection->wind_down();
+    report_if_empty();
+  }
+
+  void close_all() {
+    const auto open = connections_;
+    for (const auto& [id, connection] : open) connection->close();
+  }
+
+ private:
+  void accept() {
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
+      auto accepted = accept_from(listener_);
+      if (!accepted) return pause(accepted.error());
+      if (!*accepted) {
+        paused_ = false;
+        return;
+      }
+      const std::uint64_t id = ++last_connection_;
+      std::string address = peer_network(**accepted);
+      const ConnectionTable::Decision decision = core_.table.admit(id, address);
+      core_.displace(decision.displaced);
+      if (!decision.admitted) {
+        core_.refused.add();
+        core_.desk.refusals->count(Refusal::kConnections, address, loop()->now().mono);
+        continue;  // closed at once: a client that is told is better off than one that waits
+      }
+      core_.count_connection(1);
+      hand_on(id, **std::move(accepted), std::move(address));
+    }
+  }
+
+  void hand_on(std::uint64_t id, Socket socket, std::string address) {
+    Shard& shard = core_.shard_of(id);
+    if (&shard == this) return add(id, std::move(socket), std::move(address));
+    shard.loop()->post([&shard, id, socket = std::move(socket), address = std::move(address)]() mutable {
+      shard.add(id, std::move(socket), std::move(address));
+    });
+  }
+
+  /// Out of descriptors: look again when some may have been given back.
+  void pause(const Error& error) {
+    if (!std::exchange(paused_, true)) core_.options.log.warning("cannot accept connections", {{"err", error.text()}});
+    loop()->rewatch_fd(listener_.fd(), 0);
+    loop()->at(loop()->now().mono + kAcceptPause, [this] {
+      if (listener_.open()) loop()->rewatch_fd(listener_.fd(), POLLIN);
+    });
+  }
+
+  void report_if_empty() {
+    if (!stopping_ || !connections_.empty() || std::exchange(reported_, true)) return;
+    core_.loop.post([weak = core_.weak_from_this()] {
+      const auto core = weak.lock();
+      if (!core || --core->shards_open > 0) return;
+      if (core->grace_timer) core->loop.cancel(*core->grace_timer);
+      core->grace_timer.reset();
+      if (core->stopped) std::exchange(core->stopped, {})();
+    });
+  }
+
+  Core& core_;
+  std::shared_ptr<const TlsContext> tls_;
+  Rng rng_;
+  std::vector<char> scratch_ = std::vector<char>(kScratchBytes);
+  Socket listener_;
+  bool paused_ = false;
+  bool stopping_ = false;
+  bool reported_ = false;
+  std::uint64_t last_connection_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<HttpConnection>> connections_;
+  runtime::LoopThread thread_;  // last: nothing runs before the rest is there
+};
+
+HttpServer::Core::Core(runtime::Loop& owner_loop, RequestHandler& request_handler, Options server_options)
+    : loop(owner_loop),
+      handler(request_handler),
+      options(std::move(server_options)),
+      table(options.limits.connections),
+      desk{std::make_shared<ByteLedger>(options.limits.waiting, waiting_gauge(options.metrics)),
+           std::make_shared<Refusals>(options.log, options.metrics), options.limits.stream_bytes_max} {
+  if (options.metrics == nullptr) return;
+  connections_gauge = options.metrics->gauge("spillway_http_connections", "Open connections of the HTTP server");
+  refused = options.metrics->counter("spillway_http_connections_refused_total",
+                                     "Connections closed at once because too many were open");
+  slow_streams = options.metrics->counter("spillway_http_slow_streams_total",
+                                          "Streams cut because the client took nothing for too long");
+}
+
+HttpServer::Core::~Core() {
+  if (grace_timer) loop.cancel(*grace_timer);
+  // All of them before any goes: the first hands connections to the others.
+  for (const auto& shard : shards) shard->halt();
+  line->clear();
+  shards.clear();
+}
+
+void HttpServer::Core::displace(std::optional<ConnectionTable::Id> connection) {
+  if (!connection) return;
+  Shard& shard = shard_of(*connection);
+  shard.loop()->post([&shard, id = *connection] { shard.give_up(id); });
+}
+
+void HttpServer::Core::count_connection(int change) {
+  connections_gauge.set(connections.fetch_add(change) + change);
+}
+
+HttpServer::HttpServer(runtime::Loop& loop, RequestHandler& handler, Options options)
+    : core_(std::make_shared<Core>(loop, handler, std::move(options))) {
+  core_->line = std::make_shared<RequestLine>(core_->options.limits.queue, [weak = std::weak_ptr(core_)] {
+    const auto core = weak.lock();
+    if (!core) return;
+    core->loop.post([weak] {
+      if (const auto alive = weak.lock()) alive->line->serve_one();
+    });
+  });
+}
+
+HttpServer::~HttpServer() = default;
+
+Outcome HttpServer::start() {
+  SPILLWAY_TRY(listener, listen_on(core_->options.address, core_->options.port));
+  core_->port = local_port(listener);
+  for (int i = 0; i < std::max(core_->options.threads, 1); ++i) {
+    core_->shards.push_back(std::make_unique<Core::Shard>(*core_));
+  }
+  core_->shards_open = core_->shards.size();
+  Core::Shard& first = *core_->shards.front();
+  first.loop()->post([&first, listener = std::move(listener)]() mutable { first.listen(std::move(listener)); });
+  return {};
+}
+
+std::uint16_t HttpServer::port() const {
+  return core_->port;
+}
+
+void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
+  for (const auto& shard : core_->shards) {
+    shard->loop()->post([&shard = *shard, tls] { shard.set_tls(tls); });
+  }
+}
+
+void HttpServer::stop(Duration grace, runtime::Loop::Task done) {
+  core_->stopped = std::move(done);
+  for (const auto& shard : core_->shards) {
+    shard->loop()->post([&shard = *shard] { shard.wind_down(); });
+  }
+  core_->grace_timer = core_->loop.at(core_->loop.now().mono + grace, [core = core_.get()] {
+    core->grace_timer.reset();
+    for (const auto& shard : core->shards) shard->loop()->post([&shard = *shard] { shard.close_all(); });
+  });
+}
+
+}  // namespace spillway::wire

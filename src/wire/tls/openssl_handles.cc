@@ -1,0 +1,66 @@
+#include "wire/tls/openssl_handles.h"
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <array>
+
+namespace spillway::wire {
+
+namespace {
+
+struct BioFree {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+};
+
+using BioPtr = std::unique_ptr<BIO, BioFree>;
+
+BioPtr read_from(std::string_view text) {
+  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+/// Refuses to ask a terminal for the pass phrase of an encrypted key.
+int no_pass_phrase(char*, int, int, void*) {
+  return -1;
+}
+
+}  // namespace
+
+void OpensslFree::operator()(evp_pkey_st* key) const {
+  EVP_PKEY_free(key);
+}
+
+void OpensslFree::operator()(ssl_st* ssl) const {
+  SSL_free(ssl);
+}
+
+void OpensslFree::operator()(x509_st* certificate) const {
+  X509_free(certificate);
+}
+
+std::string take_openssl_problem() {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  if (code == 0) return "unknown TLS error";
+  if (const char* reason = ERR_reason_error_string(code)) return reason;
+  std::array<char, 256> text{};
+  ERR_error_string_n(code, text.data(), text.size());
+  return text.data();
+}
+
+Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what) {
+  CertificatePtr certificate(PEM_read_bio_X509(read_from(pem).get(), nullptr, no_pass_phrase, nullptr));
+  if (!certificate) return invalid(what, "not a PEM certificate ({})", take_openssl_problem());
+  return certificate;
+}
+
+Result<KeyPtr> parse_key(std::string_view pem, std::string_view what) {
+  KeyPtr key(PEM_read_bio_PrivateKey(read_from(pem).get(), nullptr, no_pass_phrase, nullptr));
+  if (!key) return invalid(what, "not a PEM private key without pass phrase ({})", take_openssl_problem());
+  return key;
+}
+
+}  // namespace spillway::wire

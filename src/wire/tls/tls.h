@@ -1,0 +1,64 @@
+// TLS for servers and clients: which certificates to show and whom to believe. TLS 1.2 and newer.
+// Thread: any (immutable once made, shared by all connections). Only tls*.cc, openssl_handles.cc,
+// authenticator.cc and certificate_authority.cc know OpenSSL.
+#pragma once
+
+#include "base/error.h"
+#include "wire/net/byte_stream.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct ssl_ctx_st;
+
+namespace spillway::wire {
+
+/// A certificate (or a chain, leaf first) and its private key, both PEM.
+struct KeyPair {
+  std::string certificate_pem;
+  std::string key_pem;
+};
+
+/// Whom a certificate belongs to.
+struct TlsSubject {
+  std::string common_name;
+  std::string organization;  // one of them
+};
+
+class TlsContext {
+ public:
+  struct ServerOptions {
+    KeyPair identity;
+    /// Clients may show a certificate signed by this authority; empty: none is asked for.
+    std::string client_authority_pem;
+  };
+
+  struct ClientOptions {
+    std::string authority_pem;  // whom to believe; empty: the system's authorities
+    bool verify = true;
+    std::optional<KeyPair> identity;
+  };
+
+  /// kInvalid: which of the PEM texts does not parse or does not match.
+  static Result<std::shared_ptr<const TlsContext>> make_server(const ServerOptions& options);
+  static Result<std::shared_ptr<const TlsContext>> make_client(const ClientOptions& options);
+
+  TlsContext(std::shared_ptr<ssl_ctx_st> context, bool verify_peer);
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  /// A stream over a connected socket, as the server or as a client that expects `host` (a name or an address) on the
+  /// certificate; empty: any that the authority has signed, for a caller that looks at peer_certificate() itself. The
+  /// handshake happens in handshake().
+  std::unique_ptr<ByteStream> accept_stream(Socket socket) const;
+  std::unique_ptr<ByteStream> connect_stream(Socket socket, const std::string& host) const;
+
+ private:
+  std::shared_ptr<ssl_ctx_st> context_;
+  bool verify_peer_;
+};
+
+}  // namespace spillway::wire

@@ -1,0 +1,185 @@
+#include "wire/tls/token_key.h"
+
+#include "api/text/base64.h"
+#include "wire/tls/private_file.h"
+
+#include <openssl/bio.h>
+#include <openssl/bn.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace spillway::wire {
+
+namespace {
+
+constexpr int kNumberBytes = 32;  // of each of the two numbers of a P-256 signature
+constexpr std::size_t kSignatureBytes = 64;
+
+struct DigestFree {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+
+struct SignatureFree {
+  void operator()(ECDSA_SIG* signature) const { ECDSA_SIG_free(signature); }
+};
+
+struct BioFree {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+};
+
+using DigestPtr = std::unique_ptr<EVP_MD_CTX, DigestFree>;
+using SignaturePtr = std::unique_ptr<ECDSA_SIG, SignatureFree>;
+
+Error openssl_error(std::string_view doing) {
+  return make_error(ErrorCode::kInternalError, "{}: {}", doing, take_openssl_problem());
+}
+
+Error refused(std::string_view why) {
+  return make_error(ErrorCode::kUnauthorized, "service account token: {}", why);
+}
+
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+Result<std::string> key_id(EVP_PKEY* key) {
+  unsigned char* der = nullptr;
+  const int size = i2d_PUBKEY(key, &der);
+  if (size <= 0) return openssl_error("reading the token key");
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned digest_size = 0;
+  const int hashed =
+      EVP_Digest(der, static_cast<std::size_t>(size), digest.data(), &digest_size, EVP_sha256(), nullptr);
+  OPENSSL_free(der);
+  if (hashed != 1) return openssl_error("reading the token key");
+  return api::encode_base64_url({reinterpret_cast<const char*>(digest.data()), digest_size});
+}
+
+Result<std::string> make_key_pem() {
+  const KeyPtr key(EVP_EC_gen("P-256"));
+  const std::unique_ptr<BIO, BioFree> bio(BIO_new(BIO_s_mem()));
+  if (!key || !bio || PEM_write_bio_PKCS8PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
+    return openssl_error("making a key for tokens");
+  }
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  return std::string(data, static_cast<std::size_t>(size));
+}
+
+/// OpenSSL speaks DER; a token carries the two numbers side by side.
+Result<std::string> raw_signature(const std::vector<unsigned char>& der) {
+  const unsigned char* at = der.data();
+  const SignaturePtr parsed(d2i_ECDSA_SIG(nullptr, &at, static_cast<long>(der.size())));
+  std::array<unsigned char, kSignatureBytes> raw{};
+  if (!parsed || BN_bn2binpad(ECDSA_SIG_get0_r(parsed.get()), raw.data(), kNumberBytes) != kNumberBytes ||
+      BN_bn2binpad(ECDSA_SIG_get0_s(parsed.get()), raw.data() + kNumberBytes, kNumberBytes) != kNumberBytes) {
+    return openssl_error("signing a token");
+  }
+  return std::string(reinterpret_cast<const char*>(raw.data()), raw.size());
+}
+
+std::optional<std::vector<unsigned char>> der_signature(std::string_view raw) {
+  if (raw.size() != kSignatureBytes) return std::nullopt;
+  const SignaturePtr signature(ECDSA_SIG_new());
+  BIGNUM* r = BN_bin2bn(bytes_of(raw), kNumberBytes, nullptr);
+  BIGNUM* s = BN_bin2bn(bytes_of(raw) + kNumberBytes, kNumberBytes, nullptr);
+  if (!signature || r == nullptr || s == nullptr || ECDSA_SIG_set0(signature.get(), r, s) != 1) {
+    BN_free(r);
+    BN_free(s);
+    return std::nullopt;
+  }
+  unsigned char* der = nullptr;
+  const int size = i2d_ECDSA_SIG(signature.get(), &der);
+  if (size <= 0) return std::nullopt;
+  std::vector<unsigned char> out(der, der + size);
+  OPENSSL_free(der);
+  return out;
+}
+
+/// header.payload.signature; nullopt unless there are three parts.
+std::optional<std::array<std::string_view, 3>> split_token(std::string_view token) {
+  const std::size_t first = token.find('.');
+  const std::size_t last = token.rfind('.');
+  if (first == std::string_view::npos || first == last) return std::nullopt;
+  const std::string_view payload = token.substr(first + 1, last - first - 1);
+  if (payload.find('.') != std::string_view::npos) return std::nullopt;
+  return std::array{token.substr(0, first), payload, token.substr(last + 1)};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TokenKey>> TokenKey::open(const std::string& folder) {
+  SPILLWAY_TRY_VOID(make_private_folder(folder));
+  const std::string path = folder + "/sa.key";
+  Result<std::string> pem = read_private_file(path);
+  if (!pem && pem.error().code == ErrorCode::kNotFound) {
+    pem = make_key_pem();
+    if (!pem) return pem.error();
+    SPILLWAY_TRY_VOID(write_private_file(path, *pem));
+  }
+  if (!pem) return pem.error();
+  SPILLWAY_TRY(key, parse_key(*pem, path));
+  if (EVP_PKEY_is_a(key.get(), "EC") != 1 || EVP_PKEY_get_bits(key.get()) != 8 * kNumberBytes) {
+    return invalid(path, "expected an ECDSA P-256 key");
+  }
+  SPILLWAY_TRY(id, key_id(key.get()));
+  return std::make_shared<const TokenKey>(std::move(key), std::move(id));
+}
+
+Result<std::string> TokenKey::sign(const api::Json& claims) const {
+  const api::Json header = api::Json::object({{"alg", "ES256"}, {"kid", id_}, {"typ", "JWT"}});
+  std::string text = api::encode_base64_url(api::to_text(header)) + "." + api::encode_base64_url(api::to_text(claims));
+  const DigestPtr digest(EVP_MD_CTX_new());
+  std::vector<unsigned char> der(static_cast<std::size_t>(EVP_PKEY_get_size(key_.get())));
+  std::size_t size = der.size();
+  if (!digest || EVP_DigestSignInit(digest.get(), nullptr, EVP_sha256(), nullptr, key_.get()) != 1 ||
+      EVP_DigestSign(digest.get(), der.data(), &size, bytes_of(text), text.size()) != 1) {
+    return openssl_error("signing a token");
+  }
+  der.resize(size);
+  SPILLWAY_TRY(signature, raw_signature(der));
+  text += "." + api::encode_base64_url(signature);
+  return text;
+}
+
+bool TokenKey::looks_like_token(std::string_view text) {
+  const auto parts = split_token(text);
+  if (!parts || text.size() > kTokenBytesMax) return false;
+  const auto header = api::decode_base64_url(parts->front());
+  return header && api::parse_json(*header);
+}
+
+Result<api::Json> TokenKey::verify(std::string_view token) const {
+  if (token.size() > kTokenBytesMax) return refused("too long");
+  const auto parts = split_token(token);
+  if (!parts) return refused("not of three parts");
+  const auto header_text = api::decode_base64_url((*parts)[0]);
+  const auto payload = api::decode_base64_url((*parts)[1]);
+  const auto raw = api::decode_base64_url((*parts)[2]);
+  if (!header_text || !payload || !raw) return refused("not in base64");
+  const auto header = api::parse_json(*header_text);
+  if (!header || header->string_at({"alg"}) != "ES256") return refused("not signed with ES256");
+  const auto der = der_signature(*raw);
+  const std::string_view text = token.substr(0, (*parts)[0].size() + 1 + (*parts)[1].size());
+  const DigestPtr digest(EVP_MD_CTX_new());
+  const bool genuine = der && digest &&
+                       EVP_DigestVerifyInit(digest.get(), nullptr, EVP_sha256(), nullptr, key_.get()) == 1 &&
+                       EVP_DigestVerify(digest.get(), der->data(), der->size(), bytes_of(text), text.size()) == 1;
+  if (!genuine) {
+    take_openssl_problem();
+    return refused("not signed by this cluster");
+  }
+  auto claims = api::parse_json(*payload);
+  if (!claims || claims->if_object() == nullptr) return refused("its claims are no JSON object");
+  return *std::move(claims);
+}
+
+}  // namespace spillway::wire

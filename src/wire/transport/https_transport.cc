@@ -1,0 +1,172 @@
+#include "wire/transport/https_transport.h"
+
+#include "api/text/duration.h"
+#include "client/api_client.h"
+#include "wire/transport/frame_splitter.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace spillway::wire {
+
+namespace {
+
+constexpr std::size_t kFrameBytesMax = std::size_t{16} * 1024 * 1024;
+constexpr std::size_t kErrorBytesMax = std::size_t{1024} * 1024;
+/// Above the first a watch is not read on, below the second it is again.
+constexpr std::size_t kQueuedBytesHigh = std::size_t{8} * 1024 * 1024;
+constexpr std::size_t kQueuedBytesLow = std::size_t{2} * 1024 * 1024;
+
+/// The time the caller gives the server, if it says one.
+Duration time_for(const api::Request& request, Duration at_most) {
+  const auto target = api::parse_target(request.target);
+  if (!target) return at_most;
+  const std::string* text = target->find("timeout");
+  if (text == nullptr) return at_most;
+  const auto asked = api::parse_duration(*text);
+  return asked && *asked > Duration::zero() ? std::min(*asked, at_most) : at_most;
+}
+
+}  // namespace
+
+// Listeners run on the transport's thread.
+
+class HttpsTransport::CallListener final : public HttpClient::Listener {
+ public:
+  CallListener(std::shared_ptr<DeliveryDesk> desk, DeliveryDesk::EntryPtr entry)
+      : desk_(std::move(desk)), entry_(std::move(entry)) {}
+
+  void on_head(const api::Response& head) override { response_ = head; }
+
+  void on_data(std::string data) override { response_.body += data; }
+
+  void on_done(std::optional<Error> error) override {
+    Result<api::Response> outcome = std::move(response_);
+    if (error) outcome = *std::move(error);
+    desk_->post_last(entry_, client::CallDone{entry_->id, std::move(outcome)});
+  }
+
+ private:
+  std::shared_ptr<DeliveryDesk> desk_;
+  DeliveryDesk::EntryPtr entry_;
+  api::Response response_;
+};
+
+class HttpsTransport::WatchListener final : public HttpClient::Listener {
+ public:
+  WatchListener(std::shared_ptr<DeliveryDesk> desk, DeliveryDesk::EntryPtr entry, std::shared_ptr<runtime::Loop> io,
+                std::weak_ptr<HttpClient> client)
+      : desk_(std::move(desk)), entry_(std::move(entry)), io_(std::move(io)), client_(std::move(client)) {}
+
+  void on_head(const api::Response& head) override { status_ = head.status; }
+
+  void on_data(std::string data) override {
+    if (broken_) return;
+    if (!accepted()) {
+      refusal_.append(data, 0, kErrorBytesMax - std::min(kErrorBytesMax, refusal_.size()));
+      return;
+    }
+    auto frames = splitter_.push(data);
+    if (!frames) return break_off(frames.error());
+    for (FrameSplitter::Frame& frame : *frames) post(std::move(frame));
+    if (entry_->queued_bytes > kQueuedBytesHigh) pause();
+  }
+
+  void on_done(std::optional<Error> error) override {
+    if (broken_) return;
+    if (!accepted() && status_ != 0) {
+      error = client::error_of_answer(status_, refusal_);
+    } else if (FrameSplitter::Frame rest = splitter_.finish(); rest && !error) {
+      post(std::move(rest));
+    }
+    desk_->post_last(entry_, client::WatchEnded{entry_->id, std::move(error)});
+  }
+
+ private:
+  bool accepted() const { return status_ >= 200 && status_ < 300; }
+
+  void post(FrameSplitter::Frame frame) {
+    desk_->post_frame(entry_, std::move(frame), [entry = entry_, paused = paused_, io = io_, client = client_] {
+      if (entry->queued_bytes > kQueuedBytesLow || !paused->exchange(false)) return;
+      io->post([entry, client] {
+        if (const auto alive = client.lock()) alive->resume(entry->work);
+      });
+    });
+  }
+
+  /// Either the loop sees the mark and resumes later, or we see here that it has caught up in the meantime.
+  void pause() {
+    paused_->store(true);
+    if (entry_->queued_bytes <= kQueuedBytesLow && paused_->exchange(false)) return;
+    if (const auto client = client_.lock()) client->pause(entry_->work);
+  }
+
+  void break_off(Error error) {
+    broken_ = true;
+    desk_->post_last(entry_, client::WatchEnded{entry_->id, std::move(error)});
+    io_->post([work = entry_->work, client = client_] {
+      if (const auto alive = client.lock()) alive->cancel(work);
+    });
+  }
+
+  std::shared_ptr<DeliveryDesk> desk_;
+  DeliveryDesk::EntryPtr entry_;
+  std::shared_ptr<runtime::Loop> io_;
+  std::weak_ptr<HttpClient> client_;
+  int status_ = 0;
+  std::string refusal_;
+  FrameSplitter splitter_{kFrameBytesMax};
+  bool broken_ = false;
+  std::shared_ptr<std::atomic<bool>> paused_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+HttpsTransport::HttpsTransport(runtime::Loop& loop, Options options)
+    : answer_max_(options.answer_max),
+      desk_(std::make_shared<DeliveryDesk>(loop)),
+      io_("spillway-https"),
+      client_(std::make_shared<HttpClient>(io_.loop(), std::move(options.endpoint), options.limits)) {}
+
+HttpsTransport::~HttpsTransport() {
+  desk_->remove_all();
+  io_.stop();
+}
+
+void HttpsTransport::execute(client::ApiCommand command, Receiver& receiver) {
+  if (auto* call = std::get_if<client::SendCall>(&command)) {
+    const DeliveryDesk::EntryPtr entry = desk_->add(receiver, call->id);
+    entry->work = ++last_work_;
+    start(entry, std::move(call->request), HttpClient::Kind::kCall, std::make_shared<CallListener>(desk_, entry));
+  } else if (auto* watch = std::get_if<client::OpenWatch>(&command)) {
+    const DeliveryDesk::EntryPtr entry = desk_->add(receiver, watch->id);
+    entry->work = ++last_work_;
+    start(entry, std::move(watch->request), HttpClient::Kind::kStream,
+          std::make_shared<WatchListener>(desk_, entry, io_.share(), client_));
+  } else {
+    cancel(desk_->remove(receiver, std::get<client::CloseWatch>(command).id));
+  }
+}
+
+void HttpsTransport::disconnect(Receiver& receiver) {
+  for (const DeliveryDesk::EntryPtr& entry : desk_->remove_all(receiver)) cancel(entry);
+}
+
+void HttpsTransport::start(const DeliveryDesk::EntryPtr& entry, api::Request request, HttpClient::Kind kind,
+                           std::shared_ptr<HttpClient::Listener> listener) {
+  // A watch also carries "timeout", which means its whole length there.
+  const Duration at_most = kind == HttpClient::Kind::kCall ? time_for(request, answer_max_) : answer_max_;
+  io_.loop().post([client = client_.get(), work = entry->work, request = std::move(request), kind, at_most,
+                   listener = std::move(listener)]() mutable {
+    client->start(work, std::move(request), kind, at_most, std::move(listener));
+  });
+}
+
+void HttpsTransport::cancel(const DeliveryDesk::EntryPtr& entry) {
+  if (!entry) return;
+  io_.loop().post([client = client_.get(), work = entry->work] { client->cancel(work); });
+}
+
+}  // namespace spillway::wire

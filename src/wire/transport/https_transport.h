@@ -1,0 +1,51 @@
+// Carries an engine's calls to an API server over HTTP or HTTPS: calls share kept connections, every watch has its own.
+// Sockets, TLS and parsing live on a thread of the transport; events are posted to the engines' loop. A watch whose
+// events are not taken as fast as they come is no longer read, so that the server's bound on slow watchers acts.
+// Thread: loop.
+#pragma once
+
+#include "client/engine.h"
+#include "runtime/loop.h"
+#include "runtime/loop_thread.h"
+#include "wire/client/http_client.h"
+#include "wire/transport/delivery_desk.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace spillway::wire {
+
+class HttpsTransport final : public client::Transport {
+ public:
+  struct Options {
+    HttpEndpoint endpoint;
+    HttpClient::Limits limits;
+    /// Of a call, unless its target says less ("timeout=10s"); of the header of a watch.
+    Duration answer_max = seconds(30);
+  };
+
+  /// `loop` must outlive the transport.
+  HttpsTransport(runtime::Loop& loop, Options options);
+  ~HttpsTransport() override;
+  HttpsTransport(const HttpsTransport&) = delete;
+  HttpsTransport& operator=(const HttpsTransport&) = delete;
+
+  void execute(client::ApiCommand command, Receiver& receiver) override;
+  void disconnect(Receiver& receiver) override;
+
+ private:
+  class CallListener;
+  class WatchListener;
+
+  void start(const DeliveryDesk::EntryPtr& entry, api::Request request, HttpClient::Kind kind,
+             std::shared_ptr<HttpClient::Listener> listener);
+  void cancel(const DeliveryDesk::EntryPtr& entry);
+
+  Duration answer_max_;
+  std::uint64_t last_work_ = 0;
+  std::shared_ptr<DeliveryDesk> desk_;
+  runtime::LoopThread io_;
+  std::shared_ptr<HttpClient> client_;  // used on io_ only
+};
+
+}  // namespace spillway::wire
