@@ -64,8 +64,8 @@ TEST(Yaml, IsWrittenSoThatItReadsBack) {
   const api::Json value =
       api::parse_json(R"({"a":"yes","b":"10","c":["pods",""],"d":{"memory.available":"10%"},"e":5,"f":false,"g":[]})")
           .value();
-  const auto again = parse("f", to_text(value));
-  ASSERT_TRUE(again.has_value()) << to_text(value);
+  const auto again = parse("f", yaml::to_text(value));
+  ASSERT_TRUE(again.has_value()) << yaml::to_text(value);
   EXPECT_EQ(api::to_text(again->value), api::to_text(value));
 }
 
