@@ -1,6 +1,7 @@
 #include "runtime/loop.h"
 
 #include "base/check.h"
+#include "base/unique_fd.h"
 #include "runtime/clock.h"
 
 #include <sys/epoll.h>
@@ -90,9 +91,9 @@ struct Loop::Impl {
     std::shared_ptr<std::function<void()>> ready;
   };
 
-  int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-  int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  UniqueFd epoll_fd{epoll_create1(EPOLL_CLOEXEC)};
+  UniqueFd wake_fd{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  UniqueFd timer_fd{timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
 
   std::mutex mutex;
   std::deque<Task> posted;  // guarded by mutex
@@ -116,15 +117,9 @@ struct Loop::Impl {
   std::map<int, std::uint64_t> watch_of_fd;
 
   Impl() {
-    SPILLWAY_CHECK(epoll_fd >= 0 && wake_fd >= 0 && timer_fd >= 0);
-    SPILLWAY_CHECK(control(EPOLL_CTL_ADD, wake_fd, EPOLLIN, kWakeUp) &&
-                   control(EPOLL_CTL_ADD, timer_fd, EPOLLIN, kTimer));
-  }
-
-  ~Impl() {
-    ::close(timer_fd);
-    ::close(wake_fd);
-    ::close(epoll_fd);
+    SPILLWAY_CHECK(epoll_fd.get() >= 0 && wake_fd.get() >= 0 && timer_fd.get() >= 0);
+    SPILLWAY_CHECK(control(EPOLL_CTL_ADD, wake_fd.get(), EPOLLIN, kWakeUp) &&
+                   control(EPOLL_CTL_ADD, timer_fd.get(), EPOLLIN, kTimer));
   }
 
   Impl(const Impl&) = delete;
@@ -134,7 +129,7 @@ struct Loop::Impl {
     epoll_event event{};
     event.events = events;
     event.data.u64 = id;
-    return epoll_ctl(epoll_fd, operation, fd, &event) == 0;
+    return epoll_ctl(epoll_fd.get(), operation, fd, &event) == 0;
   }
 
   /// Sets the kernel's timer to the first timer of ours. A timer descriptor waits to the nanosecond, epoll does not.
@@ -149,7 +144,7 @@ struct Loop::Impl {
       spec.it_value.tv_sec = static_cast<time_t>(whole.count());
       spec.it_value.tv_nsec = static_cast<long>((since_start - whole).count());
     }
-    SPILLWAY_CHECK(timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
+    SPILLWAY_CHECK(timerfd_settime(timer_fd.get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
   }
 
   /// The piece of work that began at `piece_began` is done; the next one begins. Returns the time.
@@ -180,7 +175,7 @@ struct Loop::Impl {
   void run_ready(const std::function<void(int)>& on_signal) {
     arm_kernel_timer();
     std::array<epoll_event, kReadyPerTurn> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    const int count = epoll_wait(epoll_fd, events.data(), static_cast<int>(events.size()), has_posted() ? 0 : -1);
+    const int count = epoll_wait(epoll_fd.get(), events.data(), static_cast<int>(events.size()), has_posted() ? 0 : -1);
     turn_began = piece_began = RealClock::read_mono();
     if (count < 0) {
       SPILLWAY_CHECK(errno == EINTR);
@@ -195,7 +190,7 @@ struct Loop::Impl {
       if (id == kTimer) {
         armed.reset();  // expired; the timers that are due run after the descriptors
         std::uint64_t expirations = 0;
-        [[maybe_unused]] const ssize_t got = ::read(timer_fd, &expirations, sizeof expirations);
+        [[maybe_unused]] const ssize_t got = ::read(timer_fd.get(), &expirations, sizeof expirations);
         continue;
       }
       const auto it = watched.find(id);
@@ -208,7 +203,7 @@ struct Loop::Impl {
 
   void take_wake_up(const std::function<void(int)>& on_signal) {
     std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t got = ::read(wake_fd, &count, sizeof count);
+    [[maybe_unused]] const ssize_t got = ::read(wake_fd.get(), &count, sizeof count);
     {
       const std::lock_guard lock(mutex);
       rung = false;
@@ -262,7 +257,7 @@ void Loop::post(Task task) {
     impl_->posted.push_back(std::move(task));
     must_ring = !std::exchange(impl_->rung, true);
   }
-  if (must_ring) ring(impl_->wake_fd);
+  if (must_ring) ring(impl_->wake_fd.get());
 }
 
 Loop::TimerId Loop::at(Instant due, Task task) {
@@ -297,7 +292,7 @@ void Loop::unwatch_fd(int fd) {
   const auto it = impl_->watch_of_fd.find(fd);
   if (it == impl_->watch_of_fd.end()) return;
   // Fails only if the descriptor was closed already, which removed it as well.
-  epoll_ctl(impl_->epoll_fd, EPOLL_CTL_DEL, fd, nullptr);
+  epoll_ctl(impl_->epoll_fd.get(), EPOLL_CTL_DEL, fd, nullptr);
   impl_->watched.erase(it->second);
   impl_->watch_of_fd.erase(it);
 }
@@ -313,7 +308,7 @@ void Loop::on_turn(std::function<void(const Turn&)> observe) {
 void Loop::run(std::function<void(int signal)> on_signal) {
   const std::function<void(int)> tell = std::move(on_signal);
   std::optional<SignalHandlers> handlers;
-  if (tell) handlers.emplace(impl_->wake_fd);
+  if (tell) handlers.emplace(impl_->wake_fd.get());
   while (!impl_->stopping) {
     impl_->run_ready(tell);
     impl_->run_timers();
@@ -325,7 +320,7 @@ void Loop::run(std::function<void(int signal)> on_signal) {
 
 void Loop::stop() {
   impl_->stopping = true;
-  ring(impl_->wake_fd);
+  ring(impl_->wake_fd.get());
 }
 
 }  // namespace spillway::runtime

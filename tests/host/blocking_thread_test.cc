@@ -1,7 +1,7 @@
 #include "host/kernel/blocking_thread.h"
 
+#include "base/unique_fd.h"
 #include "host/disk/fs_probe.h"
-#include "host/kernel/unique_fd.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

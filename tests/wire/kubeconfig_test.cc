@@ -33,8 +33,10 @@ TEST(Kubeconfig, ReadsWhatItWrites) {
   with_token.tls_server_name = "true";
   for (const Kubeconfig& config : {example(), with_token}) {
     ASSERT_TRUE(write_kubeconfig(path, config, "spillway"));
-    const auto read = read_kubeconfig(path);
+    auto read = read_kubeconfig(path);
     ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(read->path, path);
+    read->path = config.path;
     EXPECT_EQ(*read, config);
     EXPECT_EQ(folder.mode("config"), 0600U);
   }
@@ -85,6 +87,101 @@ TEST(Kubeconfig, NamesTheFileThatIsMissing) {
   EXPECT_EQ(read.error().text(), folder / "none" + ": No such file or directory");
 }
 
+constexpr const char* kTwoClusters = R"(
+clusters:
+- {name: red, cluster: {server: "https://red"}}
+- {name: blue, cluster: {server: "https://blue"}}
+users:
+- {name: ann, user: {token: a}}
+- {name: bob, user: {username: bob, password: p:w}}
+contexts:
+- {name: red, context: {cluster: red, user: ann, namespace: shop}}
+- {name: blue, context: {cluster: blue, user: bob}}
+current-context: red
+)";
+
+TEST(Kubeconfig, TheCommandLineChoosesAmongContexts) {
+  const TempFolder folder;
+  const std::vector files{folder.write("config", kTwoClusters)};
+
+  struct Row {
+    KubeconfigChoice choice;
+    const char* server;
+    const char* user;
+    const char* name_space;
+  };
+
+  const Row rows[] = {
+      {{}, "https://red", "ann", "shop"},
+      {{.context = "blue", .cluster = {}, .user = {}, .name_space = {}}, "https://blue", "bob", ""},
+      {{.context = {}, .cluster = "blue", .user = {}, .name_space = {}}, "https://blue", "ann", "shop"},
+      {{.context = {}, .cluster = {}, .user = "bob", .name_space = "cart"}, "https://red", "bob", "cart"}};
+  for (const Row& row : rows) {
+    const auto read = read_kubeconfig(files, row.choice);
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(read->server, row.server);
+    EXPECT_EQ(read->token.empty() ? read->username : "ann", row.user);
+    EXPECT_EQ(read->name_space, row.name_space);
+  }
+  const auto unknown = read_kubeconfig(files, {.context = "green", .cluster = {}, .user = {}, .name_space = {}});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().text(), files[0] + ": contexts: no entry named \"green\"");
+}
+
+TEST(Kubeconfig, OfSeveralFilesTheFirstToSayItCounts) {
+  const TempFolder folder;
+  folder.write("first.ca", "FIRST");
+  const std::vector files{folder / "none", folder.write("first", R"(
+clusters: [{name: red, cluster: {server: "https://first", certificate-authority: first.ca}}]
+contexts: [{name: both, context: {cluster: red, user: bob}}]
+)"),
+                          folder.write("second", kTwoClusters)};
+  const auto current = read_kubeconfig(files, {});
+  ASSERT_TRUE(current) << current.error().text();
+  EXPECT_EQ(current->server, "https://first");  // current-context of the second, its cluster of the first
+  EXPECT_EQ(current->authority_pem, "FIRST");
+  EXPECT_EQ(current->token, "a");
+  const auto both = read_kubeconfig(files, {.context = "both", .cluster = {}, .user = {}, .name_space = {}});
+  ASSERT_TRUE(both) << both.error().text();
+  EXPECT_EQ(both->username, "bob");
+  EXPECT_EQ(both->password, "p:w");
+}
+
+TEST(Kubeconfig, SeveralFilesOfWhichNoneExists) {
+  const TempFolder folder;
+  const auto read = read_kubeconfig({folder / "a", folder / "b"}, {});
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().text(), folder / "a" + ":" + folder / "b" + ": none of these kubeconfigs exists");
+}
+
+TEST(Kubeconfig, AProgramForCredentials) {
+  const TempFolder folder;
+  const std::string path = folder.write("config", R"(
+clusters: [{name: c, cluster: {server: "https://h"}}]
+users:
+- name: u
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1
+      command: ./login
+      args: [get-token, --cluster, "7"]
+      env: [{name: REGION, value: north}]
+      provideClusterInfo: true
+      interactiveMode: IfAvailable
+      installHint: get it from example.com
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+)");
+  const auto read = read_kubeconfig(path);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->program, (CredentialProgram{.api_version = "client.authentication.k8s.io/v1",
+                                              .command = folder / "./login",
+                                              .arguments = {"get-token", "--cluster", "7"},
+                                              .environment = {{"REGION", "north"}},
+                                              .install_hint = "get it from example.com",
+                                              .wants_cluster = true}));
+}
+
 struct Mistake {
   const char* name;
   const char* text;
@@ -107,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Mistake{"Empty", "", "k.conf: expected a kubeconfig, found nothing"},
         Mistake{"NoMapping", "- a\n", "k.conf: expected a kubeconfig, found no mapping"},
-        Mistake{"NoYaml", "a: [b\n", "k.conf:2:1: "},
+        Mistake{"NoYaml", "a: [b\n", "k.conf:2: "},
         Mistake{"WrongKind", "kind: Pod\n", "k.conf: kind: expected Config, got \"Pod\""},
         Mistake{"NoCurrentContext", "kind: Config\n", "k.conf: current-context: missing"},
         Mistake{"NoContexts", "current-context: x\n", "k.conf: contexts: missing"},
@@ -141,10 +238,28 @@ INSTANTIATE_TEST_SUITE_P(
                 "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
                 "users: [{name: u, user: {client-certificate-data: YQ==}}]" SPILLWAY_TEST_REST,
                 "k.conf: users[u].user.client-key: missing beside its counterpart"},
-        Mistake{"ExecPlugin",
+        Mistake{"ProgramOfAnOldVersion",
                 "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
-                "users: [{name: u, user: {exec: {command: aws}}}]" SPILLWAY_TEST_REST,
-                "k.conf: users[u].user.exec: not supported"}),
+                "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: "
+                "aws}}}]" SPILLWAY_TEST_REST,
+                "k.conf: users[u].user.exec.apiVersion: expected client.authentication.k8s.io/v1 or "},
+        Mistake{"ProgramWithoutCommand",
+                "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
+                "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1}}}]" SPILLWAY_TEST_REST,
+                "k.conf: users[u].user.exec.command: missing"},
+        Mistake{"ProgramThatAsks",
+                "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
+                "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, "
+                "interactiveMode: Always}}}]" SPILLWAY_TEST_REST,
+                "k.conf: users[u].user.exec.interactiveMode: Always is not supported"},
+        Mistake{"AuthProvider",
+                "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
+                "users: [{name: u, user: {auth-provider: {name: gcp}}}]" SPILLWAY_TEST_REST,
+                "k.conf: users[u].user.auth-provider: not supported; use exec"},
+        Mistake{"TokenAndPassword",
+                "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
+                "users: [{name: u, user: {token: t, username: a, password: b}}]" SPILLWAY_TEST_REST,
+                "k.conf: users[u].user.token: must not be set together with username"}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Endpoint, TakesTheServerApart) {
@@ -169,7 +284,7 @@ TEST(Endpoint, TakesTheServerApart) {
     EXPECT_EQ(endpoint->host, row.host);
     EXPECT_EQ(endpoint->port, row.port);
     EXPECT_EQ(endpoint->path_prefix, row.prefix);
-    EXPECT_EQ(BearerToken(endpoint->token).header(Instant()), "Bearer t");
+    EXPECT_EQ(BearerToken(endpoint->credentials.token).header(Instant()), "Bearer t");
     EXPECT_EQ(endpoint->tls != nullptr, std::string_view(row.server).starts_with("https"));
   }
 }

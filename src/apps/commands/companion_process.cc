@@ -22,7 +22,7 @@ Outcome check_flags(const cli::AgentCommand& command) {
   const auto refuse = [](const char* flag) {
     return invalid(flag, "means nothing with --companion: the kubelet is the node, a companion evicts");
   };
-  if (command.kubeconfig.empty()) return invalid("--kubeconfig", "is required");
+  if (const auto named = named_kubeconfigs(command.api); !named) return named.error();
   if (command.print_config) return refuse("--print-config");
   if (!command.node_ip.empty()) return refuse("--node-ip");
   if (command.port) return refuse("--port");
@@ -42,9 +42,9 @@ bool is_loopback(const std::string& host) {
 }
 
 /// The kubelet, with the credentials of the kubeconfig.
-Result<std::unique_ptr<client::Transport>> connect_kubelet(runtime::Loop& loop, const std::string& kubeconfig,
+Result<std::unique_ptr<client::Transport>> connect_kubelet(runtime::Loop& loop, const cli::ClusterArgs& api,
                                                            const cli::CompanionArgs& args) {
-  SPILLWAY_TRY(config, wire::read_kubeconfig(kubeconfig));
+  SPILLWAY_TRY(config, find_kubeconfig(api));
   config.server = args.kubelet;
   config.tls_server_name.clear();
   config.authority_pem.clear();
@@ -62,7 +62,7 @@ Result<std::unique_ptr<client::Transport>> connect_kubelet(runtime::Loop& loop, 
                    "--kubelet-certificate-authority",
                    args.kubelet);
   }
-  if (endpoint->tls == nullptr) endpoint->token = {};  // nothing secret in the clear
+  if (endpoint->tls == nullptr) endpoint->credentials = {};  // nothing secret in the clear
   wire::HttpsTransport::Options options;
   options.endpoint = *std::move(endpoint);
   return std::make_unique<wire::HttpsTransport>(loop, std::move(options));
@@ -87,9 +87,9 @@ int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
     return refuse(eviction.error());
   }
   Process process(log);
-  auto server = connect_remote(process.loop(), command.kubeconfig);
+  auto server = connect_remote(process.loop(), command.api);
   if (!server) return refuse(server.error());
-  auto kubelet = connect_kubelet(process.loop(), command.kubeconfig, command.companion);
+  auto kubelet = connect_kubelet(process.loop(), command.api, command.companion);
   if (!kubelet) return refuse(kubelet.error());
   const std::string name = command.node_name.empty() ? host_name() : command.node_name;
   auto part = CompanionPart::create(process,

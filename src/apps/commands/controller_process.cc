@@ -120,7 +120,7 @@ class ControllerProcess {
   int run(controllers::ControllerSet::Options options) {
     options_ = std::move(options);
     // Nothing is connected by this: it tells a bad kubeconfig at once.
-    auto server = connect_remote(process_.loop(), command_.kubeconfig);
+    auto server = connect_remote(process_.loop(), command_.api);
     if (!server) {
       print_error(server.error());
       return cli::kExitUsage;
@@ -147,7 +147,7 @@ class ControllerProcess {
 
  private:
   std::unique_ptr<client::Transport> connect() {
-    auto server = connect_remote(process_.loop(), command_.kubeconfig);
+    auto server = connect_remote(process_.loop(), command_.api);
     if (!server) {
       process_.fail(server.error());
       return nullptr;
@@ -274,8 +274,8 @@ int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& comman
     std::fputs(yaml::to_text(cli::manager_configuration(command)).c_str(), stdout);
     return cli::kExitOk;
   }
-  if (command.kubeconfig.empty()) {
-    print_error(invalid("--kubeconfig", "is required"));
+  if (const auto named = named_kubeconfigs(command.api); !named) {
+    print_error(named.error());
     return cli::kExitUsage;
   }
   const auto refuse = [](const Error& error) {

@@ -110,6 +110,8 @@ class Explainer {
       return cli::kExitUsage;
     }
     cluster_ = &(*client)->cluster();
+    if (command_.name_space.empty()) command_.name_space = (*client)->name_space();
+    if (command_.name_space.empty()) command_.name_space = "default";
     return ask(**client);
   }
 
@@ -285,7 +287,7 @@ class Explainer {
     fmt::print("{}\n", api::to_text(document));
   }
 
-  const cli::ExplainCommand& command_;
+  cli::ExplainCommand command_;
   runtime::Loop loop_;
   ClusterView* cluster_ = nullptr;
   bool exists_ = true;  // what is asked about; false: the API server knows no such pod

@@ -18,9 +18,13 @@ namespace {
 
 /// Runs one engine against the server of a kubeconfig.
 template <typename MakeEngine>
-int run_engine(const cli::LogArgs& log, const std::string& kubeconfig, MakeEngine make_engine) {
+int run_engine(const cli::LogArgs& log, const cli::ClusterArgs& api, MakeEngine make_engine) {
+  if (const auto named = named_kubeconfigs(api); !named) {
+    print_error(named.error());
+    return cli::kExitUsage;
+  }
   Process process(log);
-  auto server = connect_remote(process.loop(), kubeconfig);
+  auto server = connect_remote(process.loop(), api);
   if (!server) {
     print_error(server.error());
     return cli::kExitUsage;
@@ -44,7 +48,7 @@ int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command)
 }
 
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command) {
-  return run_engine(log, command.kubeconfig, [](Process& process, const Rng& rng) {
+  return run_engine(log, command.api, [](Process& process, const Rng& rng) {
     return std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{}, rng, process.log());
   });
 }
@@ -58,13 +62,15 @@ int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
     return cli::kExitUsage;
   }
   if (command.print_config) return print_node_config(command.node);
-  if (command.kubeconfig.empty()) {
-    print_error(invalid("--kubeconfig", "is required"));
+  auto hidden = named_kubeconfigs(command.api);
+  if (!hidden) {
+    print_error(hidden.error());
     return cli::kExitUsage;
   }
+  hidden->push_back(resolve_data_dir({}));
   if (!check_node_config(command.node)) return cli::kExitUsage;
   Process process(log);
-  auto server = connect_remote(process.loop(), command.kubeconfig);
+  auto server = connect_remote(process.loop(), command.api);
   if (!server) {
     print_error(server.error());
     return cli::kExitUsage;
@@ -79,7 +85,7 @@ int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
                                 .client_authority_pem = server->authority_pem,
                                 .port = command.port,
                                 .ip = command.node_ip,
-                                .hidden = {resolve_data_dir({}), command.kubeconfig}},
+                                .hidden = *std::move(hidden)},
                                std::move(server->transport));
   if (!node) {
     print_error(node.error());

@@ -1,5 +1,5 @@
 #include "apps/commands/commands.h"
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <sys/mman.h>
 #include <sys/timerfd.h>
@@ -40,7 +40,7 @@ bool wait(int timer, Duration interval) {
 }  // namespace
 
 int run_stress(const cli::StressCommand& command) {
-  const host::UniqueFd timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+  const UniqueFd timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
   if (!timer) return fail("timerfd_create");
   const auto size = static_cast<std::size_t>(command.memory.count());
   void* area = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -148,9 +148,7 @@ int run_hold(const cli::HoldCommand& command) {
   if (command.why.contains('\n')) return refuse(invalid("--why", "must be one line"));
   catch_interrupts();
   runtime::Loop loop;
-  const Result<std::string> kubeconfig = client_kubeconfig(command.kubeconfig);
-  if (!kubeconfig) return refuse(kubeconfig.error());
-  auto remote = connect_remote(loop, *kubeconfig);
+  auto remote = connect_remote(loop, command.api);
   if (!remote) return refuse(remote.error());
   ClusterView cluster(loop, std::move(remote->transport));
   Holder holder(cluster, command, command.config_map.substr(0, slash), command.config_map.substr(slash + 1));

@@ -5,12 +5,12 @@
 #include "agent/companion/kubelet_feed.h"
 #include "apps/companion/companion_pages.h"
 #include "apps/process/process.h"
+#include "base/unique_fd.h"
 #include "cli/flags/command_line.h"
 #include "client/engine.h"
 #include "host/cgroup/node_slice.h"
 #include "host/companion/foreign_runtime.h"
 #include "host/files/journal_file.h"
-#include "host/kernel/unique_fd.h"
 #include "host/reaction/memory_reaction.h"
 #include "runtime/engine_driver.h"
 
@@ -64,7 +64,7 @@ class CompanionPart final : public Part, private agent::Host::Receiver {
   CompanionPartOptions options_;
   std::unique_ptr<client::Transport> api_;
   std::unique_ptr<client::Transport> kubelet_;
-  host::UniqueFd lock_;
+  UniqueFd lock_;
   agent::KubeletFeed feed_;
   std::unique_ptr<runtime::EngineDriver> feed_driver_;
   std::map<std::string, std::string> problems_told_;  // by page of the kubelet: the last one

@@ -34,7 +34,7 @@ namespace {
 }  // namespace
 
 Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& arguments, const std::string& log) {
-  const host::UniqueFd output(open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600));
+  const UniqueFd output(open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600));
   if (!output) return Error{ErrorCode::kInternalError, std::strerror(errno), log};
   std::vector<std::string> words{"spillway"};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -53,7 +53,7 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& argumen
   return ChildProcess(pid, *std::move(handle), log);
 }
 
-ChildProcess::ChildProcess(pid_t pid, host::UniqueFd handle, std::string log)
+ChildProcess::ChildProcess(pid_t pid, UniqueFd handle, std::string log)
     : pid_(pid), handle_(std::move(handle)), log_(std::move(log)) {}
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept = default;

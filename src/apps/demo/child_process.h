@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <sys/types.h>
 
@@ -35,13 +35,13 @@ class ChildProcess {
   const std::string& log() const { return log_; }
 
  private:
-  ChildProcess(pid_t pid, host::UniqueFd handle, std::string log);
+  ChildProcess(pid_t pid, UniqueFd handle, std::string log);
 
   bool wait(Duration patience);
   void signal(int number);
 
   pid_t pid_ = -1;
-  host::UniqueFd handle_;
+  UniqueFd handle_;
   std::string log_;
 };
 

@@ -118,7 +118,8 @@ Outcome Demo::start_cluster() {
   SPILLWAY_TRY_VOID(
       wait_for("the API server", kPatience, [&] { return std::filesystem::exists(kubeconfig) || !up_->running(); }));
   if (!up_->running()) return make_error(ErrorCode::kInternalError, "`spillway up` ended; see {}", up_->log());
-  SPILLWAY_TRY(remote, connect_remote(loop_, kubeconfig));
+  SPILLWAY_TRY(remote, connect_remote(loop_, cli::ClusterArgs{
+                                                 .kubeconfig = kubeconfig, .context = {}, .cluster = {}, .user = {}}));
   cluster_ = std::make_unique<ClusterView>(loop_, std::move(remote.transport));
 
   std::vector<std::string> second{"agent", "--kubeconfig", kubeconfig, "--port", "0"};

@@ -1,35 +1,19 @@
 #include "apps/view/controller_client.h"
 
-#include "apps/server/api_server_part.h"
 #include "apps/view/remote.h"
 #include "client/api_client.h"
 #include "wire/transport/https_transport.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <utility>
 
 namespace spillway::apps {
 
-Result<std::string> client_kubeconfig(const std::string& given) {
-  if (!given.empty()) return given;
-  const char* environment = std::getenv("KUBECONFIG");
-  const bool named = environment != nullptr && *environment != '\0';
-  std::string file = named ? std::string(environment) : resolve_data_dir({}) + "/kubeconfig";
-  if (::access(file.c_str(), F_OK) == 0) return file;
-  return make_error(ErrorCode::kInvalid,
-                    "{}: no such kubeconfig{}; expected --kubeconfig FILE, KUBECONFIG=FILE or a running `spillway up`",
-                    file, named ? " (from KUBECONFIG)" : "");
-}
-
 Result<std::unique_ptr<ControllerClient>> ControllerClient::create(runtime::Loop& loop,
                                                                    const cli::ControllerTargetArgs& args) {
   std::unique_ptr<ControllerClient> client(new ControllerClient(loop, args));  // NOLINT: private constructor
-  SPILLWAY_TRY(kubeconfig, client_kubeconfig(args.kubeconfig));
-  SPILLWAY_TRY(config, wire::read_kubeconfig(kubeconfig));
+  SPILLWAY_TRY(config, find_kubeconfig(args.api));
+  SPILLWAY_TRY(remote, connect_remote(loop, config));
   client->config_ = std::move(config);
-  SPILLWAY_TRY(remote, connect_remote(loop, kubeconfig));
   client->cluster_ = std::make_unique<ClusterView>(loop, std::move(remote.transport));
   return client;
 }

@@ -19,9 +19,6 @@ namespace spillway::apps {
 inline constexpr std::string_view kUrlAnnotation = "spillway.dev/controller-url";
 inline constexpr std::string_view kAuthorityAnnotation = "spillway.dev/controller-certificate";
 
-/// `given`, or the one that $KUBECONFIG names, or the one `spillway up` writes. kInvalid: it is not there.
-Result<std::string> client_kubeconfig(const std::string& given);
-
 class ControllerClient {
  public:
   /// kInvalid: a kubeconfig that does not parse.
@@ -29,6 +26,9 @@ class ControllerClient {
 
   /// The JSON of a page. kServiceUnavailable: no controller could be asked, or it does not lead.
   Result<api::Json> get(const std::string& path);
+
+  /// Of the context; empty: none.
+  const std::string& name_space() const { return config_.name_space; }
 
   /// The API server.
   ClusterView& cluster() { return *cluster_; }

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "base/error.h"
+#include "cli/flags/command_line.h"
 #include "client/engine.h"
 #include "runtime/loop.h"
+#include "wire/client/kubeconfig.h"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -16,7 +19,17 @@ struct Remote {
   std::string host;           // "192.0.2.7:6443"
 };
 
-/// kInvalid: what is wrong with the file, and where. Nothing is connected yet.
-Result<Remote> connect_remote(runtime::Loop& loop, const std::string& kubeconfig);
+/// What a process that serves a cluster was told to use: --kubeconfig, else the files of $KUBECONFIG. kInvalid:
+/// nothing.
+Result<std::vector<std::string>> named_kubeconfigs(const cli::ClusterArgs& args);
+
+/// The kubeconfig of a process, or of a command for people: the file that was given, else those of $KUBECONFIG, else
+/// the one `spillway up` writes, else ~/.kube/config. kInvalid: what is wrong with a file, and where, or that there is
+/// none.
+Result<wire::Kubeconfig> find_kubeconfig(const cli::ClusterArgs& args);
+
+/// kInvalid: as of find_kubeconfig(). Nothing is connected yet.
+Result<Remote> connect_remote(runtime::Loop& loop, const cli::ClusterArgs& args);
+Result<Remote> connect_remote(runtime::Loop& loop, const wire::Kubeconfig& config);
 
 }  // namespace spillway::apps

@@ -84,7 +84,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"generic", "address", "--bind-address", Type::kText, [](Command c) { return text(c.serving.bind_address); }},
     {"generic", "port", "--secure-port", Type::kInteger, [](Command c) { return integer(c.serving.secure_port); }},
     {"generic", "controllers", "--controllers", Type::kList, [](Command c) { return list(c.controllers); }},
-    {"generic.clientConnection", "kubeconfig", "--kubeconfig", Type::kText, [](Command c) { return text(c.kubeconfig); }},
+    {"generic.clientConnection", "kubeconfig", "--kubeconfig", Type::kText, [](Command c) { return text(c.api.kubeconfig); }},
     {"generic.clientConnection", "qps", "--kube-api-qps", Type::kNumber, [](Command c) { return number(c.kube_api_qps); }},
     {"generic.clientConnection", "burst", "--kube-api-burst", Type::kInteger, [](Command c) { return integer(c.kube_api_burst); }},
     {"generic.leaderElection", "leaderElect", "--leader-elect", Type::kBool, [](Command c) { return Json(c.leader_election.enabled); }},

@@ -141,8 +141,16 @@ struct CompanionArgs {
   friend bool operator==(const CompanionArgs&, const CompanionArgs&) = default;
 };
 
+/// Which API server, and as whom. Empty: as the kubeconfig has it.
+struct ClusterArgs {
+  std::string kubeconfig;  // a file; empty: see apps/view/remote.h
+  std::string context;
+  std::string cluster;
+  std::string user;
+};
+
 struct AgentCommand {
-  std::string kubeconfig;  // empty only if print_config
+  ClusterArgs api;  // without a kubeconfig only if print_config
   bool print_config = false;
   std::string node_name;
   std::string node_ip;                // the address the node reports and serves on; empty: the machine's
@@ -158,7 +166,7 @@ struct FlagWithoutEffect {
 };
 
 struct ControllerCommand {
-  std::string kubeconfig;        // empty only if print_config
+  ClusterArgs api;               // without a kubeconfig only if print_config
   std::string config;            // a KubeControllerManagerConfiguration; its flags are to be put before those given
   std::string config_directory;  // of *.conf files, whose flags come between the two; empty: none
   bool print_config = false;
@@ -174,7 +182,7 @@ struct ControllerCommand {
 };
 
 struct SchedulerCommand {
-  std::string kubeconfig;
+  ClusterArgs api;
 };
 
 struct DemoCommand {
@@ -200,7 +208,7 @@ struct LintCommand {
 
 /// How to find the controller that leads.
 struct ControllerTargetArgs {
-  std::string kubeconfig;                                 // empty: $KUBECONFIG, or the one `spillway up` has written
+  ClusterArgs api;
   std::string controller;                                 // its URL; empty: the API server is asked, then the lease
   std::string lease = "kube-system/spillway-controller";  // NAMESPACE/NAME
 };
@@ -214,7 +222,7 @@ struct ExplainCommand {
   About about = About::kLast;
   bool last = false;       // was asked for
   std::string name;        // of the pod or node
-  std::string name_space;  // of the pod
+  std::string name_space;  // of the pod; empty: that of the context, or default
   ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
   std::string node;                    // ask this one only
@@ -234,7 +242,7 @@ struct HoldCommand {
   enum class Act { kHold, kResume };
 
   Act act = Act::kHold;
-  std::string kubeconfig;           // empty: $KUBECONFIG, or the one `spillway up` has written
+  ClusterArgs api;
   std::optional<std::string> zone;  // nullopt: everything; "-": the nodes without zone labels
   std::string why;
   std::string config_map = "kube-system/spillway-hold";

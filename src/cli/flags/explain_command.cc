@@ -35,14 +35,14 @@ Outcome parse_explained(const std::string& text, ExplainCommand& command) {
 
 void define_explain(Commands& commands) {
   const auto explain = std::make_shared<ExplainCommand>();
-  explain->name_space = "default";
   CLI::App& app = commands.add("explain", "Say why a pod was evicted, why nothing is, and who would be next");
   app.footer(
       "Exit codes: 0 answered, 1 could not be asked, 2 wrong command line, 3 nothing is known about it.\n"
       "When the agent of a node is gone, its journal still answers: --journal STATE_DIR/NODE/journal.jsonl");
   bool& is_last = explain->last;
   CLI::Option* last = app.add_flag("--last", is_last, "The last decision of all nodes, or of the journal");
-  app.add_option("-n,--namespace", explain->name_space, "Namespace of the pod")->capture_default_str();
+  app.add_option("-n,--namespace", explain->name_space, "Namespace of the pod")
+      ->default_str("that of the context, or default");
   CLI::Option* what = app.add_option_function<std::string>(
       "what",
       [explain](const std::string& text) {

@@ -126,14 +126,19 @@ CLI::Validator not_negative() {
   return number_that([](double number) { return number >= 0; }, "0 or more", "0 OR MORE");
 }
 
-void add_kubeconfig(CLI::App& app, std::string& path) {
-  app.add_option("--kubeconfig", path, "How to reach the API server")->required()->check(CLI::ExistingFile);
+void add_api(CLI::App& app, ClusterArgs& args) {
+  app.add_option("--kubeconfig", args.kubeconfig, "How to reach the API server")
+      ->check(CLI::ExistingFile)
+      ->default_str("the files of $KUBECONFIG");
+  app.add_option("--context", args.context, "Context of the kubeconfig")->default_str("its current-context");
+  app.add_option("--cluster", args.cluster, "Cluster of the kubeconfig")->default_str("that of the context");
+  app.add_option("--user", args.user, "User of the kubeconfig")->default_str("that of the context");
 }
 
-void add_client_kubeconfig(CLI::App& app, std::string& path) {
-  app.add_option("--kubeconfig", path, "How to reach the API server")
-      ->check(CLI::ExistingFile)
-      ->default_str("$KUBECONFIG, or the one `spillway up` has written");
+void add_client_api(CLI::App& app, ClusterArgs& args) {
+  add_api(app, args);
+  app.get_option("--kubeconfig")
+      ->default_str("the files of $KUBECONFIG, else the one `spillway up` has written, else ~/.kube/config");
 }
 
 void add_log(CLI::App& app, LogArgs& args) {

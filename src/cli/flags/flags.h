@@ -54,7 +54,8 @@ CLI::Validator above_zero();
 CLI::Validator not_negative();
 
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help);
-void add_kubeconfig(CLI::App& app, std::string& path);
+/// --kubeconfig, --context, --cluster, --user of a process that serves a cluster.
+void add_api(CLI::App& app, ClusterArgs& args);
 void add_log(CLI::App& app, LogArgs& args);
 void add_serving(CLI::App& app, ServingArgs& args);
 void add_node(CLI::App& app, NodeArgs& args);
@@ -62,8 +63,8 @@ void add_node(CLI::App& app, NodeArgs& args);
 void add_manager_flags(CLI::App& app, ControllerCommand& command);
 void add_controller_serving(CLI::App& app, ControllerServingArgs& args);
 void add_controller_target(CLI::App& app, ControllerTargetArgs& args);
-/// The kubeconfig of a client command; without it, the one $KUBECONFIG names or `spillway up` has written.
-void add_client_kubeconfig(CLI::App& app, std::string& path);
+/// The same of a command for people, which finds a kubeconfig by itself.
+void add_client_api(CLI::App& app, ClusterArgs& args);
 void add_controller(CLI::App& app, ControllerArgs& args);
 void add_leader_election(CLI::App& app, LeaderElectionArgs& args);
 void add_output(CLI::App& app, OutputFormat& output);

@@ -75,7 +75,7 @@ void define_agent(Commands& commands) {
   const auto agent = std::make_shared<AgentCommand>();
   CLI::App& app = commands.add("agent", "Run one node");
   app.add_flag("--print-config", agent->print_config, "Print the configuration in effect as YAML and exit");
-  app.add_option("--kubeconfig", agent->kubeconfig, "How to reach the API server")->check(CLI::ExistingFile);
+  add_api(app, agent->api);
   app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
   add_parsed(app, "--node-ip", agent->node_ip, parse_address,
              "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");
@@ -95,7 +95,7 @@ void define_controller(Commands& commands) {
                  "Directory of *.conf files merged over it, in the order of their names")
       ->check(CLI::ExistingDirectory);
   app.add_flag("--print-config", controller->print_config, "Print the configuration in effect as YAML and exit");
-  app.add_option("--kubeconfig", controller->kubeconfig, "How to reach the API server")->check(CLI::ExistingFile);
+  add_api(app, controller->api);
   add_manager_flags(app, *controller);
   add_controller(app, controller->controller);
   add_controller_serving(app, controller->serving);
@@ -112,7 +112,7 @@ void define_controller(Commands& commands) {
 void define_scheduler(Commands& commands) {
   const auto scheduler = std::make_shared<SchedulerCommand>();
   CLI::App& app = commands.add("scheduler", "Run the scheduler");
-  add_kubeconfig(app, scheduler->kubeconfig);
+  add_api(app, scheduler->api);
   commands.choose(app, scheduler);
 }
 

@@ -24,7 +24,7 @@ void define_hold(Commands& commands, HoldCommand::Act act) {
   const bool holds = act == HoldCommand::Act::kHold;
   CLI::App& app = holds ? commands.add("hold", "Stop marking, tainting and deleting by the lifecycle controllers")
                         : commands.add("resume", "End what `spillway hold` began");
-  add_client_kubeconfig(app, hold->kubeconfig);
+  add_client_api(app, hold->api);
   add_parsed(
       app, "--zone", hold->zone, [](const std::string& text) -> Result<std::optional<std::string>> { return text; },
       "Only this zone: its name in `spillway zones`, or the value of its label; - for nodes without zone labels",
@@ -37,7 +37,7 @@ void define_hold(Commands& commands, HoldCommand::Act act) {
 }  // namespace
 
 void add_controller_target(CLI::App& app, ControllerTargetArgs& args) {
-  add_client_kubeconfig(app, args.kubeconfig);
+  add_client_api(app, args.api);
   app.add_option("--controller", args.controller, "URL of the controller that leads")
       ->default_str("the API server is asked, then the lease");
   app.add_option("--lease", args.lease, "Lease of the controllers")->capture_default_str();

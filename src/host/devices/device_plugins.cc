@@ -2,10 +2,10 @@
 
 #include "agent/devices/device_pool.h"
 #include "base/check.h"
+#include "base/unique_fd.h"
 #include "host/devices/device_plugin.grpc.pb.h"
 #include "host/devices/plugin_directory.h"
 #include "host/kernel/kernel_file.h"
-#include "host/kernel/unique_fd.h"
 
 #include <fmt/format.h>
 #include <grpc/support/log.h>

@@ -1,6 +1,6 @@
 #include "host/disk/disk_usage.h"
 
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 
 #include "agent/contract/journal.h"
 #include "base/error.h"
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 #include "telemetry/log.h"
 
 #include <cstddef>

@@ -9,8 +9,8 @@
 #include "api/json/json.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "base/unique_fd.h"
 #include "host/kernel/blocking_thread.h"
-#include "host/kernel/unique_fd.h"
 #include "runtime/loop.h"
 
 #include <functional>

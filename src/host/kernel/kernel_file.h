@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <sys/types.h>
 

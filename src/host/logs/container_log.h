@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <array>
 #include <cstdint>

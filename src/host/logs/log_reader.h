@@ -7,8 +7,8 @@
 #include "api/exchange/exchange.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "base/unique_fd.h"
 #include "host/kernel/blocking_thread.h"
-#include "host/kernel/unique_fd.h"
 #include "host/logs/log_query.h"
 #include "runtime/loop.h"
 

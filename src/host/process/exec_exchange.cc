@@ -1,6 +1,6 @@
 #include "host/process/exec_exchange.h"
 
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 #include "runtime/clock.h"
 
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "host/kernel/mount_steps.h"
-#include "host/kernel/unique_fd.h"
 
 #include <string>
 #include <string_view>

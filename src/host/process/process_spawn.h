@@ -4,10 +4,10 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "host/cgroup/cgroup.h"
 #include "host/kernel/mount_steps.h"
 #include "host/kernel/pod_namespaces.h"
-#include "host/kernel/unique_fd.h"
 
 #include <linux/filter.h>
 #include <sys/types.h>

@@ -2,7 +2,7 @@
 // Thread: any. Source: pid_namespaces(7), signals and the init process; proc_pid_status(5).
 #pragma once
 
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <atomic>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // the moment it is out. Never allocates. Thread: any (one at a time). Source: pidfd_open(2), process_mrelease(2).
 #pragma once
 
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <array>
 #include <cstddef>

@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "host/cgroup/cgroup.h"
-#include "host/kernel/unique_fd.h"
 
 #include <atomic>
 #include <cstdint>

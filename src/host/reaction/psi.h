@@ -4,7 +4,7 @@
 
 #include "api/object/summary.h"
 #include "base/error.h"
-#include "host/kernel/unique_fd.h"
+#include "base/unique_fd.h"
 
 #include <cstdint>
 #include <optional>

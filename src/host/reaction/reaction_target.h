@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/unique_fd.h"
 #include "host/cgroup/cgroup.h"
-#include "host/kernel/unique_fd.h"
 #include "host/reaction/container_handle.h"
 #include "host/reaction/dying_processes.h"
 

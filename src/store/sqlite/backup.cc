@@ -1,5 +1,6 @@
 #include "store/sqlite/backup.h"
 
+#include "base/unique_fd.h"
 #include "store/sqlite/database.h"
 
 #include <fcntl.h>
@@ -20,19 +21,15 @@ Error failed(const std::string& path, std::string_view what, int cause) {
 /// For its owner alone: objects hold secrets. SQLite fills an empty file.
 Outcome make_empty(const std::string& path) {
   ::unlink(path.c_str());  // of a backup that was interrupted
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0) return failed(path, "cannot make the backup", errno);
-  ::close(file);
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return failed(path, "cannot make the backup", errno);
   return {};
 }
 
 Outcome sync(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (file < 0) return failed(path, "cannot open to flush", errno);
-  const bool done = ::fsync(file) == 0;
-  const int cause = errno;
-  ::close(file);
-  if (!done) return failed(path, "cannot flush", cause);
+  const UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC));
+  if (!file) return failed(path, "cannot open to flush", errno);
+  if (::fsync(file.get()) != 0) return failed(path, "cannot flush", errno);
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "store/sqlite/schema.h"
 
+#include "base/unique_fd.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,20 +44,17 @@ Error in_file(const std::string& path, Error error) {
 /// Makes the file, readable by its owner alone because objects hold secrets, or looks whether it can be a database.
 /// SQLite itself would notice a foreign file only after it has recovered a journal into it.
 Outcome check_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return invalid(path, "cannot open the database: {}", reason_of(errno));
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!file) return invalid(path, "cannot open the database: {}", reason_of(errno));
   struct stat found{};
-  if (::fstat(file, &found) != 0 || (found.st_uid != ::geteuid() && found.st_uid != 0) ||
+  if (::fstat(file.get(), &found) != 0 || (found.st_uid != ::geteuid() && found.st_uid != 0) ||
       (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    ::close(file);
     return invalid(path, "belongs to user {} with mode {:04o}, expected one that only this process's user writes",
                    found.st_uid, found.st_mode & 07777U);
   }
   std::array<char, kMagic.size()> start{};
-  const ssize_t size = ::pread(file, start.data(), start.size(), 0);
-  const int cause = errno;
-  ::close(file);
-  if (size < 0) return invalid(path, "cannot read the database: {}", reason_of(cause));
+  const ssize_t size = ::pread(file.get(), start.data(), start.size(), 0);
+  if (size < 0) return invalid(path, "cannot read the database: {}", reason_of(errno));
   if (size == 0) return {};
   if (std::string_view(start.data(), static_cast<std::size_t>(size)) != kMagic) {
     return invalid(path, "not a Spillway database");

@@ -79,13 +79,20 @@ Result<HttpEndpoint> make_endpoint(const Kubeconfig& config, const std::string& 
   endpoint.tls_name = config.tls_server_name;
   auto token = BearerToken::make(config.token, config.token_file);
   if (!token) return invalid(path + ": " + token.error().at, "{}", token.error().message);
-  endpoint.token = *std::move(token);
+  endpoint.credentials.token = *std::move(token);
+  if (!config.username.empty()) endpoint.credentials.basic = config.username + ":" + config.password;
+  const bool has_own = !config.token.empty() || !config.username.empty() || !config.certificate_pem.empty();
+  if (config.program && !has_own) {
+    endpoint.credentials.program = config.program;
+    endpoint.credentials.program_info = exec_info(*config.program, config);
+  }
   if (!config.server.starts_with("https://")) return endpoint;
   TlsContext::ClientOptions tls{config.authority_pem, config.verify, std::nullopt};
   if (!config.certificate_pem.empty()) tls.identity = KeyPair{config.certificate_pem, config.key_pem};
   auto context = TlsContext::make_client(tls);
   if (!context) return invalid(path + ": " + context.error().at, "{}", context.error().message);
   endpoint.tls = *std::move(context);
+  endpoint.credentials.tls = std::move(tls);
   return endpoint;
 }
 
@@ -93,7 +100,11 @@ Result<HttpEndpoint> make_endpoint(const Kubeconfig& config, const std::string& 
 class HttpClient::Pool final : public HttpClientConnection::Owner, public std::enable_shared_from_this<Pool> {
  public:
   Pool(runtime::Loop& loop, HttpEndpoint endpoint, Limits limits)
-      : loop_(loop), token_(endpoint.token), endpoint_(std::move(endpoint)), limits_(limits), names_(loop) {}
+      : loop_(loop),
+        credentials_(loop, endpoint.credentials),
+        endpoint_(std::move(endpoint)),
+        limits_(limits),
+        names_(loop) {}
 
   ~Pool() override {
     for (auto& [key, carrier] : carriers_) {
@@ -114,15 +125,11 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     exchange.request = std::move(request);
     exchange.answer_max = answer_max;
     exchange.timer = loop_.at(loop_.now().mono + answer_max, [this, id] { on_late(id); });
-    if (kind == Kind::kStream) return carry(id, open());
-    if (waiting_.size() >= limits_.waiting_max) {
-      loop_.post([weak = weak_from_this(), id] {
-        if (const auto self = weak.lock()) self->finish(id, self->unavailable("too many calls are waiting"));
-      });
-      return;
-    }
-    waiting_.push_back(id);
-    serve_waiting();
+    if (credentials_.ready(loop_.now())) return admit(id);
+    if (without_credentials_.size() >= limits_.waiting_max) return refuse_soon(id);
+    without_credentials_.push_back(id);
+    if (without_credentials_.size() > 1) return;  // they have been asked for
+    credentials_.obtain([this](const Outcome& outcome) { on_credentials(outcome); });
   }
 
   void cancel(std::uint64_t id) {
@@ -132,6 +139,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     cancel_timer(it->second.timer);
     exchanges_.erase(it);
     std::erase(waiting_, id);
+    std::erase(without_credentials_, id);
     if (connection != nullptr) drop(*connection);
   }
 
@@ -146,7 +154,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     Exchange* exchange = exchange_on(connection);
     if (exchange == nullptr) return;
     exchange->head_seen = true;
-    if (head.status == kUnauthorized) token_.on_refused();
+    if (head.status == kUnauthorized) credentials_.on_refused(loop_.now().mono);
     if (exchange->kind == Kind::kStream) cancel_timer(exchange->timer);
     const std::shared_ptr<Listener> listener = exchange->listener;
     listener->on_head(head);
@@ -166,7 +174,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
   void on_complete(HttpClientConnection& connection, bool reusable) override {
     Carrier& carrier = carriers_.at(&connection);
     const std::uint64_t id = std::exchange(carrier.exchange, 0);
-    const bool keep = reusable && carrier.kind == Kind::kCall;
+    const bool keep = reusable && carrier.kind == Kind::kCall && !carrier.last_exchange;
     if (keep) {
       carrier.timer = loop_.at(loop_.now().mono + limits_.idle_max, [this, key = &connection] { drop(*key); });
     } else {
@@ -213,7 +221,48 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     Kind kind = Kind::kCall;
     std::uint64_t exchange = 0;                   // 0: idle
     std::optional<runtime::Loop::TimerId> timer;  // connecting, or idle
+    bool last_exchange = false;                   // it shows a certificate that is no longer ours
   };
+
+  void refuse_soon(std::uint64_t id) {
+    loop_.post([weak = weak_from_this(), id] {
+      if (const auto self = weak.lock()) self->finish(id, self->unavailable("too many calls are waiting"));
+    });
+  }
+
+  /// Gives an exchange a connection, or a place in the queue for one.
+  void admit(std::uint64_t id) {
+    if (exchanges_.at(id).kind == Kind::kStream) return carry(id, open());
+    if (waiting_.size() >= limits_.waiting_max) return refuse_soon(id);
+    waiting_.push_back(id);
+    serve_waiting();
+  }
+
+  void on_credentials(const Outcome& outcome) {
+    if (generation_ != credentials_.generation()) {
+      generation_ = credentials_.generation();
+      if (credentials_.tls()) use_certificate();
+    }
+    for (const std::uint64_t id : std::exchange(without_credentials_, {})) {
+      if (!exchanges_.contains(id)) continue;
+      if (outcome) {
+        admit(id);
+      } else {
+        finish(id, outcome.error());
+      }
+    }
+  }
+
+  /// Connections that show an older certificate end; those at work when their exchange does.
+  void use_certificate() {
+    endpoint_.tls = credentials_.tls();
+    std::vector<HttpClientConnection*> idle;
+    for (auto& [key, carrier] : carriers_) {
+      if (carrier.exchange == 0) idle.push_back(key);
+      carrier.last_exchange = true;
+    }
+    for (HttpClientConnection* connection : idle) drop(*connection);
+  }
 
   Error unavailable(std::string_view problem) const {
     return Error{ErrorCode::kServiceUnavailable, std::string(problem), server_text(endpoint_)};
@@ -260,7 +309,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     const std::string body = std::exchange(exchange.request.body, {});  // only GET is ever sent again
     api::Request head = exchange.request;
     head.target = endpoint_.path_prefix + head.target;
-    if (const std::string& header = token_.header(loop_.now().mono); !header.empty()) {
+    if (const std::string& header = credentials_.header(loop_.now().mono); !header.empty()) {
       head.headers.emplace_back("authorization", header);
     }
     std::string text = format_request_head(head, body.size(), host_text());
@@ -326,6 +375,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     HttpClientConnection* const connection = it->second.connection;
     const auto waited = std::chrono::duration_cast<milliseconds>(it->second.answer_max);
     std::erase(waiting_, id);
+    std::erase(without_credentials_, id);
     if (connection != nullptr) drop(*connection);
     finish(id, unavailable(fmt::format("no answer within {} ms", waited.count())));
   }
@@ -340,13 +390,15 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
   }
 
   runtime::Loop& loop_;
-  BearerToken token_;
-  const HttpEndpoint endpoint_;
+  ClientCredentials credentials_;
+  std::uint64_t generation_ = 0;  // of the credentials in use
+  HttpEndpoint endpoint_;
   const Limits limits_;
   NameLookup names_;
   std::map<std::uint64_t, Exchange> exchanges_;
   std::map<HttpClientConnection*, Carrier> carriers_;
-  std::deque<std::uint64_t> waiting_;  // calls without a connection, in order
+  std::deque<std::uint64_t> waiting_;               // calls without a connection, in order
+  std::vector<std::uint64_t> without_credentials_;  // exchanges that wait for a program
 };
 
 HttpClient::HttpClient(runtime::Loop& loop, HttpEndpoint endpoint, Limits limits)

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/loop.h"
-#include "wire/client/bearer_token.h"
+#include "wire/client/client_credentials.h"
 #include "wire/client/kubeconfig.h"
 #include "wire/tls/tls.h"
 
@@ -30,7 +30,7 @@ struct HttpEndpoint {
   std::optional<TlsSubject> tls_subject;
   /// A server of this process listens on this port: an address of this machine with it is refused. 0: none does.
   std::uint16_t own_port = 0;
-  BearerToken token;
+  CredentialSource credentials;
 };
 
 /// The server of a kubeconfig. kInvalid: which field is wrong and why; `path` is the file's name for messages.

@@ -1,41 +1,59 @@
 #include "wire/client/kubeconfig.h"
 
+#include "api/json/json.h"
 #include "api/text/base64.h"
-#include "base/utf8.h"
 #include "wire/client/bearer_token.h"
 #include "wire/tls/private_file.h"
-
-#include <yaml-cpp/yaml.h>
+#include "yaml/yaml_document.h"
 
 #include <algorithm>
-#include <vector>
+#include <array>
 
 namespace spillway::wire {
 
 namespace {
 
-/// A place in the file, for messages and look-ups: "clusters[kind].cluster".
+using api::Json;
+
+/// One file, parsed.
+struct File {
+  std::string path;
+  yaml::Document document;
+};
+
+using Files = std::vector<File>;
+
+/// A place in a file, for messages and look-ups: "clusters[kind].cluster".
 class Field {
  public:
-  Field(const std::string& file, std::string path, YAML::Node node)
-      : file_(&file), path_(std::move(path)), node_(std::move(node)) {}
+  explicit Field(const File& file) : file_(&file), value_(&file.document.value) {}
+
+  const File& file() const { return *file_; }
 
   Field child(const std::string& key) const {
-    return {*file_, path_.empty() ? key : path_ + "." + key, node_.IsMap() ? YAML::Node(node_[key]) : YAML::Node()};
+    Field below = *this;
+    below.path_ += (path_.empty() ? "" : ".") + key;
+    below.place_ = place_.empty() ? key : fmt::format("{}[{}]", place_, key);
+    below.value_ = value_ == nullptr ? nullptr : value_->find(key);
+    return below;
   }
 
-  bool present() const { return node_.IsDefined() && !node_.IsNull(); }
+  bool present() const { return value_ != nullptr && !value_->is_null(); }
 
   template <typename... Args>
   Error wrong(fmt::format_string<Args...> format, Args&&... args) const {
-    return invalid(*file_ + ": " + path_, format, std::forward<Args>(args)...);
+    return invalid(file_->path + ": " + path_, format, std::forward<Args>(args)...);
   }
 
-  /// Empty if it is absent.
+  /// Empty if it is absent. What YAML takes for a number or a boolean is taken as it is spelled.
   Result<std::string> text() const {
     if (!present()) return std::string();
-    if (!node_.IsScalar()) return wrong("expected a string");
-    return node_.Scalar();
+    if (const std::string* text = value_->if_string()) return *text;
+    const auto origin = file_->document.origins.find(place_);
+    if (value_->is_object() || value_->is_array() || origin == file_->document.origins.end()) {
+      return wrong("expected a string");
+    }
+    return origin->second.text;
   }
 
   Result<std::string> required_text() const {
@@ -45,28 +63,44 @@ class Field {
   }
 
   Result<bool> flag() const {
+    if (!present()) return false;
     SPILLWAY_TRY(value, text());
-    if (value.empty() || value == "false") return false;
-    if (value == "true") return true;
+    if (value == "true" || value == "false") return value == "true";
     return wrong("expected true or false, got \"{}\"", value);
   }
 
-  /// The element of a list of {name: …} with that name.
-  Result<Field> named(const std::string& name) const {
-    if (!present()) return wrong("missing");
-    if (!node_.IsSequence()) return wrong("expected a list");
-    for (const YAML::Node& element : node_) {
-      if (!element.IsMap()) return wrong("expected a list of mappings");
-      const YAML::Node found = element["name"];
-      if (found && found.IsScalar() && found.Scalar() == name) return Field(*file_, path_ + "[" + name + "]", element);
+  /// The elements of a list, each with its place; none if it is absent.
+  Result<std::vector<Field>> elements() const {
+    std::vector<Field> fields;
+    if (!present()) return fields;
+    if (!value_->is_array()) return wrong("expected a list");
+    for (std::size_t i = 0; i < value_->if_array()->size(); ++i) {
+      Field& element = fields.emplace_back(*this);
+      element.path_ = fmt::format("{}[{}]", path_, i);
+      element.place_ = fmt::format("{}[{}]", place_, i);
+      element.value_ = &(*value_->if_array())[i];
     }
-    return wrong("no entry named \"{}\"", name);
+    return fields;
+  }
+
+  /// The element of a list of {name: …} with that name, if there is one.
+  Result<std::optional<Field>> named(const std::string& name) const {
+    SPILLWAY_TRY(fields, elements());
+    for (Field& element : fields) {
+      if (!element.value_->is_object()) return wrong("expected a list of mappings");
+      SPILLWAY_TRY(found, element.child("name").text());
+      if (found != name) continue;
+      element.path_ = fmt::format("{}[{}]", path_, name);
+      return std::optional<Field>(std::move(element));
+    }
+    return std::optional<Field>();
   }
 
  private:
-  const std::string* file_;
-  std::string path_;
-  YAML::Node node_;
+  const File* file_;
+  std::string path_;   // for people: entries by name
+  std::string place_;  // as Document::origins has it
+  const Json* value_;
 };
 
 std::string beside(const std::string& config_path, const std::string& path) {
@@ -76,7 +110,7 @@ std::string beside(const std::string& config_path, const std::string& path) {
 }
 
 /// NAME-data (base64), else the file that NAME points to; empty if both are absent.
-Result<std::string> read_pem(const Field& parent, const std::string& name, const std::string& config_path) {
+Result<std::string> read_pem(const Field& parent, const std::string& name) {
   const Field data = parent.child(name + "-data");
   SPILLWAY_TRY(encoded, data.text());
   if (!encoded.empty()) {
@@ -87,12 +121,12 @@ Result<std::string> read_pem(const Field& parent, const std::string& name, const
   const Field link = parent.child(name);
   SPILLWAY_TRY(path, link.text());
   if (path.empty()) return std::string();
-  auto text = read_file(beside(config_path, path));
+  auto text = read_file(beside(parent.file().path, path));
   if (!text) return link.wrong("{}", text.error().text());
   return text;
 }
 
-Outcome read_cluster(const Field& cluster, const std::string& path, Kubeconfig& config) {
+Outcome read_cluster(const Field& cluster, Kubeconfig& config) {
   if (!cluster.present()) return cluster.wrong("missing");
   const Field server = cluster.child("server");
   SPILLWAY_TRY(url, server.required_text());
@@ -100,7 +134,7 @@ Outcome read_cluster(const Field& cluster, const std::string& path, Kubeconfig& 
     return server.wrong("expected https://HOST[:PORT] or http://HOST[:PORT], got \"{}\"", url);
   }
   SPILLWAY_TRY(insecure, cluster.child("insecure-skip-tls-verify").flag());
-  SPILLWAY_TRY(authority, read_pem(cluster, "certificate-authority", path));
+  SPILLWAY_TRY(authority, read_pem(cluster, "certificate-authority"));
   SPILLWAY_TRY(tls_server_name, cluster.child("tls-server-name").text());
   if (const Field proxy = cluster.child("proxy-url"); proxy.present()) return proxy.wrong("not supported");
   if (insecure && !authority.empty()) {
@@ -113,128 +147,215 @@ Outcome read_cluster(const Field& cluster, const std::string& path, Kubeconfig& 
   return {};
 }
 
-Outcome read_user(const Field& user, const std::string& path, Kubeconfig& config) {
-  if (!user.present()) return {};  // nobody in particular
-  for (const char* way : {"exec", "auth-provider", "username", "password", "as"}) {
-    if (const Field field = user.child(way); field.present()) {
-      return field.wrong("not supported; use client-certificate, client-key or token");
-    }
+Outcome read_program(const Field& exec, Kubeconfig& config) {
+  constexpr std::array<std::string_view, 2> kVersions{"client.authentication.k8s.io/v1",
+                                                      "client.authentication.k8s.io/v1beta1"};
+  if (!exec.present()) return {};
+  CredentialProgram program;
+  SPILLWAY_TRY(version, exec.child("apiVersion").required_text());
+  if (std::ranges::find(kVersions, version) == kVersions.end()) {
+    return exec.child("apiVersion").wrong("expected {} or {}, got \"{}\"", kVersions[0], kVersions[1], version);
   }
-  SPILLWAY_TRY(certificate, read_pem(user, "client-certificate", path));
-  SPILLWAY_TRY(key, read_pem(user, "client-key", path));
-  if (certificate.empty() != key.empty()) {
-    return user.child(key.empty() ? "client-key" : "client-certificate").wrong("missing beside its counterpart");
+  program.api_version = std::move(version);
+  SPILLWAY_TRY(command, exec.child("command").required_text());
+  program.command = command.contains('/') ? beside(exec.file().path, command) : command;
+  SPILLWAY_TRY(arguments, exec.child("args").elements());
+  for (const Field& argument : arguments) {
+    SPILLWAY_TRY(text, argument.text());
+    program.arguments.push_back(std::move(text));
   }
+  SPILLWAY_TRY(variables, exec.child("env").elements());
+  for (const Field& variable : variables) {
+    SPILLWAY_TRY(name, variable.child("name").required_text());
+    if (name.contains('=')) return variable.child("name").wrong("expected a name without \"=\", got \"{}\"", name);
+    SPILLWAY_TRY(value, variable.child("value").text());
+    program.environment.emplace_back(std::move(name), std::move(value));
+  }
+  SPILLWAY_TRY(hint, exec.child("installHint").text());
+  program.install_hint = std::move(hint);
+  SPILLWAY_TRY(wants_cluster, exec.child("provideClusterInfo").flag());
+  program.wants_cluster = wants_cluster;
+  SPILLWAY_TRY(mode, exec.child("interactiveMode").text());
+  if (mode == "Always")
+    return exec.child("interactiveMode").wrong("Always is not supported: nobody answers its questions");
+  if (!mode.empty() && mode != "Never" && mode != "IfAvailable") {
+    return exec.child("interactiveMode").wrong("expected Never, IfAvailable or Always, got \"{}\"", mode);
+  }
+  config.program = std::move(program);
+  return {};
+}
+
+Outcome read_token(const Field& user, Kubeconfig& config) {
   SPILLWAY_TRY(token, user.child("token").text());
   const Field token_file = user.child("tokenFile");
   SPILLWAY_TRY(token_path, token_file.text());
   if (!token_path.empty()) {
-    config.token_file = beside(path, token_path);
+    config.token_file = beside(user.file().path, token_path);
     auto text = read_bearer_token(config.token_file);
     if (text) token = *std::move(text);
     if (token.empty()) return token_file.wrong("{}", text.error().text());
   }
-  config.certificate_pem = std::move(certificate);
-  config.key_pem = std::move(key);
   config.token = std::move(token);
   return {};
 }
 
-Result<Kubeconfig> parse_document(const Field& root, const std::string& path) {
-  const Field kind = root.child("kind");
-  SPILLWAY_TRY(kind_text, kind.text());
-  if (!kind_text.empty() && kind_text != "Config") return kind.wrong("expected Config, got \"{}\"", kind_text);
-  SPILLWAY_TRY(current, root.child("current-context").required_text());
-  SPILLWAY_TRY(context_entry, root.child("contexts").named(current));
-  const Field context = context_entry.child("context");
-  SPILLWAY_TRY(cluster_name, context.child("cluster").required_text());
-  SPILLWAY_TRY(user_name, context.child("user").text());
-  SPILLWAY_TRY(name_space, context.child("namespace").text());
+Outcome read_user(const Field& user, Kubeconfig& config) {
+  if (!user.present()) return {};  // nobody in particular
+  for (const char* way : {"auth-provider", "as", "as-uid", "as-groups", "as-user-extra"}) {
+    if (const Field field = user.child(way); field.present()) {
+      return field.wrong("not supported; use exec, a client certificate, a token or a password");
+    }
+  }
+  SPILLWAY_TRY(certificate, read_pem(user, "client-certificate"));
+  SPILLWAY_TRY(key, read_pem(user, "client-key"));
+  if (certificate.empty() != key.empty()) {
+    return user.child(key.empty() ? "client-key" : "client-certificate").wrong("missing beside its counterpart");
+  }
+  config.certificate_pem = std::move(certificate);
+  config.key_pem = std::move(key);
+  SPILLWAY_TRY_VOID(read_token(user, config));
+  SPILLWAY_TRY(username, user.child("username").text());
+  SPILLWAY_TRY(password, user.child("password").text());
+  if (username.empty() && !password.empty()) return user.child("username").wrong("missing beside its counterpart");
+  if (!username.empty() && !config.token.empty())
+    return user.child("token").wrong("must not be set together with username");
+  config.username = std::move(username);
+  config.password = std::move(password);
+  return read_program(user.child("exec"), config);
+}
 
+std::string names_of(const Files& files) {
+  std::string names;
+  for (const File& file : files) names += (names.empty() ? "" : ":") + file.path;
+  return names;
+}
+
+/// The entry of that name in the list `key`, from the first file that has one.
+Result<Field> find_entry(const Files& files, const std::string& key, const std::string& name) {
+  bool listed = false;
+  for (const File& file : files) {
+    const Field list = Field(file).child(key);
+    listed = listed || list.present();
+    SPILLWAY_TRY(found, list.named(name));
+    if (found) return *std::move(found);
+  }
+  const std::string at = names_of(files) + ": " + key;
+  if (!listed) return invalid(at, "missing");
+  return invalid(at, "no entry named \"{}\"", name);
+}
+
+/// `chosen` if it is not empty, else current-context of the first file that has one.
+Result<std::string> context_name(const Files& files, const std::string& chosen) {
+  if (!chosen.empty()) return chosen;
+  for (const File& file : files) {
+    SPILLWAY_TRY(current, Field(file).child("current-context").text());
+    if (!current.empty()) return current;
+  }
+  return invalid(names_of(files) + ": current-context", "missing");
+}
+
+/// The member of a context, or what was chosen in its place.
+Result<std::string> chosen_or(const std::string& chosen, const std::optional<Field>& context, const std::string& key) {
+  if (!chosen.empty() || !context) return chosen;
+  return context->child(key).text();
+}
+
+Result<Kubeconfig> resolve(const Files& files, const KubeconfigChoice& choice) {
+  std::optional<Field> context;
+  // A cluster and a user that were named need no context.
+  auto current = context_name(files, choice.context);
+  if (!current && choice.cluster.empty()) return current.error();
+  if (current) {
+    SPILLWAY_TRY(entry, find_entry(files, "contexts", *current));
+    context = entry.child("context");
+  }
+  SPILLWAY_TRY(cluster_name, chosen_or(choice.cluster, context, "cluster"));
+  if (cluster_name.empty()) return context->child("cluster").wrong("missing");
+  SPILLWAY_TRY(user_name, chosen_or(choice.user, context, "user"));
   Kubeconfig config;
+  config.path = names_of(files);
+  SPILLWAY_TRY(name_space, chosen_or(choice.name_space, context, "namespace"));
   config.name_space = std::move(name_space);
-  SPILLWAY_TRY(cluster, root.child("clusters").named(cluster_name));
-  SPILLWAY_TRY_VOID(read_cluster(cluster.child("cluster"), path, config));
+  SPILLWAY_TRY(cluster, find_entry(files, "clusters", cluster_name));
+  SPILLWAY_TRY_VOID(read_cluster(cluster.child("cluster"), config));
   if (!user_name.empty()) {
-    SPILLWAY_TRY(user, root.child("users").named(user_name));
-    SPILLWAY_TRY_VOID(read_user(user.child("user"), path, config));
+    SPILLWAY_TRY(user, find_entry(files, "users", user_name));
+    SPILLWAY_TRY_VOID(read_user(user.child("user"), config));
   }
   return config;
 }
 
-/// Quoted, so that a token of digits stays a string.
-void put(YAML::Emitter& out, const char* key, const std::string& value) {
-  if (value.empty()) return;
-  out << YAML::Key << key << YAML::Value << YAML::DoubleQuoted << value;
+Result<File> parse_file(const std::string& text, const std::string& path) {
+  SPILLWAY_TRY(document, yaml::parse(path, text));
+  if (!document.value.is_object()) {
+    return invalid(path, "expected a kubeconfig, found {}", document.value.is_null() ? "nothing" : "no mapping");
+  }
+  File file{path, std::move(document)};
+  const Field kind = Field(file).child("kind");
+  SPILLWAY_TRY(kind_text, kind.text());
+  if (!kind_text.empty() && kind_text != "Config") return kind.wrong("expected Config, got \"{}\"", kind_text);
+  return file;
 }
 
-void put_data(YAML::Emitter& out, const char* key, const std::string& pem) {
-  if (!pem.empty()) put(out, key, api::encode_base64(pem));
+void put(Json& object, std::string_view key, const std::string& value) {
+  if (!value.empty()) object[key] = value;
+}
+
+/// [{name: NAME, KEY: value}]
+Json one_entry(std::string_view name, std::string_view key, Json value) {
+  Json entry = Json::object({{"name", name}});
+  entry[key] = std::move(value);
+  Json list = Json::array();
+  list.if_array()->push_back(std::move(entry));
+  return list;
 }
 
 }  // namespace
 
-Result<Kubeconfig> parse_kubeconfig(std::string_view text, const std::string& path) {
-  if (const auto at = find_non_text(text)) {
-    const auto line = std::ranges::count(text.substr(0, *at), '\n') + 1;
-    return invalid(fmt::format("{}:{}", path, line), "expected UTF-8 text, found byte {:#04x}",
-                   static_cast<unsigned char>(text[*at]));
-  }
-  YAML::Node document;
-  try {
-    document = YAML::Load(std::string(text));
-  } catch (const YAML::Exception& error) {
-    return invalid(fmt::format("{}:{}:{}", path, error.mark.line + 1, error.mark.column + 1), "{}", error.msg);
-  }
-  if (!document.IsMap())
-    return invalid(path, "expected a kubeconfig, found {}", document.IsNull() ? "nothing" : "no mapping");
-  try {
-    return parse_document(Field(path, "", document), path);
-  } catch (const YAML::Exception& error) {
-    return invalid(path, "{}", error.msg);
-  }
+Result<Kubeconfig> parse_kubeconfig(const std::string& text, const std::string& path) {
+  SPILLWAY_TRY(file, parse_file(text, path));
+  Files files;
+  files.push_back(std::move(file));
+  return resolve(files, {});
 }
 
 Result<Kubeconfig> read_kubeconfig(const std::string& path) {
-  SPILLWAY_TRY(text, read_file(path));
-  return parse_kubeconfig(text, path);
+  return read_kubeconfig(std::vector{path}, {});
 }
 
-std::string format_kubeconfig(const Kubeconfig& config, std::string_view name_text) {
-  const std::string name(name_text);
-  YAML::Emitter out;
-  out << YAML::BeginMap;
-  put(out, "apiVersion", "v1");
-  put(out, "kind", "Config");
+Result<Kubeconfig> read_kubeconfig(const std::vector<std::string>& paths, const KubeconfigChoice& choice) {
+  Files files;
+  for (const std::string& path : paths) {
+    auto text = read_file(path);
+    if (!text && text.error().code == ErrorCode::kNotFound && paths.size() > 1) continue;
+    if (!text) return text.error();
+    SPILLWAY_TRY(file, parse_file(*text, path));
+    files.push_back(std::move(file));
+  }
+  if (files.empty())
+    return Error{ErrorCode::kNotFound, "none of these kubeconfigs exists", fmt::format("{}", fmt::join(paths, ":"))};
+  return resolve(files, choice);
+}
 
-  out << YAML::Key << "clusters" << YAML::Value << YAML::BeginSeq << YAML::BeginMap;
-  put(out, "name", name);
-  out << YAML::Key << "cluster" << YAML::Value << YAML::BeginMap;
-  put(out, "server", config.server);
-  put_data(out, "certificate-authority-data", config.authority_pem);
-  put(out, "tls-server-name", config.tls_server_name);
-  if (!config.verify) out << YAML::Key << "insecure-skip-tls-verify" << YAML::Value << true;
-  out << YAML::EndMap << YAML::EndMap << YAML::EndSeq;
-
-  out << YAML::Key << "users" << YAML::Value << YAML::BeginSeq << YAML::BeginMap;
-  put(out, "name", name);
-  out << YAML::Key << "user" << YAML::Value << YAML::BeginMap;
-  put_data(out, "client-certificate-data", config.certificate_pem);
-  put_data(out, "client-key-data", config.key_pem);
-  put(out, "token", config.token);
-  out << YAML::EndMap << YAML::EndMap << YAML::EndSeq;
-
-  out << YAML::Key << "contexts" << YAML::Value << YAML::BeginSeq << YAML::BeginMap;
-  put(out, "name", name);
-  out << YAML::Key << "context" << YAML::Value << YAML::BeginMap;
-  put(out, "cluster", name);
-  put(out, "user", name);
-  put(out, "namespace", config.name_space);
-  out << YAML::EndMap << YAML::EndMap << YAML::EndSeq;
-
-  put(out, "current-context", name);
-  out << YAML::EndMap;
-  return std::string(out.c_str()) + "\n";
+std::string format_kubeconfig(const Kubeconfig& config, std::string_view name) {
+  const auto encoded = [](const std::string& pem) { return pem.empty() ? pem : api::encode_base64(pem); };
+  Json cluster = Json::object();
+  put(cluster, "server", config.server);
+  put(cluster, "certificate-authority-data", encoded(config.authority_pem));
+  put(cluster, "tls-server-name", config.tls_server_name);
+  if (!config.verify) cluster["insecure-skip-tls-verify"] = true;
+  Json user = Json::object();
+  put(user, "client-certificate-data", encoded(config.certificate_pem));
+  put(user, "client-key-data", encoded(config.key_pem));
+  put(user, "token", config.token);
+  Json context = Json::object({{"cluster", name}, {"user", name}});
+  put(context, "namespace", config.name_space);
+  Json root = Json::object({{"apiVersion", "v1"}, {"kind", "Config"}});
+  root["clusters"] = one_entry(name, "cluster", std::move(cluster));
+  root["users"] = one_entry(name, "user", std::move(user));
+  root["contexts"] = one_entry(name, "context", std::move(context));
+  root["current-context"] = name;
+  return yaml::to_text(root);
 }
 
 Outcome write_kubeconfig(const std::string& path, const Kubeconfig& config, std::string_view name) {

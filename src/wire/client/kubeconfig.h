@@ -1,6 +1,6 @@
-// Where an API server is and who one is there, as kubectl's configuration file says it.
-// Thread: any. Only kubeconfig.cc knows yaml-cpp. Source: Kubernetes docs, "Organizing Cluster Access Using kubeconfig
-// Files"; client-go clientcmd v1 types.
+// Where an API server is and who one is there, as kubectl's configuration files say it.
+// Thread: any. Source: Kubernetes docs, "Organizing Cluster Access Using kubeconfig Files"; client-go clientcmd v1
+// types.
 #pragma once
 
 #include "base/error.h"
@@ -8,11 +8,26 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace spillway::wire {
 
-/// The current context of a kubeconfig, files read in.
+/// users[].user.exec: a program that prints credentials.
+struct CredentialProgram {
+  std::string api_version;  // client.authentication.k8s.io/v1 or /v1beta1
+  std::string command;      // a path, or a name to be found in $PATH
+  std::vector<std::string> arguments;
+  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
+  std::string install_hint;                                      // shown when the program is not there
+  bool wants_cluster = false;                                    // provideClusterInfo
+
+  friend bool operator==(const CredentialProgram&, const CredentialProgram&) = default;
+};
+
+/// One context of a kubeconfig, the files that it names read in.
 struct Kubeconfig {
+  std::string path;             // of the file, or "a:b"; for messages
   std::string server;           // "https://127.0.0.1:6443[/prefix]"
   std::string authority_pem;    // empty: the system's authorities
   bool verify = true;           // false: insecure-skip-tls-verify
@@ -20,17 +35,31 @@ struct Kubeconfig {
   std::string certificate_pem;  // with key_pem, or both empty
   std::string key_pem;
   std::string token;
-  std::string token_file;  // what `token` was read from, to be read again (wire/client/bearer_token.h); empty: from nowhere
-  std::string name_space;  // of the context; empty: none
+  std::string token_file;  // what `token` was read from, to be read again (bearer_token.h); empty: from nowhere
+  std::string username;    // with password, or both empty
+  std::string password;
+  std::optional<CredentialProgram> program;  // counts only where the user has nothing else
+  std::string name_space;                    // of the context; empty: none
 
   friend bool operator==(const Kubeconfig&, const Kubeconfig&) = default;
 };
 
-/// kInvalid: one line that names the file and the field: "/etc/k.conf: clusters[kind].cluster.server: missing".
-/// Relative paths in the file are relative to its folder.
+/// What a command line says against the files; empty: as they have it.
+struct KubeconfigChoice {
+  std::string context;
+  std::string cluster;
+  std::string user;
+  std::string name_space;
+};
+
+/// The files as one: of entries with the same name, and of current-context, the first counts. Relative paths are
+/// relative to the folder of the file they stand in. Files that do not exist are passed over, unless there is only one.
+/// kInvalid: one line that names file and field, "/etc/k.conf: clusters[kind].cluster.server: missing"; kNotFound:
+/// there is no file.
+Result<Kubeconfig> read_kubeconfig(const std::vector<std::string>& files, const KubeconfigChoice& choice);
 Result<Kubeconfig> read_kubeconfig(const std::string& path);
 /// The same for text; `path` is only for messages and relative paths.
-Result<Kubeconfig> parse_kubeconfig(std::string_view text, const std::string& path);
+Result<Kubeconfig> parse_kubeconfig(const std::string& text, const std::string& path);
 
 /// The text of a kubeconfig with one cluster, user and context, all called `name`; certificates and key embedded.
 std::string format_kubeconfig(const Kubeconfig& config, std::string_view name);

@@ -90,14 +90,6 @@ void tune_connection(int fd) {
 
 }  // namespace
 
-Socket::~Socket() {
-  close();
-}
-
-void Socket::close() {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
-
 std::string format_endpoint(const std::string& address, std::uint16_t port) {
   const bool v6 = address.find(':') != std::string::npos;
   return fmt::format("{}{}{}:{}", v6 ? "[" : "", address, v6 ? "]" : "", port);

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace spillway::wire {
 
@@ -19,23 +19,14 @@ class Socket {
 
   explicit Socket(int fd) : fd_(fd) {}
 
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  int fd() const { return fd_.get(); }
 
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
+  bool open() const { return static_cast<bool>(fd_); }
 
-  ~Socket();
-
-  int fd() const { return fd_; }
-
-  bool open() const { return fd_ >= 0; }
-
-  void close();
+  void close() { fd_.reset(); }
 
  private:
-  int fd_ = -1;
+  UniqueFd fd_;
 };
 
 /// "127.0.0.1:6443", "[::1]:6443".

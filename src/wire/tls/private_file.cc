@@ -1,5 +1,7 @@
 #include "wire/tls/private_file.h"
 
+#include "base/unique_fd.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,23 +20,6 @@ namespace {
 constexpr std::size_t kFileBytesMax = std::size_t{4} * 1024 * 1024;
 constexpr mode_t kWritableByOthers = S_IWGRP | S_IWOTH;
 constexpr mode_t kOpenToOthers = S_IWGRP | S_IRWXO;
-
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-
-  ~File() { close(); }
-
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int fd() const { return fd_; }
-
-  bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
 
 Error system_error(const std::string& path, int error) {
   const ErrorCode code = error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kInternalError;
@@ -56,12 +41,12 @@ bool is_ours(const struct stat& found) {
   return found.st_uid == ::geteuid() || found.st_uid == 0;
 }
 
-Result<std::string> read_open(const File& file, const std::string& path) {
-  if (file.fd() < 0) return system_error(path, errno);
+Result<std::string> read_open(const UniqueFd& file, const std::string& path) {
+  if (file.get() < 0) return system_error(path, errno);
   std::string text;
   std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
   for (;;) {
-    const ssize_t got = ::read(file.fd(), buffer.data(), buffer.size());
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error(path, errno);
     if (got == 0) return text;
@@ -73,15 +58,15 @@ Result<std::string> read_open(const File& file, const std::string& path) {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
-  return read_open(File(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path);
+  return read_open(UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path);
 }
 
 Result<std::string> read_private_file(const std::string& path) {
   // Non-blocking: a pipe in its place must not hold anybody up.
-  const File file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (file.fd() < 0 && errno == ELOOP) return invalid(path, "is a symbolic link, expected a file");
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0 && errno == ELOOP) return invalid(path, "is a symbolic link, expected a file");
   struct stat found{};
-  if (file.fd() < 0 || ::fstat(file.fd(), &found) != 0) return system_error(path, errno);
+  if (file.get() < 0 || ::fstat(file.get(), &found) != 0) return system_error(path, errno);
   if (!S_ISREG(found.st_mode)) return invalid(path, "expected a file");
   if (!is_ours(found)) return invalid(path, "belongs to user {}, expected {} or root", found.st_uid, ::geteuid());
   if ((found.st_mode & kOpenToOthers) != 0) {
@@ -92,9 +77,9 @@ Result<std::string> read_private_file(const std::string& path) {
 
 Outcome write_private_file(const std::string& path, std::string_view text) {
   std::string draft = path + ".XXXXXX";
-  File file(::mkostemp(draft.data(), O_CLOEXEC));  // exclusively, with mode 0600
-  if (file.fd() < 0) return system_error(path, errno);
-  const bool written = ::fchmod(file.fd(), 0600) == 0 && write_all(file.fd(), text) && ::fsync(file.fd()) == 0 &&
+  UniqueFd file(::mkostemp(draft.data(), O_CLOEXEC));  // exclusively, with mode 0600
+  if (file.get() < 0) return system_error(path, errno);
+  const bool written = ::fchmod(file.get(), 0600) == 0 && write_all(file.get(), text) && ::fsync(file.get()) == 0 &&
                        file.close() && ::rename(draft.c_str(), path.c_str()) == 0;
   if (written) return {};
   const int error = errno;
@@ -105,10 +90,10 @@ Outcome write_private_file(const std::string& path, std::string_view text) {
 Outcome make_private_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return {};
   if (errno != EEXIST) return system_error(path, errno);
-  const File folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (folder.fd() < 0 && (errno == ELOOP || errno == ENOTDIR)) return invalid(path, "expected a folder, not a link");
+  const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.get() < 0 && (errno == ELOOP || errno == ENOTDIR)) return invalid(path, "expected a folder, not a link");
   struct stat found{};
-  if (folder.fd() < 0 || ::fstat(folder.fd(), &found) != 0) return system_error(path, errno);
+  if (folder.get() < 0 || ::fstat(folder.get(), &found) != 0) return system_error(path, errno);
   if (!is_ours(found)) return invalid(path, "belongs to user {}, expected {} or root", found.st_uid, ::geteuid());
   if ((found.st_mode & kWritableByOthers) != 0) {
     return invalid(path, "others may write into it (mode {:04o}), expected 0700", found.st_mode & 07777U);

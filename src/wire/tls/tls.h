@@ -1,6 +1,6 @@
 // TLS for servers and clients: which certificates to show and whom to believe. TLS 1.2 and newer.
-// Thread: any (immutable once made, shared by all connections). Only tls*.cc, openssl_handles.cc,
-// authenticator.cc and certificate_authority.cc know OpenSSL.
+// Thread: any (immutable once made, shared by all connections). Only the files of this folder and authenticator.cc
+// know OpenSSL.
 #pragma once
 
 #include "base/error.h"

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace spillway::host {
+namespace spillway {
 
 class UniqueFd {
  public:
@@ -32,10 +32,13 @@ class UniqueFd {
     fd_ = fd;
   }
 
+  /// Closes it now. False: what was written to it may not have arrived (see errno).
+  bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
+
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
 
-}  // namespace spillway::host
+}  // namespace spillway

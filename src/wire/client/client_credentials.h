@@ -1,0 +1,73 @@
+// What a client shows to a server to be known there: a fixed text, a file that changes, or what a program prints. The
+// program runs when something is to be sent and there is nothing that is still good: at the first request, ten seconds
+// before its answer expires, and after a server has refused what it said. Thread: the client's loop. Bounds: one run at
+// a time, one a second; after a refusal at most one in ten seconds.
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+#include "runtime/loop.h"
+#include "wire/client/bearer_token.h"
+#include "wire/client/credential_program.h"
+#include "wire/tls/tls.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::wire {
+
+/// Where the credentials of an endpoint come from.
+struct CredentialSource {
+  BearerToken token;
+  std::string basic;  // "user:password"; empty: none
+  std::optional<CredentialProgram> program;
+  std::string program_info;       // KUBERNETES_EXEC_INFO
+  TlsContext::ClientOptions tls;  // for a certificate that the program prints
+};
+
+class ClientCredentials {
+ public:
+  using Ready = std::function<void(const Outcome&)>;
+
+  ClientCredentials(runtime::Loop& loop, CredentialSource source);
+
+  /// Is there something to be shown now? If not, call obtain().
+  bool ready(Now now) const;
+  /// `told` is called once, from the loop, when there is, or with the reason why not.
+  void obtain(Ready told);
+
+  /// The value of the header "authorization"; empty: none. Only when ready().
+  const std::string& header(Instant now);
+
+  /// With the certificate that a program printed; null: there is none, or it does not fit its key. Changes with
+  /// generation().
+  const std::shared_ptr<const TlsContext>& tls() const { return tls_; }
+
+  std::uint64_t generation() const { return generation_; }
+
+  /// The server did not know it.
+  void on_refused(Instant now);
+
+ private:
+  void on_printed(Result<std::string> text);
+  Outcome take(const std::string& text);
+  void tell(const Outcome& outcome);
+
+  runtime::Loop& loop_;
+  CredentialSource source_;
+  std::string header_;
+  std::shared_ptr<const TlsContext> tls_;
+  std::uint64_t generation_ = 0;
+  bool good_ = false;                // a program's answer is at hand
+  std::optional<WallTime> expires_;  // of it
+  std::optional<Instant> ran_at_;
+  std::optional<Error> failure_;  // of the last run
+  std::unique_ptr<ProgramRun> run_;
+  std::vector<Ready> waiting_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace spillway::wire
