@@ -32,7 +32,7 @@ endfunction()
 # spillway_test(NAME LABEL SOURCES … DEPS …): a GoogleTest binary; LABEL is unit, sim, e2e or fuzz.
 function(spillway_test name label)
   cmake_parse_arguments(PARSE_ARGV 2 A "" "TIMEOUT" "SOURCES;DEPS;PRIVATE_LIBS")
-  add_executable(${name} ${A_SOURCES})
+  add_executable(${name} ${A_SOURCES} $<TARGET_OBJECTS:spillway_whole_skips>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   foreach(dep IN LISTS A_DEPS)
     target_link_libraries(${name} PRIVATE spillway_${dep})

@@ -22,6 +22,8 @@ import tarfile
 import tempfile
 import time
 
+import peers
+
 IMAGE = "spillway.test/busybox:1"
 PROTO = pathlib.Path(__file__).resolve().parent / "cri_pods.proto"
 BUSYBOX = pathlib.Path("/bin/busybox")
@@ -45,6 +47,9 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
 """
+
+
+os.environ.update(peers.environment())
 
 
 def missing():

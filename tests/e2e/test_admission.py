@@ -4,7 +4,7 @@ import re
 import shutil
 import unittest
 
-from harness import can_write_cgroups, one_node, pod, run, wait_for, workspace
+from harness import can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
 
 SLEEP = ["sleep", "600"]
 
@@ -13,7 +13,7 @@ def memory(amount):
     return {"requests": {"memory": str(amount)}}
 
 
-@unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
+@needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
 class Admission(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -8,7 +8,7 @@ import ssl
 import time
 import unittest
 
-from harness import ApiError, can_write_cgroups, one_node, pod, run, running, serving, wait_for, workspace
+from harness import ApiError, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
 
 MEBIBYTE = 1 << 20
 
@@ -127,7 +127,7 @@ class Server(unittest.TestCase):
                 self.assertEqual(answer.status, want)
 
 
-@unittest.skipUnless(can_write_cgroups(), "needs cgroups")
+@needs(can_write_cgroups(), "needs cgroups")
 class Logs(unittest.TestCase):
     READERS = 110  # ten more than there are places
     LINES = 80_000

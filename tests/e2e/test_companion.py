@@ -18,7 +18,7 @@ import time
 import unittest
 import urllib.request
 
-from harness import BINARY, ROOT, Api, Kubectl, account_kubeconfig, can_write_cgroups, refusals, run, running, serving, wait_for, workspace
+from harness import account_kubeconfig, Api, BINARY, can_write_cgroups, Kubectl, needs, refusals, ROOT, run, running, serving, wait_for, workspace
 
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
@@ -145,7 +145,7 @@ def pod_object(name, request=None):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-@unittest.skipUnless(can_write_cgroups(), "cgroups cannot be written here")
+@needs(can_write_cgroups(), "cgroups cannot be written here")
 class Companion(unittest.TestCase):
     """Three pods: a hog, a steady one and one that never asked for memory."""
 
@@ -297,12 +297,12 @@ class Companion(unittest.TestCase):
     def test_cgroupfs_crio(self):
         self.evicts_the_hog("cgroupfs", "crio")
 
-    @unittest.skipUnless(shutil.which("kubectl"), "needs kubectl")
+    @needs(shutil.which("kubectl"), "needs kubectl")
     def test_over_https_as_the_service_account_of_the_manifest(self):
         with self.node("systemd"), self.agent_as_kubelet() as authority:
             self.evicts_the_hog_here("systemd", "containerd", "--kubelet-certificate-authority", authority)
 
-    @unittest.skipUnless(shutil.which("kubectl"), "needs kubectl")
+    @needs(shutil.which("kubectl"), "needs kubectl")
     def test_a_token_that_is_replaced_while_it_runs(self):
         with self.node("cgroupfs"), self.agent_as_kubelet():
             self.start_steady_pods()
@@ -319,7 +319,7 @@ class Companion(unittest.TestCase):
                 self.pods["hog"][0].wait(30)
                 wait_for("the pod to be Failed", lambda: self.pod_status("hog").get("reason") == "Evicted")
 
-    @unittest.skipUnless(shutil.which("kubectl"), "needs kubectl")
+    @needs(shutil.which("kubectl"), "needs kubectl")
     def test_a_kubelet_that_refuses_is_told_in_one_line(self):
         with self.node("systemd"), self.agent_as_kubelet() as authority:
             self.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "stranger"}})

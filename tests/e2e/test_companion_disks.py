@@ -2,8 +2,8 @@
 test's own, pods made through the CRI from an image of busybox, no network. One pod fills the disk: its writable layer and its logs
 are seen growing, it is evicted, and nobody else is while the kubelet (the test) has not yet deleted what it wrote.
 
-Skipped where containerd and runc (Debian packages of these names, which `./dev` does not install: containerd is a daemon, and another
-package's containerd may be there) or python3-grpcio are not installed, or nothing can be mounted.
+containerd and runc are those that tools/peers unpacks, else the machine's. Skipped where there are none, where python3-grpcio is not
+installed, or where nothing can be mounted.
 """
 import contextlib
 import json
@@ -14,7 +14,7 @@ import subprocess
 import unittest
 import urllib.request
 
-from harness import Api, can_write_cgroups, run, running, serving, wait_for, workspace
+from harness import Api, can_write_cgroups, needs, run, running, serving, skip, wait_for, workspace
 import test_companion as companion
 
 MIB = companion.MIB
@@ -29,7 +29,7 @@ def small_disk(folder):
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=755", "tmpfs", folder], stderr=subprocess.PIPE, text=True, check=False)
     if mounted.returncode != 0:
-        raise unittest.SkipTest(f"nothing can be mounted here: {mounted.stderr.strip()}")
+        skip(f"nothing can be mounted here: {mounted.stderr.strip()}")
     try:
         yield folder
     finally:
@@ -45,7 +45,7 @@ class Containerd:
     def read(self):
         said = json.loads(self.child.stdout.readline() or "{}")
         if "skip" in said:
-            raise unittest.SkipTest(said["skip"])
+            skip(said["skip"])
         if "error" in said or (not said and self.child.poll() is not None):
             raise AssertionError(f"containerd: {said.get('error', 'ended')}")
         return said
@@ -69,7 +69,7 @@ def remove_cgroups(name):
                 os.rmdir(folder)
 
 
-@unittest.skipUnless(can_write_cgroups(), "cgroups cannot be written here")
+@needs(can_write_cgroups(), "cgroups cannot be written here")
 class Disks(unittest.TestCase):
     @contextlib.contextmanager
     def node(self, apart=False, **config):
@@ -199,8 +199,7 @@ class Disks(unittest.TestCase):
             self.containerd.close()
             # There is no room left by this threshold, but nobody knows who took it.
             with self.companion("--eviction-hard", "nodefs.available<10Gi") as process:
-                said = wait_for("the reason", lambda: process.page("/debug/spillway").get("storageProblem"))
-                self.assertIn("containerd.sock", said)
+                wait_for("the reason", lambda: "containerd.sock" in process.page("/debug/spillway").get("storageProblem", ""))
                 summary = process.page("/stats/summary")
                 self.assertNotIn("imageFs", summary["node"].get("runtime", {}))
                 self.assertIn("fs", summary["node"])

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BINARY, can_write_cgroups, one_node, pod, run, wait_for, workspace
+from harness import BINARY, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -24,7 +24,7 @@ def fields(status, *names):
     return {name: lines[name].strip() for name in names}
 
 
-@unittest.skipUnless(can_write_cgroups() and can_confine(), "needs root, a writable cgroup hierarchy and namespaces")
+@needs(can_write_cgroups() and can_confine(), "needs root, a writable cgroup hierarchy and namespaces")
 class Confined(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -210,7 +210,7 @@ class Confined(unittest.TestCase):
                          "0\nfd full null ptmx pts random shm stderr stdin stdout tty urandom zero \n2\n")
 
 
-@unittest.skipUnless(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
 class Unconfined(unittest.TestCase):
     def test_none_is_the_host_itself_and_warns(self):
         with workspace() as folder, one_node(folder, "--process-isolation=none") as process:

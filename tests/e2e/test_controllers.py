@@ -11,7 +11,7 @@ import socket
 import threading
 import unittest
 
-from harness import Kubectl, Process, can_write_cgroups, run, running, serving, wait_for, workspace
+from harness import can_write_cgroups, Kubectl, needs, Process, run, running, serving, wait_for, workspace
 from test_leader import LEASE, silent_node
 
 ROUNDS = int(os.environ.get("SPILLWAY_REPLICASET_ROUNDS", "2"))
@@ -154,7 +154,7 @@ class Controllers(unittest.TestCase):
         with workspace() as folder:
             self.away(folder, "--leader-elect=false")
 
-    @unittest.skipUnless(HAS_NODES, "needs root and a writable cgroup hierarchy")
+    @needs(HAS_NODES, "needs root and a writable cgroup hierarchy")
     def test_an_agent_whose_port_is_taken(self):
         with workspace() as folder, socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 from bombs import PODS, Lister, Prober, json_bomb, metric, protobuf_bomb, renew, resident, throw
-from harness import Api, ApiError, running, serving, wait_for, workspace
+from harness import Api, ApiError, needs, running, serving, skip, wait_for, workspace
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 GREW_MAX = 400 << 20  # bytes, of eight bodies, their answers and what the allocator keeps
@@ -67,14 +67,14 @@ class Cost(unittest.TestCase):
             self.assertGreater(metric(process.api.get("/metrics"), "spillway_loop_turn_seconds_count"), 100)
 
 
-@unittest.skipUnless(os.geteuid() == 0, "mounts a file system of its own")
+@needs(os.geteuid() == 0, "mounts a file system of its own")
 class FullDisk(unittest.TestCase):
     def test_deletions_work_and_readiness_tells(self):
         with workspace() as folder:
             disk = folder / "disk"
             disk.mkdir()
             if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m,mode=0700", "tmpfs", disk], check=False).returncode != 0:
-                self.skipTest("may not mount")
+                skip("may not mount")
             try:
                 self.fill(folder, disk)
             finally:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from harness import BINARY, can_write_cgroups, wait_for
+from harness import BINARY, can_write_cgroups, needs, wait_for
 
 
 def leftovers():
@@ -24,7 +24,7 @@ def leftovers():
     return processes | cgroups | files
 
 
-@unittest.skipUnless(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
 class Demo(unittest.TestCase):
     def test_it_happens(self):
         before = leftovers()

@@ -12,7 +12,7 @@ import time
 import unittest
 import urllib.request
 
-from harness import ROOT, Api, ApiError, Kubectl, account_kubeconfig, refusals, run, running, serving, wait_for, workspace
+from harness import account_kubeconfig, Api, ApiError, Kubectl, needs, refusals, ROOT, run, running, serving, wait_for, workspace
 from test_leader import silent_node
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -50,7 +50,7 @@ def conditions_of(thing):
     return {each["type"]: each["status"] for each in thing["status"].get("conditions", [])}
 
 
-@unittest.skipUnless(shutil.which("kubectl"), "needs kubectl")
+@needs(shutil.which("kubectl"), "needs kubectl")
 class LifecycleController(unittest.TestCase):
     def setUp(self):
         stack = contextlib.ExitStack()

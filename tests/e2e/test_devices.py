@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import can_write_cgroups, one_node, pod, wait_for, workspace
+from harness import can_write_cgroups, needs, one_node, pod, wait_for, workspace
 
 RESOURCE = "example.com/fake"
 PYTHON = "/usr/bin/python3"  # the system's own: python3-grpcio is a package of it
@@ -38,7 +38,7 @@ def consumer(name, count, **spec):
     return pod(name, ["sh", "-c", "echo devices=$FAKE_DEVICES; exec sleep 1000"], resources={"limits": amount, "requests": amount}, **spec)
 
 
-@unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
+@needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
 class Devices(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(workspace())

@@ -2,10 +2,10 @@
 import shutil
 import unittest
 
-from harness import ROOT, can_write_cgroups, one_node, workspace
+from harness import can_write_cgroups, needs, one_node, ROOT, workspace
 
 
-@unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
+@needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
 class Kubectl(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import can_write_cgroups, one_node, pod, wait_for, workspace
+from harness import can_write_cgroups, needs, one_node, pod, wait_for, workspace
 
 CONFIG = """apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -29,9 +29,9 @@ def has_cpusets():
     return pathlib.Path("/sys/fs/cgroup/cpuset").is_dir() or (controllers.exists() and "cpuset" in controllers.read_text().split())
 
 
-@unittest.skipUnless(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
-@unittest.skipUnless(can_isolate(), "namespaces are not permitted here")
-@unittest.skipUnless(has_cpusets() and os.cpu_count() >= 2, "needs a cpuset controller and two CPUs")
+@needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
+@needs(can_isolate(), "namespaces are not permitted here")
+@needs(has_cpusets() and os.cpu_count() >= 2, "needs a cpuset controller and two CPUs")
 class Managers(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(workspace())

@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from harness import Api, ApiError, can_write_cgroups, pod, running, serving, wait_for, workspace
+from harness import Api, ApiError, can_write_cgroups, needs, pod, running, serving, wait_for, workspace
 
 METRICS = ("/metrics", "/metrics/resource", "/metrics/cadvisor", "/metrics/slis")
 # Names that are upstream's, which promtool would like to be others.
@@ -64,7 +64,7 @@ def code_of(node, path, method="GET"):
     return 200, ""
 
 
-@unittest.skipUnless(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
 class NodeServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -277,7 +277,7 @@ class NodeServer(unittest.TestCase):
             wait_for("a renewal", lambda: renewed() != at_rest)
         self.api.delete("/api/v1/nodes/frozen")
 
-    @unittest.skipUnless(shutil.which("promtool"), "needs promtool of the package prometheus")
+    @needs(shutil.which("promtool"), "needs promtool of the package prometheus")
     def test_promtool_reads_every_page_of_metrics(self):
         node = self.node("certificate")
         pages = {path: wait_for(path, lambda path=path: node.get(path)) for path in METRICS}

@@ -3,7 +3,7 @@ import os
 import pathlib
 import unittest
 
-from harness import Process, can_write_cgroups, running, serving, wait_for, workspace
+from harness import can_write_cgroups, needs, Process, running, serving, wait_for, workspace
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 UNIFIED = (CGROUPS / "cgroup.controllers").exists()
@@ -16,7 +16,7 @@ def directories(name):
     return {controller: CGROUPS / controller / name for controller in ("memory", "cpu", "pids")}
 
 
-@unittest.skipUnless(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
 class Reservations(unittest.TestCase):
     def setUp(self):
         self.folder = self.enter(workspace())

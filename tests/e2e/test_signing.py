@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import ApiError, Kubectl, account_kubeconfig, running, serving, workspace
+from harness import account_kubeconfig, ApiError, Kubectl, needs, running, serving, workspace
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -30,7 +30,7 @@ def protobuf(metadata, spec, status=b""):
     return b"k8s\0" + field(1, kind) + field(2, field(1, metadata) + field(2, spec) + field(3, status))
 
 
-@unittest.skipUnless(shutil.which("kubectl") and shutil.which("openssl"), "needs kubectl and openssl")
+@needs(shutil.which("kubectl") and shutil.which("openssl"), "needs kubectl and openssl")
 class Signing(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -3,10 +3,10 @@ import os
 import signal
 import unittest
 
-from harness import ApiError, can_write_cgroups, pod, running, serving, wait_for, workspace
+from harness import ApiError, can_write_cgroups, needs, pod, running, serving, wait_for, workspace
 
 
-@unittest.skipUnless(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
 class Up(unittest.TestCase):
     def up(self, folder, *more):
         return running(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0",
