@@ -1,7 +1,7 @@
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 #include "apiserver/kinds/cells.h"
-#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/tables.h"
 
 #include <array>

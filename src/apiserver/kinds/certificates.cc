@@ -3,7 +3,7 @@
 #include "api/object/meta.h"
 #include "api/text/names.h"
 #include "api/text/time_text.h"
-#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 

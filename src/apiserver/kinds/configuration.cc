@@ -1,6 +1,6 @@
 // ConfigMaps, Secrets and ServiceAccounts.
 #include "api/text/base64.h"
-#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 

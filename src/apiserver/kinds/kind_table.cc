@@ -1,7 +1,6 @@
 #include "apiserver/kinds/kind_table.h"
 
 #include "apiserver/kinds/kinds.h"
-#include "apiserver/kinds/pod.h"
 
 #include <map>
 #include <string_view>

@@ -1,4 +1,4 @@
-// The hooks of every kind but Pod (pod.h), by the file that holds them. Pure.
+// The hooks of every kind, by the file that holds them. Pure.
 // Source: spec "API server contract", 12; vectors api/create.
 #pragma once
 
@@ -6,6 +6,8 @@
 
 namespace spillway::apiserver::kinds {
 
+// pods.cc
+KindHooks pod_hooks();
 // certificates.cc
 KindHooks certificate_signing_request_hooks();
 // workloads.cc

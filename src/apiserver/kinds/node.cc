@@ -2,7 +2,7 @@
 #include "api/object/taint.h"
 #include "api/text/names.h"
 #include "api/text/quantity.h"
-#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 

@@ -1,4 +1,4 @@
-#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 

@@ -1,5 +1,5 @@
 // Roles and role bindings, cluster-wide and in a namespace.
-#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 

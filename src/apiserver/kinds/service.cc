@@ -1,5 +1,5 @@
 // Services: addresses from one range, ports, a selector. Nothing here forwards traffic.
-#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 

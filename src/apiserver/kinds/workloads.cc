@@ -1,8 +1,8 @@
 // Deployments, ReplicaSets and DaemonSets: a selector, a pod template, a number.
 #include "api/object/selector.h"
-#include "apiserver/kinds/fields.h"
+#include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
-#include "apiserver/kinds/pod.h"
+#include "apiserver/kinds/pod/pod.h"
 #include "apiserver/kinds/tables.h"
 
 #include <array>
@@ -103,7 +103,7 @@ void validate_workload(const api::Json& object, BadSelector bad_selector, api::F
     }
   }
   const api::Json& pod_spec = value_of(pod_template, "spec");
-  validate_pod_spec(pod_spec, "spec.template.spec", errors);
+  validate_pod_template(pod_template, "spec.template", errors);
   require_one_of(pod_spec, "restartPolicy", "spec.template.spec.restartPolicy", kAlways, errors);
   require_non_negative(spec, "replicas", "spec.replicas", errors);
   require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);

@@ -5,9 +5,9 @@
 // metadata and name validation, namespace checks, generation, isolation of status and spec between the main and the
 // status endpoint, optimistic concurrency, managedFields, no-op detection.
 //
-// Order on create: decode, set_defaults, prepare_create, admit_create, metadata rules + validate_create.
-// Order on update: decode, set_defaults, isolation, prepare_update, admit_update, metadata rules + validate_update.
-// Thread: any (pure functions). Source: spec "API server contract", 4.8, 7, 12, 15.
+// Order on create: decode, set_defaults, prepare_create, admit_create, metadata rules + validate_create,
+// confirm_create. Order on update: decode, set_defaults, isolation, prepare_update, admit_update, metadata rules +
+// validate_update. Thread: any (pure functions). Source: spec "API server contract", 4.8, 7, 12, 15.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -76,6 +76,8 @@ struct KindHooks {
   api::StatusResult<void> (*admit_create)(api::Json& object, const AdmissionContext& context) = nullptr;
   /// Collects everything wrong with a new object beyond its metadata.
   void (*validate_create)(const api::Json& object, api::FieldErrors& errors) = nullptr;
+  /// Asked about a valid new object; may refuse it for what the cluster holds. Null: nothing.
+  api::StatusResult<void> (*confirm_create)(const api::Json& object, const AdmissionContext& context) = nullptr;
 
   /// Keeps or resets fields of an updated object. Isolation has been done. Null: nothing.
   void (*prepare_update)(api::Json& object, const api::Json& old, Endpoint endpoint) = nullptr;

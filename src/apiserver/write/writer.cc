@@ -240,8 +240,8 @@ void Writer::create(CreateJob job, WriteDone done) {
   if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
   if (resource.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
   if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
+  const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings};
   if (hooks.admit_create != nullptr) {
-    const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings};
     if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
   }
   for (const AdmissionCheck* check : checks_) {
@@ -254,6 +254,9 @@ void Writer::create(CreateJob job, WriteDone done) {
   if (hooks.validate_create != nullptr) hooks.validate_create(object, errors);
   if (!errors.empty()) {
     return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
+  }
+  if (hooks.confirm_create != nullptr) {
+    if (const auto confirmed = hooks.confirm_create(object, context); !confirmed) return state->done(confirmed.error());
   }
   if (!state->job.applied) {
     object = tracked(resource, nullptr, std::move(object), state->job.context, SubresourceId::kNone);

@@ -1,8 +1,14 @@
+// What a pod has where its author said nothing.
 #include "api/text/quantity.h"
-#include "apiserver/kinds/fields.h"
-#include "apiserver/kinds/pod.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/pod/image_reference.h"
+#include "apiserver/kinds/pod/pod.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::apiserver::kinds {
 
@@ -42,11 +48,7 @@ void default_field_ref(api::Json& holder) {
 
 /// "Always" for the latest image, which is also what an image without tag or digest means.
 std::string_view pull_policy(std::string_view image) {
-  if (image.find('@') != std::string_view::npos) return "IfNotPresent";
-  const std::size_t name_at = image.rfind('/');
-  const std::string_view name = name_at == std::string_view::npos ? image : image.substr(name_at + 1);
-  const std::size_t colon = name.find(':');
-  return colon == std::string_view::npos || name.substr(colon + 1) == "latest" ? "Always" : "IfNotPresent";
+  return image_tag(image) == "latest" ? "Always" : "IfNotPresent";
 }
 
 /// Amounts finer than a thousandth are rounded up to one.
@@ -61,10 +63,8 @@ void round_amounts(api::Json* amounts) {
   }
 }
 
+/// What is not asked for is what may be used.
 void default_requests(api::Json& container) {
-  round_amounts(container.at({"resources", "limits"}));
-  round_amounts(container.at({"resources", "requests"}));
-
   const api::Json* limits = container.at({"resources", "limits"});
   if (limits == nullptr || limits->if_object() == nullptr) return;
   const api::Json copied = *limits;
@@ -72,6 +72,11 @@ void default_requests(api::Json& container) {
     api::Json& request = container.make({"resources", "requests", resource});
     if (request.is_null()) request = limit;
   }
+}
+
+void round_resources(api::Json& holder) {
+  round_amounts(holder.at({"resources", "limits"}));
+  round_amounts(holder.at({"resources", "requests"}));
 }
 
 void default_mode(api::Json& source) {
@@ -88,6 +93,10 @@ void default_projected(api::Json& projected) {
   default_mode(projected);
   api::Json::Array* sources = elements(projected, "sources");
   if (sources == nullptr) return;
+  if (sources->empty()) {  // stored as none
+    projected["sources"] = nullptr;
+    return;
+  }
   for (api::Json& source : *sources) {
     if (api::Json* downward = source.find("downwardAPI")) default_downward_items(*downward);
     if (api::Json* token = source.find("serviceAccountToken"); token != nullptr && token->is_object()) {
@@ -113,7 +122,33 @@ void default_host_ports(api::Json& spec) {
   }
 }
 
-}  // namespace
+struct SourceDefault {
+  std::string_view source;
+  std::string_view member;
+  api::Json value;
+};
+
+/// Defaults of volume sources that are plain texts and flags.
+const std::vector<SourceDefault>& source_defaults() {
+  static const std::vector<SourceDefault> kDefaults{{"azureDisk", "cachingMode", "ReadWrite"},
+                                                    {"azureDisk", "fsType", "ext4"},
+                                                    {"azureDisk", "kind", "Shared"},
+                                                    {"azureDisk", "readOnly", false},
+                                                    {"iscsi", "iscsiInterface", "default"},
+                                                    {"rbd", "keyring", "/etc/ceph/keyring"},
+                                                    {"rbd", "pool", "rbd"},
+                                                    {"rbd", "user", "admin"},
+                                                    {"scaleIO", "fsType", "xfs"},
+                                                    {"scaleIO", "storageMode", "ThinProvisioned"}};
+  return kDefaults;
+}
+
+void default_claim_template(api::Json& volume) {
+  api::Json* claim = volume.at({"ephemeral", "volumeClaimTemplate", "spec"});
+  if (claim == nullptr || !claim->is_object()) return;
+  if (!has(*claim, "volumeMode")) (*claim)["volumeMode"] = "Filesystem";
+  round_resources(*claim);
+}
 
 void default_container(api::Json& container) {
   set_default(container, "imagePullPolicy", pull_policy(text(container, "image")));
@@ -133,13 +168,18 @@ void default_container(api::Json& container) {
   for (const std::string_view hook : {"postStart", "preStop"}) {
     if (api::Json* action = container.at({"lifecycle", hook})) default_http_get(*action);
   }
-  default_requests(container);
+  round_resources(container);
+}
+
+bool has_source(const api::Json::Object& volume) {
+  return std::ranges::any_of(volume,
+                             [](const auto& member) { return member.key != "name" && !member.value.is_null(); });
 }
 
 void default_volume(api::Json& volume) {
   const api::Json::Object* members = volume.if_object();
   if (members == nullptr) return;
-  if (members->size() <= (members->contains("name") ? 1U : 0U)) volume["emptyDir"] = api::Json::object();
+  if (!has_source(*members)) volume["emptyDir"] = api::Json::object();
   for (const std::string_view source : {"secret", "configMap", "downwardAPI"}) {
     if (api::Json* found = volume.find(source); found != nullptr && found->is_object()) default_mode(*found);
   }
@@ -150,9 +190,44 @@ void default_volume(api::Json& volume) {
   if (api::Json* path = volume.find("hostPath"); path != nullptr && path->is_object() && !has(*path, "type")) {
     (*path)["type"] = "";
   }
+  for (const SourceDefault& row : source_defaults()) {
+    api::Json* source = volume.find(row.source);
+    if (source == nullptr || !source->is_object()) continue;
+    const bool pointer = row.source == "azureDisk";  // there even if it is empty
+    if (!has(*source, row.member) || (!pointer && text(*source, row.member).empty())) {
+      (*source)[row.member] = row.value;
+    }
+  }
+  default_claim_template(volume);
 }
 
+/// The old name of the account follows the new one.
+void default_account(api::Json& spec) {
+  if (text(spec, "serviceAccountName").empty() && !text(spec, "serviceAccount").empty()) {
+    spec["serviceAccountName"] = api::Json(*spec.find("serviceAccount"));
+  }
+  if (text(spec, "serviceAccountName").empty()) return;
+  spec["serviceAccount"] = api::Json(*spec.find("serviceAccountName"));
+}
+
+/// podIP is the first of podIPs, and wins where they differ.
+void default_addresses(api::Json& pod) {
+  api::Json* status = pod.find("status");
+  if (status == nullptr || !status->is_object()) return;
+  const api::Json::Array& all = elements(std::as_const(*status), "podIPs");
+  const std::string first(all.empty() ? std::string_view() : text(all.front(), "ip"));
+  const std::string only(text(*status, "podIP"));
+  if (only.empty() && !first.empty()) {
+    (*status)["podIP"] = first;
+  } else if (!only.empty() && only != first) {
+    (*status)["podIPs"] = api::Json::array({api::Json::object({{"ip", only}})});
+  }
+}
+
+}  // namespace
+
 void default_pod_spec(api::Json& spec) {
+  drop_disabled_fields(spec);
   set_default(spec, "restartPolicy", "Always");
   set_default(spec, "dnsPolicy", "ClusterFirst");
   set_default(spec, "schedulerName", "default-scheduler");
@@ -166,7 +241,24 @@ void default_pod_spec(api::Json& spec) {
   if (api::Json::Array* volumes = elements(spec, "volumes")) {
     for (api::Json& volume : *volumes) default_volume(volume);
   }
+  round_amounts(spec.find("overhead"));
+  default_account(spec);
+}
+
+void default_pod(api::Json& pod) {
+  api::Json& spec = pod.make({"spec"});
+  if (!spec.is_object()) spec = api::Json::object();
+  default_pod_spec(spec);
+  for (const std::string_view list : {kContainerLists[0], kContainerLists[1]}) {
+    if (api::Json::Array* containers = elements(spec, list)) {
+      for (api::Json& container : *containers) default_requests(container);
+    }
+  }
+  if (!has(spec, "enableServiceLinks")) spec["enableServiceLinks"] = true;
   if (is_true(spec, "hostNetwork")) default_host_ports(spec);
+  // A negative grace period meant "at once"; it has become one second.
+  if (integer(spec, "terminationGracePeriodSeconds").value_or(0) < 0) spec["terminationGracePeriodSeconds"] = 1;
+  default_addresses(pod);
 }
 
 }  // namespace spillway::apiserver::kinds

@@ -1,31 +1,66 @@
-#include "api/codec/codec.h"
+// What the cluster says to a new pod: account, runtime class, priority, tolerations.
 #include "api/object/meta.h"
 #include "api/object/pod.h"
 #include "api/object/taint.h"
 #include "api/text/time_text.h"
-#include "apiserver/kinds/fields.h"
-#include "apiserver/kinds/pod.h"
-#include "apiserver/kinds/tables.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/pod/pod.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
 
 constexpr std::int64_t kDefaultTolerationSeconds = 300;
+/// Members of containers and volumes that name a secret.
+constexpr std::array<std::string_view, 5> kSecretMembers{"azureFile", "nodePublishSecretRef", "secret", "secretKeyRef",
+                                                         "secretRef"};
 
 api::Status forbidden(const api::Json& pod, std::string_view why) {
   return api::forbidden_status({"", "pods"}, pod.string_at({"metadata", "name"}), why);
 }
 
-api::StatusResult<void> admit_service_account(api::Json& pod, const AdmissionContext& context) {
-  api::Json& spec = pod["spec"];
-  // A mirror stands for a pod that runs anyway: it gets no account, and may not ask for one.
-  if (!pod.string_at({"metadata", "annotations", api::kConfigMirrorAnnotation}).empty()) {
-    if (text(spec, "serviceAccountName").empty()) return {};
+/// Whether a container or volume names a secret somewhere.
+bool names_secret(const api::Json& value) {
+  if (const api::Json::Array* list = value.if_array()) return std::ranges::any_of(*list, names_secret);
+  const api::Json::Object* members = value.if_object();
+  if (members == nullptr) return false;
+  return std::ranges::any_of(*members, [](const auto& member) {
+    const bool names = std::ranges::find(kSecretMembers, member.key) != kSecretMembers.end();
+    return (names && member.value.is_object()) || names_secret(member.value);
+  });
+}
+
+bool projects_token(const api::Json& volume) {
+  return std::ranges::any_of(elements(value_of(volume, "projected"), "sources"),
+                             [](const api::Json& source) { return has(source, "serviceAccountToken"); });
+}
+
+/// A mirror stands for a pod that runs anyway: it gets no account, and may not ask for what needs one.
+api::StatusResult<void> admit_mirror(const api::Json& pod) {
+  const api::Json& spec = value_of(pod, "spec");
+  if (!text(spec, "serviceAccountName").empty()) {
     return forbidden(pod, "a mirror pod may not reference service accounts");
   }
+  bool secrets = !elements(spec, "imagePullSecrets").empty();
+  for (const std::string_view list : {"containers", "initContainers", "ephemeralContainers", "volumes"}) {
+    secrets = secrets || names_secret(value_of(spec, list));
+  }
+  if (secrets) return forbidden(pod, "a mirror pod may not reference secrets");
+  if (std::ranges::any_of(elements(spec, "volumes"), projects_token)) {
+    return forbidden(pod, "a mirror pod may not use ServiceAccountToken volume projections");
+  }
+  return {};
+}
+
+api::StatusResult<void> admit_service_account(api::Json& pod, const AdmissionContext& context) {
+  const api::Json& annotations = value_of(value_of(pod, "metadata"), "annotations");
+  if (has(annotations, api::kConfigMirrorAnnotation)) return admit_mirror(pod);
+  api::Json& spec = pod["spec"];
   set_default(spec, "serviceAccountName",
               text(spec, "serviceAccount").empty() ? std::string_view("default") : text(spec, "serviceAccount"));
   const std::string account(text(spec, "serviceAccountName"));
@@ -47,13 +82,8 @@ api::StatusResult<void> admit_runtime_class(api::Json& pod, const AdmissionConte
     if (!runtime_class) return forbidden(pod, fmt::format("pod rejected: RuntimeClass \"{}\" not found", name));
   }
   const api::Json* overhead = runtime_class ? runtime_class->at({"overhead", "podFixed"}) : nullptr;
-  const bool asks = has(spec, "overhead") && !spec["overhead"].if_object()->empty();
-  if (overhead == nullptr) {
-    if (asks)
-      return forbidden(pod, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
-    return {};
-  }
-  if (asks && !(spec["overhead"] == *overhead)) {
+  if (overhead == nullptr) return {};
+  if (has(spec, "overhead") && !(spec["overhead"] == *overhead)) {
     return forbidden(pod, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
   }
   spec["overhead"] = *overhead;
@@ -96,7 +126,7 @@ api::StatusResult<void> admit_priority(api::Json& pod, const AdmissionContext& c
                                       "admission controller computed {} from the given PriorityClass name",
                                       integer(spec, "priority").value_or(0), priority));
   }
-  if (!text(spec, "preemptionPolicy").empty() && text(spec, "preemptionPolicy") != policy) {
+  if (has(spec, "preemptionPolicy") && text(spec, "preemptionPolicy") != policy) {
     return forbidden(pod, fmt::format("the string value of PreemptionPolicy ({}) must not be provided in pod spec; "
                                       "priority admission controller computed {} from the given PriorityClass name",
                                       text(spec, "preemptionPolicy"), policy));
@@ -128,13 +158,6 @@ void add_default_tolerations(api::Json& spec) {
   }
 }
 
-void set_pod_defaults(api::Json& pod) {
-  api::Json& spec = pod.make({"spec"});
-  if (!spec.is_object()) spec = api::Json::object();
-  default_pod_spec(spec);
-  if (!has(spec, "enableServiceLinks")) spec["enableServiceLinks"] = true;
-}
-
 /// A pod with gates says from the start why it is not scheduled.
 void add_gated_condition(api::Json& pod, WallTime now) {
   if (elements(value_of(pod, "spec"), "schedulingGates").empty()) return;
@@ -145,21 +168,6 @@ void add_gated_condition(api::Json& pod, WallTime now) {
                                            {"lastTransitionTime", api::format_time(now)},
                                            {"reason", "SchedulingGated"},
                                            {"message", "Scheduling is blocked due to non-empty scheduling gates"}})});
-}
-
-void start_pod(api::Json& pod) {
-  // A negative grace period meant "at once"; it has become one second.
-  if (integer(pod["spec"], "terminationGracePeriodSeconds").value_or(0) < 0) {
-    pod["spec"]["terminationGracePeriodSeconds"] = 1;
-  }
-  const auto spec = api::decode<api::PodSpec>(*pod.find("spec"));
-  api::Json status = api::Json::object({{"phase", "Pending"}});
-  if (spec) status["qosClass"] = api::to_string(api::compute_qos(*spec));  // else validation refuses the pod
-  pod["status"] = std::move(status);
-}
-
-void validate_new_pod(const api::Json& pod, api::FieldErrors& errors) {
-  validate_pod_spec(*pod.find("spec"), "spec", errors);
 }
 
 }  // namespace
@@ -173,15 +181,32 @@ api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& contex
   return {};
 }
 
-KindHooks pod_hooks() {
-  const TableDefinition table = pod_table();
-  return {.set_defaults = set_pod_defaults,
-          .prepare_create = start_pod,
-          .admit_create = admit_pod,
-          .validate_create = validate_new_pod,
-          .validate_update = validate_pod_update,
-          .columns = table.columns,
-          .table_row = table.row};
+api::StatusResult<void> confirm_pod(const api::Json& pod, const AdmissionContext& context) {
+  const api::Json& spec = value_of(pod, "spec");
+  const bool asks = has(spec, "overhead");
+  if (!asks) return {};
+  const std::optional<api::Json> runtime_class =
+      context.cluster.find("runtimeclasses.node.k8s.io", "", text(spec, "runtimeClassName"));
+  const api::Json* fixed = runtime_class ? runtime_class->at({"overhead", "podFixed"}) : nullptr;
+  if (fixed == nullptr) {
+    return forbidden(pod, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
+  }
+  if (!(value_of(spec, "overhead") == *fixed)) {
+    return forbidden(pod, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+  }
+  return {};
+}
+
+api::StatusResult<void> admit_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint,
+                                         const AdmissionContext& /*context*/) {
+  if (endpoint != Endpoint::kMain) return {};
+  // Set at the creation; an update that leaves them out means no change.
+  api::Json& spec = pod["spec"];
+  for (const std::string_view key : {"preemptionPolicy", "priority"}) {
+    if (!has(spec, key) && has(value_of(old, "spec"), key)) spec[key] = value_of(value_of(old, "spec"), key);
+  }
+  add_default_tolerations(spec);
+  return {};
 }
 
 }  // namespace spillway::apiserver::kinds

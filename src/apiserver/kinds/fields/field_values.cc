@@ -1,0 +1,153 @@
+#include "apiserver/kinds/fields/field_values.h"
+
+#include "api/text/names.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+using Problems = std::vector<std::string>;
+
+constexpr std::size_t kPortNameMax = 15;
+constexpr std::size_t kConfigKeyMax = 253;
+
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_letter(char c) {
+  return is_lower(c) || (c >= 'A' && c <= 'Z');
+}
+
+/// Four decimal numbers up to 255; any number of leading zeros.
+bool is_ipv4(std::string_view text) {
+  for (int part = 0; part < 4; ++part) {
+    const std::size_t point = text.find('.');
+    if ((point == std::string_view::npos) != (part == 3)) return false;
+    const std::string_view digits = text.substr(0, point);
+    if (digits.empty() || !std::ranges::all_of(digits, is_digit)) return false;
+    int number = 0;
+    for (const char digit : digits) {
+      number = number * 10 + (digit - '0');
+      if (number > 255) return false;
+    }
+    if (part < 3) text.remove_prefix(point + 1);
+  }
+  return true;
+}
+
+bool is_ipv6(std::string_view text) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return text.find('\0') == std::string_view::npos &&
+         inet_pton(AF_INET6, std::string(text).c_str(), address.data()) == 1;
+}
+
+}  // namespace
+
+Problems port_number_errors(std::int64_t number) {
+  if (number >= 1 && number <= 65535) return {};
+  return {"must be between 1 and 65535, inclusive"};
+}
+
+Problems port_name_errors(std::string_view name) {
+  Problems problems;
+  if (name.size() > kPortNameMax) problems.emplace_back("must be no more than 15 characters");
+  if (name.empty() || !std::ranges::all_of(name, [](char c) { return is_lower(c) || is_digit(c) || c == '-'; })) {
+    problems.emplace_back("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+  }
+  if (!std::ranges::any_of(name, is_lower)) problems.emplace_back("must contain at least one letter (a-z)");
+  if (name.find("--") != std::string_view::npos) {
+    problems.emplace_back("must not contain consecutive hyphens");
+  }
+  if (!name.empty() && (name.front() == '-' || name.back() == '-')) {
+    problems.emplace_back("must not begin or end with a hyphen");
+  }
+  return problems;
+}
+
+Problems port_reference_errors(const api::Json& port) {
+  if (const std::string* name = port.if_string()) return port_name_errors(*name);
+  return port_number_errors(port.if_int64().value_or(0));
+}
+
+Problems ip_errors(std::string_view text) {
+  if (is_ipv4(text) || is_ipv6(text)) return {};
+  return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
+}
+
+Problems environment_name_errors(std::string_view name) {
+  if (!name.empty() && std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~' && c != '='; })) return {};
+  return {"a valid environment variable name must consist only of printable ASCII characters other than '='"};
+}
+
+Problems config_key_errors(std::string_view key) {
+  Problems problems;
+  if (key.size() > kConfigKeyMax) problems.emplace_back("must be no more than 253 characters");
+  const auto allowed = [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; };
+  if (key.empty() || !std::ranges::all_of(key, allowed)) {
+    problems.emplace_back(
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME', "
+        " or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')");
+  }
+  if (key == ".") {
+    problems.emplace_back("must not be '.'");
+  } else if (key == "..") {
+    problems.emplace_back("must not be '..'");
+  } else if (key.starts_with("..")) {
+    problems.emplace_back("must not start with '..'");
+  }
+  return problems;
+}
+
+Problems http_header_name_errors(std::string_view name) {
+  if (!name.empty() && std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == '-'; })) {
+    return {};
+  }
+  return {
+      "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
+      "validation is '[-A-Za-z0-9]+')"};
+}
+
+Problems annotation_key_errors(std::string_view key) {
+  std::string lower(key);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return api::qualified_name_errors(lower);
+}
+
+Problems id_errors(std::int64_t id) {
+  if (id >= 0 && id <= kInt32Max) return {};
+  return {"must be between 0 and 2147483647, inclusive"};
+}
+
+Problems backstep_errors(std::string_view path) {
+  for (std::string_view rest = path;;) {
+    const std::size_t slash = rest.find('/');
+    if (rest.substr(0, slash) == "..") return {"must not contain '..'"};
+    if (slash == std::string_view::npos) return {};
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+Problems descending_path_errors(std::string_view path) {
+  Problems problems = backstep_errors(path);
+  if (path.starts_with('/')) problems.insert(problems.begin(), "must be a relative path");
+  return problems;
+}
+
+Problems unreserved_path_errors(std::string_view path) {
+  Problems problems = descending_path_errors(path);
+  if (path.starts_with("..") && !path.starts_with("../")) problems.emplace_back("must not start with '..'");
+  return problems;
+}
+
+}  // namespace spillway::apiserver::kinds

@@ -1,0 +1,43 @@
+// What single values may look like besides names (api/text/names.h): ports, addresses, environment names, paths, ids.
+// Each returns one text per problem; none: the value is fine. Thread: any (pure).
+// Source: Kubernetes API reference; vectors api/validation_create.
+#pragma once
+
+#include "api/json/json.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver::kinds {
+
+inline constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
+
+/// 1 to 65535.
+std::vector<std::string> port_number_errors(std::int64_t number);
+/// At most 15 of a-z, 0-9 and single inner dashes, a letter among them.
+std::vector<std::string> port_name_errors(std::string_view name);
+/// A number or a name; absent is port 0.
+std::vector<std::string> port_reference_errors(const api::Json& port);
+/// IPv4, leading zeros allowed, or IPv6.
+std::vector<std::string> ip_errors(std::string_view text);
+/// Printable ASCII without '='.
+std::vector<std::string> environment_name_errors(std::string_view name);
+/// A key of a ConfigMap or Secret.
+std::vector<std::string> config_key_errors(std::string_view key);
+std::vector<std::string> http_header_name_errors(std::string_view name);
+/// The key of an annotation: a qualified name in any case.
+std::vector<std::string> annotation_key_errors(std::string_view key);
+/// A user or group id: 0 to 2147483647.
+std::vector<std::string> id_errors(std::int64_t id);
+
+/// No part of the path is "..".
+std::vector<std::string> backstep_errors(std::string_view path);
+/// Relative, without "..".
+std::vector<std::string> descending_path_errors(std::string_view path);
+/// The same, and does not begin with "..", a name the volume keeps for itself.
+std::vector<std::string> unreserved_path_errors(std::string_view path);
+
+}  // namespace spillway::apiserver::kinds

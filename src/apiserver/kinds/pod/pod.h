@@ -1,0 +1,42 @@
+// What the API server knows of pods: defaults, admission, validation, and what an update may change; the rules of a pod
+// spec hold inside the templates of workloads as well. Everything but admission is pure.
+// Source: spec "API server contract", 12.1-12.4; vectors api/create, validation_create_pod, defaulting_pod,
+// validation_update_pod.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/resource/kind_hooks.h"
+
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver::kinds {
+
+// Pod specs wherever they stand (defaults.cc, disabled_fields.cc, template.cc).
+
+/// Defaults that a pod spec has wherever it stands.
+void default_pod_spec(api::Json& spec);
+/// Removes fields of features that are off in Kubernetes 1.32, as its API server does.
+void drop_disabled_fields(api::Json& spec);
+/// Everything wrong with a pod template; fields start with `path` ("spec.template").
+void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
+
+// Pods (pod_defaults.cc, pod_admission.cc, pod_validation.cc, pod_update.cc).
+
+void default_pod(api::Json& pod);
+/// The status of a new pod, and what follows from several of its fields.
+void prepare_new_pod(api::Json& pod);
+/// Service account, runtime class, priority, tolerations of a new pod.
+api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& context);
+/// What is judged after validation: overhead against the runtime class.
+api::StatusResult<void> confirm_pod(const api::Json& pod, const AdmissionContext& context);
+void validate_new_pod(const api::Json& pod, api::FieldErrors& errors);
+
+void prepare_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint);
+api::StatusResult<void> admit_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint,
+                                         const AdmissionContext& context);
+/// Everything an update may not change, and everything wrong with the result.
+void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint endpoint, api::FieldErrors& errors);
+
+}  // namespace spillway::apiserver::kinds

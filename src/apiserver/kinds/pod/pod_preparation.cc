@@ -1,0 +1,146 @@
+// A new pod before it is admitted: its first status, and what follows from several of its fields.
+#include "api/codec/codec.h"
+#include "api/object/pod.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/pod/pod.h"
+#include "apiserver/kinds/pod/rules.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+constexpr std::string_view kLocalhost = "localhost/";
+
+void start_status(api::Json& pod) {
+  const auto spec = api::decode<api::PodSpec>(*pod.find("spec"));
+  api::Json status = api::Json::object({{"phase", "Pending"}});
+  if (spec) status["qosClass"] = api::to_string(api::compute_qos(*spec));  // else validation refuses the pod
+  pod["status"] = std::move(status);
+}
+
+/// matchLabelKeys: the pod's own values of these labels become part of the selector.
+void add_label_expressions(api::Json& term, const api::Json& labels) {
+  const api::Json& read = term;
+  if (!has(read, "labelSelector")) return;
+  for (const auto& [keys, op] : {std::pair("matchLabelKeys", "In"), std::pair("mismatchLabelKeys", "NotIn")}) {
+    for (const api::Json& key : elements(read, keys)) {
+      const api::Json* value = labels.find(key.string_at({}));
+      if (value == nullptr) continue;
+      api::Json& expressions = term.make({"labelSelector", "matchExpressions"});
+      if (!expressions.is_array()) expressions = api::Json::array();
+      expressions.if_array()->push_back(
+          api::Json::object({{"key", key}, {"operator", op}, {"values", api::Json::array({*value})}}));
+    }
+  }
+}
+
+bool has_label_keys(const api::Json& term) {
+  return !elements(term, "matchLabelKeys").empty() || !elements(term, "mismatchLabelKeys").empty();
+}
+
+void add_label_expressions(api::Json& pod) {
+  const api::Json labels = value_of(value_of(pod, "metadata"), "labels");
+  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
+    if (std::as_const(pod).at({"spec", "affinity", kind}) == nullptr) continue;
+    api::Json& affinity = *pod.at({"spec", "affinity", kind});
+    if (api::Json::Array* terms = elements(affinity, "requiredDuringSchedulingIgnoredDuringExecution")) {
+      for (api::Json& term : *terms) {
+        if (has_label_keys(term)) add_label_expressions(term, labels);
+      }
+    }
+    if (api::Json::Array* terms = elements(affinity, "preferredDuringSchedulingIgnoredDuringExecution")) {
+      for (api::Json& weighted : *terms) {
+        api::Json* term = weighted.find("podAffinityTerm");
+        if (term != nullptr && has_label_keys(*term)) add_label_expressions(*term, labels);
+      }
+    }
+  }
+}
+
+/// As the annotation says it; empty if it cannot.
+std::string annotation_of_profile(const api::Json& profile) {
+  const std::string_view type = text(profile, "type");
+  if (type == "Unconfined") return "unconfined";
+  if (type == "RuntimeDefault") return "runtime/default";
+  if (type == "Localhost" && has(profile, "localhostProfile")) {
+    return fmt::format("{}{}", kLocalhost, text(profile, "localhostProfile"));
+  }
+  return {};
+}
+
+/// Null if the annotation says nothing that a field could say.
+api::Json profile_of_annotation(std::string_view annotation) {
+  if (annotation == "unconfined") return api::Json::object({{"type", "Unconfined"}});
+  if (annotation == "runtime/default") return api::Json::object({{"type", "RuntimeDefault"}});
+  if (!annotation.starts_with(kLocalhost)) return {};
+  api::Json profile =
+      api::Json::object({{"type", "Localhost"}, {"localhostProfile", annotation.substr(kLocalhost.size())}});
+  return is_app_armor_profile(profile) ? profile : api::Json();
+}
+
+/// AppArmor profiles are told twice, by fields and by the annotations that older nodes read.
+void pair_app_armor(api::Json& pod, api::Json& container, const api::Json& of_pod) {
+  const std::string key = fmt::format("{}{}", kAppArmorAnnotationPrefix, text(container, "name"));
+  const api::Json* annotation = std::as_const(pod).at({"metadata", "annotations", key});
+  const api::Json* own = std::as_const(container).at({"securityContext", "appArmorProfile"});
+  const bool has_own = own != nullptr && own->is_object();
+  if (annotation == nullptr) {
+    const std::string said = annotation_of_profile(has_own ? *own : of_pod);
+    if (!said.empty()) pod.make({"metadata", "annotations", key}) = said;
+  } else if (!has_own) {
+    api::Json profile = profile_of_annotation(annotation->string_at({}));
+    if (!profile.is_null() && !(profile == of_pod)) {
+      container.make({"securityContext", "appArmorProfile"}) = std::move(profile);
+    }
+  }
+}
+
+bool speaks_of_app_armor(const api::Json& pod) {
+  const api::Json& annotations = value_of(value_of(pod, "metadata"), "annotations");
+  if (annotations.if_object() != nullptr) {
+    for (const auto& member : *annotations.if_object()) {
+      if (member.key.starts_with(kAppArmorAnnotationPrefix)) return true;
+    }
+  }
+  const api::Json& spec = value_of(pod, "spec");
+  if (spec.at({"securityContext", "appArmorProfile"}) != nullptr) return true;
+  for (const std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
+    for (const api::Json& container : elements(spec, list)) {
+      if (container.at({"securityContext", "appArmorProfile"}) != nullptr) return true;
+    }
+  }
+  return false;
+}
+
+void pair_app_armor(api::Json& pod) {
+  if (std::as_const(pod).string_at({"spec", "os", "name"}) == "windows" || !speaks_of_app_armor(pod)) return;
+  const api::Json of_pod = value_of(value_of(value_of(pod, "spec"), "securityContext"), "appArmorProfile");
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    api::Json::Array* containers = elements(*pod.find("spec"), list);
+    if (containers == nullptr) continue;
+    for (api::Json& container : *containers) pair_app_armor(pod, container, of_pod);
+  }
+}
+
+}  // namespace
+
+void prepare_new_pod(api::Json& pod) {
+  start_status(pod);
+  add_label_expressions(pod);
+  pair_app_armor(pod);
+}
+
+void prepare_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint) {
+  if (endpoint != Endpoint::kStatus) return;
+  // The class follows from the spec: a status without it means no change.
+  if (text(value_of(pod, "status"), "qosClass").empty()) {
+    pod.make({"status"})["qosClass"] = value_of(value_of(old, "status"), "qosClass");
+  }
+}
+
+}  // namespace spillway::apiserver::kinds

@@ -1,0 +1,150 @@
+// Amounts of resources that a container asks for and may use.
+#include "api/text/names.h"
+#include "api/text/quantity.h"
+#include "api/text/resource_names.h"
+#include "apiserver/kinds/pod/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kContainerResources{"cpu", "ephemeral-storage", "memory"};
+/// Names without a domain that mean something somewhere, sorted.
+constexpr std::array<std::string_view, 20> kKnownResources{"configmaps",
+                                                           "cpu",
+                                                           "ephemeral-storage",
+                                                           "limits.cpu",
+                                                           "limits.ephemeral-storage",
+                                                           "limits.memory",
+                                                           "memory",
+                                                           "persistentvolumeclaims",
+                                                           "pods",
+                                                           "replicationcontrollers",
+                                                           "requests.cpu",
+                                                           "requests.ephemeral-storage",
+                                                           "requests.memory",
+                                                           "requests.storage",
+                                                           "resourcequotas",
+                                                           "secrets",
+                                                           "services",
+                                                           "services.loadbalancers",
+                                                           "services.nodeports",
+                                                           "storage"};
+/// Those of them that come in whole numbers.
+constexpr std::array<std::string_view, 9> kCountedResources{"configmaps",
+                                                            "persistentvolumeclaims",
+                                                            "pods",
+                                                            "replicationcontrollers",
+                                                            "resourcequotas",
+                                                            "secrets",
+                                                            "services",
+                                                            "services.loadbalancers",
+                                                            "services.nodeports"};
+constexpr std::string_view kHugePages = "hugepages-";
+constexpr std::string_view kRequestedHugePages = "requests.hugepages-";
+
+template <std::size_t count>
+bool is_listed(const std::array<std::string_view, count>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+void check_resource_name(std::string_view name, const CheckedField& amount) {
+  const auto problems = api::qualified_name_errors(name);
+  for (const std::string& problem : problems) amount.invalid(name, problem);
+  if (name.find('/') == std::string_view::npos) {
+    const bool huge_pages = name.starts_with(kHugePages) || name.starts_with(kRequestedHugePages);
+    if (problems.empty() && !is_listed(kKnownResources, name) && !huge_pages) {
+      amount.invalid(name, "must be a standard resource type or fully qualified");
+    }
+    if (!is_listed(kContainerResources, name) && !api::is_hugepage_resource(name)) {
+      amount.invalid(name, "must be a standard resource for containers");
+    }
+  } else if (!api::is_native_resource(name) && !api::is_extended_resource(name)) {
+    amount.invalid(name, "doesn't follow extended resource name standard");
+  }
+}
+
+bool is_whole_pages(std::string_view name, const api::Quantity& amount) {
+  const auto size = api::parse_quantity(name.substr(kHugePages.size()));
+  if (!size || size->sign() <= 0 || size->milli_value() % 1000 != 0) return false;
+  return amount.value() % size->value() == 0;
+}
+
+void check_amount(std::string_view name, const CheckedField& field) {
+  check_resource_name(name, field);
+  const auto amount = field.quantity();
+  if (!amount) return;
+  if (amount->sign() < 0) field.invalid("must be greater than or equal to 0");
+  if ((is_listed(kCountedResources, name) || api::is_extended_resource(name)) && amount->milli_value() % 1000 != 0) {
+    field.invalid("must be an integer");
+  }
+  if (api::is_hugepage_resource(name) && !is_whole_pages(name, *amount)) {
+    field.invalid(fmt::format("{} is not positive integer multiple of {}", amount->to_string(), name));
+  }
+}
+
+/// Which kinds of resources a list names.
+struct NamedResources {
+  bool cpu_or_memory = false;
+  bool huge_pages = false;
+};
+
+void note_resource(std::string_view name, NamedResources& named) {
+  if (name == "cpu" || name == "memory") named.cpu_or_memory = true;
+  if (api::is_hugepage_resource(name)) named.huge_pages = true;
+}
+
+/// Not above the limit, and the same where there is no sharing.
+void check_against_limit(std::string_view name, const CheckedField& amount, const CheckedField& requests,
+                         const CheckedField& limits) {
+  const bool shared = api::allows_overcommit(name);
+  const CheckedField limit_field = limits.key(name);
+  const auto limit = limit_field.quantity();
+  const auto request = amount.quantity();
+  if (!limit) {
+    if (!shared) limits.required("Limit must be set for non overcommitable resources");
+  } else if (request && *request != *limit && !shared) {
+    requests.invalid(amount.json(), fmt::format("must be equal to {} limit of {}", name, limit->to_string()));
+  } else if (request && *request > *limit) {
+    requests.invalid(amount.json(),
+                     fmt::format("must be less than or equal to {} limit of {}", name, limit->to_string()));
+  }
+}
+
+}  // namespace
+
+void check_resources(const CheckedField& resources) {
+  const CheckedField limits = resources["limits"];
+  const CheckedField requests = resources["requests"];
+  NamedResources named;
+  limits.each_key([&](std::string_view name, const CheckedField& amount) {
+    check_amount(name, amount);
+    note_resource(name, named);
+  });
+  requests.each_key([&](std::string_view name, const CheckedField& amount) {
+    check_amount(name, amount);
+    check_against_limit(name, amount, requests, limits);
+    note_resource(name, named);
+  });
+  if (named.huge_pages && !named.cpu_or_memory) resources.forbidden("HugePages require cpu or memory");
+}
+
+void check_overhead(const CheckedField& overhead) {
+  const CheckedField limits = overhead.member({}, "limits");
+  NamedResources named;
+  if (overhead.json().if_object() == nullptr) return;
+  for (const auto& member : *overhead.json().if_object()) {
+    if (overhead.full()) return;
+    const std::string at = api::key_path(limits.path(), member.key);
+    check_amount(member.key, CheckedField(&member.value, at, overhead.errors()));
+    note_resource(member.key, named);
+  }
+  if (named.huge_pages && !named.cpu_or_memory) overhead.forbidden("HugePages require cpu or memory");
+}
+
+}  // namespace spillway::apiserver::kinds

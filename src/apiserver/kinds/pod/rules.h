@@ -1,0 +1,132 @@
+// The rules of a pod spec, one family per file. Within the room only; pod.h is what others use.
+// Every function adds what is wrong with the field it is given. Thread: any (pure).
+// Source: Kubernetes API reference, "Pod"; vectors api/validation_create_pod.
+#pragma once
+
+#include "apiserver/kinds/fields/checked_field.h"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver::kinds {
+
+inline constexpr std::string_view kAppArmorAnnotationPrefix = "container.apparmor.security.beta.kubernetes.io/";
+inline constexpr std::string_view kSeccompPodAnnotation = "seccomp.security.alpha.kubernetes.io/pod";
+inline constexpr std::string_view kSeccompContainerAnnotationPrefix = "container.seccomp.security.alpha.kubernetes.io/";
+
+/// A pod, or the template of pods: a template need not be complete yet.
+enum class SpecUse { kPod, kTemplate };
+
+/// check(container, member of `spec` it stands in, index) for every container of every kind.
+template <typename Check>
+void each_container(const CheckedField& spec, Check check) {
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    const CheckedField containers = spec[list];
+    containers.each(check);
+  }
+}
+
+// spec.cc
+/// `pod_name`: the pod's, empty where there is none yet.
+void check_pod_spec(const CheckedField& spec, SpecUse use, std::string_view pod_name);
+
+// pod_validation.cc
+/// Metadata and spec of a pod, new or changed.
+void check_whole_pod(const CheckedField& pod);
+
+// volumes.cc: the volumes without a fault, by name, for those who mount them.
+using VolumesByName = std::map<std::string_view, const api::Json*>;
+VolumesByName check_volumes(const CheckedField& volumes, std::string_view pod_name);
+
+// local_volumes.cc
+void check_host_path(const CheckedField& source);
+void check_git_repo(const CheckedField& source);
+void check_secret_volume(const CheckedField& source);
+void check_config_map_volume(const CheckedField& source);
+void check_downward_volume(const CheckedField& source);
+void check_projected(const CheckedField& source);
+
+// network_volumes.cc, disk_volumes.cc, claim_volumes.cc
+void check_nfs(const CheckedField& source);
+void check_iscsi(const CheckedField& source);
+void check_fibre_channel(const CheckedField& source);
+void check_quobyte(const CheckedField& source);
+void check_flocker(const CheckedField& source);
+void check_flex_volume(const CheckedField& source);
+void check_storage_os(const CheckedField& source);
+void check_cinder(const CheckedField& source);
+void check_azure_disk(const CheckedField& source);
+void check_google_disk(const CheckedField& source);
+void check_amazon_disk(const CheckedField& source);
+void check_csi(const CheckedField& source);
+void check_ephemeral_volume(const CheckedField& source);
+
+// containers.cc
+struct ContainerContext {
+  const VolumesByName& volumes;
+  std::int64_t grace_seconds;
+};
+
+void check_containers(const CheckedField& spec, const ContainerContext& context);
+/// No blanks before or behind it: asked of pods, not of templates.
+void check_image_edges(const CheckedField& image);
+
+// ports.cc
+void check_ports(const CheckedField& ports);
+/// Ports of the host that two of these containers want: each container by its field.
+void check_host_port_clashes(std::span<const CheckedField> containers);
+void check_host_network_ports(const CheckedField& spec, SpecUse use);
+
+// environment.cc
+void check_environment(const CheckedField& container);
+/// downwardAPI volumes name fields in other ways than environments do.
+enum class FieldUse { kEnvironment, kVolume };
+void check_field_reference(const CheckedField& reference, FieldUse use);
+void check_resource_reference(const CheckedField& reference, FieldUse use);
+
+// mounts.cc
+void check_mounts(const CheckedField& container, const VolumesByName& volumes);
+
+// resources.cc
+void check_resources(const CheckedField& resources);
+/// An overhead is judged as limits are.
+void check_overhead(const CheckedField& overhead);
+
+// probes.cc
+void check_probes(const CheckedField& container, std::int64_t grace_seconds);
+void check_lifecycle(const CheckedField& lifecycle, std::int64_t grace_seconds);
+
+// security.cc, windows.cc, operating_system.cc
+void check_pod_security(const CheckedField& spec);
+void check_container_security(const CheckedField& context);
+bool is_app_armor_profile(const api::Json& profile);
+void check_windows_options(const CheckedField& options);
+void check_host_process(const CheckedField& spec);
+void check_operating_system(const CheckedField& spec);
+
+// placement.cc, affinity.cc, network.cc
+void check_tolerations(const CheckedField& tolerations);
+void check_spread_constraints(const CheckedField& constraints);
+void check_gates(const CheckedField& spec);
+void check_node_selector(const CheckedField& selector);
+void check_affinity(const CheckedField& affinity);
+void check_dns(const CheckedField& spec);
+void check_host_aliases(const CheckedField& aliases);
+
+// annotations.cc
+/// Annotations of a pod or template that mean something to its spec.
+void check_pod_annotations(const CheckedField& annotations, const CheckedField& spec);
+/// Seccomp profiles that annotations and fields name differently.
+void check_seccomp_agreement(const api::Json& annotations, const CheckedField& spec);
+/// The same for AppArmor profiles.
+void check_app_armor_agreement(const api::Json& annotations, const CheckedField& spec);
+/// Annotations that an update may neither add, change nor remove.
+void check_annotation_changes(const CheckedField& annotations, const api::Json& old);
+
+// status.cc
+void check_status_change(const CheckedField& pod, const api::Json& old);
+
+}  // namespace spillway::apiserver::kinds

@@ -1,0 +1,96 @@
+// The rules of a pod spec, in upstream's order; families of rules stand in files of their own.
+#include "api/text/names.h"
+#include "apiserver/kinds/fields/field_values.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/pod/pod.h"
+#include "apiserver/kinds/pod/rules.h"
+
+#include <array>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kRestartPolicies{"Always", "Never", "OnFailure"};
+constexpr std::array<std::string_view, 2> kPreemptionPolicies{"Never", "PreemptLowerPriority"};
+
+struct NameRule {
+  std::string_view member;
+  std::vector<std::string> (*problems)(std::string_view);
+};
+
+/// Names that may be left out.
+constexpr std::array<NameRule, 6> kNames{{{"serviceAccountName", api::dns1123_subdomain_errors},
+                                          {"nodeName", api::dns1123_subdomain_errors},
+                                          {"hostname", api::dns1123_label_errors},
+                                          {"subdomain", api::dns1123_label_errors},
+                                          {"priorityClassName", api::dns1123_subdomain_errors},
+                                          {"runtimeClassName", api::dns1123_subdomain_errors}}};
+
+void check_names(const CheckedField& spec) {
+  for (const NameRule& rule : kNames) {
+    const CheckedField name = spec[rule.member];
+    const bool pointer = rule.member == "runtimeClassName";  // there even if it is empty
+    if (!name.text().empty() || (pointer && name)) name.require_valid(rule.problems(name.text()));
+  }
+}
+
+void check_label_and_annotation_keys(const CheckedField& pod_template, const CheckedField& metadata) {
+  // Errors stand at the template, not at its metadata.
+  const CheckedField shown_labels = pod_template["labels"];
+  const CheckedField labels = metadata["labels"];
+  labels.each_key([&](std::string_view key, const CheckedField& value) {
+    for (const std::string& problem : api::qualified_name_errors(key)) shown_labels.invalid(key, problem);
+    for (const std::string& problem : api::label_value_errors(value.text()))
+      shown_labels.invalid(value.json(), problem);
+  });
+  const CheckedField shown_annotations = pod_template["annotations"];
+  const CheckedField annotations = metadata["annotations"];
+  annotations.each_key([&](std::string_view key, const CheckedField&) {
+    for (const std::string& problem : annotation_key_errors(key)) shown_annotations.invalid(key, problem);
+  });
+}
+
+}  // namespace
+
+void check_pod_spec(const CheckedField& spec, SpecUse use, std::string_view pod_name) {
+  const CheckedField grace = spec["terminationGracePeriodSeconds"];
+  if (!grace) grace.required();
+  const VolumesByName volumes = check_volumes(spec["volumes"], pod_name);
+  check_containers(spec, {volumes, grace.integer().value_or(0)});
+  if (spec["hostNetwork"].is_true()) check_host_network_ports(spec, use);
+  const CheckedField restarts = spec["restartPolicy"];
+  if (restarts.require_text()) restarts.require_one_of(kRestartPolicies);
+  check_dns(spec);
+  check_node_selector(spec["nodeSelector"]);
+  check_pod_security(spec);
+  check_affinity(spec["affinity"]);
+  check_gates(spec);
+  check_spread_constraints(spec["topologySpreadConstraints"]);
+  check_host_process(spec);
+  const CheckedField deadline = spec["activeDeadlineSeconds"];
+  if (deadline) deadline.require_between(1, kInt32Max);
+  check_names(spec);
+  check_tolerations(spec["tolerations"]);
+  check_host_aliases(spec["hostAliases"]);
+  const CheckedField preemption = spec["preemptionPolicy"];
+  preemption.optional_one_of(kPreemptionPolicies);
+  check_overhead(spec["overhead"]);
+  check_operating_system(spec);
+}
+
+void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors) {
+  const CheckedField root(&pod_template, path, errors);
+  const CheckedField metadata = root["metadata"];
+  check_label_and_annotation_keys(root, metadata);
+  const CheckedField spec = root["spec"];
+  const CheckedField annotations = metadata["annotations"];
+  const std::string shown = std::string(path) + ".annotations";
+  check_pod_annotations(CheckedField(&annotations.json(), shown, errors), spec);
+  check_pod_spec(spec, SpecUse::kTemplate, {});
+  check_seccomp_agreement(annotations.json(), spec);
+  const CheckedField debugging = spec["ephemeralContainers"];
+  if (!debugging.empty()) debugging.forbidden("ephemeral containers not allowed in pod template");
+}
+
+}  // namespace spillway::apiserver::kinds
