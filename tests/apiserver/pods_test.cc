@@ -36,6 +36,36 @@ Answer evict(TestServer& server, const std::string& name, const std::string& opt
                          R"("},"deleteOptions":)" + options + "}");
 }
 
+TEST(Pods, SecretsToPullImagesComeFromTheAccountUnlessThePodNamesSome) {
+  TestServer server;
+  ASSERT_EQ(
+      server.merge("/api/v1/namespaces/default/serviceaccounts/default", R"({"imagePullSecrets":[{"name":"s"}]})").code,
+      200);
+  const auto first_secret = [](const Answer& pod) {
+    const api::Json* list = pod.body.at({"spec", "imagePullSecrets"});
+    return list != nullptr ? std::string(list->if_array()->front().string_at({"name"})) : std::string();
+  };
+  EXPECT_EQ(first_secret(make_pod(server, "p", "")), "s");
+  EXPECT_EQ(first_secret(make_pod(server, "q", "", R"("imagePullSecrets":[{"name":"own"}],)")), "own");
+}
+
+/// The class says what a pod costs beyond its containers; a pod may repeat it, and say nothing else.
+TEST(Pods, OverheadIsThatOfTheRuntimeClass) {
+  TestServer server;
+  ASSERT_EQ(server
+                .post("/apis/node.k8s.io/v1/runtimeclasses",
+                      R"({"metadata":{"name":"r"},"handler":"h","overhead":{"podFixed":{"cpu":"1"}}})")
+                .code,
+            201);
+  const Answer pod = make_pod(server, "p", "", R"("runtimeClassName":"r",)");
+  EXPECT_EQ(pod.string_at({"spec", "overhead", "cpu"}), "1");
+  EXPECT_EQ(make_pod(server, "same", "", R"("runtimeClassName":"r","overhead":{"cpu":"1"},)").code, 201);
+  EXPECT_EQ(make_pod(server, "other", "", R"("runtimeClassName":"r","overhead":{"cpu":"2"},)").code, 403);
+  EXPECT_EQ(make_pod(server, "none", "", R"("overhead":{"cpu":"1"},)").code, 403);
+  // What is malformed is told before that.
+  EXPECT_EQ(make_pod(server, "bad", "", R"("overhead":{"cpu":"-1"},)").code, 422);
+}
+
 TEST(Pods, BindingHappensOnce) {
   TestServer server;
   make_node(server, "n1");

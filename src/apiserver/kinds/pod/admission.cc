@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 namespace spillway::apiserver::kinds {
 
@@ -65,9 +67,13 @@ api::StatusResult<void> admit_service_account(api::Json& pod, const AdmissionCon
               text(spec, "serviceAccount").empty() ? std::string_view("default") : text(spec, "serviceAccount"));
   const std::string account(text(spec, "serviceAccountName"));
   const std::string_view ns = pod.string_at({"metadata", "namespace"});
-  if (!context.cluster.find("serviceaccounts", ns, account)) {
+  const std::optional<api::Json> found = context.cluster.find("serviceaccounts", ns, account);
+  if (!found) {
     return forbidden(pod, fmt::format("error looking up service account {}/{}: serviceaccount \"{}\" not found", ns,
                                       account, account));
+  }
+  if (elements(std::as_const(spec), "imagePullSecrets").empty() && has(*found, "imagePullSecrets")) {
+    spec["imagePullSecrets"] = value_of(*found, "imagePullSecrets");
   }
   spec["serviceAccount"] = account;
   return {};
