@@ -37,9 +37,9 @@ int run(const spillway::cli::CommandLine& line) {
 
 int main(int argc, char** argv) {
   const auto parsed = spillway::apps::parse_with_files(argc, argv);
-  if (const auto* farewell = std::get_if<spillway::cli::Farewell>(&parsed)) {
-    std::fputs(farewell->text.c_str(), farewell->exit_code == 0 ? stdout : stderr);
-    return farewell->exit_code;
+  if (const auto* early_exit = std::get_if<spillway::cli::EarlyExit>(&parsed)) {
+    std::fputs(early_exit->text.c_str(), early_exit->exit_code == 0 ? stdout : stderr);
+    return early_exit->exit_code;
   }
   return run(std::get<spillway::cli::CommandLine>(parsed));
 }

@@ -1,6 +1,7 @@
 #include "store/memory_store.h"
 
 #include "base/check.h"
+#include "store/too_old.h"
 
 #include <algorithm>
 #include <utility>
@@ -87,8 +88,7 @@ void MemoryStore::start_new_watches() {
     if (!watches_.has(id)) continue;
     const Revision after = watches_.told(id);
     if (after < compacted_) {
-      watches_.end(id, make_error(ErrorCode::kExpired, "too old resource version: {} ({})", after.number(),
-                                  compacted_.number()));
+      watches_.end(id, too_old(after, compacted_));
       continue;
     }
     watches_.go_live(id);

@@ -159,12 +159,12 @@ TEST(ValueText, ReadsTheUnitFromTheName) {
   EXPECT_EQ(heading_of("above_request_bytes"), "ABOVE REQUEST");
 }
 
-std::variant<CommandLine, Farewell> parse(std::vector<const char*> words) {
+std::variant<CommandLine, EarlyExit> parse(std::vector<const char*> words) {
   words.insert(words.begin(), "spillway");
   return parse_command_line(static_cast<int>(words.size()), words.data());
 }
 
-const ExplainCommand& explained(const std::variant<CommandLine, Farewell>& parsed) {
+const ExplainCommand& explained(const std::variant<CommandLine, EarlyExit>& parsed) {
   return std::get<ExplainCommand>(std::get<CommandLine>(parsed).command);
 }
 
@@ -189,9 +189,9 @@ TEST(ExplainCommand, RefusesWhatItCannotExplain) {
                                                     {"explain", "--last", "pod/x"}};
   for (const std::vector<const char*>& words : wrong) {
     const auto parsed = parse(words);
-    ASSERT_TRUE(std::holds_alternative<Farewell>(parsed)) << words.back();
-    EXPECT_EQ(std::get<Farewell>(parsed).exit_code, kExitUsage);
-    EXPECT_EQ(std::ranges::count(std::get<Farewell>(parsed).text, '\n'), 1);
+    ASSERT_TRUE(std::holds_alternative<EarlyExit>(parsed)) << words.back();
+    EXPECT_EQ(std::get<EarlyExit>(parsed).exit_code, kExitUsage);
+    EXPECT_EQ(std::ranges::count(std::get<EarlyExit>(parsed).text, '\n'), 1);
   }
 }
 

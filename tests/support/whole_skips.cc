@@ -1,5 +1,5 @@
-// In CI (the environment variable CI is set) a suite whose tests were all skipped fails its binary: on a machine that CI
-// uses nothing should be missing, and a suite that never runs proves nothing.
+// In CI (the environment variable CI is set) a suite whose tests were all skipped fails its binary: on a machine that
+// CI uses nothing should be missing, and a suite that never runs proves nothing.
 #include <gtest/gtest.h>
 
 #include <cstdio>

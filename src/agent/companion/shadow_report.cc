@@ -1,5 +1,6 @@
 #include "agent/companion/shadow_report.h"
 
+#include "policy/eviction/message.h"
 #include "policy/eviction/signal.h"
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 namespace spillway::agent {
 namespace {
 
-constexpr std::string_view kLowOn = "The node was low on resource: ";
-
 double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -18,8 +17,8 @@ double in_seconds(Duration duration) {
 }  // namespace
 
 std::string resource_of_eviction(const std::string& message) {
-  if (!message.starts_with(kLowOn)) return {};
-  const std::string rest = message.substr(kLowOn.size());
+  if (!message.starts_with(eviction::kLowOn)) return {};
+  const std::string rest = message.substr(eviction::kLowOn.size());
   return rest.substr(0, rest.find('.'));
 }
 

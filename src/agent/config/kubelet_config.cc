@@ -2,8 +2,8 @@
 
 #include "agent/config/config_schema.h"
 #include "agent/config/enforcement_config.h"
-#include "agent/config/manager_config.h"
 #include "agent/config/registration_config.h"
+#include "agent/config/resource_managers.h"
 #include "api/text/duration.h"
 #include "base/edit_distance.h"
 

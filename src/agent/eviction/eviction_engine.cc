@@ -2,6 +2,7 @@
 
 #include "agent/contract/blind_zone.h"
 #include "agent/eviction/eviction_events.h"
+#include "agent/eviction/fall_rate.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,16 +13,8 @@ namespace {
 
 /// An observation that is not answered by then is given up: the host may be stuck in a system call.
 constexpr Duration kObserveTimeout = seconds(10);
-/// At least that long between two looks while a victim is dying, or while nobody can be evicted.
-constexpr Duration kBusyInterval = milliseconds(10);
-constexpr Duration kHelplessInterval = milliseconds(100);
-/// What a kill itself takes, on top of the grace.
-constexpr Duration kKillMargin = milliseconds(200);
-constexpr Duration kRecentFall = seconds(2);
-constexpr Duration kFallMemory = seconds(10);
 /// Disks and processes are not looked at more often than that.
 constexpr Duration kPassIntervalMin = seconds(1);
-constexpr Duration kHardGrace = seconds(eviction::kHardGraceSeconds);
 
 }  // namespace
 

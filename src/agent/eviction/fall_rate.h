@@ -11,6 +11,19 @@
 
 namespace spillway::agent {
 
+// What the engine and the reaction thread go by alike.
+
+/// At least that long between two looks while a victim is dying, or while nobody can be evicted.
+inline constexpr Duration kBusyInterval = milliseconds(10);
+inline constexpr Duration kHelplessInterval = milliseconds(100);
+/// What a kill itself takes, on top of the grace.
+inline constexpr Duration kKillMargin = milliseconds(200);
+/// How far back a fall says how fast memory goes now, and how far back it is remembered at all.
+inline constexpr Duration kRecentFall = seconds(2);
+inline constexpr Duration kFallMemory = seconds(10);
+/// Of a container that is evicted by a hard threshold.
+inline constexpr Duration kHardGrace = seconds(eviction::kHardGraceSeconds);
+
 class FallRate {
  public:
   void add(Bytes available, Instant now);

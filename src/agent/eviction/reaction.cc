@@ -3,6 +3,7 @@
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 #include "base/check.h"
+#include "policy/eviction/message.h"
 #include "policy/eviction/reasons.h"
 
 #include <algorithm>
@@ -58,7 +59,7 @@ JournalEntry open_entry(const AgentOptions& options, const api::Pod& pod, const 
   entry.eviction = {.uid = pod.metadata.uid,
                     .pod = pod.key(),
                     .grace_period_seconds = eviction::kHardGraceSeconds,
-                    .message = "The node was low on resource: " + std::string(eviction::resource_of(signal)) + ". ",
+                    .message = fmt::format("{}{}. ", eviction::kLowOn, eviction::resource_of(signal)),
                     .annotations = {},
                     .disruption_target = true,
                     .metric_label = std::string(to_string(signal))};

@@ -7,6 +7,7 @@
 #include "api/schema/typed.h"
 #include "api/text/names.h"
 #include "api/text/time_text.h"
+#include "base/ascii.h"
 #include "base/check.h"
 #include "base/rng.h"
 
@@ -24,11 +25,6 @@ using api::Json;
 constexpr std::string_view kFileSource = "file";
 constexpr std::int64_t kDefaultGraceSeconds = 30;
 constexpr std::uint64_t kSecondBasis = 0x9e3779b97f4a7c15ULL;
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return text;
-}
 
 /// 32 hexadecimal digits, as long as upstream's.
 std::string hash_of(const Json& document, const std::string& file, const std::string& node_name) {
@@ -118,7 +114,7 @@ Result<StaticPod> make_static_pod(const Json& document, const std::string& file,
     }
   }
   const std::string hash = hash_of(made.document, file, node_name);
-  metadata["name"] = fmt::format("{}-{}", metadata.string_at({"name"}), lower(node_name));
+  metadata["name"] = fmt::format("{}-{}", metadata.string_at({"name"}), lower_case(node_name));
   if (metadata.string_at({"namespace"}).empty()) metadata["namespace"] = "default";
   metadata.make({"annotations", kConfigHashAnnotation}) = hash;
   metadata.make({"annotations", api::kConfigSourceAnnotation}) = kFileSource;

@@ -1,6 +1,8 @@
 #include "agent/serving/request_gate.h"
 
 #include "api/json/json.h"
+#include "api/json/json_values.h"
+#include "api/text/identities.h"
 
 #include <fmt/format.h>
 
@@ -34,21 +36,13 @@ std::string_view verb_of(api::Method method) {
   return {};
 }
 
-std::vector<std::string> strings_at(const Json& document, std::string_view member) {
-  std::vector<std::string> out;
-  const Json* list = document.find(member);
-  if (list == nullptr || list->if_array() == nullptr) return out;
-  for (const Json& element : *list->if_array()) out.emplace_back(element.string_at({}));
-  return out;
-}
-
 api::UserInfo user_of_review(const Json& review) {
   const Json* found = review.at({"status", "user"});
   if (found == nullptr) return {};
   api::UserInfo user{std::string(found->string_at({"username"})), std::string(found->string_at({"uid"})),
-                     strings_at(*found, "groups")};
+                     api::strings_at(*found, {"groups"})};
   if (const Json* extra = found->find("extra"); extra != nullptr && extra->if_object() != nullptr) {
-    for (const auto& [key, values] : *extra->if_object()) user.extra[key] = strings_at(*extra, key);
+    for (const auto& [key, values] : *extra->if_object()) user.extra[key] = api::strings_at(*extra, {key});
   }
   return user;
 }
@@ -126,7 +120,7 @@ void RequestGate::ask(const Caller& caller, const NodeAccess& access, Done done,
   std::optional<api::UserInfo> user = caller.certified;
   if (!user && !has_token) {
     if (options_.settings.strangers == Strangers::kRefused) return done(kUnauthorized);
-    user = api::UserInfo{"system:anonymous", {}, {"system:unauthenticated"}};
+    user = api::UserInfo{std::string(api::kAnonymousUser), {}, {std::string(api::kUnauthenticatedGroup)}};
   }
   if (waiting_ >= options_.waiting_max) return done({429, "too many requests wait for the API server's judgement"});
   ++waiting_;

@@ -1,5 +1,7 @@
 #include "api/exchange/exchange.h"
 
+#include "base/ascii.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -15,23 +17,15 @@ constexpr std::array<std::pair<Method, std::string_view>, 7> kMethods = {{{Metho
                                                                           {Method::kDelete, "DELETE"},
                                                                           {Method::kOptions, "OPTIONS"}}};
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
-
 std::optional<int> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char small = lower(c);
+  if (is_digit(c)) return c - '0';
+  const char small = to_lower(c);
   if (small >= 'a' && small <= 'f') return small - 'a' + 10;
   return std::nullopt;
 }
 
 bool is_unreserved(char c) {
-  return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '.' || c == '_' || c == '~';
+  return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z') || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 enum class Plus { kPlus, kBlank };

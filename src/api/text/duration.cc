@@ -1,5 +1,7 @@
 #include "api/text/duration.h"
 
+#include "base/ascii.h"
+
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -24,10 +26,6 @@ constexpr std::array<Unit, 8> kUnits{{{"ns", 1},
                                       {"h", 3'600'000'000'000}}};
 
 constexpr std::uint64_t kMagnitudeMax = std::uint64_t{1} << 63;  // of a negative duration
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// Longest unit first, so that "m" does not shadow "ms".
 const Unit* take_unit(std::string_view& rest) {

@@ -1,5 +1,6 @@
 // The text form of a quantity: scan, suffix, exact value, and whether the spelling is kept.
 #include "api/text/quantity.h"
+#include "base/ascii.h"
 
 #include <algorithm>
 #include <array>
@@ -19,10 +20,6 @@ constexpr int kNanoDigits = 9;
 constexpr std::uint64_t kNanoPerUnit = 1'000'000'000;
 constexpr std::string_view kPattern =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::string_view take_while(std::string_view& text, auto&& wanted) {
   std::size_t end = 0;

@@ -1,5 +1,7 @@
 #include "apiserver/access/escalation.h"
 
+#include "api/text/identities.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -69,7 +71,7 @@ StatusResult<void> EscalationCheck::check_create(const api::UserInfo& user, cons
 
 /// A rule that gathers others gathers anything, so it takes rights over everything.
 bool EscalationCheck::may_aggregate(const api::UserInfo& user, const Resource& resource, const Json& object) const {
-  if (in_group(user, "system:masters")) return true;
+  if (in_group(user, api::kMastersGroup)) return true;
   const RequestAttributes escalate{.is_resource = true,
                                    .verb = "escalate",
                                    .group = std::string(resource.group),
@@ -102,7 +104,7 @@ StatusResult<void> EscalationCheck::check_update(const api::UserInfo& user, cons
 
 StatusResult<void> EscalationCheck::check(const api::UserInfo& user, const Resource& resource,
                                           const Json& object) const {
-  if (resource.group != kGroup || in_group(user, "system:masters")) return {};
+  if (resource.group != kGroup || in_group(user, api::kMastersGroup)) return {};
   const bool binds = resource.kind.ends_with("Binding");
   const std::string_view ns = object.string_at({"metadata", "namespace"});
   const std::string_view name = object.string_at({"metadata", "name"});

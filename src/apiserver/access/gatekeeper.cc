@@ -1,9 +1,11 @@
 #include "apiserver/access/gatekeeper.h"
 
+#include "api/text/identities.h"
+
 namespace spillway::apiserver {
 
 Verdict Gatekeeper::authorize(const api::UserInfo& user, const RequestAttributes& request) const {
-  if (in_group(user, "system:masters")) return {true, {}};
+  if (in_group(user, api::kMastersGroup)) return {true, {}};
   if (!request.is_resource && request.verb == "get" && is_public_path(request.path)) return {true, {}};
   Verdict by_node = nodes_.authorize(user, request);
   if (by_node.allowed) return by_node;

@@ -1,5 +1,7 @@
 #include "apiserver/access/node_authorizer.h"
 
+#include "api/text/identities.h"
+
 #include <algorithm>
 #include <array>
 
@@ -9,7 +11,6 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kUserPrefix = "system:node:";
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
@@ -27,9 +28,10 @@ Verdict allowed() {
 }  // namespace
 
 std::optional<std::string> node_identity(const api::UserInfo& user) {
-  if (!user.name.starts_with(kUserPrefix) || user.name.size() == kUserPrefix.size()) return std::nullopt;
-  if (!in_group(user, "system:nodes")) return std::nullopt;
-  return user.name.substr(kUserPrefix.size());
+  if (!user.name.starts_with(api::kNodeUserPrefix) || user.name.size() == api::kNodeUserPrefix.size())
+    return std::nullopt;
+  if (!in_group(user, api::kNodesGroup)) return std::nullopt;
+  return user.name.substr(api::kNodeUserPrefix.size());
 }
 
 NodeAuthorizer::NodeAuthorizer(Core& core) : pods_(core.cache.of(core.registry.get("pods"))) {}

@@ -1,5 +1,7 @@
 #include "apiserver/access/role_rules.h"
 
+#include "api/text/identities.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -144,7 +146,7 @@ Verdict RoleRules::authorize(const api::UserInfo& user, const RequestAttributes&
 
 std::vector<PolicyRule> RoleRules::rules_of(const api::UserInfo& user, std::string_view ns) const {
   std::vector<PolicyRule> rules;
-  if (in_group(user, "system:masters")) {
+  if (in_group(user, api::kMastersGroup)) {
     rules.push_back({{"*"}, {"*"}, {"*"}, {}, {}});
     rules.push_back({{"*"}, {}, {}, {}, {"*"}});
   }

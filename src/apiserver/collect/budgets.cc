@@ -1,6 +1,7 @@
 #include "apiserver/collect/budgets.h"
 
 #include "api/codec/codec.h"
+#include "api/json/json_values.h"
 #include "api/object/disruption_budget.h"
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
@@ -22,11 +23,6 @@ using api::StatusResult;
 constexpr Duration kRetry = seconds(1);
 constexpr Duration kDisruptionTimeout = minutes(2);  // an eviction that led to nothing is forgotten
 
-std::int64_t number_at(const Json& document, std::initializer_list<std::string_view> path, std::int64_t absent) {
-  const Json* value = document.at(path);
-  return value == nullptr ? absent : value->if_int64().value_or(absent);
-}
-
 const OwnerLink* controller_of(const StoredObject& object) {
   const auto found = std::ranges::find_if(object.meta.owners, &OwnerLink::controller);
   return found == object.meta.owners.end() ? nullptr : &*found;
@@ -44,7 +40,7 @@ void set_counts(Json& budget, const disruption::BudgetCount& count) {
 void set_allowed_condition(Json& budget, bool allowed, std::string_view reason, std::string_view message,
                            WallTime now) {
   set_condition(budget, "DisruptionAllowed", allowed ? "True" : "False", reason, message, now);
-  const std::int64_t generation = number_at(budget, {"metadata", "generation"}, 0);
+  const std::int64_t generation = api::integer_at(budget, {"metadata", "generation"}, 0);
   for (Json& condition : *budget.at({"status", "conditions"})->if_array()) {
     if (condition.string_at({"type"}) != "DisruptionAllowed") continue;
     condition["observedGeneration"] = generation;
@@ -116,7 +112,7 @@ std::optional<std::int64_t> BudgetCollector::expected_by_controllers(const std::
       const ObjectPtr deployment = deployments_.find(object_key(pod->ns, above->name));
       if (deployment && deployment->meta.uid == above->uid) scaled_object = deployment;
     }
-    scale_by_uid[scaled_object->meta.uid] = number_at(scaled_object->document(), {"spec", "replicas"}, 1);
+    scale_by_uid[scaled_object->meta.uid] = api::integer_at(scaled_object->document(), {"spec", "replicas"}, 1);
   }
   std::int64_t expected = 0;
   for (const auto& [uid, replicas] : scale_by_uid) expected += replicas;
@@ -170,7 +166,7 @@ Json BudgetCollector::computed(Json budget) const {
                           "found no controllers for the pods of this budget: percentages and maxUnavailable need them",
                           core_.now.wall);
   }
-  budget["status"]["observedGeneration"] = number_at(budget, {"metadata", "generation"}, 0);
+  budget["status"]["observedGeneration"] = api::integer_at(budget, {"metadata", "generation"}, 0);
   return budget;
 }
 

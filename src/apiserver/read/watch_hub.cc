@@ -1,5 +1,7 @@
 #include "apiserver/read/watch_hub.h"
 
+#include "store/too_old.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,10 +13,6 @@ constexpr std::size_t kChunkBytes = 64U << 10U;
 constexpr Duration kBookmarkEvery = seconds(60);
 constexpr Duration kBookmarkBeforeEnd = seconds(1);
 constexpr Duration kLifeMin = minutes(30);  // of watches that name no time-out: up to twice this
-
-api::Status too_old(store::Revision wanted, store::Revision oldest) {
-  return make_error(ErrorCode::kExpired, "too old resource version: {} ({})", wanted.number(), oldest.number());
-}
 
 }  // namespace
 
@@ -179,7 +177,7 @@ bool WatchHub::send_state(Watch& watch, Start& start, SliceBudget& budget) {
 bool WatchHub::send_history(Watch& watch, SliceBudget& budget) {
   if (watch.closed) return true;
   if (!watch.cache->covers(watch.sent)) {
-    const api::Status status = too_old(watch.sent, core_.store.compacted());
+    const api::Status status = store::too_old(watch.sent, core_.store.compacted());
     if (write(watch, error_frame(status))) end(watch);
     return true;
   }

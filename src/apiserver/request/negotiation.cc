@@ -1,5 +1,7 @@
 #include "apiserver/request/negotiation.h"
 
+#include "base/ascii.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,12 +9,6 @@
 namespace spillway::apiserver {
 
 namespace {
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 struct MediaType {
   std::string_view type;
@@ -30,7 +26,7 @@ std::string_view take(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);
   text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
-  return trim(head);
+  return trimmed(head);
 }
 
 MediaType parse_media_type(std::string_view text) {
@@ -39,14 +35,14 @@ MediaType parse_media_type(std::string_view text) {
   while (!text.empty()) {
     std::string_view parameter = take(text, ';');
     const std::string_view key = take(parameter, '=');
-    out.parameters.emplace_back(key, trim(parameter));
+    out.parameters.emplace_back(key, trimmed(parameter));
   }
   return out;
 }
 
 std::vector<MediaType> parse_accept(std::string_view accept) {
   std::vector<MediaType> out;
-  if (trim(accept).empty()) return {MediaType{"*/*", {}}};
+  if (trimmed(accept).empty()) return {MediaType{"*/*", {}}};
   while (!accept.empty()) {
     const std::string_view one = take(accept, ',');
     if (!one.empty()) out.push_back(parse_media_type(one));

@@ -1,6 +1,7 @@
 #include "apiserver/request/route.h"
 
 #include "api/object/selector.h"
+#include "base/ascii.h"
 
 #include <algorithm>
 #include <optional>
@@ -90,24 +91,18 @@ std::optional<Verb> verb_of(api::Method method, bool collection, Watching watchi
   return std::nullopt;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
-
 }  // namespace
 
 bool query_flag(const api::Target& target, std::string_view name) {
   const std::string* value = target.find(name);
-  return value != nullptr && *value != "0" && lower(*value) != "false";
+  return value != nullptr && *value != "0" && lower_case(*value) != "false";
 }
 
 RequestAttributes request_attributes(api::Method method, const api::Target& target) {
   RequestAttributes out;
   for (const std::string& segment : target.segments) out.path += "/" + segment;
   if (out.path.empty()) out.path = "/";
-  out.verb = lower(api::to_string(method));
+  out.verb = lower_case(api::to_string(method));
   const std::optional<GroupVersionPath> path = split(target);
   if (!path || path->rest.empty() || path->rest[0].empty()) return out;
   const Named named = name_parts(path->rest);

@@ -1,5 +1,6 @@
 #include "apiserver/signing/serving_signer.h"
 
+#include "api/json/json_values.h"
 #include "api/object/meta.h"
 #include "api/text/base64.h"
 #include "api/text/time_text.h"
@@ -18,14 +19,6 @@ using api::Json;
 constexpr std::string_view kResource = "certificatesigningrequests.certificates.k8s.io";
 constexpr Duration kLifeDefault = hours(24 * 365);
 constexpr Duration kRetryAfter = seconds(5);
-
-std::vector<std::string> strings_at(const Json& document, std::initializer_list<std::string_view> path) {
-  std::vector<std::string> out;
-  const Json* list = document.at(path);
-  if (list == nullptr || list->if_array() == nullptr) return out;
-  for (const Json& one : *list->if_array()) out.emplace_back(one.string_at({}));
-  return out;
-}
 
 bool has_condition(const Json& request, std::string_view type) {
   const Json* conditions = request.at({"status", "conditions"});
@@ -91,7 +84,7 @@ void ServingSigner::run() {
 bool ServingSigner::may_approve(const Json& request) const {
   const api::UserInfo requestor{std::string(request.string_at({"spec", "username"})),
                                 std::string(request.string_at({"spec", "uid"})),
-                                strings_at(request, {"spec", "groups"})};
+                                api::strings_at(request, {"spec", "groups"})};
   const RequestAttributes approving{.is_resource = true,
                                     .verb = "approve",
                                     .group = "certificates.k8s.io",
@@ -106,11 +99,11 @@ std::optional<Json> ServingSigner::decided(const Json& request) const {
   const Result<std::string> pem = api::decode_base64(request.string_at({"spec", "request"}));
   const auto wanted = pem ? reader_->read_request(*pem) : Result<signing::RequestedCertificate>(pem.error());
   if (!wanted) return std::nullopt;
-  const std::vector<std::string> usages = strings_at(request, {"spec", "usages"});
+  const std::vector<std::string> usages = api::strings_at(request, {"spec", "usages"});
   if (signing::signature_refusal(signing::kKubeletServingSigner, *wanted, usages)) return std::nullopt;
   Json settled = request;
   if (!has_condition(request, "Approved")) {
-    const std::vector<std::string> groups = strings_at(request, {"spec", "groups"});
+    const std::vector<std::string> groups = api::strings_at(request, {"spec", "groups"});
     const bool own = !signing::own_node_refusal(*wanted, request.string_at({"spec", "username"}), groups);
     if (!own && !may_approve(request)) return std::nullopt;
     add_condition(settled, "Approved", "AutoApproved",

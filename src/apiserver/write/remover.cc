@@ -1,5 +1,6 @@
 #include "apiserver/write/remover.h"
 
+#include "api/json/json_values.h"
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 
@@ -19,18 +20,13 @@ constexpr int kAttempts = 64;  // races lost
 constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kForeground = "foregroundDeletion";
 
-std::int64_t number_at(const Json& document, std::initializer_list<std::string_view> path, std::int64_t absent) {
-  const Json* value = document.at(path);
-  return value == nullptr ? absent : value->if_int64().value_or(absent);
-}
-
 /// Seconds a pod is left to end by itself; 0 for everything that is not graceful.
 std::int64_t wanted_grace(const Resource& resource, const Json& object, const DeleteOptions& options) {
   if (!resource.graceful) return 0;
   const std::string_view phase = object.string_at({"status", "phase"});
   if (object.string_at({"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed") return 0;
   const std::int64_t grace =
-      options.grace_period_seconds.value_or(number_at(object, {"spec", "terminationGracePeriodSeconds"}, 30));
+      options.grace_period_seconds.value_or(api::integer_at(object, {"spec", "terminationGracePeriodSeconds"}, 30));
   return grace < 0 ? 1 : std::min(grace, kGraceSecondsMax);  // pods may ask for any number
 }
 
@@ -75,7 +71,7 @@ Json marked(Json object, std::int64_t grace, WallTime now, std::vector<std::stri
             const Resource& resource) {
   Json& metadata = object["metadata"];
   if (metadata.find("deletionTimestamp") == nullptr && resource.counts_generation) {
-    metadata["generation"] = number_at(object, {"metadata", "generation"}, 0) + 1;
+    metadata["generation"] = api::integer_at(object, {"metadata", "generation"}, 0) + 1;
   }
   metadata["deletionTimestamp"] = api::format_time(whole_seconds(now) + seconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
@@ -97,8 +93,8 @@ Step next_step(const Resource& resource, Json object, const DeleteOptions& optio
 
   std::int64_t grace = wanted_grace(resource, object, options);
   if (deleting) {
-    const std::int64_t running =
-        std::clamp<std::int64_t>(number_at(object, {"metadata", "deletionGracePeriodSeconds"}, 0), 0, kGraceSecondsMax);
+    const std::int64_t running = std::clamp<std::int64_t>(
+        api::integer_at(object, {"metadata", "deletionGracePeriodSeconds"}, 0), 0, kGraceSecondsMax);
     if (running == 0 && held) return {};
     // A repeated deletion may only shorten the grace period.
     if (grace != 0 && (!options.grace_period_seconds || grace >= running)) return {};

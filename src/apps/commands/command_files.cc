@@ -31,7 +31,7 @@ Result<cli::ManagerFlags> read_manager_files(const std::string& file, const std:
 }
 
 /// One line each.
-cli::Farewell refusal(const std::vector<std::string>& errors) {
+cli::EarlyExit refusal(const std::vector<std::string>& errors) {
   std::string text;
   for (const std::string& error : errors) text += fmt::format("spillway: {}\n", error);
   return {text, cli::kExitUsage};
@@ -39,7 +39,7 @@ cli::Farewell refusal(const std::vector<std::string>& errors) {
 
 }  // namespace
 
-std::variant<cli::CommandLine, cli::Farewell> parse_with_files(int argc, const char* const* argv) {
+std::variant<cli::CommandLine, cli::EarlyExit> parse_with_files(int argc, const char* const* argv) {
   auto parsed = cli::parse_command_line(argc, argv);
   const auto* line = std::get_if<cli::CommandLine>(&parsed);
   const auto* command = line == nullptr ? nullptr : std::get_if<cli::ControllerCommand>(&line->command);

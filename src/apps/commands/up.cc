@@ -1,4 +1,5 @@
 // `spillway up`: everything in one process.
+#include "api/text/identities.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/missing_nodes.h"
 #include "apps/controller/controller_pages.h"
@@ -85,7 +86,8 @@ class Up {
         .port = 0,
         .ip = {},
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file}};
-    auto node = NodePart::create(process_, std::move(options), server_->connect("system:node:" + name));
+    auto node =
+        NodePart::create(process_, std::move(options), server_->connect(std::string(api::kNodeUserPrefix) + name));
     if (!node) {
       process_.fail(node.error());
       return false;

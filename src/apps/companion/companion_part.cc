@@ -207,7 +207,7 @@ Outcome CompanionPart::attach(const agent::KubeletSettings* settings) {
           .node_directory = options_.args.root_dir,
           .log_directory = (settings == nullptr ? agent::KubeletSettings{} : *settings).log_directory,
           .runtime_socket = std::move(socket),
-          .hands = is_shadow() ? host::Hands::kTied : host::Hands::kFree});
+          .signals = is_shadow() ? host::Signals::kDryRun : host::Signals::kSent});
   return {};
 }
 

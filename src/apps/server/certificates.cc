@@ -1,5 +1,6 @@
 #include "apps/server/certificates.h"
 
+#include "api/text/identities.h"
 #include "apps/process/host_name.h"
 #include "wire/tls/certificate_authority.h"
 
@@ -85,8 +86,8 @@ Result<wire::OpensslServingAuthority> open_serving_authority(const std::string& 
 NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address,
                                  std::string client_authority_pem, Use use)
     : wanted_{.use = CertificateRequest::Use::kServer,
-              .common_name = "system:node:" + node_name,
-              .organizations = {"system:nodes"},
+              .common_name = std::string(api::kNodeUserPrefix) + node_name,
+              .organizations = {std::string(api::kNodesGroup)},
               .hosts = {node_name, address}},
       client_authority_pem_(std::move(client_authority_pem)),
       use_(std::move(use)) {}
@@ -117,7 +118,7 @@ Result<Credentials> prepare_credentials(const std::string& data_dir, const std::
   const bool any = bind_address == "0.0.0.0" || bind_address == "::";
   if (!any && bind_address != "127.0.0.1" && bind_address != "::1") serving.hosts.push_back(bind_address);
   SPILLWAY_TRY(server, authority.keep("apiserver", serving, now));
-  SPILLWAY_TRY(admin, authority.keep("admin", client("kubernetes-admin", "system:masters"), now));
+  SPILLWAY_TRY(admin, authority.keep("admin", client("kubernetes-admin", std::string(api::kMastersGroup)), now));
   SPILLWAY_TRY(nodes, authority.keep("apiserver-kubelet-client",
                                      client("kube-apiserver-kubelet-client", "spillway:kubelet-clients"), now));
 

@@ -35,7 +35,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
 
 class Parser {
  public:
-  std::variant<CommandLine, Farewell> parse(int argc, const char* const* argv) {
+  std::variant<CommandLine, EarlyExit> parse(int argc, const char* const* argv) {
     define();
     // "help COMMAND" is "COMMAND --help".
     std::vector<const char*> words(argv, argv + argc);
@@ -43,20 +43,20 @@ class Parser {
       words.erase(words.begin() + 1);
       const auto named = [&](const CLI::App* app) { return app->get_name() == argv[2]; };
       if (argc > 2 && std::ranges::none_of(app_.get_subcommands({}), named)) {
-        return Farewell{fmt::format("spillway: unknown command \"{}\"{}; see `spillway --help`\n", argv[2],
-                                    suggestion(argv[2], command_names())),
-                        kExitUsage};
+        return EarlyExit{fmt::format("spillway: unknown command \"{}\"{}; see `spillway --help`\n", argv[2],
+                                     suggestion(argv[2], command_names())),
+                         kExitUsage};
       }
       words.push_back("--help");
     }
     try {
       app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::CallForHelp&) {
-      return Farewell{chosen().help(), kExitOk};
+      return EarlyExit{chosen().help(), kExitOk};
     } catch (const CLI::CallForVersion& version) {
-      return Farewell{std::string(version.what()) + "\n", kExitOk};
+      return EarlyExit{std::string(version.what()) + "\n", kExitOk};
     } catch (const CLI::ParseError& error) {
-      return Farewell{mistake(error, argc, argv), kExitUsage};
+      return EarlyExit{mistake(error, argc, argv), kExitUsage};
     }
     return CommandLine{log_, commands_.chosen()};
   }
@@ -126,7 +126,7 @@ void Commands::on_chosen(CLI::App& app, std::function<Command()> chosen) {
   app.callback([this, chosen = std::move(chosen)] { chosen_ = chosen; });
 }
 
-std::variant<CommandLine, Farewell> parse_command_line(int argc, const char* const* argv) {
+std::variant<CommandLine, EarlyExit> parse_command_line(int argc, const char* const* argv) {
   return Parser().parse(argc, argv);
 }
 

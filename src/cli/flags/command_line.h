@@ -273,11 +273,11 @@ struct CommandLine {
 };
 
 /// What to print and the exit code, when there is no command to run: help, version, or a mistake.
-struct Farewell {
+struct EarlyExit {
   std::string text;
   int exit_code = kExitUsage;
 };
 
-std::variant<CommandLine, Farewell> parse_command_line(int argc, const char* const* argv);
+std::variant<CommandLine, EarlyExit> parse_command_line(int argc, const char* const* argv);
 
 }  // namespace spillway::cli

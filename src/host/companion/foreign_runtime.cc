@@ -153,7 +153,7 @@ std::size_t ForeignRuntime::found() const {
 
 std::shared_ptr<const ReactionTarget> ForeignRuntime::find_target(const std::string& uid) {
   const auto found = pods_.find(uid);
-  if (options_.hands == Hands::kTied || found == pods_.end() || !found->second.cgroup) return nullptr;
+  if (options_.signals == Signals::kDryRun || found == pods_.end() || !found->second.cgroup) return nullptr;
   Entry& entry = found->second;
   if (entry.target) return entry.target;
   const bool named = any_named(entry);
@@ -245,7 +245,7 @@ void ForeignRuntime::execute(agent::HostCommand command) {
 
 void ForeignRuntime::stop(const agent::StopPod& command) {
   const auto found = pods_.find(command.uid);
-  if (found == pods_.end() || options_.hands == Hands::kTied) return emit(agent::PodStopped{command.uid});
+  if (found == pods_.end() || options_.signals == Signals::kDryRun) return emit(agent::PodStopped{command.uid});
   Entry& entry = found->second;
   look_for(entry);
   const Instant due = loop_.now().mono + command.grace;

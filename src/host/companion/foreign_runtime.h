@@ -23,8 +23,8 @@
 
 namespace spillway::host {
 
-/// kTied: whatever is asked, nothing is signalled.
-enum class Hands { kFree, kTied };
+/// kDryRun: whatever is asked, nothing is signalled.
+enum class Signals { kSent, kDryRun };
 
 class ForeignRuntime final : public agent::Host {
  public:
@@ -34,7 +34,7 @@ class ForeignRuntime final : public agent::Host {
     std::string node_directory;  // of the kubelet: the file system it is on is what the summary calls the node's
     std::string log_directory;   // of all pods
     std::string runtime_socket;  // empty: nobody is asked what pods and images have on disk
-    Hands hands = Hands::kTied;
+    Signals signals = Signals::kDryRun;
   };
 
   /// `root`: of the hierarchy. Both and the receiver must outlive this object.

@@ -31,18 +31,18 @@ std::optional<agent::MemoryLeft> left_of(const std::optional<MemoryReading>& rea
 
 }  // namespace
 
-MemoryReaction::MemoryReaction(runtime::Loop& loop, Ties ties, telemetry::Log log)
-    : loop_(loop), ties_(std::move(ties)), log_(std::move(log)) {}
+MemoryReaction::MemoryReaction(runtime::Loop& loop, Links links, telemetry::Log log)
+    : loop_(loop), links_(std::move(links)), log_(std::move(log)) {}
 
-Result<std::unique_ptr<MemoryReaction>> MemoryReaction::create(runtime::Loop& loop, const NodeSlice& slice, Ties ties,
+Result<std::unique_ptr<MemoryReaction>> MemoryReaction::create(runtime::Loop& loop, const NodeSlice& slice, Links links,
                                                                telemetry::Log log) {
   SPILLWAY_TRY(node, MemoryGauge::open(slice.measured(), slice.memory()));
   SPILLWAY_TRY(reading, node.read(Figures::kEverything));
-  if (!reading.left_by(ties.memory_watch.estimator))
+  if (!reading.left_by(links.memory_watch.estimator))
     return invalid("--memory-estimator", "this machine does not tell what \"{}\" takes",
-                   to_string(ties.memory_watch.estimator));
+                   to_string(links.memory_watch.estimator));
   ReactionThread::Gauges gauges{.node = std::move(node), .pods = std::nullopt, .root = std::nullopt};
-  if (ties.memory_watch.brake == eviction::Brake::kOn) {
+  if (links.memory_watch.brake == eviction::Brake::kOn) {
     Result<std::unique_ptr<MemoryBrake>> brake = MemoryBrake::create(slice.kubepods());
     if (brake) gauges.brake = *std::move(brake);
     if (!brake) log.warning("pods are not braked", {{"error", brake.error().text()}});
@@ -54,7 +54,7 @@ Result<std::unique_ptr<MemoryReaction>> MemoryReaction::create(runtime::Loop& lo
     gauges.root = std::move(root);
   }
   std::unique_ptr<MemoryReaction> made(  // NOLINT: private constructor
-      new MemoryReaction(loop, std::move(ties), std::move(log)));
+      new MemoryReaction(loop, std::move(links), std::move(log)));
   made->node_memory_ = slice.memory();
   if (auto own = MemoryGauge::open_with_own_limit(slice.kubepods(), slice.memory())) made->pods_ = *std::move(own);
   made->thread_ = std::make_unique<ReactionThread>(std::move(gauges));
@@ -72,7 +72,7 @@ MemoryReaction::~MemoryReaction() {
 
 void MemoryReaction::emit(agent::HostEvent event) {
   loop_.post([this, alive = std::weak_ptr(alive_), event = std::move(event)]() mutable {
-    if (!alive.expired()) ties_.receiver.on_host_event(std::move(event));
+    if (!alive.expired()) links_.receiver.on_host_event(std::move(event));
   });
 }
 
@@ -103,14 +103,14 @@ void MemoryReaction::offer(agent::ReactionPlan plan) {
   auto armed = std::make_unique<ArmedPlan>();
   armed->plan = std::move(plan);
   for (const agent::ReactionPlan::Candidate& candidate : armed->plan.candidates) {
-    armed->targets.push_back(ties_.find_target(candidate.uid));
+    armed->targets.push_back(links_.find_target(candidate.uid));
     armed->standings.push_back(candidate.standing);
     const std::size_t containers = armed->targets.back() ? armed->targets.back()->container_count() : 0;
     if (containers > armed->container_working_sets.size()) armed->container_working_sets.resize(containers);
   }
   armed->exact.resize(armed->standings.size());
-  if (ties_.journal != nullptr) {
-    if (Result<UniqueFd> copy = ties_.journal->duplicate()) armed->journal = *std::move(copy);
+  if (links_.journal != nullptr) {
+    if (Result<UniqueFd> copy = links_.journal->duplicate()) armed->journal = *std::move(copy);
   }
   const auto about_pods = [](const auto& trigger) {
     return trigger.signal == eviction::Signal::kAllocatableMemoryAvailable;

@@ -22,7 +22,7 @@ namespace spillway::host {
 
 class MemoryReaction final : public agent::Reaction {
  public:
-  struct Ties {
+  struct Links {
     agent::Host::Receiver& receiver;
     /// What runs of a pod; null: the runtime does not know it.
     std::function<std::shared_ptr<const ReactionTarget>(const std::string& uid)> find_target;
@@ -32,7 +32,7 @@ class MemoryReaction final : public agent::Reaction {
 
   /// Errors: the node's memory cannot be read, or not as the estimator needs it. Where there can be no brake, a line in
   /// the log says so.
-  static Result<std::unique_ptr<MemoryReaction>> create(runtime::Loop& loop, const NodeSlice& slice, Ties ties,
+  static Result<std::unique_ptr<MemoryReaction>> create(runtime::Loop& loop, const NodeSlice& slice, Links links,
                                                         telemetry::Log log);
   ~MemoryReaction() override;
   MemoryReaction(const MemoryReaction&) = delete;
@@ -52,7 +52,7 @@ class MemoryReaction final : public agent::Reaction {
   std::uint64_t looks() const { return thread_->looks(); }
 
  private:
-  MemoryReaction(runtime::Loop& loop, Ties ties, telemetry::Log log);
+  MemoryReaction(runtime::Loop& loop, Links links, telemetry::Log log);
 
   void on_news();
   void offer(agent::ReactionPlan plan);
@@ -61,7 +61,7 @@ class MemoryReaction final : public agent::Reaction {
   void emit(agent::HostEvent event);
 
   runtime::Loop& loop_;
-  Ties ties_;
+  Links links_;
   telemetry::Log log_;
   Bytes node_memory_;
   std::optional<MemoryGauge> pods_;  // for the loop

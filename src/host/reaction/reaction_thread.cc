@@ -1,5 +1,6 @@
 #include "host/reaction/reaction_thread.h"
 
+#include "agent/eviction/fall_rate.h"
 #include "runtime/clock.h"
 
 #include <signal.h>
@@ -18,16 +19,8 @@ namespace {
 
 using runtime::RealClock;
 
-/// As the engine has them: at least that long between two looks while a victim is dying, or nobody can be evicted.
-constexpr Duration kBusyInterval = milliseconds(10);
-constexpr Duration kHelplessInterval = milliseconds(100);
-/// What a kill itself takes, on top of the grace.
-constexpr Duration kKillMargin = milliseconds(200);
 /// What follows from a kill costs about as much as the kill. It waits for the victim's exit, or that long.
 constexpr Duration kQuietLimit = milliseconds(200);
-constexpr Duration kRecentFall = seconds(2);
-constexpr Duration kFallMemory = seconds(10);
-constexpr Duration kGrace = seconds(eviction::kHardGraceSeconds);
 
 void ring(int eventfd) noexcept {
   const std::uint64_t one = 1;
@@ -209,10 +202,10 @@ void ReactionThread::act(std::size_t victim, const Seen& seen, Instant since) no
   ArmedPlan& plan = *current_;
   const Now now = RealClock::read();
   const Bytes available = left(eviction::Signal::kMemoryAvailable, seen).value_or(Bytes{});
-  const Bytes fall = fall_.steepest_per_second(now.mono, kRecentFall);
+  const Bytes fall = fall_.steepest_per_second(now.mono, agent::kRecentFall);
   plan.victim = victim;
   plan.emergency = left(eviction::Signal::kMemoryAvailable, seen) &&
-                   agent::is_emergency(available, blind_zone(seen), fall, kGrace + kKillMargin);
+                   agent::is_emergency(available, blind_zone(seen), fall, agent::kHardGrace + agent::kKillMargin);
   plan.node = seen.node;
   plan.pods = seen.pods;
   plan.at = now.wall;
@@ -238,7 +231,7 @@ void ReactionThread::act(std::size_t victim, const Seen& seen, Instant since) no
   if (acted_ != nullptr && acted_ != current_) retire(acted_);
   acted_ = current_;
   acted_at_ = now.mono;
-  grace_end_ = now.mono + kGrace;
+  grace_end_ = now.mono + agent::kHardGrace;
   quiet_until_ = now.mono + kQuietLimit;
 }
 
@@ -255,7 +248,7 @@ void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
       victim_ = victim ? agent::BrakeVictim::kSomebody : agent::BrakeVictim::kNobody;
       if (victim) act(*victim, *certain, now);
       release_.stand_down();
-      if (!victim && now - told_at_ >= kHelplessInterval) {
+      if (!victim && now - told_at_ >= agent::kHelplessInterval) {
         told_at_ = now;
         look = true;
       }
@@ -278,9 +271,9 @@ void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
   if (acted_ == nullptr || acted_->emergency || acted_->escalated.load() || now >= grace_end_) return;
   const std::optional<Bytes> available = left(eviction::Signal::kMemoryAvailable, seen);
   if (!available) return;
-  const Bytes fall = fall_.steepest_per_second(now, std::min(kRecentFall, now - acted_at_));
-  if (now - acted_at_ < kBusyInterval || fall <= Bytes{0}) return;
-  if (!agent::is_emergency(*available, blind_zone(seen), fall, grace_end_ - now + kKillMargin)) return;
+  const Bytes fall = fall_.steepest_per_second(now, std::min(agent::kRecentFall, now - acted_at_));
+  if (now - acted_at_ < agent::kBusyInterval || fall <= Bytes{0}) return;
+  if (!agent::is_emergency(*available, blind_zone(seen), fall, grace_end_ - now + agent::kKillMargin)) return;
   release_.brace();
   DyingProcesses dying;
   const ReactionTarget& target = *acted_->targets[acted_->victim];
@@ -304,7 +297,7 @@ void ReactionThread::steer_brake(const Seen& seen, Instant now) noexcept {
   if (!headroom) return;
   gauges_.brake->set(agent::brake_limit({.headroom = *headroom,
                                          .pods_usage = seen.pods->usage,
-                                         .fall_per_second = fall_.steepest_per_second(now, kFallMemory),
+                                         .fall_per_second = fall_.steepest_per_second(now, agent::kFallMemory),
                                          .limit = gauges_.brake->limit(),
                                          .victim = victim_}));
 }
@@ -324,10 +317,10 @@ Duration ReactionThread::interval(const Seen& seen, Instant now) const noexcept 
     }
   }
   Duration limit = options.interval_max;
-  if (headroom) limit = agent::observe_interval(*headroom, fall_.steepest_per_second(now, kFallMemory), options);
+  if (headroom) limit = agent::observe_interval(*headroom, fall_.steepest_per_second(now, agent::kFallMemory), options);
   if (pressing)
-    limit = std::min(limit, current_->state.load() == ArmedPlan::kOpen ? options.interval_min : kBusyInterval);
-  if (acted_ != nullptr && now < grace_end_ + kKillMargin) limit = std::min(limit, kBusyInterval);
+    limit = std::min(limit, current_->state.load() == ArmedPlan::kOpen ? options.interval_min : agent::kBusyInterval);
+  if (acted_ != nullptr && now < grace_end_ + agent::kKillMargin) limit = std::min(limit, agent::kBusyInterval);
   return std::max(limit, options.interval_min);
 }
 

@@ -2,6 +2,7 @@
 
 #include "policy/admission/cpu_assignment.h"
 #include "policy/admission/init_containers.h"
+#include "policy/admission/option_text.h"
 
 #include <fmt/format.h>
 
@@ -19,16 +20,6 @@ constexpr std::string_view kSpread = "distribute-cpus-across-numa";
 constexpr std::string_view kStrictReservation = "strict-cpu-reservation";
 /// Hints are all subsets of the NUMA nodes.
 constexpr int kNodesEnumerated = 16;
-
-Result<bool> parse_flag(std::string_view name, std::string_view text) {
-  for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
-    if (text == yes) return true;
-  }
-  for (const std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
-    if (text == no) return false;
-  }
-  return invalid({}, "bad value for option \"{}\": strconv.ParseBool: parsing \"{}\": invalid syntax", name, text);
-}
 
 Result<CpuSet> reserved_of(const CpuOptions& options, const CpuTopology& topology) {
   if (!options.reserved.empty()) {
@@ -68,7 +59,7 @@ Result<std::optional<CpuSetup>> parse_cpus(const CpuOptions& options, const CpuT
                        : name == kStrictReservation ? &setup.keeps_reserved_out
                                                     : nullptr;
     if (flag == nullptr) return invalid({}, "unknown CPU Manager Policy option: \"{}\"", name);
-    SPILLWAY_TRY(value, parse_flag(name, text));
+    SPILLWAY_TRY(value, parse_option(name, text));
     *flag = value;
   }
   if (topology.places.empty()) return invalid({}, "could not detect number of cpus");

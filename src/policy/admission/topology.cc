@@ -1,5 +1,7 @@
 #include "policy/admission/topology.h"
 
+#include "policy/admission/option_text.h"
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -19,16 +21,6 @@ int count_of(NumaSet nodes) {
 
 NumaSet first_nodes(int count) {
   return count >= 64 ? ~NumaSet{0} : (NumaSet{1} << count) - 1;
-}
-
-Result<bool> parse_flag(std::string_view name, const std::string& text) {
-  for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
-    if (text == yes) return true;
-  }
-  for (const std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
-    if (text == no) return false;
-  }
-  return invalid({}, "bad value for option \"{}\": strconv.ParseBool: parsing \"{}\": invalid syntax", name, text);
 }
 
 Result<std::int64_t> parse_count(std::string_view name, const std::string& text) {
@@ -222,7 +214,7 @@ Result<TopologySetup> parse_topology(const TopologyOptions& options, const NumaM
   std::int64_t nodes_max = kNumaNodesMax;
   for (const auto& [name, text] : options.policy_options) {
     if (name == kPreferClosest) {
-      SPILLWAY_TRY(closest, parse_flag(name, text));
+      SPILLWAY_TRY(closest, parse_option(name, text));
       setup.prefer_closest = closest;
     } else if (name == kMaxAllowable) {
       SPILLWAY_TRY(count, parse_count(name, text));

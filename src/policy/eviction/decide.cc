@@ -121,17 +121,23 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   result.decision = begin_decision(config, now);
   PassState& state = result.state;
 
+  // 1. Which thresholds are met: those that are crossed, and those crossed before until their minimum is reclaimed too.
   const Observations seen = observe(summary, config.memory_estimator);
   std::vector<Threshold> met = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
   if (!state.met_before.empty()) {
     met = merge_thresholds(std::move(met), thresholds_met(state.met_before, seen, Reclaim::kWithMinimum));
   }
+
+  // 2. What follows for the node at once: graces of soft thresholds begin and end, conditions begin, and end only after
+  //    the transition period.
   state.grace.update(met, now.mono);
   state.condition_clock.observe(conditions_of(met), now.mono);
   state.conditions = state.condition_clock.reported(now.mono, config.pressure_transition_period);
   result.past_grace = state.grace.past_grace(met, now.mono);
   state.met_before = result.past_grace;
 
+  // 3. Which of them may act: their grace is over, and they have been observed anew since the last eviction. Every
+  //    threshold leaves its reason in the decision, whether it acts or not.
   std::vector<Threshold> fresh;
   for (const Threshold& threshold : met) {
     if (!contains(result.past_grace, threshold)) {
@@ -149,10 +155,12 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   record_estimates(result.decision, config, state, summary, Estimates::kThatDisagree);
   if (!met.empty()) result.decision.verdict = policy::Verdict::kWaits;
 
+  // 4. Pods beyond their own limits of local storage go first, without ranking; a pass with such a victim ends here.
   if (config.local_storage_limits == LocalStorageLimits::kEnforced && state.layout) {
     evict_storage_violators(result, pods);
     if (!result.actions.empty()) return result;
   }
+  // 5. The most urgent threshold acts alone. The node frees what it can for it before choose_victim() takes a pod.
   if (fresh.empty()) {
     if (met.empty()) result.decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
     return result;

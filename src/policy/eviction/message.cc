@@ -40,7 +40,7 @@ std::string join(std::string list, std::string_view next) {
 EvictionMessage eviction_message(std::string_view resource, const MeasuredPod& victim,
                                  std::span<const Threshold> thresholds, const Observations& seen) {
   EvictionMessage message;
-  message.text = fmt::format("The node was low on resource: {}. ", resource);
+  message.text = fmt::format("{}{}. ", kLowOn, resource);
   for (const Threshold& threshold : thresholds) {
     const std::optional<Observation>& observation = seen[threshold.signal];
     if (resource_of(threshold.signal) != resource || !observation) continue;

@@ -20,6 +20,9 @@ struct EvictionMessage {
   friend bool operator==(const EvictionMessage&, const EvictionMessage&) = default;
 };
 
+/// How the text of every eviction for lack of something begins; the resource and ". " follow.
+inline constexpr std::string_view kLowOn = "The node was low on resource: ";
+
 /// The first of `thresholds` with that resource and an observation supplies the numbers.
 EvictionMessage eviction_message(std::string_view resource, const MeasuredPod& victim,
                                  std::span<const Threshold> thresholds, const Observations& seen);

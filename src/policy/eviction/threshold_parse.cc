@@ -1,6 +1,7 @@
 #include "policy/eviction/threshold_parse.h"
 
 #include "api/text/duration.h"
+#include "base/ascii.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,39 +11,19 @@
 namespace spillway::eviction {
 namespace {
 
-constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(kWhiteSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kWhiteSpace) - first + 1);
-}
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 bool is_hex_digit(char c) {
-  return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f');
-}
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower_case) {
-  return std::ranges::equal(text, lower_case, [](char a, char b) { return lower(a) == b; });
+  return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'f');
 }
 
 bool has_hex_prefix(std::string_view unsigned_text) {
-  return unsigned_text.size() > 2 && unsigned_text[0] == '0' && lower(unsigned_text[1]) == 'x';
+  return unsigned_text.size() > 2 && unsigned_text[0] == '0' && to_lower(unsigned_text[1]) == 'x';
 }
 
 /// "_" only between digits, or between a base prefix and a digit.
 bool underscores_in_place(std::string_view unsigned_text) {
   const bool prefixed = unsigned_text.size() >= 2 && unsigned_text[0] == '0' &&
-                        std::string_view("box").find(lower(unsigned_text[1])) != std::string_view::npos;
-  const bool hex = prefixed && lower(unsigned_text[1]) == 'x';
+                        std::string_view("box").find(to_lower(unsigned_text[1])) != std::string_view::npos;
+  const bool hex = prefixed && to_lower(unsigned_text[1]) == 'x';
   char seen = prefixed ? '0' : '^';
   for (const char c : unsigned_text.substr(prefixed ? 2 : 0)) {
     if (is_digit(c) || (hex && is_hex_digit(c))) {
@@ -85,7 +66,7 @@ std::optional<FloatText> scan_float(std::string_view text) {
   }
   if (!any_digit) return std::nullopt;
   scanned.tiny = scanned.digits.starts_with("0.") || scanned.digits.starts_with('.');
-  if (i < text.size() && lower(text[i]) == (scanned.hex ? 'p' : 'e')) {
+  if (i < text.size() && to_lower(text[i]) == (scanned.hex ? 'p' : 'e')) {
     scanned.digits += text[i++];
     if (i < text.size() && (text[i] == '+' || text[i] == '-')) {
       scanned.tiny = text[i] == '-';
@@ -114,9 +95,9 @@ Result<float> parse_go_float(std::string_view text) {
   const bool negative = text.starts_with('-');
   const bool has_sign = negative || text.starts_with('+');
   const std::string_view magnitude = text.substr(has_sign ? 1 : 0);
-  if (!has_sign && equals_ignoring_case(text, "nan")) return std::numeric_limits<float>::quiet_NaN();
+  if (!has_sign && equal_ignoring_case(text, "nan")) return std::numeric_limits<float>::quiet_NaN();
   float value = 0;
-  if (equals_ignoring_case(magnitude, "inf") || equals_ignoring_case(magnitude, "infinity")) {
+  if (equal_ignoring_case(magnitude, "inf") || equal_ignoring_case(magnitude, "infinity")) {
     value = std::numeric_limits<float>::infinity();
   } else {
     const std::optional<FloatText> scanned = scan_float(magnitude);
@@ -267,7 +248,8 @@ Outcome SignalFlag::add(std::string_view text) {
     if (at == std::string_view::npos) {
       return invalid({}, "malformed pair, expect string{}string", separator);
     }
-    entries.insert_or_assign(std::string(trim(piece.substr(0, at))), std::string(trim(piece.substr(at + 1))));
+    entries.insert_or_assign(std::string(trimmed(piece.substr(0, at), kWhiteSpace)),
+                             std::string(trimmed(piece.substr(at + 1), kWhiteSpace)));
   }
   entries_ = std::move(entries);
   given_ = true;

@@ -31,7 +31,7 @@ PreemptionOutlook preemption_outlook(const api::Pod& pod, const Placement& refus
   PreemptionOutlook outlook;
   if (nodes.empty()) return outlook;
   if (pod.spec.preemption_policy == "Never") {
-    outlook.message = std::string(kPrefix) + std::string(kForbidden);
+    outlook.message = fmt::format("{}{}", kPrefix, kForbidden);
     return outlook;
   }
   const PendingPod pending = make_pending(pod);

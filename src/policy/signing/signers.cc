@@ -1,5 +1,7 @@
 #include "policy/signing/signers.h"
 
+#include "api/text/identities.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,10 +11,6 @@
 namespace spillway::signing {
 
 namespace {
-
-constexpr std::string_view kMastersGroup = "system:masters";
-constexpr std::string_view kNodesGroup = "system:nodes";
-constexpr std::string_view kNodePrefix = "system:node:";
 
 constexpr std::string_view kClientAuth = "client auth";
 constexpr std::string_view kServerAuth = "server auth";
@@ -33,7 +31,7 @@ Refusal usages_refusal(std::span<const std::string> usages, std::string_view pur
 }
 
 Refusal organization_refusal(const RequestedCertificate& wanted) {
-  if (wanted.organizations.size() == 1 && wanted.organizations.front() == kNodesGroup) return std::nullopt;
+  if (wanted.organizations.size() == 1 && wanted.organizations.front() == api::kNodesGroup) return std::nullopt;
   return "subject organization is not system:nodes";
 }
 
@@ -76,14 +74,16 @@ Refusal client_refusal(const RequestedCertificate& wanted, std::span<const std::
 }  // namespace
 
 std::string_view node_of(std::string_view common_name) {
-  return common_name.starts_with(kNodePrefix) ? common_name.substr(kNodePrefix.size()) : std::string_view();
+  return common_name.starts_with(api::kNodeUserPrefix) ? common_name.substr(api::kNodeUserPrefix.size())
+                                                       : std::string_view();
 }
 
 Refusal creation_refusal(std::string_view signer, const RequestedCertificate& wanted) {
-  if (signer != kClientSigner || std::ranges::find(wanted.organizations, kMastersGroup) == wanted.organizations.end()) {
+  if (signer != kClientSigner ||
+      std::ranges::find(wanted.organizations, api::kMastersGroup) == wanted.organizations.end()) {
     return std::nullopt;
   }
-  return fmt::format("use of {} signer with {} group is not allowed", kClientSigner, kMastersGroup);
+  return fmt::format("use of {} signer with {} group is not allowed", kClientSigner, api::kMastersGroup);
 }
 
 Refusal signature_refusal(std::string_view signer, const RequestedCertificate& wanted,
@@ -96,7 +96,7 @@ Refusal signature_refusal(std::string_view signer, const RequestedCertificate& w
 
 Refusal own_node_refusal(const RequestedCertificate& wanted, std::string_view requestor,
                          std::span<const std::string> groups) {
-  if (node_of(requestor).empty() || std::ranges::find(groups, kNodesGroup) == groups.end()) {
+  if (node_of(requestor).empty() || std::ranges::find(groups, api::kNodesGroup) == groups.end()) {
     return fmt::format("requestor \"{}\" is not a node", requestor);
   }
   if (wanted.common_name == requestor) return std::nullopt;

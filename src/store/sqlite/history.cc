@@ -1,5 +1,7 @@
 #include "store/sqlite/history.h"
 
+#include "store/too_old.h"
+
 #include <map>
 #include <utility>
 
@@ -50,7 +52,7 @@ Outcome History::replay_in_transaction(std::string_view prefix, Revision after, 
     SPILLWAY_TRY(found, state.next());
     const Revision compacted(found ? static_cast<std::uint64_t>(state.integer(0)) : 0);
     if (after < compacted) {
-      return make_error(ErrorCode::kExpired, "too old resource version: {} ({})", after.number(), compacted.number());
+      return too_old(after, compacted);
     }
   }
   SPILLWAY_TRY(found_steps, steps(prefix, after, upto));

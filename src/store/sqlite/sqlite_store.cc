@@ -4,6 +4,7 @@
 #include "store/sqlite/directory_lock.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/writer.h"
+#include "store/too_old.h"
 #include "store/watch_registry.h"
 
 #include <algorithm>
@@ -134,8 +135,7 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
     if (!watches.has(id)) return;
     const Revision after = watches.told(id);
     if (after < compacted) {
-      return watches.end(
-          id, make_error(ErrorCode::kExpired, "too old resource version: {} ({})", after.number(), compacted.number()));
+      return watches.end(id, too_old(after, compacted));
     }
     if (after >= delivered || recent.reach_back_to(after)) {
       watches.go_live(id);

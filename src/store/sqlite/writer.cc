@@ -24,7 +24,7 @@ constexpr Duration kLookForSpace = seconds(1);
 constexpr std::int64_t kFileReserveShare = 16;  // of a file that is limited
 constexpr std::string_view kFull = "the disk is full: only deletions and heartbeats are stored";
 
-Instant system_clock_reading() {
+Instant steady_now() {
   return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
 }
 
@@ -64,7 +64,7 @@ struct Writer::Impl {
   bool tidied = true;
   std::thread thread;
 
-  Instant now() const { return options.clock ? options.clock() : system_clock_reading(); }
+  Instant now() const { return options.clock ? options.clock() : steady_now(); }
 
   HistorySize size() const {
     const LedgerState& state = ledger->state();
@@ -78,7 +78,7 @@ struct Writer::Impl {
   void run() {
     hold_reserve(Bytes{0});
     bound_log();
-    while (std::optional<std::vector<Request>> group = queue.take(patience())) {
+    while (std::optional<std::vector<Request>> group = queue.take(wait_limit())) {
       if (group->empty()) {
         tidy();
       } else {
@@ -90,7 +90,7 @@ struct Writer::Impl {
   }
 
   /// How long to wait for requests before there is something else to do.
-  std::optional<Duration> patience() const {
+  std::optional<Duration> wait_limit() const {
     if (broken) return std::nullopt;
     if (short_of_space) return kLookForSpace;
     if (!tidied) return Duration::zero();

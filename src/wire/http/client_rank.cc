@@ -1,5 +1,7 @@
 #include "wire/http/client_rank.h"
 
+#include "api/text/identities.h"
+
 #include <algorithm>
 #include <array>
 
@@ -7,8 +9,7 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::string_view kNobody = "system:unauthenticated";
-constexpr std::array<std::string_view, 2> kVitalGroups = {"system:masters", "system:nodes"};
+constexpr std::array<std::string_view, 2> kVitalGroups = {api::kMastersGroup, api::kNodesGroup};
 constexpr std::array<std::string_view, 4> kVitalUsers = {"system:kube-controller-manager", "system:kube-scheduler",
                                                          "system:apiserver", "kube-apiserver-kubelet-client"};
 
@@ -41,7 +42,7 @@ ClientRank rank_of(const api::UserInfo& user) {
   const auto is_member = [&](std::string_view group) {
     return std::ranges::find(user.groups, group) != user.groups.end();
   };
-  if (is_member(kNobody)) return ClientRank::kUnproven;
+  if (is_member(api::kUnauthenticatedGroup)) return ClientRank::kUnproven;
   if (std::ranges::find(kVitalUsers, user.name) != kVitalUsers.end()) return ClientRank::kVital;
   return std::ranges::any_of(kVitalGroups, is_member) ? ClientRank::kVital : ClientRank::kOrdinary;
 }

@@ -1,5 +1,6 @@
 #include "wire/http/gzip_stream.h"
 
+#include "base/ascii.h"
 #include "base/check.h"
 
 #include <zlib.h>
@@ -15,15 +16,8 @@ constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for a gzip header
 constexpr int kMemoryLevel = 8;
 constexpr std::size_t kStepBytes = std::size_t{64} * 1024;
 
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 bool is_gzip(std::string_view coding) {
-  return std::ranges::equal(coding, std::string_view("gzip"), {},
-                            [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return equal_ignoring_case(coding, "gzip");
 }
 
 }  // namespace
@@ -67,9 +61,9 @@ bool offers_gzip(std::string_view accept_encoding) {
     const std::string_view offer = accept_encoding.substr(0, comma);
     accept_encoding.remove_prefix(comma == std::string_view::npos ? accept_encoding.size() : comma + 1);
     const std::size_t semicolon = offer.find(';');
-    if (!is_gzip(trim(offer.substr(0, semicolon)))) continue;
+    if (!is_gzip(trimmed(offer.substr(0, semicolon)))) continue;
     if (semicolon == std::string_view::npos) return true;
-    const std::string_view weight = trim(offer.substr(semicolon + 1));
+    const std::string_view weight = trimmed(offer.substr(semicolon + 1));
     return weight.find_first_of("123456789") != std::string_view::npos;  // q=0 and q=0.000 refuse it
   }
   return false;

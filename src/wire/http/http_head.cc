@@ -1,5 +1,6 @@
 #include "wire/http/http_head.h"
 
+#include "base/ascii.h"
 #include "base/check.h"
 
 #include <fmt/format.h>
@@ -64,16 +65,9 @@ std::string_view reason_phrase(int status) {
   }
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
-bool same_name(std::string_view a, std::string_view lower_case) {
-  return std::ranges::equal(a, lower_case, {}, lower);
-}
-
 bool is_framing(std::string_view name) {
-  return same_name(name, "content-length") || same_name(name, "transfer-encoding") || same_name(name, "connection");
+  return equal_ignoring_case(name, "content-length") || equal_ignoring_case(name, "transfer-encoding") ||
+         equal_ignoring_case(name, "connection");
 }
 
 void append_header(std::string_view name, std::string_view value, std::string& out) {
@@ -105,7 +99,7 @@ std::string format_request_head(const api::Request& request, std::size_t body_by
   std::string out = fmt::format("{} {} HTTP/1.1\r\n", api::to_string(request.method), request.target);
   append_header("Host", host, out);
   for (const auto& [name, value] : request.headers) {
-    if (!is_framing(name) && !same_name(name, "host")) append_header(name, value, out);
+    if (!is_framing(name) && !equal_ignoring_case(name, "host")) append_header(name, value, out);
   }
   const bool expects_body = request.method == api::Method::kPost || request.method == api::Method::kPut ||
                             request.method == api::Method::kPatch;

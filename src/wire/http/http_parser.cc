@@ -1,5 +1,7 @@
 #include "wire/http/http_parser.h"
 
+#include "base/ascii.h"
+
 // Beast 1.81 asserts that the end of a last chunk, "0\r\n" CRLF, never comes in two pieces; it may, and is then read
 // correctly.
 #define BOOST_DISABLE_ASSERTS
@@ -25,12 +27,6 @@ constexpr std::size_t kBodyReserveMax = std::size_t{64} * 1024;  // what a Conte
 
 std::string_view view(string_view text) {
   return {text.data(), text.size()};
-}
-
-std::string lower(string_view text) {
-  std::string out(text.data(), text.size());
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
 }
 
 /// An origin-form target, also from "http://host/path"; empty if it is neither.
@@ -161,7 +157,7 @@ struct RequestParser::Impl {
         has_host = true;
       }
       if (field == http::field::expect && iequals(value, "100-continue")) expects_continue = true;
-      request.headers.emplace_back(lower(name), std::string(view(value)));
+      request.headers.emplace_back(lower_case(view(name)), std::string(view(value)));
     }
 
     void on_header_impl(error_code& ec) override {

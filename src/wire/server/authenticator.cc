@@ -2,6 +2,7 @@
 
 #include "api/exchange/account_token.h"
 #include "api/object/meta.h"
+#include "api/text/identities.h"
 #include "api/text/time_text.h"
 #include "base/check.h"
 #include "wire/tls/private_file.h"
@@ -17,10 +18,6 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::string_view kAuthenticated = "system:authenticated";
-constexpr std::string_view kUnauthenticated = "system:unauthenticated";
-constexpr std::string_view kAnonymous = "system:anonymous";
-constexpr std::string_view kMasters = "system:masters";
 constexpr std::string_view kExtraPrefix = "impersonate-extra-";
 constexpr microseconds kClockSkew = minutes(1);  // this clock may have been set back since a token was made
 constexpr std::string_view kServiceAccountPrefix = "system:serviceaccount:";
@@ -64,7 +61,7 @@ Result<std::optional<api::UserInfo>> impersonated(const api::Request& request) {
     add_group(target, "system:serviceaccounts");
     add_group(target, fmt::format("system:serviceaccounts:{}", rest.substr(0, rest.find(':'))));
   }
-  add_group(target, target.name == kAnonymous ? kUnauthenticated : kAuthenticated);
+  add_group(target, target.name == api::kAnonymousUser ? api::kUnauthenticatedGroup : api::kAuthenticatedGroup);
   return std::optional(std::move(target));
 }
 
@@ -142,7 +139,7 @@ Authenticator::Authenticator(Options options)
       account_key_(std::move(options.account_key)),
       tokens_judged_(options.judged) {
   for (TokenEntry& entry : options.tokens) {
-    add_group(entry.user, kAuthenticated);
+    add_group(entry.user, api::kAuthenticatedGroup);
     user_by_token_digest_.insert_or_assign(digest_of(entry.token), std::move(entry.user));
   }
 }
@@ -200,7 +197,7 @@ Result<api::UserInfo> Authenticator::identify(const std::optional<PeerCertificat
       return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate without a common name");
     }
     api::UserInfo user{certificate->common_name, "", certificate->organizations};
-    add_group(user, kAuthenticated);
+    add_group(user, api::kAuthenticatedGroup);
     return user;
   }
   const std::optional<std::string_view> token = bearer_token(request.header("authorization"));
@@ -217,7 +214,7 @@ Result<api::UserInfo> Authenticator::authenticate(const std::optional<PeerCertif
   if (tokens_judged_ == Tokens::kHandler) return user;
   SPILLWAY_TRY(target, impersonated(request));
   if (!target) return user;
-  if (std::ranges::find(user.groups, kMasters) == user.groups.end()) {
+  if (std::ranges::find(user.groups, api::kMastersGroup) == user.groups.end()) {
     return make_error(
         ErrorCode::kForbidden,
         "users \"{}\" is forbidden: User \"{}\" cannot impersonate resource \"users\" in API group \"\" at "

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/exchange/exchange.h"
+#include "api/text/identities.h"
 #include "apiserver/ports/tokens.h"
 #include "base/error.h"
 #include "base/time.h"
@@ -43,7 +44,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
     std::shared_ptr<const TokenKey> account_key;  // null: no service account token is known
     Tokens judged = Tokens::kHere;
     /// Who a request without credentials comes from.
-    api::UserInfo anonymous = {"system:anonymous", "", {"system:unauthenticated"}};
+    api::UserInfo anonymous = {std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
   };
 
   explicit Authenticator(Options options);

@@ -1,5 +1,6 @@
 #include "wire/server/http_connection.h"
 
+#include "api/text/identities.h"
 #include "runtime/clock.h"
 
 #include <poll.h>
@@ -24,13 +25,13 @@ bool is_bodyless(int status) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(std::uint64_t id, Home& home, std::unique_ptr<ByteStream> stream, std::string address)
+HttpConnection::HttpConnection(std::uint64_t id, Owner& owner, std::unique_ptr<ByteStream> stream, std::string address)
     : id_(id),
-      home_(home),
+      owner_(owner),
       stream_(std::move(stream)),
       address_(std::move(address)),
       client_(address_),
-      parser_(home.options().limits.request) {}
+      parser_(owner.options().limits.request) {}
 
 HttpConnection::~HttpConnection() {
   if (exchange_) exchange_->gone = true;
@@ -39,7 +40,7 @@ HttpConnection::~HttpConnection() {
 void HttpConnection::start() {
   enter(Phase::kHandshake);
   interest_ = POLLIN;
-  home_.loop()->watch_fd(stream_->socket().fd(), interest_, [weak = weak_from_this()] {
+  owner_.loop()->watch_fd(stream_->socket().fd(), interest_, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
     if (self->interest_ == 0) return self->close();  // reported although nothing is waited for: the peer is gone
@@ -74,7 +75,7 @@ bool HttpConnection::shake_hands() {
     return true;
   }
   if (step == ByteStream::Step::kEnd || step == ByteStream::Step::kFailed) {
-    home_.options().log.debug("tls handshake failed", {{"err", stream_->problem()}});
+    owner_.options().log.debug("tls handshake failed", {{"err", stream_->problem()}});
     close();
     return false;
   }
@@ -89,7 +90,7 @@ bool HttpConnection::wants_input() const {
 }
 
 void HttpConnection::receive() {
-  const std::span<char> scratch = home_.scratch();
+  const std::span<char> scratch = owner_.scratch();
   read_wants_write_ = false;
   for (int reads = 0; wants_input(); ++reads) {
     if (reads == kReadsPerTurn) {
@@ -125,7 +126,7 @@ void HttpConnection::receive() {
 }
 
 void HttpConnection::look_again() {
-  home_.loop()->post([weak = weak_from_this()] {
+  owner_.loop()->post([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || self->phase_ == Phase::kClosed) return;
     if (self->phase_ == Phase::kIdle) self->parse();
@@ -165,15 +166,15 @@ void HttpConnection::parse() {
 /// Finds out who sends the request, once its head is complete. False: it has been refused. Who could not be found out
 /// is told with the answer.
 bool HttpConnection::authenticate() {
-  const HttpServer::Options& options = home_.options();
-  user_ = api::UserInfo{"system:anonymous", "", {"system:unauthenticated"}};
+  const HttpServer::Options& options = owner_.options();
+  user_ = api::UserInfo{std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
   if (options.authenticator)
     user_ = options.authenticator->authenticate(peer_, parser_.request(), runtime::RealClock::read().wall);
   if (!*user_) return true;
   const ClientRank rank = rank_of(**user_);
   if (rank != ClientRank::kUnproven) client_ = (*user_)->name;
   if (prove(rank)) return true;
-  home_.desk().refusals->count(Refusal::kConnections, client_, runtime::RealClock::read_mono());
+  owner_.desk().refusals->count(Refusal::kConnections, client_, runtime::RealClock::read_mono());
   refuse(make_error(ErrorCode::kTooManyRequests, "too many connections, please try again later"), 429);
   return false;
 }
@@ -181,7 +182,7 @@ bool HttpConnection::authenticate() {
 bool HttpConnection::prove(ClientRank rank) {
   if (rank == ClientRank::kUnproven || rank == rank_) return true;
   rank_ = rank;
-  return home_.prove(id_, rank);
+  return owner_.prove(id_, rank);
 }
 
 void HttpConnection::dispatch() {
@@ -198,7 +199,7 @@ void HttpConnection::dispatch() {
 
   if (!identified) return send_answer(status_response(identified.error()));
   api::UserInfo user = *std::move(identified);
-  const HttpServer::Options& options = home_.options();
+  const HttpServer::Options& options = owner_.options();
   const bool keeps_token =
       options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHandler;
   if (!keeps_token) std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
@@ -209,10 +210,10 @@ void HttpConnection::dispatch() {
   exchange_->of = class_of(exchange_->rank, method_, request.target);
   const bool reads = method_ == api::Method::kGet || method_ == api::Method::kHead;
   exchange_->repeatable = reads && exchange_->of != RequestClass::kHeartbeat;
-  auto sink = std::make_shared<HttpSink>(exchange_, weak_from_this(), home_.loop(), home_.desk());
-  const auto refusal = home_.deliver(exchange_, std::move(request), std::move(user), std::move(sink));
+  auto sink = std::make_shared<HttpSink>(exchange_, weak_from_this(), owner_.loop(), owner_.desk());
+  const auto refusal = owner_.deliver(exchange_, std::move(request), std::move(user), std::move(sink));
   if (!refusal) return;
-  home_.desk().refusals->count(*refusal, exchange_->client, runtime::RealClock::read_mono());
+  owner_.desk().refusals->count(*refusal, exchange_->client, runtime::RealClock::read_mono());
   exchange_->gone = true;  // nothing more comes of it
   exchange_.reset();
   send_answer(
@@ -228,18 +229,18 @@ void HttpConnection::refuse(const Error& error, std::optional<int> http_status) 
   const api::Request& request = parser_.request();
   method_ = request.method;
   enter(Phase::kAnswer);
-  const HttpServer::Options& options = home_.options();
+  const HttpServer::Options& options = owner_.options();
   if (error.code == ErrorCode::kRequestEntityTooLarge && options.authenticator && !user_) {
     const auto user = options.authenticator->authenticate(peer_, request, runtime::RealClock::read().wall);
     if (!user) return send_answer(status_response(user.error()));
   }
   if (error.code == ErrorCode::kBadRequest)
-    home_.desk().refusals->count(Refusal::kMalformed, client_, runtime::RealClock::read_mono());
+    owner_.desk().refusals->count(Refusal::kMalformed, client_, runtime::RealClock::read_mono());
   send_answer(status_response(error, http_status));
 }
 
 std::string HttpConnection::head_of(api::Response& response, Framing framing, std::size_t body_bytes) {
-  if (response.header("audit-id").empty()) response.headers.emplace_back("Audit-Id", home_.make_audit_id());
+  if (response.header("audit-id").empty()) response.headers.emplace_back("Audit-Id", owner_.make_audit_id());
   if (response.header("cache-control").empty()) {
     response.headers.emplace_back("Cache-Control", "no-cache, private");
   }
@@ -254,7 +255,7 @@ void HttpConnection::send_answer(api::Response response) {
 void HttpConnection::send_answer(Answer answer) {
   api::Response& response = answer.head;
   const bool pack = gzip_offered_ && !http_1_0_ && method_ != api::Method::kHead &&
-                    answer.body->size() >= home_.options().limits.gzip_bytes_min &&
+                    answer.body->size() >= owner_.options().limits.gzip_bytes_min &&
                     response.header("content-encoding").empty();
   if (pack) {
     response.headers.emplace_back("Content-Encoding", "gzip");
@@ -391,7 +392,7 @@ void HttpConnection::wait_to_write() {
 
 /// Begins to look whether the client takes what waits for it.
 void HttpConnection::watch_progress() {
-  const HttpLimits& limits = home_.options().limits;
+  const HttpLimits& limits = owner_.options().limits;
   watched_since_ = runtime::RealClock::read_mono();
   taken_before_ = taken_bytes();
   write_deadline_ = watched_since_ + std::min(limits.stalled_pressed_max, limits.stalled_max);
@@ -404,13 +405,13 @@ std::int64_t HttpConnection::taken_bytes() const {
 }
 
 bool HttpConnection::is_stalled(Instant now) {
-  const HttpLimits& limits = home_.options().limits;
+  const HttpLimits& limits = owner_.options().limits;
   if (taken_bytes() - taken_before_ >= static_cast<std::int64_t>(limits.taken_bytes_min)) {
     watch_progress();
     return false;
   }
   const Instant last = watched_since_ + limits.stalled_max;
-  if (now >= last || home_.desk().ledger->pressed()) return true;
+  if (now >= last || owner_.desk().ledger->pressed()) return true;
   write_deadline_ = std::min(now + limits.stalled_pressed_max, last);
   arm_timer();
   return false;
@@ -450,14 +451,14 @@ void HttpConnection::wind_down() {
   if (!streaming_ || answered_) return;
   const std::shared_ptr<HttpExchange> exchange = exchange_;
   exchange->gone = true;
-  home_.report_gone(exchange);
+  owner_.report_gone(exchange);
   on_answer_end(exchange);
 }
 
 void HttpConnection::drop_exchange() {
   if (!exchange_) return;
   exchange_->gone = true;
-  home_.report_gone(std::move(exchange_));
+  owner_.report_gone(std::move(exchange_));
   exchange_.reset();
 }
 
@@ -465,22 +466,22 @@ void HttpConnection::close() {
   if (std::exchange(phase_, Phase::kClosed) == Phase::kClosed) return;
   const auto self = shared_from_this();
   drop_exchange();
-  if (timer_due_) home_.loop()->cancel(timer_);
-  home_.loop()->unwatch_fd(stream_->socket().fd());
-  home_.account(-static_cast<std::ptrdiff_t>(std::exchange(accounted_, 0)), rank_);
+  if (timer_due_) owner_.loop()->cancel(timer_);
+  owner_.loop()->unwatch_fd(stream_->socket().fd());
+  owner_.account(-static_cast<std::ptrdiff_t>(std::exchange(accounted_, 0)), rank_);
   output_.clear();
-  home_.on_closed(id_);
+  owner_.on_closed(id_);
 }
 
 /// For a client that has not shown who it is.
 bool HttpConnection::is_too_large(std::size_t body_bytes) const {
-  const HttpServer::Options& options = home_.options();
+  const HttpServer::Options& options = owner_.options();
   return rank_ == ClientRank::kUnproven && options.authenticator && body_bytes > options.limits.unproven_body_bytes_max;
 }
 
 void HttpConnection::refuse_body() {
   refuse(make_error(ErrorCode::kRequestEntityTooLarge, "Request entity too large: limit is {} without credentials",
-                    home_.options().limits.unproven_body_bytes_max),
+                    owner_.options().limits.unproven_body_bytes_max),
          std::nullopt);
 }
 
@@ -489,19 +490,19 @@ void HttpConnection::settle_account() {
   const std::size_t held = input_.size() + request_bytes_ + parser_.request().body.size();
   const auto change = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(accounted_);
   accounted_ = held;
-  const bool room = home_.account(change, rank_);
+  const bool room = owner_.account(change, rank_);
   if (phase_ != Phase::kBody && phase_ != Phase::kHeader) return;
   if (phase_ == Phase::kBody && is_too_large(parser_.request().body.size())) return refuse_body();
   if (room) return;
-  home_.desk().refusals->count(Refusal::kRequestBytes, client_, runtime::RealClock::read_mono());
+  owner_.desk().refusals->count(Refusal::kRequestBytes, client_, runtime::RealClock::read_mono());
   refuse(make_error(ErrorCode::kTooManyRequests, "too many requests at once, please try again later"), 429);
 }
 
 void HttpConnection::enter(Phase phase) {
-  if ((phase == Phase::kIdle) != (phase_ == Phase::kIdle)) home_.set_idle(id_, phase == Phase::kIdle);
+  if ((phase == Phase::kIdle) != (phase_ == Phase::kIdle)) owner_.set_idle(id_, phase == Phase::kIdle);
   if (phase == Phase::kAnswer) ++requests_;
   phase_ = phase;
-  const HttpLimits& limits = home_.options().limits;
+  const HttpLimits& limits = owner_.options().limits;
   const bool unproven = rank_ == ClientRank::kUnproven;
   std::optional<Duration> at_most;
   switch (phase) {
@@ -536,9 +537,9 @@ void HttpConnection::arm_timer() {
   std::optional<Instant> due = phase_deadline_;
   if (write_deadline_ && (!due || *write_deadline_ < *due)) due = write_deadline_;
   if (!due || (timer_due_ && *timer_due_ <= *due)) return;
-  if (timer_due_) home_.loop()->cancel(timer_);
+  if (timer_due_) owner_.loop()->cancel(timer_);
   timer_due_ = due;
-  timer_ = home_.loop()->at(*due, [weak = weak_from_this()] {
+  timer_ = owner_.loop()->at(*due, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->on_timer();
   });
 }
@@ -547,15 +548,15 @@ void HttpConnection::on_timer() {
   timer_due_.reset();
   const Instant now = runtime::RealClock::read_mono();
   if (write_deadline_ && *write_deadline_ <= now && is_stalled(now)) {
-    if (streaming_) home_.count_slow_stream();
-    home_.desk().refusals->count(Refusal::kStalled, client_, now);
+    if (streaming_) owner_.count_slow_stream();
+    owner_.desk().refusals->count(Refusal::kStalled, client_, now);
     return close();
   }
   if (phase_deadline_ && *phase_deadline_ <= now) {
     const bool asked = phase_ == Phase::kHeader || phase_ == Phase::kBody;
     const bool asks = phase_ == Phase::kHandshake || (phase_ == Phase::kIdle && requests_ == 0);
     if (asked || asks)
-      home_.desk().refusals->count(asked ? Refusal::kRequestTime : Refusal::kHandshakeTime, client_, now);
+      owner_.desk().refusals->count(asked ? Refusal::kRequestTime : Refusal::kHandshakeTime, client_, now);
     return close();
   }
   arm_timer();
@@ -567,7 +568,7 @@ void HttpConnection::update_interest() {
   if (handshake_wants_write_ || read_wants_write_ || (write_waits_ && !write_wants_read_)) interest |= POLLOUT;
   if (interest == interest_) return;
   interest_ = interest;
-  home_.loop()->rewatch_fd(stream_->socket().fd(), interest);
+  owner_.loop()->rewatch_fd(stream_->socket().fd(), interest);
 }
 
 }  // namespace spillway::wire

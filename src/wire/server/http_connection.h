@@ -25,9 +25,9 @@ namespace spillway::wire {
 class HttpConnection final : public AnswerTaker, public std::enable_shared_from_this<HttpConnection> {
  public:
   /// What a connection needs of its server. Thread: the connection's, unless said otherwise.
-  class Home {
+  class Owner {
    public:
-    virtual ~Home() = default;
+    virtual ~Owner() = default;
     virtual const std::shared_ptr<runtime::Loop>& loop() const = 0;
     virtual const HttpServer::Options& options() const = 0;
     /// Memory to read into, shared by the connections of the thread.
@@ -54,7 +54,7 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   static constexpr std::size_t kPipelinedMax = std::size_t{64} * 1024;
 
   /// `address`: where the client is.
-  HttpConnection(std::uint64_t id, Home& home, std::unique_ptr<ByteStream> stream, std::string address);
+  HttpConnection(std::uint64_t id, Owner& owner, std::unique_ptr<ByteStream> stream, std::string address);
   ~HttpConnection() override;
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
@@ -125,7 +125,7 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   void update_interest();
 
   std::uint64_t id_;
-  Home& home_;
+  Owner& owner_;
   std::unique_ptr<ByteStream> stream_;
   std::string address_;
   std::optional<PeerCertificate> peer_;

@@ -77,7 +77,7 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
 };
 
 /// One thread with its share of the connections; the first one accepts them. Thread: its own, except where said.
-class HttpServer::Core::Shard final : public HttpConnection::Home {
+class HttpServer::Core::Shard final : public HttpConnection::Owner {
  public:
   explicit Shard(Core& core) : core_(core), tls_(core.options.tls), rng_(random_seed()), thread_("spillway-http") {}
 

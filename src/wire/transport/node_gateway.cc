@@ -1,6 +1,7 @@
 #include "wire/transport/node_gateway.h"
 
 #include "api/exchange/paced_sink.h"
+#include "api/text/identities.h"
 #include "wire/server/http_exchange.h"
 
 #include <fmt/format.h>
@@ -24,9 +25,6 @@ constexpr Duration kPaceInterval = milliseconds(10);
 constexpr Duration kProbeInterval = seconds(15);
 
 constexpr std::uint64_t kOnlyExchange = 1;
-
-const std::string kNodeUser = "system:node:";
-const std::string kNodeGroup = "system:nodes";
 
 bool belongs_to_connection(std::string_view name) {
   return name == "Connection" || name == "Transfer-Encoding" || name == "Content-Length" || name == "Keep-Alive" ||
@@ -196,7 +194,8 @@ void HttpsNodeGateway::open(const std::string& node, const std::string& host, in
   endpoint.port = static_cast<std::uint16_t>(port);
   endpoint.tls = options_.tls;
   endpoint.own_port = options_.own_port;
-  if (options_.agents == Options::Agents::kVerified) endpoint.tls_subject = TlsSubject{kNodeUser + node, kNodeGroup};
+  if (options_.agents == Options::Agents::kVerified)
+    endpoint.tls_subject = TlsSubject{std::string(api::kNodeUserPrefix) + node, std::string(api::kNodesGroup)};
   const std::uint64_t id = ++last_id_;
   const auto relay = std::make_shared<Relay>(*this, id, node, std::move(sink));
   relays_.emplace(id, relay);

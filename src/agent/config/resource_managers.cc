@@ -1,4 +1,4 @@
-#include "agent/config/manager_config.h"
+#include "agent/config/resource_managers.h"
 
 #include "agent/config/kubelet_config.h"
 #include "api/text/duration.h"

@@ -1,0 +1,19 @@
+// Values of a document by their path, for those that know what should be there. Thread: any.
+#pragma once
+
+#include "api/json/json.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::api {
+
+/// `absent` if there is nothing, or no integer.
+std::int64_t integer_at(const Json& document, std::initializer_list<std::string_view> path, std::int64_t absent);
+/// The elements of a list; what is no string is empty. Empty: there is no list.
+std::vector<std::string> strings_at(const Json& document, std::initializer_list<std::string_view> path);
+
+}  // namespace spillway::api

@@ -1,0 +1,18 @@
+// Users and groups that have a meaning in every cluster. Thread: any.
+// Source: Kubernetes docs, "Using RBAC Authorization", default roles; "Using Node Authorization"; "Authenticating".
+#pragma once
+
+#include <string_view>
+
+namespace spillway::api {
+
+inline constexpr std::string_view kMastersGroup = "system:masters";
+inline constexpr std::string_view kAuthenticatedGroup = "system:authenticated";
+inline constexpr std::string_view kUnauthenticatedGroup = "system:unauthenticated";
+inline constexpr std::string_view kAnonymousUser = "system:anonymous";
+
+/// The user of a node is this and its name.
+inline constexpr std::string_view kNodeUserPrefix = "system:node:";
+inline constexpr std::string_view kNodesGroup = "system:nodes";
+
+}  // namespace spillway::api
