@@ -6,6 +6,7 @@
 #include "api/object/pod.h"
 #include "api/object/workload.h"
 #include "client/object_cache.h"
+#include "policy/workloads/pod_state.h"
 
 #include <map>
 #include <memory>
@@ -15,7 +16,7 @@
 
 namespace spillway::controllers {
 
-using PodPtr = std::shared_ptr<const api::Pod>;
+using workloads::PodPtr;
 
 /// The workload that a pod belongs to, as owner references name it.
 struct Owner {
@@ -49,8 +50,7 @@ api::Json release_patch(const api::ObjectMeta& owner, const api::Pod& pod);
 /// {preconditions: {uid}}: never a namesake.
 api::Json delete_options(const api::Pod& pod);
 
-/// Neither terminal nor on its way out.
-bool is_active(const api::Pod& pod);
-bool is_ready(const api::Pod& pod);
+using workloads::is_active;
+using workloads::is_ready;
 
 }  // namespace spillway::controllers

@@ -3,7 +3,8 @@
 #include "api/codec/codec.h"
 #include "api/object/taint.h"
 #include "controllers/shared/paths.h"
-#include "controllers/workloads/daemon_update.h"
+#include "policy/workloads/daemon_plan.h"
+#include "policy/workloads/daemon_update.h"
 
 #include <fmt/format.h>
 
@@ -14,11 +15,6 @@
 namespace spillway::controllers {
 
 namespace {
-
-constexpr std::array<std::string_view, 2> kKeepingAway{api::kNoSchedule, api::kNoExecute};
-constexpr std::array<std::string_view, 1> kDrivingOut{api::kNoExecute};
-constexpr Duration kFailureBackoffMin = seconds(1);
-constexpr Duration kFailureBackoffMax = minutes(15);
 
 api::Toleration stays(std::string_view key, std::string_view effect) {
   return {std::string(key), "Exists", "", std::string(effect), {}};
@@ -74,22 +70,12 @@ std::vector<api::Toleration> daemon_tolerations(const api::PodSpec& spec) {
   return tolerations;
 }
 
-DaemonFit daemon_fit(const api::Pod& pod, const api::RequiredNodeAffinity& affinity, const api::Node& node) {
-  if (!pod.spec.node_name.empty() && pod.spec.node_name != node.metadata.name) return {};
-  const Result<bool> matches = affinity.matches(node.metadata);
-  if (!matches || !*matches) return {};
-  const auto untolerated = [&](std::span<const std::string_view> effects) {
-    return api::find_untolerated(node.spec.taints, pod.spec.tolerations, effects) != nullptr;
-  };
-  return {.should_run = !untolerated(kKeepingAway), .should_continue = !untolerated(kDrivingOut)};
-}
-
 api::Json daemon_pod(const api::DaemonSet& set, const std::string& node) {
   api::Json pod =
       pod_from_template({api::DaemonSet::kApiVersion, api::DaemonSet::kKind, set.metadata}, set.pod_template);
-  const auto generation = set.metadata.annotations.find(std::string(kTemplateGenerationAnnotation));
+  const auto generation = set.metadata.annotations.find(std::string(workloads::kTemplateGenerationAnnotation));
   if (generation != set.metadata.annotations.end()) {
-    pod.make({"metadata", "labels"})[kTemplateGenerationLabel] = generation->second;
+    pod.make({"metadata", "labels"})[workloads::kTemplateGenerationLabel] = generation->second;
   }
   api::Json& spec = pod.make({"spec"});
   require_node(spec, node);
@@ -122,8 +108,7 @@ void DaemonSetController::on_set(const SetPtr& before, const SetPtr& after, Now 
     const std::string& uid = before->metadata.uid;
     key_by_uid_.erase(uid);
     expectations_.forget(uid);
-    std::erase_if(failures_on_node_, [&uid](const auto& entry) { return entry.first.first == uid; });
-    std::erase_if(not_before_, [&uid](const auto& entry) { return entry.first.first == uid; });
+    backoff_.erase(uid);
   }
   if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
   enqueue(client::key_of((after ? after : before)->metadata), now);
@@ -181,78 +166,28 @@ void DaemonSetController::sync(const std::string& key, Now now) {
     queue_.forget(key);
     return;
   }
-  std::map<std::string, std::vector<PodPtr>> by_node;
-  for (const PodPtr& pod : pods_.of(set->metadata.uid)) by_node[node_of(*pod)].push_back(pod);
-
+  const std::string& uid = set->metadata.uid;
+  workloads::DaemonView view{.set = *set, .fits = {}, .by_node = {}};
+  for (const PodPtr& pod : pods_.of(uid)) view.by_node[node_of(*pod)].push_back(pod);
   api::Pod wish;
   if (auto spec = api::decode<api::PodSpec>(set->pod_template.spec)) wish.spec = *std::move(spec);
   wish.spec.tolerations = daemon_tolerations(wish.spec);
   const api::RequiredNodeAffinity affinity = api::required_node_affinity(wish.spec);
-
-  Expectations& expected = expectations_.of(set->metadata.uid);
-  const bool may_act = !set->metadata.deletion_timestamp && expected.fulfilled(now.mono);
-  if (may_act) expected.reset();
-  api::DaemonSetStatus status;
-  status.observed_generation = set->metadata.generation;
-  std::size_t acts = 0;
-  std::vector<DaemonPlace> places;
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
-    const DaemonFit fit = daemon_fit(wish, affinity, *node);
-    const auto found = by_node.find(name);
-    std::vector<PodPtr> here = found == by_node.end() ? std::vector<PodPtr>() : found->second;
-    const std::pair<std::string, std::string> place{set->metadata.uid, name};
-    // Failed pods are replaced, later each time.
-    for (const PodPtr& pod : here) {
-      if (!api::is_terminal(*pod) || pod->metadata.deletion_timestamp || !may_act || acts >= kBurstMax) continue;
-      const int failures = std::min(failures_on_node_[place]++, 20);
-      not_before_[place] = now.mono + std::min(kFailureBackoffMin * (std::int64_t{1} << failures), kFailureBackoffMax);
-      remove(set, key, pod);
-      ++acts;
-    }
-    std::erase_if(here, [](const PodPtr& pod) { return !is_active(*pod); });
-    const bool leaving = found != by_node.end() && here.size() < found->second.size();
-    if (fit.should_run) {
-      ++status.desired_number_scheduled;
-      DaemonPlace& place_here = places.emplace_back();
-      if (!here.empty()) {
-        place_here = {here.front(), is_updated(*set, *here.front()), is_ready(*here.front())};
-        ++status.current_number_scheduled;
-        status.updated_number_scheduled += place_here.updated ? 1 : 0;
-        status.number_ready += place_here.available ? 1 : 0;
-        status.number_available += place_here.available ? 1 : 0;
-      }
-      if (here.size() > 1) place_here.pod = nullptr;
-    } else if (!here.empty()) {
-      ++status.number_misscheduled;
-    }
-    if (!may_act) continue;
-    if (fit.should_run && here.empty() && !leaving && acts < kBurstMax) {
-      if (const auto wait = not_before_.find(place); wait != not_before_.end() && now.mono < wait->second) {
-        queue_.add(key, wait->second);
-        continue;
-      }
-      create(set, key, name);
-      ++acts;
-    }
-    // More than one, or one that may not stay.
-    for (std::size_t i = fit.should_continue ? 1 : 0; i < here.size() && acts < kBurstMax; ++i, ++acts) {
-      remove(set, key, here[i]);
-    }
+    view.fits.emplace(name, workloads::daemon_fit(wish, affinity, *node));
   }
-  for (const auto& [name, pods] : by_node) {
-    if (!may_act || shared_.nodes.cache().find(name)) continue;
-    for (const PodPtr& pod : pods) {
-      if (!pod->metadata.deletion_timestamp && acts++ < kBurstMax) remove(set, key, pod);
-    }
-  }
-  if (may_act && acts == 0 && set->update_strategy != "OnDelete") {
-    const std::int64_t most = unavailable_max(set->max_unavailable, status.desired_number_scheduled);
-    for (const PodPtr& pod : pods_to_update(places, most)) {
-      if (acts++ < kBurstMax) remove(set, key, pod);
-    }
-  }
-  status.number_unavailable = status.desired_number_scheduled - status.number_available;
-  write_status(*set, key, status);
+
+  Expectations& expected = expectations_.of(uid);
+  const bool may_act = expected.fulfilled(now.mono);
+  if (may_act) expected.reset();
+  workloads::FailureBackoff& backoff = backoff_[uid];
+  backoff.tidy(now.mono);
+  const workloads::DaemonPlan plan = workloads::plan_daemons(
+      view, may_act ? workloads::DaemonActs::kAllowed : workloads::DaemonActs::kAwaited, backoff, now.mono);
+  for (const PodPtr& pod : plan.remove) remove(set, key, pod);
+  for (const std::string& node : plan.create) create(set, key, node);
+  if (plan.look_again) queue_.add(key, *plan.look_again);
+  write_status(*set, key, plan.status);
 }
 
 void DaemonSetController::create(const SetPtr& set, const std::string& key, const std::string& node) {

@@ -1,7 +1,7 @@
 // Runs one pod of each DaemonSet on every node it is meant for. The pods are bound by the scheduler: each names its
 // node in its affinity. Their tolerations let them stay on nodes that are not ready, unreachable, cordoned or under
-// pressure. Pods of an earlier template are replaced a few at a time (daemon_update.h), unless the strategy is
-// OnDelete. Thread: loop. Bounds: 250 creations or deletions per pass; failed pods are replaced with back-off. Source:
+// pressure. Pods of an earlier template are replaced a few at a time (policy/workloads), unless the strategy is
+// OnDelete. Which pods go and come is decided by policy/workloads/daemon_plan.h. Thread: loop. Source:
 // Kubernetes docs, "DaemonSet", taints and tolerations; API reference DaemonSetStatus.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
 #include "controllers/workloads/expectations.h"
+#include "policy/workloads/failure_backoff.h"
 #include "telemetry/metrics.h"
 
 #include <map>
@@ -20,16 +21,6 @@
 #include <vector>
 
 namespace spillway::controllers {
-
-/// What a node is to a DaemonSet. Pure.
-struct DaemonFit {
-  bool should_run = false;       // a pod is created there
-  bool should_continue = false;  // one that is there may stay
-
-  friend bool operator==(const DaemonFit&, const DaemonFit&) = default;
-};
-
-DaemonFit daemon_fit(const api::Pod& pod, const api::RequiredNodeAffinity& affinity, const api::Node& node);
 
 /// The tolerations every daemon pod gets, added to those of the template. Pure.
 std::vector<api::Toleration> daemon_tolerations(const api::PodSpec& spec);
@@ -50,8 +41,6 @@ class DaemonSetController {
  private:
   using SetPtr = std::shared_ptr<const api::DaemonSet>;
 
-  static constexpr std::size_t kBurstMax = 250;
-
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after, Now now);
@@ -69,8 +58,7 @@ class DaemonSetController {
   QueueMetrics queue_metrics_;
   ExpectationTable expectations_;
   std::map<std::string, std::string> key_by_uid_;
-  std::map<std::pair<std::string, std::string>, int> failures_on_node_;  // (uid of the set, node)
-  std::map<std::pair<std::string, std::string>, Instant> not_before_;
+  std::map<std::string, workloads::FailureBackoff> backoff_;  // by the uid of the set
   std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
   bool started_ = false;
 };

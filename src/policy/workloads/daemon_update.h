@@ -4,13 +4,13 @@
 
 #include "api/json/json.h"
 #include "api/object/workload.h"
-#include "controllers/shared/owned_pods.h"
+#include "policy/workloads/pod_state.h"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace spillway::controllers {
+namespace spillway::workloads {
 
 /// Counts the templates the set has had, written by the API server; and the label of a pod that says which it is of.
 inline constexpr std::string_view kTemplateGenerationAnnotation = "deprecated.daemonset.template.generation";
@@ -34,4 +34,4 @@ struct DaemonPlace {
 /// many as `unavailable_max` leaves room for.
 std::vector<PodPtr> pods_to_update(const std::vector<DaemonPlace>& places, std::int64_t unavailable_max);
 
-}  // namespace spillway::controllers
+}  // namespace spillway::workloads

@@ -1,9 +1,9 @@
-#include "controllers/workloads/daemon_update.h"
+#include "policy/workloads/daemon_update.h"
 
 #include <algorithm>
 #include <charconv>
 
-namespace spillway::controllers {
+namespace spillway::workloads {
 namespace {
 
 std::string generation_in(const api::StringMap& map, std::string_view key) {
@@ -52,4 +52,4 @@ std::vector<PodPtr> pods_to_update(const std::vector<DaemonPlace>& places, std::
   return now;
 }
 
-}  // namespace spillway::controllers
+}  // namespace spillway::workloads

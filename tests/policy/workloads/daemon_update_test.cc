@@ -1,12 +1,12 @@
 // Which pods of a DaemonSet go first when its template has changed.
-#include "controllers/workloads/daemon_update.h"
+#include "policy/workloads/daemon_update.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace spillway::controllers {
+namespace spillway::workloads {
 namespace {
 
 PodPtr pod(const std::string& name, const std::string& generation = {}) {
@@ -62,4 +62,4 @@ TEST(DaemonUpdate, TakesWhatIsNotAvailableAndAsManyMoreAsThereIsRoomFor) {
 }
 
 }  // namespace
-}  // namespace spillway::controllers
+}  // namespace spillway::workloads

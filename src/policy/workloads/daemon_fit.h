@@ -1,0 +1,21 @@
+// What a node is to a DaemonSet. Thread: any (pure).
+// Source: Kubernetes docs, "DaemonSet", how daemon pods are scheduled, taints and tolerations.
+#pragma once
+
+#include "api/object/node.h"
+#include "api/object/node_affinity.h"
+#include "api/object/pod.h"
+
+namespace spillway::workloads {
+
+struct DaemonFit {
+  bool should_run = false;       // a pod is created there
+  bool should_continue = false;  // one that is there may stay
+
+  friend bool operator==(const DaemonFit&, const DaemonFit&) = default;
+};
+
+/// `pod` as the template makes it, with the tolerations that daemon pods get.
+DaemonFit daemon_fit(const api::Pod& pod, const api::RequiredNodeAffinity& affinity, const api::Node& node);
+
+}  // namespace spillway::workloads

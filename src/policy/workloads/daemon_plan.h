@@ -1,0 +1,39 @@
+// One look at a DaemonSet: which pods to create and delete, when to look again, and what its status says.
+// Thread: any (pure but for the back-off it is given). Bounds: kBurstMax acts per look; what is left follows at the
+// next. Source: Kubernetes docs, "DaemonSet"; API reference DaemonSetStatus; kube-controller-manager 1.32,
+// syncDaemonSet.
+#pragma once
+
+#include "api/object/workload.h"
+#include "policy/workloads/daemon_fit.h"
+#include "policy/workloads/failure_backoff.h"
+#include "policy/workloads/pod_state.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::workloads {
+
+struct DaemonView {
+  const api::DaemonSet& set;
+  std::map<std::string, DaemonFit> fits;               // of every node there is
+  std::map<std::string, std::vector<PodPtr>> by_node;  // the set's pods, by the node they are for
+};
+
+/// Whether there is to be a plan, or a status alone: what was asked for last time may not be visible yet.
+enum class DaemonActs { kAllowed, kAwaited };
+
+struct DaemonPlan {
+  std::vector<std::string> create;  // on these nodes
+  std::vector<PodPtr> remove;
+  std::optional<Instant> look_again;  // a node waits for its back-off
+  api::DaemonSetStatus status;
+};
+
+inline constexpr std::size_t kDaemonBurstMax = 250;
+
+DaemonPlan plan_daemons(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Instant now);
+
+}  // namespace spillway::workloads

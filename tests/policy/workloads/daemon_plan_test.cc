@@ -1,0 +1,152 @@
+// One look at a DaemonSet: every combination of a few nodes and pods against what must hold of any plan.
+#include "policy/workloads/daemon_plan.h"
+
+#include "policy/workloads/daemon_update.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace spillway::workloads {
+namespace {
+
+constexpr Now kNow{.mono = Instant{hours(1)}, .wall = WallTime{seconds(1'000'000)}};
+
+enum class State { kReady, kStarting, kFailed, kLeaving, kOutdated };
+constexpr std::array kStates{State::kReady, State::kStarting, State::kFailed, State::kLeaving, State::kOutdated};
+
+PodPtr pod(const std::string& name, State state) {
+  api::Pod made;
+  made.metadata.name = made.metadata.uid = name;
+  made.metadata.labels[std::string(kTemplateGenerationLabel)] = state == State::kOutdated ? "1" : "2";
+  made.status.phase = state == State::kFailed ? "Failed" : "Running";
+  if (state == State::kLeaving) made.metadata.deletion_timestamp = kNow.wall;
+  const bool ready = state == State::kReady || state == State::kOutdated;
+  made.status.conditions.push_back({.type = "Ready", .status = ready ? "True" : "False"});
+  return std::make_shared<const api::Pod>(std::move(made));
+}
+
+api::DaemonSet daemon_set() {
+  api::DaemonSet set;
+  set.metadata.uid = "set";
+  set.metadata.generation = 7;
+  set.metadata.annotations[std::string(kTemplateGenerationAnnotation)] = "2";
+  return set;
+}
+
+std::set<std::string> names(const std::vector<PodPtr>& pods) {
+  std::set<std::string> all;
+  for (const PodPtr& each : pods) EXPECT_TRUE(all.insert(each->metadata.name).second) << "removed twice";
+  return all;
+}
+
+/// What must hold of a plan for a node that may run a pod, or keep one, or neither.
+void check_node(const DaemonView& view, const std::string& node, const DaemonFit& fit, const DaemonPlan& plan) {
+  const auto found = view.by_node.find(node);
+  const std::vector<PodPtr> here = found == view.by_node.end() ? std::vector<PodPtr>() : found->second;
+  const std::set<std::string> removed = names(plan.remove);
+  std::size_t stay = 0;
+  for (const PodPtr& each : here) {
+    const bool gone = removed.contains(each->metadata.name);
+    if (each->metadata.deletion_timestamp) {
+      EXPECT_FALSE(gone) << "a pod that leaves is deleted again";
+    } else if (api::is_terminal(*each)) {
+      EXPECT_TRUE(gone) << "a failed pod stays";
+    } else {
+      stay += gone ? 0 : 1;
+    }
+  }
+  EXPECT_LE(stay, fit.should_continue ? 1U : 0U) << "one pod too many on " << node;
+  const auto created = std::ranges::count(plan.create, node);
+  EXPECT_EQ(created, fit.should_run && here.empty() ? 1 : 0) << "created on " << node;
+}
+
+/// Nodes "run", "keep" and "none" by what they are to the set, with up to two pods each, and pods of a node that is
+/// gone.
+TEST(DaemonPlan, EveryNodeHasOnePodOrWhatItMayHave) {
+  const std::map<std::string, DaemonFit> fits{{"keep", {.should_run = false, .should_continue = true}},
+                                              {"none", {}},
+                                              {"run", {.should_run = true, .should_continue = true}}};
+  const api::DaemonSet set = daemon_set();
+  int cases = 0;
+  std::vector<std::vector<State>> contents{{}};
+  for (const State first : kStates) {
+    contents.push_back({first});
+    for (const State second : kStates) contents.push_back({first, second});
+  }
+  for (const auto& on_run : contents) {
+    for (const auto& on_other : contents) {
+      for (const std::string other : {"keep", "none", "gone"}) {
+        DaemonView view{.set = set, .fits = fits, .by_node = {}};
+        for (std::size_t i = 0; i < on_run.size(); ++i)
+          view.by_node["run"].push_back(pod("run" + std::to_string(i), on_run[i]));
+        for (std::size_t i = 0; i < on_other.size(); ++i)
+          view.by_node[other].push_back(pod(other + std::to_string(i), on_other[i]));
+        FailureBackoff backoff;
+        const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+        for (const auto& [node, fit] : fits) check_node(view, node, fit, plan);
+        if (other == "gone") check_node(view, other, {}, plan);
+        EXPECT_EQ(plan.status.desired_number_scheduled, 1);
+        EXPECT_EQ(plan.status.number_unavailable, 1 - plan.status.number_available);
+        EXPECT_EQ(plan.status.observed_generation, 7);
+        FailureBackoff untouched;
+        const DaemonPlan waits = plan_daemons(view, DaemonActs::kAwaited, untouched, kNow.mono);
+        EXPECT_TRUE(waits.create.empty() && waits.remove.empty());
+        EXPECT_EQ(waits.status, plan.status);
+        EXPECT_EQ(untouched.size(), 0U);
+        ++cases;
+        if (HasFailure()) return;
+      }
+    }
+  }
+  EXPECT_EQ(cases, 31 * 31 * 3);
+}
+
+TEST(DaemonPlan, AFailedPodsSuccessorWaits) {
+  const api::DaemonSet set = daemon_set();
+  FailureBackoff backoff;
+  DaemonView view{.set = set, .fits = {{"n", {true, true}}}, .by_node = {{"n", {pod("p", State::kFailed)}}}};
+  EXPECT_EQ(names(plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono).remove), std::set<std::string>{"p"});
+  view.by_node.clear();
+  const DaemonPlan waits = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  EXPECT_TRUE(waits.create.empty());
+  EXPECT_EQ(waits.look_again, kNow.mono + FailureBackoff::kMin);
+  EXPECT_EQ(plan_daemons(view, DaemonActs::kAllowed, backoff, *waits.look_again).create.size(), 1U);
+}
+
+TEST(DaemonPlan, IsBounded) {
+  const api::DaemonSet set = daemon_set();
+  DaemonView view{.set = set, .fits = {}, .by_node = {}};
+  for (int i = 0; i < 400; ++i) view.fits[std::to_string(i)] = {true, true};
+  for (int i = 0; i < 100; ++i) view.by_node["gone"].push_back(pod(std::to_string(i), State::kReady));
+  FailureBackoff backoff;
+  const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  EXPECT_EQ(plan.create.size() + plan.remove.size(), kDaemonBurstMax);
+  EXPECT_EQ(plan.status.desired_number_scheduled, 400);
+}
+
+TEST(DaemonPlan, ASetThatIsBeingDeletedDoesNothing) {
+  api::DaemonSet set = daemon_set();
+  set.metadata.deletion_timestamp = kNow.wall;
+  FailureBackoff backoff;
+  const DaemonView view{.set = set, .fits = {{"n", {true, true}}}, .by_node = {{"gone", {pod("p", State::kFailed)}}}};
+  const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  EXPECT_TRUE(plan.create.empty() && plan.remove.empty());
+}
+
+TEST(DaemonPlan, OutdatedPodsGoOnlyWhenNothingElseIsToBeDone) {
+  const api::DaemonSet set = daemon_set();
+  FailureBackoff backoff;
+  DaemonView view{.set = set,
+                  .fits = {{"a", {true, true}}, {"b", {true, true}}},
+                  .by_node = {{"a", {pod("old", State::kOutdated)}}}};
+  DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  EXPECT_EQ(plan.create, std::vector<std::string>{"b"});
+  EXPECT_TRUE(plan.remove.empty());
+  view.by_node["b"] = {pod("new", State::kReady)};
+  plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  EXPECT_EQ(names(plan.remove), std::set<std::string>{"old"});
+}
+
+}  // namespace
+}  // namespace spillway::workloads
