@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 namespace spillway::host {
 namespace {
@@ -17,18 +18,34 @@ constexpr const char* kNone = "0000000000000000";
 constexpr const char* kTerm = "0000000000004000";
 constexpr const char* kAllButTerm = "ffffffffffffbfff";
 
-TEST(DefaultAction, IsWhatNobodyHasChanged) {
-  EXPECT_TRUE(has_default_action(status_with(kNone, kNone, kNone), SIGTERM));
-  EXPECT_TRUE(has_default_action(status_with(kAllButTerm, kAllButTerm, kAllButTerm), SIGTERM));
-  EXPECT_FALSE(has_default_action(status_with(kTerm, kNone, kNone), SIGTERM)) << "it may be waited for";
-  EXPECT_FALSE(has_default_action(status_with(kNone, kTerm, kNone), SIGTERM));
-  EXPECT_FALSE(has_default_action(status_with(kNone, kNone, kTerm), SIGTERM));
+TEST(SignalFate, IsTheDefaultOneUnlessSomebodyHasChangedIt) {
+  EXPECT_EQ(fate_of(status_with(kNone, kNone, kNone), SIGTERM), SignalFate::kEnds);
+  EXPECT_EQ(fate_of(status_with(kAllButTerm, kAllButTerm, kAllButTerm), SIGTERM), SignalFate::kEnds);
+  EXPECT_EQ(fate_of(status_with(kTerm, kNone, kNone), SIGTERM), SignalFate::kBlocked);
+  EXPECT_EQ(fate_of(status_with(kTerm, kNone, kTerm), SIGTERM), SignalFate::kTaken);
+  EXPECT_EQ(fate_of(status_with(kNone, kTerm, kNone), SIGTERM), SignalFate::kTaken);
+  EXPECT_EQ(fate_of(status_with(kNone, kNone, kTerm), SIGTERM), SignalFate::kTaken);
 }
 
-TEST(DefaultAction, IsNotGuessed) {
+TEST(SignalFate, IsNotGuessed) {
   for (const std::string text : {"", "SigBlk:\t0000000000000000\n", "Name:\tSigCgt:\t0\n", "\nSigBlk:\t00\nSigIgn:\t"})
-    EXPECT_FALSE(has_default_action(text, SIGTERM)) << text;
-  EXPECT_FALSE(has_default_action(status_with("zz00000000000000", kNone, kNone), SIGTERM));
+    EXPECT_EQ(fate_of(text, SIGTERM), SignalFate::kTaken) << text;
+  EXPECT_EQ(fate_of(status_with("zz00000000000000", kNone, kNone), SIGTERM), SignalFate::kTaken);
+}
+
+TEST(SignalFate, OfOneThatWaitsForSignals) {
+  EXPECT_TRUE(waits_for_signals(fmt::format("{} 0x7ffd 0x0 0x0 0x8 0x0 0x0 0x7ffd 0x7f10\n", SYS_rt_sigtimedwait)));
+  EXPECT_FALSE(waits_for_signals("7 0x7ffd 0x0 0x0 0x8 0x0 0x0 0x7ffd 0x7f10\n"));
+  EXPECT_FALSE(waits_for_signals("running\n"));
+  EXPECT_FALSE(waits_for_signals("-1 0x7ffd 0x7f10\n")) << "stopped in no call";
+  EXPECT_TRUE(waits_for_signals("")) << "nobody knows";
+}
+
+TEST(SignalFate, PendingForAThreadOrForAll) {
+  for (const char* name : {"SigPnd", "ShdPnd"})
+    EXPECT_TRUE(is_pending(fmt::format("Name:\tx\n{}:\t{}\n", name, kTerm), SIGTERM)) << name;
+  EXPECT_FALSE(is_pending("\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n", SIGTERM));
+  EXPECT_FALSE(is_pending("", SIGTERM));
 }
 
 TEST(IdRanges, ArePodsOwnAndComeBack) {

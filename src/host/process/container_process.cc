@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::size_t kPumpBytesMax = 65'536;      // of one stream in one turn of the loop
 constexpr std::size_t kDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
+constexpr Duration kDoubtWaitMin = milliseconds(1);
+constexpr Duration kDoubtWaitMax = milliseconds(100);
 constexpr Duration kEmptyWaitMax = milliseconds(50);
 
 Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
@@ -154,8 +156,10 @@ Outcome ContainerProcess::spawn_process() {
   handle_->pidfd.reset(::fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
   handle_->directory.reset(::fcntl(cgroup_.fd(Controller::kMemory), F_DUPFD_CLOEXEC, 3));
   handle_->running = false;
-  if (plan_.confinement && plan_.confinement->own_pids)
+  if (plan_.confinement && plan_.confinement->own_pids) {
     handle_->status.reset(::open(fmt::format("/proc/{}/status", pid_).c_str(), O_RDONLY | O_CLOEXEC));
+    handle_->call.reset(::open(fmt::format("/proc/{}/syscall", pid_).c_str(), O_RDONLY | O_CLOEXEC));
+  }
   status_ = std::move(process.status);
   stdout_.pipe = std::move(out.first);
   stderr_.pipe = std::move(err.first);
@@ -251,12 +255,25 @@ void ContainerProcess::stop(Duration grace) {
   if (end_ || killing_) return;
   const Instant due = loop_.now().mono + grace;
   if (kill_due_ && *kill_due_ <= due) return;
-  if (!kill_due_) handle_->terminate();
+  if (!kill_due_) {
+    handle_->terminate();
+    resolve_doubt(kDoubtWaitMin);
+  }
   kill_due_ = due;
   if (grace_timer_) loop_.cancel(*grace_timer_);
   grace_timer_ = loop_.at(due, [this] {
     grace_timer_.reset();
     kill();
+  });
+}
+
+void ContainerProcess::resolve_doubt(Duration wait) {
+  if (!handle_->in_doubt) return;
+  doubt_timer_ = loop_.at(loop_.now().mono + wait, [this, wait] {
+    doubt_timer_.reset();
+    if (end_ || killing_) return;
+    handle_->look_again();
+    resolve_doubt(std::min<Duration>(wait * 2, kDoubtWaitMax));
   });
 }
 
@@ -308,7 +325,7 @@ void ContainerProcess::complete() {
 }
 
 void ContainerProcess::release() {
-  for (std::optional<runtime::Loop::TimerId>* timer : {&grace_timer_, &empty_timer_}) {
+  for (std::optional<runtime::Loop::TimerId>* timer : {&grace_timer_, &empty_timer_, &doubt_timer_}) {
     if (*timer) loop_.cancel(**timer);
     timer->reset();
   }

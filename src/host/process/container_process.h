@@ -102,6 +102,8 @@ class ContainerProcess {
   bool pump(Output& output, std::size_t bytes_max);
   void close_output(Output& output);
   void write_log(std::string_view records);
+  /// Looks until it is known what has become of SIGTERM.
+  void resolve_doubt(Duration wait);
   void kill();
   void check_empty();
   void complete();
@@ -130,6 +132,7 @@ class ContainerProcess {
   std::optional<Instant> kill_due_;
   std::optional<runtime::Loop::TimerId> grace_timer_;
   std::optional<runtime::Loop::TimerId> empty_timer_;
+  std::optional<runtime::Loop::TimerId> doubt_timer_;
   Duration empty_wait_ = milliseconds(1);
   bool killing_ = false;
 };

@@ -28,29 +28,77 @@ void send_to(int pidfd, int signal) noexcept {
   static_cast<void>(::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0U));  // else it ended by itself
 }
 
+/// A file of /proc, read into a buffer on the stack.
+class ProcText {
+ public:
+  /// Empty: it cannot be read.
+  std::string_view read(int fd) noexcept {
+    const ssize_t got = ::pread(fd, text_.data(), text_.size(), 0);
+    return {text_.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+  }
+
+ private:
+  std::array<char, kStatusBytesMax> text_;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
+};
+
 }  // namespace
 
-bool has_default_action(std::string_view status, int signal) noexcept {
+SignalFate fate_of(std::string_view status, int signal) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
-  for (const std::string_view name : {"\nSigBlk:\t", "\nSigIgn:\t", "\nSigCgt:\t"}) {
+  const auto blocked = signals_of(status, "\nSigBlk:\t");
+  const auto ignored = signals_of(status, "\nSigIgn:\t");
+  const auto caught = signals_of(status, "\nSigCgt:\t");
+  if (!blocked || !ignored || !caught || ((*ignored | *caught) & bit) != 0) return SignalFate::kTaken;
+  return (*blocked & bit) != 0 ? SignalFate::kBlocked : SignalFate::kEnds;
+}
+
+bool waits_for_signals(std::string_view call) noexcept {
+  long number = -1;
+  const auto [end, error] = std::from_chars(call.data(), call.data() + call.size(), number);
+  if (error == std::errc{}) return number == SYS_rt_sigtimedwait;
+  return !call.starts_with("running");
+}
+
+bool is_pending(std::string_view status, int signal) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
+  for (const std::string_view name : {"\nSigPnd:\t", "\nShdPnd:\t"}) {
     const auto set = signals_of(status, name);
-    if (!set || (*set & bit) != 0) return false;
+    if (set && (*set & bit) != 0) return true;
   }
-  return true;
+  return false;
+}
+
+SignalFate ContainerHandle::fate_of_sigterm(std::string_view status_text) const noexcept {
+  const SignalFate fate = fate_of(status_text, SIGTERM);
+  if (fate != SignalFate::kEnds) return fate;
+  ProcText text;
+  return waits_for_signals(text.read(call.get())) ? SignalFate::kTaken : SignalFate::kEnds;
 }
 
 void ContainerHandle::terminate() noexcept {
   if (terminated.exchange(true)) return;
   if (status) {
-    std::array<char, kStatusBytesMax> text;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    const ssize_t got = ::pread(status.get(), text.data(), text.size(), 0);
-    const bool begun = running;
-    if (!begun || (got > 0 && has_default_action({text.data(), static_cast<std::size_t>(got)}, SIGTERM))) {
+    ProcText text;
+    const SignalFate fate = running ? fate_of_sigterm(text.read(status.get())) : SignalFate::kEnds;
+    if (fate == SignalFate::kEnds) {
       ended_for = true;
       return send_to(pidfd.get(), SIGKILL);
     }
+    in_doubt = fate == SignalFate::kBlocked;
   }
   send_to(pidfd.get(), SIGTERM);
+}
+
+void ContainerHandle::look_again() noexcept {
+  if (!in_doubt) return;
+  ProcText text;
+  const std::string_view now = text.read(status.get());
+  if (is_pending(now, SIGTERM)) return;
+  const SignalFate fate = fate_of_sigterm(now);
+  in_doubt = false;  // else it was taken by somebody who waits for it, or is caught by now
+  if (fate != SignalFate::kEnds) return;
+  ended_for = true;
+  send_to(pidfd.get(), SIGKILL);
 }
 
 }  // namespace spillway::host

@@ -11,24 +11,45 @@
 
 namespace spillway::host {
 
+/// What would become of a signal, if the process whose /proc/PID/status this is were no first process.
+enum class SignalFate : std::uint8_t {
+  kEnds,     // it ends the process: neither caught nor ignored nor blocked
+  kBlocked,  // it would end the process that blocks it, once it does no longer; or it is waited for
+  kTaken,    // it is caught or ignored; or the text does not say
+};
+
 struct ContainerHandle {
   std::string name;
   UniqueFd pidfd;
   UniqueFd directory;  // of its cgroup, in the hierarchy of the memory controller
   /// /proc/PID/status of a process that is the first of its pid namespace; else empty.
   UniqueFd status;
+  UniqueFd call;                        // /proc/PID/syscall of the same
   std::atomic<bool> running{true};      // its program has begun
   std::atomic<bool> terminated{false};  // it has been asked to end
   std::atomic<bool> ended_for{false};   // by SIGKILL in place of SIGTERM
+  /// SIGTERM was sent while it was blocked for a moment, as in the middle of a fork: see look_again().
+  std::atomic<bool> in_doubt{false};
 
   /// Asks it to end by SIGTERM, once. The kernel drops a signal that the first process of a pid namespace has not
   /// prepared for, so such a process gets SIGKILL at once: it ends as SIGTERM would have ended it anywhere else.
-  /// Neither allocates nor opens anything.
+  /// One that waits for signals, as an init of containers does, gets SIGTERM. Neither allocates nor opens anything.
   void terminate() noexcept;
+  /// The kernel drops such a blocked signal of a first process when it is unblocked. Whether it has: then the process
+  /// gets SIGKILL now. Clears `in_doubt` once nothing is in doubt any more. Neither allocates nor opens anything.
+  void look_again() noexcept;
+
+ private:
+  SignalFate fate_of_sigterm(std::string_view status_text) const noexcept;
 };
 
-/// Would this signal end the process whose /proc/PID/status this is, if it were no first process: it is neither caught
-/// nor ignored nor blocked? False if the text does not say.
-bool has_default_action(std::string_view status, int signal) noexcept;
+SignalFate fate_of(std::string_view status, int signal) noexcept;
+
+/// Is a process in the middle of sigwait(), by its /proc/PID/syscall? A signal that it waits for does not show as
+/// blocked then. True also if the text does not say.
+bool waits_for_signals(std::string_view call) noexcept;
+
+/// Does the signal wait until the process unblocks it?
+bool is_pending(std::string_view status, int signal) noexcept;
 
 }  // namespace spillway::host
