@@ -32,6 +32,7 @@ Json refused(const Error& error) {
 template <typename Selector>
 Json matches_of(const Selector& selector, const Json* sets) {
   Json::Array matches;
+  if (sets == nullptr || sets->if_array() == nullptr) return matches;  // the row expects a refusal
   for (const Json& set : *sets->if_array()) matches.emplace_back(selector.matches(string_map(set)));
   return matches;
 }

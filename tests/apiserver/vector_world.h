@@ -1,0 +1,21 @@
+// What rows of writes have in common: the cluster they are written for, the values that stand for others, and the
+// members of an object that differ from run to run.
+#pragma once
+
+#include "apiserver/server_fixture.h"
+
+#include <memory>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// A server with the namespace and the priority class that the rows know.
+std::unique_ptr<TestServer> make_vector_world();
+
+/// The strings "@uid", "@resourceVersion" and "@deletionTimestamp" become those of the object, "@now" the time.
+void fill_in(api::Json& value, const api::Json& object, WallTime now);
+
+/// An answered object without what every run makes anew.
+api::Json without_server_values(api::Json object);
+
+}  // namespace spillway::apiserver
