@@ -114,6 +114,23 @@ TEST(JsonPatch, NeverNestsDeeperThanADocumentMay) {
   EXPECT_EQ(code_of(json_patch(original, parse(patch))), ErrorCode::kInvalid);
 }
 
+TEST(JsonPatch, TheWholeDocumentIsTestedAndReplacedButNotAddedToOrRemoved) {
+  const Json document = parse(R"({"a":1})");
+  const auto patched = json_patch(document, parse(R"([{"op":"test","path":"","value":{"a":1}},
+                                                      {"op":"replace","path":"","value":{"b":2}},
+                                                      {"op":"add","path":"/c","value":3}])"));
+  ASSERT_TRUE(patched) << patched.error().text();
+  EXPECT_EQ(*patched, parse(R"({"b":2,"c":3})"));
+  EXPECT_EQ(code_of(json_patch(document, parse(R"([{"op":"test","path":"","value":{"a":2}}])"))), ErrorCode::kInvalid);
+  for (const std::string_view operation :
+       {R"({"op":"add","path":"","value":{}})", R"({"op":"remove","path":""})",
+        R"({"op":"replace","path":"","value":null})", R"({"op":"move","from":"","path":"/b"})",
+        R"({"op":"copy","from":"/a","path":""})"}) {
+    EXPECT_EQ(code_of(json_patch(document, parse("[" + std::string(operation) + "]"))), ErrorCode::kInvalid)
+        << operation;
+  }
+}
+
 TEST(JsonPatch, PointersEscapeSlashAndTilde) {
   const Json document = parse(R"({"metadata":{"annotations":{"a.io/b":"1","x~y":"2"}}})");
   const auto result = json_patch(document, parse(R"([{"op":"remove","path":"/metadata/annotations/a.io~1b"},

@@ -20,10 +20,17 @@ Result<LabelSelector> structured(std::string_view text) {
 }
 
 TEST(LabelSelector, BadSyntaxIsABadRequest) {
-  for (const std::string_view text : {",", "a=b,", "a in", "a in (b", "a>x", "=b", "a b", "a=b c", "!", "a in (b))"}) {
+  for (const std::string_view text :
+       {",", "a=b,", "a in", "a in (b", "a>x", "=b", "a b", "a=b c", "!", "a in (b))", "a in (,,)", "a in (b,,)"}) {
     const auto parsed = parse_label_selector(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, ErrorCode::kBadRequest);
+  }
+}
+
+TEST(LabelSelector, AnEmptyPlaceInAListIsTheEmptyValue) {
+  for (const std::string_view text : {"a in ()", "a in (,)", "a in (b,)", "a in (,,b)", "a in (b,,c)", "a in (,,,)"}) {
+    EXPECT_TRUE(selector(text).matches({{"a", ""}})) << text;
   }
 }
 

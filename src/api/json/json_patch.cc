@@ -157,6 +157,7 @@ class Editor {
 
   /// Unlike RFC 6902, a member that is missing from an existing object is added.
   Outcome replace(std::string_view path, Json value) {
+    if (path.empty()) return replace_root(std::move(value));
     SPILLWAY_TRY(tokens, parse_pointer(path));
     Json* parent = parent_of(tokens);
     if (parent != nullptr && parent->is_object()) return add(path, std::move(value));
@@ -167,7 +168,15 @@ class Editor {
     return {};
   }
 
+  Outcome replace_root(Json value) {
+    SPILLWAY_TRY_VOID(check_depth(value, 0));
+    if (!value.is_object() && !value.is_array()) return failed("replace", "not an object or list", "");
+    root_ = std::move(value);
+    return {};
+  }
+
   Outcome test(std::string_view path, const Json& value) {
+    if (path.empty()) return root_ == value ? Outcome() : failed("test", "the value differs", path);
     SPILLWAY_TRY(tokens, parse_pointer(path));
     Json* parent = parent_of(tokens);
     if (parent == nullptr) return failed("test", "no such container", path);

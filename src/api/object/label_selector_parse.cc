@@ -94,25 +94,44 @@ Error unexpected(const Token& found, std::string_view expected) {
 
 using Values = std::set<std::string, std::less<>>;
 
-/// "(a,b)": an empty place stands for the empty value.
+/// The rest of "(a,b)" behind its parenthesis, up to the other one. An empty place stands for the empty value; as
+/// upstream reads them, two commas are one step, so that "(,,)" ends where a value should stand.
+Result<Values> parse_values(Scanner& in) {
+  Values values;
+  for (;;) {
+    const Token token = in.take();
+    if (token.symbol == Symbol::kIdentifier) {
+      values.emplace(token.text);
+      const Token next = in.peek();
+      if (next.symbol == Symbol::kClose) return values;
+      if (next.symbol != Symbol::kComma) return unexpected(next, "',' or ')'");
+    } else if (token.symbol == Symbol::kComma) {
+      if (values.empty()) values.emplace();
+      if (in.peek().symbol == Symbol::kClose || in.peek().symbol == Symbol::kComma) values.emplace();
+      if (in.peek().symbol == Symbol::kClose) return values;
+      if (in.peek().symbol == Symbol::kComma) in.take();
+    } else {
+      return unexpected(token, "',', or identifier");
+    }
+  }
+}
+
 Result<Values> parse_value_list(Scanner& in) {
   if (const Token open = in.take(); open.symbol != Symbol::kOpen) {
     return make_error(ErrorCode::kBadRequest, "found '{}' expected: '('", open.text);
   }
+  const Token first = in.peek();
   Values values;
-  bool place_is_empty = true;
-  for (bool first = true;; first = false) {
-    const Token token = in.take();
-    const bool separates = token.symbol == Symbol::kComma || token.symbol == Symbol::kClose;
-    if (separates && place_is_empty) values.emplace();
-    if (token.symbol == Symbol::kClose) return values;
-    if (!separates && !place_is_empty) return unexpected(token, "',' or ')'");
-    if (!separates && token.symbol != Symbol::kIdentifier) {
-      return unexpected(token, first ? "',', ')' or identifier" : "',', or identifier");
-    }
-    if (token.symbol == Symbol::kIdentifier) values.emplace(token.text);
-    place_is_empty = separates;
+  if (first.symbol == Symbol::kIdentifier || first.symbol == Symbol::kComma) {
+    SPILLWAY_TRY(parsed, parse_values(in));
+    values = std::move(parsed);
+  } else if (first.symbol == Symbol::kClose) {
+    values.emplace();
+  } else {
+    return unexpected(first, "',', ')' or identifier");
   }
+  in.take();
+  return values;
 }
 
 Result<Values> parse_single_value(Scanner& in) {

@@ -265,6 +265,7 @@ class Reader {
 
   Result<Json> element(const Field& field, const Json& value, const Json* known, const Path& path) {
     SPILLWAY_TRY_VOID(count());
+    if (value.is_null() && field.kind == ValueKind::kBytes && field.shape != Shape::kSingle) return Json("");
     if (value.is_null()) return zero_of(field, path);
     if (known != nullptr && value.is_string() && value == *known) return value;
     switch (field.kind) {
