@@ -36,6 +36,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -100,6 +101,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
+    if (options_.controllers == Controllers::kOwn) writer_.tell_of_unattended();
     timers_.on_earlier([this] {
       if (!driven_ && options_.rearm) options_.rearm();
     });
@@ -163,13 +165,18 @@ class ApiServer::Impl final : public WatchCache::Listener {
   // WatchCache::Listener
   void on_cache_event(ResourceCache& cache, const EventPtr& event) override {
     hub_.on_event(cache, event);
-    for (Collector* collector : collectors_) collector->on_event(cache, event);
+    for (Collector* collector : collectors()) collector->on_event(cache, event);
   }
 
   void on_cache_progress() override {
     if (loading_to_ && cache_.revision() >= *loading_to_) loaded();
     reader_.on_progress();
-    for (Collector* collector : collectors_) collector->run();
+    for (Collector* collector : collectors()) collector->run();
+  }
+
+  std::span<Collector* const> collectors() const {
+    const std::span<Collector* const> all(collectors_);
+    return options_.controllers == Controllers::kNone ? all.first(kReaders) : all;
   }
 
   void on_cache_lost(const Error& error) override {
@@ -221,7 +228,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   void loaded() {
     loading_to_.reset();
-    for (Collector* collector : collectors_) {
+    for (Collector* collector : collectors()) {
       collector->load();
       collector->run();
     }
@@ -380,6 +387,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Expiry request_expiry_;
   ServingSigner serving_signer_;
   Compaction compaction_;
+  static constexpr std::size_t kReaders = 1;  // the first ones: they act on nothing
   const std::array<Collector*, 7> collectors_{&roles_,        &garbage_,        &namespaces_,    &budgets_,
                                               &event_expiry_, &request_expiry_, &serving_signer_};
   Pages pages_;

@@ -31,9 +31,17 @@ using RequestId = std::uint64_t;
 
 class ApiServer {
  public:
+  /// Who acts on the objects of a server, besides those who come over the network.
+  enum class Controllers {
+    kUnknown,  // whoever does is not of this process
+    kOwn,      // ours, and nobody else's: who creates what they do not act on is told
+    kNone      // nobody, not even the collectors of the server: requests alone are looked at
+  };
+
   struct Options {
     std::uint64_t seed = 0;         // for uids, generated names, watch time-outs
     std::string version = "0.1.0";  // of Spillway; /version answers v1.32.0-spillway.<version>
+    Controllers controllers = Controllers::kUnknown;
     NodeGateway* gateway = nullptr;
     const TokenSigner* signer = nullptr;                  // null: no tokens are issued
     const TokenAuthenticator* authenticator = nullptr;    // null: no tokens are reviewed

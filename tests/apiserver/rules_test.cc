@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace spillway::apiserver {
 
 namespace {
@@ -54,17 +56,38 @@ TEST(MetadataRules, EverythingWrongIsToldWithItsField) {
                                       "metadata.ownerReferences", "metadata.finalizers[0]"}));
 }
 
+Json deleted_with(const std::string& finalizers) {
+  return json(R"({"metadata":{"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":[)" + finalizers +
+              "]}}");
+}
+
 TEST(MetadataRules, ADeletedObjectGetsNoNewFinalizers) {
-  const Json old =
-      json(R"({"metadata":{"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a.io/x","a.io/y"]}})");
+  const Json old = deleted_with(R"("a.io/x","a.io/y")");
   api::FieldErrors none;
-  validate_metadata_update(registry().get("configmaps"), json(R"({"metadata":{"name":"a","finalizers":["a.io/y"]}})"),
-                           old, none);
+  validate_metadata_update(registry().get("configmaps"), UpdatedPart::kMain, deleted_with(R"("a.io/y")"), old, none);
   EXPECT_TRUE(none.empty());
   api::FieldErrors errors;
-  validate_metadata_update(registry().get("configmaps"),
-                           json(R"({"metadata":{"name":"a","finalizers":["a.io/y","a.io/z"]}})"), old, errors);
-  EXPECT_EQ(fields_of(errors), (std::vector<std::string>{"metadata.finalizers"}));
+  validate_metadata_update(registry().get("configmaps"), UpdatedPart::kMain, deleted_with(R"("a.io/y","a.io/z")"), old,
+                           errors);
+  EXPECT_EQ(fields_of(errors), (std::vector<std::string>{"metadata.finalizers", "metadata.finalizers"}));
+}
+
+TEST(MetadataRules, CausesAreToldAsOftenAsTheChecksOfTheKindRun) {
+  const Json old = json(R"({"metadata":{"name":"a","uid":"1"}})");
+  const Json bad = json(R"({"metadata":{"name":"a","uid":"2","labels":{"x y":"z"},"finalizers":["nodomain"]}})");
+  const auto count = [&](std::string_view resource, UpdatedPart part, std::string_view field) {
+    api::FieldErrors errors;
+    validate_metadata_update(registry().get(resource), part, bad, old, errors);
+    return std::ranges::count(fields_of(errors), field);
+  };
+  EXPECT_EQ(count("configmaps", UpdatedPart::kMain, "metadata.labels"), 4);
+  EXPECT_EQ(count("configmaps", UpdatedPart::kMain, "metadata.uid"), 2);
+  EXPECT_EQ(count("configmaps", UpdatedPart::kMain, "metadata.finalizers[0]"), 2);
+  EXPECT_EQ(count("nodes", UpdatedPart::kStatus, "metadata.labels"), 3);
+  EXPECT_EQ(count("clusterroles.rbac.authorization.k8s.io", UpdatedPart::kMain, "metadata.labels"), 5);
+  EXPECT_EQ(count("poddisruptionbudgets.policy", UpdatedPart::kMain, "metadata.labels"), 2);
+  EXPECT_EQ(count("poddisruptionbudgets.policy", UpdatedPart::kMain, "metadata.finalizers[0]"), 0);
+  EXPECT_EQ(count("leases.coordination.k8s.io", UpdatedPart::kMain, "metadata.finalizers[0]"), 0);
 }
 
 TEST(ObjectChange, TimesOfManagersDoNotCount) {

@@ -110,8 +110,9 @@ api::Json causes_of(const api::Json& status) {
   return out;
 }
 
-TestServer::TestServer()
-    : now_{Instant(seconds(1000)), WallTime(seconds(kStartSeconds))},
+TestServer::TestServer(ApiServer::Controllers controllers)
+    : controllers_(controllers),
+      now_{Instant(seconds(1000)), WallTime(seconds(kStartSeconds))},
       certificates_(std::make_unique<wire::OpensslCertificateReader>()),
       store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
   start();
@@ -120,6 +121,7 @@ TestServer::TestServer()
 void TestServer::start() {
   server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(),
                                         ApiServer::Options{.seed = 1,
+                                                           .controllers = controllers_,
                                                            .gateway = &gateway_,
                                                            .signer = &signer_,
                                                            .authenticator = &signer_,

@@ -95,7 +95,7 @@ api::Json causes_of(const api::Json& status);
 
 class TestServer {
  public:
-  TestServer();
+  explicit TestServer(ApiServer::Controllers controllers = ApiServer::Controllers::kUnknown);
   /// A second server over the same store, as after a restart.
   void restart();
 
@@ -144,6 +144,7 @@ class TestServer {
  private:
   void start();
 
+  ApiServer::Controllers controllers_;
   Now now_;
   TestGateway gateway_;
   TestSigner signer_;

@@ -80,6 +80,11 @@ StatusResult<Json> patched_object(const api::Type& type, std::string_view kind_n
                                current.string_at({"metadata", "name"}), errors);
   };
   SPILLWAY_TRY(patched, api::apply_patch(type, current, patch_type, patch));
+  if (patch_type == api::PatchType::kStrategicMerge && patched.is_object()) {
+    for (const std::string_view member : {"kind", "apiVersion"}) patched[member] = current.string_at({member});
+  } else if (patched.string_at({"apiVersion"}).empty() && !current.string_at({"apiVersion"}).empty()) {
+    return make_error(ErrorCode::kBadRequest, "Object 'apiVersion' is missing in the patched object");
+  }
   Result<api::TypedDocument> document = api::read_patched(type, patched, &current);
   if (!document) {
     if (document.error().at == "patch") return invalid_patch(document.error().message);

@@ -6,8 +6,8 @@
 // status endpoint, optimistic concurrency, managedFields, no-op detection.
 //
 // Order on create: decode, set_defaults, prepare_create, admit_create, metadata rules + validate_create,
-// confirm_create. Order on update: decode, set_defaults, isolation, prepare_update, admit_update, metadata rules +
-// validate_update. Thread: any (pure functions). Source: spec "API server contract", 4.8, 7, 12, 15.
+// confirm_create, name_create. Order on update: decode, set_defaults, isolation, prepare_update, admit_update, metadata
+// rules + validate_update. Thread: any (pure functions). Source: spec "API server contract", 4.8, 7, 12, 15.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -46,10 +46,11 @@ struct AdmissionContext {
   WallTime now;
   /// Texts for Warning headers.
   std::vector<std::string>& warnings;
+  bool dry_run = false;
 };
 
 /// Which endpoint an update came through.
-enum class Endpoint { kMain, kStatus, kApproval, kEphemeralContainers };
+enum class Endpoint { kMain, kStatus, kApproval, kEphemeralContainers, kFinalize };
 
 struct TableColumn {
   std::string_view name;
@@ -78,6 +79,10 @@ struct KindHooks {
   void (*validate_create)(const api::Json& object, api::FieldErrors& errors) = nullptr;
   /// Asked about a valid new object; may refuse it for what the cluster holds. Null: nothing.
   api::StatusResult<void> (*confirm_create)(const api::Json& object, const AdmissionContext& context) = nullptr;
+
+  /// What follows from the final name of a new object that is otherwise fine; called again for another name. Null:
+  /// nothing.
+  void (*name_create)(api::Json& object) = nullptr;
 
   /// Keeps or resets fields of an updated object. Isolation has been done. Null: nothing.
   void (*prepare_update)(api::Json& object, const api::Json& old, Endpoint endpoint) = nullptr;

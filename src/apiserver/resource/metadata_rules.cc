@@ -15,13 +15,7 @@ namespace {
 using api::FieldErrors;
 using api::Json;
 
-constexpr std::size_t kLabelMax = 63;
-constexpr std::size_t kAnnotationBytesMax = 256 * 1024;
-
-constexpr std::string_view kDns1035Fault =
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')";
+constexpr std::size_t kAnnotationBytesMax = std::size_t{256} * 1024;
 
 const Json::Object* members(const Json& object, std::string_view name) {
   const Json* value = object.at({"metadata", name});
@@ -33,16 +27,17 @@ const Json::Array* elements(const Json& object, std::string_view name) {
   return value == nullptr ? nullptr : value->if_array();
 }
 
-void check_name(const Resource& resource, const Json& object, FieldErrors& errors) {
+/// generateName is the beginning of a name.
+void check_name(NameRule rule, const Json& object, FieldErrors& errors) {
   const std::string_view name = object.string_at({"metadata", "name"});
   const std::string_view prefix = object.string_at({"metadata", "generateName"});
-  if (name.empty()) {
-    if (prefix.empty()) errors.required("metadata.name", "name or generateName is required");
-    return;
+  if (!prefix.empty()) {
+    for (const std::string& problem : prefix_problems(rule, prefix)) {
+      errors.invalid("metadata.generateName", prefix, problem);
+    }
   }
-  for (const std::string& problem : name_problems(resource.names, name)) {
-    errors.invalid("metadata.name", name, problem);
-  }
+  if (name.empty()) return errors.required("metadata.name", "name or generateName is required");
+  for (const std::string& problem : name_problems(rule, name)) errors.invalid("metadata.name", name, problem);
 }
 
 void check_labels(const Json& object, FieldErrors& errors) {
@@ -60,43 +55,35 @@ void check_labels(const Json& object, FieldErrors& errors) {
 }
 
 void check_annotations(const Json& object, FieldErrors& errors) {
-  const Json::Object* annotations = members(object, "annotations");
-  if (annotations == nullptr) return;
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : *annotations) {
-    if (errors.full()) return;
-    std::string lower = key;
-    std::ranges::transform(lower, lower.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    for (const std::string& problem : api::qualified_name_errors(lower)) {
-      errors.invalid("metadata.annotations", key, problem);
-    }
-    bytes += key.size() + (value.if_string() != nullptr ? value.if_string()->size() : 0);
-  }
-  if (bytes > kAnnotationBytesMax) errors.too_long("metadata.annotations", kAnnotationBytesMax);
+  const Json* annotations = object.at({"metadata", "annotations"});
+  if (annotations != nullptr) validate_annotations(*annotations, "metadata.annotations", errors);
 }
 
 void check_finalizers(const Json& object, FieldErrors& errors) {
+  constexpr std::string_view kField = "metadata.finalizers";
   const Json::Array* finalizers = elements(object, "finalizers");
   if (finalizers == nullptr) return;
   bool orphan = false;
   bool foreground = false;
-  for (std::size_t i = 0; i < finalizers->size() && !errors.full(); ++i) {
-    const std::string* name = (*finalizers)[i].if_string();
-    if (name == nullptr) continue;
-    const std::string field = api::index_path("metadata.finalizers", i);
-    orphan = orphan || *name == "orphan";
-    foreground = foreground || *name == "foregroundDeletion";
-    const bool standard = *name == "orphan" || *name == "foregroundDeletion" || *name == "kubernetes";
-    const std::vector<std::string> problems = api::qualified_name_errors(*name);
-    for (const std::string& problem : problems) errors.invalid(field, *name, problem);
-    if (problems.empty() && !standard && name->find('/') == std::string::npos) {
-      errors.invalid(field, *name, "name is neither a standard finalizer name nor is it fully qualified");
-    }
+  for (const Json& finalizer : *finalizers) {
+    if (errors.full()) return;
+    const std::string_view name = finalizer.string_at({});
+    orphan = orphan || name == "orphan";
+    foreground = foreground || name == "foregroundDeletion";
+    for (const std::string& problem : api::qualified_name_errors(name)) errors.invalid(kField, name, problem);
   }
   if (orphan && foreground) {
-    errors.invalid("metadata.finalizers", Json(*finalizers),
-                   "finalizer orphan and foregroundDeletion cannot be both set");
+    errors.invalid(kField, Json(*finalizers), "finalizer orphan and foregroundDeletion cannot be both set");
+  }
+}
+
+void check_standard_finalizers(const Json& object, FieldErrors& errors) {
+  const Json::Array* finalizers = elements(object, "finalizers");
+  if (finalizers == nullptr) return;
+  for (std::size_t i = 0; i < finalizers->size() && !errors.full(); ++i) {
+    const std::string_view name = (*finalizers)[i].string_at({});
+    if (is_finalizer_of_somebody(name)) continue;
+    errors.invalid(api::index_path("metadata.finalizers", i), name, kUnknownFinalizer);
   }
 }
 
@@ -108,7 +95,7 @@ void check_owners(const Json& object, FieldErrors& errors) {
   for (const Json& owner : *owners) {
     if (errors.full()) return;
     const std::string_view version = owner.string_at({"apiVersion"});
-    if (version.empty()) {
+    if (version.substr(version.find('/') + 1).empty()) {
       errors.invalid("metadata.ownerReferences.apiVersion", version, "version must not be empty");
     } else if (std::ranges::count(version, '/') > 1) {
       errors.invalid("metadata.ownerReferences.apiVersion", version, "must be VERSION or GROUP/VERSION");
@@ -153,6 +140,38 @@ void check_new_finalizers(const Json& object, const Json& old, FieldErrors& erro
       "no new finalizers can be added if the object is being deleted, found new finalizers [" + added + "]");
 }
 
+/// What an update may not touch; deletion is begun by a DELETE.
+void check_immutable_members(const Json& object, const Json& old, FieldErrors& errors) {
+  static const Json kAbsent;
+  for (const std::string_view member : {"uid", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+    const Json* now = object.at({"metadata", member});
+    const Json* before = old.at({"metadata", member});
+    const Json& value = now != nullptr ? *now : kAbsent;
+    if (value == (before != nullptr ? *before : kAbsent)) continue;
+    errors.invalid("metadata." + std::string(member), value, "field is immutable");
+  }
+}
+
+void check_whole(NameRule rule, const Json& object, FieldErrors& errors) {
+  check_name(rule, object, errors);
+  check_labels(object, errors);
+  check_annotations(object, errors);
+  check_owners(object, errors);
+  check_finalizers(object, errors);
+}
+
+void check_change(const Json& object, const Json& old, FieldErrors& errors) {
+  check_new_finalizers(object, old, errors);
+  check_immutable_members(object, old, errors);
+  check_labels(object, errors);
+  check_annotations(object, errors);
+  check_owners(object, errors);
+}
+
+void add_times(int times, const FieldErrors& found, FieldErrors& errors) {
+  for (int i = 0; i < times && !found.empty(); ++i) errors.add(found);
+}
+
 }  // namespace
 
 std::vector<std::string> name_problems(NameRule rule, std::string_view name) {
@@ -162,34 +181,70 @@ std::vector<std::string> name_problems(NameRule rule, std::string_view name) {
     case NameRule::kDnsLabel:
       return api::dns1123_label_errors(name);
     case NameRule::kDns1035Label:
-      if (!api::dns1123_label_errors(name).empty() || (name.front() >= '0' && name.front() <= '9')) {
-        return {name.size() > kLabelMax ? std::string("must be no more than 63 bytes") : std::string(kDns1035Fault)};
-      }
-      return {};
+      return api::dns1035_label_errors(name);
     case NameRule::kPathSegment:
-      if (name == "." || name == "..") return {"may not be '" + std::string(name) + "'"};
-      if (name.find('/') != std::string_view::npos) return {"may not contain '/'"};
-      if (name.find('%') != std::string_view::npos) return {"may not contain '%'"};
-      return {};
+      return api::path_segment_errors(name);
   }
   return {};
 }
 
-void validate_metadata(const Resource& resource, const Json& object, FieldErrors& errors) {
-  check_name(resource, object, errors);
-  check_labels(object, errors);
-  check_annotations(object, errors);
-  check_owners(object, errors);
-  check_finalizers(object, errors);
+std::vector<std::string> prefix_problems(NameRule rule, std::string_view prefix) {
+  if (rule == NameRule::kPathSegment) return api::path_segment_part_errors(prefix);
+  if (prefix.size() < 2 || !prefix.ends_with('-')) return name_problems(rule, prefix);
+  // A dash at the end will have something behind it.
+  return name_problems(rule, std::string(prefix.substr(0, prefix.size() - 2)) + "a");
 }
 
-void validate_metadata_update(const Resource& resource, const Json& object, const Json& old, FieldErrors& errors) {
-  static_cast<void>(resource);
-  check_labels(object, errors);
-  check_annotations(object, errors);
-  check_owners(object, errors);
-  check_finalizers(object, errors);
-  check_new_finalizers(object, old, errors);
+bool is_finalizer_of_somebody(std::string_view name) {
+  return name == "orphan" || name == "foregroundDeletion" || name == "kubernetes" ||
+         name.find('/') != std::string_view::npos;
+}
+
+void validate_annotations(const Json& annotations, std::string_view field, FieldErrors& errors) {
+  if (annotations.if_object() == nullptr) return;
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : *annotations.if_object()) {
+    if (errors.full()) return;
+    std::string lower = key;
+    std::ranges::transform(lower, lower.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    for (const std::string& problem : api::qualified_name_errors(lower)) errors.invalid(field, key, problem);
+    bytes += key.size() + value.string_at({}).size();
+  }
+  if (bytes > kAnnotationBytesMax) errors.too_long(field, kAnnotationBytesMax);
+}
+
+void validate_metadata(const Resource& resource, const Json& object, FieldErrors& errors) {
+  if (resource.metadata.create == 0) return;
+  check_whole(resource.names, object, errors);
+  if (resource.metadata.standard_finalizers) check_standard_finalizers(object, errors);
+}
+
+void validate_any_metadata(const Json& object, FieldErrors& errors) {
+  check_whole(NameRule::kPathSegment, object, errors);
+}
+
+void validate_metadata_update(const Resource& resource, UpdatedPart part, const Json& object, const Json& old,
+                              FieldErrors& errors) {
+  const MetadataChecks& checks = resource.metadata;
+  const bool status = part == UpdatedPart::kStatus;
+  const int whole = status ? checks.status_whole : checks.update_whole;
+  const int change = status ? checks.status_change : checks.update_change;
+  FieldErrors any;
+  check_whole(NameRule::kPathSegment, object, any);
+  add_times(1, any, errors);
+  if (whole > 0) {
+    FieldErrors own;
+    check_whole(resource.names, object, own);
+    add_times(whole, own, errors);
+  }
+  FieldErrors changed;
+  check_change(object, old, changed);
+  add_times(1 + change, changed, errors);
+  if (!checks.standard_finalizers) return;
+  FieldErrors finalizers;
+  check_standard_finalizers(object, finalizers);
+  add_times(whole + change, finalizers, errors);
 }
 
 }  // namespace spillway::apiserver

@@ -14,11 +14,26 @@ namespace spillway::apiserver {
 
 /// Why the name breaks the rule, in upstream's words; none if it does not.
 std::vector<std::string> name_problems(NameRule rule, std::string_view name);
+/// The same for the beginning of a name.
+std::vector<std::string> prefix_problems(NameRule rule, std::string_view prefix);
 
-/// Everything wrong with the metadata of a new object. Fields start with "metadata".
+/// Qualified by a domain, or one of Kubernetes' own.
+bool is_finalizer_of_somebody(std::string_view name);
+inline constexpr std::string_view kUnknownFinalizer =
+    "name is neither a standard finalizer name nor is it fully qualified";
+
+/// The annotations of an object, or of a template of one: keys, and how much there is.
+void validate_annotations(const api::Json& annotations, std::string_view field, api::FieldErrors& errors);
+
+/// What the kind says about the metadata of a new object. Fields start with "metadata".
 void validate_metadata(const Resource& resource, const api::Json& object, api::FieldErrors& errors);
-/// And of a changed one.
-void validate_metadata_update(const Resource& resource, const api::Json& object, const api::Json& old,
+/// What is wrong with the metadata of an object of any kind, new and otherwise fine.
+void validate_any_metadata(const api::Json& object, api::FieldErrors& errors);
+
+/// The part of an object that an update is about.
+enum class UpdatedPart { kMain, kStatus };
+/// Everything wrong with changed metadata, as often as the checks of the kind run (MetadataChecks).
+void validate_metadata_update(const Resource& resource, UpdatedPart part, const api::Json& object, const api::Json& old,
                               api::FieldErrors& errors);
 
 }  // namespace spillway::apiserver

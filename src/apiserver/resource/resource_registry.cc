@@ -108,6 +108,15 @@ constexpr std::array<std::string_view, 1> kPdb{"pdb"};
 constexpr std::array<std::string_view, 1> kPc{"pc"};
 constexpr std::array<std::string_view, 1> kCsr{"csr"};
 
+// Kinds whose checks of metadata differ from the usual ones.
+constexpr MetadataChecks kNoOwnChecks{.create = 0, .update_whole = 0, .update_change = 0, .status_change = 0};
+constexpr MetadataChecks kChangeOnly{.update_whole = 0};
+constexpr MetadataChecks kAnyFinalizer{.standard_finalizers = false};
+constexpr MetadataChecks kLeaseChecks{.update_whole = 0, .standard_finalizers = false};
+constexpr MetadataChecks kRoleChecks{.update_whole = 2};
+constexpr MetadataChecks kCsiNodeChecks{.update_whole = 2, .update_change = 0};
+constexpr MetadataChecks kSigningChecks{.status_whole = 1};
+
 constexpr Subresource kStatus{SubresourceId::kStatus, "status", kReadWrite, {}, {}, {}};
 constexpr Subresource kScale{SubresourceId::kScale, "scale", kReadWrite, "autoscaling", "v1", "Scale"};
 
@@ -182,7 +191,8 @@ std::vector<Resource> table(KindTable hooks) {
        .storage = below("events"),
        .short_names = kEv,
        .fields = kEventFields,
-       .put_creates = true},
+       .put_creates = true,
+       .metadata = kNoOwnChecks},
       {.version = "v1",
        .plural = "namespaces",
        .singular = "namespace",
@@ -246,7 +256,10 @@ std::vector<Resource> table(KindTable hooks) {
        .fields = kServiceFields,
        .names = NameRule::kDns1035Label,
        .status_subresource = true,
-       .put_creates = true},
+       .put_creates = true,
+       .unattended =
+           "nothing in this cluster sends traffic to the pods of a Service: this one is stored with an address, "
+           "and has no endpoints"},
       // apps
       {.group = "apps",
        .version = "v1",
@@ -278,7 +291,12 @@ std::vector<Resource> table(KindTable hooks) {
        .categories = kAllCategory,
        .subresources = kScaleAndStatus,
        .status_subresource = true,
-       .counts_generation = true},
+       .counts_generation = true,
+       .counts_annotations = true,
+       .status_keeps_labels = true,
+       .metadata = kChangeOnly,
+       .unattended =
+           "no controller of this cluster acts on Deployments: this one is stored, and no pods follow from it"},
       {.group = "apps",
        .version = "v1",
        .plural = "replicasets",
@@ -345,7 +363,8 @@ std::vector<Resource> table(KindTable hooks) {
        .short_names = kCsr,
        .subresources = kCsrSubresources,
        .names = NameRule::kPathSegment,
-       .status_subresource = true},
+       .status_subresource = true,
+       .metadata = kSigningChecks},
       {.group = "coordination.k8s.io",
        .version = "v1",
        .plural = "leases",
@@ -353,7 +372,9 @@ std::vector<Resource> table(KindTable hooks) {
        .kind = "Lease",
        .verbs = kAllVerbs,
        .storage = below("leases"),
-       .put_creates = true},
+       .put_creates = true,
+       .requires_version = true,
+       .metadata = kLeaseChecks},
       {.group = "events.k8s.io",
        .version = "v1",
        .plural = "events",
@@ -364,6 +385,7 @@ std::vector<Resource> table(KindTable hooks) {
        .short_names = kEv,
        .fields = kEventViewFields,
        .put_creates = true,
+       .metadata = kChangeOnly,
        .view = {event_from_view, event_to_view}},
       // measured, not stored
       {.group = "metrics.k8s.io",
@@ -387,7 +409,8 @@ std::vector<Resource> table(KindTable hooks) {
        .scope = kCluster,
        .verbs = kAllVerbs,
        .storage = below("runtimeclasses"),
-       .put_creates = true},
+       .put_creates = true,
+       .metadata = kAnyFinalizer},
       {.group = "policy",
        .version = "v1",
        .plural = "poddisruptionbudgets",
@@ -398,7 +421,9 @@ std::vector<Resource> table(KindTable hooks) {
        .short_names = kPdb,
        .subresources = kStatusOnly,
        .status_subresource = true,
-       .counts_generation = true},
+       .counts_generation = true,
+       .requires_version = true,
+       .metadata = kNoOwnChecks},
       {.group = "rbac.authorization.k8s.io",
        .version = "v1",
        .plural = "clusterrolebindings",
@@ -408,7 +433,8 @@ std::vector<Resource> table(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("clusterrolebindings"),
        .names = NameRule::kPathSegment,
-       .put_creates = true},
+       .put_creates = true,
+       .metadata = kRoleChecks},
       {.group = "rbac.authorization.k8s.io",
        .version = "v1",
        .plural = "clusterroles",
@@ -418,7 +444,8 @@ std::vector<Resource> table(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("clusterroles"),
        .names = NameRule::kPathSegment,
-       .put_creates = true},
+       .put_creates = true,
+       .metadata = kRoleChecks},
       {.group = "rbac.authorization.k8s.io",
        .version = "v1",
        .plural = "rolebindings",
@@ -427,7 +454,8 @@ std::vector<Resource> table(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("rolebindings"),
        .names = NameRule::kPathSegment,
-       .put_creates = true},
+       .put_creates = true,
+       .metadata = kRoleChecks},
       {.group = "rbac.authorization.k8s.io",
        .version = "v1",
        .plural = "roles",
@@ -436,7 +464,8 @@ std::vector<Resource> table(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("roles"),
        .names = NameRule::kPathSegment,
-       .put_creates = true},
+       .put_creates = true,
+       .metadata = kRoleChecks},
       {.group = "scheduling.k8s.io",
        .version = "v1",
        .plural = "priorityclasses",
@@ -446,7 +475,8 @@ std::vector<Resource> table(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("priorityclasses"),
        .short_names = kPc,
-       .counts_generation = true},
+       .counts_generation = true,
+       .metadata = kChangeOnly},
       {.group = "storage.k8s.io",
        .version = "v1",
        .plural = "csidrivers",
@@ -454,7 +484,8 @@ std::vector<Resource> table(KindTable hooks) {
        .kind = "CSIDriver",
        .scope = kCluster,
        .verbs = kAllVerbs,
-       .storage = below("csidrivers")},
+       .storage = below("csidrivers"),
+       .metadata = kChangeOnly},
       {.group = "storage.k8s.io",
        .version = "v1",
        .plural = "csinodes",
@@ -462,7 +493,8 @@ std::vector<Resource> table(KindTable hooks) {
        .kind = "CSINode",
        .scope = kCluster,
        .verbs = kAllVerbs,
-       .storage = below("csinodes")},
+       .storage = below("csinodes"),
+       .metadata = kCsiNodeChecks},
   };
   for (Resource& row : rows) row.hooks = &hooks(row.group, row.kind);
   return rows;

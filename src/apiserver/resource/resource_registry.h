@@ -80,6 +80,21 @@ struct SelectableField {
   std::string (*read)(const api::Json& object) = nullptr;
 };
 
+/// How often a kind runs the checks of metadata on a write, besides those that every kind has to pass. Each run adds
+/// its causes again, and clients see as many as upstream tells.
+struct MetadataChecks {
+  /// Of a new object. 0: only once nothing else is wrong, and its name may be any path segment.
+  int create = 1;
+  /// Of a changed object: everything, and what an update may not change.
+  int update_whole = 1;
+  int update_change = 1;
+  /// The same through the status and finalize endpoints.
+  int status_whole = 0;
+  int status_change = 1;
+  /// A finalizer without a domain has to be one of Kubernetes' own.
+  bool standard_finalizers = true;
+};
+
 /// A document written one way and read another: events.k8s.io events are views of v1 events.
 struct DocumentView {
   api::Json (*to_stored)(const api::Json& object) = nullptr;
@@ -106,12 +121,22 @@ struct Resource {
   bool keeps_status_on_create = false;
   /// metadata.generation starts at 1 and counts changes of spec.
   bool counts_generation = false;
+  /// It counts changes of annotations as well.
+  bool counts_annotations = false;
   /// PUT of an unknown name creates.
   bool put_creates = false;
+  /// An update of the status leaves labels as they are.
+  bool status_keeps_labels = false;
+  /// A PUT has to name the resourceVersion that it is based on.
+  bool requires_version = false;
+  MetadataChecks metadata{};
   /// Writes are recorded in metadata.managedFields.
   bool tracks_managers = true;
   /// Objects pass through a grace period when deleted (Pod).
   bool graceful = false;
+  /// What becomes of objects of a kind that none of our controllers acts on, in one sentence. Empty: somebody does, or
+  /// nobody has to.
+  std::string_view unattended;
   DocumentView view;
   const KindHooks* hooks = nullptr;
 

@@ -110,7 +110,6 @@ void ScalePath::change(const ExchangePtr& exchange) {
                 .ns = route.ns,
                 .name = route.name,
                 .part = SubresourceId::kScale,
-                .uid_is_immutable = patches,
                 .context = WritePath::context_of(*exchange, *options)};
   if (patches) {
     const auto patch_type = api::parse_patch_type(exchange->request().header("content-type"));
@@ -132,6 +131,7 @@ void ScalePath::change(const ExchangePtr& exchange) {
     auto body = read_object(exchange->request(), type, options->field_validation, exchange->warnings);
     if (!body) return exchange->fail(body.error());
     if (const auto same = check_namespace_matches(*body, route.ns); !same) return exchange->fail(same.error());
+    job.uid = body->string_at({"metadata", "uid"});
     auto scale = std::make_shared<const Json>(*std::move(body));
     job.change = [scale, exchange](const Json& current) { return with_scale(current, *scale, exchange->route.name); };
   }

@@ -74,7 +74,7 @@ Json marked(Json object, std::int64_t grace, WallTime now, std::vector<std::stri
     metadata["generation"] = api::integer_at(object, {"metadata", "generation"}, 0) + 1;
   }
   metadata["deletionTimestamp"] = api::format_time(whole_seconds(now) + seconds(grace));
-  metadata["deletionGracePeriodSeconds"] = grace;
+  if (resource.kind != "Namespace") metadata["deletionGracePeriodSeconds"] = grace;
   if (finalizers.empty()) {
     metadata.erase({"finalizers"});
   } else {

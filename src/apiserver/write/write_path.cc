@@ -14,17 +14,22 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
-/// An empty name in a body means the one on the URL.
-void fill_name(Json& object, std::string_view name) {
-  Json& metadata = object["metadata"];
-  if (metadata.string_at({"name"}).empty()) metadata["name"] = name;
-}
-
 StatusResult<void> check_name_matches(const Json& object, std::string_view name) {
   const std::string_view own = object.string_at({"metadata", "name"});
   if (own == name) return {};
+  if (own.empty()) {
+    return make_error(ErrorCode::kBadRequest,
+                      "the name of the object ({} based on URL) was undeterminable: name must be provided", name);
+  }
   return make_error(ErrorCode::kBadRequest, "the name of the object ({}) does not match the name on the URL ({})", own,
                     name);
+}
+
+/// An object of the cluster has no namespace, whatever its body says.
+StatusResult<void> fit_namespace(Json& object, const Route& route) {
+  if (route.resource->namespaced()) return check_namespace_matches(object, route.ns);
+  object.erase({"metadata", "namespace"});
+  return {};
 }
 
 constexpr std::size_t kSweepWindow = 32;  // removals of one deletecollection under way
@@ -77,7 +82,7 @@ void WritePath::create(const ExchangePtr& exchange) {
   auto object =
       read_object(exchange->request(), type_of(*route.resource), options->field_validation, exchange->warnings);
   if (!object) return exchange->fail(object.error());
-  if (const auto same = check_namespace_matches(*object, route.ns); !same) return exchange->fail(same.error());
+  if (const auto same = fit_namespace(*object, route); !same) return exchange->fail(same.error());
   writer_.create({route.resource, route.ns, *std::move(object), false, context_of(*exchange, *options)},
                  [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
 }
@@ -97,23 +102,23 @@ void WritePath::update(const ExchangePtr& exchange) {
   auto object = read_object(exchange->request(), type_of(*route.resource), options->field_validation,
                             exchange->warnings, current.get());
   if (!object) return exchange->fail(object.error());
-  fill_name(*object, route.name);
   if (const auto same = check_name_matches(*object, route.name); !same) return exchange->fail(same.error());
-  if (const auto same = check_namespace_matches(*object, route.ns); !same) return exchange->fail(same.error());
+  if (const auto same = fit_namespace(*object, route); !same) return exchange->fail(same.error());
 
   UpdateJob job{.resource = route.resource,
                 .ns = route.ns,
                 .name = route.name,
                 .part = part_of(route),
+                .uid = std::string(object->string_at({"metadata", "uid"})),
                 .context = context_of(*exchange, *options)};
   auto body = std::make_shared<const Json>(*std::move(object));
   job.change = [body](const Json&) -> StatusResult<Json> { return *body; };
   if (route.resource->put_creates && route.subresource == nullptr) {
     job.create = [this, exchange, body]() -> StatusResult<Json> {
       SPILLWAY_TRY_VOID(check_create(*exchange));
-      // What a precondition names has to exist.
-      if (body->string_at({"metadata", "resourceVersion"}).empty()) return *body;
-      return api::not_found_status(exchange->route.resource->group_resource(), exchange->route.name);
+      Json created = *body;
+      created.erase({"metadata", "resourceVersion"});  // there is nothing that it could be compared with
+      return created;
     };
   }
   writer_.update(std::move(job),
@@ -147,7 +152,6 @@ void WritePath::patch(const ExchangePtr& exchange) {
                 .ns = route.ns,
                 .name = route.name,
                 .part = part_of(route),
-                .uid_is_immutable = true,
                 .context = context_of(*exchange, *options)};
   job.change = [exchange, patch, type = *type,
                 validation = options->field_validation](const Json& current) -> StatusResult<Json> {
@@ -183,7 +187,6 @@ void WritePath::apply(const ExchangePtr& exchange) {
                 .ns = route.ns,
                 .name = route.name,
                 .part = part_of(route),
-                .uid_is_immutable = true,
                 .applied = true,
                 .context = context_of(*exchange, *options)};
   const auto merged = [this, exchange, config, force = options->force ? api::Force::kYes : api::Force::kNo,

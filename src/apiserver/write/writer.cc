@@ -6,6 +6,7 @@
 #include "apiserver/resource/metadata_rules.h"
 #include "apiserver/resource/object_change.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -19,9 +20,10 @@ using api::StatusResult;
 constexpr int kCreateAttempts = 8;   // names generated
 constexpr int kUpdateAttempts = 64;  // races lost
 
-/// Members of metadata that only the server sets; an update keeps what they were.
-constexpr std::string_view kServerOwned[] = {"uid",        "creationTimestamp", "deletionTimestamp",
-                                             "generation", "selfLink",          "deletionGracePeriodSeconds"};
+/// Members of metadata that a client does not set on a new object.
+constexpr std::string_view kNotOfClients[] = {"uid", "creationTimestamp", "deletionTimestamp", "selfLink",
+                                              "deletionGracePeriodSeconds"};
+constexpr std::size_t kPrefixMax = 58;  // of generateName in a generated name
 
 Endpoint endpoint_of(SubresourceId part) {
   switch (part) {
@@ -31,12 +33,13 @@ Endpoint endpoint_of(SubresourceId part) {
       return Endpoint::kApproval;
     case SubresourceId::kEphemeralContainers:
       return Endpoint::kEphemeralContainers;
+    case SubresourceId::kFinalize:
+      return Endpoint::kFinalize;
     case SubresourceId::kNone:
     case SubresourceId::kScale:
     case SubresourceId::kBinding:
     case SubresourceId::kEviction:
     case SubresourceId::kLog:
-    case SubresourceId::kFinalize:
     case SubresourceId::kToken:
     case SubresourceId::kProxy:
       return Endpoint::kMain;
@@ -53,6 +56,19 @@ void keep_member(Json& to, const Json& from, std::string_view name) {
   }
 }
 
+/// What a client sends for members that the server sets: some are put right, others stay, to be refused if they differ.
+void keep_server_members(Json& metadata, const Json& old, bool trusted) {
+  for (const std::string_view member : {"creationTimestamp", "generation"}) keep_member(metadata, old, member);
+  const bool deleting = old.find("deletionTimestamp") != nullptr;
+  if (trusted || deleting) keep_member(metadata, old, "deletionTimestamp");
+  for (const std::string_view member : {"uid", "deletionGracePeriodSeconds"}) {
+    const Json* sent = metadata.find(member);
+    const std::string* text = sent != nullptr ? sent->if_string() : nullptr;
+    const bool absent = sent == nullptr || sent->is_null() || (text != nullptr && text->empty());
+    if (trusted || absent) keep_member(metadata, old, member);
+  }
+}
+
 /// What may be changed through the endpoint comes from `object`, everything else from `old`.
 void isolate(const Resource& resource, SubresourceId part, Json& object, const Json& old) {
   if (part == SubresourceId::kEphemeralContainers) {
@@ -62,7 +78,9 @@ void isolate(const Resource& resource, SubresourceId part, Json& object, const J
     } else {
       isolated.erase({"spec", "ephemeralContainers"});
     }
-    isolated["metadata"]["resourceVersion"] = object["metadata"]["resourceVersion"];
+    for (const std::string_view member : {"resourceVersion", "uid"}) {
+      keep_member(isolated["metadata"], object["metadata"], member);
+    }
     object = std::move(isolated);
     return;
   }
@@ -72,19 +90,32 @@ void isolate(const Resource& resource, SubresourceId part, Json& object, const J
     isolated["metadata"] = object["metadata"];
     const Json& old_metadata = *old.find("metadata");
     keep_member(isolated["metadata"], old_metadata, "ownerReferences");
-    if (resource.counts_generation) keep_member(isolated["metadata"], old_metadata, "labels");
+    if (resource.status_keeps_labels) keep_member(isolated["metadata"], old_metadata, "labels");
     object = std::move(isolated);
     return;
   }
   if (resource.status_subresource) keep_member(object, old, "status");
   if (resource.kind != "Namespace") return;
-  if (part == SubresourceId::kFinalize) {
-    Json spec = object.find("spec") != nullptr ? *object.find("spec") : Json();
-    object = old;
-    object["spec"] = std::move(spec);
-  } else {
-    keep_member(object, old, "spec");
+  if (part != SubresourceId::kFinalize) keep_member(object, old, "spec");
+}
+
+/// Equal references to one owner are one reference.
+void join_owners(Json& object, std::vector<std::string>& warnings) {
+  const Json* listed = std::as_const(object).at({"metadata", "ownerReferences"});
+  if (listed == nullptr || listed->if_array() == nullptr || listed->if_array()->size() < 2) return;
+  Json::Array different;
+  std::string doubled;
+  for (const Json& owner : *listed->if_array()) {
+    if (std::ranges::find(different, owner) == different.end()) {
+      different.push_back(owner);
+    } else {
+      doubled += doubled.empty() ? "" : ", ";
+      doubled += owner.string_at({"uid"});
+    }
   }
+  if (doubled.empty()) return;
+  object["metadata"]["ownerReferences"] = Json(std::move(different));
+  warnings.push_back(".metadata.ownerReferences contains duplicate entries; duplicate UID(s) observed: " + doubled);
 }
 
 bool has_elements(const Json* list) {
@@ -113,16 +144,26 @@ bool completes_deletion(const Json& object, const Json& old) {
   return grace == nullptr || grace->if_int64().value_or(0) == 0;
 }
 
-Status uid_mismatch(const Resource& resource, std::string_view name, std::string_view wanted, std::string_view actual,
-                    bool immutable) {
-  if (immutable) {
-    api::FieldErrors errors;
-    errors.invalid("metadata.uid", wanted, "field is immutable");
-    return api::invalid_status(resource.group_kind(), name, errors);
-  }
+Status uid_mismatch(const Resource& resource, std::string_view name, std::string_view wanted, std::string_view actual) {
   return api::conflict_status(resource.group_resource(), name,
                               "Precondition failed: UID in precondition: " + std::string(wanted) +
                                   ", UID in object meta: " + std::string(actual));
+}
+
+Status missing_version(const Resource& resource, std::string_view name) {
+  api::FieldErrors errors;
+  errors.invalid("metadata.resourceVersion", 0, "must be specified for an update");
+  return api::invalid_status({std::string(resource.group), std::string(resource.plural)}, name, errors);
+}
+
+std::string generated_name(const std::string& prefix, Rng& rng) {
+  return prefix.substr(0, kPrefixMax) + name_suffix(rng);
+}
+
+bool differs(const Json& object, const Json& old, std::initializer_list<std::string_view> path) {
+  const Json* before = old.at(path);
+  const Json* after = object.at(path);
+  return (before == nullptr) != (after == nullptr) || (before != nullptr && !(*before == *after));
 }
 
 }  // namespace
@@ -216,31 +257,33 @@ void Writer::create(CreateJob job, WriteDone done) {
   object = std::move(state->job.object);
 
   const std::string name(object.string_at({"metadata", "name"}));
-  if (!object.string_at({"metadata", "resourceVersion"}).empty()) {
+  if (const std::string_view version = object.string_at({"metadata", "resourceVersion"});
+      !version.empty() && !state->job.context.dry_run) {
     return state->done(
         make_error(ErrorCode::kBadRequest, "resourceVersion should not be set on objects to be created"));
   }
   if (const auto open = check_namespace(resource, state->job.ns, name); !open) return state->done(open.error());
 
   Json& metadata = object["metadata"];
-  for (const std::string_view member : kServerOwned) {
-    if (member != "generation") metadata.erase({member});
-  }
+  for (const std::string_view member : kNotOfClients) metadata.erase({member});
+  metadata.erase({"resourceVersion"});
   if (!state->job.ns.empty()) metadata["namespace"] = state->job.ns;
   metadata["uid"] = new_uid(core_.rng);
   metadata["creationTimestamp"] = api::format_time(core_.now.wall);
   if (resource.counts_generation) metadata["generation"] = 1;
-  if (name.empty()) {
-    state->prefix = metadata.string_at({"generateName"});
-    if (!state->prefix.empty()) metadata["name"] = state->prefix + name_suffix(core_.rng);
-  }
 
   if (row.view.to_stored != nullptr) object = row.view.to_stored(object);
+  join_owners(object, state->warnings);
   const KindHooks& hooks = *row.hooks;
   if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
+  if (name.empty()) {
+    state->prefix = object.string_at({"metadata", "generateName"});
+    if (!state->prefix.empty()) object["metadata"]["name"] = generated_name(state->prefix, core_.rng);
+  }
   if (resource.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
   if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
-  const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings};
+  const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings,
+                                 state->job.context.dry_run};
   if (hooks.admit_create != nullptr) {
     if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
   }
@@ -249,15 +292,18 @@ void Writer::create(CreateJob job, WriteDone done) {
     if (!admitted) return state->done(admitted.error());
   }
   api::FieldErrors errors;
-  validate_metadata(resource, object, errors);
+  validate_metadata(row, object, errors);
   for (const AdmissionCheck* check : checks_) check->validate_create(resource, object, errors);
   if (hooks.validate_create != nullptr) hooks.validate_create(object, errors);
+  if (errors.empty() && row.metadata.create == 0) validate_any_metadata(object, errors);
   if (!errors.empty()) {
     return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
   }
   if (hooks.confirm_create != nullptr) {
     if (const auto confirmed = hooks.confirm_create(object, context); !confirmed) return state->done(confirmed.error());
   }
+  if (hooks.name_create != nullptr) hooks.name_create(object);
+  if (tells_of_unattended_ && !row.unattended.empty()) state->warnings.emplace_back(row.unattended);
   if (!state->job.applied) {
     object = tracked(resource, nullptr, std::move(object), state->job.context, SubresourceId::kNone);
   }
@@ -289,7 +335,8 @@ void Writer::try_create(std::shared_ptr<Create> state) {
                    if (state->prefix.empty() || ++state->attempts == kCreateAttempts) {
                      return state->done(exists(resource, name, result->object));
                    }
-                   state->object["metadata"]["name"] = state->prefix + name_suffix(core_.rng);
+                   state->object["metadata"]["name"] = generated_name(state->prefix, core_.rng);
+                   if (const auto name_create = state->job.resource->hooks->name_create) name_create(state->object);
                    try_create(state);
                  });
 }
@@ -340,42 +387,43 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
     return make_error(ErrorCode::kBadRequest, "the name of the object ({}) does not match the name on the URL ({})",
                       metadata.string_at({"name"}), job.name);
   }
+  if (!resource.namespaced()) metadata.erase({"namespace"});
   if (const std::string_view ns = metadata.string_at({"namespace"}); !ns.empty() && ns != job.ns) {
     return make_error(ErrorCode::kBadRequest,
                       "the namespace of the object ({}) does not match the namespace on the URL ({})", ns, job.ns);
   }
   if (!job.ns.empty()) metadata["namespace"] = job.ns;
-  const std::string_view uid = metadata.string_at({"uid"});
-  if (!uid.empty() && uid != current->meta.uid) {
-    return uid_mismatch(resource, job.name, uid, current->meta.uid, job.uid_is_immutable);
+  if (!job.uid.empty() && job.uid != current->meta.uid) {
+    return uid_mismatch(resource, job.name, job.uid, current->meta.uid);
   }
   const std::string_view version = metadata.string_at({"resourceVersion"});
   const std::string current_version = std::to_string(current->revision.number());
   const bool any_version = version.empty() || version == "0";
+  if (any_version && resource.requires_version && !job.trusted) return missing_version(resource, job.name);
   if (!any_version && version != current_version) {
     return api::stale_version_status(resource.group_resource(), job.name);
   }
   metadata["resourceVersion"] = current_version;
-  for (const std::string_view member : kServerOwned) keep_member(object["metadata"], *old.find("metadata"), member);
+  keep_server_members(metadata, *old.find("metadata"), job.trusted);
 
-  const KindHooks& hooks = *resource.hooks;
+  const KindHooks& hooks = *job.resource->hooks;
   const Endpoint endpoint = endpoint_of(job.part);
   if (!job.trusted) {
+    join_owners(object, state.warnings);
     if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
     isolate(resource, job.part, object, old);
     if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
   }
   if (resource.counts_generation && endpoint == Endpoint::kMain) {
-    const Json* before = old.find("spec");
-    const Json* after = object.find("spec");
-    const bool changed = (before == nullptr) != (after == nullptr) || (before != nullptr && !(*before == *after));
+    const bool changed = differs(object, old, {"spec"}) ||
+                         (resource.counts_annotations && differs(object, old, {"metadata", "annotations"}));
     const Json* generation = old.at({"metadata", "generation"});
     const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
     object["metadata"]["generation"] = count + (changed ? 1 : 0);
   }
   if (!job.trusted) {
     if (hooks.admit_update != nullptr) {
-      const AdmissionContext context{cluster_, job.context.user, core_.now.wall, state.warnings};
+      const AdmissionContext context{cluster_, job.context.user, core_.now.wall, state.warnings, job.context.dry_run};
       if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
     }
     for (const AdmissionCheck* check : checks_) {
@@ -383,7 +431,8 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
       if (!admitted) return admitted.error();
     }
     api::FieldErrors errors;
-    validate_metadata_update(resource, object, old, errors);
+    const bool main = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
+    validate_metadata_update(*job.resource, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object, old, errors);
     for (const AdmissionCheck* check : checks_) check->validate_update(resource, object, old, errors);
     if (hooks.validate_update != nullptr) {
       hooks.validate_update(object, old, endpoint, errors);
@@ -404,6 +453,7 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
   const UpdateJob& job = state->job;
   const Resource& resource = core_.cache.of(*job.resource).resource();
   if (!current) {
+    if (!job.uid.empty()) return finish_update(state, uid_mismatch(resource, job.name, job.uid, ""));
     if (!job.create) return finish_update(state, api::not_found_status(resource.group_resource(), job.name));
     StatusResult<Json> wanted = job.create();
     if (!wanted) return finish_update(state, wanted.error());

@@ -56,8 +56,8 @@ struct UpdateJob {
   std::function<api::StatusResult<api::Json>(const api::Json& current)> change;
   /// The object to create if there is none. Empty: 404.
   std::function<api::StatusResult<api::Json>()> create;
-  /// Another uid is 422 (patches) instead of 409.
-  bool uid_is_immutable = false;
+  /// The uid that the object must have, else 409 (PUT). Empty: any; a change that sets another is 422 (patches).
+  std::string uid;
   /// The change is the server's own: no isolation, no hooks, no validation.
   bool trusted = false;
   /// The managedFields that `change` returns are final (server-side apply).
@@ -78,6 +78,9 @@ class Writer {
 
   void create(CreateJob job, WriteDone done);
   void update(UpdateJob job, WriteDone done);
+
+  /// Whoever creates an object of a kind that nobody acts on is told (Resource::unattended).
+  void tell_of_unattended() { tells_of_unattended_ = true; }
 
   const Cluster& cluster() const { return cluster_; }
 
@@ -104,6 +107,7 @@ class Writer {
   Committer& committer_;
   CachedCluster cluster_;
   std::vector<const AdmissionCheck*> checks_;
+  bool tells_of_unattended_ = false;
   /// Updates of one object run one after the other, so that they need not race; by store key, the first is running.
   std::map<std::string, std::deque<UpdatePtr>> updates_;
   std::deque<UpdatePtr> next_updates_;  // whose turn has come; begun by a loop, not by recursion

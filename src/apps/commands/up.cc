@@ -30,7 +30,7 @@ class Up {
   int run() {
     auto server = ApiServerPart::create(
         process_, command_.serving, [this] { start_engines(); },
-        [this](std::string_view path) { return pages_.answer(path); });
+        [this](std::string_view path) { return pages_.answer(path); }, apiserver::ApiServer::Controllers::kOwn);
     if (!server) {
       print_error(server.error());
       return server.error().code == ErrorCode::kInvalid ? cli::kExitUsage : cli::kExitFailure;

@@ -55,15 +55,21 @@ std::string resolve_data_dir(const std::string& given) {
   return (std::filesystem::path(home != nullptr ? home : ".") / ".local/share/spillway").string();
 }
 
-ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages)
-    : process_(process), args_(args), pages_(std::move(pages)), data_dir_(resolve_data_dir(args.data_dir)) {}
+ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages,
+                             apiserver::ApiServer::Controllers controllers)
+    : process_(process),
+      args_(args),
+      pages_(std::move(pages)),
+      controllers_(controllers),
+      data_dir_(resolve_data_dir(args.data_dir)) {}
 
 ApiServerPart::~ApiServerPart() = default;
 
 Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, const cli::ServingArgs& args,
-                                                             std::function<void()> serving, MorePages pages) {
+                                                             std::function<void()> serving, MorePages pages,
+                                                             apiserver::ApiServer::Controllers controllers) {
   std::unique_ptr<ApiServerPart> part(
-      new ApiServerPart(process, args, std::move(pages)));  // NOLINT: private constructor
+      new ApiServerPart(process, args, std::move(pages), controllers));  // NOLINT: private constructor
   SPILLWAY_TRY_VOID(part->open(std::move(serving)));
   return part;
 }
@@ -84,6 +90,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
       *store_, process_.metrics(), process_.log(),
       apiserver::ApiServer::Options{.seed = static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count()),
                                     .version = SPILLWAY_VERSION,
+                                    .controllers = controllers_,
                                     .gateway = &gateway_,
                                     .signer = token_key_.get(),
                                     .authenticator = authenticator_.get(),

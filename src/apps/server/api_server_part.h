@@ -31,7 +31,8 @@ class ApiServerPart final : public Part {
   /// Opens the store and begins to serve; `serving` is called once on the loop when requests are answered and the
   /// kubeconfig is written. Errors that come later end the process.
   static Result<std::unique_ptr<ApiServerPart>> create(Process& process, const cli::ServingArgs& args,
-                                                       std::function<void()> serving, MorePages pages = {});
+                                                       std::function<void()> serving, MorePages pages = {},
+                                                       apiserver::ApiServer::Controllers controllers = {});
   ~ApiServerPart() override;
 
   void stop(runtime::Loop::Task done) override;
@@ -45,7 +46,8 @@ class ApiServerPart final : public Part {
   const std::string& data_dir() const { return data_dir_; }
 
  private:
-  ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages);
+  ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages,
+                apiserver::ApiServer::Controllers controllers);
 
   Outcome open(std::function<void()> serving);
   Outcome open_tokens();
@@ -56,6 +58,7 @@ class ApiServerPart final : public Part {
   Process& process_;
   cli::ServingArgs args_;
   MorePages pages_;
+  apiserver::ApiServer::Controllers controllers_;
   std::string data_dir_;
   std::shared_ptr<const wire::TokenKey> token_key_;
   std::shared_ptr<const wire::Authenticator> authenticator_;

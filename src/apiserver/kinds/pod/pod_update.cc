@@ -217,6 +217,7 @@ void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint en
     case Endpoint::kStatus:
       return check_status_change(root, old);
     case Endpoint::kApproval:
+    case Endpoint::kFinalize:
       return;
   }
 }
