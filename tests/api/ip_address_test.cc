@@ -10,7 +10,7 @@ TEST(IpAddress, WhatIsAnAddress) {
     EXPECT_TRUE(parse_ip(text)) << text;
   }
   for (const std::string_view text :
-       {"", "10.1.2", "10.1.2.3.4", "256.1.1.1", "10.1.2.-3", "10.1.2.3 ", "a", ":::", "[::1]"}) {
+       {"", "10.1.2", "10.1.2.3.4", "256.1.1.1", "10.1.2.-3", "10.1.2.-0", "10.1.2.3 ", "a", ":::", "[::1]"}) {
     EXPECT_FALSE(parse_ip(text)) << text;
   }
 }
@@ -39,7 +39,8 @@ TEST(IpRange, Contains) {
   EXPECT_TRUE(parse_ip_range("0.0.0.0/0")->contains(*parse_ip("1.2.3.4")));
   EXPECT_TRUE(parse_ip_range("2001:db8::/33")->contains(*parse_ip("2001:db8:7fff::1")));
   EXPECT_FALSE(parse_ip_range("2001:db8::/33")->contains(*parse_ip("2001:db8:8000::1")));
-  for (const std::string_view text : {"10.0.0.0", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/", "/8", "x/8"}) {
+  for (const std::string_view text :
+       {"10.0.0.0", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/-0", "10.0.0.0/", "/8", "x/8"}) {
     EXPECT_FALSE(parse_ip_range(text)) << text;
   }
 }

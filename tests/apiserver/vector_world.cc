@@ -23,8 +23,9 @@ std::string meaning(std::string_view text, const Json& object, WallTime now) {
 }  // namespace
 
 std::unique_ptr<TestServer> make_vector_world() {
-  auto server = std::make_unique<TestServer>();
+  auto server = std::make_unique<TestServer>(ApiServer::Controllers::kNone);
   server->post("/api/v1/namespaces", R"({"metadata":{"name":"vecns"}})");
+  server->post("/api/v1/namespaces/vecns/serviceaccounts", R"({"metadata":{"name":"default"}})");
   server->post("/apis/scheduling.k8s.io/v1/priorityclasses",
                R"({"metadata":{"name":"vec-low"},"value":-5,"preemptionPolicy":"Never"})");
   return server;

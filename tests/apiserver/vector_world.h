@@ -9,7 +9,7 @@
 
 namespace spillway::apiserver {
 
-/// A server with the namespace and the priority class that the rows know.
+/// A server with the namespace, account and priority class that the rows know, where nobody acts on what they make.
 std::unique_ptr<TestServer> make_vector_world();
 
 /// The strings "@uid", "@resourceVersion" and "@deletionTimestamp" become those of the object, "@now" the time.

@@ -11,15 +11,15 @@ namespace spillway::api {
 namespace {
 
 constexpr std::size_t kV4Begin = 12;
-constexpr int kV4Bits = 32;
-constexpr int kV6Bits = 128;
+constexpr unsigned kV4Bits = 32;
+constexpr unsigned kV6Bits = 128;
 constexpr std::size_t kAddressTextMax = 64;
 
-std::optional<int> parse_number(std::string_view text, int most) {
-  int value = 0;
+std::optional<int> parse_number(std::string_view text, unsigned most) {
+  unsigned value = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (ec != std::errc{} || end != text.data() + text.size() || value < 0 || value > most) return std::nullopt;
-  return value;
+  if (ec != std::errc{} || end != text.data() + text.size() || value > most) return std::nullopt;
+  return static_cast<int>(value);
 }
 
 std::optional<IpAddress> parse_v4(std::string_view text) {
@@ -63,6 +63,7 @@ bool IpAddress::is_link_local_multicast() const {
 std::optional<IpAddress> parse_ip(std::string_view text) {
   if (text.size() > kAddressTextMax) return std::nullopt;
   if (text.find(':') == std::string_view::npos) return parse_v4(text);
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
   IpAddress address;
   if (inet_pton(AF_INET6, std::string(text).c_str(), address.octets.data()) != 1) return std::nullopt;
   const bool mapped =
@@ -74,7 +75,7 @@ std::optional<IpAddress> parse_ip(std::string_view text) {
 
 bool IpRange::contains(const IpAddress& address) const {
   if (address.v4 != first.v4) return false;
-  const int bits = prefix_bits + (first.v4 ? kV6Bits - kV4Bits : 0);
+  const int bits = prefix_bits + (first.v4 ? static_cast<int>(kV6Bits - kV4Bits) : 0);
   for (int bit = 0; bit < bits; ++bit) {
     const auto octet = static_cast<std::size_t>(bit / 8);
     const auto mask = static_cast<std::uint8_t>(0x80U >> static_cast<unsigned>(bit % 8));

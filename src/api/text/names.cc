@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::size_t kNameMax = 63;
 constexpr std::size_t kSubdomainMax = 253;
-constexpr std::size_t kPortNameMax = 15;
 constexpr std::string_view kNameRule =
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
     "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -31,9 +30,6 @@ constexpr std::string_view kOldLabelRule =
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
     "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
     "'[a-z]([-a-z0-9]*[a-z0-9])?')";
-constexpr std::string_view kConfigKeyRule =
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
-    "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 bool is_lower_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -134,34 +130,6 @@ std::vector<std::string> path_segment_part_errors(std::string_view text) {
     if (text.find(forbidden) != std::string_view::npos)
       problems.push_back(fmt::format("may not contain '{}'", forbidden));
   }
-  return problems;
-}
-
-std::vector<std::string> config_key_errors(std::string_view text) {
-  std::vector<std::string> problems;
-  if (text.size() > kSubdomainMax) problems.push_back(too_long(kSubdomainMax));
-  const bool spelled = !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
-  });
-  if (!spelled) problems.emplace_back(kConfigKeyRule);
-  if (text == "." || text == "..") {
-    problems.push_back(fmt::format("must not be '{}'", text));
-  } else if (text.starts_with("..")) {
-    problems.emplace_back("must not start with '..'");
-  }
-  return problems;
-}
-
-std::vector<std::string> port_name_errors(std::string_view text) {
-  std::vector<std::string> problems;
-  if (text.size() > kPortNameMax) problems.push_back(too_long(kPortNameMax));
-  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  if (!std::ranges::all_of(text, [](char c) { return is_lower_alphanumeric(c) || c == '-'; })) {
-    problems.emplace_back("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
-  }
-  if (!std::ranges::any_of(text, is_letter)) problems.emplace_back("must contain at least one letter (a-z)");
-  if (text.find("--") != std::string_view::npos) problems.emplace_back("must not contain consecutive hyphens");
-  if (text.starts_with('-') || text.ends_with('-')) problems.emplace_back("must not begin or end with a hyphen");
   return problems;
 }
 

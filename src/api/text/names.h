@@ -26,12 +26,6 @@ std::vector<std::string> dns1035_label_errors(std::string_view text);
 std::vector<std::string> path_segment_errors(std::string_view text);
 /// What can be part of it.
 std::vector<std::string> path_segment_part_errors(std::string_view text);
-/// A key of a ConfigMap or Secret: at most 253 characters of A-Z a-z 0-9 - _ . that are no way out of a directory.
-std::vector<std::string> config_key_errors(std::string_view text);
-
-/// At most 15 of a-z, 0-9 and single inner dashes, a letter among them.
-std::vector<std::string> port_name_errors(std::string_view text);
-
 /// "a; b".
 std::string join_problems(const std::vector<std::string>& problems);
 

@@ -1,29 +1,21 @@
 // ConfigMaps, Secrets and ServiceAccounts.
 #include "api/text/base64.h"
+#include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::size_t kKeyLengthMax = 253;
 constexpr std::size_t kDataBytesMax = std::size_t{1024} * 1024;
-
-/// [-._a-zA-Z0-9]+, at most 253, neither "." nor "..", not starting with "..".
-bool is_config_key(std::string_view key) {
-  if (key.empty() || key.size() > kKeyLengthMax || key == "." || key.starts_with("..")) return false;
-  return std::all_of(key.begin(), key.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.';
-  });
-}
 
 std::size_t decoded_size(const api::Json& value) {
   const auto bytes = api::decode_base64(value.string_at({}));
@@ -35,10 +27,8 @@ void validate_keys(const api::Json& object, std::string_view list, api::FieldErr
   if (entries.if_object() == nullptr) return;
   for (const auto& [key, value] : *entries.if_object()) {
     if (errors.full()) return;
-    if (!is_config_key(key)) {
-      errors.invalid(api::key_path(list, key), key,
-                     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'");
-    }
+    const std::vector<std::string> problems = config_key_errors(key);
+    if (!problems.empty()) require_valid(problems, key, api::key_path(list, key), errors);
   }
 }
 
@@ -112,7 +102,8 @@ void validate_json_key(const api::Json& data, std::string_view key, api::FieldEr
     return;
   }
   const auto content = api::decode_base64(value->string_at({}));
-  if (!content || !api::parse_json(*content))
+  const auto parsed = content ? api::parse_json(*content) : Result<api::Json>(api::Json(false));
+  if (!parsed || !(parsed->is_object() || parsed->is_null()))
     errors.invalid(api::key_path("data", key), "<secret contents redacted>", "must be JSON");
 }
 
@@ -129,7 +120,7 @@ void validate_secret(const api::Json& secret, api::FieldErrors& errors) {
     if (data.find("username") == nullptr && data.find("password") == nullptr)
       require_keys(data, {"username", "password"}, errors);
   } else if (type == "kubernetes.io/ssh-auth") {
-    require_keys(data, {"ssh-privatekey"}, errors);
+    if (decoded_size(value_of(data, "ssh-privatekey")) == 0) errors.required("data[ssh-privatekey]");
   } else if (type == "kubernetes.io/tls") {
     require_keys(data, {"tls.crt", "tls.key"}, errors);
   } else if (type == "kubernetes.io/dockerconfigjson") {
@@ -146,6 +137,20 @@ void validate_secret_update(const api::Json& secret, const api::Json& old, Endpo
   validate_secret(secret, errors);
   if (text(secret, "type") != text(old, "type")) errors.invalid("type", value_of(secret, "type"), kImmutable);
   validate_freeze(secret, old, {}, errors);
+}
+
+/// Of the secrets of an account, only names are kept.
+void keep_names(api::Json& account) {
+  api::Json::Array* secrets = elements(account, "secrets");
+  if (secrets == nullptr) return;
+  for (api::Json& secret : *secrets) {
+    api::Json name = value_of(std::as_const(secret), "name");
+    secret = name.is_null() ? api::Json::object() : api::Json::object({{"name", std::move(name)}});
+  }
+}
+
+void keep_names_update(api::Json& account, const api::Json&, Endpoint) {
+  keep_names(account);
 }
 
 }  // namespace
@@ -169,7 +174,10 @@ KindHooks secret_hooks() {
 
 KindHooks service_account_hooks() {
   const TableDefinition table = service_account_table();
-  return {.columns = table.columns, .table_row = table.row};
+  return {.prepare_create = keep_names,
+          .prepare_update = keep_names_update,
+          .columns = table.columns,
+          .table_row = table.row};
 }
 
 }  // namespace spillway::apiserver::kinds

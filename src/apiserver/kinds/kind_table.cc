@@ -24,7 +24,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"apps", "ReplicaSet"}, replica_set_hooks()},
       {{"certificates.k8s.io", "CertificateSigningRequest"}, certificate_signing_request_hooks()},
       {{"coordination.k8s.io", "Lease"}, lease_hooks()},
-      {{"events.k8s.io", "Event"}, event_hooks()},
+      {{"events.k8s.io", "Event"}, new_event_hooks()},
       {{"node.k8s.io", "RuntimeClass"}, runtime_class_hooks()},
       {{"policy", "PodDisruptionBudget"}, pod_disruption_budget_hooks()},
       {{"rbac.authorization.k8s.io", "ClusterRole"}, role_hooks()},
@@ -32,6 +32,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"rbac.authorization.k8s.io", "Role"}, role_hooks()},
       {{"rbac.authorization.k8s.io", "RoleBinding"}, role_binding_hooks()},
       {{"scheduling.k8s.io", "PriorityClass"}, priority_class_hooks()},
+      {{"storage.k8s.io", "CSIDriver"}, csi_driver_hooks()},
       {{"storage.k8s.io", "CSINode"}, csi_node_hooks()}};
   const auto found = kTable.find({group, kind});
   return found == kTable.end() ? kNeutral : found->second;

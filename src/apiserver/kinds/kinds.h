@@ -18,8 +18,12 @@ KindHooks daemon_set_hooks();
 KindHooks pod_disruption_budget_hooks();
 // node.cc
 KindHooks node_hooks();
+// storage.cc
 KindHooks csi_node_hooks();
+KindHooks csi_driver_hooks();
+// lease.cc
 KindHooks lease_hooks();
+// runtime_class.cc
 KindHooks runtime_class_hooks();
 // configuration.cc
 KindHooks config_map_hooks();
@@ -27,7 +31,9 @@ KindHooks secret_hooks();
 KindHooks service_account_hooks();
 // namespace.cc
 KindHooks namespace_hooks();
+// events.cc
 KindHooks event_hooks();
+KindHooks new_event_hooks();
 // service.cc
 KindHooks service_hooks();
 // priority_class.cc

@@ -1,15 +1,30 @@
-// Namespaces, and the events that live in them.
+// Namespaces: a name as a label, finalizers with an endpoint of their own, a phase.
+#include "api/text/names.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
+#include "apiserver/resource/metadata_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
 
-void default_namespace(api::Json& object) {
+/// Every namespace can be selected by its name.
+void label_with_name(api::Json& object) {
   const std::string name(object.string_at({"metadata", "name"}));
   if (!name.empty()) object.make({"metadata", "labels", "kubernetes.io/metadata.name"}) = name;
+}
+
+void default_namespace(api::Json& object) {
+  label_with_name(object);
+  if (api::Json* status = object.find("status"); status != nullptr && status->is_object()) {
+    set_default(*status, "phase", "Active");
+  }
 }
 
 void start_namespace(api::Json& object) {
@@ -23,7 +38,8 @@ void start_namespace(api::Json& object) {
 }
 
 /// Finalizers change through the finalize endpoint only.
-void keep_finalizers(api::Json& object, const api::Json& old, Endpoint) {
+void keep_finalizers(api::Json& object, const api::Json& old, Endpoint endpoint) {
+  if (endpoint == Endpoint::kFinalize) return;
   const api::Json* finalizers = old.at({"spec", "finalizers"});
   if (finalizers != nullptr) {
     object.make({"spec", "finalizers"}) = *finalizers;
@@ -32,11 +48,80 @@ void keep_finalizers(api::Json& object, const api::Json& old, Endpoint) {
   }
 }
 
-void validate_event(const api::Json& event, api::FieldErrors& errors) {
-  const std::string_view ns = event.string_at({"metadata", "namespace"});
-  const std::string_view about = event.string_at({"involvedObject", "namespace"});
-  const bool fits = about.empty() ? ns == "default" : about == ns;
-  if (!fits) errors.invalid("involvedObject.namespace", about, "does not match event.namespace");
+void validate_finalizers(const api::Json& object, bool by_index, api::FieldErrors& errors) {
+  const api::Json::Array& finalizers = elements(value_of(object, "spec"), "finalizers");
+  for (std::size_t i = 0; i < finalizers.size() && !errors.full(); ++i) {
+    const std::string_view name = finalizers[i].string_at({});
+    const std::string path = by_index ? api::index_path("spec.finalizers", i) : std::string("spec.finalizers");
+    require_valid(api::qualified_name_errors(name), finalizers[i], path, errors);
+    if (!is_finalizer_of_somebody(name)) errors.invalid(path, finalizers[i], kUnknownFinalizer);
+  }
+}
+
+void validate_namespace(const api::Json& object, api::FieldErrors& errors) {
+  validate_finalizers(object, false, errors);
+}
+
+/// The phase says whether the namespace is being deleted, and nothing else does.
+void validate_phase(const api::Json& object, api::FieldErrors& errors) {
+  const bool deleting = !object.string_at({"metadata", "deletionTimestamp"}).empty();
+  const std::string_view wanted = deleting ? "Terminating" : "Active";
+  const api::Json& phase = value_of(value_of(object, "status"), "phase");
+  if (phase.string_at({}) == wanted) return;
+  errors.invalid("status.Phase", phase,
+                 fmt::format("may only be '{}' if `deletionTimestamp` is {}empty", wanted, deleting ? "not " : ""));
+}
+
+void validate_namespace_update(const api::Json& object, const api::Json&, Endpoint endpoint, api::FieldErrors& errors) {
+  if (endpoint == Endpoint::kStatus) return validate_phase(object, errors);
+  validate_finalizers(object, endpoint == Endpoint::kFinalize, errors);
+}
+
+// The levels of pod security that a namespace asks for. Nothing here acts on them; a wrong one is refused all the same.
+
+bool is_security_level(std::string_view value) {
+  return value == "privileged" || value == "baseline" || value == "restricted";
+}
+
+/// "latest" or "v1.N".
+bool is_security_version(std::string_view value) {
+  if (value == "latest") return true;
+  if (!value.starts_with("v1.")) return false;
+  value.remove_prefix(3);
+  const bool digits = !value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+  return digits && (value.size() == 1 || value.front() != '0');
+}
+
+api::FieldErrors security_label_errors(const api::Json& object) {
+  constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
+  api::FieldErrors errors;
+  const api::Json& labels = value_of(value_of(object, "metadata"), "labels");
+  for (const std::string_view mode : {"enforce", "audit", "warn"}) {
+    const std::string level = fmt::format("{}{}", kPrefix, mode);
+    const std::string version = level + "-version";
+    if (has(labels, level) && !is_security_level(text(labels, level))) {
+      errors.invalid(api::key_path("metadata.labels", level), value_of(labels, level),
+                     "must be one of privileged, baseline, restricted");
+    }
+    if (has(labels, version) && !is_security_version(text(labels, version))) {
+      errors.invalid(api::key_path("metadata.labels", version), value_of(labels, version),
+                     "must be \"latest\" or \"v1.x\"");
+    }
+  }
+  return errors;
+}
+
+api::StatusResult<void> admit_namespace(api::Json& object, const AdmissionContext&) {
+  const api::FieldErrors errors = security_label_errors(object);
+  if (errors.empty()) return {};
+  return api::invalid_status({"", "Namespace"}, object.string_at({"metadata", "name"}), errors);
+}
+
+/// What was wrong before may stay.
+api::StatusResult<void> admit_namespace_update(api::Json& object, const api::Json& old, Endpoint,
+                                               const AdmissionContext& context) {
+  if (!security_label_errors(old).empty()) return {};
+  return admit_namespace(object, context);
 }
 
 }  // namespace
@@ -45,14 +130,14 @@ KindHooks namespace_hooks() {
   const TableDefinition table = namespace_table();
   return {.set_defaults = default_namespace,
           .prepare_create = start_namespace,
+          .admit_create = admit_namespace,
+          .validate_create = validate_namespace,
+          .name_create = label_with_name,
           .prepare_update = keep_finalizers,
+          .admit_update = admit_namespace_update,
+          .validate_update = validate_namespace_update,
           .columns = table.columns,
           .table_row = table.row};
-}
-
-KindHooks event_hooks() {
-  const TableDefinition table = event_table();
-  return {.validate_create = validate_event, .columns = table.columns, .table_row = table.row};
 }
 
 }  // namespace spillway::apiserver::kinds

@@ -1,23 +1,29 @@
-// Nodes and what belongs to one: CSINode, its Lease, the runtime classes it offers.
+// Nodes: taints, ranges of pod addresses, amounts; what is set once.
 #include "api/object/taint.h"
+#include "api/text/ip_address.h"
 #include "api/text/names.h"
 #include "api/text/quantity.h"
+#include "api/text/resource_names.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
 
 constexpr std::array<std::string_view, 3> kEffects{api::kNoExecute, api::kNoSchedule, api::kPreferNoSchedule};
+constexpr std::string_view kTaintsAnnotation = "scheduler.alpha.kubernetes.io/taints";
+constexpr std::string_view kAvoidPodsAnnotation = "scheduler.alpha.kubernetes.io/preferAvoidPods";
 
 void default_node(api::Json& node) {
   api::Json& spec = node.make({"spec"});
@@ -48,18 +54,17 @@ void add_not_ready_taint(api::Json& node) {
   taints.if_array()->push_back(api::Json::object({{"key", api::kTaintNodeNotReady}, {"effect", api::kNoSchedule}}));
 }
 
-// The paths below metadata are upstream's.
-void validate_taints(const api::Json& spec, api::FieldErrors& errors) {
+// The path of taints is upstream's.
+void validate_taints(const api::Json::Array& taints, std::string_view field, api::FieldErrors& errors) {
   std::set<std::pair<std::string_view, std::string_view>> seen;
-  const api::Json::Array& taints = elements(spec, "taints");
   for (std::size_t i = 0; i < taints.size() && !errors.full(); ++i) {
-    const std::string path = api::index_path("metadata.taints", i);
+    const std::string path = api::index_path(field, i);
     const std::string_view key = text(taints[i], "key");
-    if (const std::vector<std::string> problems = api::qualified_name_errors(key); !problems.empty()) {
-      errors.invalid(path + ".key", value_of(taints[i], "key"), api::join_problems(problems));
+    require_valid(api::qualified_name_errors(key), value_of(taints[i], "key"), path + ".key", errors);
+    const std::vector<std::string> problems = api::label_value_errors(text(taints[i], "value"));
+    if (!problems.empty()) {
+      errors.invalid(path + ".value", value_of(taints[i], "value"), api::join_problems(problems));
     }
-    require_valid(api::label_value_errors(text(taints[i], "value")), value_of(taints[i], "value"), path + ".value",
-                  errors);
     if (text(taints[i], "effect").empty()) {
       errors.required(path + ".effect");
     } else {
@@ -69,34 +74,75 @@ void validate_taints(const api::Json& spec, api::FieldErrors& errors) {
   }
 }
 
-bool is_address_range(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return false;
-  const std::string address(text.substr(0, slash));
-  const std::string_view prefix = text.substr(slash + 1);
-  int bits = 0;
-  const auto [end, ec] = std::from_chars(prefix.data(), prefix.data() + prefix.size(), bits);
-  if (ec != std::errc{} || end != prefix.data() + prefix.size() || bits < 0) return false;
-  std::array<unsigned char, sizeof(in6_addr)> buffer{};
-  if (inet_pton(AF_INET, address.c_str(), buffer.data()) == 1) return bits <= 32;
-  return inet_pton(AF_INET6, address.c_str(), buffer.data()) == 1 && bits <= 128;
+/// Taints as they were written before they had a field.
+void validate_annotated_taints(std::string_view annotation, api::FieldErrors& errors) {
+  const auto taints = api::parse_json(annotation);
+  if (!taints || taints->if_array() == nullptr) {
+    return errors.invalid("metadata.annotations", kTaintsAnnotation, "must be a list of taints");
+  }
+  validate_taints(*taints->if_array(), fmt::format("metadata.annotations.{}", kTaintsAnnotation), errors);
+}
+
+void validate_annotated_avoidance(std::string_view annotation, api::FieldErrors& errors) {
+  const auto avoidance = api::parse_json(annotation);
+  if (!avoidance || !avoidance->is_object()) {
+    return errors.invalid("metadata.annotations.AvoidPods", kAvoidPodsAnnotation, "must be an object");
+  }
+  const api::Json::Array& entries = elements(*avoidance, "preferAvoidPods");
+  for (std::size_t i = 0; i < entries.size() && !errors.full(); ++i) {
+    const std::string path =
+        api::index_path(fmt::format("metadata.annotations.{}", kAvoidPodsAnnotation), i) + ".PodSignature";
+    const api::Json& controller = value_of(value_of(entries[i], "podSignature"), "podController");
+    if (!controller.is_object()) {
+      errors.required(path);
+    } else if (!is_true(controller, "controller")) {
+      errors.invalid(path + ".PodController.Controller", false, "must point to a controller");
+    }
+  }
+}
+
+void validate_node_annotations(const api::Json& node, api::FieldErrors& errors) {
+  const api::Json& annotations = value_of(value_of(node, "metadata"), "annotations");
+  if (const std::string_view taints = text(annotations, kTaintsAnnotation); !taints.empty()) {
+    validate_annotated_taints(taints, errors);
+  }
+  if (const std::string_view avoidance = text(annotations, kAvoidPodsAnnotation); !avoidance.empty()) {
+    validate_annotated_avoidance(avoidance, errors);
+  }
 }
 
 void validate_pod_ranges(const api::Json& spec, api::FieldErrors& errors) {
+  constexpr std::string_view kPath = "spec.podCIDRs";
+  constexpr std::string_view kOnePerFamily = "may specify no more than one CIDR for each IP family";
   const api::Json::Array& ranges = elements(spec, "podCIDRs");
-  bool v4 = false;
-  bool v6 = false;
+  std::set<std::string_view> seen;
+  std::set<bool> families;
   for (std::size_t i = 0; i < ranges.size() && !errors.full(); ++i) {
     const std::string_view range = ranges[i].string_at({});
-    if (!is_address_range(range)) {
-      errors.invalid(api::index_path("spec.podCIDRs", i), ranges[i], "must be a valid CIDR value");
-      continue;
+    const std::string path = api::index_path(kPath, i);
+    if (const auto parsed = api::parse_ip_range(range)) {
+      families.insert(parsed->first.v4);
+    } else {
+      errors.invalid(path, ranges[i], "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
     }
-    (range.find(':') == std::string_view::npos ? v4 : v6) = true;
+    if (!seen.insert(range).second) errors.duplicate(path, ranges[i]);
   }
-  if (ranges.size() > 2 || (ranges.size() == 2 && errors.empty() && !(v4 && v6))) {
-    errors.invalid("spec.podCIDRs", value_of(spec, "podCIDRs"), "may specify no more than one CIDR for each IP family");
-  }
+  if (ranges.size() > 1 && families.size() < 2) errors.invalid(kPath, value_of(spec, "podCIDRs"), kOnePerFamily);
+  if (ranges.size() > 2) errors.invalid(kPath, value_of(spec, "podCIDRs"), kOnePerFamily);
+}
+
+/// Things that there is no half of.
+bool is_counted_whole(std::string_view resource) {
+  static constexpr std::array<std::string_view, 9> kCounted{"configmaps",
+                                                            "persistentvolumeclaims",
+                                                            "pods",
+                                                            "replicationcontrollers",
+                                                            "resourcequotas",
+                                                            "secrets",
+                                                            "services",
+                                                            "services.loadbalancers",
+                                                            "services.nodeports"};
+  return std::ranges::binary_search(kCounted, resource) || api::is_extended_resource(resource);
 }
 
 void validate_amounts(const api::Json& status, std::string_view list, api::FieldErrors& errors) {
@@ -105,87 +151,77 @@ void validate_amounts(const api::Json& status, std::string_view list, api::Field
   for (const auto& [name, value] : *amounts.if_object()) {
     if (errors.full()) return;
     const auto amount = api::parse_quantity(value.string_at({}));
-    if (amount && amount->sign() < 0) {
-      errors.invalid(fmt::format("status.{}.{}", list, name), value, "must be greater than or equal to 0");
-    }
+    if (!amount) continue;
+    const std::string path = fmt::format("status.{}.{}", list, name);
+    if (amount->sign() < 0) errors.invalid(path, value, "must be greater than or equal to 0");
+    if (is_counted_whole(name) && amount->rounded_up(0) != *amount) errors.invalid(path, value, "must be an integer");
   }
+}
+
+void validate_node_amounts(const api::Json& node, api::FieldErrors& errors) {
+  validate_amounts(value_of(node, "status"), "capacity", errors);
+  validate_amounts(value_of(node, "status"), "allocatable", errors);
 }
 
 void validate_node(const api::Json& node, api::FieldErrors& errors) {
-  validate_taints(value_of(node, "spec"), errors);
+  validate_node_annotations(node, errors);
+  validate_taints(elements(value_of(node, "spec"), "taints"), "metadata.taints", errors);
+  validate_node_amounts(node, errors);
   validate_pod_ranges(value_of(node, "spec"), errors);
-  validate_amounts(value_of(node, "status"), "capacity", errors);
-  validate_amounts(value_of(node, "status"), "allocatable", errors);
 }
 
-void validate_node_status(const api::Json& node, api::FieldErrors& errors) {
-  validate_amounts(value_of(node, "status"), "capacity", errors);
-  validate_amounts(value_of(node, "status"), "allocatable", errors);
-  std::set<std::string_view> types;
-  const api::Json::Array& conditions = elements(value_of(node, "status"), "conditions");
-  for (std::size_t i = 0; i < conditions.size() && !errors.full(); ++i) {
-    if (!types.insert(text(conditions[i], "type")).second) {
-      errors.duplicate(api::index_path("status.conditions", i), value_of(conditions[i], "type"));
-    }
+/// Ranges and the provider's name are set once.
+void validate_set_once(const api::Json& spec, const api::Json& before, api::FieldErrors& errors) {
+  const api::Json::Array& old_ranges = elements(before, "podCIDRs");
+  const api::Json::Array& ranges = elements(spec, "podCIDRs");
+  constexpr std::string_view kFixedRange = "node updates may not change podCIDR except from \"\" to valid";
+  if (!old_ranges.empty() && old_ranges.size() != ranges.size()) errors.forbidden("spec.podCIDRs", kFixedRange);
+  for (std::size_t i = 0; old_ranges.size() == ranges.size() && i < ranges.size(); ++i) {
+    if (ranges[i] != old_ranges[i]) errors.forbidden("spec.podCIDRs", kFixedRange);
   }
-}
-
-void validate_node_update(const api::Json& node, const api::Json& old, Endpoint endpoint, api::FieldErrors& errors) {
-  if (endpoint == Endpoint::kStatus) return validate_node_status(node, errors);
-  const api::Json& spec = value_of(node, "spec");
-  const api::Json& before = value_of(old, "spec");
-  validate_taints(spec, errors);
-  validate_pod_ranges(spec, errors);
   if (!text(before, "providerID").empty() && text(before, "providerID") != text(spec, "providerID")) {
     errors.forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid");
   }
-  if (!elements(before, "podCIDRs").empty() && !(value_of(before, "podCIDRs") == value_of(spec, "podCIDRs"))) {
-    errors.forbidden("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid");
+  if (text(spec, "externalID") != text(before, "externalID")) errors.forbidden("spec.externalID", "may not be updated");
+}
+
+void validate_node_addresses(const api::Json& status, api::FieldErrors& errors) {
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  const api::Json::Array& addresses = elements(status, "addresses");
+  for (std::size_t i = 0; i < addresses.size() && !errors.full(); ++i) {
+    if (seen.emplace(text(addresses[i], "type"), text(addresses[i], "address")).second) continue;
+    errors.duplicate(api::index_path("status.addresses", i), addresses[i]);
   }
 }
 
-/// An empty list is no list.
-void default_csi_node(api::Json& node) {
-  if (api::Json* drivers = node.at({"spec", "drivers"});
-      drivers != nullptr && elements(node["spec"], "drivers") != nullptr) {
-    if (drivers->if_array()->empty()) *drivers = api::Json();
+/// Upstream asks for everything a new node has to be first, and then once more together with what may not change.
+void validate_node_update(const api::Json& node, const api::Json& old, Endpoint endpoint, api::FieldErrors& errors) {
+  if (endpoint == Endpoint::kMain) validate_node(node, errors);
+  validate_node_annotations(node, errors);
+  validate_node_amounts(node, errors);
+  validate_node_addresses(value_of(node, "status"), errors);
+  validate_set_once(value_of(node, "spec"), value_of(old, "spec"), errors);
+  validate_taints(elements(value_of(node, "spec"), "taints"), "metadata.taints", errors);
+}
+
+/// Configuration by the API server was given up, and what a node says of its features belongs to one that is off:
+/// nobody can begin with them.
+void drop_configuration(api::Json& node) {
+  node.erase({"spec", "configSource"});
+  node.erase({"status", "config"});
+  node.erase({"status", "features"});
+}
+
+void keep_configuration(api::Json& node, const api::Json& old, Endpoint) {
+  if (!has(value_of(old, "spec"), "configSource")) node.erase({"spec", "configSource"});
+  for (const std::string_view member : {"config", "features"}) {
+    if (!has(value_of(old, "status"), member)) node.erase({"status", member});
   }
 }
 
-void validate_csi_node(const api::Json& node, api::FieldErrors& errors) {
-  const api::Json::Array& drivers = elements(value_of(node, "spec"), "drivers");
-  std::set<std::string_view> names;
-  for (std::size_t i = 0; i < drivers.size() && !errors.full(); ++i) {
-    const std::string path = api::index_path("spec.drivers", i);
-    const std::string_view name = text(drivers[i], "name");
-    if (name.empty()) {
-      errors.required(path + ".name");
-    } else if (!names.insert(name).second) {
-      errors.duplicate(path + ".name", name);
-    }
-    if (text(drivers[i], "nodeID").empty()) errors.required(path + ".nodeID");
-  }
-}
-
-void validate_lease(const api::Json& lease, api::FieldErrors& errors) {
-  const api::Json& spec = value_of(lease, "spec");
-  if (const auto duration = integer(spec, "leaseDurationSeconds"); duration && *duration <= 0) {
-    errors.invalid("spec.leaseDurationSeconds", *duration, "must be greater than 0");
-  }
-  require_non_negative(spec, "leaseTransitions", "spec.leaseTransitions", errors);
-}
-
-void validate_runtime_class(const api::Json& runtime_class, api::FieldErrors& errors) {
-  require_valid(api::dns1123_label_errors(text(runtime_class, "handler")), value_of(runtime_class, "handler"),
-                "handler", errors);
-}
-
-void validate_runtime_class_update(const api::Json& runtime_class, const api::Json& old, Endpoint,
-                                   api::FieldErrors& errors) {
-  validate_runtime_class(runtime_class, errors);
-  if (text(runtime_class, "handler") != text(old, "handler")) {
-    errors.invalid("handler", value_of(runtime_class, "handler"), kImmutable);
-  }
+void begin_node(api::Json& node) {
+  add_not_ready_taint(node);
+  drop_configuration(node);
 }
 
 }  // namespace
@@ -193,30 +229,10 @@ void validate_runtime_class_update(const api::Json& runtime_class, const api::Js
 KindHooks node_hooks() {
   const TableDefinition table = node_table();
   return {.set_defaults = default_node,
-          .prepare_create = add_not_ready_taint,
+          .prepare_create = begin_node,
           .validate_create = validate_node,
+          .prepare_update = keep_configuration,
           .validate_update = validate_node_update,
-          .columns = table.columns,
-          .table_row = table.row};
-}
-
-KindHooks csi_node_hooks() {
-  const TableDefinition table = csi_node_table();
-  return {.set_defaults = default_csi_node,
-          .validate_create = validate_csi_node,
-          .columns = table.columns,
-          .table_row = table.row};
-}
-
-KindHooks lease_hooks() {
-  const TableDefinition table = lease_table();
-  return {.validate_create = validate_lease, .columns = table.columns, .table_row = table.row};
-}
-
-KindHooks runtime_class_hooks() {
-  const TableDefinition table = runtime_class_table();
-  return {.validate_create = validate_runtime_class,
-          .validate_update = validate_runtime_class_update,
           .columns = table.columns,
           .table_row = table.row};
 }

@@ -20,13 +20,17 @@ constexpr std::array<SystemClass, 2> kSystemClasses{
     {{"system-node-critical", 2'000'001'000}, {"system-cluster-critical", 2'000'000'000}}};
 
 void default_priority_class(api::Json& object) {
-  set_default(object, "preemptionPolicy", "PreemptLowerPriority");
+  if (!has(object, "preemptionPolicy")) object["preemptionPolicy"] = "PreemptLowerPriority";
 }
 
 void validate_priority_class(const api::Json& object, api::FieldErrors& errors) {
   const std::string_view name = object.string_at({"metadata", "name"});
   const std::int64_t value = integer(object, "value").value_or(0);
-  require_one_of(object, "preemptionPolicy", "preemptionPolicy", kPolicies, errors);
+  if (text(object, "preemptionPolicy").empty()) {
+    errors.required("preemptionPolicy");
+  } else {
+    require_one_of(object, "preemptionPolicy", "preemptionPolicy", kPolicies, errors);
+  }
   if (name.starts_with("system-")) {
     for (const SystemClass& known : kSystemClasses) {
       if (known.name == name && known.value == value) return;

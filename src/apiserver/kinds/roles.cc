@@ -1,9 +1,13 @@
 // Roles and role bindings, cluster-wide and in a namespace.
+#include "api/text/names.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
+#include <string>
 
 namespace spillway::apiserver::kinds {
 
@@ -21,24 +25,57 @@ void default_role(api::Json& role) {
   }
 }
 
+void validate_rule(const api::Json& rule, bool namespaced, const std::string& path, api::FieldErrors& errors) {
+  if (elements(rule, "verbs").empty()) errors.required(path + ".verbs", "verbs must contain at least one value");
+  const bool names_resources = !elements(rule, "apiGroups").empty() || !elements(rule, "resources").empty() ||
+                               !elements(rule, "resourceNames").empty();
+  if (!elements(rule, "nonResourceURLs").empty()) {
+    const api::Json& urls = value_of(rule, "nonResourceURLs");
+    if (namespaced) {
+      errors.invalid(path + ".nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs");
+    }
+    if (names_resources) {
+      errors.invalid(path + ".nonResourceURLs", urls,
+                     "rules cannot apply to both regular resources and non-resource URLs");
+    }
+    return;
+  }
+  if (elements(rule, "apiGroups").empty()) {
+    errors.required(path + ".apiGroups", "resource rules must supply at least one api group");
+  }
+  if (elements(rule, "resources").empty()) {
+    errors.required(path + ".resources", "resource rules must supply at least one resource");
+  }
+}
+
+void validate_aggregation(const api::Json& role, api::FieldErrors& errors) {
+  constexpr std::string_view kPath = "aggregationRule.clusterRoleSelectors";
+  const api::Json& aggregation = value_of(role, "aggregationRule");
+  if (!aggregation.is_object()) return;
+  const api::Json::Array& selectors = elements(aggregation, "clusterRoleSelectors");
+  if (selectors.empty()) {
+    errors.required(kPath, "at least one clusterRoleSelector required if aggregationRule is non-nil");
+  }
+  for (std::size_t i = 0; i < selectors.size() && !errors.full(); ++i) {
+    const std::string path = api::index_path(kPath, i);
+    if (!validate_label_selector(selectors[i], path, errors)) {
+      errors.invalid(path, selectors[i], "invalid label selector.");
+    }
+  }
+}
+
 void validate_role(const api::Json& role, api::FieldErrors& errors) {
   const api::Json::Array& rules = elements(role, "rules");
   const bool namespaced = text(role, "kind") == "Role";
   for (std::size_t i = 0; i < rules.size() && !errors.full(); ++i) {
-    const std::string path = api::index_path("rules", i);
-    if (elements(rules[i], "verbs").empty()) errors.required(path + ".verbs", "verbs must contain at least one value");
-    if (!elements(rules[i], "nonResourceURLs").empty()) {
-      if (namespaced)
-        errors.invalid(path + ".nonResourceURLs", rules[i], "namespaced rules cannot apply to non-resource URLs");
-      continue;
-    }
-    if (elements(rules[i], "apiGroups").empty()) {
-      errors.required(path + ".apiGroups", "resource rules must supply at least one api group");
-    }
-    if (elements(rules[i], "resources").empty()) {
-      errors.required(path + ".resources", "resource rules must supply at least one resource");
-    }
+    validate_rule(rules[i], namespaced, api::index_path("rules", i), errors);
   }
+  if (!namespaced) validate_aggregation(role, errors);
+}
+
+/// Upstream judges a changed role twice.
+void validate_role_update(const api::Json& role, const api::Json&, Endpoint, api::FieldErrors& errors) {
+  add_repeatedly(2, errors, [&role](api::FieldErrors& found) { validate_role(role, found); });
 }
 
 void default_binding(api::Json& binding) {
@@ -51,30 +88,59 @@ void default_binding(api::Json& binding) {
   }
 }
 
-void validate_binding(const api::Json& binding, api::FieldErrors& errors) {
-  const bool namespaced = text(binding, "kind") == "RoleBinding";
-  const api::Json& role = value_of(binding, "roleRef");
-  const std::span<const std::string_view> kinds =
-      namespaced ? std::span<const std::string_view>(kRoleKinds) : std::span<const std::string_view>(kClusterRoleKinds);
-  if (text(role, "kind").empty()) {
-    errors.not_supported("roleRef.kind", "", kinds);
-  } else {
-    require_one_of(role, "kind", "roleRef.kind", kinds, errors);
-  }
-  if (text(role, "name").empty()) errors.required("roleRef.name");
-  const api::Json::Array& subjects = elements(binding, "subjects");
-  for (std::size_t i = 0; i < subjects.size() && !errors.full(); ++i) {
-    const std::string path = api::index_path("subjects", i);
-    if (text(subjects[i], "name").empty()) errors.required(path + ".name");
-    require_one_of(subjects[i], "kind", path + ".kind", kSubjectKinds, errors);
-    if (text(subjects[i], "kind") == "ServiceAccount" && text(subjects[i], "namespace").empty() && !namespaced) {
-      errors.required(path + ".namespace");
-    }
+void require_group(const api::Json& reference, const std::string& path, api::FieldErrors& errors) {
+  constexpr std::array<std::string_view, 1> kGroups{kGroup};
+  if (text(reference, "apiGroup") != kGroup) {
+    errors.not_supported(path + ".apiGroup", text(reference, "apiGroup"), kGroups);
   }
 }
 
+void validate_role_reference(const api::Json& role, bool namespaced, api::FieldErrors& errors) {
+  const std::span<const std::string_view> kinds =
+      namespaced ? std::span<const std::string_view>(kRoleKinds) : std::span<const std::string_view>(kClusterRoleKinds);
+  require_group(role, "roleRef", errors);
+  if (std::ranges::find(kinds, text(role, "kind")) == kinds.end()) {
+    errors.not_supported("roleRef.kind", text(role, "kind"), kinds);
+  }
+  const std::string_view name = text(role, "name");
+  if (name.empty()) return errors.required("roleRef.name");
+  require_valid(api::path_segment_errors(name), name, "roleRef.name", errors);
+}
+
+void validate_account(const api::Json& subject, bool namespaced, const std::string& path, api::FieldErrors& errors) {
+  constexpr std::array<std::string_view, 1> kNoGroups{""};
+  const std::string_view name = text(subject, "name");
+  if (!name.empty()) require_valid(api::dns1123_subdomain_errors(name), name, path + ".name", errors);
+  if (!text(subject, "apiGroup").empty()) {
+    errors.not_supported(path + ".apiGroup", value_of(subject, "apiGroup"), kNoGroups);
+  }
+  if (text(subject, "namespace").empty() && !namespaced) errors.required(path + ".namespace");
+}
+
+void validate_subject(const api::Json& subject, bool namespaced, const std::string& path, api::FieldErrors& errors) {
+  if (text(subject, "name").empty()) errors.required(path + ".name");
+  const std::string_view kind = text(subject, "kind");
+  if (kind == "ServiceAccount") {
+    validate_account(subject, namespaced, path, errors);
+  } else if (kind == "User" || kind == "Group") {
+    require_group(subject, path, errors);
+  } else {
+    errors.not_supported(path + ".kind", kind, kSubjectKinds);
+  }
+}
+
+void validate_binding(const api::Json& binding, api::FieldErrors& errors) {
+  const bool namespaced = text(binding, "kind") == "RoleBinding";
+  validate_role_reference(value_of(binding, "roleRef"), namespaced, errors);
+  const api::Json::Array& subjects = elements(binding, "subjects");
+  for (std::size_t i = 0; i < subjects.size() && !errors.full(); ++i) {
+    validate_subject(subjects[i], namespaced, api::index_path("subjects", i), errors);
+  }
+}
+
+/// Upstream judges a changed binding twice, too.
 void validate_binding_update(const api::Json& binding, const api::Json& old, Endpoint, api::FieldErrors& errors) {
-  validate_binding(binding, errors);
+  add_repeatedly(2, errors, [&binding](api::FieldErrors& found) { validate_binding(binding, found); });
   if (!(value_of(binding, "roleRef") == value_of(old, "roleRef"))) {
     errors.invalid("roleRef", value_of(binding, "roleRef"), "cannot change roleRef");
   }
@@ -84,8 +150,11 @@ void validate_binding_update(const api::Json& binding, const api::Json& old, End
 
 KindHooks role_hooks() {
   const TableDefinition table = role_table();
-  return {
-      .set_defaults = default_role, .validate_create = validate_role, .columns = table.columns, .table_row = table.row};
+  return {.set_defaults = default_role,
+          .validate_create = validate_role,
+          .validate_update = validate_role_update,
+          .columns = table.columns,
+          .table_row = table.row};
 }
 
 KindHooks role_binding_hooks() {

@@ -1,109 +1,153 @@
 // Services: addresses from one range, ports, a selector. Nothing here forwards traffic.
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
+#include "apiserver/kinds/service_spec.h"
+#include "apiserver/kinds/service_validation.h"
 #include "apiserver/kinds/tables.h"
 
-#include <fmt/format.h>
-
-#include <array>
-#include <set>
+#include <algorithm>
+#include <string>
+#include <utility>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kTypes{"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"};
-constexpr std::array<std::string_view, 3> kProtocols{"SCTP", "TCP", "UDP"};
-constexpr std::string_view kNoAddress = "None";
-constexpr int kAddressCount = 65534;  // 10.96.0.1 to 10.96.255.254
+using api::Json;
 
-void default_service(api::Json& service) {
-  api::Json& spec = service.make({"spec"});
-  if (!spec.is_object()) spec = api::Json::object();
-  set_default(spec, "type", "ClusterIP");
+constexpr std::int64_t kClientAffinitySeconds = 10800;
+
+void default_affinity(Json& spec) {
   set_default(spec, "sessionAffinity", "None");
-  if (text(spec, "type") != "ExternalName") {
-    set_default(spec, "internalTrafficPolicy", "Cluster");
-    set_default(spec, "ipFamilyPolicy", "SingleStack");
-    if (elements(std::as_const(spec), "ipFamilies").empty()) spec["ipFamilies"] = api::Json::array({"IPv4"});
+  if (text(spec, "sessionAffinity") == "None") spec.erase({"sessionAffinityConfig"});
+  if (text(spec, "sessionAffinity") != "ClientIP") return;
+  const Json* seconds = std::as_const(spec).at({"sessionAffinityConfig", "clientIP", "timeoutSeconds"});
+  if (seconds != nullptr && !seconds->is_null()) return;
+  spec["sessionAffinityConfig"] =
+      Json::object({{"clientIP", Json::object({{"timeoutSeconds", kClientAffinitySeconds}})}});
+}
+
+void default_ports(Json& spec) {
+  Json::Array* ports = elements(spec, "ports");
+  if (ports == nullptr) return;
+  for (Json& port : *ports) {
+    set_default(port, "protocol", "TCP");
+    const Json& target = value_of(std::as_const(port), "targetPort");
+    if (target.is_null() || target.if_int64() == 0 || (target.is_string() && target.if_string()->empty()))
+      port["targetPort"] = Json(value_of(port, "port"));
   }
-  if (api::Json::Array* ports = elements(spec, "ports")) {
-    for (api::Json& port : *ports) {
-      set_default(port, "protocol", "TCP");
-      const api::Json* target = port.find("targetPort");
-      if (target == nullptr || target->is_null() || target->if_int64() == 0)
-        port["targetPort"] = api::Json(value_of(port, "port"));
+}
+
+/// An address of a load balancer is reached as it is, unless said otherwise.
+void default_ingress(Json& service) {
+  if (service.string_at({"spec", "type"}) != kLoadBalancer) return;
+  Json* ingress = service.at({"status", "loadBalancer", "ingress"});
+  if (ingress == nullptr || ingress->if_array() == nullptr) return;
+  for (Json& entry : *ingress->if_array()) {
+    if (!text(entry, "ip").empty() && !has(entry, "ipMode")) entry["ipMode"] = "VIP";
+  }
+}
+
+void default_service(Json& service) {
+  Json& spec = service.make({"spec"});
+  if (!spec.is_object()) spec = Json::object();
+  default_affinity(spec);
+  set_default(spec, "type", kClusterIp);
+  default_ports(spec);
+  if (is_external(spec)) set_default(spec, "externalTrafficPolicy", "Cluster");
+  const bool is_known = text(spec, "type") == kClusterIp || needs_node_ports(spec);
+  if (is_known && !has(spec, "internalTrafficPolicy")) spec["internalTrafficPolicy"] = "Cluster";
+  if (text(spec, "type") == kLoadBalancer && !has(spec, "allocateLoadBalancerNodePorts")) {
+    spec["allocateLoadBalancerNodePorts"] = true;
+  }
+  default_ingress(service);
+}
+
+void begin_service(Json& service) {
+  join_addresses(service["spec"]);
+}
+
+api::StatusResult<void> admit_service(Json& service, const AdmissionContext& context) {
+  return allocate(service, nullptr, context);
+}
+
+/// Ports of nodes stay with the ports they were given for, where an update leaves them out.
+void keep_node_ports(Json& spec, const Json& old_spec) {
+  Json::Array* ports = elements(spec, "ports");
+  if (ports == nullptr || !needs_node_ports(spec) || !needs_node_ports(old_spec)) return;
+  for (Json& port : *ports) {
+    if (integer(port, "nodePort").value_or(0) != 0) continue;
+    for (const Json& before : elements(old_spec, "ports")) {
+      const bool same =
+          text(before, "protocol") == text(port, "protocol") && integer(before, "port") == integer(port, "port");
+      if (same && has(before, "nodePort")) port["nodePort"] = value_of(before, "nodePort");
     }
   }
 }
 
-std::string address(int index) {
-  return fmt::format("10.96.{}.{}", index / 256, index % 256);
-}
-
-/// The lowest free address of the range.
-api::StatusResult<void> admit_service(api::Json& service, const AdmissionContext& context) {
-  api::Json& spec = service["spec"];
-  if (text(spec, "type") == "ExternalName" || text(spec, "clusterIP") == kNoAddress) return {};
-  std::set<std::string> taken;
-  context.cluster.visit_field("services", "spec.clusterIP",
-                              [&taken](const std::string& address) { taken.insert(address); });
-  std::string chosen(text(spec, "clusterIP"));
-  if (!chosen.empty() && taken.contains(chosen)) {
-    api::FieldErrors errors;
-    errors.invalid("spec.clusterIPs", api::Json::array({chosen}),
-                   "failed to allocate IP: provided IP is already allocated");
-    return api::invalid_status({"", "Service"}, service.string_at({"metadata", "name"}), errors);
-  }
-  for (int index = 1; chosen.empty() && index <= kAddressCount; ++index) {
-    if (!taken.contains(address(index))) chosen = address(index);
-  }
-  if (chosen.empty()) {
-    return api::Status(make_error(ErrorCode::kInternalError, "failed to allocate a serviceIP: range is full"));
-  }
-  spec["clusterIP"] = chosen;
-  spec["clusterIPs"] = api::Json::array({chosen});
-  return {};
-}
-
-void validate_service(const api::Json& service, api::FieldErrors& errors) {
-  const api::Json& spec = value_of(service, "spec");
-  require_one_of(spec, "type", "spec.type", kTypes, errors);
-  const api::Json::Array& ports = elements(spec, "ports");
-  if (ports.empty() && text(spec, "type") != "ExternalName" && text(spec, "clusterIP") != kNoAddress) {
-    errors.required("spec.ports");
-  }
-  std::set<std::string_view> names;
-  for (std::size_t i = 0; i < ports.size() && !errors.full(); ++i) {
-    const std::string path = api::index_path("spec.ports", i);
-    const std::string_view name = text(ports[i], "name");
-    if (ports.size() > 1 && name.empty()) errors.required(path + ".name");
-    if (!name.empty() && !names.insert(name).second) errors.duplicate(path + ".name", name);
-    const std::int64_t port = integer(ports[i], "port").value_or(0);
-    if (port < 1 || port > 65535) errors.invalid(path + ".port", port, "must be between 1 and 65535, inclusive");
-    require_one_of(ports[i], "protocol", path + ".protocol", kProtocols, errors);
-  }
-}
-
-/// The address stays when an update leaves it out.
-void keep_address(api::Json& service, const api::Json& old, Endpoint) {
-  api::Json& spec = service["spec"];
-  for (const std::string_view key : {"clusterIP", "clusterIPs"}) {
-    const api::Json& before = value_of(value_of(old, "spec"), key);
-    const bool absent = !has(spec, key) || spec[key].string_at({}).empty();
-    if (absent && !before.is_null() && !(spec[key].is_array() && !spec[key].if_array()->empty())) spec[key] = before;
-  }
-}
-
-void validate_service_update(const api::Json& service, const api::Json& old, Endpoint endpoint,
-                             api::FieldErrors& errors) {
+void keep_allocated(Json& service, const Json& old, Endpoint endpoint) {
   if (endpoint != Endpoint::kMain) return;
-  validate_service(service, errors);
-  const std::string_view before = old.string_at({"spec", "clusterIP"});
-  if (!before.empty() && service.string_at({"spec", "clusterIP"}) != before &&
-      service.string_at({"spec", "type"}) != "ExternalName") {
-    errors.invalid("spec.clusterIPs[0]", service.string_at({"spec", "clusterIP"}), "may not change once set");
+  Json& spec = service["spec"];
+  const Json& old_spec = value_of(old, "spec");
+  join_addresses(spec, old_spec);
+  keep_node_ports(spec, old_spec);
+  const bool keeps_check = needs_health_check_port(spec) && needs_health_check_port(old_spec);
+  if (keeps_check && integer(spec, "healthCheckNodePort").value_or(0) == 0) {
+    spec["healthCheckNodePort"] = Json(value_of(old_spec, "healthCheckNodePort"));
   }
+}
+
+bool same(const Json& spec, const Json& old_spec, std::string_view key) {
+  return value_of(spec, key) == value_of(old_spec, key);
+}
+
+std::vector<std::int64_t> node_ports(const Json& spec) {
+  std::vector<std::int64_t> ports;
+  for (const Json& port : elements(spec, "ports")) {
+    if (const auto number = integer(port, "nodePort"); number && *number != 0) ports.push_back(*number);
+  }
+  std::ranges::sort(ports);
+  return ports;
+}
+
+/// Members that no longer apply to the type go, unless the client changed them as well: then validation tells.
+void drop_what_no_longer_applies(Json& service, const Json& old) {
+  Json& spec = service["spec"];
+  const Json& before = value_of(old, "spec");
+  const auto drop_unchanged = [&](std::string_view key) {
+    if (same(std::as_const(spec), before, key)) spec.erase({key});
+  };
+  if (needs_cluster_ip(before) && !needs_cluster_ip(spec)) {
+    if (same(std::as_const(spec), before, "clusterIPs")) {
+      spec.erase({"clusterIP"});
+      spec.erase({"clusterIPs"});
+    }
+    drop_unchanged("ipFamilies");
+    drop_unchanged("ipFamilyPolicy");
+    drop_unchanged("internalTrafficPolicy");
+  }
+  if (needs_node_ports(before) && !needs_node_ports(spec) && node_ports(before) == node_ports(spec)) {
+    if (Json::Array* ports = elements(spec, "ports")) {
+      for (Json& port : *ports) port.erase({"nodePort"});
+    }
+  }
+  if (needs_health_check_port(before) && !needs_health_check_port(spec)) drop_unchanged("healthCheckNodePort");
+  if (is_external(before) && !is_external(spec)) drop_unchanged("externalTrafficPolicy");
+  if (text(before, "type") == kLoadBalancer && text(spec, "type") != kLoadBalancer) {
+    drop_unchanged("allocateLoadBalancerNodePorts");
+    drop_unchanged("loadBalancerClass");
+  }
+  if (text(spec, "type") != kLoadBalancer && has(value_of(std::as_const(service), "status"), "loadBalancer")) {
+    service["status"]["loadBalancer"] = Json::object();
+  }
+}
+
+api::StatusResult<void> admit_service_update(Json& service, const Json& old, Endpoint endpoint,
+                                             const AdmissionContext& context) {
+  if (endpoint != Endpoint::kMain) return {};
+  SPILLWAY_TRY_VOID(allocate(service, &old, context));
+  drop_what_no_longer_applies(service, old);
+  return {};
 }
 
 }  // namespace
@@ -111,9 +155,11 @@ void validate_service_update(const api::Json& service, const api::Json& old, End
 KindHooks service_hooks() {
   const TableDefinition table = service_table();
   return {.set_defaults = default_service,
+          .prepare_create = begin_service,
           .admit_create = admit_service,
           .validate_create = validate_service,
-          .prepare_update = keep_address,
+          .prepare_update = keep_allocated,
+          .admit_update = admit_service_update,
           .validate_update = validate_service_update,
           .columns = table.columns,
           .table_row = table.row};

@@ -5,15 +5,22 @@
 #include "apiserver/kinds/pod/pod.h"
 #include "apiserver/kinds/tables.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
+#include <optional>
 #include <string>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
+
+using api::FieldErrors;
+using api::Json;
 
 constexpr std::array<std::string_view, 1> kAlways{"Always"};
 constexpr std::array<std::string_view, 2> kDeploymentStrategies{"Recreate", "RollingUpdate"};
@@ -75,76 +82,96 @@ api::StringMap labels_of(const api::Json& object) {
   return labels;
 }
 
-enum class BadSelector { kReported, kSilent };
+/// The template, which has to match the selector. Upstream looks at it only if the selector can be used.
+void validate_template(const Json& spec, FieldErrors& errors) {
+  const Json& selector = value_of(spec, "selector");
+  const Json& pod_template = value_of(spec, "template");
+  const auto parsed = api::label_selector_from_json(selector.is_null() ? nullptr : &selector);
+  if (parsed && !parsed->matches(labels_of(pod_template))) {
+    errors.invalid("spec.template.metadata.labels", value_of(value_of(pod_template, "metadata"), "labels"),
+                   "`selector` does not match template `labels`");
+  }
+  validate_pod_template(pod_template, "spec.template", errors);
+  const Json& pod_spec = value_of(pod_template, "spec");
+  require_listed(pod_spec, "restartPolicy", "spec.template.spec.restartPolicy", kAlways, errors);
+  if (has(pod_spec, "activeDeadlineSeconds")) {
+    errors.forbidden("spec.template.spec.activeDeadlineSeconds", "activeDeadlineSeconds is not supported here");
+  }
+}
 
-/// selector and template of any workload: the selector must be usable and match the template's labels.
-void validate_workload(const api::Json& object, BadSelector bad_selector, api::FieldErrors& errors) {
-  const api::Json& spec = value_of(object, "spec");
-  const api::Json& selector = value_of(spec, "selector");
-  const api::Json& pod_template = value_of(spec, "template");
+bool selects_nothing_certain(const Json& selector) {
+  const Json& labels = value_of(selector, "matchLabels");
+  return elements(selector, "matchExpressions").empty() &&
+         (labels.if_object() == nullptr || labels.if_object()->empty());
+}
+
+/// Of a Deployment or ReplicaSet: the selector is required, and what is wrong with it is said twice.
+void validate_replicated(const Json& spec, FieldErrors& errors) {
+  require_non_negative(spec, "replicas", "spec.replicas", errors);
+  require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
+  const Json& selector = value_of(spec, "selector");
   bool usable = true;
   if (selector.is_null()) {
     errors.required("spec.selector");
   } else {
     usable = validate_label_selector(selector, "spec.selector", errors);
-    if (usable && elements(selector, "matchExpressions").empty() &&
-        (!has(selector, "matchLabels") || value_of(selector, "matchLabels").if_object()->empty())) {
-      errors.invalid("spec.selector", selector, "empty selector is invalid for workloads");
-    }
-    if (!usable && bad_selector == BadSelector::kReported) {
-      errors.invalid("spec.selector", selector, "invalid label selector");
+    if (selects_nothing_certain(selector)) {
+      errors.invalid("spec.selector", selector, "empty selector is invalid for deployment");
     }
   }
-  if (usable) {
-    const auto parsed = api::label_selector_from_json(selector.is_null() ? nullptr : &selector);
-    if (parsed && !parsed->matches(labels_of(pod_template))) {
-      errors.invalid("spec.template.metadata.labels", value_of(value_of(pod_template, "metadata"), "labels"),
-                     "`selector` does not match template `labels`");
-    }
+  if (!usable) return errors.invalid("spec.selector", selector, "invalid label selector");
+  validate_template(spec, errors);
+}
+
+/// A number, a percentage, or a text that is a number; anything else counts as nothing.
+bool is_zero(const Json& value) {
+  if (const auto parsed = int_or_percent(value)) return parsed->value == 0 || (parsed->percent && parsed->value < 0);
+  const std::string_view written = value.string_at({});
+  std::int64_t number = 0;
+  const auto [end, ec] = std::from_chars(written.data(), written.data() + written.size(), number);
+  return ec != std::errc{} || end != written.data() + written.size() || number == 0;
+}
+
+void validate_deployment_strategy(const Json& strategy, FieldErrors& errors) {
+  const Json& update = value_of(strategy, "rollingUpdate");
+  if (text(strategy, "type") == "Recreate") {
+    if (!update.is_object()) return;
+    return errors.forbidden("spec.strategy.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'");
   }
-  const api::Json& pod_spec = value_of(pod_template, "spec");
-  validate_pod_template(pod_template, "spec.template", errors);
-  require_one_of(pod_spec, "restartPolicy", "spec.template.spec.restartPolicy", kAlways, errors);
-  require_non_negative(spec, "replicas", "spec.replicas", errors);
-  require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
+  if (text(strategy, "type") != "RollingUpdate") {
+    return errors.not_supported("spec.strategy", strategy, kDeploymentStrategies);
+  }
+  validate_int_or_percent(update, "maxUnavailable", "spec.strategy.rollingUpdate.maxUnavailable", AboveFull::kRefused,
+                          errors);
+  validate_int_or_percent(update, "maxSurge", "spec.strategy.rollingUpdate.maxSurge", AboveFull::kAllowed, errors);
+  if (is_zero(value_of(update, "maxUnavailable")) && is_zero(value_of(update, "maxSurge"))) {
+    errors.invalid("spec.strategy.rollingUpdate.maxUnavailable", value_of(update, "maxUnavailable"),
+                   "may not be 0 when `maxSurge` is 0");
+  }
+}
+
+void validate_deployment(const Json& object, FieldErrors& errors) {
+  const Json& spec = value_of(object, "spec");
+  validate_replicated(spec, errors);
+  validate_deployment_strategy(value_of(spec, "strategy"), errors);
   require_non_negative(spec, "revisionHistoryLimit", "spec.revisionHistoryLimit", errors);
-}
-
-bool is_zero(const api::Json& value) {
-  const std::optional<IntOrPercent> parsed = int_or_percent(value);
-  return parsed && parsed->value == 0;
-}
-
-void validate_deployment(const api::Json& object, api::FieldErrors& errors) {
-  validate_workload(object, BadSelector::kReported, errors);
-  const api::Json& spec = value_of(object, "spec");
-  const api::Json& strategy = value_of(spec, "strategy");
-  require_one_of(strategy, "type", "spec.strategy.type", kDeploymentStrategies, errors);
-  const api::Json& update = value_of(strategy, "rollingUpdate");
-  if (text(strategy, "type") == "Recreate" && update.is_object()) {
-    errors.forbidden("spec.strategy.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'");
-  } else if (update.is_object()) {
-    validate_int_or_percent(update, "maxUnavailable", "spec.strategy.rollingUpdate.maxUnavailable", AboveFull::kRefused,
-                            errors);
-    validate_int_or_percent(update, "maxSurge", "spec.strategy.rollingUpdate.maxSurge", AboveFull::kAllowed, errors);
-    if (is_zero(value_of(update, "maxUnavailable")) && is_zero(value_of(update, "maxSurge"))) {
-      errors.invalid("spec.strategy.rollingUpdate.maxUnavailable", value_of(update, "maxUnavailable"),
-                     "may not be 0 when `maxSurge` is 0");
-    }
-  }
   require_non_negative(spec, "progressDeadlineSeconds", "spec.progressDeadlineSeconds", errors);
+  const std::optional<std::int64_t> deadline = integer(spec, "progressDeadlineSeconds");
+  if (deadline && *deadline <= integer(spec, "minReadySeconds").value_or(0)) {
+    errors.invalid("spec.progressDeadlineSeconds", *deadline, "must be greater than minReadySeconds");
+  }
 }
 
-void validate_replica_set(const api::Json& object, api::FieldErrors& errors) {
-  validate_workload(object, BadSelector::kReported, errors);
+void validate_replica_set(const Json& object, FieldErrors& errors) {
+  validate_replicated(value_of(object, "spec"), errors);
 }
 
-void validate_daemon_set(const api::Json& object, api::FieldErrors& errors) {
-  validate_workload(object, BadSelector::kSilent, errors);
-  const api::Json& strategy = value_of(value_of(object, "spec"), "updateStrategy");
-  require_one_of(strategy, "type", "spec.updateStrategy.type", kDaemonStrategies, errors);
-  const api::Json& update = value_of(strategy, "rollingUpdate");
-  if (!update.is_object()) return;
+void validate_daemon_strategy(const Json& strategy, FieldErrors& errors) {
+  if (text(strategy, "type") == "OnDelete") return;
+  if (text(strategy, "type") != "RollingUpdate") {
+    return errors.not_supported("spec.updateStrategy", strategy, kDaemonStrategies);
+  }
+  const Json& update = value_of(strategy, "rollingUpdate");
   validate_int_or_percent(update, "maxUnavailable", "spec.updateStrategy.rollingUpdate.maxUnavailable",
                           AboveFull::kRefused, errors);
   validate_int_or_percent(update, "maxSurge", "spec.updateStrategy.rollingUpdate.maxSurge", AboveFull::kRefused,
@@ -159,17 +186,93 @@ void validate_daemon_set(const api::Json& object, api::FieldErrors& errors) {
   }
 }
 
-void require_same_selector(const api::Json& object, const api::Json& old, api::FieldErrors& errors) {
-  const api::Json& selector = value_of(value_of(object, "spec"), "selector");
-  if (!(selector == value_of(value_of(old, "spec"), "selector"))) {
-    errors.invalid("spec.selector", selector, kImmutable);
+void validate_daemon_set(const Json& object, FieldErrors& errors) {
+  const Json& spec = value_of(object, "spec");
+  const Json& selector = value_of(spec, "selector");
+  if (!selector.is_null()) {
+    validate_label_selector(selector, "spec.selector", errors);
+    if (selects_nothing_certain(selector)) {
+      errors.invalid("spec.selector", selector, "empty selector is invalid for daemonset");
+    }
+  }
+  validate_template(spec, errors);
+  require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
+  validate_daemon_strategy(value_of(spec, "updateStrategy"), errors);
+  require_non_negative(spec, "revisionHistoryLimit", "spec.revisionHistoryLimit", errors);
+}
+
+// Status.
+
+void require_counts(const Json& status, std::initializer_list<std::string_view> counts, FieldErrors& errors) {
+  for (const std::string_view count : counts)
+    require_non_negative(status, count, fmt::format("status.{}", count), errors);
+}
+
+std::int64_t count_of(const Json& status, std::string_view key) {
+  return integer(status, key).value_or(0);
+}
+
+/// Of all replicas, some are of some kind; of those that are ready, some are available.
+void require_parts_of_replicas(const Json& status, std::initializer_list<std::string_view> parts, FieldErrors& errors) {
+  for (const std::string_view part : parts) {
+    if (count_of(status, part) > count_of(status, "replicas")) {
+      errors.invalid(fmt::format("status.{}", part), count_of(status, part), "cannot be greater than status.replicas");
+    }
+  }
+  if (count_of(status, "availableReplicas") > count_of(status, "readyReplicas")) {
+    errors.invalid("status.availableReplicas", count_of(status, "availableReplicas"),
+                   "cannot be greater than readyReplicas");
   }
 }
 
-template <void (*validate)(const api::Json&, api::FieldErrors&)>
-void validate_update_of(const api::Json& object, const api::Json& old, Endpoint endpoint, api::FieldErrors& errors) {
-  if (endpoint != Endpoint::kMain) return;
-  validate(object, errors);
+void require_growing_collisions(const Json& status, const Json& before, FieldErrors& errors) {
+  const auto old_count = integer(before, "collisionCount");
+  if (old_count && count_of(status, "collisionCount") < *old_count) {
+    errors.invalid("status.collisionCount", count_of(status, "collisionCount"), "cannot be decremented");
+  }
+}
+
+void validate_deployment_status(const Json& status, const Json& before, FieldErrors& errors) {
+  require_counts(status,
+                 {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+                  "unavailableReplicas", "collisionCount"},
+                 errors);
+  require_parts_of_replicas(status, {"updatedReplicas", "readyReplicas", "availableReplicas"}, errors);
+  require_growing_collisions(status, before, errors);
+}
+
+void validate_replica_set_status(const Json& status, const Json&, FieldErrors& errors) {
+  require_counts(
+      status, {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"}, errors);
+  require_parts_of_replicas(status, {"fullyLabeledReplicas", "readyReplicas", "availableReplicas"}, errors);
+}
+
+void validate_daemon_set_status(const Json& status, const Json& before, FieldErrors& errors) {
+  require_counts(
+      status,
+      {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
+       "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount"},
+      errors);
+  require_growing_collisions(status, before, errors);
+}
+
+// Updates.
+
+void require_same_selector(const Json& object, const Json& old, FieldErrors& errors) {
+  const Json& selector = value_of(value_of(object, "spec"), "selector");
+  if (selector != value_of(value_of(old, "spec"), "selector")) errors.invalid("spec.selector", selector, kImmutable);
+}
+
+using ValidateObject = void (*)(const Json& object, FieldErrors& errors);
+using ValidateStatus = void (*)(const Json& status, const Json& before, FieldErrors& errors);
+
+/// `times` is how often upstream judges the changed object.
+template <ValidateObject validate, ValidateStatus validate_status, int times>
+void validate_update_of(const Json& object, const Json& old, Endpoint endpoint, FieldErrors& errors) {
+  if (endpoint == Endpoint::kStatus) {
+    return validate_status(value_of(object, "status"), value_of(old, "status"), errors);
+  }
+  add_repeatedly(times, errors, [&object](FieldErrors& found) { validate(object, found); });
   require_same_selector(object, old, errors);
 }
 
@@ -194,7 +297,7 @@ KindHooks deployment_hooks() {
   const TableDefinition table = deployment_table();
   return {.set_defaults = default_deployment,
           .validate_create = validate_deployment,
-          .validate_update = validate_update_of<validate_deployment>,
+          .validate_update = validate_update_of<validate_deployment, validate_deployment_status, 1>,
           .columns = table.columns,
           .table_row = table.row};
 }
@@ -203,7 +306,7 @@ KindHooks replica_set_hooks() {
   const TableDefinition table = replica_set_table();
   return {.set_defaults = default_replica_set,
           .validate_create = validate_replica_set,
-          .validate_update = validate_update_of<validate_replica_set>,
+          .validate_update = validate_update_of<validate_replica_set, validate_replica_set_status, 2>,
           .columns = table.columns,
           .table_row = table.row};
 }
@@ -214,7 +317,7 @@ KindHooks daemon_set_hooks() {
           .prepare_create = mark_template_generation,
           .validate_create = validate_daemon_set,
           .prepare_update = count_template,
-          .validate_update = validate_update_of<validate_daemon_set>,
+          .validate_update = validate_update_of<validate_daemon_set, validate_daemon_set_status, 2>,
           .columns = table.columns,
           .table_row = table.row};
 }

@@ -55,8 +55,19 @@ void check_labels(const Json& object, FieldErrors& errors) {
 }
 
 void check_annotations(const Json& object, FieldErrors& errors) {
-  const Json* annotations = object.at({"metadata", "annotations"});
-  if (annotations != nullptr) validate_annotations(*annotations, "metadata.annotations", errors);
+  constexpr std::string_view kField = "metadata.annotations";
+  const Json::Object* annotations = members(object, "annotations");
+  if (annotations == nullptr) return;
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : *annotations) {
+    if (errors.full()) return;
+    std::string lower = key;
+    std::ranges::transform(lower, lower.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    for (const std::string& problem : api::qualified_name_errors(lower)) errors.invalid(kField, key, problem);
+    bytes += key.size() + value.string_at({}).size();
+  }
+  if (bytes > kAnnotationBytesMax) errors.too_long(kField, kAnnotationBytesMax);
 }
 
 void check_finalizers(const Json& object, FieldErrors& errors) {
@@ -198,20 +209,6 @@ std::vector<std::string> prefix_problems(NameRule rule, std::string_view prefix)
 bool is_finalizer_of_somebody(std::string_view name) {
   return name == "orphan" || name == "foregroundDeletion" || name == "kubernetes" ||
          name.find('/') != std::string_view::npos;
-}
-
-void validate_annotations(const Json& annotations, std::string_view field, FieldErrors& errors) {
-  if (annotations.if_object() == nullptr) return;
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : *annotations.if_object()) {
-    if (errors.full()) return;
-    std::string lower = key;
-    std::ranges::transform(lower, lower.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    for (const std::string& problem : api::qualified_name_errors(lower)) errors.invalid(field, key, problem);
-    bytes += key.size() + value.string_at({}).size();
-  }
-  if (bytes > kAnnotationBytesMax) errors.too_long(field, kAnnotationBytesMax);
 }
 
 void validate_metadata(const Resource& resource, const Json& object, FieldErrors& errors) {

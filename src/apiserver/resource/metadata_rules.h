@@ -22,9 +22,6 @@ bool is_finalizer_of_somebody(std::string_view name);
 inline constexpr std::string_view kUnknownFinalizer =
     "name is neither a standard finalizer name nor is it fully qualified";
 
-/// The annotations of an object, or of a template of one: keys, and how much there is.
-void validate_annotations(const api::Json& annotations, std::string_view field, api::FieldErrors& errors);
-
 /// What the kind says about the metadata of a new object. Fields start with "metadata".
 void validate_metadata(const Resource& resource, const api::Json& object, api::FieldErrors& errors);
 /// What is wrong with the metadata of an object of any kind, new and otherwise fine.

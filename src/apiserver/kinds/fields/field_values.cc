@@ -1,11 +1,9 @@
 #include "apiserver/kinds/fields/field_values.h"
 
+#include "api/text/ip_address.h"
 #include "api/text/names.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
 
 namespace spillway::apiserver::kinds {
 
@@ -26,29 +24,6 @@ bool is_digit(char c) {
 
 bool is_letter(char c) {
   return is_lower(c) || (c >= 'A' && c <= 'Z');
-}
-
-/// Four decimal numbers up to 255; any number of leading zeros.
-bool is_ipv4(std::string_view text) {
-  for (int part = 0; part < 4; ++part) {
-    const std::size_t point = text.find('.');
-    if ((point == std::string_view::npos) != (part == 3)) return false;
-    const std::string_view digits = text.substr(0, point);
-    if (digits.empty() || !std::ranges::all_of(digits, is_digit)) return false;
-    int number = 0;
-    for (const char digit : digits) {
-      number = number * 10 + (digit - '0');
-      if (number > 255) return false;
-    }
-    if (part < 3) text.remove_prefix(point + 1);
-  }
-  return true;
-}
-
-bool is_ipv6(std::string_view text) {
-  std::array<unsigned char, sizeof(in6_addr)> address{};
-  return text.find('\0') == std::string_view::npos &&
-         inet_pton(AF_INET6, std::string(text).c_str(), address.data()) == 1;
 }
 
 }  // namespace
@@ -80,7 +55,7 @@ Problems port_reference_errors(const api::Json& port) {
 }
 
 Problems ip_errors(std::string_view text) {
-  if (is_ipv4(text) || is_ipv6(text)) return {};
+  if (api::parse_ip(text)) return {};
   return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
 }
 

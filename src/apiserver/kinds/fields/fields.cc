@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <set>
 #include <utility>
 
 namespace spillway::apiserver::kinds {
@@ -59,6 +61,21 @@ void require_one_of(const api::Json& object, std::string_view key, std::string_v
   errors.not_supported(path, value_of(object, key), supported);
 }
 
+void require_listed(const api::Json& object, std::string_view key, std::string_view path,
+                    std::span<const std::string_view> supported, api::FieldErrors& errors) {
+  if (!has(object, key) || std::ranges::find(supported, text(object, key)) != supported.end()) return;
+  errors.not_supported(path, value_of(object, key), supported);
+}
+
+void validate_labels(const api::Json& labels, std::string_view path, api::FieldErrors& errors) {
+  if (labels.if_object() == nullptr) return;
+  for (const auto& [key, value] : *labels.if_object()) {
+    if (errors.full()) return;
+    require_valid(api::qualified_name_errors(key), key, path, errors);
+    require_valid(api::label_value_errors(value.string_at({})), value, path, errors);
+  }
+}
+
 void require_non_negative(const api::Json& object, std::string_view key, std::string_view path,
                           api::FieldErrors& errors) {
   const std::optional<std::int64_t> value = integer(object, key);
@@ -96,13 +113,8 @@ void validate_expression(const api::Json& expression, const std::string& path, a
 
 bool validate_label_selector(const api::Json& selector, std::string_view path, api::FieldErrors& errors) {
   const std::size_t before = errors.errors().size();
-  if (const api::Json* labels = selector.find("matchLabels"); labels != nullptr && labels->if_object() != nullptr) {
-    for (const auto& [key, value] : *labels->if_object()) {
-      if (errors.full()) return false;
-      const std::string where = fmt::format("{}.matchLabels", path);
-      require_valid(api::qualified_name_errors(key), key, where, errors);
-      require_valid(api::label_value_errors(value.string_at({})), value, where, errors);
-    }
+  if (has(selector, "matchLabels")) {
+    validate_labels(value_of(selector, "matchLabels"), fmt::format("{}.matchLabels", path), errors);
   }
   const api::Json::Array& expressions = elements(selector, "matchExpressions");
   for (std::size_t i = 0; i < expressions.size() && !errors.full(); ++i) {
@@ -133,6 +145,62 @@ void validate_int_or_percent(const api::Json& object, std::string_view key, std:
     errors.invalid(path, value, "must be greater than or equal to 0");
   } else if (parsed->percent && parsed->value > 100 && above_full == AboveFull::kRefused) {
     errors.invalid(path, value, "must not be greater than 100%");
+  }
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kConditionStatuses{"False", "True", "Unknown"};
+constexpr std::size_t kReasonBytesMax = 1024;
+constexpr std::size_t kMessageBytesMax = std::size_t{32} * 1024;
+
+bool is_reason_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// [A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?
+bool is_reason(std::string_view reason) {
+  const auto is_word = [](char c) { return is_reason_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+  return is_reason_letter(reason.front()) && is_word(reason.back()) &&
+         std::ranges::all_of(reason, [&is_word](char c) { return is_word(c) || c == ',' || c == ':'; });
+}
+
+void validate_condition(const api::Json& condition, const std::string& path, api::FieldErrors& errors) {
+  require_valid(api::qualified_name_errors(text(condition, "type")), value_of(condition, "type"), path + ".type",
+                errors);
+  if (std::ranges::find(kConditionStatuses, text(condition, "status")) == kConditionStatuses.end()) {
+    errors.not_supported(path + ".status", value_of(condition, "status"), kConditionStatuses);
+  }
+  if (integer(condition, "observedGeneration").value_or(0) < 0) {
+    errors.invalid(path + ".observedGeneration", value_of(condition, "observedGeneration"),
+                   "must be greater than or equal to zero");
+  }
+  if (!has(condition, "lastTransitionTime")) errors.required(path + ".lastTransitionTime", "must be set");
+  const std::string_view reason = text(condition, "reason");
+  if (reason.empty()) {
+    errors.required(path + ".reason", "must be set");
+  } else {
+    if (!is_reason(reason)) {
+      errors.invalid(path + ".reason", reason,
+                     "a condition reason must start with alphabetic character, optionally followed by a string of "
+                     "alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'");
+    }
+    if (reason.size() > kReasonBytesMax) errors.too_long(path + ".reason", kReasonBytesMax);
+  }
+  if (text(condition, "message").size() > kMessageBytesMax) errors.too_long(path + ".message", kMessageBytesMax);
+}
+
+}  // namespace
+
+void validate_conditions(const api::Json& status, std::string_view path, api::FieldErrors& errors) {
+  std::set<std::string_view> seen;
+  const api::Json::Array& conditions = elements(status, "conditions");
+  for (std::size_t i = 0; i < conditions.size() && !errors.full(); ++i) {
+    const std::string where = api::index_path(path, i);
+    if (!seen.insert(text(conditions[i], "type")).second) {
+      errors.duplicate(where + ".type", value_of(conditions[i], "type"));
+    }
+    validate_condition(conditions[i], where, errors);
   }
 }
 

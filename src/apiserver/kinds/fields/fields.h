@@ -40,6 +40,24 @@ void require_non_negative(const api::Json& object, std::string_view key, std::st
 void require_valid(const std::vector<std::string>& problems, const api::Json& value, std::string_view path,
                    api::FieldErrors& errors);
 
+/// As require_one_of, where it is present: an empty text is as wrong as any other.
+void require_listed(const api::Json& object, std::string_view key, std::string_view path,
+                    std::span<const std::string_view> supported, api::FieldErrors& errors);
+
+/// Adds what `check` finds as often as upstream's checks run.
+template <typename Check>
+void add_repeatedly(int times, api::FieldErrors& errors, Check check) {
+  api::FieldErrors found;
+  check(found);
+  for (int i = 0; i < times && !found.empty(); ++i) errors.add(found);
+}
+
+/// Labels, or what labels have to equal: every key and value is told at `path`.
+void validate_labels(const api::Json& labels, std::string_view path, api::FieldErrors& errors);
+
+/// metav1.Condition: types, statuses, reasons and times, each type once.
+void validate_conditions(const api::Json& status, std::string_view path, api::FieldErrors& errors);
+
 /// metav1.LabelSelector: keys, values, operators. Returns whether it can be used to select.
 bool validate_label_selector(const api::Json& selector, std::string_view path, api::FieldErrors& errors);
 

@@ -21,6 +21,9 @@ void default_pod_spec(api::Json& spec);
 void drop_disabled_fields(api::Json& spec);
 /// Everything wrong with a pod template; fields start with `path` ("spec.template").
 void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
+/// What pods need besides, and what they tolerate, where a runtime class says so; fields start with `path`.
+void validate_overhead(const api::Json& amounts, std::string_view path, api::FieldErrors& errors);
+void validate_tolerations(const api::Json& tolerations, std::string_view path, api::FieldErrors& errors);
 
 // Pods (pod_defaults.cc, pod_admission.cc, pod_validation.cc, pod_update.cc).
 

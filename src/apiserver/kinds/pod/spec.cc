@@ -93,4 +93,12 @@ void validate_pod_template(const api::Json& pod_template, std::string_view path,
   if (!debugging.empty()) debugging.forbidden("ephemeral containers not allowed in pod template");
 }
 
+void validate_overhead(const api::Json& amounts, std::string_view path, api::FieldErrors& errors) {
+  check_overhead(CheckedField(&amounts, path, errors));
+}
+
+void validate_tolerations(const api::Json& tolerations, std::string_view path, api::FieldErrors& errors) {
+  check_tolerations(CheckedField(&tolerations, path, errors));
+}
+
 }  // namespace spillway::apiserver::kinds

@@ -1,0 +1,356 @@
+#include "api/text/ip_address.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/service_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+using api::FieldErrors;
+using api::Json;
+
+constexpr std::array<std::string_view, 2> kFamilies{"IPv4", "IPv6"};
+constexpr std::array<std::string_view, 3> kFamilyPolicies{"PreferDualStack", "RequireDualStack", "SingleStack"};
+constexpr std::string_view kSingleStack = "SingleStack";
+constexpr std::string_view kRequireDualStack = "RequireDualStack";
+constexpr std::string_view kFamily = "IPv4";  // the one this cluster has
+constexpr std::string_view kAddresses = "10.96.0.0/16";
+constexpr int kAddressCount = 65534;  // 10.96.0.1 to 10.96.255.254
+constexpr std::int64_t kFirstNodePort = 30000;
+constexpr std::int64_t kLastNodePort = 32767;
+
+bool is_type(const Json& spec, std::initializer_list<std::string_view> types) {
+  return std::ranges::find(types, text(spec, "type")) != types.end();
+}
+
+std::string_view family_of(const api::IpAddress& address) {
+  return address.v4 ? kFamilies[0] : kFamilies[1];
+}
+
+void validate_families(const Json& spec, FieldErrors& errors) {
+  std::set<std::string_view> seen;
+  const Json::Array& families = elements(spec, "ipFamilies");
+  for (std::size_t i = 0; i < families.size() && !errors.full(); ++i) {
+    const std::string_view family = families[i].string_at({});
+    const std::string path = api::index_path("spec.ipFamilies", i);
+    if (std::ranges::find(kFamilies, family) == kFamilies.end()) errors.not_supported(path, families[i], kFamilies);
+    if (!seen.insert(family).second) errors.duplicate(path, families[i]);
+  }
+  if (has(spec, "ipFamilyPolicy") &&
+      std::ranges::find(kFamilyPolicies, text(spec, "ipFamilyPolicy")) == kFamilyPolicies.end()) {
+    errors.not_supported("spec.ipFamilyPolicy", value_of(spec, "ipFamilyPolicy"), kFamilyPolicies);
+  }
+}
+
+/// Whether every address can be read; "None" stands alone.
+bool validate_each_address(const Json& spec, FieldErrors& errors) {
+  const Json::Array& addresses = elements(spec, "clusterIPs");
+  bool valid = true;
+  for (std::size_t i = 0; i < addresses.size() && !errors.full(); ++i) {
+    const std::string_view address = addresses[i].string_at({});
+    if (i == 0 && address == kNoAddress) {
+      if (addresses.size() == 1) continue;
+      errors.invalid("spec.clusterIPs", value_of(spec, "clusterIPs"), "'None' must be the first and only value");
+      valid = false;
+    } else if (!api::parse_ip(address)) {
+      errors.invalid(api::index_path("spec.clusterIPs", i), addresses[i],
+                     "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+      valid = false;
+    }
+  }
+  return valid;
+}
+
+void validate_address_families(const Json& spec, FieldErrors& errors) {
+  const Json::Array& addresses = elements(spec, "clusterIPs");
+  const Json::Array& families = elements(spec, "ipFamilies");
+  const std::size_t count = is_headless(spec) ? 0 : std::min(addresses.size(), families.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto address = api::parse_ip(addresses[i].string_at({}));
+    const std::string_view family = families[i].string_at({});
+    if (!address || std::ranges::find(kFamilies, family) == kFamilies.end() || family == family_of(*address)) continue;
+    errors.invalid(api::index_path("spec.clusterIPs", i), addresses[i],
+                   fmt::format("expected an {} value as indicated by `ipFamilies[{}]`", family, i));
+  }
+}
+
+bool same(const Json& spec, const Json& old_spec, std::string_view key) {
+  return elements(spec, key) == elements(old_spec, key);
+}
+
+// What is taken.
+
+/// One policy for clients that name none: two families only where nothing has to be given.
+void default_family_policy(Json& spec) {
+  if (has(spec, "ipFamilyPolicy")) return;
+  const Json& selector = value_of(std::as_const(spec), "selector");
+  const bool selects = selector.if_object() != nullptr && !selector.if_object()->empty();
+  spec["ipFamilyPolicy"] = is_headless(spec) && !selects ? kRequireDualStack : kSingleStack;
+}
+
+void require_policy_fits(const Json& spec, FieldErrors& errors) {
+  if (text(spec, "ipFamilyPolicy") != kSingleStack) return;
+  for (const std::string_view key : {"clusterIPs", "ipFamilies"}) {
+    if (elements(spec, key).size() != 2) continue;
+    errors.invalid("spec.ipFamilyPolicy", value_of(spec, "ipFamilyPolicy"),
+                   fmt::format("must be RequireDualStack or PreferDualStack when multiple {} are specified", key));
+  }
+}
+
+/// The families that addresses have and nobody named.
+void infer_families(Json& spec, FieldErrors& errors) {
+  const Json::Array addresses = elements(std::as_const(spec), "clusterIPs");
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const auto address = api::parse_ip(addresses[i].string_at({}));
+    if (!address || i < elements(std::as_const(spec), "ipFamilies").size()) continue;
+    if (family_of(*address) != kFamily) {
+      errors.invalid(api::index_path("spec.clusterIPs", i), Json(addresses),
+                     fmt::format("{} is not configured on this cluster", family_of(*address)));
+      continue;
+    }
+    if (!spec["ipFamilies"].is_array()) spec["ipFamilies"] = Json::array();
+    spec["ipFamilies"].if_array()->emplace_back(family_of(*address));
+  }
+}
+
+void default_families(Json& spec, bool both) {
+  if (elements(std::as_const(spec), "ipFamilies").empty()) spec["ipFamilies"] = Json::array({kFamily});
+  Json::Array& families = *spec["ipFamilies"].if_array();
+  if (!both || families.size() > 1) return;
+  families.emplace_back(families.front().string_at({}) == kFamilies[0] ? kFamilies[1] : kFamilies[0]);
+}
+
+void require_families_here(const Json& spec, FieldErrors& errors) {
+  if (text(spec, "ipFamilyPolicy") == kRequireDualStack) {
+    errors.invalid("spec.ipFamilyPolicy", value_of(spec, "ipFamilyPolicy"),
+                   "this cluster is not configured for dual-stack services");
+  }
+  const Json::Array& families = elements(spec, "ipFamilies");
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    if (families[i].string_at({}) == kFamily) continue;
+    errors.invalid(api::index_path("spec.ipFamilies", i), families[i], "not configured on this cluster");
+  }
+}
+
+FieldErrors settle_families(Json& spec) {
+  FieldErrors errors;
+  default_family_policy(spec);
+  validate_addresses(spec, errors);
+  if (!errors.empty()) return errors;
+  require_policy_fits(spec, errors);
+  infer_families(spec, errors);
+  if (!errors.empty()) return errors;
+  const Json& selector = value_of(std::as_const(spec), "selector");
+  if (is_headless(spec) && (selector.if_object() == nullptr || selector.if_object()->empty())) {
+    default_families(spec, text(spec, "ipFamilyPolicy") != kSingleStack);
+    return errors;
+  }
+  require_families_here(spec, errors);
+  if (errors.empty()) default_families(spec, false);
+  return errors;
+}
+
+std::string address_at(int index) {
+  return fmt::format("10.96.{}.{}", index / 256, index % 256);
+}
+
+bool is_assignable(const api::IpAddress& address) {
+  static const api::IpRange kRange = *api::parse_ip_range(kAddresses);
+  if (!kRange.contains(address)) return false;
+  const int index = address.octets[14] * 256 + address.octets[15];
+  return index >= 1 && index <= kAddressCount;
+}
+
+/// The first address: the one asked for, or the lowest free one.
+api::StatusResult<void> take_address(Json& service, const AdmissionContext& context) {
+  Json& spec = service["spec"];
+  const auto refuse = [&](std::string_view why) {
+    FieldErrors errors;
+    errors.invalid("spec.clusterIPs", value_of(std::as_const(spec), "clusterIPs"),
+                   fmt::format("failed to allocate IP {}: {}", text(spec, "clusterIP"), why));
+    return api::invalid_status({"", "Service"}, service.string_at({"metadata", "name"}), errors);
+  };
+  std::string chosen(text(spec, "clusterIP"));
+  const auto asked = api::parse_ip(chosen);
+  if (asked && !is_assignable(*asked)) {
+    return refuse(fmt::format("the provided IP ({}) is not in the valid range. The range of valid IPs is {}", chosen,
+                              kAddresses));
+  }
+  if (asked && context.dry_run) return {};
+  std::set<std::string> taken;
+  context.cluster.visit_field("services", "spec.clusterIP",
+                              [&taken](const std::string& address) { taken.insert(address); });
+  if (!chosen.empty() && taken.contains(chosen)) return refuse("provided IP is already allocated");
+  for (int index = 1; chosen.empty() && index <= kAddressCount; ++index) {
+    if (!taken.contains(address_at(index))) chosen = address_at(index);
+  }
+  if (chosen.empty()) {
+    return api::Status(make_error(ErrorCode::kInternalError, "failed to allocate a serviceIP: range is full"));
+  }
+  spec["clusterIP"] = chosen;
+  spec["clusterIPs"] = Json::array({chosen});
+  return {};
+}
+
+using ProtocolPort = std::pair<std::string, std::int64_t>;
+
+std::int64_t node_port_of(const Json& port) {
+  return integer(port, "nodePort").value_or(0);
+}
+
+/// The ports of nodes that other services have.
+std::set<ProtocolPort> ports_of_others(const Json& service, const Cluster& cluster) {
+  std::set<ProtocolPort> taken;
+  const auto add = [&taken](std::string_view protocol, std::int64_t port) {
+    if (port != 0) taken.emplace(protocol, port);
+  };
+  cluster.visit("services", "", [&](const Json& other) {
+    if (other.string_at({"metadata", "uid"}) == service.string_at({"metadata", "uid"})) return true;
+    const Json& spec = value_of(other, "spec");
+    for (const Json& port : elements(spec, "ports")) add(text(port, "protocol"), node_port_of(port));
+    add("TCP", integer(spec, "healthCheckNodePort").value_or(0));
+    return true;
+  });
+  return taken;
+}
+
+/// A port that is free for all protocols, so that those of one service can share it.
+std::int64_t free_port(const std::set<ProtocolPort>& taken) {
+  for (std::int64_t port = kFirstNodePort; port <= kLastNodePort; ++port) {
+    const auto has_port = [port](const ProtocolPort& other) { return other.second == port; };
+    if (std::ranges::none_of(taken, has_port)) return port;
+  }
+  return 0;
+}
+
+void take_port(Json& holder, std::string_view key, std::string_view protocol, const std::string& path,
+               std::set<ProtocolPort>& taken, FieldErrors& errors) {
+  const std::int64_t asked = integer(holder, key).value_or(0);
+  if (asked == 0) {
+    const std::int64_t port = free_port(taken);
+    if (port == 0) return errors.invalid(path, asked, "no port of the range is free");
+    holder[key] = port;
+    taken.emplace(protocol, port);
+  } else if (asked < kFirstNodePort || asked > kLastNodePort) {
+    errors.invalid(path, asked, "provided port is not in the valid range. The range of valid ports is 30000-32767");
+  } else if (taken.contains({std::string(protocol), asked})) {
+    errors.invalid(path, asked, "provided port is already allocated");
+  } else {
+    taken.emplace(protocol, asked);
+  }
+}
+
+/// Ports of nodes, where the service wants them. A dry run is not told whether those it names are free.
+api::StatusResult<void> take_node_ports(Json& service, const AdmissionContext& context) {
+  Json& spec = service["spec"];
+  const bool wants =
+      needs_node_ports(spec) && (text(spec, "type") != kLoadBalancer || is_true(spec, "allocateLoadBalancerNodePorts"));
+  const bool wants_check = needs_health_check_port(spec);
+  if (!wants && !wants_check) return {};
+  std::set<ProtocolPort> taken = ports_of_others(service, context.cluster);
+  FieldErrors errors;
+  Json::Array* ports = wants ? elements(spec, "ports") : nullptr;
+  for (std::size_t i = 0; ports != nullptr && i < ports->size() && !errors.full(); ++i) {
+    Json& port = (*ports)[i];
+    if (context.dry_run && node_port_of(port) != 0) continue;
+    const std::string protocol(text(port, "protocol"));
+    take_port(port, "nodePort", protocol, api::index_path("spec.ports", i) + ".nodePort", taken, errors);
+  }
+  if (wants_check && !(context.dry_run && integer(spec, "healthCheckNodePort").value_or(0) != 0)) {
+    take_port(spec, "healthCheckNodePort", "TCP", "spec.healthCheckNodePort", taken, errors);
+  }
+  if (errors.empty()) return {};
+  return api::invalid_status({"", "Service"}, service.string_at({"metadata", "name"}), errors);
+}
+
+}  // namespace
+
+bool is_headless(const Json& spec) {
+  const Json::Array& addresses = elements(spec, "clusterIPs");
+  return addresses.size() == 1 && addresses.front().string_at({}) == kNoAddress;
+}
+
+bool needs_cluster_ip(const Json& spec) {
+  return text(spec, "type") != kExternalName;
+}
+
+bool needs_node_ports(const Json& spec) {
+  return is_type(spec, {kNodePort, kLoadBalancer});
+}
+
+bool needs_health_check_port(const Json& spec) {
+  return text(spec, "type") == kLoadBalancer && text(spec, "externalTrafficPolicy") == "Local";
+}
+
+bool is_external(const Json& spec) {
+  return needs_node_ports(spec) || (text(spec, "type") == kClusterIp && !elements(spec, "externalIPs").empty());
+}
+
+void validate_addresses(const Json& spec, FieldErrors& errors) {
+  if (text(spec, "type") == kExternalName) return;
+  const Json& written = value_of(spec, "clusterIPs");
+  const Json::Array& addresses = elements(spec, "clusterIPs");
+  const std::string_view first = text(spec, "clusterIP");
+  if (!first.empty() && addresses.empty()) {
+    errors.required("spec.clusterIPs");
+  } else if (!first.empty() && addresses.front().string_at({}) != first) {
+    errors.invalid("spec.clusterIPs", written, "first value must match `clusterIP`");
+  } else if (first.empty() && !addresses.empty()) {
+    errors.invalid("spec.clusterIPs", written, "must be empty when `clusterIP` is not specified");
+  }
+  validate_families(spec, errors);
+  const bool valid = validate_each_address(spec, errors);
+  if (addresses.size() > 2) errors.invalid("spec.clusterIPs", written, "may only hold up to 2 values");
+  if (!valid) return;
+  if (addresses.size() > 1) {
+    std::set<bool> families;
+    for (const Json& address : addresses) families.insert(api::parse_ip(address.string_at({}))->v4);
+    if (families.size() < 2) {
+      errors.invalid("spec.clusterIPs", written, "may specify no more than one IP for each IP family");
+    }
+  }
+  validate_address_families(spec, errors);
+}
+
+void join_addresses(Json& spec) {
+  const std::string first(text(spec, "clusterIP"));
+  if (!first.empty() && elements(std::as_const(spec), "clusterIPs").empty()) spec["clusterIPs"] = Json::array({first});
+}
+
+void join_addresses(Json& spec, const Json& old_spec) {
+  const Json old_address = value_of(old_spec, "clusterIP");
+  if (needs_cluster_ip(old_spec) && needs_cluster_ip(spec) && text(spec, "clusterIP").empty() &&
+      !old_address.is_null()) {
+    spec["clusterIP"] = old_address;
+  }
+  const bool unchanged = text(spec, "clusterIP") == text(old_spec, "clusterIP");
+  if (unchanged) {
+    const bool left_out = elements(std::as_const(spec), "clusterIPs").empty();
+    if (left_out && !elements(old_spec, "clusterIPs").empty()) spec["clusterIPs"] = value_of(old_spec, "clusterIPs");
+  } else if (same(spec, old_spec, "clusterIPs")) {
+    // Only one of the two was changed, or cleared.
+    const std::string now(text(spec, "clusterIP"));
+    spec["clusterIPs"] = now.empty() ? Json() : Json::array({now});
+  }
+}
+
+api::StatusResult<void> allocate(Json& service, const Json* old, const AdmissionContext& context) {
+  Json& spec = service["spec"];
+  if (text(spec, "type") == kExternalName) return {};
+  if (const FieldErrors errors = settle_families(spec); !errors.empty()) {
+    return api::invalid_status({"", "Service"}, service.string_at({"metadata", "name"}), errors);
+  }
+  const bool has_address = old != nullptr && needs_cluster_ip(value_of(*old, "spec"));
+  if (needs_cluster_ip(spec) && !is_headless(spec) && !has_address) SPILLWAY_TRY_VOID(take_address(service, context));
+  return take_node_ports(service, context);
+}
+
+}  // namespace spillway::apiserver::kinds

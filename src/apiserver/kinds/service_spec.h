@@ -1,0 +1,39 @@
+// What services are told apart by, and what is taken from the cluster for them: addresses and ports. Pure but for what
+// Cluster answers. Source: Kubernetes docs, "Service", "IPv4/IPv6 dual-stack"; vectors api/validation_update.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/resource/kind_hooks.h"
+
+#include <string_view>
+
+namespace spillway::apiserver::kinds {
+
+inline constexpr std::string_view kClusterIp = "ClusterIP";
+inline constexpr std::string_view kNodePort = "NodePort";
+inline constexpr std::string_view kLoadBalancer = "LoadBalancer";
+inline constexpr std::string_view kExternalName = "ExternalName";
+/// The address of a service that has none.
+inline constexpr std::string_view kNoAddress = "None";
+
+bool is_headless(const api::Json& spec);
+bool needs_cluster_ip(const api::Json& spec);
+bool needs_node_ports(const api::Json& spec);
+bool needs_health_check_port(const api::Json& spec);
+/// Reachable from outside: ports of nodes, or addresses of its own.
+bool is_external(const api::Json& spec);
+
+/// clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy say the same. Fields start with "spec".
+void validate_addresses(const api::Json& spec, api::FieldErrors& errors);
+
+/// clusterIP and clusterIPs of a new service in step, where the client left one of them out.
+void join_addresses(api::Json& spec);
+/// The same for an update; what was taken for the service and is left out stays.
+void join_addresses(api::Json& spec, const api::Json& old_spec);
+
+/// Families and policy where the client left them out, then addresses and ports where they are needed. Refuses what
+/// this cluster does not have (IPv6) or has given away.
+api::StatusResult<void> allocate(api::Json& service, const api::Json* old, const AdmissionContext& context);
+
+}  // namespace spillway::apiserver::kinds

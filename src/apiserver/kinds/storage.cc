@@ -1,0 +1,179 @@
+// CSIDrivers, and CSINodes: which of them a node has.
+#include "api/text/names.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/kinds.h"
+#include "apiserver/kinds/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+using api::FieldErrors;
+using api::Json;
+
+constexpr std::size_t kDriverNameMax = 63;
+constexpr std::size_t kNodeIdMax = 256;
+constexpr std::int64_t kTokenSecondsMin = 600;
+constexpr std::int64_t kTokenSecondsMax = std::int64_t{1} << 32U;
+constexpr std::array<std::string_view, 3> kGroupPolicies{"File", "None", "ReadWriteOnceWithFSType"};
+constexpr std::array<std::string_view, 2> kLifecycleModes{"Ephemeral", "Persistent"};
+
+// CSINodes.
+
+/// An empty list is no list.
+void default_csi_node(Json& node) {
+  const auto empty_to_null = [](Json* list) {
+    if (list != nullptr && std::as_const(*list).if_array() != nullptr && std::as_const(*list).if_array()->empty())
+      *list = Json();
+  };
+  Json* spec = node.find("spec");
+  if (spec == nullptr || !spec->is_object()) return;
+  empty_to_null(spec->find("drivers"));
+  if (Json::Array* drivers = elements(*spec, "drivers")) {
+    for (Json& driver : *drivers) empty_to_null(driver.find("topologyKeys"));
+  }
+}
+
+void validate_driver_name(const Json& driver, const std::string& path, FieldErrors& errors) {
+  const std::string_view name = text(driver, "name");
+  if (name.empty()) errors.required(path);
+  if (name.size() > kDriverNameMax) errors.too_long(path, kDriverNameMax);
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  require_valid(api::dns1123_subdomain_errors(lower), value_of(driver, "name"), path, errors);
+}
+
+void validate_topology_keys(const Json& driver, const std::string& path, FieldErrors& errors) {
+  std::set<std::string_view> seen;
+  for (const Json& key : elements(driver, "topologyKeys")) {
+    if (errors.full()) return;
+    const std::string_view name = key.string_at({});
+    if (name.empty()) errors.required(path);
+    if (!seen.insert(name).second) errors.duplicate(path, key);
+    require_valid(api::qualified_name_errors(name), value_of(driver, "topologyKeys"), path, errors);
+  }
+}
+
+void validate_csi_node(const Json& node, FieldErrors& errors) {
+  const Json::Array& drivers = elements(value_of(node, "spec"), "drivers");
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < drivers.size() && !errors.full(); ++i) {
+    const std::string path = api::index_path("spec.drivers", i);
+    validate_driver_name(drivers[i], path + ".name", errors);
+    const std::string_view id = text(drivers[i], "nodeID");
+    if (id.empty()) errors.required(path + ".nodeID");
+    if (id.size() > kNodeIdMax)
+      errors.invalid(path + ".nodeID", id, fmt::format("must be {} characters or less", kNodeIdMax));
+    require_non_negative(value_of(drivers[i], "allocatable"), "count", path + ".allocatable.count", errors);
+    if (!names.insert(text(drivers[i], "name")).second) errors.duplicate(path + ".name", value_of(drivers[i], "name"));
+    validate_topology_keys(drivers[i], path, errors);
+  }
+}
+
+/// Drivers come and go; what is said of one stays.
+void validate_csi_node_update(const Json& node, const Json& old, Endpoint, FieldErrors& errors) {
+  add_repeatedly(2, errors, [&node](FieldErrors& found) { validate_csi_node(node, found); });
+  for (const Json& before : elements(value_of(old, "spec"), "drivers")) {
+    for (const Json& driver : elements(value_of(node, "spec"), "drivers")) {
+      if (errors.full()) return;
+      if (text(before, "name") == text(driver, "name") && driver != before) {
+        errors.invalid("CSINodeDriver", driver, kImmutable);
+      }
+    }
+  }
+}
+
+// CSIDrivers.
+
+void default_csi_driver(Json& driver) {
+  Json& spec = driver.make({"spec"});
+  if (!spec.is_object()) spec = Json::object();
+  const auto default_if_absent = [&spec](std::string_view key, Json value) {
+    if (!has(spec, key)) spec[key] = std::move(value);
+  };
+  default_if_absent("attachRequired", true);
+  default_if_absent("fsGroupPolicy", "ReadWriteOnceWithFSType");
+  for (const std::string_view key : {"podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"}) {
+    default_if_absent(key, false);
+  }
+  if (elements(std::as_const(spec), "volumeLifecycleModes").empty()) {
+    spec["volumeLifecycleModes"] = Json::array({"Persistent"});
+  }
+}
+
+/// Generations are counted from the first change on.
+void count_generation(Json& driver, const Json& old, Endpoint) {
+  if (value_of(std::as_const(driver), "spec") == value_of(old, "spec")) return;
+  driver.make({"metadata", "generation"}) = integer(value_of(old, "metadata"), "generation").value_or(0) + 1;
+}
+
+void validate_token_requests(const Json& spec, FieldErrors& errors) {
+  std::set<std::string_view> audiences;
+  const Json::Array& requests = elements(spec, "tokenRequests");
+  for (std::size_t i = 0; i < requests.size() && !errors.full(); ++i) {
+    const std::string path = api::index_path("spec.tokenRequests", i);
+    if (!audiences.insert(text(requests[i], "audience")).second) {
+      errors.duplicate(path + ".audience", value_of(requests[i], "audience"));
+      continue;
+    }
+    const auto seconds = integer(requests[i], "expirationSeconds");
+    if (seconds && *seconds < kTokenSecondsMin) {
+      errors.invalid(path + ".expirationSeconds", *seconds, "may not specify a duration less than 10 minutes");
+    }
+    if (seconds && *seconds > kTokenSecondsMax) {
+      errors.invalid(path + ".expirationSeconds", *seconds, "may not specify a duration larger than 2^32 seconds");
+    }
+  }
+}
+
+void validate_csi_driver(const Json& driver, FieldErrors& errors) {
+  const Json& spec = value_of(driver, "spec");
+  require_listed(spec, "fsGroupPolicy", "spec.fsGroupPolicy", kGroupPolicies, errors);
+  for (const Json& mode : elements(spec, "volumeLifecycleModes")) {
+    if (errors.full()) return;
+    if (std::ranges::find(kLifecycleModes, mode.string_at({})) == kLifecycleModes.end()) {
+      errors.not_supported("spec.volumeLifecycleModes", mode, kLifecycleModes);
+    }
+  }
+  validate_token_requests(spec, errors);
+}
+
+void validate_csi_driver_update(const Json& driver, const Json& old, Endpoint, FieldErrors& errors) {
+  validate_csi_driver(driver, errors);
+  const Json& spec = value_of(driver, "spec");
+  const Json& before = value_of(old, "spec");
+  const auto require_same = [&](std::string_view key, std::string_view path) {
+    if (value_of(spec, key) != value_of(before, key)) errors.invalid(path, value_of(spec, key), kImmutable);
+  };
+  require_same("attachRequired", "spec.attachedRequired");  // as upstream writes it
+  require_same("volumeLifecycleModes", "spec.volumeLifecycleModes");
+}
+
+}  // namespace
+
+KindHooks csi_node_hooks() {
+  const TableDefinition table = csi_node_table();
+  return {.set_defaults = default_csi_node,
+          .validate_create = validate_csi_node,
+          .validate_update = validate_csi_node_update,
+          .columns = table.columns,
+          .table_row = table.row};
+}
+
+KindHooks csi_driver_hooks() {
+  return {.set_defaults = default_csi_driver,
+          .validate_create = validate_csi_driver,
+          .prepare_update = count_generation,
+          .validate_update = validate_csi_driver_update};
+}
+
+}  // namespace spillway::apiserver::kinds
