@@ -354,16 +354,19 @@ void TestCluster::post_status(const std::string& name, Kubelet& kubelet) {
         "/api/v1/nodes/" + name + "/status",
         {{"content-type", "application/strategic-merge-patch+json"}},
         api::to_text(Json::object({{"status", Json::object({{"conditions", Json(conditions)}})}}))});
+  const std::string path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name;
+  const Json renewed = get(path);
+  Json metadata = Json::object({{"name", name}, {"namespace", "kube-node-lease"}});
+  if (const std::string_view version = renewed.string_at({"metadata", "resourceVersion"}); !version.empty()) {
+    metadata["resourceVersion"] = version;
+  }
   const Json lease = Json::object({{"apiVersion", "coordination.k8s.io/v1"},
                                    {"kind", "Lease"},
-                                   {"metadata", Json::object({{"name", name}, {"namespace", "kube-node-lease"}})},
+                                   {"metadata", std::move(metadata)},
                                    {"spec", Json::object({{"holderIdentity", name},
                                                           {"leaseDurationSeconds", 40},
                                                           {"renewTime", api::format_micro_time(now_.wall)}})}});
-  call({api::Method::kPut,
-        "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name,
-        {{"content-type", "application/json"}},
-        api::to_text(lease)});
+  call({api::Method::kPut, path, {{"content-type", "application/json"}}, api::to_text(lease)});
 }
 
 void TestCluster::sync_pods() {

@@ -128,6 +128,9 @@ def renew(api, count):
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "probe"},
             "spec": {"holderIdentity": "probe", "leaseDurationSeconds": 40, "renewTime": time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{count % 1_000_000:06d}Z"}}
+    found = api.find(f"{path}/probe")
+    if found is not None:
+        body["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
     api.request("PUT", f"{path}/probe", body)
 
 
