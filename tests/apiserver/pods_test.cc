@@ -62,6 +62,16 @@ TEST(Pods, OverheadIsThatOfTheRuntimeClass) {
   EXPECT_EQ(make_pod(server, "same", "", R"("runtimeClassName":"r","overhead":{"cpu":"1"},)").code, 201);
   EXPECT_EQ(make_pod(server, "other", "", R"("runtimeClassName":"r","overhead":{"cpu":"2"},)").code, 403);
   EXPECT_EQ(make_pod(server, "none", "", R"("overhead":{"cpu":"1"},)").code, 403);
+  // An empty one asks for something too; an update that says so changes nothing, and a template does not keep it.
+  EXPECT_EQ(make_pod(server, "empty", "", R"("overhead":{},)").code, 403);
+  ASSERT_EQ(make_pod(server, "q", "").code, 201);
+  EXPECT_EQ(server.merge(pod_path("q"), R"({"spec":{"overhead":{}}})").code, 200);
+  const Answer workload =
+      server.post("/apis/apps/v1/namespaces/default/replicasets", R"({"metadata":{"name":"w"},"spec":{
+      "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},
+      "spec":{"containers":[{"name":"c","image":"i"}],"overhead":{}}}}})");
+  EXPECT_EQ(workload.code, 201);
+  EXPECT_EQ(workload.body.at({"spec", "template", "spec", "overhead"}), nullptr);
   // What is malformed is told before that.
   EXPECT_EQ(make_pod(server, "bad", "", R"("overhead":{"cpu":"-1"},)").code, 422);
 }

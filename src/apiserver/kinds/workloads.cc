@@ -30,9 +30,7 @@ constexpr std::string_view kTemplateGeneration = "deprecated.daemonset.template.
 api::Json& default_template(api::Json& object) {
   api::Json& spec = object.make({"spec"});
   if (!spec.is_object()) spec = api::Json::object();
-  api::Json& pod_spec = spec.make({"template", "spec"});
-  if (!pod_spec.is_object()) pod_spec = api::Json::object();
-  default_pod_spec(pod_spec);
+  default_pod_template(spec.make({"template"}));
   return spec;
 }
 

@@ -224,8 +224,7 @@ void default_addresses(api::Json& pod) {
   }
 }
 
-}  // namespace
-
+/// Defaults that a pod spec has wherever it stands.
 void default_pod_spec(api::Json& spec) {
   drop_disabled_fields(spec);
   set_default(spec, "restartPolicy", "Always");
@@ -245,9 +244,27 @@ void default_pod_spec(api::Json& spec) {
   default_account(spec);
 }
 
-void default_pod(api::Json& pod) {
-  api::Json& spec = pod.make({"spec"});
+api::Json& spec_of(api::Json& holder) {
+  api::Json& spec = holder.make({"spec"});
   if (!spec.is_object()) spec = api::Json::object();
+  return spec;
+}
+
+}  // namespace
+
+void default_pod_template(api::Json& pod_template) {
+  api::Json& spec = spec_of(pod_template);
+  default_pod_spec(spec);
+  drop_empty_overhead(spec);
+}
+
+void drop_empty_overhead(api::Json& spec) {
+  const api::Json::Object* overhead = value_of(spec, "overhead").if_object();
+  if (overhead != nullptr && overhead->empty()) spec.erase({"overhead"});
+}
+
+void default_pod(api::Json& pod) {
+  api::Json& spec = spec_of(pod);
   default_pod_spec(spec);
   for (const std::string_view list : {kContainerLists[0], kContainerLists[1]}) {
     if (api::Json::Array* containers = elements(spec, list)) {

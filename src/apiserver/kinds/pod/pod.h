@@ -15,10 +15,12 @@ namespace spillway::apiserver::kinds {
 
 // Pod specs wherever they stand (defaults.cc, disabled_fields.cc, template.cc).
 
-/// Defaults that a pod spec has wherever it stands.
-void default_pod_spec(api::Json& spec);
-/// Removes fields of features that are off in Kubernetes 1.32, as its API server does.
+/// Defaults of a template of pods; makes what it lacks.
+void default_pod_template(api::Json& pod_template);
+/// Removes fields of features that are off in Kubernetes 1.32 from a pod spec, as its API server does.
 void drop_disabled_fields(api::Json& spec);
+/// An empty overhead is none, but for a new pod, which asks for something by it.
+void drop_empty_overhead(api::Json& spec);
 /// Everything wrong with a pod template; fields start with `path` ("spec.template").
 void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
 /// What pods need besides, and what they tolerate, where a runtime class says so; fields start with `path`.

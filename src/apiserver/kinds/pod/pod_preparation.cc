@@ -136,6 +136,7 @@ void prepare_new_pod(api::Json& pod) {
 }
 
 void prepare_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint) {
+  if (endpoint == Endpoint::kMain) drop_empty_overhead(pod["spec"]);
   if (endpoint != Endpoint::kStatus) return;
   // The class follows from the spec: a status without it means no change.
   if (text(value_of(pod, "status"), "qosClass").empty()) {
