@@ -57,7 +57,10 @@ std::optional<support::Mismatch> check_create(const Json& row) {
 const bool kCreate = support::add_vector_check("api/create", check_create<Repetitions::kLeftOut>);
 const bool kSigningCreate = support::add_vector_check("api/signing_create", check_create<Repetitions::kTold>);
 const bool kDefaulting = support::add_vector_check("api/defaulting", check_create<Repetitions::kTold>);
+const bool kDefaultingPod = support::add_vector_check("api/defaulting_pod", check_create<Repetitions::kTold>);
 const bool kValidationCreate = support::add_vector_check("api/validation_create", check_create<Repetitions::kTold>);
+const bool kValidationCreatePod =
+    support::add_vector_check("api/validation_create_pod", check_create<Repetitions::kTold>);
 
 }  // namespace
 
