@@ -1,8 +1,7 @@
 // A field under validation: its value, where it stands, and the errors it is told to. A member that is absent is a
-// field as well, so that rules read as sentences: pod["spec"]["nodeName"] is taken apart into named steps, and
-// `name.require_dns_label()` says the rest. The path becomes text only where there is an error to tell.
-// A field keeps a pointer to the one around it: hold every step in a variable that outlives the next (the operators
-// refuse temporaries). Thread: any. Source: spec "API server contract", 12.8.
+// field as well, so that a rule says what must hold and nothing about how it was looked up. The path becomes text only
+// where there is an error to tell. A field keeps a pointer to the one around it: hold every step in a variable that
+// outlives the next one (the operators refuse temporaries). Thread: any. Source: spec "API server contract", 12.8.
 #pragma once
 
 #include "api/exchange/status.h"

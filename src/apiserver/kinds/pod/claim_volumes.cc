@@ -30,7 +30,8 @@ void check_template_metadata(const CheckedField& metadata) {
   annotations.each_key([&](std::string_view key, const CheckedField&) {
     for (const std::string& problem : annotation_key_errors(key)) annotations.invalid(key, problem);
   });
-  check_node_selector(metadata["labels"]);  // names and values are labels' there as well
+  const CheckedField labels = metadata["labels"];
+  if (labels) validate_labels(labels.json(), labels.path(), labels.errors());
   if (metadata.json().if_object() == nullptr) return;
   for (const auto& member : *metadata.json().if_object()) {
     if (std::ranges::find(kTemplateMetadata, member.key) != kTemplateMetadata.end()) continue;

@@ -120,11 +120,4 @@ void check_gates(const CheckedField& spec) {
   });
 }
 
-void check_node_selector(const CheckedField& selector) {
-  selector.each_key([&selector](std::string_view key, const CheckedField& value) {
-    for (const std::string& problem : api::qualified_name_errors(key)) selector.invalid(key, problem);
-    for (const std::string& problem : api::label_value_errors(value.text())) selector.invalid(value.json(), problem);
-  });
-}
-
 }  // namespace spillway::apiserver::kinds

@@ -111,7 +111,6 @@ void check_operating_system(const CheckedField& spec);
 void check_tolerations(const CheckedField& tolerations);
 void check_spread_constraints(const CheckedField& constraints);
 void check_gates(const CheckedField& spec);
-void check_node_selector(const CheckedField& selector);
 void check_affinity(const CheckedField& affinity);
 void check_dns(const CheckedField& spec);
 void check_host_aliases(const CheckedField& aliases);

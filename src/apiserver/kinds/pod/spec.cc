@@ -38,12 +38,7 @@ void check_names(const CheckedField& spec) {
 void check_label_and_annotation_keys(const CheckedField& pod_template, const CheckedField& metadata) {
   // Errors stand at the template, not at its metadata.
   const CheckedField shown_labels = pod_template["labels"];
-  const CheckedField labels = metadata["labels"];
-  labels.each_key([&](std::string_view key, const CheckedField& value) {
-    for (const std::string& problem : api::qualified_name_errors(key)) shown_labels.invalid(key, problem);
-    for (const std::string& problem : api::label_value_errors(value.text()))
-      shown_labels.invalid(value.json(), problem);
-  });
+  validate_labels(metadata["labels"].json(), shown_labels.path(), shown_labels.errors());
   const CheckedField shown_annotations = pod_template["annotations"];
   const CheckedField annotations = metadata["annotations"];
   annotations.each_key([&](std::string_view key, const CheckedField&) {
@@ -62,7 +57,8 @@ void check_pod_spec(const CheckedField& spec, SpecUse use, std::string_view pod_
   const CheckedField restarts = spec["restartPolicy"];
   if (restarts.require_text()) restarts.require_one_of(kRestartPolicies);
   check_dns(spec);
-  check_node_selector(spec["nodeSelector"]);
+  const CheckedField selector = spec["nodeSelector"];
+  if (selector) validate_labels(selector.json(), selector.path(), selector.errors());
   check_pod_security(spec);
   check_affinity(spec["affinity"]);
   check_gates(spec);
