@@ -2,6 +2,7 @@
 
 #include "api/text/ip_address.h"
 #include "api/text/names.h"
+#include "base/ascii.h"
 
 #include <algorithm>
 
@@ -16,10 +17,6 @@ constexpr std::size_t kConfigKeyMax = 253;
 
 bool is_lower(char c) {
   return c >= 'a' && c <= 'z';
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 bool is_letter(char c) {
@@ -93,10 +90,7 @@ Problems http_header_name_errors(std::string_view name) {
 }
 
 Problems annotation_key_errors(std::string_view key) {
-  std::string lower(key);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return api::qualified_name_errors(lower);
+  return api::qualified_name_errors(lower_case(key));
 }
 
 Problems id_errors(std::int64_t id) {

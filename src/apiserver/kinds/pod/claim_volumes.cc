@@ -3,6 +3,7 @@
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/pod/rules.h"
+#include "base/ascii.h"
 
 #include <algorithm>
 #include <array>
@@ -129,10 +130,7 @@ void check_azure_disk(const CheckedField& source) {
 void check_csi(const CheckedField& source) {
   const CheckedField driver = source["driver"];
   if (driver.text().size() > kDriverNameMax) driver.too_long(kDriverNameMax);
-  std::string lower(driver.text());
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  driver.require_valid(api::dns1123_subdomain_errors(lower));
+  driver.require_valid(api::dns1123_subdomain_errors(lower_case(driver.text())));
   const CheckedField secret = source["nodePublishSecretRef"];
   const CheckedField name = secret["name"];
   if (secret && name.require_text()) name.require_valid(api::dns1123_subdomain_errors(name.text()));

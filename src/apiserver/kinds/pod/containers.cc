@@ -1,6 +1,7 @@
 // Containers of the three lists: what all have in common, and what each list allows and forbids.
 #include "api/text/names.h"
 #include "apiserver/kinds/pod/rules.h"
+#include "base/ascii.h"
 
 #include <algorithm>
 #include <array>
@@ -115,12 +116,7 @@ void check_debug_container(const CheckedField& container, ContainerNames& names,
 }  // namespace
 
 void check_image_edges(const CheckedField& image) {
-  const std::string_view text = image.text();
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
-  if (text.empty()) return;
-  if (kBlanks.find(text.front()) == std::string_view::npos && kBlanks.find(text.back()) == std::string_view::npos) {
-    return;
-  }
+  if (trimmed(image.text(), kWhiteSpace).size() == image.text().size()) return;
   image.invalid("must not have leading or trailing whitespace");
 }
 

@@ -1,6 +1,7 @@
 // Volumes that come over the network.
 #include "api/text/names.h"
 #include "apiserver/kinds/pod/rules.h"
+#include "base/ascii.h"
 
 #include <algorithm>
 #include <array>
@@ -18,8 +19,7 @@ bool is_alphanumeric(char c) {
 }
 
 bool are_digits(std::string_view text, std::size_t count) {
-  return text.size() == count &&
-         std::ranges::all_of(text, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
+  return text.size() == count && std::ranges::all_of(text, is_digit);
 }
 
 /// "iqn.2001-04.com.example:storage": year, month, domain, name.
@@ -127,9 +127,7 @@ void check_flocker(const CheckedField& source) {
 void check_flex_volume(const CheckedField& source) {
   const CheckedField options = source["options"];
   options.each_key([](std::string_view key, const CheckedField& option) {
-    std::string domain(".");
-    domain += key.substr(0, key.find('/'));
-    std::ranges::transform(domain, domain.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string domain = "." + lower_case(key.substr(0, key.find('/')));
     if (domain.ends_with(".kubernetes.io") || domain.ends_with(".k8s.io")) {
       option.invalid(key, "kubernetes.io and k8s.io namespaces are reserved");
     }

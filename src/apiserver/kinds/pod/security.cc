@@ -1,6 +1,7 @@
 // Security contexts of pods and containers.
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/pod/rules.h"
+#include "base/ascii.h"
 #include "policy/admission/sysctls.h"
 
 #include <fmt/format.h>
@@ -82,11 +83,9 @@ void check_seccomp(const CheckedField& profile) {
 
 void check_local_app_armor(const CheckedField& profile) {
   const std::string_view name = profile.text();
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
   if (name.empty()) {
     profile.required("must be set when AppArmor type is Localhost");
-  } else if (kBlanks.find(name.front()) != std::string_view::npos ||
-             kBlanks.find(name.back()) != std::string_view::npos) {
+  } else if (trimmed(name, kWhiteSpace).size() != name.size()) {
     profile.invalid("must not be padded with whitespace");
   }
   if (name.size() > kLocalProfileMax) profile.too_long(kLocalProfileMax);
