@@ -126,14 +126,16 @@ struct SourceDefault {
   std::string_view source;
   std::string_view member;
   api::Json value;
+  /// Whether an empty text stays as it is.
+  bool keeps_empty = false;
 };
 
 /// Defaults of volume sources that are plain texts and flags.
 const std::vector<SourceDefault>& source_defaults() {
-  static const std::vector<SourceDefault> kDefaults{{"azureDisk", "cachingMode", "ReadWrite"},
-                                                    {"azureDisk", "fsType", "ext4"},
-                                                    {"azureDisk", "kind", "Shared"},
-                                                    {"azureDisk", "readOnly", false},
+  static const std::vector<SourceDefault> kDefaults{{"azureDisk", "cachingMode", "ReadWrite", true},
+                                                    {"azureDisk", "fsType", "ext4", true},
+                                                    {"azureDisk", "kind", "Shared", true},
+                                                    {"azureDisk", "readOnly", false, true},
                                                     {"iscsi", "iscsiInterface", "default"},
                                                     {"rbd", "keyring", "/etc/ceph/keyring"},
                                                     {"rbd", "pool", "rbd"},
@@ -193,8 +195,7 @@ void default_volume(api::Json& volume) {
   for (const SourceDefault& row : source_defaults()) {
     api::Json* source = volume.find(row.source);
     if (source == nullptr || !source->is_object()) continue;
-    const bool pointer = row.source == "azureDisk";  // there even if it is empty
-    if (!has(*source, row.member) || (!pointer && text(*source, row.member).empty())) {
+    if (!has(*source, row.member) || (!row.keeps_empty && text(*source, row.member).empty())) {
       (*source)[row.member] = row.value;
     }
   }

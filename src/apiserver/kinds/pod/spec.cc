@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 2> kPreemptionPolicies{"Never", "PreemptL
 struct NameRule {
   std::string_view member;
   std::vector<std::string> (*problems)(std::string_view);
+  bool judged_when_empty = false;
 };
 
 /// Names that may be left out.
@@ -25,13 +26,12 @@ constexpr std::array<NameRule, 6> kNames{{{"serviceAccountName", api::dns1123_su
                                           {"hostname", api::dns1123_label_errors},
                                           {"subdomain", api::dns1123_label_errors},
                                           {"priorityClassName", api::dns1123_subdomain_errors},
-                                          {"runtimeClassName", api::dns1123_subdomain_errors}}};
+                                          {"runtimeClassName", api::dns1123_subdomain_errors, true}}};
 
 void check_names(const CheckedField& spec) {
   for (const NameRule& rule : kNames) {
     const CheckedField name = spec[rule.member];
-    const bool pointer = rule.member == "runtimeClassName";  // there even if it is empty
-    if (!name.text().empty() || (pointer && name)) name.require_valid(rule.problems(name.text()));
+    if (!name.text().empty() || (rule.judged_when_empty && name)) name.require_valid(rule.problems(name.text()));
   }
 }
 
