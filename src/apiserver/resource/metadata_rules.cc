@@ -163,20 +163,17 @@ void check_immutable_members(const Json& object, const Json& old, FieldErrors& e
   }
 }
 
-void check_whole(NameRule rule, const Json& object, FieldErrors& errors) {
-  check_name(rule, object, errors);
+/// What every run of the checks looks at, of a new object and of a change.
+void check_common(const Json& object, FieldErrors& errors) {
   check_labels(object, errors);
   check_annotations(object, errors);
   check_owners(object, errors);
-  check_finalizers(object, errors);
 }
 
-void check_change(const Json& object, const Json& old, FieldErrors& errors) {
-  check_new_finalizers(object, old, errors);
-  check_immutable_members(object, old, errors);
-  check_labels(object, errors);
-  check_annotations(object, errors);
-  check_owners(object, errors);
+void check_whole(NameRule rule, const Json& object, FieldErrors& errors) {
+  check_name(rule, object, errors);
+  check_common(object, errors);
+  check_finalizers(object, errors);
 }
 
 void add_times(int times, const FieldErrors& found, FieldErrors& errors) {
@@ -227,21 +224,23 @@ void validate_metadata_update(const Resource& resource, UpdatedPart part, const 
   const bool status = part == UpdatedPart::kStatus;
   const int whole = status ? checks.status_whole : checks.update_whole;
   const int change = status ? checks.status_change : checks.update_change;
-  FieldErrors any;
-  check_whole(NameRule::kPathSegment, object, any);
-  add_times(1, any, errors);
-  if (whole > 0) {
-    FieldErrors own;
-    check_whole(resource.names, object, own);
-    add_times(whole, own, errors);
-  }
-  FieldErrors changed;
-  check_change(object, old, changed);
-  add_times(1 + change, changed, errors);
-  if (!checks.standard_finalizers) return;
-  FieldErrors finalizers;
-  check_standard_finalizers(object, finalizers);
-  add_times(whole + change, finalizers, errors);
+  // Each check runs once and counts as often as upstream runs it; the first run is that of objects of any kind.
+  const auto judge = [&errors](int times, auto check) {
+    if (times == 0) return;
+    FieldErrors found;
+    check(found);
+    add_times(times, found, errors);
+  };
+  judge(1, [&](FieldErrors& found) { check_name(NameRule::kPathSegment, object, found); });
+  judge(whole, [&](FieldErrors& found) { check_name(resource.names, object, found); });
+  judge(1 + whole, [&](FieldErrors& found) { check_finalizers(object, found); });
+  judge(1 + change, [&](FieldErrors& found) {
+    check_new_finalizers(object, old, found);
+    check_immutable_members(object, old, found);
+  });
+  judge(1 + whole + 1 + change, [&](FieldErrors& found) { check_common(object, found); });
+  const int own = checks.standard_finalizers ? whole + change : 0;
+  judge(own, [&](FieldErrors& found) { check_standard_finalizers(object, found); });
 }
 
 }  // namespace spillway::apiserver
