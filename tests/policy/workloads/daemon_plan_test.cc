@@ -135,7 +135,8 @@ TEST(DaemonPlan, ASetThatIsBeingDeletedDoesNothing) {
 }
 
 TEST(DaemonPlan, OutdatedPodsGoOnlyWhenNothingElseIsToBeDone) {
-  const api::DaemonSet set = daemon_set();
+  api::DaemonSet set = daemon_set();
+  set.max_unavailable = 2;  // there would be room
   FailureBackoff backoff;
   DaemonView view{.set = set,
                   .fits = {{"a", {true, true}}, {"b", {true, true}}},
