@@ -1,4 +1,5 @@
 // Goal: pods live and end as their specs say, and the API server always learns how.
+#include "agent/pods/pod_status.h"
 #include "agent/scripted_cluster.h"
 
 #include <gtest/gtest.h>
@@ -284,6 +285,18 @@ TEST(Pod, BeyondTheLimitOfPodsIsRejected) {
   Running cluster(Pods{{.name = "a"}, {.name = "b"}, {.name = "c"}}, options);
   EXPECT_EQ(cluster.phase("b"), "Running");
   EXPECT_EQ(cluster.pod("c").string_at({"status", "reason"}), "OutOfpods");
+}
+
+TEST(Pod, AddressesThatGoFromItsStatusGoFromTheListsToo) {
+  api::PodStatus reported;
+  reported.host_ip = "192.0.2.2";
+  reported.pod_ip = "192.0.2.2";
+  const api::Json patch = status_patch("u", reported, api::PodStatus{});
+  for (const std::string_view field : {"hostIP", "hostIPs", "podIP", "podIPs"}) {
+    const api::Json* change = patch.at({"status", field});
+    ASSERT_NE(change, nullptr) << field;
+    EXPECT_TRUE(change->is_null()) << field;
+  }
 }
 
 TEST(Pod, StatusThatSomebodyElseChangedIsPutRight) {

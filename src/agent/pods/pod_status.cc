@@ -193,7 +193,10 @@ Json status_patch(const std::string& uid, const api::PodStatus& reported, const 
     const Json* old_value = before.find(field);
     const Json* new_value = after.find(field);
     if (new_value == nullptr) {
-      if (old_value != nullptr) changes[field] = nullptr;
+      if (old_value == nullptr) continue;
+      changes[field] = nullptr;
+      if (field == "podIP") changes["podIPs"] = nullptr;  // the first of them is the one above
+      if (field == "hostIP") changes["hostIPs"] = nullptr;
     } else if (old_value == nullptr || *old_value != *new_value) {
       changes[field] = *new_value;
       if (field == "podIP") changes["podIPs"] = Json::array({Json::object({{"ip", *new_value}})});

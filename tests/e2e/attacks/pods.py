@@ -183,6 +183,17 @@ def promises(cluster):
         yield Act(f"{name}: no namespaces of its own", holds(name, r"^UNSHARED$", False))
 
 
+def not_taken(name, **more):
+    """The API server does not even take such a pod."""
+    def act(cluster):
+        try:
+            start(cluster, name, "echo RAN", **more)
+        except ApiError as error:
+            return None if error.code == 422 else str(error)
+        return "it was taken"
+    return act
+
+
 def refused_pods(cluster):
     """What the runtime cannot keep, it refuses: the container never runs."""
     def waiting(name, reason, script="echo RAN", container=None, **spec):
@@ -207,6 +218,8 @@ def refused_pods(cluster):
     yield Act("runAsNonRoot with the user 0", waiting("not-zero", config, container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}))
     yield Act("privileged", waiting("privileged", create, container={"securityContext": {"privileged": True}}))
     yield Act("a profile of calls of its own", waiting("localhost", create, container={"securityContext": {"seccompProfile": {"type": "Localhost",
+        "localhostProfile": "profiles/x.json"}}}))
+    yield Act("a profile of calls outside its folder", not_taken("outside", container={"securityContext": {"seccompProfile": {"type": "Localhost",
         "localhostProfile": "../x.json"}}}))
     yield Act("a mount of the machine's root", waiting("host-path", create, container={"volumeMounts": [{"name": "v", "mountPath": "/host"}]},
         volumes=[{"name": "v", "hostPath": {"path": "/"}}]))
