@@ -136,10 +136,33 @@ TEST(EventRecorder, MemoryIsBounded) {
   }
   recorder.record({.kind = "Pod", .ns = "shop", .name = "p9"}, EventType::kNormal, "R", "m", engine.now);
   engine.collect();
-  EXPECT_EQ(engine.take<SendCall>().request.method, api::Method::kPatch);
+  const auto repeat = engine.take<SendCall>();
+  EXPECT_EQ(repeat.request.method, api::Method::kPatch);
   recorder.record({.kind = "Pod", .ns = "shop", .name = "p0"}, EventType::kNormal, "R", "m", engine.now);
   engine.collect();
   EXPECT_THAT(engine.commands, IsEmpty());  // one at a time
+  engine.answer(repeat.id, 200, "{}");
+  EXPECT_EQ(engine.take<SendCall>().request.method, api::Method::kPost) << "it was forgotten";
+}
+
+TEST(EventRecorder, WhatIsOnItsWayIsNotForgotten) {
+  ScriptedEngine engine;
+  engine.start();
+  EventRecorder recorder(engine.client, Rng(2), "c", "", {.known_max = 1, .in_flight_max = 1});
+  const auto record = [&](const char* name) {
+    recorder.record({.kind = "Pod", .ns = "shop", .name = name}, EventType::kNormal, "R", "m", engine.now);
+    engine.collect();
+  };
+  record("p");
+  const auto post = engine.take<SendCall>();
+  record("q");
+  record("p");
+  engine.answer(post.id, 201, "{}");
+  const auto next = engine.take<SendCall>();
+  EXPECT_EQ(next.request.method, api::Method::kPost);
+  EXPECT_THAT(next.request.body, HasSubstr("q."));
+  engine.answer(next.id, 201, "{}");
+  EXPECT_EQ(engine.take<SendCall>().request.method, api::Method::kPatch) << "p again, under the same name";
 }
 
 }  // namespace

@@ -77,6 +77,17 @@ TEST(WorkQueue, CountsWhatComesInAndWhatIsDue) {
   EXPECT_EQ(queue.retries(), 1U);
 }
 
+TEST(WorkQueue, ANameThatIsRemovedWhileItIsWorkedOnDoesNotComeBack) {
+  WorkQueue queue;
+  queue.add("a", kStart);
+  ASSERT_EQ(queue.take(kStart), "a");
+  queue.add("a", kStart);
+  queue.remove("a");
+  queue.done("a");
+  EXPECT_EQ(queue.take(kStart), std::nullopt);
+  EXPECT_EQ(queue.size(), 0U);
+}
+
 TEST(WorkQueue, RemoveForgetsEverything) {
   WorkQueue queue;
   queue.retry("a", kStart);

@@ -30,6 +30,25 @@ TEST(MemoryStore, ABurstIsOneTask) {
                                  "list a=1 c1 m2 v2", "write 3 after 3 changes", "list a=2 c1 m3 v3"));
 }
 
+TEST(MemoryStore, BoundsTheBytesThatWait) {
+  TestLoop loop;
+  StoreLimits limits;
+  limits.pending_bytes_max = 100;
+  MemoryStore store(loop.poster(), limits);
+  std::vector<int> written;
+  const auto write = [&] {
+    store.write(Write{"a", value_of(std::string(59, 'x')), std::nullopt},
+                [&written](const Result<WriteResult>& result) { written.push_back(result.has_value() ? 1 : 0); });
+  };
+  write();
+  write();
+  loop.run_posted();
+  write();  // what waited has gone
+  loop.run_posted();
+  std::ranges::sort(written);
+  EXPECT_THAT(written, ElementsAre(0, 1, 1));
+}
+
 TEST(MemoryStore, BoundsItsHistory) {
   TestLoop loop;
   MemoryStore store(loop.poster(), StoreLimits{}, 100);
