@@ -66,7 +66,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Impl(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options)
       : options_(std::move(options)),
         cache_(registry_, *this),
-        core_{registry_, store, cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver")},
+        core_{registry_,         store, cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver"),
+              options_.admission},
         committer_(core_),
         writer_(core_, committer_),
         remover_(core_, committer_),

@@ -5,6 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "apiserver/resource/kind_hooks.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "store/store.h"
@@ -47,6 +48,7 @@ class ApiServer {
     const TokenAuthenticator* authenticator = nullptr;    // null: no tokens are reviewed
     const CertificateReader* certificates = nullptr;      // null: no certificates are requested or issued
     const ServingAuthority* serving_authority = nullptr;  // null: the serving certificates of agents are not signed
+    AdmissionRules admission;
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

@@ -110,8 +110,9 @@ api::Json causes_of(const api::Json& status) {
   return out;
 }
 
-TestServer::TestServer(ApiServer::Controllers controllers)
+TestServer::TestServer(ApiServer::Controllers controllers, AdmissionRules admission)
     : controllers_(controllers),
+      admission_(admission),
       now_{Instant(seconds(1000)), WallTime(seconds(kStartSeconds))},
       certificates_(std::make_unique<wire::OpensslCertificateReader>()),
       store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
@@ -126,7 +127,8 @@ void TestServer::start() {
                                                            .signer = &signer_,
                                                            .authenticator = &signer_,
                                                            .certificates = certificates_.get(),
-                                                           .serving_authority = &authority_});
+                                                           .serving_authority = &authority_,
+                                                           .admission = admission_});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {
     EXPECT_TRUE(outcome) << outcome.error().text();

@@ -95,7 +95,8 @@ api::Json causes_of(const api::Json& status);
 
 class TestServer {
  public:
-  explicit TestServer(ApiServer::Controllers controllers = ApiServer::Controllers::kUnknown);
+  explicit TestServer(ApiServer::Controllers controllers = ApiServer::Controllers::kUnknown,
+                      AdmissionRules admission = {});
   /// A second server over the same store, as after a restart.
   void restart();
 
@@ -145,6 +146,7 @@ class TestServer {
   void start();
 
   ApiServer::Controllers controllers_;
+  AdmissionRules admission_;
   Now now_;
   TestGateway gateway_;
   TestSigner signer_;

@@ -23,7 +23,8 @@ std::string meaning(std::string_view text, const Json& object, WallTime now) {
 }  // namespace
 
 std::unique_ptr<TestServer> make_vector_world() {
-  auto server = std::make_unique<TestServer>(ApiServer::Controllers::kNone);
+  auto server = std::make_unique<TestServer>(
+      ApiServer::Controllers::kNone, AdmissionRules{.memory_pressure_toleration = false});  // as by default upstream
   server->post("/api/v1/namespaces", R"({"metadata":{"name":"vecns"}})");
   server->post("/api/v1/namespaces/vecns/serviceaccounts", R"({"metadata":{"name":"default"}})");
   server->post("/apis/scheduling.k8s.io/v1/priorityclasses",

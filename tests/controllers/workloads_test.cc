@@ -402,11 +402,32 @@ TEST_F(Workloads, ARefusedBindingIsTriedAgain) {
 TEST_F(Workloads, TheSchedulerAvoidsTaintedAndCordonedNodes) {
   start(3);
   cluster.merge("/api/v1/nodes/n0", json(R"({"spec":{"unschedulable":true}})"));
-  cluster.set_pressure("n1", "MemoryPressure", true);
+  cluster.set_pressure("n1", "DiskPressure", true);
   cluster.advance(seconds(1));
   cluster.create(kPods, pod_json("web"));
   cluster.advance(seconds(2));
   EXPECT_EQ(cluster.get(kPods + "/web").string_at({"spec", "nodeName"}), "n2");
+}
+
+/// Documented for 1.32, and done there by a plug-in that is off by default.
+TEST_F(Workloads, MemoryPressureKeepsOnlyBestEffortPodsAway) {
+  start(1);
+  cluster.set_pressure("n0", "MemoryPressure", true);
+  cluster.advance(seconds(2));
+  cluster.create(kPods, pod_json("asks"));
+  cluster.create(kPods, pod_json("asks-not", ""));
+  Json tolerant = pod_json("tolerates-all");
+  tolerant.make({"spec"})["tolerations"] = json(R"([{"operator":"Exists"}])");
+  cluster.create(kPods, tolerant);
+  cluster.advance(seconds(3));
+  EXPECT_EQ(cluster.get(kPods + "/asks").string_at({"spec", "nodeName"}), "n0");
+  EXPECT_EQ(cluster.get(kPods + "/asks-not").string_at({"spec", "nodeName"}), "");
+  const auto tolerations = [this](const std::string& pod) {
+    return api::to_text(*cluster.get(kPods + "/" + pod).at({"spec", "tolerations"}));
+  };
+  EXPECT_THAT(tolerations("asks"), HasSubstr(R"("key":"node.kubernetes.io/memory-pressure")"));
+  EXPECT_THAT(tolerations("asks-not"), ::testing::Not(HasSubstr("memory-pressure")));
+  EXPECT_THAT(tolerations("tolerates-all"), ::testing::Not(HasSubstr("memory-pressure")));
 }
 
 }  // namespace

@@ -14,6 +14,9 @@ namespace spillway::api {
 
 inline constexpr std::string_view kTaintNodeNotReady = "node.kubernetes.io/not-ready";
 inline constexpr std::string_view kTaintNodeUnreachable = "node.kubernetes.io/unreachable";
+/// Their names before 1.8. Who tolerates the taint tolerates it under its old name.
+inline constexpr std::string_view kTaintNodeNotReadyAlpha = "node.alpha.kubernetes.io/notReady";
+inline constexpr std::string_view kTaintNodeUnreachableAlpha = "node.alpha.kubernetes.io/unreachable";
 inline constexpr std::string_view kTaintNodeMemoryPressure = "node.kubernetes.io/memory-pressure";
 inline constexpr std::string_view kTaintNodeDiskPressure = "node.kubernetes.io/disk-pressure";
 inline constexpr std::string_view kTaintNodePidPressure = "node.kubernetes.io/pid-pressure";
@@ -43,7 +46,8 @@ struct Toleration {
   friend bool operator==(const Toleration&, const Toleration&) = default;
 };
 
-/// Effect empty or equal; key empty or equal; Exists, or Equal/empty with an equal value; other operators never match.
+/// Effect empty or equal; key empty, equal, or today's name of a taint with a name from before 1.8; Exists, or
+/// Equal/empty with an equal value; other operators never match.
 bool tolerates(const Toleration& toleration, const Taint& taint);
 
 /// The first taint with one of `effects` that no toleration matches; nullptr if there is none.

@@ -22,6 +22,7 @@ struct Core {
   TimerQueue& timers;
   telemetry::Log log;
   Rng rng;
+  AdmissionRules admission{};
   Now now{};
 };
 

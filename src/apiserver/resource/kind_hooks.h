@@ -39,6 +39,12 @@ class Cluster {
                            const std::function<void(const std::string&)>& visit) const = 0;
 };
 
+/// What of admission can be switched off.
+struct AdmissionRules {
+  /// Pods that are not BestEffort tolerate memory pressure (plug-in PodTolerationRestriction).
+  bool memory_pressure_toleration = true;
+};
+
 /// What admission may look at besides the object.
 struct AdmissionContext {
   const Cluster& cluster;
@@ -46,6 +52,7 @@ struct AdmissionContext {
   WallTime now;
   /// Texts for Warning headers.
   std::vector<std::string>& warnings;
+  const AdmissionRules& rules;
   bool dry_run = false;
 };
 

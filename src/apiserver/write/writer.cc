@@ -282,8 +282,8 @@ void Writer::create(CreateJob job, WriteDone done) {
   }
   if (resource.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
   if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
-  const AdmissionContext context{cluster_, state->job.context.user, core_.now.wall, state->warnings,
-                                 state->job.context.dry_run};
+  const AdmissionContext context{cluster_,        state->job.context.user, core_.now.wall,
+                                 state->warnings, core_.admission,         state->job.context.dry_run};
   if (hooks.admit_create != nullptr) {
     if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
   }
@@ -423,7 +423,8 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
   }
   if (!job.trusted) {
     if (hooks.admit_update != nullptr) {
-      const AdmissionContext context{cluster_, job.context.user, core_.now.wall, state.warnings, job.context.dry_run};
+      const AdmissionContext context{cluster_,       job.context.user, core_.now.wall,
+                                     state.warnings, core_.admission,  job.context.dry_run};
       if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
     }
     for (const AdmissionCheck* check : checks_) {

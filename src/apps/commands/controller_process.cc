@@ -267,9 +267,8 @@ class ControllerProcess {
 }  // namespace
 
 int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& command) {
-  for (const auto& [flag, why] : command.without_effect) {
-    fmt::print(stderr, "spillway: warning: {} has no effect here: {}\n", flag, why);
-  }
+  warn_of_flags_without_effect(command.without_effect);
+  warn_of_flags_without_effect(cli::flags_without_effect(command.controller));
   if (command.print_config) {
     std::fputs(yaml::to_text(cli::manager_configuration(command)).c_str(), stdout);
     return cli::kExitOk;
@@ -286,7 +285,9 @@ int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& comman
   if (!options) return refuse(options.error());
   const auto enabled = parse_controllers(command.controllers);
   if (!enabled) return refuse(enabled.error());
+  const bool taint_manager = options->enabled.taint_eviction;
   options->enabled = *enabled;
+  options->enabled.taint_eviction = enabled->taint_eviction && taint_manager;
   options->write_rate = {static_cast<float>(command.kube_api_qps), command.kube_api_burst};
   const cli::LeaderElectionArgs& args = command.leader_election;
   if (const Outcome checked = client::LeaderElection::check({args.resource_namespace,

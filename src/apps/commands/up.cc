@@ -49,11 +49,11 @@ class Up {
         process_.loop(), controllers,
         std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics()),
         server_->connect("system:kube-controller-manager"), pages_, command_.controller));
-    process_.add(
-        std::make_unique<EnginePart>(process_.loop(),
-                                     std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
-                                                                              rng.fork("scheduler"), process_.log()),
-                                     server_->connect("system:kube-scheduler")));
+    process_.add(std::make_unique<EnginePart>(
+        process_.loop(),
+        std::make_unique<controllers::Scheduler>(make_scheduler_options(command_.controller.compat == "v1.7"),
+                                                 rng.fork("scheduler"), process_.log()),
+        server_->connect("system:kube-scheduler")));
     const std::string base = command_.node_name.empty() ? host_name() : command_.node_name;
     std::vector<std::string> names;
     for (std::int32_t i = 1; i <= command_.nodes; ++i) {
@@ -111,6 +111,7 @@ int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
     print_error(options.error());
     return cli::kExitUsage;
   }
+  warn_of_flags_without_effect(cli::flags_without_effect(command.controller));
   return Up(log, command).run();
 }
 

@@ -4,6 +4,7 @@
 #include "apps/node/node_config.h"
 #include "base/rng.h"
 
+#include <cstdio>
 #include <utility>
 
 namespace spillway::apps {
@@ -46,7 +47,8 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   controllers::ControllerSet::Options options;
   options.node_lifecycle.node_monitor_period = args.node_monitor_period;
   lifecycle::MonitorConfig& monitor = options.node_lifecycle.monitor;
-  monitor.health.node_monitor_grace_period = args.node_monitor_grace_period;
+  const Duration grace = cli::grace_period_of(args);
+  monitor.health.node_monitor_grace_period = grace;
   monitor.health.node_startup_grace_period = args.node_startup_grace_period;
   monitor.zones.node_eviction_rate = static_cast<float>(args.node_eviction_rate);
   monitor.zones.secondary_node_eviction_rate = static_cast<float>(args.secondary_node_eviction_rate);
@@ -55,13 +57,14 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   monitor.zones.full_disruption = full_disruption(args.brakes.full_disruption);
   if (args.pod_eviction_timeout) monitor.pod_eviction_timeout = *args.pod_eviction_timeout;
   const auto mode =
-      args.eviction_mode == "timeout" ? lifecycle::EvictionMode::kLegacy : lifecycle::EvictionMode::kTaint;
+      cli::eviction_mode_of(args) == "timeout" ? lifecycle::EvictionMode::kLegacy : lifecycle::EvictionMode::kTaint;
   lifecycle::Profile profile;
   profile.mode = mode;
   if (const auto line = lifecycle::parse_line(args.compat)) profile = lifecycle::upstream_profile(*line, mode);
   options.node_lifecycle.profile = profile;
   options.taint_eviction.profile = profile;
-  options.taint_eviction.start_hold = args.node_monitor_grace_period;
+  options.enabled.taint_eviction = args.taint_manager;
+  options.taint_eviction.start_hold = grace;
   options.taint_eviction.respect_budgets = args.brakes.respect_budgets;
   options.taint_eviction.wait_for_replacement = args.brakes.wait_for_replacement;
   options.node_lifecycle.hold_config_map = args.brakes.hold_config_map;
@@ -69,13 +72,23 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   if (!hold.empty() && (hold.find('/') == std::string::npos || hold.starts_with('/') || hold.ends_with('/'))) {
     return invalid("--hold-config-map", "expected NAMESPACE/NAME, got \"{}\"", hold);
   }
-  SPILLWAY_TRY(brakes, make_brakes(args.brakes, args.node_monitor_grace_period));
+  SPILLWAY_TRY(brakes, make_brakes(args.brakes, grace));
   options.brakes = std::move(brakes);
   options.cloud_check.enabled = !args.cloud_instance_check_command.empty();
   options.cloud_check.period = args.node_monitor_period;
   options.cloud_check.profile = profile;
   options.pod_gc.terminated_threshold = args.terminated_pod_gc_threshold;
   return options;
+}
+
+controllers::Scheduler::Options make_scheduler_options(bool conditions_literally) {
+  controllers::Scheduler::Options options;
+  if (conditions_literally) options.conditions = scheduling::NodeConditions::kLiterally;
+  return options;
+}
+
+void warn_of_flags_without_effect(const std::vector<cli::FlagWithoutEffect>& flags) {
+  for (const auto& [flag, why] : flags) fmt::print(stderr, "spillway: warning: {} has no effect here: {}\n", flag, why);
 }
 
 std::string instance_of(const std::string& directory) {

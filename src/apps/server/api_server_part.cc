@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -44,6 +45,11 @@ Outcome make_data_dir(const std::string& path) {
     return Error{ErrorCode::kForbidden, "data directory may be written by everybody; expected mode 0700", path};
   }
   return {};
+}
+
+apiserver::AdmissionRules admission_rules(const cli::ServingArgs& args) {
+  const bool off = std::ranges::find(args.admission_off, "PodTolerationRestriction") != args.admission_off.end();
+  return {.memory_pressure_toleration = !off};
 }
 
 }  // namespace
@@ -96,6 +102,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                                     .authenticator = authenticator_.get(),
                                     .certificates = &certificate_reader_,
                                     .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
+                                    .admission = admission_rules(args_),
                                     .rearm =
                                         [this] {
                                           if (endpoint_) endpoint_->rearm();

@@ -74,10 +74,16 @@ struct ControllerServingArgs {
   std::string tls_private_key_file;
 };
 
+/// A flag of upstream's that was given and changes nothing here.
+struct FlagWithoutEffect {
+  std::string flag;
+  std::string why;
+};
+
 /// Flag names are kube-controller-manager's.
 struct ControllerArgs {
   Duration node_monitor_period = seconds(5);
-  Duration node_monitor_grace_period = seconds(50);
+  std::optional<Duration> node_monitor_grace_period;  // absent: grace_period_of()
   Duration node_startup_grace_period = seconds(60);
   double node_eviction_rate = 0.1;
   double secondary_node_eviction_rate = 0.01;
@@ -87,10 +93,17 @@ struct ControllerArgs {
   std::optional<Duration> pod_eviction_timeout;
   std::string cloud_instance_check_command;  // asked which machines are gone; empty: nobody is
   Duration cloud_instance_check_timeout = seconds(10);
-  std::string compat;  // "v1.29"; empty: Spillway's own behaviour
-  std::string eviction_mode = "taint";
+  std::string compat;         // "v1.29"; empty: Spillway's own behaviour
+  std::string eviction_mode;  // "taint" or "timeout"; empty: eviction_mode_of()
+  bool taint_manager = true;  // NoExecute taints, whoever set them, evict pods
   BrakeArgs brakes;
 };
+
+// What holds: as given, else as the line of `compat` has it.
+Duration grace_period_of(const ControllerArgs& args);
+std::string eviction_mode_of(const ControllerArgs& args);
+/// Flags that were given and change nothing beside the others.
+std::vector<FlagWithoutEffect> flags_without_effect(const ControllerArgs& args);
 
 struct LeaderElectionArgs {
   bool enabled = true;
@@ -111,6 +124,7 @@ struct ServingArgs {
   /// Signed the serving certificates of agents that ours has not signed; empty: none besides.
   std::string kubelet_certificate_authority;
   bool kubelet_insecure_tls = false;
+  std::vector<std::string> admission_off;  // names of admission plug-ins
 };
 
 struct UpCommand {
@@ -159,12 +173,6 @@ struct AgentCommand {
   CompanionArgs companion;
 };
 
-/// A flag of upstream's that was given and changes nothing here.
-struct FlagWithoutEffect {
-  std::string flag;
-  std::string why;
-};
-
 struct ControllerCommand {
   ClusterArgs api;               // without a kubeconfig only if print_config
   std::string config;            // a KubeControllerManagerConfiguration; its flags are to be put before those given
@@ -183,6 +191,7 @@ struct ControllerCommand {
 
 struct SchedulerCommand {
   ClusterArgs api;
+  bool conditions_literally = false;  // predicates look at the conditions of nodes, not at their taints
 };
 
 struct DemoCommand {

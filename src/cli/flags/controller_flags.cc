@@ -1,4 +1,6 @@
+#include "api/text/duration.h"
 #include "cli/flags/flags.h"
+#include "policy/lifecycle/profile.h"
 
 #include <CLI/CLI.hpp>
 
@@ -109,7 +111,25 @@ Outcome take_gates(const std::string& text, ControllerCommand& command) {
   return {};
 }
 
+lifecycle::LineDefaults defaults_of(const ControllerArgs& args) {
+  return lifecycle::defaults_of(lifecycle::parse_line(args.compat));
+}
+
 }  // namespace
+
+Duration grace_period_of(const ControllerArgs& args) {
+  return args.node_monitor_grace_period.value_or(defaults_of(args).node_monitor_grace_period);
+}
+
+std::string eviction_mode_of(const ControllerArgs& args) {
+  if (!args.eviction_mode.empty()) return args.eviction_mode;
+  return defaults_of(args).mode == lifecycle::EvictionMode::kLegacy ? "timeout" : "taint";
+}
+
+std::vector<FlagWithoutEffect> flags_without_effect(const ControllerArgs& args) {
+  if (!args.pod_eviction_timeout || eviction_mode_of(args) == "timeout") return {};
+  return {{"--pod-eviction-timeout", "pods leave by their tolerations of taints; see --eviction-mode=timeout"}};
+}
 
 void add_manager_flags(CLI::App& app, ControllerCommand& command) {
   const std::string group = "Taken for kube-controller-manager's sake";
@@ -122,15 +142,17 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
       ->capture_default_str();
   const auto taint_manager = [&command](const std::string& text) -> Outcome {
     if (text != "true" && text != "false") return make_error(ErrorCode::kInvalid, "expected true or false");
-    command.controller.eviction_mode = text == "true" ? "taint" : "timeout";
+    command.controller.taint_manager = text == "true";
+    if (text == "false") command.controller.eviction_mode = "timeout";
     return {};
   };
-  add_taken(app, "--enable-taint-manager", taint_manager, "false: --eviction-mode=timeout", "BOOL", "true")
+  add_taken(app, "--enable-taint-manager", taint_manager,
+            "false: --eviction-mode=timeout, and NoExecute taints evict nobody", "BOOL", "true")
       ->trigger_on_parse()
       ->group(group);
   add_taken(
       app, "--feature-gates", [&command](const std::string& text) { return take_gates(text, command); },
-      "TaintBasedEvictions=false: --eviction-mode=timeout; others have no effect", "NAME=BOOL,...", "")
+      "TaintBasedEvictions=BOOL: --eviction-mode=taint or timeout; others have no effect", "NAME=BOOL,...", "")
       ->trigger_on_parse()
       ->group(group);
   const auto lock = [](const std::string& text) -> Outcome {
@@ -175,8 +197,9 @@ void add_leader_election(CLI::App& app, LeaderElectionArgs& args) {
 
 void add_controller(CLI::App& app, ControllerArgs& args) {
   add_duration(app, "--node-monitor-period", args.node_monitor_period, "Period of the node health pass");
-  add_duration(app, "--node-monitor-grace-period", args.node_monitor_grace_period,
-               "Silence after which a node is Unknown");
+  add_parsed(app, "--node-monitor-grace-period", args.node_monitor_grace_period, parse_optional_duration,
+             "Silence after which a node is Unknown; with --compat up to v1.29 40s if not given", "DURATION",
+             api::format_duration(grace_period_of(args)));
   add_duration(app, "--node-startup-grace-period", args.node_startup_grace_period, "The same for a node never heard");
   app.add_option("--node-eviction-rate", args.node_eviction_rate, "Nodes per second tainted in a healthy zone")
       ->check(not_negative())
@@ -197,10 +220,11 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
   add_parsed(app, "--pod-eviction-timeout", args.pod_eviction_timeout, parse_optional_duration,
              "Silence after which the pods of a node are deleted; --eviction-mode=timeout only", "DURATION", "5m0s");
   app.add_option("--eviction-mode", args.eviction_mode,
-                 "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, as before 1.18")
+                 "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, the default of --compat "
+                 "v1.7")
       ->check(CLI::IsMember({"taint", "timeout"}))
       ->trigger_on_parse()  // others say the same in their own words: the last one counts
-      ->capture_default_str();
+      ->default_str(eviction_mode_of(args));
   app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
                  "Program that is asked which machines of nodes that are not Ready are gone or shut down (JSON)");
   add_duration(app, "--cloud-instance-check-timeout", args.cloud_instance_check_timeout,

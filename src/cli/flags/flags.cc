@@ -107,6 +107,10 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->check(CLI::ExistingFile);
   app.add_flag("--kubelet-insecure-tls", args.kubelet_insecure_tls,
                "Do not verify who answers for a node: for kubelets with certificates of their own making");
+  app.add_option("--disable-admission-plugins", args.admission_off,
+                 "PodTolerationRestriction: pods that are not BestEffort get no toleration of memory pressure")
+      ->check(CLI::IsMember({"PodTolerationRestriction"}))
+      ->delimiter(',');
   app.add_flag("--insecure-http", args.insecure_http,
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {

@@ -113,6 +113,8 @@ void define_scheduler(Commands& commands) {
   const auto scheduler = std::make_shared<SchedulerCommand>();
   CLI::App& app = commands.add("scheduler", "Run the scheduler");
   add_api(app, scheduler->api);
+  app.add_flag("--node-conditions-literally", scheduler->conditions_literally,
+               "Ask the conditions of nodes, as up to 1.17, and not only the taints made of them");
   commands.choose(app, scheduler);
 }
 

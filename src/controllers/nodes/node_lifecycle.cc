@@ -5,6 +5,7 @@
 #include "controllers/nodes/manual_hold.h"
 #include "controllers/shared/paths.h"
 #include "policy/lifecycle/condition_taints.h"
+#include "policy/lifecycle/legacy_eviction.h"
 
 #include <fmt/format.h>
 
@@ -18,9 +19,9 @@ namespace {
 using lifecycle::Assessment;
 using lifecycle::NodeMonitor;
 using lifecycle::Readiness;
-using lifecycle::TaintAction;
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+constexpr int kPodTries = 4;
 constexpr Duration kPassTimeMax = seconds(10);  // a pass waits for live reads, each at most this long
 
 std::string lease_path(const std::string& name) {
@@ -31,25 +32,25 @@ std::string lease_key(const std::string& node) {
   return fmt::format("{}/{}", kLeaseNamespace, node);
 }
 
-std::string subject_of(const std::string& node) {
-  return "node/" + node;
-}
-
 }  // namespace
 
-NodeLifecycleController::NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node,
-                                                 LifecycleMetrics& metrics, ActGate& gate, Rng rng, Options options)
+NodeLifecycleController::NodeLifecycleController(Shared shared, PodsOf pods_of, LifecycleMetrics& metrics,
+                                                 ActGate& gate, Rng rng, Options options)
     : shared_(shared),
-      pods_by_node_(pods_by_node),
+      pods_of_(std::move(pods_of)),
       metrics_(metrics),
       gate_(gate),
       options_(options),
       monitor_(options.monitor, options.profile),
-      statuses_(shared_, monitor_, metrics_, options_.monitor.health, options_.status,
-                [this](const NodePtr& node, const Assessment& assessment, Now now) {
-                  on_status_settled(node, assessment, now);
-                }),
-      taints_(shared_.client, shared_.nodes, rng.fork("taints"), shared_.log),
+      statuses_(
+          shared_, monitor_, metrics_, options_.monitor.health, options_.status,
+          [this](const NodePtr& node, const Assessment& assessment, Now now) {
+            on_status_settled(node, assessment, now);
+          },
+          [this](const std::string& node, Now now) { on_status_abandoned(node, now); }),
+      taints_(
+          shared_.client, shared_.nodes, rng.fork("taints"), shared_.log,
+          options_.profile.retries_taint_writes ? NodeTaintWriter::Retry::kAll : NodeTaintWriter::Retry::kConflicts),
       marker_(shared_, options.profile),
       evictor_(shared_, options.profile) {
   shared_.nodes.cache().listen(
@@ -67,6 +68,7 @@ void NodeLifecycleController::node_event(const api::Node& node, std::string_view
 
 void NodeLifecycleController::start(Now now) {
   started_ = true;
+  taint_ticks_from_ = now.mono + nanoseconds(1);  // behind a pass that is due at the same instant
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     monitor_.touch(name);
     reconcile(node, now);
@@ -80,18 +82,23 @@ void NodeLifecycleController::begin_pass(Now now) {
     const auto node = nodes.all().find(name);
     return node == nodes.all().end() ? nullptr : node->second.get();
   };
+  const std::string_view controller = options_.profile.controller_name;
   const NodeMonitor::Opening opening = monitor_.begin_pass(find, now);
   for (const api::Node* node : opening.added) {
     const std::string& name = node->metadata.name;
-    node_event(*node, "RegisteredNode", fmt::format("Node {} event: Registered Node {} in Controller", name, name),
+    node_event(*node, "RegisteredNode", fmt::format("Node {} event: Registered Node {} in {}", name, name, controller),
                now);
   }
   for (const std::string& name : opening.deleted) {
     api::Node gone;
     gone.metadata.name = name;
-    node_event(gone, "RemovingNode", fmt::format("Node {} event: Removing Node {} from Controller", name, name), now);
+    node_event(gone, "RemovingNode", fmt::format("Node {} event: Removing Node {} from {}", name, name, controller),
+               now);
   }
-  for (const api::Node* node : opening.untaint) untaint(shared_.nodes.cache().find(node->metadata.name), now);
+  for (const api::Node* node : opening.untaint) {
+    monitor_.dequeue(*node);
+    untaint(shared_.nodes.cache().find(node->metadata.name), {}, now);
+  }
 
   pass_.clear();
   pass_.reserve(opening.due.size());
@@ -105,7 +112,7 @@ void NodeLifecycleController::begin_pass(Now now) {
   }
   feed_brakes(now);
   if (gate_.brakes().hold(now)) leases_outstanding_.clear();  // nothing would follow from the answers
-  if (leases_outstanding_.empty()) return finish_pass(now);
+  if (leases_outstanding_.empty()) return on_all_assessed(now);
   for (const std::string& name : leases_outstanding_) check_live_lease(name);
 }
 
@@ -146,7 +153,7 @@ void NodeLifecycleController::check_live_lease(const std::string& name) {
   shared_.client.get(lease_path(name), [this, name](const Result<api::Json>& outcome, Now now) {
     on_live_lease(name, outcome, now);
     leases_outstanding_.erase(name);
-    if (leases_outstanding_.empty()) finish_pass(now);
+    if (leases_outstanding_.empty()) on_all_assessed(now);
   });
 }
 
@@ -171,7 +178,8 @@ void NodeLifecycleController::on_live_lease(const std::string& name, const Resul
   seen.assessment.current = lifecycle::readiness_of(*seen.node);
 }
 
-void NodeLifecycleController::finish_pass(Now now) {
+void NodeLifecycleController::on_all_assessed(Now now) {
+  if (!options_.profile.judges_zones_first) return write_statuses(now);
   first_deadline_ = monitor_.first_deadline(now.mono);
   for (Seen& seen : pass_) {
     const NodePtr node = shared_.nodes.cache().find(seen.node->metadata.name);
@@ -183,27 +191,58 @@ void NodeLifecycleController::finish_pass(Now now) {
     const Instant deadline = now.mono + options_.monitor.health.node_startup_grace_period - seen.assessment.silence;
     first_deadline_ = std::min(first_deadline_.value_or(deadline), deadline);
   }
+  judge_zones(now);
+  for (const Seen& seen : std::exchange(pass_, {})) {
+    if (seen.present) act(seen.node, seen.assessment, now);
+  }
+  end_pass(now);
+}
+
+void NodeLifecycleController::judge_zones(Now now) {
   const NodeMonitor::Verdict verdict = monitor_.finish_pass(now);
   report_verdict(verdict);
   if (verdict.left_master_disruption) gate_.brakes().on_storm_over(now);
   if (verdict.sweep) sweep(now);
-  for (const Seen& seen : std::exchange(pass_, {})) {
-    if (seen.present) act(seen.node, seen.assessment, now);
-  }
+}
+
+void NodeLifecycleController::end_pass(Now now) {
   metrics_.show_zones(monitor_, now.mono);
   arm_tainting(now);
   shared_.client.at(next_pass(now), [this](Now then) { begin_pass(then); });
+}
+
+/// Upstream's order: what a node has come to is written before anything follows from it, and zones are judged last.
+void NodeLifecycleController::write_statuses(Now now) {
+  std::vector<const Seen*> silent;
+  for (Seen& seen : pass_) {
+    if (!seen.assessment.write) continue;
+    const std::string& name = seen.node->metadata.name;
+    seen.held =
+        gate_.ask({lifecycle::ActKind::kMarkNotReady, zone_of(*seen.node), {}}, node_subject(name), now).has_value();
+    if (seen.held) continue;
+    silent.push_back(&seen);
+    statuses_outstanding_.insert(name);
+  }
+  for (const Seen* seen : silent) statuses_.write(seen->node, seen->assessment, now);
+  if (silent.empty()) follow_statuses(now);
+}
+
+void NodeLifecycleController::follow_statuses(Now now) {
+  for (const Seen& seen : pass_) {
+    if (!seen.present) continue;  // its status was not written: the zones do without it in this pass
+    monitor_.count(*seen.node, seen.assessment);
+    if (!seen.held) follow_status(seen.node, seen.assessment, now);
+  }
+  judge_zones(now);
+  pass_.clear();
+  end_pass(now);
 }
 
 /// No node keeps a taint of ours or its place in a queue.
 void NodeLifecycleController::sweep(Now now) {
   for (const Seen& seen : pass_) {
     if (!seen.present) continue;
-    if (carries_own_taint(*seen.node)) {
-      untaint(seen.node, now);
-    } else {
-      monitor_.dequeue(*seen.node);
-    }
+    free(seen.node, now);
   }
 }
 
@@ -245,233 +284,40 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
   if (statuses_.busy(name)) return;
   if (assessment.write) {
     const lifecycle::Act mark{lifecycle::ActKind::kMarkNotReady, zone_of(*node), {}};
-    if (gate_.ask(mark, subject_of(name), now)) return;  // the next pass looks again, and asks again
+    if (gate_.ask(mark, node_subject(name), now)) return;  // the next pass looks again, and asks again
     return statuses_.write(node, assessment, now);
   }
-  if (assessment.current == Readiness::kTrue) gate_.release(subject_of(name));
-  decide(node, assessment, now);
-  mark_pods(node, assessment, now);
+  follow_status(node, assessment, now);
 }
 
 /// Its conditions are Unknown now, or it has posted before they could be.
 void NodeLifecycleController::on_status_settled(const NodePtr& node, const Assessment& assessment, Now now) {
-  decide(node, assessment, now);
-  mark_pods(node, assessment, now);
-  arm_tainting(now);
-}
-
-std::string NodeLifecycleController::zone_of(const api::Node& node) const {
-  return lifecycle::zone_key(node.metadata.labels, options_.profile.zone_labels);
-}
-
-bool NodeLifecycleController::carries_own_taint(const api::Node& node) const {
-  return lifecycle::has_taint(node.spec.taints, options_.profile.not_ready_taint, api::kNoExecute) ||
-         lifecycle::has_taint(node.spec.taints, options_.profile.unreachable_taint, api::kNoExecute);
-}
-
-void NodeLifecycleController::decide(const NodePtr& node, const Assessment& assessment, Now now) {
-  if (is_legacy()) {
-    if (monitor_.decide_eviction(*node, assessment, now) == NodeMonitor::PodEviction::kDeleteAgain) {
-      evict(node, pods_by_node_.on(node->metadata.name), now);
-    }
-    return;
+  if (statuses_outstanding_.erase(node->metadata.name) == 0) {
+    follow_status(node, assessment, now);
+    return arm_tainting(now);
   }
-  if (tainting_.contains(node->metadata.name)) return;
-  const bool explains = options_.profile.explain_taints && assessment.current != Readiness::kTrue;
-  const bool was_waiting = explains && find_waiting_zone(*node) != nullptr;
-  switch (const TaintAction action = monitor_.decide_taint(*node, assessment, now)) {
-    case TaintAction::kRemoveBoth:
-      if (carries_own_taint(*node)) {
-        untaint(node, now);
-      } else {
-        monitor_.dequeue(*node);
-      }
-      break;
-    case TaintAction::kBecomeNotReady:
-    case TaintAction::kBecomeUnreachable:
-      taint(node, action, {}, now);
-      break;
-    case TaintAction::kNone:
-      if (explains && !was_waiting) explain_waiting(*node, now);
-      break;
+  Seen& seen = seen_in_pass(node->metadata.name);
+  seen.node = node;
+  seen.assessment = assessment;
+  if (statuses_outstanding_.empty()) follow_statuses(now);
+}
+
+/// The next pass finds it as it is then.
+void NodeLifecycleController::on_status_abandoned(const std::string& name, Now now) {
+  if (statuses_outstanding_.erase(name) == 0) return;
+  seen_in_pass(name).present = false;
+  if (statuses_outstanding_.empty()) follow_statuses(now);
+}
+
+void NodeLifecycleController::follow_status(const NodePtr& node, const Assessment& assessment, Now now) {
+  if (assessment.current == Readiness::kTrue) gate_.release(node_subject(node->metadata.name));
+  Pods pods;
+  if (options_.profile.lists_pods_first && assessment.current) {
+    pods = pods_of_(node->metadata.name);
+    if (!pods) return monitor_.pods_unknown(*node, assessment);
   }
-}
-
-/// The zone in whose queue the node waits, nullptr if it does not.
-const std::pair<const std::string, NodeMonitor::Zone>* NodeLifecycleController::find_waiting_zone(
-    const api::Node& node) const {
-  const auto zone = monitor_.zones().find(lifecycle::zone_key(node.metadata.labels, options_.profile.zone_labels));
-  if (zone == monitor_.zones().end() || !zone->second.queue.knows(node.metadata.name)) return nullptr;
-  return &*zone;
-}
-
-void NodeLifecycleController::explain_waiting(const api::Node& node, Now now) {
-  const auto* zone = find_waiting_zone(node);
-  if (zone == nullptr) return;
-  const lifecycle::RateLimitedQueue& queue = zone->second.queue;
-  const float rate = queue.limiter().effective_rate();
-  if (queue.size() <= 1 && rate > 0) return;  // its turn is now
-  const policy::Reason reason{
-      rate > 0 ? policy::ReasonCode::kZoneRateLimited : policy::ReasonCode::kZoneHalted,
-      {{"zone", lifecycle::readable_zone(zone->first)},
-       {"state", std::string(lifecycle::to_string(zone->second.state.value_or(lifecycle::ZoneState::kInitial)))},
-       {"nodes_per_second", static_cast<double>(rate)},
-       {"waiting_nodes", static_cast<std::int64_t>(queue.size())}}};
-  shared_.log.info("node waits to be tainted", {{"node", node.metadata.name}, {"reason", policy::render(reason)}});
-  node_event(node, "WaitingForTaint",
-             fmt::format("Node {} event: waits to be tainted: {}", node.metadata.name, policy::render(reason)), now);
-}
-
-void NodeLifecycleController::taint(const NodePtr& node, TaintAction action, NodeTaintWriter::Done done, Now now) {
-  const std::string& name = node->metadata.name;
-  const bool not_ready = action == TaintAction::kBecomeNotReady;
-  const std::string_view added = not_ready ? options_.profile.not_ready_taint : options_.profile.unreachable_taint;
-  const std::string_view removed = not_ready ? options_.profile.unreachable_taint : options_.profile.not_ready_taint;
-  tainting_.insert(name);
-  const auto edit = [this, uid = node->metadata.uid, added, removed](api::Node& seen, Now then) {
-    if (seen.metadata.uid != uid || effective_readiness(seen) == Readiness::kTrue) return false;  // back meanwhile
-    const std::string effect(api::kNoExecute);
-    bool changed = lifecycle::erase_taint(seen.spec.taints, {std::string(removed), {}, effect, {}});
-    if (!lifecycle::has_taint(seen.spec.taints, added, api::kNoExecute)) {
-      seen.spec.taints.push_back({std::string(added), {}, effect, std::chrono::floor<seconds>(then.wall)});
-      changed = true;
-    }
-    return changed;
-  };
-  taints_.apply(
-      name, edit,
-      [this, node, added, done = std::move(done)](NodeTaintWriter::Outcome outcome, Now then) {
-        tainting_.erase(node->metadata.name);
-        if (outcome == NodeTaintWriter::Outcome::kWritten) {
-          shared_.log.info("node tainted", {{"node", node->metadata.name}, {"taint", added}});
-          if (options_.profile.explain_taints) {
-            node_event(*node, "TaintedNode",
-                       fmt::format("Node {} event: tainted {}:NoExecute", node->metadata.name, added), then);
-          }
-        }
-        if (done) done(outcome, then);
-      },
-      now);
-}
-
-/// Both taints in one write; the node leaves the queue once they are gone.
-void NodeLifecycleController::untaint(const NodePtr& node, Now now) {
-  if (!node) return;
-  const auto edit = [uid = node->metadata.uid, profile = options_.profile](api::Node& seen, Now) {
-    if (seen.metadata.uid != uid) return false;
-    const std::string effect(api::kNoExecute);
-    const bool one = lifecycle::erase_taint(seen.spec.taints, {std::string(profile.unreachable_taint), {}, effect, {}});
-    const bool two = lifecycle::erase_taint(seen.spec.taints, {std::string(profile.not_ready_taint), {}, effect, {}});
-    return one || two;
-  };
-  taints_.apply(
-      node->metadata.name, edit,
-      [this, node](NodeTaintWriter::Outcome outcome, Now then) {
-        if (outcome == NodeTaintWriter::Outcome::kFailed) return;  // the next pass tries again
-        monitor_.dequeue(*node);
-        if (outcome != NodeTaintWriter::Outcome::kWritten) return;
-        shared_.log.info("node taints removed", {{"node", node->metadata.name}});
-        if (options_.profile.explain_taints) {
-          node_event(*node, "UntaintedNode",
-                     fmt::format("Node {} event: NoExecute taints removed", node->metadata.name), then);
-        }
-      },
-      now);
-}
-
-void NodeLifecycleController::arm_tainting(Now now) {
-  if (tainting_timer_) return;
-  const bool waiting = std::ranges::any_of(monitor_.zones(), [](const auto& zone) {
-    return !zone.second.queue.empty() && zone.second.queue.limiter().effective_rate() > 0;
-  });
-  if (!waiting) return;
-  tainting_timer_ = shared_.client.at(now.mono + options_.tainting_period, [this](Now then) {
-    tainting_timer_.reset();
-    tainting_pass(then);
-    arm_tainting(then);
-  });
-}
-
-void NodeLifecycleController::tainting_pass(Now now) {
-  monitor_.process_queues(now, [this, now](const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry) {
-    return is_legacy() ? evict_waiting(zone, entry, now) : taint_waiting(zone, entry, now);
-  });
-}
-
-/// Pods that appear on a node whose turn has come already.
-void NodeLifecycleController::evict(const NodePtr& node, const std::vector<PodPtr>& pods, Now now) {
-  if (!evicting_.insert(node->metadata.name).second) return;
-  evictor_.evict(*node, pods, [this, name = node->metadata.name](bool, Now) { evicting_.erase(name); }, now);
-}
-
-NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zone,
-                                                           const lifecycle::RateLimitedQueue::Entry& entry, Now now) {
-  if (evicting_.contains(entry.name)) return {};
-  NodePtr node = shared_.nodes.cache().find(entry.name);
-  if (!node) {  // its pods are deleted even if the node is gone
-    auto gone = std::make_shared<api::Node>();
-    gone->metadata.name = entry.name;
-    node = std::move(gone);
-  }
-  const lifecycle::Act act{lifecycle::ActKind::kTaint, zone_of(*node), {}};
-  if (const auto again = gate_.ask(act, subject_of(entry.name), now)) {
-    return {NodeMonitor::Handled::kRetry, *again - now.mono};
-  }
-  evicting_.insert(entry.name);
-  const auto done = [this, zone, entry](bool all, Now then) {
-    evicting_.erase(entry.name);
-    if (all) {
-      monitor_.evicted(entry.name);
-      metrics_.node_tainted(zone);
-    } else {
-      monitor_.requeue(zone, entry, Duration::zero(), then);
-      arm_tainting(then);
-    }
-  };
-  // Not from inside the walk over the queues: an empty node is done at once.
-  shared_.client.at(now.mono, [this, node, done](Now then) {
-    evictor_.evict(*node, pods_by_node_.on(node->metadata.name), done, then);
-  });
-  return {};
-}
-
-/// The Ready condition as this controller knows it: its own Unknown stands until the node says something new, even if
-/// the cache has not seen that write yet.
-std::optional<Readiness> NodeLifecycleController::effective_readiness(const api::Node& node) const {
-  const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
-  const std::optional<lifecycle::HealthRecord> record = monitor_.find_record(node.metadata.name);
-  const bool may_lag = ready == nullptr || lifecycle::readiness_of(*ready) == Readiness::kTrue;
-  if (may_lag && record && record->ready &&
-      (ready == nullptr || ready->last_heartbeat_time == record->ready->heartbeat)) {
-    return record->ready->status;
-  }
-  if (ready == nullptr) return std::nullopt;
-  return lifecycle::readiness_of(*ready);
-}
-
-NodeMonitor::Answer NodeLifecycleController::taint_waiting(const std::string& zone,
-                                                           const lifecycle::RateLimitedQueue::Entry& entry, Now now) {
-  const NodePtr node = shared_.nodes.cache().find(entry.name);
-  if (!node || tainting_.contains(entry.name)) return {};
-  const std::optional<Readiness> readiness = effective_readiness(*node);
-  if (!readiness) return {NodeMonitor::Handled::kRetry, milliseconds(50)};
-  if (*readiness == Readiness::kTrue) return {};
-  const lifecycle::Act act{lifecycle::ActKind::kTaint, zone_of(*node), {}};
-  if (const auto again = gate_.ask(act, subject_of(entry.name), now)) {
-    return {NodeMonitor::Handled::kRetry, *again - now.mono};
-  }
-  taint(
-      node, lifecycle::taint_action_for(*readiness),
-      [this, zone, entry](NodeTaintWriter::Outcome outcome, Now then) {
-        if (outcome == NodeTaintWriter::Outcome::kFailed) {
-          monitor_.requeue(zone, entry, Duration::zero(), then);
-          arm_tainting(then);
-        } else if (outcome == NodeTaintWriter::Outcome::kWritten) {
-          metrics_.node_tainted(zone);
-        }
-      },
-      now);
-  return {};
+  decide(node, assessment, pods, now);
+  mark_pods(node, assessment, pods, now);
 }
 
 void NodeLifecycleController::on_node(const NodePtr& before, const NodePtr& after, Now now) {
@@ -485,7 +331,8 @@ void NodeLifecycleController::on_node(const NodePtr& before, const NodePtr& afte
 void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
   const bool recovered = !is_legacy() && options_.profile.untaint_on_node_event && carries_own_taint(*node) &&
                          lifecycle::readiness_of(*node) == Readiness::kTrue;
-  if (recovered && !tainting_.contains(node->metadata.name)) untaint(node, now);
+  if (recovered && !tainting_.contains(node->metadata.name)) free(node, now);
+  if (!options_.reconcile_nodes) return;
   if (!lifecycle::condition_taint_change(*node).empty()) {
     const auto edit = [uid = node->metadata.uid](api::Node& seen, Now then) {
       if (seen.metadata.uid != uid) return false;
@@ -513,33 +360,60 @@ void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
                        });
 }
 
-void NodeLifecycleController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
-  if (!started_ || !options_.profile.pod_updates || !after || after->spec.node_name.empty()) return;
-  if (before && before->spec.node_name == after->spec.node_name && before->metadata.uid == after->metadata.uid) return;
-  const std::optional<lifecycle::HealthRecord> record = monitor_.find_record(after->spec.node_name);
-  if (!record || !record->ready || record->ready->status == Readiness::kTrue) return;
-  if (const NodePtr node = shared_.nodes.cache().find(after->spec.node_name); node && is_legacy()) {
-    if (monitor_.decide_eviction_of_new_pod(*node, now) == NodeMonitor::PodEviction::kDeleteAgain) {
-      evict(node, {after}, now);
-    }
-    arm_tainting(now);
-  }
-  marker_.mark(
-      {after},
-      [this, node = after->spec.node_name](bool all, Now) {
-        if (!all) monitor_.pods_marked(node, false);
-      },
-      now);
+/// 1.7: a pod that is being deleted on a kubelet that knows no grace would stay for ever.
+void NodeLifecycleController::force_on_outdated_kubelet(const PodPtr& pod) {
+  if (!options_.profile.checks_kubelet_version || !pod->metadata.deletion_timestamp) return;
+  const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
+  if (!node) return;  // the garbage collection of pods deals with it
+  const std::string& version = node->status.node_info.kubelet_version;
+  if (lifecycle::is_outdated_kubelet(version, lifecycle::kKubeletDeletesGracefully)) evictor_.force(pod);
 }
 
-void NodeLifecycleController::mark_pods(const NodePtr& node, const Assessment& assessment, Now now) {
+void NodeLifecycleController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
+  if (!started_ || !after || after->spec.node_name.empty()) return;
+  force_on_outdated_kubelet(after);
+  if (!options_.profile.pod_updates) return;
+  if (before && before->spec.node_name == after->spec.node_name && before->metadata.uid == after->metadata.uid) return;
+  follow_pod(client::key_of(after->metadata), kPodTries, now);
+}
+
+/// A pod has come to a node that may be lost already.
+void NodeLifecycleController::follow_pod(const client::ObjectKey& key, int tries, Now now) {
+  const PodPtr pod = shared_.pods.cache().find(key);
+  const auto record = pod ? monitor_.find_record(pod->spec.node_name) : std::nullopt;
+  if (!record || !record->ready) return;
+  const auto end = [this, key, tries, node = pod->spec.node_name](bool good, Now then) {
+    if (good) return;
+    if (tries > 1) return follow_pod(key, tries - 1, then);
+    monitor_.pods_marked(node, false);
+  };
+  const bool ready = record->ready->status == Readiness::kTrue;
+  const auto mark = [this, pod, ready, end](bool good, Now then) {
+    if (!good || ready) return end(good, then);
+    marker_.mark({pod}, end, then);
+  };
+  const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
+  if (!is_legacy() || !node) return mark(true, now);
+  const bool again = monitor_.decide_eviction_of_new_pod(*node, now) == NodeMonitor::PodEviction::kDeleteAgain;
+  arm_tainting(now);
+  if (!again) return mark(true, now);
+  evict(node, {pod}, mark, now);
+}
+
+void NodeLifecycleController::mark_pods(const NodePtr& node, const Assessment& assessment, const Pods& listed,
+                                        Now now) {
   const std::string& name = node->metadata.name;
   const NodeMonitor::PodMarking marking = monitor_.decide_marking(*node, assessment);
   if (marking.node_event) {
     node_event(*node, "NodeNotReady", fmt::format("Node {} status is now: NodeNotReady", name), now);
   }
   if (!marking.mark) return;
-  marker_.mark(pods_by_node_.on(name), [this, name](bool all, Now) { monitor_.pods_marked(name, all); }, now);
+  const std::string& version = node->status.node_info.kubelet_version;
+  if (options_.profile.checks_kubelet_version && lifecycle::is_outdated_kubelet(version, lifecycle::kKubeletMarksPods))
+    return;
+  const Pods pods = listed ? listed : pods_of_(name);
+  if (!pods) return;
+  marker_.mark(*pods, [this, name](bool all, Now) { monitor_.pods_marked(name, all); }, now);
 }
 
 }  // namespace spillway::controllers

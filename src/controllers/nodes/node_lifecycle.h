@@ -19,10 +19,11 @@
 #include "controllers/nodes/pod_marker.h"
 #include "controllers/shared/act_gate.h"
 #include "controllers/shared/lifecycle_metrics.h"
-#include "controllers/shared/pods_by_node.h"
+#include "controllers/shared/owned_pods.h"
 #include "controllers/shared/shared.h"
 #include "policy/lifecycle/node_monitor.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,6 +31,11 @@
 #include <vector>
 
 namespace spillway::controllers {
+
+/// What a node is called by the gate.
+inline std::string node_subject(const std::string& name) {
+  return "node/" + name;
+}
 
 class NodeLifecycleController {
  public:
@@ -42,12 +48,19 @@ class NodeLifecycleController {
     NodeStatusWriter::Options status;
     /// Ask the API server for the lease of a node before it is called silent.
     bool live_lease_check = true;
+    /// The NoSchedule taints of its conditions, and its labels, follow the node. Also in the lines that had none of it:
+    /// the API server taints new nodes.
+    bool reconcile_nodes = true;
     /// Manual hold: while this ConfigMap exists, what it says is not done (manual_hold.h). Empty: not looked for.
     std::string hold_config_map;  // "kube-system/spillway-hold"
   };
 
-  NodeLifecycleController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, ActGate& gate,
-                          Rng rng, Options options);
+  using Pods = std::optional<std::vector<PodPtr>>;
+  /// The pods bound to a node, in key order; nullopt: they cannot be told now.
+  using PodsOf = std::function<Pods(const std::string& node)>;
+
+  NodeLifecycleController(Shared shared, PodsOf pods_of, LifecycleMetrics& metrics, ActGate& gate, Rng rng,
+                          Options options);
   NodeLifecycleController(const NodeLifecycleController&) = delete;
   NodeLifecycleController& operator=(const NodeLifecycleController&) = delete;
 
@@ -65,7 +78,8 @@ class NodeLifecycleController {
   struct Seen {
     NodePtr node;
     lifecycle::Assessment assessment;
-    bool present = true;  // still there at the end of the pass
+    bool present = true;  // still there at the end of the pass, and its status written
+    bool held = false;    // a brake holds back what is to be written
   };
 
   // One pass, in this order.
@@ -73,8 +87,13 @@ class NodeLifecycleController {
   Seen& seen_in_pass(const std::string& name);
   void check_live_lease(const std::string& name);
   void on_live_lease(const std::string& name, const Result<api::Json>& lease, Now now);
-  void finish_pass(Now now);
+  void on_all_assessed(Now now);
+  void judge_zones(Now now);
   void sweep(Now now);
+  void end_pass(Now now);
+  // With zones judged last, between these: all statuses are written, and what follows from them.
+  void write_statuses(Now now);
+  void follow_statuses(Now now);
   Instant next_pass(Now now) const;
   void feed_brakes(Now now);
   void look_for_hold();
@@ -82,17 +101,21 @@ class NodeLifecycleController {
   void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
   void on_status_settled(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+  void on_status_abandoned(const std::string& name, Now now);
+  void follow_status(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
   bool is_legacy() const { return options_.profile.mode == lifecycle::EvictionMode::kLegacy; }
 
   // Taints.
-  void decide(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+  void decide(const NodePtr& node, const lifecycle::Assessment& assessment, const Pods& pods, Now now);
   const std::pair<const std::string, lifecycle::NodeMonitor::Zone>* find_waiting_zone(const api::Node& node) const;
   void explain_waiting(const api::Node& node, Now now);
   void taint(const NodePtr& node, lifecycle::TaintAction action, NodeTaintWriter::Done done, Now now);
-  void untaint(const NodePtr& node, Now now);
+  void free(const NodePtr& node, Now now);
+  void untaint(const NodePtr& node, std::function<void()> gone, Now now);
   void arm_tainting(Now now);
   void tainting_pass(Now now);
+  void try_again(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry, Now now);
   lifecycle::NodeMonitor::Answer taint_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
                                                Now now);
   std::optional<lifecycle::Readiness> effective_readiness(const api::Node& node) const;
@@ -100,7 +123,9 @@ class NodeLifecycleController {
   bool carries_own_taint(const api::Node& node) const;
 
   // Eviction by pod-eviction-timeout.
-  void evict(const NodePtr& node, const std::vector<PodPtr>& pods, Now now);
+  /// `done` may be empty, and is not called if the pods of the node are being evicted already.
+  void evict(const NodePtr& node, const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done,
+             Now now);
   lifecycle::NodeMonitor::Answer evict_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
                                                Now now);
 
@@ -109,12 +134,15 @@ class NodeLifecycleController {
   void reconcile(const NodePtr& node, Now now);
   void on_lease(const LeasePtr& before, const LeasePtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
-  void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
+  void follow_pod(const client::ObjectKey& key, int tries, Now now);
+  void force_on_outdated_kubelet(const PodPtr& pod);
+  /// `listed`: nullopt if they were not needed so far.
+  void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, const Pods& listed, Now now);
 
   void node_event(const api::Node& node, std::string_view reason, const std::string& message, Now now);
 
   Shared shared_;
-  const PodsByNode& pods_by_node_;
+  PodsOf pods_of_;
   LifecycleMetrics& metrics_;
   ActGate& gate_;
   Options options_;
@@ -124,9 +152,11 @@ class NodeLifecycleController {
   PodMarker marker_;
   PodEvictor evictor_;
   bool started_ = false;
-  std::optional<Instant> first_deadline_;     // of the nodes that were not silent in the last pass
-  std::vector<Seen> pass_;                    // nodes the pass under way looks at, in name order
-  std::set<std::string> leases_outstanding_;  // live reads of the pass under way
+  std::optional<Instant> first_deadline_;                    // of the nodes that were not silent in the last pass
+  std::vector<Seen> pass_;                                   // nodes the pass under way looks at, in name order
+  std::set<std::string> leases_outstanding_;                 // live reads of the pass under way
+  std::set<std::string, std::less<>> statuses_outstanding_;  // writes that the pass under way waits for
+  Instant taint_ticks_from_;
   std::set<std::string, std::less<>> tainting_;
   std::set<std::string, std::less<>> evicting_;
   std::set<std::string, std::less<>> labelling_;

@@ -45,13 +45,20 @@ bool carries_our_write(const api::Node& node, const Assessment& assessment) {
 }  // namespace
 
 NodeStatusWriter::NodeStatusWriter(Shared shared, lifecycle::NodeMonitor& monitor, LifecycleMetrics& metrics,
-                                   lifecycle::HealthConfig health, Options options, Settled settled)
+                                   lifecycle::HealthConfig health, Options options, Settled settled,
+                                   Abandoned abandoned)
     : shared_(shared),
       monitor_(monitor),
       metrics_(metrics),
       health_(health),
       options_(options),
-      settled_(std::move(settled)) {}
+      settled_(std::move(settled)),
+      abandoned_(std::move(abandoned)) {}
+
+void NodeStatusWriter::abandon(const std::string& name, Now now) {
+  writing_.erase(name);
+  abandoned_(name, now);
+}
 
 void NodeStatusWriter::write(const NodePtr& node, const Assessment& assessment, Now) {
   writing_.insert(node->metadata.name);
@@ -73,22 +80,21 @@ void NodeStatusWriter::on_answer(const NodePtr& node, const Assessment& assessme
     auto written = api::decode<api::Node>(*outcome);
     return on_written(written ? std::make_shared<const api::Node>(*std::move(written)) : node, assessment, now);
   }
-  if (outcome.error().code == ErrorCode::kNotFound) return end(name);
+  if (outcome.error().code == ErrorCode::kNotFound) return abandon(name, now);
   if (attempt >= options_.attempts_max) {
-    end(name);
     metrics_.status_write_failures.add();
     shared_.log.warning("node status was not written", {{"node", name}, {"error", outcome.error().text()}});
-    return;
+    return abandon(name, now);
   }
   reread(name, assessment, attempt, now);
 }
 
 void NodeStatusWriter::on_written(const NodePtr& node, const Assessment& assessment, Now now) {
   const std::string& name = node->metadata.name;
-  end(name);
   metrics_.status_writes.add();
   shared_.log.info("node is silent", {{"node", name}, {"reason", policy::render(assessment.reason(health_))}});
-  if (!shared_.nodes.cache().find(name)) return;
+  if (!shared_.nodes.cache().find(name)) return abandon(name, now);
+  writing_.erase(name);
   monitor_.confirm_written(*node, assessment, now);
   settled_(node, assessment, now);
 }
@@ -97,13 +103,13 @@ void NodeStatusWriter::reread(const std::string& name, const Assessment& before,
   const auto on_reread = [this, name, before, attempt](const Result<api::Json>& outcome, Now then) {
     auto node = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
     const auto cached = shared_.nodes.cache().find(name);
-    if (!node || !cached || cached->metadata.uid != node->metadata.uid) return end(name);
+    if (!node || !cached || cached->metadata.uid != node->metadata.uid) return abandon(name, then);
     const auto fresh = std::make_shared<const api::Node>(*std::move(node));
     if (carries_our_write(*fresh, before)) return on_written(fresh, before, then);  // its answer was lost
     const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
     const Assessment assessment = monitor_.assess(*fresh, lease.get(), then);
     if (assessment.write) return this->attempt(fresh, assessment, attempt + 1);
-    end(name);  // it has posted in the meantime
+    writing_.erase(name);  // it has posted in the meantime
     settled_(fresh, assessment, then);
   };
   shared_.client.at(now.mono + options_.retry_wait,

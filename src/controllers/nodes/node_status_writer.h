@@ -21,19 +21,20 @@ class NodeStatusWriter {
   using NodePtr = std::shared_ptr<const api::Node>;
   /// The node as it is after the write, or as it was found, and what follows from it.
   using Settled = std::function<void(const NodePtr& node, const lifecycle::Assessment& assessment, Now now)>;
+  /// The node is gone, or its last attempt failed.
+  using Abandoned = std::function<void(const std::string& node, Now now)>;
 
   struct Options {
     Duration retry_wait = milliseconds(20);
-    int attempts_max = 5;
+    int attempts_max = 6;
   };
 
   NodeStatusWriter(Shared shared, lifecycle::NodeMonitor& monitor, LifecycleMetrics& metrics,
-                   lifecycle::HealthConfig health, Options options, Settled settled);
+                   lifecycle::HealthConfig health, Options options, Settled settled, Abandoned abandoned);
   NodeStatusWriter(const NodeStatusWriter&) = delete;
   NodeStatusWriter& operator=(const NodeStatusWriter&) = delete;
 
-  /// `assessment.write` must be there, and the node not busy. Nothing more is heard of a node that is gone, or whose
-  /// last attempt failed: the next pass finds it as it is then.
+  /// `assessment.write` must be there, and the node not busy. One of `settled` and `abandoned` follows in a later step.
   void write(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
   bool busy(std::string_view node) const { return writing_.contains(node); }
@@ -45,7 +46,7 @@ class NodeStatusWriter {
   void on_written(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
   void reread(const std::string& name, const lifecycle::Assessment& before, int attempt, Now now);
 
-  void end(const std::string& name) { writing_.erase(name); }
+  void abandon(const std::string& name, Now now);
 
   Shared shared_;
   lifecycle::NodeMonitor& monitor_;
@@ -53,6 +54,7 @@ class NodeStatusWriter {
   lifecycle::HealthConfig health_;
   Options options_;
   Settled settled_;
+  Abandoned abandoned_;
   std::set<std::string, std::less<>> writing_;
 };
 

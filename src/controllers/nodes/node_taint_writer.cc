@@ -23,8 +23,8 @@ api::Json taints_patch(const api::Node& node) {
 }  // namespace
 
 NodeTaintWriter::NodeTaintWriter(client::ApiClient& client, client::Informer<api::Node>& nodes, Rng rng,
-                                 const telemetry::Log& log)
-    : client_(client), nodes_(nodes), rng_(rng), log_(log) {
+                                 const telemetry::Log& log, Retry which)
+    : client_(client), nodes_(nodes), rng_(rng), log_(log), which_(which) {
   nodes_.cache().listen({[this](const NodePtr& before, const NodePtr& after, Now) {
     const NodePtr& node = after ? after : before;
     const auto it = written_.find(node->metadata.name);
@@ -81,7 +81,8 @@ void NodeTaintWriter::on_patched(const std::string& name, const NodePtr& base, c
 
 void NodeTaintWriter::retry(const std::string& name, const Error& error, Now now) {
   written_.erase(name);
-  if (work_.at(name).attempts >= kAttemptsMax) {
+  const bool worth = which_ == Retry::kAll || error.code == ErrorCode::kConflict;
+  if (!worth || work_.at(name).attempts >= kAttemptsMax) {
     log_.warning("node taints were not written", {{"node", name}, {"error", error.text()}});
     return finish(name, Outcome::kFailed, now);
   }

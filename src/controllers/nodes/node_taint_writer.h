@@ -33,7 +33,11 @@ class NodeTaintWriter {
 
   using Done = std::function<void(Outcome outcome, Now now)>;
 
-  NodeTaintWriter(client::ApiClient& client, client::Informer<api::Node>& nodes, Rng rng, const telemetry::Log& log);
+  /// Which errors are answered by another attempt.
+  enum class Retry { kAll, kConflicts };
+
+  NodeTaintWriter(client::ApiClient& client, client::Informer<api::Node>& nodes, Rng rng, const telemetry::Log& log,
+                  Retry which = Retry::kAll);
   NodeTaintWriter(const NodeTaintWriter&) = delete;
   NodeTaintWriter& operator=(const NodeTaintWriter&) = delete;
 
@@ -73,6 +77,7 @@ class NodeTaintWriter {
   client::Informer<api::Node>& nodes_;
   Rng rng_;
   const telemetry::Log& log_;
+  Retry which_;
   std::map<std::string, Work, std::less<>> work_;
   std::map<std::string, Written, std::less<>> written_;
 };

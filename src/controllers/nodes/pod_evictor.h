@@ -1,15 +1,20 @@
 // Deletes the pods of a node whose turn has come by pod-eviction-timeout: writes NodeLost, then deletes, pod by pod as
-// lifecycle::plan_pod_eviction says.
+// lifecycle::plan_pod_eviction says. Pods whose kubelet cannot end them gracefully are deleted by force.
 // Thread: loop. Bounds: calls wait in the client's queue; nothing is tried again here. Source: spec "Node lifecycle",
 // S8.2.
 #pragma once
 
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/shared.h"
+#include "policy/lifecycle/legacy_eviction.h"
 #include "policy/lifecycle/profile.h"
 
+#include <cstddef>
 #include <functional>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::controllers {
@@ -18,18 +23,30 @@ class PodEvictor {
  public:
   PodEvictor(Shared shared, lifecycle::Profile profile) : shared_(shared), profile_(profile) {}
 
-  /// `done(all)`: every pod was dealt with; else the node is to be tried again.
+  /// `done(all)`: every pod was dealt with; else the node is to be tried again. A pod that cannot be deleted ends the
+  /// attempt.
   void evict(const api::Node& node, const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done,
              Now now);
 
- private:
-  using Settle = std::function<void(bool good, Now now)>;
+  /// Without grace, once for each pod while the call is under way.
+  void force(const PodPtr& pod);
 
-  void mark_lost(const PodPtr& pod, bool then_delete, Settle settle);
-  void remove(const PodPtr& pod, Settle settle, Now now);
+ private:
+  /// The pods of one node, dealt with one after the other.
+  struct Run {
+    std::vector<std::pair<PodPtr, lifecycle::PodEvictionStep>> steps;
+    std::size_t at = 0;
+    bool all = true;
+    std::function<void(bool all, Now now)> done;
+  };
+
+  void next(const std::shared_ptr<Run>& run, Now now);
+  void mark_lost(const std::shared_ptr<Run>& run, const PodPtr& pod, bool then_delete);
+  void remove(const std::shared_ptr<Run>& run, const PodPtr& pod, Now now);
 
   Shared shared_;
   lifecycle::Profile profile_;
+  std::set<std::string> forcing_;  // uids
 };
 
 }  // namespace spillway::controllers

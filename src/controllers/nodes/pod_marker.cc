@@ -10,10 +10,12 @@ namespace spillway::controllers {
 
 namespace {
 
-api::Json not_ready_patch(const api::Pod& pod, Now now) {
+api::Json not_ready_patch(const api::Pod& pod, bool guarded, Now now) {
   const api::Json condition =
       api::Json::object({{"type", "Ready"}, {"status", "False"}, {"lastTransitionTime", api::format_time(now.wall)}});
-  return api::Json::object({{"metadata", api::Json::object({{"uid", pod.metadata.uid}})},
+  api::Json metadata = api::Json::object({{"uid", pod.metadata.uid}});
+  if (guarded) metadata["resourceVersion"] = pod.metadata.resource_version;
+  return api::Json::object({{"metadata", std::move(metadata)},
                             {"status", api::Json::object({{"conditions", api::Json::array({condition})}})}});
 }
 
@@ -40,7 +42,7 @@ void PodMarker::mark(const std::vector<PodPtr>& pods, std::function<void(bool al
                             "Node is not ready", now);
     }
     shared_.client.patch(client::object_path("v1", "pods", pod->metadata.ns, pod->metadata.name, "status"),
-                         client::PatchType::kStrategicMerge, not_ready_patch(*pod, now),
+                         client::PatchType::kStrategicMerge, not_ready_patch(*pod, profile_.mark_pods_guarded, now),
                          [this, pod, progress](const Result<api::Json>& outcome, Now then) {
                            if (!outcome && outcome.error().code != ErrorCode::kNotFound) {
                              progress->all = false;

@@ -1,7 +1,7 @@
 #include "controllers/workloads/daemon_set.h"
 
 #include "api/codec/codec.h"
-#include "api/object/taint.h"
+#include "api/object/tolerations.h"
 #include "controllers/shared/paths.h"
 #include "policy/workloads/daemon_plan.h"
 #include "policy/workloads/daemon_update.h"
@@ -16,10 +16,6 @@ namespace spillway::controllers {
 
 namespace {
 
-api::Toleration stays(std::string_view key, std::string_view effect) {
-  return {std::string(key), "Exists", "", std::string(effect), {}};
-}
-
 /// The node a daemon pod is for: bound to it, or named in its affinity.
 std::string node_of(const api::Pod& pod) {
   if (!pod.spec.node_name.empty()) return pod.spec.node_name;
@@ -31,16 +27,6 @@ std::string node_of(const api::Pod& pod) {
     }
   }
   return {};
-}
-
-api::Json to_json(const api::Toleration& toleration) {
-  api::Json document = api::Json::object();
-  if (!toleration.key.empty()) document["key"] = toleration.key;
-  if (!toleration.op.empty()) document["operator"] = toleration.op;
-  if (!toleration.value.empty()) document["value"] = toleration.value;
-  if (!toleration.effect.empty()) document["effect"] = toleration.effect;
-  if (toleration.toleration_seconds) document["tolerationSeconds"] = *toleration.toleration_seconds;
-  return document;
 }
 
 /// Replaces what the template says of node names; the node is settled.
@@ -57,16 +43,7 @@ void require_node(api::Json& spec, const std::string& node) {
 
 std::vector<api::Toleration> daemon_tolerations(const api::PodSpec& spec) {
   std::vector<api::Toleration> tolerations = spec.tolerations;
-  std::vector<api::Toleration> added{
-      stays(api::kTaintNodeNotReady, api::kNoExecute),      stays(api::kTaintNodeUnreachable, api::kNoExecute),
-      stays(api::kTaintNodeDiskPressure, api::kNoSchedule), stays(api::kTaintNodeMemoryPressure, api::kNoSchedule),
-      stays(api::kTaintNodePidPressure, api::kNoSchedule),  stays(api::kTaintNodeUnschedulable, api::kNoSchedule)};
-  if (spec.host_network) added.push_back(stays(api::kTaintNodeNetworkUnavailable, api::kNoSchedule));
-  for (api::Toleration& toleration : added) {
-    if (std::find(tolerations.begin(), tolerations.end(), toleration) == tolerations.end()) {
-      tolerations.push_back(std::move(toleration));
-    }
-  }
+  api::add_daemon_set_tolerations(tolerations, spec.host_network ? api::HostNetwork::kYes : api::HostNetwork::kNo);
   return tolerations;
 }
 
@@ -82,7 +59,7 @@ api::Json daemon_pod(const api::DaemonSet& set, const std::string& node) {
   if (const auto decoded = api::decode<api::PodSpec>(set.pod_template.spec)) {
     api::Json tolerations = api::Json::array();
     for (const api::Toleration& toleration : daemon_tolerations(*decoded)) {
-      tolerations.if_array()->push_back(to_json(toleration));
+      tolerations.if_array()->push_back(api::encode(toleration));
     }
     spec["tolerations"] = std::move(tolerations);
   }

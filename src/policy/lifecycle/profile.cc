@@ -21,6 +21,7 @@ void make_original(Profile& profile) {
   profile.zone_of_known_nodes = false;
   profile.bucket = BucketKind::kTicks;
   profile.requeue_every_pass = false;
+  profile.lists_pods_first = false;
   profile.mark_pods_skips_false = false;
   profile.mark_pods_events = false;
   profile.mark_pods_retry = false;
@@ -30,8 +31,11 @@ void make_original(Profile& profile) {
   profile.missing_pod_is_error = true;
   profile.counts_before_trying = true;
   profile.cloud_check = true;
-  profile.not_ready_taint = kTaintAlphaNotReady;
-  profile.unreachable_taint = kTaintAlphaUnreachable;
+  profile.controller_name = "NodeController";
+  profile.node_events_from = "controllermanager";
+  profile.taint_events_from = "controllermanager";
+  profile.not_ready_taint = api::kTaintNodeNotReadyAlpha;
+  profile.unreachable_taint = api::kTaintNodeUnreachableAlpha;
   profile.disruption_target_condition = false;
   profile.forever_toleration_cancels_timer = false;
 }
@@ -56,9 +60,11 @@ Profile upstream_profile(Line line, EvictionMode mode) {
   Profile profile;
   profile.mode = mode;
   profile.decide_on_current = line == Line::kV1_34;
+  profile.judges_zones_first = false;
+  profile.mark_pods_guarded = true;
+  profile.retries_taint_writes = false;
   profile.drop_record_of_deleted = false;
   profile.keep_taints_of_failing = false;
-  profile.count_failed_writes = false;
   profile.remark_pods_at_start = false;
   profile.keep_queue_while_nodes_exist = false;
   profile.sweep_while_disrupted = false;
@@ -74,8 +80,14 @@ Profile upstream_profile(Line line, EvictionMode mode) {
   if (line == Line::kV1_19) {
     profile.zone_exclusion = ZoneExclusion::kLabelOrName;
     profile.disruption_target_condition = false;
+    profile.taint_events_from = "taint-controller";
   }
   return profile;
+}
+
+LineDefaults defaults_of(std::optional<Line> line) {
+  if (!line || line == Line::kV1_34) return {};
+  return {line == Line::kV1_7 ? EvictionMode::kLegacy : EvictionMode::kTaint, seconds(40)};
 }
 
 }  // namespace spillway::lifecycle

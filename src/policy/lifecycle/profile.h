@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/object/taint.h"
+#include "base/time.h"
 #include "policy/lifecycle/rate_limiter.h"
 #include "policy/lifecycle/zone.h"
 
@@ -11,9 +12,6 @@
 #include <string_view>
 
 namespace spillway::lifecycle {
-
-inline constexpr std::string_view kTaintAlphaNotReady = "node.alpha.kubernetes.io/notReady";
-inline constexpr std::string_view kTaintAlphaUnreachable = "node.alpha.kubernetes.io/unreachable";
 
 /// The lines of `--compat`.
 enum class Line { kV1_7, kV1_19, kV1_29, kV1_34 };
@@ -48,8 +46,10 @@ struct Profile {
   bool requeue_every_pass = true;  // 1.7: order of first failure
 
   // Pods of a node that turned not ready.
+  bool lists_pods_first = true;         // 1.7 lists the pods of a node only when something is to be done to them
   bool mark_pods_skips_false = true;    // 1.7 writes even if the pod's Ready is False already
   bool mark_pods_events = true;         // not in 1.7
+  bool mark_pods_guarded = false;       // upstream: a pod that has changed meanwhile is looked at again
   bool mark_pods_retry = true;          // not in 1.7
   bool checks_kubelet_version = false;  // 1.7: outdated kubelets' pods are not marked, their terminating pods forced
   bool pod_updates = true;              // S10, since 1.16
@@ -60,6 +60,11 @@ struct Profile {
   bool counts_before_trying = false;     // 1.7: evictions_total
   bool cloud_check = false;              // 1.7
 
+  // What users see of the controllers.
+  std::string_view controller_name = "Controller";  // in RegisteredNode and RemovingNode; 1.7: NodeController
+  std::string_view node_events_from = "node-controller";
+  std::string_view taint_events_from = "taint-eviction-controller";
+
   // Taints.
   std::string_view not_ready_taint = api::kTaintNodeNotReady;
   std::string_view unreachable_taint = api::kTaintNodeUnreachable;
@@ -67,14 +72,17 @@ struct Profile {
   bool forever_toleration_cancels_timer = true;  // not in 1.7
 
   // Spillway's answers to upstream's defects; `false` restores upstream.
-  bool decide_on_current = true;                                              // T5: the status after the pass, as 1.34
-  bool drop_record_of_deleted = true;                                         // T2
-  bool keep_taints_of_failing = true;                                         // T3
-  bool count_failed_writes = true;                                            // T4
-  bool remark_pods_at_start = true;                                           // T6
-  bool keep_queue_while_nodes_exist = true;                                   // T8
-  bool sweep_while_disrupted = true;                                          // T10
-  bool clear_queues_on_leaving = true;                                        // T11
+  /// T1, T4: all nodes are looked at, the zones judged, then statuses are written. Upstream judges last, and without
+  /// the nodes whose status could not be written.
+  bool judges_zones_first = true;
+  bool retries_taint_writes = true;          // whatever the error; upstream: conflicts only
+  bool decide_on_current = true;             // T5: the status after the pass, as 1.34
+  bool drop_record_of_deleted = true;        // T2
+  bool keep_taints_of_failing = true;        // T3
+  bool remark_pods_at_start = true;          // T6
+  bool keep_queue_while_nodes_exist = true;  // T8
+  bool sweep_while_disrupted = true;         // T10
+  bool clear_queues_on_leaving = true;       // T11
   RateLimiter::Stopped stopped_limiter = RateLimiter::Stopped::kReportsZero;  // T12, T13
   bool timers_follow_tolerations = true;                                      // T14
   bool retry_failed_deletions = true;                                         // T15
@@ -91,5 +99,14 @@ struct Profile {
 
 /// All upstream values of one line.
 Profile upstream_profile(Line line, EvictionMode mode);
+
+/// What holds where nothing else is said.
+struct LineDefaults {
+  EvictionMode mode = EvictionMode::kTaint;          // 1.7: taints are behind a gate
+  Duration node_monitor_grace_period = seconds(50);  // 40 s up to 1.31
+};
+
+/// nullopt: Spillway's own.
+LineDefaults defaults_of(std::optional<Line> line);
 
 }  // namespace spillway::lifecycle

@@ -1,7 +1,8 @@
 // What the cluster says to a new pod: account, runtime class, priority, tolerations.
+#include "api/codec/codec.h"
 #include "api/object/meta.h"
 #include "api/object/pod.h"
-#include "api/object/taint.h"
+#include "api/object/tolerations.h"
 #include "api/text/time_text.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/pod/pod.h"
@@ -12,12 +13,12 @@
 #include <array>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::int64_t kDefaultTolerationSeconds = 300;
 /// Members of containers and volumes that name a secret.
 constexpr std::array<std::string_view, 5> kSecretMembers{"azureFile", "nodePublishSecretRef", "secret", "secretKeyRef",
                                                          "secretRef"};
@@ -142,26 +143,33 @@ api::StatusResult<void> admit_priority(api::Json& pod, const AdmissionContext& c
   return {};
 }
 
-bool is_tolerated(const api::Json& spec, std::string_view key) {
-  for (const api::Json& toleration : elements(spec, "tolerations")) {
-    const std::string_view its_key = text(toleration, "key");
-    const std::string_view effect = text(toleration, "effect");
-    if ((its_key.empty() || its_key == key) && (effect.empty() || effect == api::kNoExecute)) return true;
-  }
-  return false;
+/// Merge, as the plug-in has it: one that is there is not repeated.
+void add_memory_pressure_toleration(const api::Json& pod, std::vector<api::Toleration>& tolerations) {
+  const auto spec = api::decode<api::PodSpec>(*pod.find("spec"));
+  if (!spec || api::compute_qos(*spec) == api::QosClass::kBestEffort) return;
+  const api::Taint pressure{std::string(api::kTaintNodeMemoryPressure), {}, std::string(api::kNoSchedule), {}};
+  const auto tolerates = [&pressure](const api::Toleration& each) { return api::tolerates(each, pressure); };
+  if (std::ranges::any_of(tolerations, tolerates)) return;
+  tolerations.push_back({pressure.key, "Exists", {}, pressure.effect, {}});
 }
 
-/// Five minutes on a node that is not ready or unreachable, unless the pod says otherwise.
-void add_default_tolerations(api::Json& spec) {
-  for (const std::string_view key : {api::kTaintNodeNotReady, api::kTaintNodeUnreachable}) {
-    if (is_tolerated(spec, key)) continue;
-    api::Json& tolerations = spec["tolerations"];
-    if (!tolerations.is_array()) tolerations = api::Json::array();
-    tolerations.if_array()->push_back(api::Json::object({{"key", key},
-                                                         {"operator", "Exists"},
-                                                         {"effect", api::kNoExecute},
-                                                         {"tolerationSeconds", kDefaultTolerationSeconds}}));
+/// Five minutes on a node that is not ready or unreachable, unless the pod says otherwise; and pods that have asked for
+/// something may come to nodes that are short of memory.
+void add_tolerations(api::Json& pod, const AdmissionRules& rules) {
+  api::Json& spec = pod["spec"];
+  std::vector<api::Toleration> tolerations;
+  for (const api::Json& each : elements(std::as_const(spec), "tolerations")) {
+    auto toleration = api::decode<api::Toleration>(each);
+    if (!toleration) return;  // validation refuses the pod
+    tolerations.push_back(*std::move(toleration));
   }
+  const std::size_t own = tolerations.size();
+  api::add_default_tolerations(tolerations);
+  if (rules.memory_pressure_toleration) add_memory_pressure_toleration(pod, tolerations);
+  if (tolerations.size() == own) return;
+  api::Json& list = spec["tolerations"];
+  if (!list.is_array()) list = api::Json::array();
+  for (std::size_t i = own; i < tolerations.size(); ++i) list.if_array()->push_back(api::encode(tolerations[i]));
 }
 
 /// A pod with gates says from the start why it is not scheduled.
@@ -182,7 +190,7 @@ api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& contex
   SPILLWAY_TRY_VOID(admit_service_account(pod, context));
   SPILLWAY_TRY_VOID(admit_runtime_class(pod, context));
   SPILLWAY_TRY_VOID(admit_priority(pod, context));
-  add_default_tolerations(pod["spec"]);
+  add_tolerations(pod, context.rules);
   add_gated_condition(pod, context.now);
   return {};
 }
@@ -211,7 +219,7 @@ api::StatusResult<void> admit_pod_update(api::Json& pod, const api::Json& old, E
   for (const std::string_view key : {"preemptionPolicy", "priority"}) {
     if (!has(spec, key) && has(value_of(old, "spec"), key)) spec[key] = value_of(value_of(old, "spec"), key);
   }
-  add_default_tolerations(spec);
+  add_tolerations(pod, {.memory_pressure_toleration = false});  // that one is for new pods
   return {};
 }
 

@@ -1,5 +1,6 @@
-// A cluster as the lifecycle vectors describe it: nodes with kubelets that post, pods, injected API failures, and the
-// node lifecycle run over it in steps of 100 ms exactly as vectors/lifecycle/README.md says. Records every action.
+// A cluster as the lifecycle vectors describe it: nodes with kubelets that post, pods, an API without delay that fails
+// when it is told to, a cloud. The product's controller (DrivenController) runs over it in steps of 100 ms exactly as
+// the vectors say; what it asks of the API is recorded.
 #pragma once
 
 #include "api/json/json.h"
@@ -7,9 +8,10 @@
 #include "api/object/node.h"
 #include "api/object/pod.h"
 #include "api/object/workload.h"
-#include "policy/lifecycle/node_monitor.h"
+#include "controllers/driven_controller.h"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace spillway::lifecycle {
+namespace spillway::controllers {
 
 class ClusterModel {
  public:
@@ -32,10 +34,7 @@ class ClusterModel {
 
   struct Machine {
     api::Node node;
-    std::shared_ptr<const api::Node> copy;  // of node; null after a change
     std::optional<api::Lease> lease;
-    std::shared_ptr<const api::Node> told;  // what the controller has heard of
-    std::optional<api::Lease> told_lease;
     bool exists = false;
     bool up = true;
     std::string ready = "True";
@@ -60,44 +59,44 @@ class ClusterModel {
   bool status_due(const Machine& machine) const;
   std::vector<std::string> owned_conditions() const;
 
-  // The controller.
-  void tell(Machine& machine);
-  void monitor_pass();
-  void process_node(std::shared_ptr<const api::Node> node);
-  bool update_health(std::shared_ptr<const api::Node>& node, Assessment& assessment);
-  static std::shared_ptr<const api::Node> read(Machine& machine);
-  void taint_step(const api::Node& node, const Assessment& assessment);
-  void evict_step(const api::Node& node, const Assessment& assessment);
-  void mark_step(const api::Node& node, const Assessment& assessment);
-  void cloud_step(const api::Node& node, const Assessment& assessment);
-  bool mark_pods(const std::vector<std::string>& pods, const std::string& node);
-  bool mark_pod(const api::Pod& seen, const std::string& node);
-  void queue_pass();
-  NodeMonitor::Answer taint_entry(const std::string& name);
-  NodeMonitor::Answer evict_entry(const std::string& name);
-  bool delete_pods(const std::vector<std::string>& pods, const std::string& node);
-  void on_pod_added(const std::string& key);
-  void force_outdated(const std::string& key);
+  // The controller, and what reaches it.
+  void start_controller();
+  void restart_controller();
+  void hear();
+  void run_due(Instant until);
+  void pass();
+  void tick();
+  void answer_cloud();
 
-  // Its API calls.
+  // The API. Every change has a revision and goes to who watches.
+  template <typename T>
+  void publish(std::string_view collection, std::string_view type, const T& object);
+  void changed(Machine& machine);
+  void renewed(Machine& machine);
+  void removed(Machine& machine);
+  void changed(api::Pod& pod, std::string_view type = "MODIFIED");
+  void execute(const client::ApiCommand& command);
+  api::Response answer(const api::Request& request);
+  api::Response list(std::string_view collection) const;
+  api::Response patch_node(const std::string& name, bool status, const api::Json& patch);
+  api::Response patch_pod(const std::string& key, const api::Json& patch);
+  api::Response delete_pod(const std::string& key, const api::Json& options);
+  api::Response delete_node(const std::string& name);
+  api::Response write_event(const std::string& name, const api::Json& event);
   bool fails(const std::string& verb, const std::string& name);
-  bool untaint(const api::Node& seen);
-  bool swap_taint(const api::Node& seen, std::string_view add, std::string_view remove);
-  bool remove_taint(const api::Node& seen, std::string_view key);
-  bool delete_pod(const std::string& key, bool force);
-  std::vector<std::string> pods_of(const std::string& node) const;
 
   // The record.
   void act(api::Json::Array action);
   void event(std::string_view kind, const std::string& object, std::string_view type, std::string_view reason,
              const std::string& message);
   using TaintSet = std::set<std::pair<std::string, std::string>>;
-  void add_taints(const Machine& machine, TaintSet& taints) const;
   TaintSet taints_now() const;
   void record_taints(const TaintSet& before, const TaintSet& after);
   void record_zones();
   void record_health();
-  std::map<std::string, std::set<std::string>> queued() const;
+  using Queued = std::map<std::string, std::set<std::string>>;
+  Queued queued() const;
+  void record_queues(const char* kind, const Queued& more, const Queued& less);
   api::Json conditions_of(const api::Node& node) const;
   api::Json final_state() const;
 
@@ -108,13 +107,19 @@ class ClusterModel {
   std::int64_t ms_of(WallTime time) const;
 
   const api::Json& input_;
-  Profile profile_;
-  MonitorConfig config_;
+  lifecycle::Profile profile_;
+  lifecycle::MonitorConfig config_;
+  Duration period_;
   bool original_ = false;  // 1.7
   bool full_ = false;
   bool cloud_ = false;
   std::int64_t t_ms_ = 0;
-  std::unique_ptr<NodeMonitor> monitor_;
+  Duration past_{};  // since the beginning of the step
+  std::unique_ptr<DrivenController> controller_;
+  std::deque<client::ApiEvent> inbox_;
+  std::map<std::string, client::CallId, std::less<>> watches_;  // by collection
+  std::uint64_t revision_ = 1;
+  std::map<std::string, std::pair<api::Json, std::int64_t>> events_;  // as posted, and how often it was
   std::map<std::string, Machine> machines_;
   PodMap pods_;
   std::vector<api::DaemonSet> daemon_sets_;
@@ -125,4 +130,4 @@ class ClusterModel {
   std::map<std::string, std::pair<Instant, Instant>> health_seen_;
 };
 
-}  // namespace spillway::lifecycle
+}  // namespace spillway::controllers

@@ -1,5 +1,5 @@
-// The files of vectors/lifecycle that run a whole cluster.
-#include "policy/lifecycle/cluster_model.h"
+// The files of vectors/lifecycle that run a whole cluster, with the controller that ships.
+#include "controllers/cluster_model.h"
 #include "support/vectors.h"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-namespace spillway::lifecycle {
+namespace spillway::controllers {
 namespace {
 
 using api::Json;
@@ -66,4 +66,4 @@ const bool kRegistered[] = {
 };
 
 }  // namespace
-}  // namespace spillway::lifecycle
+}  // namespace spillway::controllers

@@ -1,7 +1,6 @@
-#include "policy/lifecycle/cluster_model.h"
+#include "controllers/cluster_model.h"
 
 #include "policy/lifecycle/condition_taints.h"
-#include "policy/lifecycle/legacy_eviction.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +8,12 @@
 #include <array>
 #include <chrono>
 
-namespace spillway::lifecycle {
+namespace spillway::controllers {
 namespace {
 
 using api::Json;
+using lifecycle::EvictionMode;
+using lifecycle::Line;
 
 constexpr std::int64_t kStepMs = 100;
 constexpr std::int64_t kReportPeriodMs = 300'000;
@@ -71,11 +72,11 @@ std::string numbered(const std::string& prefix, std::int64_t index) {
 }
 
 Line line_of(const Json& row) {
-  return parse_line(row.string_at({"profile"})).value();
+  return lifecycle::parse_line(row.string_at({"profile"})).value();
 }
 
-MonitorConfig config_of(const Json& in) {
-  MonitorConfig config;
+lifecycle::MonitorConfig config_of(const Json& in) {
+  lifecycle::MonitorConfig config;
   config.health.node_monitor_grace_period = ms(in, "node_monitor_grace_period_ms");
   config.health.node_startup_grace_period = ms(in, "node_startup_grace_period_ms");
   config.pod_eviction_timeout = ms(in, "pod_eviction_timeout_ms");
@@ -90,13 +91,13 @@ MonitorConfig config_of(const Json& in) {
 
 ClusterModel::ClusterModel(const Json& row)
     : input_(*row.find("input")),
-      profile_(upstream_profile(line_of(row),
-                                row.string_at({"mode"}) == "legacy" ? EvictionMode::kLegacy : EvictionMode::kTaint)),
+      profile_(lifecycle::upstream_profile(
+          line_of(row), row.string_at({"mode"}) == "legacy" ? EvictionMode::kLegacy : EvictionMode::kTaint)),
       config_(config_of(*input_.find("config"))),
+      period_(ms(*input_.find("config"), "node_monitor_period_ms")),
       original_(line_of(row) == Line::kV1_7),
       full_(text(input_, "detail") == "full"),
-      cloud_(flag(input_, "cloud")),
-      monitor_(std::make_unique<NodeMonitor>(config_, profile_)) {
+      cloud_(flag(input_, "cloud")) {
   for (const Json& group : array(input_, "groups")) add_group(group);
   for (const Json& pod : array(input_, "pods")) add_pod(pod);
   for (const Json& set : array(input_, "daemonsets")) {
@@ -111,7 +112,7 @@ ClusterModel::ClusterModel(const Json& row)
 }
 
 Now ClusterModel::now() const {
-  return {kMonoOrigin + milliseconds(t_ms_), wall(t_ms_)};
+  return {kMonoOrigin + milliseconds(t_ms_) + past_, wall(t_ms_)};
 }
 
 WallTime ClusterModel::wall(std::int64_t at_ms) const {
@@ -131,6 +132,7 @@ void ClusterModel::add_group(const Json& group) {
     Machine machine;
     machine.node.metadata.name = name;
     machine.node.metadata.uid = "uid-" + name;
+    machine.node.metadata.resource_version = "1";
     machine.node.metadata.labels = string_map(group, "labels");
     machine.node.metadata.creation_timestamp = wall(integer(group, "created_ms"));
     machine.node.status.node_info.kubelet_version = text(group, "kubelet_version", original_ ? "v1.7.9" : "v1.29.0");
@@ -156,6 +158,8 @@ void ClusterModel::add_pod(const Json& in) {
   api::Pod pod;
   pod.metadata.ns = text(in, "ns");
   pod.metadata.name = text(in, "name");
+  pod.metadata.uid = "uid-" + pod.key().text();
+  pod.metadata.resource_version = "1";
   pod.metadata.labels = string_map(in, "labels");
   pod.spec.node_name = text(in, "node");
   pod.status.reason = text(in, "reason");
@@ -182,14 +186,13 @@ std::vector<std::string> ClusterModel::selected(const Json& in) const {
 void ClusterModel::apply(const Json& in) {
   const std::string ev = text(in, "ev");
   if (ev == "controller_restart") {
-    monitor_ = std::make_unique<NodeMonitor>(config_, profile_);
-    for (auto& [name, machine] : machines_) machine.told.reset();
+    restart_controller();
   } else if (ev == "api_fail") {
     failures_[{text(in, "verb"), text(in, "name")}] += integer(in, "times");
   } else if (ev == "pod_add") {
     const Json& pod = *in.find("pod");
     add_pod(pod);
-    on_pod_added(text(pod, "ns") + "/" + text(pod, "name"));
+    changed(pods_.at(text(pod, "ns") + "/" + text(pod, "name")), "ADDED");
   } else {
     for (const std::string& name : selected(in)) apply_to(machines_.at(name), in);
   }
@@ -198,7 +201,7 @@ void ClusterModel::apply(const Json& in) {
 void ClusterModel::apply_to(Machine& machine, const Json& in) {
   const std::string ev = text(in, "ev");
   api::Node& node = machine.node;
-  machine.copy.reset();
+  const api::Node before = node;
   if (ev == "kubelet_down") {
     machine.up = false;
   } else if (ev == "kubelet_up") {
@@ -213,16 +216,16 @@ void ClusterModel::apply_to(Machine& machine, const Json& in) {
     post(machine);
   } else if (ev == "lease_set") {
     machine.lease.emplace().renew_time = wall(integer(in, "renew_ms"));
+    renewed(machine);
   } else if (ev == "node_add") {
     machine.exists = true;
     node.metadata.creation_timestamp = std::chrono::floor<seconds>(now().wall);
     node.spec.taints.clear();
     node.status.conditions.clear();
-    machine.lease.reset();
     machine.reported_ms.reset();
+    changed(machine);
   } else if (ev == "node_delete") {
-    machine.exists = false;
-    machine.lease.reset();
+    removed(machine);
   } else if (ev == "node_labels") {
     node.metadata.labels = string_map(in, "labels");
   } else if (ev == "node_taints") {
@@ -232,6 +235,7 @@ void ClusterModel::apply_to(Machine& machine, const Json& in) {
   } else if (ev == "cloud_gone") {
     cloud_gone_.insert(node.metadata.name);
   }
+  if (machine.exists && node != before) changed(machine);
 }
 
 std::vector<std::string> ClusterModel::owned_conditions() const {
@@ -256,6 +260,7 @@ void ClusterModel::post(Machine& machine) {
   if (machine.post != Post::kStatus && !original_) {
     if (!machine.lease) machine.lease.emplace();
     machine.lease->renew_time = stamp;
+    renewed(machine);
   }
   if (machine.post != Post::kLease || status_due(machine)) post_status(machine, std::chrono::floor<seconds>(stamp));
 }
@@ -277,7 +282,6 @@ void ClusterModel::post_status(Machine& machine, WallTime stamp) {
       Words{"Ready", "KubeletReady", "KubeletNotReady", "kubelet is posting ready status", "container runtime is down"},
   };
   machine.reported_ms = t_ms_;
-  machine.copy.reset();
   auto& conditions = machine.node.status.conditions;
   for (const std::string& type : owned_conditions()) {
     const auto pressure = machine.pressure.find(type);
@@ -295,6 +299,7 @@ void ClusterModel::post_status(Machine& machine, WallTime stamp) {
     stored->message = status == "True" ? words->bad_message : words->good_message;
     stored->last_heartbeat_time = stamp;
   }
+  changed(machine);
 }
 
 Json ClusterModel::run() {
@@ -303,13 +308,18 @@ Json ClusterModel::run() {
   const Json::Array& events = array(input_, "events");
   std::size_t next = 0;
   for (t_ms_ = 0; t_ms_ <= duration_ms; t_ms_ += kStepMs) {
-    for (; next < events.size() && integer(events[next], "t_ms") <= t_ms_; ++next) apply(events[next]);
+    past_ = Duration::zero();
+    for (; next < events.size() && integer(events[next], "t_ms") <= t_ms_; ++next) {
+      apply(events[next]);
+      hear();
+    }
     for (auto& [name, machine] : machines_) {
       const std::int64_t since = t_ms_ - machine.first_post_ms;
       if (machine.exists && machine.up && since >= 0 && since % machine.period_ms == 0) post(machine);
     }
-    if (t_ms_ % period_ms == 0) monitor_pass();
-    queue_pass();
+    hear();
+    if (t_ms_ % period_ms == 0) pass();
+    tick();
   }
   std::ranges::stable_sort(actions_, [](const auto& a, const auto& b) {
     const auto order = [](const auto& action) {
@@ -372,17 +382,50 @@ Json ClusterModel::final_state() const {
   return result;
 }
 
-std::map<std::string, std::set<std::string>> ClusterModel::queued() const {
-  std::map<std::string, std::set<std::string>> result;
-  for (const auto& [key, zone] : monitor_->zones()) {
+/// The taints of this controller that every node carries: a pass records only what it changed in the end.
+ClusterModel::TaintSet ClusterModel::taints_now() const {
+  TaintSet result;
+  for (const auto& [name, machine] : machines_) {
+    if (!machine.exists || is_background(name)) continue;
+    for (const std::string_view key : {profile_.not_ready_taint, profile_.unreachable_taint}) {
+      if (lifecycle::has_taint(machine.node.spec.taints, key, api::kNoExecute)) result.emplace(name, key);
+    }
+  }
+  return result;
+}
+
+void ClusterModel::record_taints(const TaintSet& before, const TaintSet& after) {
+  for (const auto& each : after) {
+    if (!before.contains(each)) act({"taint+", each.first, each.second});
+  }
+  for (const auto& each : before) {
+    if (!after.contains(each) && machines_.at(each.first).exists) act({"taint-", each.first, each.second});
+  }
+}
+
+ClusterModel::Queued ClusterModel::queued() const {
+  Queued result;
+  if (!controller_) return result;
+  for (const auto& [key, zone] : controller_->monitor().zones()) {
     for (const auto* entry : zone.queue.entries()) result[key].insert(entry->name);
   }
   return result;
 }
 
+/// Who is in a queue of `more` and not in the same of `less`.
+void ClusterModel::record_queues(const char* kind, const Queued& more, const Queued& less) {
+  for (const auto& [zone, names] : more) {
+    const auto other = less.find(zone);
+    for (const std::string& name : names) {
+      const bool only_here = other == less.end() || !other->second.contains(name);
+      if (only_here && !is_background(name)) act({kind, zone, name});
+    }
+  }
+}
+
 void ClusterModel::record_zones() {
-  for (const auto& [key, zone] : monitor_->zones()) {
-    const std::string state = zone.state ? std::string(to_string(*zone.state)) : "(none)";
+  for (const auto& [key, zone] : controller_->monitor().zones()) {
+    const std::string state = zone.state ? std::string(lifecycle::to_string(*zone.state)) : "(none)";
     const float rate = zone.queue.limiter().effective_rate();
     const auto [it, fresh] = zones_seen_.try_emplace(key, state, rate);
     if (!fresh && it->second == std::pair(state, rate)) continue;
@@ -390,12 +433,12 @@ void ClusterModel::record_zones() {
     std::int64_t size = 0;
     std::int64_t unhealthy = 0;
     for (const auto& [name, machine] : machines_) {
-      if (!machine.exists || zone_key(machine.node.metadata.labels, profile_.zone_labels) != key ||
-          is_excluded_from_zone(machine.node.metadata, profile_.zone_exclusion)) {
+      if (!machine.exists || lifecycle::zone_key(machine.node.metadata.labels, profile_.zone_labels) != key ||
+          lifecycle::is_excluded_from_zone(machine.node.metadata, profile_.zone_exclusion)) {
         continue;
       }
       ++size;
-      if (readiness_of(machine.node) != Readiness::kTrue) ++unhealthy;
+      if (lifecycle::readiness_of(machine.node) != lifecycle::Readiness::kTrue) ++unhealthy;
     }
     act({"zone", key, state, fmt::format("{}", rate), size, unhealthy});
   }
@@ -404,7 +447,7 @@ void ClusterModel::record_zones() {
 void ClusterModel::record_health() {
   if (!full_) return;
   for (const auto& [name, machine] : machines_) {
-    const std::optional<HealthRecord> record = monitor_->find_record(name);
+    const std::optional<lifecycle::HealthRecord> record = controller_->monitor().find_record(name);
     if (!record || is_background(name)) continue;
     const std::pair seen(record->probe, record->transition);
     const auto [it, fresh] = health_seen_.try_emplace(name, seen);
@@ -415,4 +458,4 @@ void ClusterModel::record_health() {
   }
 }
 
-}  // namespace spillway::lifecycle
+}  // namespace spillway::controllers
