@@ -143,7 +143,7 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
   const auto taint_manager = [&command](const std::string& text) -> Outcome {
     if (text != "true" && text != "false") return make_error(ErrorCode::kInvalid, "expected true or false");
     command.controller.taint_manager = text == "true";
-    if (text == "false") command.controller.eviction_mode = "timeout";
+    command.controller.eviction_mode = text == "true" ? "" : "timeout";  // as the line of --compat has it
     return {};
   };
   add_taken(app, "--enable-taint-manager", taint_manager,
