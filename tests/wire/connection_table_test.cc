@@ -39,6 +39,16 @@ TEST(ConnectionTable, WhoHasShownWhoHeIsIsNotDisplacedByThoseWhoHaveNot) {
   EXPECT_EQ(table.size(), 3U);
 }
 
+TEST(ConnectionTable, APlaceThatIsGivenBackIsFreeAgain) {
+  ConnectionTable table(kSmall);
+  for (ConnectionTable::Id id = 1; id <= 100; ++id) {
+    EXPECT_EQ(table.admit(id, "a"), kTaken);
+    EXPECT_EQ(table.prove(id, ClientRank::kOrdinary), kTaken) << id;
+    table.remove(id);
+  }
+  EXPECT_EQ(table.size(), 0U);
+}
+
 TEST(ConnectionTable, OrdinaryClientsLeaveTheReserveAlone) {
   ConnectionTable table(kSmall);
   for (ConnectionTable::Id id = 1; id <= 3; ++id) {
