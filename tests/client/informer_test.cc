@@ -143,6 +143,73 @@ TEST_F(InformerTest, AnExpiredPageStartsTheListOver) {
   EXPECT_EQ(nodes.cache().size(), 1U);
 }
 
+TEST_F(InformerTest, AWatchThatEndsJustBeforeItsSilenceTimerLeavesTheNextItsWholeTime) {
+  const CallId first = begin();
+  engine.advance(milliseconds(89'990));
+  engine.deliver(WatchEnded{first, {}});
+  const CallId second = engine.take<OpenWatch>().id;
+  engine.advance(milliseconds(89'990));
+  EXPECT_THAT(engine.commands, IsEmpty()) << "the timer of the first is not that of the second";
+  engine.advance(milliseconds(20));
+  EXPECT_EQ(engine.take<CloseWatch>().id, second);
+}
+
+TEST_F(InformerTest, AWatchThatIsSilentAfterManyOthersIsNoticedToo) {
+  CallId watch = begin();
+  for (int i = 0; i < 5; ++i) {
+    engine.advance(seconds(20));
+    engine.frame(watch, "BOOKMARK", node_document("", std::to_string(20 + i)));
+    engine.deliver(WatchEnded{watch, {}});
+    watch = engine.take<OpenWatch>().id;
+  }
+  engine.advance(milliseconds(90'010));
+  EXPECT_EQ(engine.take<CloseWatch>().id, watch);
+}
+
+TEST_F(InformerTest, AServerThatClosesAtOnceIsNotAskedInALoop) {
+  CallId watch = begin();
+  std::size_t opened = 0;
+  const Instant end = engine.now.mono + minutes(5);
+  while (engine.now.mono < end) {
+    engine.deliver(WatchEnded{watch, {}});
+    for (int i = 0; engine.commands.empty() && i < 4000; ++i) engine.advance(milliseconds(10));
+    watch = engine.take<OpenWatch>().id;
+    ++opened;
+  }
+  EXPECT_LE(opened, 30U);
+  EXPECT_GE(opened, 10U) << "and it is asked again";
+  engine.frame(watch, "ADDED", node_document("n3", "11"));
+  engine.deliver(WatchEnded{watch, {}});
+  EXPECT_THAT(engine.take<OpenWatch>().request.target, HasSubstr("resourceVersion=11&")) << "something came: at once";
+}
+
+TEST_F(InformerTest, AnEndThatIsToldTwiceOpensOneWatch) {
+  const CallId watch = begin();
+  engine.advance(seconds(30));
+  engine.deliver(WatchEnded{watch, {}});
+  engine.deliver(WatchEnded{watch, {}});
+  engine.take<OpenWatch>();
+  EXPECT_THAT(engine.commands, IsEmpty());
+}
+
+TEST_F(InformerTest, AListThatIsAnsweredLateIsNotTakenAfterTheOneThatReplacedIt) {
+  engine.start();
+  const CallId late = engine.take<SendCall>().id;
+  engine.advance(seconds(13));  // timed out, asked again
+  const CallId second = engine.take<SendCall>().id;
+  engine.answer(second, 200, list_document("20", node_document("n1", "15")));
+  engine.answer(late, 200, list_document("10", node_document("n1", "7") + "," + node_document("n2", "8")));
+  EXPECT_THAT(changes, ElementsAre("n1 ->15"));
+  EXPECT_THAT(engine.take<OpenWatch>().request.target, HasSubstr("resourceVersion=20&"));
+}
+
+TEST_F(InformerTest, AnObjectThatIsReplacedUnderItsNameIsTwoChangesOrOneThatShowsBoth) {
+  const CallId watch = begin();
+  engine.frame(watch, "DELETED", node_document("n1", "11"));
+  engine.frame(watch, "ADDED", node_document("n1", "12"));
+  EXPECT_THAT(changes, ElementsAre("n1 7>-", "n1 ->12"));
+}
+
 TEST_F(InformerTest, AnInformerAddedLateListsInTheNextStep) {
   begin();
   Informer<api::Node> late(engine.client, "/late");

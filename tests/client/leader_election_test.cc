@@ -18,18 +18,25 @@ namespace {
 /// One lease behind a resourceVersion, and candidates that reach it or do not.
 class Election : public ::testing::Test {
  protected:
+  struct Answer {
+    CallDone done;
+    Instant due;
+  };
+
   struct Candidate {
     std::unique_ptr<LeaderElection> engine;
     bool reaches = true;  // the server
     bool runs = true;     // the process is not stopped
-    std::deque<CallDone> answers;
+    Duration delay{};     // of answers; requests arrive at once
+    std::deque<Answer> answers;
     std::optional<Instant> elected;
     std::optional<Instant> lost;
   };
 
-  Candidate& add(const std::string& identity) {
+  Candidate& add(const std::string& identity, Duration delay = {}) {
     auto candidate = std::make_unique<Candidate>();
     Candidate& added = *candidate;
+    added.delay = delay;
     added.engine = std::make_unique<LeaderElection>(
         LeaderElection::Options{.identity = identity}, Rng(fnv1a64(identity)),
         LeaderElection::Listener{[&added](Now at) { added.elected = at.mono; },
@@ -44,7 +51,9 @@ class Election : public ::testing::Test {
   void collect(Candidate& candidate) {
     for (ApiCommand& command : candidate.engine->take_api_commands()) {
       const auto& call = std::get<SendCall>(command);
-      if (candidate.reaches) candidate.answers.push_back({call.id, handle(call.request)});
+      if (!candidate.reaches) continue;
+      sent.push_back(call.request);
+      candidate.answers.push_back({{call.id, handle(call.request)}, now.mono + candidate.delay});
     }
   }
 
@@ -79,8 +88,8 @@ class Election : public ::testing::Test {
   }
 
   void step(Candidate& candidate) {
-    while (!candidate.answers.empty()) {
-      const CallDone answer = candidate.answers.front();
+    while (!candidate.answers.empty() && candidate.answers.front().due <= now.mono) {
+      const CallDone answer = candidate.answers.front().done;
       candidate.answers.pop_front();
       candidate.engine->on_api_event(answer, now);
       collect(candidate);
@@ -94,6 +103,7 @@ class Election : public ::testing::Test {
   Now now{Instant(seconds(1000)), WallTime(seconds(1'767'225'600))};
   std::optional<api::Json> lease;
   std::uint64_t version = 1;
+  std::vector<api::Request> sent;
   std::vector<std::unique_ptr<Candidate>> candidates;
 };
 
@@ -230,6 +240,125 @@ TEST_F(Election, RandomOutagesOfTheSameProcessesNeverMakeTwo) {
   for (const auto& candidate : candidates) candidate->reaches = candidate->runs = true;
   advance(seconds(40));
   EXPECT_EQ(std::ranges::count_if(candidates, [this](const auto& each) { return each->engine->may_act(now); }), 1);
+}
+
+TEST_F(Election, AnAnswerThreeSecondsLateDoesNotEndTheTerm) {
+  Candidate& a = add("a", seconds(3));
+  advance(minutes(3));
+  EXPECT_TRUE(a.engine->may_act(now));
+  EXPECT_EQ(a.engine->term(), 1U);
+  EXPECT_FALSE(a.lost);
+}
+
+TEST_F(Election, TheTermIsCountedFromTheSendingOfTheRenewalNotFromItsAnswer) {
+  Candidate& a = add("a", seconds(3));
+  const Instant began = now.mono;  // GET: 404 after 3 s, POST: sent then, answered 3 s later
+  advance(seconds(7));
+  ASSERT_EQ(a.elected, began + seconds(6));
+  a.reaches = false;
+  const Instant ends = began + seconds(3) + seconds(10);
+  advance(ends - now.mono - milliseconds(50));
+  EXPECT_TRUE(a.engine->may_act(now));
+  advance(milliseconds(50));
+  EXPECT_FALSE(a.engine->may_act(now));
+  EXPECT_EQ(a.lost, ends);
+}
+
+TEST_F(Election, LateAnswersNeverMakeTwo) {
+  Rng rng(13);
+  for (const char* identity : {"a", "b", "c"}) add(identity, seconds(3));
+  for (int i = 0; i < 150; ++i) {
+    Candidate& chosen = *candidates[rng.below(candidates.size())];
+    if (rng.below(3) == 0) {
+      chosen.delay = milliseconds(static_cast<std::int64_t>(rng.below(6'000)));
+    } else {
+      (rng.below(2) == 0 ? chosen.reaches : chosen.runs) ^= true;
+    }
+    advance(milliseconds(static_cast<std::int64_t>(rng.below(15'000))));
+  }
+  for (const auto& candidate : candidates) {
+    candidate->reaches = candidate->runs = true;
+    candidate->delay = {};
+  }
+  advance(seconds(60));
+  EXPECT_EQ(std::ranges::count_if(candidates, [this](const auto& each) { return each->engine->may_act(now); }), 1);
+}
+
+TEST_F(Election, ALeaseTakenLongAgoIsNotLedWhenTheAnswerIsReadAtLast) {
+  Candidate& a = add("a", milliseconds(100));
+  advance(milliseconds(150));  // the first answer is read, the lease created
+  ASSERT_EQ(holder(), "a");
+  ASSERT_FALSE(a.elected);
+  a.runs = false;  // stopped before it reads that answer
+  advance(seconds(10));
+  a.runs = true;
+  a.engine->on_api_event(a.answers.front().done, now);  // before any timer
+  a.answers.clear();
+  collect(a);
+  EXPECT_FALSE(a.elected);
+  EXPECT_FALSE(a.engine->leads());
+  advance(seconds(20));
+  EXPECT_TRUE(a.engine->may_act(now)) << "it tries again";
+}
+
+TEST_F(Election, ALateAnswerOfATermThatIsOverChangesNothing) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  ASSERT_TRUE(a.elected);
+  a.delay = minutes(1);
+  advance(seconds(20));
+  ASSERT_TRUE(a.lost);
+  const std::deque<Answer> late = a.answers;
+  a.reaches = false;
+  for (const Answer& answer : late) a.engine->on_api_event(answer.done, now);
+  collect(a);
+  EXPECT_FALSE(a.engine->leads());
+  EXPECT_EQ(a.engine->term(), 1U);
+}
+
+TEST_F(Election, AConflictIsAnsweredByAReadNotByTheSameWriteAgain) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  ASSERT_TRUE(a.elected);
+  lease->make({"metadata", "resourceVersion"}) = std::to_string(++version);  // somebody annotated it
+  sent.clear();
+  advance(seconds(6));
+  EXPECT_TRUE(a.engine->may_act(now));
+  EXPECT_EQ(std::ranges::count_if(sent, [](const auto& each) { return each.method == api::Method::kGet; }), 1);
+  EXPECT_EQ(a.engine->term(), 1U);
+}
+
+TEST_F(Election, ALeaderThatReadsAnotherHolderEndsItsTermAtOnce) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  (*lease)["spec"]["holderIdentity"] = "thief";
+  lease->make({"metadata", "resourceVersion"}) = std::to_string(++version);
+  advance(seconds(5));
+  EXPECT_TRUE(a.lost);
+  EXPECT_FALSE(a.engine->may_act(now));
+  EXPECT_EQ(holder(), "thief");
+}
+
+TEST_F(Election, ALeaseWithoutHolderOrDurationIsJudgedByOwnOptions) {
+  lease = *api::parse_json(R"({"metadata":{"resourceVersion":"1"},"spec":{"holderIdentity":"old"}})");
+  Candidate& a = add("a");
+  advance(seconds(14));
+  EXPECT_FALSE(a.elected);
+  advance(seconds(6));
+  EXPECT_TRUE(a.elected);
+  EXPECT_EQ(lease->at({"spec", "leaseTransitions"})->if_int64(), 1);
+}
+
+TEST_F(Election, AReleasedLeaseIsOverForWhoGaveItBack) {
+  Candidate& a = add("a");
+  advance(seconds(5));
+  a.engine->release([] {}, now);
+  collect(a);
+  EXPECT_EQ(holder(), "");
+  EXPECT_EQ(lease->at({"spec", "leaseDurationSeconds"})->if_int64(), 1);
+  advance(seconds(30));
+  EXPECT_EQ(holder(), "") << "it does not take part any more";
+  EXPECT_FALSE(a.engine->may_act(now));
 }
 
 TEST(LeaderElectionOptions, AreChecked) {
