@@ -1,0 +1,43 @@
+// A disk below SQLite that fails when it is told to, and that knows what it would hold after a power loss: while one of
+// these lives, every connection opened goes through it (it is SQLite's default VFS).
+// Thread: any. One at a time per process.
+#pragma once
+
+#include "base/rng.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace spillway::store {
+
+class FaultyDisk {
+ public:
+  /// What comes of a write or sync that fails.
+  enum class Fault {
+    kNone,
+    kIo,          // EIO: nothing is written
+    kNoSpace,     // ENOSPC: nothing is written
+    kShortWrite,  // half of it is written, then there is no space (writes only)
+  };
+
+  FaultyDisk();
+  ~FaultyDisk();
+  FaultyDisk(const FaultyDisk&) = delete;
+  FaultyDisk& operator=(const FaultyDisk&) = delete;
+
+  /// Until told otherwise, of database and log files.
+  void fail_writes(Fault fault);
+  void fail_syncs(Fault fault);
+
+  /// Writes into `directory` what is left of the files of directory `of` if the power fails now: what was synced, and
+  /// of each write since then all or nothing, as chance has it.
+  void lose_power(const std::string& of, const std::string& directory, Rng& rng) const;
+
+  struct State;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace spillway::store

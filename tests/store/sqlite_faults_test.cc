@@ -1,0 +1,186 @@
+// A disk that fails and a power loss: what was acknowledged is there afterwards, what was refused is not shown.
+#include "base/rng.h"
+#include "store/faulty_disk.h"
+#include "store/scratch_directory.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite_store.h"
+#include "store/store_client.h"
+#include "store/test_loop.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <map>
+
+namespace spillway::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using Fault = FaultyDisk::Fault;
+
+class SqliteFaults : public ::testing::Test {
+ protected:
+  SqliteFaults() { open(); }
+
+  void open() {
+    client_.reset();
+    store_.reset();
+    store_ = open_at(path_);
+    client_.emplace(*store_, loop_);
+  }
+
+  /// Moves the log into the file often.
+  std::unique_ptr<SqliteStore> open_at(const std::string& path) {
+    SqliteOptions options;
+    options.checkpoint_pages = 1;
+    auto opened = SqliteStore::open(path, loop_.poster(), std::move(options));
+    EXPECT_TRUE(opened) << opened.error().text();
+    return opened ? *std::move(opened) : nullptr;
+  }
+
+  void put(const std::string& key, const std::string& text) {
+    const Result<WriteResult> result = client_->put(key, text);
+    ASSERT_TRUE(result) << result.error().text();
+  }
+
+  void expect_refused(const std::string& key, const std::string& part) {
+    const Result<WriteResult> result = client_->put(key, "refused");
+    ASSERT_FALSE(result) << key;
+    EXPECT_EQ(result.error().code, ErrorCode::kServiceUnavailable);
+    EXPECT_THAT(result.error().message, HasSubstr(part));
+  }
+
+  static std::vector<std::string> list(StoreClient& client) {
+    const Result<RangeResult> result = client.range({});
+    EXPECT_TRUE(result) << result.error().text();
+    return result ? describe(result->entries) : std::vector<std::string>();
+  }
+
+  TestLoop loop_;
+  ScratchDirectory directory_;
+  FaultyDisk disk_;
+  std::string path_ = directory_.file("data/test.db");
+  std::unique_ptr<SqliteStore> store_;
+  std::optional<StoreClient> client_;
+};
+
+TEST_F(SqliteFaults, ConnectionsThatWriteSyncEveryCommit) {
+  auto connection = sqlite::open_for_writing(directory_.file("other.db"), {});
+  ASSERT_TRUE(connection) << connection.error().text();
+  EXPECT_EQ(*connection->number("PRAGMA synchronous"), 2) << "2 is FULL";
+}
+
+/// A write at a time and bursts, and the power fails after each: revision n is the n-th write, so the state that is
+/// found tells which writes it holds.
+TEST_F(SqliteFaults, APowerLossTakesNothingThatWasAcknowledged) {
+  Rng rng(17);
+  std::map<std::uint64_t, std::vector<std::string>> state_at{{0, {}}};
+  std::map<std::string, std::string> model;
+  std::uint64_t acknowledged = 0;
+  for (int round = 0; round < 30; ++round) {
+    const std::uint64_t burst = 1 + rng.below(6);
+    for (std::uint64_t i = 0; i < burst; ++i) {
+      const std::string key = fmt::format("k{}", rng.below(5));
+      const bool removes = model.contains(key) && rng.below(4) == 0;
+      const std::string text(1 + rng.below(6'000), static_cast<char>('a' + rng.below(26)));
+      if (removes) {
+        model.erase(key);
+      } else {
+        model[key] = text;
+      }
+      std::vector<std::string> state;
+      for (const auto& [name, value] : model) state.push_back(name + "=" + value);
+      state_at[state_at.size()] = std::move(state);
+      store_->write(Write{key, removes ? nullptr : value_of(text), std::nullopt}, [&](Result<WriteResult> result) {
+        ASSERT_TRUE(result) << result.error().text();
+        acknowledged = std::max(acknowledged, result->revision.number());
+      });
+    }
+    const std::uint64_t wanted = state_at.size() - 1 - rng.below(burst);  // some of the burst may still be on their way
+    ASSERT_TRUE(loop_.run_until([&] { return acknowledged >= wanted; }));
+
+    const ScratchDirectory after;
+    disk_.lose_power(directory_.file("data"), after.path(), rng);
+    const std::unique_ptr<SqliteStore> found = open_at(after.file("test.db"));
+    ASSERT_TRUE(found) << "round " << round;
+    EXPECT_GE(found->revision().number(), wanted) << "an acknowledged write is gone, round " << round;
+    StoreClient client(*found, loop_);
+    const Result<RangeResult> result = client.range({});
+    ASSERT_TRUE(result);
+    std::vector<std::string> left;
+    for (const Entry& entry : result->entries) left.push_back(entry.key + "=" + *entry.value);
+    EXPECT_EQ(left, state_at.at(result->revision.number())) << "not a state there was, round " << round;
+  }
+}
+
+TEST_F(SqliteFaults, ASyncThatFailsEndsTheWritesUntilRestart) {
+  put("a", "1");
+  RecordingWatcher watcher;
+  store_->watch("", Revision(1), watcher);
+  disk_.fail_syncs(Fault::kIo);
+  expect_refused("b", "");
+  disk_.fail_syncs(Fault::kNone);
+  expect_refused("c", "read-only until restart");
+  const Result<WriteResult> lease = client_->put("/registry/leases/n1", "x");
+  EXPECT_FALSE(lease) << "what the disk holds is unknown: not even heartbeats";
+  EXPECT_FALSE(client_->remove("a"));
+  ASSERT_TRUE(store_->refusing());
+  EXPECT_THAT(*store_->refusing(), HasSubstr("read-only until restart"));
+  EXPECT_THAT(list(*client_), ElementsAre("a=1 c1 m1 v1")) << "reading goes on";
+  EXPECT_TRUE(watcher.seen.empty()) << "watchers are told nothing that was refused";
+  EXPECT_EQ(store_->revision().number(), 1U);
+  open();
+  put("d", "2");
+  EXPECT_EQ(list(*client_).front(), "a=1 c1 m1 v1");
+}
+
+TEST_F(SqliteFaults, NoSpaceForASyncIsAFailureOfTheDiskToo) {
+  put("a", "1");
+  disk_.fail_syncs(Fault::kNoSpace);
+  expect_refused("b", "");
+  disk_.fail_syncs(Fault::kNone);
+  expect_refused("c", "read-only until restart");
+}
+
+TEST_F(SqliteFaults, AWriteThatFailsEndsTheWritesUntilRestart) {
+  put("a", "1");
+  disk_.fail_writes(Fault::kIo);
+  expect_refused("b", "");
+  disk_.fail_writes(Fault::kNone);
+  expect_refused("c", "read-only until restart");
+  EXPECT_THAT(list(*client_), ElementsAre("a=1 c1 m1 v1"));
+  open();
+  put("d", "2");
+  EXPECT_THAT(list(*client_), ElementsAre("a=1 c1 m1 v1", "d=2 c2 m2 v1"));
+}
+
+class NoSpaceOnDisk : public SqliteFaults, public ::testing::WithParamInterface<Fault> {};
+
+INSTANTIATE_TEST_SUITE_P(Faults, NoSpaceOnDisk, ::testing::Values(Fault::kNoSpace, Fault::kShortWrite));
+
+TEST_P(NoSpaceOnDisk, PassesWhenThereIsSpaceAgain) {
+  put("a", "1");
+  disk_.fail_writes(GetParam());
+  expect_refused("b", "");
+  expect_refused("c", "the disk is full");
+  EXPECT_TRUE(store_->refusing());
+  EXPECT_THAT(list(*client_), ElementsAre("a=1 c1 m1 v1"));
+  disk_.fail_writes(Fault::kNone);
+  put("d", "2");
+  EXPECT_FALSE(store_->refusing());
+  const std::vector<std::string> wanted{"a=1 c1 m1 v1", "d=2 c2 m2 v1"};
+  EXPECT_EQ(list(*client_), wanted) << "what was refused took no revision";
+  Rng rng(5);
+  const ScratchDirectory after;
+  disk_.lose_power(directory_.file("data"), after.path(), rng);
+  const std::unique_ptr<SqliteStore> found = open_at(after.file("test.db"));
+  ASSERT_TRUE(found);
+  StoreClient client(*found, loop_);
+  EXPECT_EQ(list(client), wanted);
+}
+
+}  // namespace
+}  // namespace spillway::store
