@@ -158,10 +158,16 @@ void TestServer::settle() {
   }
 }
 
-std::shared_ptr<TestSink> TestServer::send(api::Method method, std::string target, std::string body,
-                                           api::HeaderList headers) {
+std::shared_ptr<TestSink> TestServer::begin(api::Method method, std::string target, std::string body,
+                                            api::HeaderList headers) {
   auto sink = std::make_shared<TestSink>();
   last_id = server_->handle({method, std::move(target), std::move(headers), std::move(body)}, user, sink, now_);
+  return sink;
+}
+
+std::shared_ptr<TestSink> TestServer::send(api::Method method, std::string target, std::string body,
+                                           api::HeaderList headers) {
+  auto sink = begin(method, std::move(target), std::move(body), std::move(headers));
   settle();
   return sink;
 }

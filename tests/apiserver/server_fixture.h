@@ -102,6 +102,9 @@ class TestServer {
 
   std::shared_ptr<TestSink> send(api::Method method, std::string target, std::string body = {},
                                  api::HeaderList headers = {});
+  /// Hands a request over and leaves what it asks of the store waiting, until settle().
+  std::shared_ptr<TestSink> begin(api::Method method, std::string target, std::string body = {},
+                                  api::HeaderList headers = {});
   Answer call(api::Method method, std::string target, std::string body = {}, api::HeaderList headers = {});
 
   Answer get(std::string target, std::string accept = {});

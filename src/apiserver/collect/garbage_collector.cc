@@ -227,18 +227,17 @@ void GarbageCollector::drop_finalizer(const Ref& ref, const ObjectPtr& object, s
 
 void GarbageCollector::update(const Ref& ref, const ObjectPtr& object, std::function<void(Json&)> change) {
   busy_.insert(ref);
-  UpdateJob job{
-      .resource = &cache_of(ref).resource(),
-      .ns = object->ns,
-      .name = object->name,
-      .change = [change = std::move(change), uid = object->meta.uid](const Json& current) -> StatusResult<Json> {
-        Json document = current;
-        document["metadata"]["uid"] = uid;
-        change(document);
-        return document;
-      },
-      .trusted = true,
-      .context = {server_user(), {}, false}};
+  UpdateJob job{.resource = &cache_of(ref).resource(),
+                .ns = object->ns,
+                .name = object->name,
+                .change = [change = std::move(change)](const Json& current) -> StatusResult<Json> {
+                  Json document = current;
+                  change(document);
+                  return document;
+                },
+                .uid = object->meta.uid,
+                .trusted = true,
+                .context = {server_user(), {}, false}};
   writer_.update(std::move(job), [this, ref](StatusResult<Written> result) {
     finished(ref, result || result.error().code == 404 || result.error().code == 409);
   });

@@ -111,6 +111,7 @@ void NamespaceCollector::finalize(const std::string& ns) {
       .part = SubresourceId::kFinalize,
       .change = [](const Json& current) -> StatusResult<Json> {
         Json document = current;
+        if (current.at({"metadata", "deletionTimestamp"}) == nullptr) return document;  // another of that name
         if (Json* list = document.at({"spec", "finalizers"}); list != nullptr && list->if_array() != nullptr) {
           std::erase_if(*list->if_array(), [](const Json& name) { return name.string_at({}) == "kubernetes"; });
           if (list->if_array()->empty()) document.erase({"spec", "finalizers"});

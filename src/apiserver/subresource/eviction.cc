@@ -90,9 +90,7 @@ disruption::PodStanding standing_of(const Json& pod) {
 StatusResult<void> check_preconditions(const StoredObject& pod, const DeleteOptions& options) {
   const api::GroupResource pods{"", "pods"};
   if (options.uid && *options.uid != pod.meta.uid) {
-    return api::conflict_status(
-        pods, pod.name,
-        "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + pod.meta.uid);
+    return uid_mismatch(pods, pod.name, *options.uid, pod.meta.uid);
   }
   const std::string version = std::to_string(pod.revision.number());
   if (options.resource_version && *options.resource_version != version) {
@@ -212,8 +210,11 @@ void EvictionPath::mark_pod(const EvictionPtr& eviction) {
                 .name = eviction->pod,
                 .part = SubresourceId::kStatus,
                 .change = [this, eviction](const Json& current) -> StatusResult<Json> {
+                  const std::string_view uid = current.string_at({"metadata", "uid"});
+                  if (uid != *eviction->options.uid) {
+                    return uid_mismatch({"", "pods"}, eviction->pod, *eviction->options.uid, uid);
+                  }
                   Json pod = current;
-                  pod["metadata"]["uid"] = *eviction->options.uid;
                   set_condition(pod, "DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting",
                                 core_.now.wall);
                   return pod;

@@ -34,6 +34,10 @@ StatusResult<void> check_binding(const Json& binding, std::string_view name) {
 StatusResult<Json> bind(Json pod, const Json& binding, WallTime now) {
   const std::string name(pod.string_at({"metadata", "name"}));
   const api::GroupResource named{"", "pods/binding"};
+  const std::string_view uid = binding.string_at({"metadata", "uid"});
+  if (const std::string_view own = pod.string_at({"metadata", "uid"}); !uid.empty() && uid != own) {
+    return uid_mismatch(named, name, uid, own);
+  }
   if (!pod.string_at({"metadata", "deletionTimestamp"}).empty()) {
     return api::conflict_status(named, name, "pod " + name + " is being deleted, cannot be assigned to a host");
   }
@@ -41,10 +45,8 @@ StatusResult<Json> bind(Json pod, const Json& binding, WallTime now) {
     return api::conflict_status(named, name,
                                 "pod " + name + " is already assigned to node \"" + std::string(node) + "\"");
   }
-  for (const std::string_view member : {"uid", "resourceVersion"}) {
-    if (const std::string_view wanted = binding.string_at({"metadata", member}); !wanted.empty()) {
-      pod["metadata"][member] = wanted;
-    }
+  if (const std::string_view version = binding.string_at({"metadata", "resourceVersion"}); !version.empty()) {
+    pod["metadata"]["resourceVersion"] = version;
   }
   for (const std::string_view member : {"annotations", "labels"}) {
     const Json* extra = binding.at({"metadata", member});

@@ -144,12 +144,6 @@ bool completes_deletion(const Json& object, const Json& old) {
   return grace == nullptr || grace->if_int64().value_or(0) == 0;
 }
 
-Status uid_mismatch(const Resource& resource, std::string_view name, std::string_view wanted, std::string_view actual) {
-  return api::conflict_status(resource.group_resource(), name,
-                              "Precondition failed: UID in precondition: " + std::string(wanted) +
-                                  ", UID in object meta: " + std::string(actual));
-}
-
 Status missing_version(const Resource& resource, std::string_view name) {
   api::FieldErrors errors;
   errors.invalid("metadata.resourceVersion", 0, "must be specified for an update");
@@ -167,6 +161,13 @@ bool differs(const Json& object, const Json& old, std::initializer_list<std::str
 }
 
 }  // namespace
+
+api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, std::string_view wanted,
+                         std::string_view actual) {
+  return api::conflict_status(of, name,
+                              "Precondition failed: UID in precondition: " + std::string(wanted) +
+                                  ", UID in object meta: " + std::string(actual));
+}
 
 struct Writer::Create {
   CreateJob job;
@@ -394,7 +395,7 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
   }
   if (!job.ns.empty()) metadata["namespace"] = job.ns;
   if (!job.uid.empty() && job.uid != current->meta.uid) {
-    return uid_mismatch(resource, job.name, job.uid, current->meta.uid);
+    return uid_mismatch(resource.group_resource(), job.name, job.uid, current->meta.uid);
   }
   const std::string_view version = metadata.string_at({"resourceVersion"});
   const std::string current_version = std::to_string(current->revision.number());
@@ -454,7 +455,7 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
   const UpdateJob& job = state->job;
   const Resource& resource = core_.cache.of(*job.resource).resource();
   if (!current) {
-    if (!job.uid.empty()) return finish_update(state, uid_mismatch(resource, job.name, job.uid, ""));
+    if (!job.uid.empty()) return finish_update(state, uid_mismatch(resource.group_resource(), job.name, job.uid, ""));
     if (!job.create) return finish_update(state, api::not_found_status(resource.group_resource(), job.name));
     StatusResult<Json> wanted = job.create();
     if (!wanted) return finish_update(state, wanted.error());

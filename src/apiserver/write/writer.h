@@ -58,7 +58,8 @@ struct UpdateJob {
   std::function<api::StatusResult<api::Json>()> create;
   /// The uid that the object must have, else 409 (PUT). Empty: any; a change that sets another is 422 (patches).
   std::string uid;
-  /// The change is the server's own: no isolation, no hooks, no validation.
+  /// The change is the server's own: no isolation, no hooks, no validation; what it says about uid and times is
+  /// replaced by what the object has.
   bool trusted = false;
   /// The managedFields that `change` returns are final (server-side apply).
   bool applied = false;
@@ -68,6 +69,10 @@ struct UpdateJob {
 /// How a write through that endpoint is recorded. `creates`: there was no object before.
 api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std::string manager, WallTime now,
                               bool creates);
+
+/// 409: it is another object of that name.
+api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, std::string_view wanted,
+                         std::string_view actual);
 
 class Writer {
  public:
