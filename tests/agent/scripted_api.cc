@@ -174,7 +174,13 @@ Result<api::Response> ScriptedApi::answer(const api::Request& request, std::vect
       return json(200, objects_.at(path));
     }
     case api::Method::kDelete: {
-      if (find(path) == nullptr) return failure(ErrorCode::kNotFound, path + " not found");
+      const Json* found = find(path);
+      if (found == nullptr) return failure(ErrorCode::kNotFound, path + " not found");
+      const Json options = request.body.empty() ? Json() : api::parse_json(request.body).value();
+      const std::string_view uid = options.string_at({"preconditions", "uid"});
+      if (!uid.empty() && uid != found->string_at({"metadata", "uid"})) {
+        return failure(ErrorCode::kConflict, "the UID does not match");
+      }
       for (client::ApiEvent& event : remove(path)) events.push_back(std::move(event));
       return json(200, Json::object({{"kind", "Status"}, {"status", "Success"}}));
     }

@@ -80,26 +80,38 @@ void ScriptedCluster::later(Duration delay, std::function<void()> what) {
   });
 }
 
-void ScriptedCluster::deliver(std::vector<client::ApiEvent> events) {
+void ScriptedCluster::deliver(std::vector<client::ApiEvent> events, Duration answer_delay) {
   for (client::ApiEvent& event : events) {
-    later(kLatency, [this, event = std::move(event)] {
+    const bool is_answer = std::holds_alternative<client::CallDone>(event);
+    const Duration delay = kLatency + (is_answer ? answer_delay : watch_delay_);
+    const auto arrive = [this, event = std::move(event)] {
       agent_->on_api_event(event, now_);
       after_step();
-    });
+    };
+    later(delay, arrive);
+    if (repeat_after_ && is_answer) later(delay + *repeat_after_, arrive);
   }
+}
+
+void ScriptedCluster::deliver(const HostEvent& event, Duration delay) {
+  const auto arrive = [this, event] {
+    agent_->on_host_event(event, now_);
+    after_step();
+  };
+  later(delay, arrive);
+  if (repeat_after_) later(delay + *repeat_after_, arrive);
 }
 
 void ScriptedCluster::after_step() {
   for (client::ApiCommand& command : agent_->take_api_commands()) {
-    later(kLatency, [this, command = std::move(command)] { deliver(api.handle(command)); });
+    later(kLatency, [this, command = std::move(command)] {
+      const auto* call = std::get_if<client::SendCall>(&command);
+      const Duration delay = call != nullptr && answer_delay_ ? answer_delay_(call->request) : Duration();
+      deliver(api.handle(command), delay);
+    });
   }
   for (HostCommand& command : agent_->take_host_commands()) {
-    for (auto& [delay, event] : host.execute(command, now_)) {
-      later(delay, [this, happened = std::move(event)] {
-        agent_->on_host_event(happened, now_);
-        after_step();
-      });
-    }
+    for (const auto& [delay, event] : host.execute(command, now_)) deliver(event, delay);
   }
 }
 

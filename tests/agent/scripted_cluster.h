@@ -17,12 +17,16 @@ namespace spillway::agent {
 class MemoryJournal final : public Journal {
  public:
   void append(const JournalLine& line) override {
-    if (const auto* entry = std::get_if<JournalEntry>(&line)) entries.push_back(*entry);
+    if (const auto* entry = std::get_if<JournalEntry>(&line)) {
+      entries.push_back(*entry);
+      if (on_entry) on_entry();
+    }
     if (const auto* aftermath = std::get_if<Aftermath>(&line)) aftermaths.push_back(*aftermath);
   }
 
   std::vector<JournalEntry> entries;
   std::vector<Aftermath> aftermaths;
+  std::function<void()> on_entry;  // the line has just been written
 };
 
 AgentOptions node_options();
@@ -60,6 +64,15 @@ class ScriptedCluster {
   void send(const StaticManifests& read);
   void break_watches(const Error& error);
 
+  /// How long answers to a request take besides; other events overtake them.
+  void delay_answers(std::function<Duration(const api::Request&)> by) { answer_delay_ = std::move(by); }
+
+  /// Events of watches take so long besides.
+  void delay_watches(Duration by) { watch_delay_ = by; }
+
+  /// What the API server and the machine say comes a second time, that much later.
+  void repeat_answers(Duration later) { repeat_after_ = later; }
+
   Now now() const { return now_; }
 
   /// The wall clock jumps; the monotonic one knows nothing of it.
@@ -88,13 +101,17 @@ class ScriptedCluster {
  private:
   void later(Duration delay, std::function<void()> what);
   void after_step();
-  void deliver(std::vector<client::ApiEvent> events);
+  void deliver(std::vector<client::ApiEvent> events, Duration answer_delay = {});
+  void deliver(const HostEvent& event, Duration delay);
 
   AgentOptions options_;
   Now now_{Instant(hours(1)), WallTime(seconds(1'700'000'000))};
   std::unique_ptr<Agent> agent_;
   std::multimap<Instant, std::function<void()>> queue_;
   std::uint64_t generation_ = 0;
+  std::function<Duration(const api::Request&)> answer_delay_;
+  Duration watch_delay_{};
+  std::optional<Duration> repeat_after_;
 };
 
 }  // namespace spillway::agent
