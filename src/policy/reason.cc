@@ -4,136 +4,102 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 namespace spillway::policy {
 
-std::string_view to_string(ReasonCode code) {
-  switch (code) {
-    case ReasonCode::kNoThresholdMet:
-      return "no-threshold-met";
-    case ReasonCode::kThresholdNotMet:
-      return "threshold-not-met";
-    case ReasonCode::kThresholdMet:
-      return "threshold-met";
-    case ReasonCode::kGraceNotOver:
-      return "grace-not-over";
-    case ReasonCode::kObservationMissing:
-      return "observation-missing";
-    case ReasonCode::kObservationStale:
-      return "observation-stale";
-    case ReasonCode::kRankedFirst:
-      return "ranked-first";
-    case ReasonCode::kRankedLater:
-      return "ranked-later";
-    case ReasonCode::kCriticalPodSpared:
-      return "critical-pod-spared";
-    case ReasonCode::kNoCandidate:
-      return "no-candidate";
-    case ReasonCode::kEvictionInProgress:
-      return "eviction-in-progress";
-    case ReasonCode::kLocalStorageExceeded:
-      return "local-storage-exceeded";
-    case ReasonCode::kReclaimed:
-      return "reclaimed";
-    case ReasonCode::kReclaimSufficed:
-      return "reclaim-sufficed";
-    case ReasonCode::kReclaimFellShort:
-      return "reclaim-fell-short";
-    case ReasonCode::kReclaimSuperseded:
-      return "reclaim-superseded";
-    case ReasonCode::kVictimOverdue:
-      return "victim-overdue";
-    case ReasonCode::kEmergency:
-      return "emergency";
-    case ReasonCode::kShadow:
-      return "shadow";
-    case ReasonCode::kHeld:
-      return "held";
-    case ReasonCode::kKubeletEvicted:
-      return "kubelet-evicted";
-    case ReasonCode::kEstimateAgrees:
-      return "estimate-agrees";
-    case ReasonCode::kEstimateDisagrees:
-      return "estimate-disagrees";
-    case ReasonCode::kInBlindZone:
-      return "in-blind-zone";
-    case ReasonCode::kHeartbeatFresh:
-      return "heartbeat-fresh";
-    case ReasonCode::kHeartbeatStale:
-      return "heartbeat-stale";
-    case ReasonCode::kNeverPosted:
-      return "never-posted";
-    case ReasonCode::kZoneRateLimited:
-      return "zone-rate-limited";
-    case ReasonCode::kZoneHalted:
-      return "zone-halted";
-    case ReasonCode::kMasterDisruption:
-      return "master-disruption";
-    case ReasonCode::kTolerationExpired:
-      return "toleration-expired";
-    case ReasonCode::kNotTolerated:
-      return "not-tolerated";
-    case ReasonCode::kManualHold:
-      return "manual-hold";
-    case ReasonCode::kClockJumped:
-      return "clock-jumped";
-    case ReasonCode::kWatchStale:
-      return "watch-stale";
-    case ReasonCode::kHeartbeatStall:
-      return "heartbeat-stall";
-    case ReasonCode::kStormCoolDown:
-      return "storm-cool-down";
-    case ReasonCode::kActLimitReached:
-      return "act-limit-reached";
-    case ReasonCode::kBudgetRefuses:
-      return "budget-refuses";
-    case ReasonCode::kNoReplacement:
-      return "no-replacement";
-    case ReasonCode::kZoneState:
-      return "zone-state";
-    case ReasonCode::kNodeConditions:
-      return "node-conditions";
-    case ReasonCode::kNextDeletion:
-      return "next-deletion";
-    case ReasonCode::kFits:
-      return "fits";
-    case ReasonCode::kInsufficientResource:
-      return "insufficient-resource";
-    case ReasonCode::kUntoleratedTaint:
-      return "untolerated-taint";
-    case ReasonCode::kNodeSelectorMismatch:
-      return "node-selector-mismatch";
-    case ReasonCode::kNodeUnschedulable:
-      return "node-unschedulable";
-    case ReasonCode::kNodePressure:
-      return "node-pressure";
-    case ReasonCode::kTooManyPods:
-      return "too-many-pods";
-    case ReasonCode::kPortConflict:
-      return "port-conflict";
-    case ReasonCode::kNodeUnknown:
-      return "node-unknown";
-    case ReasonCode::kOsMismatch:
-      return "os-mismatch";
-    case ReasonCode::kSidecarForbidden:
-      return "sidecar-forbidden";
-    case ReasonCode::kSysctlForbidden:
-      return "sysctl-forbidden";
-    case ReasonCode::kAppArmorUnavailable:
-      return "apparmor-unavailable";
-    case ReasonCode::kNodeShuttingDown:
-      return "node-shutting-down";
-    case ReasonCode::kNotAligned:
-      return "not-aligned";
-    case ReasonCode::kHintConsidered:
-      return "hint-considered";
-    case ReasonCode::kNotAllocated:
-      return "not-allocated";
-    case ReasonCode::kPreempted:
-      return "preempted";
-    case ReasonCode::kPreemptionInsufficient:
-      return "preemption-insufficient";
+namespace {
+
+using enum ReasonCode;
+
+struct CodeName {
+  ReasonCode code;
+  std::string_view name;
+};
+
+/// In the order of the enumerators.
+constexpr auto kNames = std::to_array<CodeName>({
+    {kNoThresholdMet, "no-threshold-met"},
+    {kThresholdNotMet, "threshold-not-met"},
+    {kThresholdMet, "threshold-met"},
+    {kGraceNotOver, "grace-not-over"},
+    {kObservationMissing, "observation-missing"},
+    {kObservationStale, "observation-stale"},
+    {kRankedFirst, "ranked-first"},
+    {kRankedLater, "ranked-later"},
+    {kCriticalPodSpared, "critical-pod-spared"},
+    {kNoCandidate, "no-candidate"},
+    {kEvictionInProgress, "eviction-in-progress"},
+    {kLocalStorageExceeded, "local-storage-exceeded"},
+    {kReclaimed, "reclaimed"},
+    {kReclaimSufficed, "reclaim-sufficed"},
+    {kReclaimFellShort, "reclaim-fell-short"},
+    {kReclaimSuperseded, "reclaim-superseded"},
+    {kVictimOverdue, "victim-overdue"},
+    {kEmergency, "emergency"},
+    {kShadow, "shadow"},
+    {kHeld, "held"},
+    {kKubeletEvicted, "kubelet-evicted"},
+    {kEstimateAgrees, "estimate-agrees"},
+    {kEstimateDisagrees, "estimate-disagrees"},
+    {kInBlindZone, "in-blind-zone"},
+    {kHeartbeatFresh, "heartbeat-fresh"},
+    {kHeartbeatStale, "heartbeat-stale"},
+    {kNeverPosted, "never-posted"},
+    {kZoneRateLimited, "zone-rate-limited"},
+    {kZoneHalted, "zone-halted"},
+    {kMasterDisruption, "master-disruption"},
+    {kTolerationExpired, "toleration-expired"},
+    {kNotTolerated, "not-tolerated"},
+    {kManualHold, "manual-hold"},
+    {kClockJumped, "clock-jumped"},
+    {kWatchStale, "watch-stale"},
+    {kHeartbeatStall, "heartbeat-stall"},
+    {kStormCoolDown, "storm-cool-down"},
+    {kActLimitReached, "act-limit-reached"},
+    {kBudgetRefuses, "budget-refuses"},
+    {kNoReplacement, "no-replacement"},
+    {kZoneState, "zone-state"},
+    {kNodeConditions, "node-conditions"},
+    {kNextDeletion, "next-deletion"},
+    {kFits, "fits"},
+    {kInsufficientResource, "insufficient-resource"},
+    {kUntoleratedTaint, "untolerated-taint"},
+    {kNodeSelectorMismatch, "node-selector-mismatch"},
+    {kNodeUnschedulable, "node-unschedulable"},
+    {kNodePressure, "node-pressure"},
+    {kTooManyPods, "too-many-pods"},
+    {kPortConflict, "port-conflict"},
+    {kNodeUnknown, "node-unknown"},
+    {kOsMismatch, "os-mismatch"},
+    {kSidecarForbidden, "sidecar-forbidden"},
+    {kSysctlForbidden, "sysctl-forbidden"},
+    {kAppArmorUnavailable, "apparmor-unavailable"},
+    {kNodeShuttingDown, "node-shutting-down"},
+    {kNotAligned, "not-aligned"},
+    {kHintConsidered, "hint-considered"},
+    {kNotAllocated, "not-allocated"},
+    {kPreempted, "preempted"},
+    {kPreemptionInsufficient, "preemption-insufficient"},
+});
+
+constexpr bool has_every_code() {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (static_cast<std::size_t>(kNames[i].code) != i) return false;
   }
-  check_failed("ReasonCode in range", __FILE__, __LINE__);
+  return kNames.size() == static_cast<std::size_t>(kLastReasonCode) + 1;
+}
+
+static_assert(has_every_code());
+
+}  // namespace
+
+std::string_view to_string(ReasonCode code) {
+  const auto at = static_cast<std::size_t>(code);
+  SPILLWAY_CHECK(at < kNames.size());
+  return kNames[at].name;
 }
 
 namespace {
@@ -198,6 +164,17 @@ std::string Subject::text() const {
   text += ' ';
   if (!ns.empty()) text += ns + '/';
   return text + name;
+}
+
+const Fact* find_fact(const std::vector<Fact>& facts, std::string_view name) {
+  const auto found = std::ranges::find(facts, name, &Fact::name);
+  return found == facts.end() ? nullptr : &*found;
+}
+
+std::optional<std::string_view> text_fact(const Reason& reason, std::string_view name) {
+  const Fact* fact = find_fact(reason.facts, name);
+  const auto* text = fact == nullptr ? nullptr : std::get_if<std::string>(&fact->value);
+  return text == nullptr ? std::nullopt : std::optional<std::string_view>(*text);
 }
 
 std::string render(const Reason& reason) {

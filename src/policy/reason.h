@@ -106,6 +106,11 @@ struct Reason {
   friend bool operator==(const Reason&, const Reason&) = default;
 };
 
+/// nullptr: it has no fact of that name.
+const Fact* find_fact(const std::vector<Fact>& facts, std::string_view name);
+/// nullopt: no fact of that name, or one that is a number.
+std::optional<std::string_view> text_fact(const Reason& reason, std::string_view name);
+
 /// "threshold-met signal=memory.available available_bytes=104857600".
 std::string render(const Reason& reason);
 

@@ -104,7 +104,7 @@ TEST(Reaction, TheMachineMeasuresByTheEnginesEstimator) {
   const policy::Decision& decision = cluster.journal.entries.front().decision;
   const auto other = std::ranges::find(decision.reasons, policy::ReasonCode::kEstimateDisagrees, &policy::Reason::code);
   ASSERT_NE(other, decision.reasons.end());
-  EXPECT_EQ(std::get<std::string>(other->facts.front().value), "workingset") << "it would have seen 300Mi";
+  EXPECT_EQ(policy::text_fact(*other, "estimator"), "workingset") << "it would have seen 300Mi";
 }
 
 TEST(Reaction, IsJournalledAndToldAsAnEviction) {

@@ -292,7 +292,7 @@ std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
     const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);
     for (policy::Reason& reason : decision.reasons) {
       if (!left || *left <= 0 || *left > 1e9 || reason.code != policy::ReasonCode::kThresholdNotMet) continue;
-      if (std::get<std::string>(reason.facts.front().value) != to_string(signal)) continue;
+      if (policy::text_fact(reason, "signal") != to_string(signal)) continue;
       reason.facts.push_back({"forecast_seconds", *left});
     }
   }

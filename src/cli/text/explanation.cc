@@ -1,6 +1,7 @@
 #include "cli/text/explanation.h"
 
 #include "api/text/time_text.h"
+#include "cli/text/reason_sentence.h"
 #include "cli/text/value_text.h"
 
 #include <fmt/format.h>
@@ -27,19 +28,6 @@ constexpr std::string_view kYellow = "\x1b[33m";
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kReset = "\x1b[0m";
 
-const Fact* find_fact(const std::vector<Fact>& facts, std::string_view name) {
-  const auto found = std::ranges::find(facts, name, &Fact::name);
-  return found == facts.end() ? nullptr : &*found;
-}
-
-/// The fact "available_bytes", "available_inodes" or "available_processes".
-const Fact* find_measured(const std::vector<Fact>& facts, std::string_view what) {
-  for (const std::string_view unit : {"_bytes", "_inodes", "_processes"}) {
-    if (const Fact* fact = find_fact(facts, std::string(what) + std::string(unit))) return fact;
-  }
-  return nullptr;
-}
-
 std::string text_of(const Fact* fact) {
   return fact == nullptr ? std::string() : value_text(*fact);
 }
@@ -60,139 +48,21 @@ std::string action_done(std::string_view action) {
   return fmt::format("chosen for \"{}\"", action);
 }
 
-std::string facts_text(const std::vector<Fact>& facts) {
-  std::string text;
-  for (const Fact& fact : facts) {
-    std::string name = heading_of(fact.name);
-    std::ranges::transform(name, name.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    text += (text.empty() ? "" : ", ") + name + " " + value_text(fact);
-  }
-  return text;
-}
-
-std::string words_of(ReasonCode code) {
-  std::string words(policy::to_string(code));
-  std::ranges::replace(words, '-', ' ');
-  return words;
-}
-
-/// Of the node lifecycle; empty: no words of its own.
-std::string lifecycle_sentence(const Reason& reason) {
-  const auto fact = [&](std::string_view name) { return text_of(find_fact(reason.facts, name)); };
-  const bool late = reason.code == ReasonCode::kHeartbeatStale || reason.code == ReasonCode::kNeverPosted;
-  if ((late || reason.code == ReasonCode::kHeartbeatFresh) && !fact("from").empty()) {
-    return fmt::format("its last sign of life ({}) is {} old, {} its grace of {}{}", fact("from"),
-                       fact("silence_seconds"), late ? "beyond" : "within", fact("grace_seconds"),
-                       reason.code == ReasonCode::kNeverPosted ? "; it has never posted a status" : "");
-  }
-  if (reason.code == ReasonCode::kNeverPosted) {
-    const std::string every = fact("look_every_seconds");
-    return "the controllers have not looked at it yet" + (every.empty() ? "" : "; they look every " + every);
-  }
-  if (reason.code == ReasonCode::kZoneRateLimited && !fact("place").empty()) {
-    const std::string due = fact("due_seconds");
-    return fmt::format("it stands {} of {} in the queue of its zone{}", fact("place"), fact("waiting_nodes"),
-                       due.empty() ? ", which does not move now" : fmt::format("; its turn comes in {}", due));
-  }
-  if (reason.code == ReasonCode::kZoneState) {
-    return fmt::format("zone {} is {}: {} of {} nodes are ready", fact("zone").empty() ? "-" : fact("zone"),
-                       fact("state"), fact("ready_nodes"), fact("nodes"));
-  }
-  if (reason.code == ReasonCode::kZoneHalted) {
-    return fmt::format("its zone lets nothing through while it is {}", fact("state"));
-  }
-  if (reason.code == ReasonCode::kMasterDisruption) return "every zone is fully disrupted: nothing is evicted";
-  if (reason.code == ReasonCode::kManualHold) {
-    return fmt::format("{} held by hand{}{}", fact("zone").empty() ? "everything is" : "zone " + fact("zone") + " is",
-                       fact("why").empty() ? "" : ": ", fact("why"));
-  }
-  if (reason.code == ReasonCode::kNextDeletion) {
-    return fmt::format("{} of its pods leave by their tolerations; the first, {}, in {}", fact("pods"), fact("pod"),
-                       fact("due_seconds"));
-  }
-  return {};
-}
-
-/// "by "available" 400Mi are left, 301Mi more than by "workingset", and there is no pressure: they disagree".
-std::string estimate_sentence(const Reason& reason) {
-  std::string compared = "as much as";
-  const Fact* difference = find_fact(reason.facts, "difference_bytes");
-  if (const auto* bytes = difference == nullptr ? nullptr : std::get_if<std::int64_t>(&difference->value);
-      bytes != nullptr && *bytes != 0) {
-    compared =
-        value_text({"difference_bytes", *bytes < 0 ? -*bytes : *bytes}) + (*bytes < 0 ? " less than" : " more than");
-  }
-  const bool pressure = text_of(find_fact(reason.facts, "pressure")) == "yes";
-  return fmt::format("by \"{}\" {} are left, {} by \"{}\", and there is {}pressure{}",
-                     text_of(find_fact(reason.facts, "estimator")), text_of(find_fact(reason.facts, "estimate_bytes")),
-                     compared, text_of(find_fact(reason.facts, "chosen")), pressure ? "" : "no ",
-                     reason.code == ReasonCode::kEstimateDisagrees ? ": they disagree" : "");
-}
-
-/// Reasons that have words of their own; all others read as their code and facts.
-std::string sentence(const Reason& reason) {
-  const std::string signal = text_of(find_fact(reason.facts, "signal"));
-  const std::string available = text_of(find_measured(reason.facts, "available"));
-  const std::string threshold = text_of(find_measured(reason.facts, "threshold"));
-  const std::string grace = text_of(find_fact(reason.facts, "grace_seconds"));
-  const std::string soft = grace.empty() ? "" : "soft ";
-  if (reason.code == ReasonCode::kThresholdMet && !available.empty()) {
-    return fmt::format("{} was {}, below its {}threshold of {}", signal, available, soft, threshold);
-  }
-  if (reason.code == ReasonCode::kGraceNotOver && !available.empty()) {
-    return fmt::format("{} is {}, below its soft threshold of {}, but its grace of {} is not over", signal, available,
-                       threshold, grace);
-  }
-  if (reason.code == ReasonCode::kNoThresholdMet) return "no threshold is met";
-  if (reason.code == ReasonCode::kEvictionInProgress) return "an eviction is in progress";
-  if (reason.code == ReasonCode::kNoCandidate) return "no pod may be evicted";
-  if (reason.code == ReasonCode::kEmergency)
-    return "memory would not have lasted for its grace, so it was killed at once";
-  if (reason.code == ReasonCode::kShadow) return "nothing was done: this agent only watches (shadow)";
-  if (reason.code == ReasonCode::kHeld) return "acting is held: " + text_of(find_fact(reason.facts, "why"));
-  if (reason.code == ReasonCode::kKubeletEvicted) {
-    return fmt::format("the kubelet evicted it on its own: {}", text_of(find_fact(reason.facts, "kubelet_message")));
-  }
-  if (reason.code == ReasonCode::kReclaimSuperseded) return "memory ran short meanwhile and goes first";
-  if (reason.code == ReasonCode::kReclaimSufficed) return "what the node could free by itself was enough";
-  if (reason.code == ReasonCode::kObservationStale && !available.empty()) {
-    return fmt::format("{} is below its threshold, but was not measured since the last pass", signal);
-  }
-  if (reason.code == ReasonCode::kLocalStorageExceeded) {
-    return fmt::format("it used {} of local storage, more than its limit of {} ({})",
-                       text_of(find_fact(reason.facts, "used_bytes")), text_of(find_fact(reason.facts, "limit_bytes")),
-                       text_of(find_fact(reason.facts, "limit")));
-  }
-  if (reason.code == ReasonCode::kEstimateAgrees || reason.code == ReasonCode::kEstimateDisagrees)
-    return estimate_sentence(reason);
-  if (reason.code == ReasonCode::kInBlindZone) {
-    return fmt::format("the kernel's OOM killer may come before {} falls to {}: about {} cannot be used", signal,
-                       threshold, text_of(find_fact(reason.facts, "blind_zone_bytes")));
-  }
-  if (std::string text = lifecycle_sentence(reason); !text.empty()) return text;
-  const std::string facts = facts_text(reason.facts);
-  return facts.empty() ? words_of(reason.code) : words_of(reason.code) + ": " + facts;
-}
-
 bool is_shadow(const Decision& decision) {
   return std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kShadow; });
 }
 
-/// Reasons that only complete the picture never lead.
-bool may_lead(ReasonCode code) {
-  return code != ReasonCode::kThresholdNotMet && code != ReasonCode::kObservationMissing &&
-         code != ReasonCode::kRankedFirst && code != ReasonCode::kShadow && code != ReasonCode::kEstimateAgrees &&
-         code != ReasonCode::kEstimateDisagrees && code != ReasonCode::kInBlindZone;
+bool may_lead(const Reason& reason) {
+  return role_of(reason.code) == ReasonRole::kCause;
 }
 
 std::string cause_of(const Decision& decision) {
-  const auto lead = std::ranges::find_if(decision.reasons, [](const Reason& reason) { return may_lead(reason.code); });
-  std::string cause = lead == decision.reasons.end() ? std::string() : sentence(*lead);
+  const auto lead = std::ranges::find_if(decision.reasons, may_lead);
+  std::string cause = lead == decision.reasons.end() ? std::string() : sentence_of(*lead);
   const bool emergency =
       std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kEmergency; });
   if (emergency && !is_shadow(decision) && lead->code != ReasonCode::kEmergency)
-    cause += "; " + sentence({ReasonCode::kEmergency, {}});
+    cause += "; " + sentence_of({ReasonCode::kEmergency, {}});
   if (cause.empty()) cause = decision.message.substr(0, decision.message.find_last_not_of(" .\n") + 1);
   return cause;
 }
@@ -322,23 +192,18 @@ Table reclaimed_of(const Decision& decision) {
 /// Reasons that no table shows.
 std::vector<std::string> remarks_of(const Decision& decision) {
   std::vector<std::string> remarks;
-  const auto lead = std::ranges::find_if(decision.reasons, [](const Reason& reason) { return may_lead(reason.code); });
+  const auto lead = std::ranges::find_if(decision.reasons, may_lead);
   for (const Reason& reason : decision.reasons) {
-    const bool in_table = find_measured(reason.facts, "available") != nullptr ||
-                          reason.code == ReasonCode::kReclaimed || reason.code == ReasonCode::kObservationMissing ||
-                          reason.code == ReasonCode::kRankedFirst;
+    const bool in_table =
+        find_measured(reason.facts, "available") != nullptr || role_of(reason.code) == ReasonRole::kTableRow;
     const bool in_headline =
         (lead != decision.reasons.end() && &reason == &*lead) || reason.code == ReasonCode::kEmergency;
-    if (!in_table && !in_headline) remarks.push_back(sentence(reason));
+    if (!in_table && !in_headline) remarks.push_back(sentence_of(reason));
   }
   return remarks;
 }
 
 }  // namespace
-
-std::string reason_text(const Reason& reason) {
-  return sentence(reason);
-}
 
 std::string headline(const Decision& decision, const std::optional<api::PodKey>& pod) {
   if (pod && !is_pod(decision.subject, *pod)) return headline_for_other(decision, *pod);

@@ -1,6 +1,6 @@
 // A decision as a person reads it: the answer in one line, then what it rests on. Knows the shape of policy::Decision
 // and nothing of the rooms that make them: thresholds are reasons with a signal, rankings are candidates, whatever is
-// left is printed as it is. A room adds words for its reasons and actions in explanation.cc.
+// left is printed as it is. Words for reasons are in reason_sentence.cc.
 // Thread: any (pure).
 #pragma once
 
@@ -22,8 +22,5 @@ std::string explain(const policy::Decision& decision, const std::optional<api::P
 
 /// "2026-11-21 05:10:11 pod shop/hog was evicted by n1: ...": one line of a list.
 std::string summary_line(const policy::Decision& decision);
-
-/// "zone halted: state PartialDisruption": one reason in words.
-std::string reason_text(const policy::Reason& reason);
 
 }  // namespace spillway::cli

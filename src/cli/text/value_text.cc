@@ -55,6 +55,13 @@ std::string value_text(const policy::Fact& fact) {
   return std::abs(number) < 10 ? fmt::format("{:.3g}", number) : short_number(number);
 }
 
+const policy::Fact* find_measured(const std::vector<policy::Fact>& facts, std::string_view what) {
+  for (const std::string_view unit : {"_bytes", "_inodes", "_processes"}) {
+    if (const policy::Fact* fact = policy::find_fact(facts, fmt::format("{}{}", what, unit))) return fact;
+  }
+  return nullptr;
+}
+
 std::string heading_of(std::string_view fact_name) {
   for (const std::string_view unit : kUnits) {
     if (fact_name.ends_with(unit)) fact_name.remove_suffix(unit.size());

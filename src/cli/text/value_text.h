@@ -13,6 +13,9 @@ namespace spillway::cli {
 /// "61.8Mi" of a fact ending in _bytes, "1.5s" or "5m" of one ending in _seconds, else the value as it is.
 std::string value_text(const policy::Fact& fact);
 
+/// The fact "available_bytes", "available_inodes" or "available_processes", of "available"; nullptr: none of them.
+const policy::Fact* find_measured(const std::vector<policy::Fact>& facts, std::string_view what);
+
 /// "ABOVE REQUEST" of "above_request_bytes".
 std::string heading_of(std::string_view fact_name);
 

@@ -1,5 +1,6 @@
 #include "cli/text/zone_table.h"
 
+#include "cli/text/reason_sentence.h"
 #include "cli/text/value_text.h"
 #include "policy/decision_json.h"
 
@@ -32,7 +33,7 @@ std::string rate_text(double per_second) {
 std::string brake_text(const api::Json* brake) {
   if (brake == nullptr) return {};
   const auto reason = policy::reason_from_json(*brake);
-  return reason ? reason_text(*reason) : std::string(brake->string_at({"code"}));
+  return reason ? sentence_of(*reason) : std::string(brake->string_at({"code"}));
 }
 
 std::string next_text(const api::Json& item) {

@@ -58,12 +58,11 @@ PreemptionOutlook preemption_outlook(const api::Pod& pod, const Placement& refus
 std::vector<policy::Candidate> candidates_of(const Placement& refused, const PreemptionOutlook& outlook) {
   std::vector<policy::Candidate> candidates;
   for (const policy::Reason& reason : refused.reasons) {
-    const auto node = std::ranges::find(reason.facts, "node", &policy::Fact::name);
-    if (node == reason.facts.end() || candidates.size() == kNodesKept) continue;
-    policy::Candidate candidate{
-        .subject = {.kind = "Node", .ns = {}, .name = std::get<std::string>(node->value), .uid = {}},
-        .reason = reason,
-        .decided_by = {}};
+    const auto node = policy::text_fact(reason, "node");
+    if (!node || candidates.size() == kNodesKept) continue;
+    policy::Candidate candidate{.subject = {.kind = "Node", .ns = {}, .name = std::string(*node), .uid = {}},
+                                .reason = reason,
+                                .decided_by = {}};
     std::erase_if(candidate.reason.facts, [](const policy::Fact& fact) { return fact.name == "node"; });
     if (candidate.subject.name == outlook.node) {
       candidate.reason.facts.push_back({"without_lower_priorities", std::string("fits")});

@@ -39,7 +39,7 @@ std::vector<std::string> estimators_that_disagree(const policy::Decision& decisi
   std::vector<std::string> names;
   for (const policy::Reason& reason : decision.reasons) {
     if (reason.code == policy::ReasonCode::kEstimateDisagrees)
-      names.push_back(std::get<std::string>(reason.facts.front().value));
+      names.push_back(std::string(policy::text_fact(reason, "estimator").value()));
   }
   return names;
 }

@@ -1,0 +1,274 @@
+#include "cli/text/reason_sentence.h"
+
+#include "base/ascii.h"
+#include "cli/text/value_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+namespace spillway::cli {
+namespace {
+
+using policy::Fact;
+using policy::Reason;
+using policy::ReasonCode;
+
+/// The facts of one reason as text; empty where it lacks one.
+class Facts {
+ public:
+  explicit Facts(const Reason& reason) : facts_(reason.facts) {}
+
+  std::string operator[](std::string_view name) const {
+    const Fact* fact = find_fact(facts_, name);
+    return fact == nullptr ? std::string() : value_text(*fact);
+  }
+
+  /// Of the fact "available_bytes", "available_inodes" or "available_processes".
+  std::string measured(std::string_view what) const {
+    const Fact* fact = find_measured(facts_, what);
+    return fact == nullptr ? std::string() : value_text(*fact);
+  }
+
+  std::int64_t integer(std::string_view name) const {
+    const Fact* fact = find_fact(facts_, name);
+    const auto* number = fact == nullptr ? nullptr : std::get_if<std::int64_t>(&fact->value);
+    return number == nullptr ? 0 : *number;
+  }
+
+ private:
+  const std::vector<Fact>& facts_;
+};
+
+// Sentences. Empty: the reason has not the facts for it.
+
+std::string threshold_met(const Facts& facts) {
+  const std::string available = facts.measured("available");
+  if (available.empty()) return {};
+  return fmt::format("{} was {}, below its {}threshold of {}", facts["signal"], available,
+                     facts["grace_seconds"].empty() ? "" : "soft ", facts.measured("threshold"));
+}
+
+std::string grace_not_over(const Facts& facts) {
+  const std::string available = facts.measured("available");
+  if (available.empty()) return {};
+  return fmt::format("{} is {}, below its soft threshold of {}, but its grace of {} is not over", facts["signal"],
+                     available, facts.measured("threshold"), facts["grace_seconds"]);
+}
+
+std::string observation_stale(const Facts& facts) {
+  if (facts.measured("available").empty()) return {};
+  return fmt::format("{} is below its threshold, but was not measured since the last pass", facts["signal"]);
+}
+
+std::string local_storage_exceeded(const Facts& facts) {
+  return fmt::format("it used {} of local storage, more than its limit of {} ({})", facts["used_bytes"],
+                     facts["limit_bytes"], facts["limit"]);
+}
+
+std::string held(const Facts& facts) {
+  return "acting is held: " + facts["why"];
+}
+
+std::string kubelet_evicted(const Facts& facts) {
+  return "the kubelet evicted it on its own: " + facts["kubelet_message"];
+}
+
+/// "by "available" 400Mi are left, 301Mi more than by "workingset", and there is no pressure".
+std::string estimate_agrees(const Facts& facts) {
+  const std::int64_t difference = facts.integer("difference_bytes");
+  std::string compared = "as much as";
+  if (difference != 0) {
+    compared = value_text({"difference_bytes", difference < 0 ? -difference : difference}) +
+               (difference < 0 ? " less than" : " more than");
+  }
+  return fmt::format("by \"{}\" {} are left, {} by \"{}\", and there is {}pressure", facts["estimator"],
+                     facts["estimate_bytes"], compared, facts["chosen"], facts["pressure"] == "yes" ? "" : "no ");
+}
+
+std::string estimate_disagrees(const Facts& facts) {
+  return estimate_agrees(facts) + ": they disagree";
+}
+
+std::string in_blind_zone(const Facts& facts) {
+  return fmt::format("the kernel's OOM killer may come before {} falls to {}: about {} cannot be used", facts["signal"],
+                     facts.measured("threshold"), facts["blind_zone_bytes"]);
+}
+
+std::string silence(const Facts& facts, std::string_view against_grace) {
+  if (facts["from"].empty()) return {};
+  return fmt::format("its last sign of life ({}) is {} old, {} its grace of {}", facts["from"],
+                     facts["silence_seconds"], against_grace, facts["grace_seconds"]);
+}
+
+std::string heartbeat_fresh(const Facts& facts) {
+  return silence(facts, "within");
+}
+
+std::string heartbeat_stale(const Facts& facts) {
+  return silence(facts, "beyond");
+}
+
+std::string never_posted(const Facts& facts) {
+  if (const std::string silent = silence(facts, "beyond"); !silent.empty()) {
+    return silent + "; it has never posted a status";
+  }
+  const std::string every = facts["look_every_seconds"];
+  return "the controllers have not looked at it yet" + (every.empty() ? "" : "; they look every " + every);
+}
+
+std::string zone_rate_limited(const Facts& facts) {
+  if (facts["place"].empty()) return {};
+  const std::string due = facts["due_seconds"];
+  return fmt::format("it stands {} of {} in the queue of its zone{}", facts["place"], facts["waiting_nodes"],
+                     due.empty() ? ", which does not move now" : "; its turn comes in " + due);
+}
+
+std::string zone_state(const Facts& facts) {
+  const std::string zone = facts["zone"];
+  return fmt::format("zone {} is {}: {} of {} nodes are ready", zone.empty() ? "-" : zone, facts["state"],
+                     facts["ready_nodes"], facts["nodes"]);
+}
+
+std::string zone_halted(const Facts& facts) {
+  return fmt::format("its zone lets nothing through while it is {}", facts["state"]);
+}
+
+std::string manual_hold(const Facts& facts) {
+  const std::string zone = facts["zone"];
+  const std::string why = facts["why"];
+  return fmt::format("{} held by hand{}{}", zone.empty() ? "everything is" : "zone " + zone + " is",
+                     why.empty() ? "" : ": ", why);
+}
+
+std::string next_deletion(const Facts& facts) {
+  return fmt::format("{} of its pods leave by their tolerations; the first, {}, in {}", facts["pods"], facts["pod"],
+                     facts["due_seconds"]);
+}
+
+/// What a person reads of a code.
+struct Row {
+  ReasonCode code;
+  ReasonRole role;
+  std::string_view fixed = {};                      // a sentence without facts
+  std::string (*sentence)(const Facts&) = nullptr;  // or one with facts; neither: the words of the code and the facts
+};
+
+using enum ReasonCode;
+using enum ReasonRole;
+
+/// In the order of the enumerators.
+constexpr auto kRows = std::to_array<Row>({
+    {kNoThresholdMet, kCause, "no threshold is met"},
+    {kThresholdNotMet, kRemark},
+    {kThresholdMet, kCause, "", threshold_met},
+    {kGraceNotOver, kCause, "", grace_not_over},
+    {kObservationMissing, kTableRow},
+    {kObservationStale, kCause, "", observation_stale},
+    {kRankedFirst, kTableRow},
+    {kRankedLater, kCause},
+    {kCriticalPodSpared, kCause},
+    {kNoCandidate, kCause, "no pod may be evicted"},
+    {kEvictionInProgress, kCause, "an eviction is in progress"},
+    {kLocalStorageExceeded, kCause, "", local_storage_exceeded},
+    {kReclaimed, kTableRow},
+    {kReclaimSufficed, kCause, "what the node could free by itself was enough"},
+    {kReclaimFellShort, kCause},
+    {kReclaimSuperseded, kCause, "memory ran short meanwhile and goes first"},
+    {kVictimOverdue, kCause},
+    {kEmergency, kCause, "memory would not have lasted for its grace, so it was killed at once"},
+    {kShadow, kRemark, "nothing was done: this agent only watches (shadow)"},
+    {kHeld, kCause, "", held},
+    {kKubeletEvicted, kCause, "", kubelet_evicted},
+    {kEstimateAgrees, kRemark, "", estimate_agrees},
+    {kEstimateDisagrees, kRemark, "", estimate_disagrees},
+    {kInBlindZone, kRemark, "", in_blind_zone},
+    {kHeartbeatFresh, kCause, "", heartbeat_fresh},
+    {kHeartbeatStale, kCause, "", heartbeat_stale},
+    {kNeverPosted, kCause, "", never_posted},
+    {kZoneRateLimited, kCause, "", zone_rate_limited},
+    {kZoneHalted, kCause, "", zone_halted},
+    {kMasterDisruption, kCause, "every zone is fully disrupted: nothing is evicted"},
+    {kTolerationExpired, kCause},
+    {kNotTolerated, kCause},
+    {kManualHold, kCause, "", manual_hold},
+    {kClockJumped, kCause},
+    {kWatchStale, kCause},
+    {kHeartbeatStall, kCause},
+    {kStormCoolDown, kCause},
+    {kActLimitReached, kCause},
+    {kBudgetRefuses, kCause},
+    {kNoReplacement, kCause},
+    {kZoneState, kCause, "", zone_state},
+    {kNodeConditions, kCause},
+    {kNextDeletion, kCause, "", next_deletion},
+    {kFits, kCause},
+    {kInsufficientResource, kCause},
+    {kUntoleratedTaint, kCause},
+    {kNodeSelectorMismatch, kCause},
+    {kNodeUnschedulable, kCause},
+    {kNodePressure, kCause},
+    {kTooManyPods, kCause},
+    {kPortConflict, kCause},
+    {kNodeUnknown, kCause},
+    {kOsMismatch, kCause},
+    {kSidecarForbidden, kCause},
+    {kSysctlForbidden, kCause},
+    {kAppArmorUnavailable, kCause},
+    {kNodeShuttingDown, kCause},
+    {kNotAligned, kCause},
+    {kHintConsidered, kCause},
+    {kNotAllocated, kCause},
+    {kPreempted, kCause},
+    {kPreemptionInsufficient, kCause},
+});
+
+constexpr bool has_every_code() {
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    if (static_cast<std::size_t>(kRows[i].code) != i) return false;
+  }
+  return kRows.size() == static_cast<std::size_t>(policy::kLastReasonCode) + 1;
+}
+
+static_assert(has_every_code());
+
+const Row& row_of(ReasonCode code) {
+  return kRows.at(static_cast<std::size_t>(code));
+}
+
+}  // namespace
+
+ReasonRole role_of(ReasonCode code) {
+  return row_of(code).role;
+}
+
+std::string words_of(ReasonCode code) {
+  std::string words(policy::to_string(code));
+  std::ranges::replace(words, '-', ' ');
+  return words;
+}
+
+std::string facts_text(const std::vector<Fact>& facts) {
+  std::string text;
+  for (const Fact& fact : facts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", lower_case(heading_of(fact.name)), value_text(fact));
+  }
+  return text;
+}
+
+std::string sentence_of(const Reason& reason) {
+  const Row& row = row_of(reason.code);
+  if (!row.fixed.empty()) return std::string(row.fixed);
+  if (row.sentence != nullptr) {
+    if (std::string text = row.sentence(Facts(reason)); !text.empty()) return text;
+  }
+  const std::string facts = facts_text(reason.facts);
+  return facts.empty() ? words_of(reason.code) : words_of(reason.code) + ": " + facts;
+}
+
+}  // namespace spillway::cli
