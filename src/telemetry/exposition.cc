@@ -1,51 +1,48 @@
 #include "telemetry/exposition.h"
 
-#include <fmt/format.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 
-#include <iterator>
+#include <utility>
 
 namespace spillway::telemetry {
 
-namespace {
+struct Exposition::Families {
+  prometheus::MetricFamily current;  // without its samples
+  std::vector<prometheus::MetricFamily> list;
+  bool begun = false;  // `current` is the last of the list
+};
 
-void append_escaped(std::string_view value, std::string& out) {
-  for (const char c : value) {
-    if (c == '\n') {
-      out += "\\n";
-      continue;
-    }
-    if (c == '\\' || c == '"') out += '\\';
-    out += c;
-  }
-}
+Exposition::Exposition() : families_(std::make_unique<Families>()) {}
 
-}  // namespace
+Exposition::~Exposition() = default;
+Exposition::Exposition(Exposition&&) noexcept = default;
+Exposition& Exposition::operator=(Exposition&&) noexcept = default;
 
 void Exposition::family(std::string_view name, Type type, std::string_view help) {
-  name_ = name;
-  head_ = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type == Type::kCounter ? "counter" : "gauge");
+  families_->current = {std::string(name),
+                        std::string(help),
+                        type == Type::kCounter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge,
+                        {}};
+  families_->begun = false;
 }
 
 void Exposition::sample(const Labels& labels, double value, std::optional<WallTime> at) {
-  text_ += head_;
-  head_.clear();
-  text_ += name_;
-  char separator = '{';
-  for (const auto& [label, content] : labels) {
-    text_ += separator;
-    text_ += label;
-    text_ += "=\"";
-    append_escaped(content, text_);
-    text_ += '"';
-    separator = ',';
+  if (!std::exchange(families_->begun, true)) families_->list.push_back(families_->current);
+  prometheus::MetricFamily& family = families_->list.back();
+  prometheus::ClientMetric metric;
+  for (const auto& [name, content] : labels) metric.label.push_back({std::string(name), std::string(content)});
+  if (family.type == prometheus::MetricType::Counter) {
+    metric.counter.value = value;
+  } else {
+    metric.gauge.value = value;
   }
-  if (separator == ',') text_ += '}';
-  fmt::format_to(std::back_inserter(text_), " {}", value);
-  if (at) {
-    fmt::format_to(std::back_inserter(text_), " {}",
-                   std::chrono::floor<std::chrono::milliseconds>(at->time_since_epoch()).count());
-  }
-  text_ += '\n';
+  if (at) metric.timestamp_ms = std::chrono::floor<std::chrono::milliseconds>(at->time_since_epoch()).count();
+  family.metric.push_back(std::move(metric));
+}
+
+std::string Exposition::text() const {
+  return prometheus::TextSerializer().Serialize(families_->list);
 }
 
 }  // namespace spillway::telemetry

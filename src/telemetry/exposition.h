@@ -1,10 +1,12 @@
 // Prometheus' text format, written sample by sample: for figures that are read off at the scrape and carry the time at
 // which they were measured. Instruments that live with the process are in metrics.h.
-// Thread: any; one at a time. Source: Prometheus docs, "Exposition formats", 0.0.4.
+// Thread: any; one at a time. Only exposition.cc knows prometheus-cpp. Source: Prometheus docs, "Exposition formats",
+// 0.0.4.
 #pragma once
 
 #include "base/time.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,11 @@ namespace spillway::telemetry {
 
 class Exposition {
  public:
+  Exposition();
+  ~Exposition();
+  Exposition(Exposition&&) noexcept;
+  Exposition& operator=(Exposition&&) noexcept;
+
   enum class Type { kCounter, kGauge };
 
   using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
@@ -24,12 +31,11 @@ class Exposition {
   /// `at`: when it was measured; nullopt: the time of the scrape.
   void sample(const Labels& labels, double value, std::optional<WallTime> at = std::nullopt);
 
-  const std::string& text() const { return text_; }
+  std::string text() const;
 
  private:
-  std::string name_;
-  std::string head_;  // of the family, until its first sample
-  std::string text_;
+  struct Families;
+  std::unique_ptr<Families> families_;
 };
 
 }  // namespace spillway::telemetry

@@ -23,7 +23,7 @@ std::map<std::string, std::string> to_map(Labels labels) {
 
 /// A name that is taken by another kind of instrument, or that Prometheus does not allow, is a mistake in the program.
 template <typename Builder, typename... Extra>
-void* instrument(Builder builder, prometheus::Registry& registry, std::string_view name, std::string_view help,
+auto* instrument(Builder builder, prometheus::Registry& registry, std::string_view name, std::string_view help,
                  Labels labels, Extra&&... extra) {
   try {
     auto& family = builder.Name(std::string(name)).Help(std::string(help)).Register(registry);
@@ -68,23 +68,23 @@ std::string Registry::text() const {
 }
 
 void Counter::add(double amount) {
-  if (handle_ != nullptr) static_cast<prometheus::Counter*>(handle_)->Increment(amount);
+  if (handle_ != nullptr) handle_->Increment(amount);
 }
 
 double Counter::value() const {
-  return handle_ == nullptr ? 0 : static_cast<const prometheus::Counter*>(handle_)->Value();
+  return handle_ == nullptr ? 0 : handle_->Value();
 }
 
 void Gauge::set(double value) {
-  if (handle_ != nullptr) static_cast<prometheus::Gauge*>(handle_)->Set(value);
+  if (handle_ != nullptr) handle_->Set(value);
 }
 
 double Gauge::value() const {
-  return handle_ == nullptr ? 0 : static_cast<const prometheus::Gauge*>(handle_)->Value();
+  return handle_ == nullptr ? 0 : handle_->Value();
 }
 
 void Histogram::observe(double value) {
-  if (handle_ != nullptr) static_cast<prometheus::Histogram*>(handle_)->Observe(value);
+  if (handle_ != nullptr) handle_->Observe(value);
 }
 
 }  // namespace spillway::telemetry

@@ -9,6 +9,12 @@
 #include <utility>
 #include <vector>
 
+namespace prometheus {
+class Counter;
+class Gauge;
+class Histogram;
+}  // namespace prometheus
+
 namespace spillway::telemetry {
 
 using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
@@ -21,7 +27,7 @@ class Counter {
 
  private:
   friend class Registry;
-  void* handle_ = nullptr;
+  prometheus::Counter* handle_ = nullptr;
 };
 
 class Gauge {
@@ -32,7 +38,7 @@ class Gauge {
 
  private:
   friend class Registry;
-  void* handle_ = nullptr;
+  prometheus::Gauge* handle_ = nullptr;
 };
 
 class Histogram {
@@ -42,7 +48,7 @@ class Histogram {
 
  private:
   friend class Registry;
-  void* handle_ = nullptr;
+  prometheus::Histogram* handle_ = nullptr;
 };
 
 class Registry {
