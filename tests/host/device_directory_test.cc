@@ -1,5 +1,6 @@
 // Goal: the meeting place of agent and plugins is clean after a start, the checkpoint is whole, and a container is told
 // what of its devices it cannot have.
+#include "base/file.h"
 #include "host/devices/device_access.h"
 #include "host/devices/plugin_directory.h"
 
@@ -48,15 +49,12 @@ TEST_F(PluginDirectoryTest, IsMadeAndRidOfSocketsAlone) {
   EXPECT_TRUE(fs::exists(path / "notes"));
 }
 
-TEST_F(PluginDirectoryTest, KeepsTheNewestCheckpoint) {
-  {
-    auto directory = PluginDirectory::open(folder_, "kubelet.sock");
-    ASSERT_TRUE(directory);
-    EXPECT_EQ(directory->checkpoint(), std::nullopt);
-    ASSERT_TRUE(directory->save_checkpoint("a long one"));
-    ASSERT_TRUE(directory->save_checkpoint("short"));
-  }
-  EXPECT_EQ(PluginDirectory::open(folder_, "kubelet.sock")->checkpoint(), "short");
+TEST_F(PluginDirectoryTest, FindsTheCheckpointThatWasSaved) {
+  auto directory = PluginDirectory::open(folder_, "kubelet.sock");
+  ASSERT_TRUE(directory);
+  EXPECT_EQ(directory->checkpoint(), std::nullopt);
+  ASSERT_TRUE(replace_file(directory->path_of(PluginDirectory::kCheckpointName), "what was saved"));
+  EXPECT_EQ(PluginDirectory::open(folder_, "kubelet.sock")->checkpoint(), "what was saved");
 }
 
 TEST_F(PluginDirectoryTest, SaysThatAPathIsTooLongForASocket) {

@@ -27,10 +27,10 @@ void set_mode(const std::string& path, mode_t mode) {
 
 TEST(PrivateFile, IsItsOwners) {
   const TempFolder folder;
-  ASSERT_TRUE(write_private_file(folder / "key", "secret"));
+  ASSERT_TRUE(replace_file(folder / "key", "secret"));
   EXPECT_EQ(folder.read("key"), "secret");
   EXPECT_EQ(folder.mode("key"), 0600U);
-  ASSERT_TRUE(write_private_file(folder / "key", "other"));
+  ASSERT_TRUE(replace_file(folder / "key", "other"));
   EXPECT_EQ(read_private_file(folder / "key"), "other");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1) << "no draft is left";
 }
@@ -41,14 +41,14 @@ TEST(PrivateFile, IsNotWrittenIntoWhatIsThere) {
   folder.write("victim", "mine");
   folder.write("key.new", "");
   set_mode(folder / "key.new", 0666);
-  ASSERT_TRUE(write_private_file(folder / "key", "secret"));
+  ASSERT_TRUE(replace_file(folder / "key", "secret"));
   EXPECT_EQ(folder.read("key.new"), "");
   EXPECT_EQ(folder.mode("key"), 0600U);
 
   std::filesystem::create_symlink(folder / "victim", folder / "link.new");
-  ASSERT_TRUE(write_private_file(folder / "link", "secret"));
+  ASSERT_TRUE(replace_file(folder / "link", "secret"));
   std::filesystem::create_symlink(folder / "victim", folder / "final");
-  ASSERT_TRUE(write_private_file(folder / "final", "secret"));
+  ASSERT_TRUE(replace_file(folder / "final", "secret"));
   EXPECT_EQ(folder.read("victim"), "mine");
   EXPECT_FALSE(std::filesystem::is_symlink(folder / "final"));
   EXPECT_EQ(folder.read("final"), "secret");
@@ -56,7 +56,7 @@ TEST(PrivateFile, IsNotWrittenIntoWhatIsThere) {
 
 TEST(PrivateFile, IsReadOnlyIfNobodyElseCouldWriteIt) {
   const TempFolder folder;
-  ASSERT_TRUE(write_private_file(folder / "key", "secret"));
+  ASSERT_TRUE(replace_file(folder / "key", "secret"));
   const auto problem = [&](const std::string& name) {
     const auto read = read_private_file(folder / name);
     return read ? "" : read.error().text();

@@ -259,7 +259,7 @@ TEST(CertificateAuthority, NamesADamagedFile) {
   folder.write("pki/ca.key", key);
   ASSERT_EQ(::chmod((folder / "pki/ca.key").c_str(), 0644), 0);
   EXPECT_EQ(problem(), folder / "pki/ca.key" + ": is open to others (mode 0644), expected 0600");
-  ASSERT_TRUE(write_private_file(folder / "pki/ca.key", key));
+  ASSERT_TRUE(replace_file(folder / "pki/ca.key", key));
   folder.write("pki/ca.crt", "garbage");
   EXPECT_THAT(problem(), StartsWith(folder / "pki/ca.crt" + ": not a PEM certificate"));
   EXPECT_EQ(CertificateAuthority::open(folder / "no/such", now()).error().text(),

@@ -94,7 +94,7 @@ TEST(TokenKey, ADamagedFileIsNamed) {
   const TempFolder folder;
   ASSERT_TRUE(make_private_folder(folder / "pki"));
   const std::string path = folder / "pki/sa.key";
-  ASSERT_TRUE(write_private_file(path, "garbage"));
+  ASSERT_TRUE(replace_file(path, "garbage"));
   const auto key = TokenKey::open(folder / "pki");
   ASSERT_FALSE(key);
   EXPECT_THAT(key.error().text(), HasSubstr(path + ": not a PEM private key"));

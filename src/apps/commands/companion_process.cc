@@ -50,7 +50,7 @@ Result<std::unique_ptr<client::Transport>> connect_kubelet(runtime::Loop& loop, 
   config.authority_pem.clear();
   config.verify = false;
   if (!args.kubelet_authority.empty()) {
-    SPILLWAY_TRY(authority, host::read_file(args.kubelet_authority));
+    SPILLWAY_TRY(authority, read_file(args.kubelet_authority));
     config.authority_pem = std::move(authority);
     config.verify = true;
   }

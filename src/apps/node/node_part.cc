@@ -124,7 +124,7 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   if (options.client_authority_pem && serves) {
     std::string authority_pem = *options.client_authority_pem;
     if (const std::string& file = setup.gate.client_authority_file; !file.empty()) {
-      SPILLWAY_TRY(given, host::read_file(file));
+      SPILLWAY_TRY(given, read_file(file));
       authority_pem = std::move(given);
     }
     SPILLWAY_TRY(server, NodeServer::create(process_, *transport_,
@@ -180,7 +180,7 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   }
   agent::MachineInfo described = machine;
   const auto saved = [&](std::string_view file) -> std::optional<std::string> {
-    auto text = host::read_file(fmt::format("{}/{}", options.state_dir, file));
+    auto text = read_file(fmt::format("{}/{}", options.state_dir, file));
     return text ? std::optional(*std::move(text)) : std::nullopt;
   };
   const agent::Checkpoints checkpoints{.devices = plugins_ ? plugins_->checkpoint() : std::nullopt,

@@ -30,7 +30,7 @@ double seconds_of(const timeval& time) {
 
 /// Fields of /proc/self/stat behind the name in parentheses start with the third.
 std::optional<std::uint64_t> start_ticks() {
-  const auto text = host::read_file("/proc/self/stat");
+  const auto text = read_file("/proc/self/stat");
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   const std::size_t name_end = rest.rfind(") ");
@@ -46,7 +46,7 @@ std::optional<std::uint64_t> start_ticks() {
 
 std::optional<double> start_time() {
   const auto ticks = start_ticks();
-  const auto uptime = host::read_file("/proc/uptime");
+  const auto uptime = read_file("/proc/uptime");
   if (!ticks || !uptime) return std::nullopt;
   const auto up = host::parse_uptime(*uptime);
   const long per_second = ::sysconf(_SC_CLK_TCK);
@@ -86,7 +86,7 @@ std::string process_metrics() {
           static_cast<double>(files.rlim_cur));
   }
   write(out, "process_open_fds", Type::kGauge, "Number of open file descriptors.", open_descriptors());
-  if (const auto text = host::read_file("/proc/self/statm")) {
+  if (const auto text = read_file("/proc/self/statm")) {
     const std::string_view all = *text;
     const std::size_t blank = std::min(all.find(' '), all.size() - 1);
     const std::string_view rest = all.substr(blank + 1);

@@ -170,7 +170,7 @@ Result<std::string> ApiServerPart::agents_authority_pem() const {
   }
   std::string pem = serving_authority_->certificate_pem();
   if (!args_.kubelet_certificate_authority.empty()) {
-    SPILLWAY_TRY(more, host::read_file(args_.kubelet_certificate_authority));
+    SPILLWAY_TRY(more, read_file(args_.kubelet_certificate_authority));
     pem += "\n" + more;
   }
   return pem;

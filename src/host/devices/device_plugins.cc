@@ -5,6 +5,7 @@
 #include "base/unique_fd.h"
 #include "host/devices/device_plugin.grpc.pb.h"
 #include "host/devices/plugin_directory.h"
+#include "host/files/checkpoint_files.h"
 #include "host/kernel/kernel_file.h"
 
 #include <fmt/format.h>
@@ -201,7 +202,11 @@ class RegistrationService final : public v1beta1::Registration::CallbackService 
 
 struct DevicePlugins::Impl {
   Impl(runtime::Loop& on, PluginDirectory in, Receiver& to, telemetry::Log logger)
-      : loop(on), directory(std::move(in)), receiver(to), log(std::move(logger)) {}
+      : loop(on),
+        directory(std::move(in)),
+        receiver(to),
+        log(std::move(logger)),
+        checkpoints(on, directory.path(), log) {}
 
   ~Impl() {
     alive.reset();
@@ -431,15 +436,14 @@ struct DevicePlugins::Impl {
   }
 
   void on_command(const agent::SaveDevices& command) {
-    if (const Outcome saved = directory.save_checkpoint(command.text); !saved) {
-      log.error("devices handed out are not saved", {{"error", saved.error().text()}});
-    }
+    checkpoints.save(std::string(PluginDirectory::kCheckpointName), command.text);
   }
 
   runtime::Loop& loop;
   PluginDirectory directory;
   Receiver& receiver;
   telemetry::Log log;
+  CheckpointFiles checkpoints;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   std::shared_ptr<Shared> shared = std::make_shared<Shared>(loop);
   UniqueFd listener;

@@ -1,6 +1,6 @@
 #include "host/devices/plugin_directory.h"
 
-#include "host/kernel/kernel_file.h"
+#include "base/file.h"
 
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,8 +14,6 @@ namespace spillway::host {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kCheckpointName = "devices.json";
 
 }  // namespace
 
@@ -44,10 +42,6 @@ std::string PluginDirectory::path_of(std::string_view name) const {
 
 void PluginDirectory::remove_socket(std::string_view name) const {
   ::unlink(path_of(name).c_str());
-}
-
-Outcome PluginDirectory::save_checkpoint(std::string_view text) const {
-  return save_file(path_of(kCheckpointName), text);
 }
 
 std::optional<std::string> PluginDirectory::checkpoint() const {

@@ -1,7 +1,5 @@
 // The directory where device plugins and the agent meet: sockets, and the agent's checkpoint of who has which device.
-// Thread: loop. The checkpoint is replaced by rename(2): a reader finds the old one or the new one, never half of it.
-// It is not flushed to the disk: after a crash of the machine no container is left to hold a device. Source: Kubernetes
-// docs, "Device Plugins".
+// Thread: loop. The checkpoint is written by CheckpointFiles. Source: Kubernetes docs, "Device Plugins".
 #pragma once
 
 #include "base/error.h"
@@ -14,14 +12,17 @@ namespace spillway::host {
 
 class PluginDirectory {
  public:
+  static constexpr std::string_view kCheckpointName = "devices.json";
+
   /// Makes the directory and removes the sockets in it, that is how plugins learn that the agent is a new one. Other
   /// files stay. kInvalid: no socket called `socket` can be in it, its path would be longer than 107 bytes.
   static Result<PluginDirectory> open(const std::string& path, std::string_view socket);
 
+  const std::string& path() const { return path_; }
+
   std::string path_of(std::string_view name) const;
   void remove_socket(std::string_view name) const;
 
-  Outcome save_checkpoint(std::string_view text) const;
   /// nullopt: there is none that can be read.
   std::optional<std::string> checkpoint() const;
 

@@ -3,68 +3,20 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <system_error>
 
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kFileBytesMax = 8U << 20;
 constexpr std::string_view kBlank = " \t\r\n";
 
-ErrorCode code_of(int error) {
-  switch (error) {
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return ErrorCode::kForbidden;
-    case ENOENT:
-    case ENODEV:
-    case ESRCH:
-      return ErrorCode::kNotFound;
-    case EEXIST:
-      return ErrorCode::kAlreadyExists;
-    case EBUSY:
-      return ErrorCode::kConflict;
-    case EINVAL:
-      return ErrorCode::kInvalid;
-    case EAGAIN:
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOSPC:
-      return ErrorCode::kServiceUnavailable;
-    default:
-      return ErrorCode::kInternalError;
-  }
-}
-
 }  // namespace
-
-Error errno_error(std::string_view at, int error) {
-  return Error{code_of(error), std::generic_category().message(error), std::string(at)};
-}
 
 Result<std::string> read_file_at(int directory, const std::string& name) {
   const UniqueFd fd(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return errno_error(name, errno);
-  std::string text;
-  std::array<char, 4096> chunk;
-  for (;;) {
-    const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(name, errno);
-    if (got == 0) return text;
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-    if (text.size() > kFileBytesMax) return invalid(name, "longer than {} bytes", kFileBytesMax);
-  }
-}
-
-Result<std::string> read_file(const std::string& path) {
-  return read_file_at(AT_FDCWD, path);
+  return read_open_file(fd.get(), name);
 }
 
 Outcome write_file_at(int directory, const std::string& name, std::string_view text) {
@@ -97,19 +49,6 @@ Result<std::string_view> HeldFile::read(char* buffer, std::size_t size) const {
     filled += static_cast<std::size_t>(got);
     if (filled == size) return invalid(name_, "longer than {} bytes", size);
   }
-}
-
-Outcome save_file(const std::string& path, std::string_view text) {
-  const std::string fresh = path + ".new";
-  const UniqueFd file(::open(fresh.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
-  if (!file) return errno_error(fresh, errno);
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0) return errno_error(fresh, errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (std::rename(fresh.c_str(), path.c_str()) != 0) return errno_error(path, errno);
-  return {};
 }
 
 std::string_view take_line(std::string_view& text) {

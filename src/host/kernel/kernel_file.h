@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/unique_fd.h"
 
 #include <cstdint>
@@ -13,19 +14,11 @@
 
 namespace spillway::host {
 
-/// The error of a failed system call: kForbidden for missing rights, kNotFound, kAlreadyExists, kConflict when
-/// something is busy, kServiceUnavailable when a table is full, else kInternalError. `at` names file or call.
-Error errno_error(std::string_view at, int error);
-
-/// The whole file, at most 8 MiB. Errors name the file.
+/// As read_file(), of a name in an open directory.
 Result<std::string> read_file_at(int directory, const std::string& name);
-Result<std::string> read_file(const std::string& path);
 
 /// Writes `text` in one write(2) into a file that exists.
 Outcome write_file_at(int directory, const std::string& name, std::string_view text);
-
-/// Replaces a file of ours as a whole: readers find the old text or the new one.
-Outcome save_file(const std::string& path, std::string_view text);
 
 /// A file that is read again and again through one descriptor: no open(), no allocation.
 class HeldFile {

@@ -79,6 +79,7 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       log_(std::move(log)),
       options_(std::move(options)),
       observer_(loop, slice, log_, options_.state_dir, options_.pressure),
+      checkpoints_(loop, options_.state_dir, log_),
       files_(loop, kRemovalsMax) {}
 
 Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
@@ -368,8 +369,7 @@ void ProcessRuntime::on_command(const agent::ShareCpus& command) {
 }
 
 void ProcessRuntime::on_command(const agent::SaveCheckpoint& command) {
-  const Outcome saved = save_file(fmt::format("{}/{}", options_.state_dir, command.file), command.text);
-  if (!saved) log_.error("checkpoint not saved", {{"file", command.file}, {"error", saved.error().text()}});
+  checkpoints_.save(command.file, command.text);
 }
 
 void ProcessRuntime::on_command(const agent::Observe& command) {

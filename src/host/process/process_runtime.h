@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/node_slice.h"
+#include "host/files/checkpoint_files.h"
 #include "host/kernel/blocking_thread.h"
 #include "host/logs/container_log.h"
 #include "host/observation/observer.h"
@@ -151,7 +152,8 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   std::function<void()> targets_changed_;
   bool shutting_down_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  BlockingThread files_;
+  CheckpointFiles checkpoints_;
+  BlockingThread files_;  // removes directories
 };
 
 }  // namespace spillway::host

@@ -359,7 +359,7 @@ std::string format_kubeconfig(const Kubeconfig& config, std::string_view name) {
 }
 
 Outcome write_kubeconfig(const std::string& path, const Kubeconfig& config, std::string_view name) {
-  return write_private_file(path, format_kubeconfig(config, name));
+  return replace_file(path, format_kubeconfig(config, name));
 }
 
 }  // namespace spillway::wire

@@ -234,7 +234,7 @@ Result<CertificateAuthority> CertificateAuthority::open(const std::string& folde
   if (no_certificate && no_key) {
     SPILLWAY_TRY(key, make_key());
     SPILLWAY_TRY(text, key_pem_of(key.get()));
-    SPILLWAY_TRY_VOID(write_private_file(key_path, text));
+    SPILLWAY_TRY_VOID(replace_file(key_path, text));
     return certify_itself(folder, std::move(key), now);
   }
   // A new key would silently lock everybody out who trusts the old one.
@@ -259,7 +259,7 @@ Result<CertificateAuthority> CertificateAuthority::certify_itself(const std::str
                       {NID_subject_key_identifier, "hash"}};
   SPILLWAY_TRY(certificate, sign(draft, key.get(), nullptr, key.get(), now));
   SPILLWAY_TRY(certificate_pem, certificate_pem_of(certificate.get()));
-  SPILLWAY_TRY_VOID(write_private_file(folder + "/ca.crt", certificate_pem));
+  SPILLWAY_TRY_VOID(replace_file(folder + "/ca.crt", certificate_pem));
   return CertificateAuthority(folder, std::move(certificate), std::move(key), std::move(certificate_pem));
 }
 
@@ -308,8 +308,8 @@ Result<KeyPair> CertificateAuthority::keep(std::string_view name, const Certific
     if (still_good(kept, request, now)) return kept;
   }
   SPILLWAY_TRY(pair, issue(request, now));
-  SPILLWAY_TRY_VOID(write_private_file(base + ".key", pair.key_pem));
-  SPILLWAY_TRY_VOID(write_private_file(base + ".crt", pair.certificate_pem));
+  SPILLWAY_TRY_VOID(replace_file(base + ".key", pair.key_pem));
+  SPILLWAY_TRY_VOID(replace_file(base + ".crt", pair.certificate_pem));
   return pair;
 }
 

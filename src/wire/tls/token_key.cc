@@ -123,7 +123,7 @@ Result<std::shared_ptr<const TokenKey>> TokenKey::open(const std::string& folder
   if (!pem && pem.error().code == ErrorCode::kNotFound) {
     pem = make_key_pem();
     if (!pem) return pem.error();
-    SPILLWAY_TRY_VOID(write_private_file(path, *pem));
+    SPILLWAY_TRY_VOID(replace_file(path, *pem));
   }
   if (!pem) return pem.error();
   SPILLWAY_TRY(key, parse_key(*pem, path));

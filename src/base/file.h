@@ -1,0 +1,33 @@
+// Files read and written as a whole, and errors of system calls as values.
+// Thread: any that may wait for the disk.
+#pragma once
+
+#include "base/error.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace spillway {
+
+/// No file that is read as a whole is longer.
+inline constexpr std::size_t kFileBytesMax = std::size_t{8} << 20;
+
+/// The error of a failed system call: kForbidden for missing rights, kNotFound, kAlreadyExists, kConflict when
+/// something is busy, kServiceUnavailable when a table or a disk is full, else kInternalError. `at` names file or call.
+Error errno_error(std::string_view at, int error);
+
+/// From where it stands to its end; kInvalid: longer than kFileBytesMax. `at`: its name in errors.
+Result<std::string> read_open_file(int fd, std::string_view at);
+/// Errors name the path.
+Result<std::string> read_file(const std::string& path);
+
+/// Writes all of it, however many calls that takes.
+Outcome write_all(int fd, std::string_view text, std::string_view at);
+
+/// Writes the file with mode 0600, complete or not at all, also across a loss of power: a reader sees the old text or
+/// the new one. It is made exclusively under a name that nobody can guess and then takes the place of whatever is
+/// there; a link is replaced, not followed.
+Outcome replace_file(const std::string& path, std::string_view text);
+
+}  // namespace spillway

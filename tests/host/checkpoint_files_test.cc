@@ -1,0 +1,65 @@
+// Goal: the newest text of each file is what is on the disk in the end, and nothing else is left there.
+#include "host/files/checkpoint_files.h"
+
+#include "base/file.h"
+#include "runtime/loop.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
+namespace spillway::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointFilesTest : public ::testing::Test {
+ protected:
+  CheckpointFilesTest() { folder_ = ::mkdtemp(pattern_); }
+
+  ~CheckpointFilesTest() override { fs::remove_all(folder_); }
+
+  std::string text_of(const std::string& file) const { return read_file(folder_ / file).value_or("missing"); }
+
+  auto count() const { return std::distance(fs::directory_iterator(folder_), fs::directory_iterator()); }
+
+  char pattern_[36] = "/tmp/spillway-checkpoints-XXXXXX";
+  fs::path folder_;
+  runtime::Loop loop_;
+};
+
+TEST_F(CheckpointFilesTest, WhatWaitsAtTheEndIsWritten) {
+  {
+    CheckpointFiles files(loop_, folder_, {});
+    for (const char* text : {"1", "2", "3"}) files.save("cpus", text);
+    files.save("memory", "nodes");
+  }
+  EXPECT_EQ(text_of("cpus"), "3");
+  EXPECT_EQ(text_of("memory"), "nodes");
+  EXPECT_EQ(count(), 2);
+}
+
+TEST_F(CheckpointFilesTest, WhatIsSavedIsWrittenWhileTheLoopTurns) {
+  CheckpointFiles files(loop_, folder_, {});
+  for (int i = 0; i < 100; ++i) files.save(i % 2 == 0 ? "even" : "odd", std::to_string(i));
+  const auto look = [this](auto& self) -> void {
+    if (text_of("even") == "98" && text_of("odd") == "99") return loop_.stop();
+    loop_.at(loop_.now().mono + milliseconds(1), [this, &self] { self(self); });
+  };
+  loop_.post([&look] { look(look); });
+  loop_.run({});
+  EXPECT_EQ(count(), 2);
+}
+
+TEST_F(CheckpointFilesTest, TheOldTextStaysIfTheNewOneCannotBeWritten) {
+  ASSERT_TRUE(replace_file(folder_ / "cpus", "old"));
+  {
+    CheckpointFiles(loop_, folder_ / "missing", {}).save("cpus", "new");
+  }
+  EXPECT_EQ(text_of("cpus"), "old");
+}
+
+}  // namespace
+}  // namespace spillway::host
