@@ -44,6 +44,8 @@ class ForeignRuntime final : public agent::Host {
   ForeignRuntime(const ForeignRuntime&) = delete;
   ForeignRuntime& operator=(const ForeignRuntime&) = delete;
 
+  agent::CgroupDriver driver() const { return options_.driver; }
+
   /// The pods there are from now on.
   void set_pods(const std::vector<agent::PodPlace>& pods);
   void execute(agent::HostCommand command) override;

@@ -1,6 +1,7 @@
 #include "host/kernel/namespace_child.h"
 
 #include "host/kernel/kernel_file.h"
+#include "host/kernel/pidfd.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -59,7 +60,7 @@ Result<NamespaceChild> NamespaceChild::start(std::uint64_t clone_flags, const Wo
 
 NamespaceChild::~NamespaceChild() {
   if (!pidfd_) return;
-  ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  static_cast<void>(try_send_signal(pidfd_.get(), SIGKILL));
   siginfo_t ended = {};
   while (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &ended, WEXITED | __WALL) != 0 &&
          errno == EINTR) {

@@ -15,14 +15,22 @@ constexpr idtype_t kByPidfd = static_cast<idtype_t>(3);  // P_PIDFD; older C lib
 
 }  // namespace
 
+UniqueFd try_open_pidfd(pid_t pid) noexcept {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
+}
+
+bool try_send_signal(int pidfd, int signal) noexcept {
+  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0U) == 0;
+}
+
 Result<UniqueFd> open_pidfd(pid_t pid) {
-  UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
+  UniqueFd fd = try_open_pidfd(pid);
   if (!fd) return errno_error("pidfd_open", errno);
   return fd;
 }
 
 Outcome send_signal(int pidfd, int signal) {
-  if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0U) != 0) return errno_error("pidfd_send_signal", errno);
+  if (!try_send_signal(pidfd, signal)) return errno_error("pidfd_send_signal", errno);
   return {};
 }
 

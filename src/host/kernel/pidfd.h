@@ -12,6 +12,10 @@
 
 namespace spillway::host {
 
+// Without allocation, for threads that must not wait for memory. Nothing is opened, false: see errno.
+UniqueFd try_open_pidfd(pid_t pid) noexcept;
+bool try_send_signal(int pidfd, int signal) noexcept;
+
 /// kNotFound: there is no such process (any more).
 Result<UniqueFd> open_pidfd(pid_t pid);
 

@@ -1,7 +1,8 @@
 #include "host/reaction/container_handle.h"
 
+#include "host/kernel/pidfd.h"
+
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -25,7 +26,7 @@ std::optional<std::uint64_t> signals_of(std::string_view status, std::string_vie
 }
 
 void send_to(int pidfd, int signal) noexcept {
-  static_cast<void>(::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0U));  // else it ended by itself
+  static_cast<void>(try_send_signal(pidfd, signal));  // else it ended by itself
 }
 
 /// A file of /proc, read into a buffer on the stack.

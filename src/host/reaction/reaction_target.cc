@@ -1,6 +1,7 @@
 #include "host/reaction/reaction_target.h"
 
 #include "host/kernel/kernel_file.h"
+#include "host/kernel/pidfd.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,14 +17,6 @@ namespace {
 
 constexpr std::size_t kStatBytesMax = 16'384;
 constexpr std::size_t kListBytesMax = 4096;
-
-int open_pidfd_of(pid_t pid) noexcept {
-  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
-}
-
-bool signal_pidfd(int pidfd, int signal) noexcept {
-  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0U) == 0;
-}
 
 std::string_view pread_text(int fd, char* buffer, std::size_t size) noexcept {
   const ssize_t got = ::pread(fd, buffer, size, 0);
@@ -125,7 +118,7 @@ void ReactionTarget::hold_all(DyingProcesses& processes) const noexcept {
     Pids before;
     read_pids(container->directory.get(), before);
     std::array<UniqueFd, DyingProcesses::kCountMax> opened;
-    for (std::size_t i = 0; i < before.count; ++i) opened[i] = UniqueFd(open_pidfd_of(before.all[i]));
+    for (std::size_t i = 0; i < before.count; ++i) opened[i] = try_open_pidfd(before.all[i]);
     Pids after;
     if (!kill_) read_pids(container->directory.get(), after);
     for (std::size_t i = 0; i < before.count; ++i) {
@@ -145,9 +138,9 @@ void ReactionTarget::give_processor() const noexcept {
 
 void ReactionTarget::kill(DyingProcesses& held) const noexcept {
   if (kill_ && ::write(kill_.get(), "1", 1) == 1) return;
-  for (const auto& container : containers_) static_cast<void>(signal_pidfd(container->pidfd.get(), SIGKILL));
+  for (const auto& container : containers_) static_cast<void>(try_send_signal(container->pidfd.get(), SIGKILL));
   if (kill_) return;
-  for (const UniqueFd& pidfd : held.held()) static_cast<void>(signal_pidfd(pidfd.get(), SIGKILL));
+  for (const UniqueFd& pidfd : held.held()) static_cast<void>(try_send_signal(pidfd.get(), SIGKILL));
 }
 
 }  // namespace spillway::host
