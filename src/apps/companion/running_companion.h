@@ -1,0 +1,82 @@
+// A companion at work: attached to the kubelet's cgroups, with its engine, its journal and what wakes it.
+// Thread: loop.
+#pragma once
+
+#include "agent/companion/companion.h"
+#include "agent/companion/kubelet_settings.h"
+#include "apps/companion/companion_pages.h"
+#include "apps/process/host_events.h"
+#include "apps/process/process.h"
+#include "cli/flags/command_line.h"
+#include "client/engine.h"
+#include "host/cgroup/node_slice.h"
+#include "host/companion/foreign_runtime.h"
+#include "host/files/journal_file.h"
+#include "host/reaction/memory_reaction.h"
+#include "runtime/engine_driver.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::apps {
+
+struct CompanionPartOptions {
+  cli::CompanionArgs args;
+  std::string name;       // of the node
+  std::string state_dir;  // of this node
+  std::optional<Bytes> memory;
+  eviction::MemoryWatch memory_watch;
+  api::Json own_config;  // checked; what the operator said
+};
+
+/// "memory.available<100Mi,nodefs.available<10%"; empty: they do not parse.
+std::string thresholds_text(const eviction::ThresholdConfig& config);
+
+Rng rng_for(Process& process, const std::string& name);
+
+class RunningCompanion {
+ public:
+  /// `settings`: null if a shadow has to do without. `api` must outlive it. Errors: no cgroups of a kubelet, thresholds
+  /// that are not clear of the kubelet's, an address for pages that is taken.
+  static Result<std::unique_ptr<RunningCompanion>> create(Process& process, const CompanionPartOptions& options,
+                                                          client::Transport& api,
+                                                          const agent::KubeletSettings* settings);
+
+  /// Whether its thresholds are clear of the kubelet's as they are now.
+  Outcome check_clearance(const agent::KubeletSettings& settings) const;
+  void set_hold(std::optional<std::string> why);
+  void set_pods(std::vector<api::Pod> pods);
+
+  void stop(runtime::Loop::Task done);
+
+ private:
+  /// Made in this order, each of those before it.
+  struct Parts {
+    std::unique_ptr<HostEvents> events;
+    std::unique_ptr<host::CgroupDir> root;
+    std::unique_ptr<host::NodeSlice> slice;
+    std::unique_ptr<host::JournalFile> journal;
+    std::unique_ptr<host::ForeignRuntime> runtime;
+    std::unique_ptr<host::MemoryReaction> reaction;  // null: a shadow
+    agent::Companion* companion = nullptr;           // in `engine`
+    std::unique_ptr<client::ApiEngine> engine;
+    std::unique_ptr<runtime::EngineDriver> driver;
+    std::unique_ptr<CompanionPages> pages;  // null: none are asked for
+    eviction::Capacities capacities;
+  };
+
+  RunningCompanion(Process& process, Parts parts) : process_(process), parts_(std::move(parts)) {}
+
+  static Outcome attach(Process& process, const CompanionPartOptions& options, const agent::KubeletSettings* settings,
+                        Parts& parts);
+  static Outcome make_engine(Process& process, const CompanionPartOptions& options, client::Transport& api,
+                             agent::EvictionOptions eviction, agent::MachineInfo machine, Parts& parts);
+
+  Process& process_;
+  Parts parts_;
+};
+
+}  // namespace spillway::apps

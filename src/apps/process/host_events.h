@@ -1,0 +1,22 @@
+// Passes what a machine reports on to an engine that is made after it. Thread: loop.
+#pragma once
+
+#include "agent/contract/ports.h"
+
+#include <functional>
+#include <utility>
+
+namespace spillway::apps {
+
+class HostEvents final : public agent::Host::Receiver {
+ public:
+  /// Before the loop turns: until then the machine reports nothing.
+  void pass_to(std::function<void(agent::HostEvent)> engine) { engine_ = std::move(engine); }
+
+  void on_host_event(agent::HostEvent event) override { engine_(std::move(event)); }
+
+ private:
+  std::function<void(agent::HostEvent)> engine_;
+};
+
+}  // namespace spillway::apps
