@@ -54,8 +54,9 @@ Outcome ClientCredentials::take(const std::string& text) {
   if (!credential.certificate_pem.empty()) {
     TlsContext::ClientOptions options = source_.tls;
     options.identity = KeyPair{credential.certificate_pem, credential.key_pem};
-    SPILLWAY_TRY(context, TlsContext::make_client(options));
-    tls_ = std::move(context);
+    auto context = TlsContext::make_client(options);
+    if (!context) return invalid(name_of(*source_.program), "its answer: {}", context.error().text());
+    tls_ = *std::move(context);
   }
   header_ = credential.token.empty() ? "" : "Bearer " + credential.token;
   expires_ = credential.expires;

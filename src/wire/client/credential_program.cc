@@ -101,8 +101,12 @@ std::string exec_info(const CredentialProgram& program, const Kubeconfig& cluste
   return api::to_text(info);
 }
 
+std::string name_of(const CredentialProgram& program) {
+  return "credential program " + program.command;
+}
+
 Result<ProgramCredential> parse_exec_credential(const CredentialProgram& program, const std::string& text) {
-  const std::string at = "credential program " + program.command;
+  const std::string at = name_of(program);
   const auto document = api::parse_json(text);
   if (!document) return invalid(at, "expected a JSON {}, got: {}", kKind, document.error().text());
   if (document->string_at({"kind"}) != kKind) {
@@ -240,7 +244,7 @@ void ProgramRun::finish(Result<std::string> result) {
 }
 
 Error ProgramRun::failed(std::string_view why) const {
-  return Error{ErrorCode::kServiceUnavailable, std::string(why), "credential program " + program_.command};
+  return Error{ErrorCode::kServiceUnavailable, std::string(why), name_of(program_)};
 }
 
 }  // namespace spillway::wire

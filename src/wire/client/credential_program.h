@@ -29,6 +29,9 @@ struct ProgramCredential {
 /// The value of KUBERNETES_EXEC_INFO. Thread: any.
 std::string exec_info(const CredentialProgram& program, const Kubeconfig& cluster);
 
+/// "credential program /usr/bin/login": as errors name it. Thread: any.
+std::string name_of(const CredentialProgram& program);
+
 /// Reads an ExecCredential. kInvalid: what is wrong with it, in one line that names the program. Thread: any.
 Result<ProgramCredential> parse_exec_credential(const CredentialProgram& program, const std::string& text);
 
