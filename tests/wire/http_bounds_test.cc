@@ -13,9 +13,8 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kMebibyte = std::size_t{1024} * 1024;
 
-std::string get(std::string_view target, std::string_view token = "") {
-  return fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n{}\r\n", target,
-                     token.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", token));
+std::string get_as(std::string_view target, std::string_view token) {
+  return get(target, token.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", token));
 }
 
 class HttpBounds : public ::testing::Test {
@@ -68,7 +67,7 @@ class HttpBounds : public ::testing::Test {
   std::unique_ptr<TestClient> list_and_take_nothing(const std::string& token) {
     auto client = connect();
     const int before = room_->run([&] { return lists_; });
-    client->send(get("/list", token));
+    client->send(get_as("/list", token));
     wait_until([&] { return room_->run([&] { return lists_; }) > before; });
     return client;
   }
@@ -92,21 +91,21 @@ TEST_F(HttpBounds, AnswersThatNobodyTakesAreBoundedInAllAndOfEachClient) {
   silent.push_back(list_and_take_nothing("alice"));
   EXPECT_NEAR(metric("spillway_http_waiting_bytes"), 16.0 * kMebibyte, 1000);
   const auto again = connect();
-  again->send(get("/list", "alice"));
+  again->send(get_as("/list", "alice"));
   const api::Response refused_answer = again->answer();
   EXPECT_EQ(refused_answer.status, 429) << "alice has her share";
   EXPECT_EQ(refused_answer.header("retry-after"), "1");
   silent.push_back(list_and_take_nothing("bob"));
-  again->send(get("/list", "bob"));
+  again->send(get_as("/list", "bob"));
   EXPECT_EQ(again->answer().status, 429) << "all have theirs";
   EXPECT_EQ(room_->run([&] { return lists_; }), 3) << "refused before it was made";
   EXPECT_NEAR(metric("spillway_http_waiting_bytes"), 24.0 * kMebibyte, 1000);
   EXPECT_EQ(refused("waiting_bytes"), 2);
-  again->send(get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1", "node"));
+  again->send(get_as("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1", "node"));
   EXPECT_EQ(again->answer().status, 200) << "heartbeats need little";
   silent.clear();
   wait_until([&] { return metric("spillway_http_waiting_bytes") == 0; });
-  again->send(get("/list", "alice"));
+  again->send(get_as("/list", "alice"));
   EXPECT_EQ(again->answer().body.size(), 8 * kMebibyte);
 }
 
@@ -120,7 +119,7 @@ TEST_F(HttpBounds, StreamsThatNobodyTakesAreBoundedInAll) {
   std::vector<std::unique_ptr<TestClient>> silent;
   for (int i = 0; i < 4; ++i) {
     silent.push_back(connect());
-    silent.back()->send(get("/hold", "alice"));
+    silent.back()->send(get_as("/hold", "alice"));
   }
   wait_until([&] { return room_->run([&] { return held_.size(); }) == 4; });
   std::size_t taken = 0;
@@ -172,15 +171,15 @@ TEST_F(HttpBounds, ConnectionsThatSayNothingDoNotKeepOthersOut) {
       .connections_max = 16, .unproven_max = 8, .unproven_per_address_max = 4, .ordinary_max = 6};
   start();
   const auto known = connect();
-  known->send(get("/", "alice"));
+  known->send(get_as("/", "alice"));
   ASSERT_EQ(known->answer().status, 200);
   std::vector<std::unique_ptr<TestClient>> silent;
   for (int i = 0; i < 40; ++i) {
     silent.push_back(connect());
-    known->send(get("/", "alice"));
+    known->send(get_as("/", "alice"));
     ASSERT_EQ(known->answer().status, 200);
     const auto fresh = connect();
-    fresh->send(get("/", "node"));
+    fresh->send(get_as("/", "node"));
     ASSERT_EQ(fresh->answer().status, 200) << i;
   }
   wait_until([&] { return refused("displaced") >= 36; });
@@ -195,21 +194,21 @@ TEST_F(HttpBounds, OrdinaryClientsLeavePlaceForNodes) {
   std::vector<std::unique_ptr<TestClient>> busy;
   for (int i = 0; i < 2; ++i) {
     busy.push_back(connect());
-    busy.back()->send(get("/hold", "alice"));
+    busy.back()->send(get_as("/hold", "alice"));
   }
   wait_until([&] { return room_->run([&] { return held_.size(); }) == 2; });
   const auto third = connect();
-  third->send(get("/", "alice"));
+  third->send(get_as("/", "alice"));
   EXPECT_EQ(third->answer().status, 429);
   EXPECT_FALSE(third->receive());
   std::vector<std::unique_ptr<TestClient>> nodes;
   for (int i = 0; i < 4; ++i) {
     nodes.push_back(connect());
-    nodes.back()->send(get("/", "node"));
+    nodes.back()->send(get_as("/", "node"));
     EXPECT_EQ(nodes.back()->answer().status, 200);
   }
   const auto another = connect();  // everything is held: an idle one goes
-  another->send(get("/", "node"));
+  another->send(get_as("/", "node"));
   EXPECT_EQ(another->answer().status, 200);
   EXPECT_FALSE(nodes.front()->receive());
 }
@@ -221,10 +220,10 @@ TEST_F(HttpBounds, AClientThatDoesNotAskIsClosed) {
   EXPECT_FALSE(silent->receive());
   EXPECT_EQ(refused("handshake_time"), 1);
   const auto known = connect();
-  known->send(get("/", "alice"));
+  known->send(get_as("/", "alice"));
   EXPECT_EQ(known->answer().status, 200);
   EXPECT_FALSE(connect()->receive());  // takes longer than known may be idle if it were not known
-  known->send(get("/", "alice"));
+  known->send(get_as("/", "alice"));
   EXPECT_EQ(known->answer().status, 200);
 }
 
@@ -250,17 +249,17 @@ TEST_F(HttpBounds, HeartbeatsPassRequestsThatWait) {
   std::vector<std::unique_ptr<TestClient>> flood;
   for (int i = 0; i < 5; ++i) {
     flood.push_back(connect());
-    flood.back()->send(get("/hold", i % 2 == 0 ? "alice" : "bob"));
+    flood.back()->send(get_as("/hold", i % 2 == 0 ? "alice" : "bob"));
     if (i < 2) wait_until([&] { return room_->run([&] { return held_.size(); }) == static_cast<std::size_t>(i) + 1; });
   }
   const auto late = connect();
   wait_until([&] {
-    late->send(get("/", "alice"));
+    late->send(get_as("/", "alice"));
     return late->answer().status == 429;
   });
   EXPECT_GE(refused("queue"), 1);
   const auto node = connect();
-  node->send(get("/api/v1/nodes/n1/status", "node"));
+  node->send(get_as("/api/v1/nodes/n1/status", "node"));
   EXPECT_EQ(node->answer().status, 200);
   while (true) {  // each that ends lets the next one in
     const std::size_t left = room_->run([&] {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/exchange/exchange.h"
+#include "api/json/json.h"
 #include "runtime/loop_thread.h"
 #include "wire/http/http_parser.h"
 #include "wire/net/byte_stream.h"
@@ -11,6 +12,7 @@
 #include "wire/server/http_server.h"
 #include "wire/tls/tls.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -22,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -240,6 +243,23 @@ class TestClient {
 
 inline std::shared_ptr<const std::string> shared(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
+}
+
+inline std::string get(std::string_view target, std::string_view headers = "") {
+  return fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n{}\r\n", target, headers);
+}
+
+inline std::string post(std::string_view target, std::string_view body) {
+  return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", target, body.size(), body);
+}
+
+/// The message of a Status body.
+inline std::string status_message(const api::Response& response) {
+  const auto document = api::parse_json(response.body);
+  EXPECT_TRUE(document) << response.body;
+  if (!document) return {};
+  EXPECT_EQ(document->string_at({"kind"}), "Status");
+  return std::string(document->string_at({"message"}));
 }
 
 }  // namespace spillway::wire

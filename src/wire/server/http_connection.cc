@@ -12,9 +12,6 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::size_t kSendAtOnce = std::size_t{64} * 1024;  // encoded before it is handed to the socket
-constexpr std::size_t kEncodePerTurn =
-    512 * 1024;                   // body bytes; then the other connections of the thread have their turn
 constexpr int kReadsPerTurn = 8;  // then the other connections of the thread have their turn
 constexpr std::size_t kLingerMax = std::size_t{4} * 1024 * 1024;
 constexpr Duration kLingerTime = seconds(2);
@@ -31,10 +28,11 @@ HttpConnection::HttpConnection(std::uint64_t id, Owner& owner, std::unique_ptr<B
       stream_(std::move(stream)),
       address_(std::move(address)),
       client_(address_),
-      parser_(owner.options().limits.request) {}
+      parser_(owner.options().limits.request),
+      output_(*stream_) {}
 
 HttpConnection::~HttpConnection() {
-  if (exchange_) exchange_->gone = true;
+  if (current_.exchange) current_.exchange->gone = true;
 }
 
 void HttpConnection::start() {
@@ -62,7 +60,7 @@ void HttpConnection::on_ready() {
 bool HttpConnection::shake_hands() {
   const ByteStream::Step step = stream_->handshake();
   if (step == ByteStream::Step::kDone) {
-    handshake_wants_write_ = false;
+    input_wants_write_ = false;
     peer_ = stream_->peer_certificate();
     if (peer_ && !peer_->problem) {
       client_ = peer_->common_name;
@@ -79,7 +77,7 @@ bool HttpConnection::shake_hands() {
     close();
     return false;
   }
-  handshake_wants_write_ = step == ByteStream::Step::kWaitWrite;
+  input_wants_write_ = step == ByteStream::Step::kWaitWrite;
   update_interest();
   return false;
 }
@@ -91,7 +89,7 @@ bool HttpConnection::wants_input() const {
 
 void HttpConnection::receive() {
   const std::span<char> scratch = owner_.scratch();
-  read_wants_write_ = false;
+  input_wants_write_ = false;
   for (int reads = 0; wants_input(); ++reads) {
     if (reads == kReadsPerTurn) {
       if (stream_->has_buffered()) look_again();  // the socket reports itself again, decrypted bytes do not
@@ -102,7 +100,7 @@ void HttpConnection::receive() {
       case ByteStream::Step::kWaitRead:
         return;
       case ByteStream::Step::kWaitWrite:
-        read_wants_write_ = true;
+        input_wants_write_ = true;
         return;
       case ByteStream::Step::kEnd:
         on_end_of_input();
@@ -137,7 +135,7 @@ void HttpConnection::look_again() {
 void HttpConnection::on_end_of_input() {
   end_of_input_ = true;
   // A client that only closed its sending side still gets the answer to its request; a watch is over.
-  if (phase_ != Phase::kAnswer || streaming_) close();
+  if (phase_ != Phase::kAnswer || current_.streams()) close();
 }
 
 void HttpConnection::parse() {
@@ -149,11 +147,11 @@ void HttpConnection::parse() {
       if (parser_.started() && phase_ == Phase::kIdle) enter(Phase::kHeader);
       break;
     case RequestParser::Step::kBody:
-      if (!user_ && !authenticate()) return;
-      if (!*user_) return refuse(user_->error(), std::nullopt);  // whose body is not waited for
+      if (!current_.user && !authenticate()) return;
+      if (!*current_.user) return refuse(current_.user->error(), std::nullopt);  // whose body is not waited for
       if (phase_ != Phase::kBody) enter(Phase::kBody);
-      if (parser_.expects_continue() && !parser_.http_1_0() && !std::exchange(continue_sent_, true)) {
-        queue("HTTP/1.1 100 Continue\r\n\r\n");
+      if (parser_.expects_continue() && !parser_.http_1_0() && !std::exchange(current_.continue_sent, true)) {
+        output_.add("HTTP/1.1 100 Continue\r\n\r\n");
         flush();
       }
       break;
@@ -167,12 +165,12 @@ void HttpConnection::parse() {
 /// is told with the answer.
 bool HttpConnection::authenticate() {
   const HttpServer::Options& options = owner_.options();
-  user_ = api::UserInfo{std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
+  current_.user = api::UserInfo{std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
   if (options.authenticator)
-    user_ = options.authenticator->authenticate(peer_, parser_.request(), runtime::RealClock::read().wall);
-  if (!*user_) return true;
-  const ClientRank rank = rank_of(**user_);
-  if (rank != ClientRank::kUnproven) client_ = (*user_)->name;
+    current_.user = options.authenticator->authenticate(peer_, parser_.request(), runtime::RealClock::read().wall);
+  if (!*current_.user) return true;
+  const ClientRank rank = rank_of(**current_.user);
+  if (rank != ClientRank::kUnproven) client_ = (*current_.user)->name;
   if (prove(rank)) return true;
   owner_.desk().refusals->count(Refusal::kConnections, client_, runtime::RealClock::read_mono());
   refuse(make_error(ErrorCode::kTooManyRequests, "too many connections, please try again later"), 429);
@@ -186,15 +184,15 @@ bool HttpConnection::prove(ClientRank rank) {
 }
 
 void HttpConnection::dispatch() {
-  http_1_0_ = parser_.http_1_0();
-  keep_alive_ = parser_.keep_alive() && !http_1_0_;
-  if (!user_ && !authenticate()) return;
-  if (*user_ && is_too_large(parser_.request().body.size())) return refuse_body();
-  Result<api::UserInfo> identified = *std::exchange(user_, std::nullopt);
+  current_.http_1_0 = parser_.http_1_0();
+  current_.keep_alive = parser_.keep_alive() && !current_.http_1_0;
+  if (!current_.user && !authenticate()) return;
+  if (*current_.user && is_too_large(parser_.request().body.size())) return refuse_body();
+  Result<api::UserInfo> identified = *std::exchange(current_.user, std::nullopt);
   api::Request request = parser_.take();
-  method_ = request.method;
-  gzip_offered_ = offers_gzip(request.header("accept-encoding"));
-  request_bytes_ = request.body.size();
+  current_.method = request.method;
+  current_.gzip_offered = offers_gzip(request.header("accept-encoding"));
+  current_.body_bytes = request.body.size();
   enter(Phase::kAnswer);
 
   if (!identified) return send_answer(status_response(identified.error()));
@@ -204,18 +202,18 @@ void HttpConnection::dispatch() {
       options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHandler;
   if (!keeps_token) std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
 
-  exchange_ = std::make_shared<HttpExchange>();
-  exchange_->client = user.name;
-  exchange_->rank = rank_of(user);
-  exchange_->of = class_of(exchange_->rank, method_, request.target);
-  const bool reads = method_ == api::Method::kGet || method_ == api::Method::kHead;
-  exchange_->repeatable = reads && exchange_->of != RequestClass::kHeartbeat;
-  auto sink = std::make_shared<HttpSink>(exchange_, weak_from_this(), owner_.loop(), owner_.desk());
-  const auto refusal = owner_.deliver(exchange_, std::move(request), std::move(user), std::move(sink));
+  current_.exchange = std::make_shared<HttpExchange>();
+  current_.exchange->client = user.name;
+  current_.exchange->rank = rank_of(user);
+  current_.exchange->of = class_of(current_.exchange->rank, current_.method, request.target);
+  const bool reads = current_.method == api::Method::kGet || current_.method == api::Method::kHead;
+  current_.exchange->repeatable = reads && current_.exchange->of != RequestClass::kHeartbeat;
+  auto sink = std::make_shared<HttpSink>(current_.exchange, weak_from_this(), owner_.loop(), owner_.desk());
+  const auto refusal = owner_.deliver(current_.exchange, std::move(request), std::move(user), std::move(sink));
   if (!refusal) return;
-  owner_.desk().refusals->count(*refusal, exchange_->client, runtime::RealClock::read_mono());
-  exchange_->gone = true;  // nothing more comes of it
-  exchange_.reset();
+  owner_.desk().refusals->count(*refusal, current_.exchange->client, runtime::RealClock::read_mono());
+  current_.exchange->gone = true;  // nothing more comes of it
+  current_.exchange.reset();
   send_answer(
       *refusal == Refusal::kWaitingBytes
           ? no_room_response()
@@ -224,13 +222,13 @@ void HttpConnection::dispatch() {
 
 /// Answers a request that could not be taken in, and closes: where the next one would begin is unknown.
 void HttpConnection::refuse(const Error& error, std::optional<int> http_status) {
-  refused_ = true;
-  keep_alive_ = false;
+  current_.refused = true;
+  current_.keep_alive = false;
   const api::Request& request = parser_.request();
-  method_ = request.method;
+  current_.method = request.method;
   enter(Phase::kAnswer);
   const HttpServer::Options& options = owner_.options();
-  if (error.code == ErrorCode::kRequestEntityTooLarge && options.authenticator && !user_) {
+  if (error.code == ErrorCode::kRequestEntityTooLarge && options.authenticator && !current_.user) {
     const auto user = options.authenticator->authenticate(peer_, request, runtime::RealClock::read().wall);
     if (!user) return send_answer(status_response(user.error()));
   }
@@ -244,7 +242,7 @@ std::string HttpConnection::head_of(api::Response& response, Framing framing, st
   if (response.header("cache-control").empty()) {
     response.headers.emplace_back("Cache-Control", "no-cache, private");
   }
-  return format_response_head(response, {framing, body_bytes, keep_alive_, runtime::RealClock::read().wall});
+  return format_response_head(response, {framing, body_bytes, current_.keep_alive, runtime::RealClock::read().wall});
 }
 
 void HttpConnection::send_answer(api::Response response) {
@@ -254,7 +252,7 @@ void HttpConnection::send_answer(api::Response response) {
 
 void HttpConnection::send_answer(Answer answer) {
   api::Response& response = answer.head;
-  const bool pack = gzip_offered_ && !http_1_0_ && method_ != api::Method::kHead &&
+  const bool pack = current_.gzip_offered && !current_.http_1_0 && current_.method != api::Method::kHead &&
                     answer.body->size() >= owner_.options().limits.gzip_bytes_min &&
                     response.header("content-encoding").empty();
   if (pack) {
@@ -262,151 +260,87 @@ void HttpConnection::send_answer(Answer answer) {
     response.headers.emplace_back("Vary", "Accept-Encoding");
   }
   const Framing framing = pack ? Framing::kChunked : is_bodyless(response.status) ? Framing::kNone : Framing::kLength;
-  queue(head_of(response, framing, answer.body->size()));
-  if (framing != Framing::kNone && method_ != api::Method::kHead && !answer.body->empty()) {
-    queue(Piece{.data = std::move(answer.body),
-                .gzip = pack ? std::make_unique<GzipStream>() : nullptr,
-                .charge = std::move(answer.charge)});
+  output_.add(head_of(response, framing, answer.body->size()));
+  if (framing != Framing::kNone && current_.method != api::Method::kHead && !answer.body->empty()) {
+    output_.add(OutputQueue::Piece{.data = std::move(answer.body),
+                                   .gzip = pack ? std::make_unique<GzipStream>() : nullptr,
+                                   .charge = std::move(answer.charge)});
   }
-  exchange_.reset();
-  answered_ = true;
+  current_.exchange.reset();
+  current_.answered = true;
   flush();
 }
 
 void HttpConnection::on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) {
-  if (phase_ == Phase::kClosed || exchange != exchange_) return;
+  if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
   const auto self = shared_from_this();
   send_answer(std::move(answer));
   if (phase_ != Phase::kClosed) update_interest();
 }
 
 void HttpConnection::on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) {
-  if (phase_ == Phase::kClosed || exchange != exchange_) return;
+  if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
   const auto self = shared_from_this();
   if (end_of_input_) return close();
-  if (method_ == api::Method::kHead) {  // nobody waits for the body
+  if (current_.method == api::Method::kHead) {  // nobody waits for the body
     drop_exchange();
     send_answer(std::move(head));
     if (phase_ != Phase::kClosed) update_interest();
     return;
   }
-  streaming_ = true;
-  chunked_ = !http_1_0_;
-  queue(head_of(head, chunked_ ? Framing::kChunked : Framing::kUntilEnd, 0));
+  using AnswerBody = CurrentRequest::AnswerBody;
+  current_.body = current_.http_1_0 ? AnswerBody::kUntilEnd : AnswerBody::kChunks;
+  output_.add(head_of(head, current_.http_1_0 ? Framing::kUntilEnd : Framing::kChunked, 0));
   flush();
   if (phase_ != Phase::kClosed) update_interest();
 }
 
 void HttpConnection::on_answer_data(const std::shared_ptr<HttpExchange>& exchange,
                                     std::shared_ptr<const std::string> chunk, ByteLedger::Charge charge) {
-  if (phase_ == Phase::kClosed || exchange != exchange_) return;
+  if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
   const auto self = shared_from_this();
-  queue(Piece{.data = std::move(chunk),
-              .as_chunks = chunked_,
-              .of_stream = true,
-              .gzip = nullptr,
-              .charge = std::move(charge)});
-  if (!write_waits_) flush();
+  output_.add(OutputQueue::Piece{.data = std::move(chunk),
+                                 .as_chunks = current_.body == CurrentRequest::AnswerBody::kChunks,
+                                 .of_stream = true,
+                                 .gzip = nullptr,
+                                 .charge = std::move(charge)});
+  if (output_.waits() == OutputQueue::Wait::kNothing) flush();
   if (phase_ != Phase::kClosed) update_interest();
 }
 
 void HttpConnection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange) {
-  if (phase_ == Phase::kClosed || exchange != exchange_) return;
+  if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
   const auto self = shared_from_this();
-  if (chunked_) queue(std::string(kLastChunk));
-  answered_ = true;
+  if (current_.body == CurrentRequest::AnswerBody::kChunks) output_.add(std::string(kLastChunk));
+  current_.answered = true;
   flush();
   if (phase_ != Phase::kClosed) update_interest();
 }
 
-void HttpConnection::queue(std::string text) {
-  queue(Piece{.data = std::make_shared<const std::string>(std::move(text))});
-}
-
-void HttpConnection::queue(Piece piece) {
-  output_.push_back(std::move(piece));
-}
-
-/// Encodes the front of the output. Many small events become one write.
-void HttpConnection::fill_sending(std::size_t encoded_max) {
-  sending_.clear();
-  sent_ = 0;
-  while (!output_.empty() && sending_.size() < kSendAtOnce && encoded_bytes_ < encoded_max) {
-    Piece& piece = output_.front();
-    encode_slice(piece);
-    if (piece.taken == piece.data->size()) output_.pop_front();
-  }
-}
-
-void HttpConnection::encode_slice(Piece& piece) {
-  const std::string_view slice = std::string_view(*piece.data).substr(piece.taken, kSendAtOnce);
-  piece.taken += slice.size();
-  encoded_bytes_ += slice.size();
-  if (piece.of_stream) sending_stream_bytes_ += slice.size();
-  if (piece.gzip) {
-    const bool last = piece.taken == piece.data->size();
-    const std::string packed = piece.gzip->add(slice, last ? GzipStream::Last::kYes : GzipStream::Last::kNo);
-    if (!packed.empty()) append_chunk(packed, sending_);
-    if (last) sending_ += kLastChunk;
-  } else if (piece.as_chunks) {
-    append_chunk(slice, sending_);
-  } else {
-    sending_ += slice;
-  }
-}
-
 void HttpConnection::flush() {
-  write_waits_ = false;
-  write_wants_read_ = false;
-  encoded_bytes_ = 0;
-  while (sent_ < sending_.size() || !output_.empty()) {
-    if (sent_ == sending_.size()) {
-      if (encoded_bytes_ >= kEncodePerTurn) return wait_to_write();
-      fill_sending(kEncodePerTurn);
-      continue;
-    }
-    const ByteStream::Moved moved = stream_->write(std::string_view(sending_).substr(sent_));
-    if (moved.step == ByteStream::Step::kFailed || moved.step == ByteStream::Step::kEnd) return close();
-    if (moved.step == ByteStream::Step::kDone) {
-      sent_ += moved.bytes;
-      written_bytes_ += moved.bytes;
-      if (sent_ == sending_.size() && exchange_) {
-        exchange_->waiting_bytes.fetch_sub(std::exchange(sending_stream_bytes_, 0));
-      }
-      continue;
-    }
-    write_wants_read_ = moved.step == ByteStream::Step::kWaitRead;
-    return wait_to_write();
+  const OutputQueue::Flushed flushed = output_.flush();
+  if (current_.exchange) current_.exchange->waiting_bytes.fetch_sub(flushed.stream_bytes);
+  if (flushed.failed) return close();
+  if (output_.waits() != OutputQueue::Wait::kNothing) {
+    if (!write_deadline_) watch_progress();
+    return;
   }
   write_deadline_.reset();
-  // Nothing waits: give the memory back, a connection may stay idle for long.
-  sending_ = {};
-  sent_ = 0;
-  if (answered_) on_drained();
-}
-
-void HttpConnection::wait_to_write() {
-  write_waits_ = true;
-  if (!write_deadline_) watch_progress();
+  if (current_.answered) on_drained();
 }
 
 /// Begins to look whether the client takes what waits for it.
 void HttpConnection::watch_progress() {
   const HttpLimits& limits = owner_.options().limits;
   watched_since_ = runtime::RealClock::read_mono();
-  taken_before_ = taken_bytes();
+  taken_before_ = output_.taken_bytes();
   write_deadline_ = watched_since_ + std::min(limits.stalled_pressed_max, limits.stalled_max);
   arm_timer();
 }
 
-/// What the client's system has taken. The bytes of TLS are left out, so only differences count.
-std::int64_t HttpConnection::taken_bytes() const {
-  return static_cast<std::int64_t>(written_bytes_) - static_cast<std::int64_t>(untaken_bytes(stream_->socket()));
-}
-
 bool HttpConnection::is_stalled(Instant now) {
   const HttpLimits& limits = owner_.options().limits;
-  if (taken_bytes() - taken_before_ >= static_cast<std::int64_t>(limits.taken_bytes_min)) {
+  if (output_.taken_bytes() - taken_before_ >= static_cast<std::int64_t>(limits.taken_bytes_min)) {
     watch_progress();
     return false;
   }
@@ -419,13 +353,8 @@ bool HttpConnection::is_stalled(Instant now) {
 
 /// The answer has left completely.
 void HttpConnection::on_drained() {
-  answered_ = false;
-  streaming_ = false;
-  chunked_ = false;
-  continue_sent_ = false;
-  exchange_.reset();
-  request_bytes_ = 0;
-  if (!keep_alive_ || end_of_input_) return linger();
+  const CurrentRequest done = std::exchange(current_, {});
+  if (!done.keep_alive || end_of_input_) return linger(done.refused ? Unread::kRest : Unread::kNothing);
   enter(Phase::kIdle);
   settle_account();
   if (input_.empty()) {
@@ -436,9 +365,9 @@ void HttpConnection::on_drained() {
 }
 
 /// Closes; without a reset, which could take the answer from a client that is still sending.
-void HttpConnection::linger() {
+void HttpConnection::linger(Unread unread) {
   stream_->end_writing();
-  if (end_of_input_ || (!refused_ && input_.empty())) return close();
+  if (end_of_input_ || (unread == Unread::kNothing && input_.empty())) return close();
   input_ = {};
   enter(Phase::kLinger);
 }
@@ -447,19 +376,19 @@ void HttpConnection::wind_down() {
   const auto self = shared_from_this();
   if (phase_ == Phase::kClosed || phase_ == Phase::kLinger) return;
   if (phase_ != Phase::kAnswer) return close();
-  keep_alive_ = false;
-  if (!streaming_ || answered_) return;
-  const std::shared_ptr<HttpExchange> exchange = exchange_;
+  current_.keep_alive = false;
+  if (!current_.streams() || current_.answered) return;
+  const std::shared_ptr<HttpExchange> exchange = current_.exchange;
   exchange->gone = true;
   owner_.report_gone(exchange);
   on_answer_end(exchange);
 }
 
 void HttpConnection::drop_exchange() {
-  if (!exchange_) return;
-  exchange_->gone = true;
-  owner_.report_gone(std::move(exchange_));
-  exchange_.reset();
+  if (!current_.exchange) return;
+  current_.exchange->gone = true;
+  owner_.report_gone(std::move(current_.exchange));
+  current_.exchange.reset();
 }
 
 void HttpConnection::close() {
@@ -487,7 +416,7 @@ void HttpConnection::refuse_body() {
 
 /// Keeps the server's count of request bytes in memory true.
 void HttpConnection::settle_account() {
-  const std::size_t held = input_.size() + request_bytes_ + parser_.request().body.size();
+  const std::size_t held = input_.size() + current_.body_bytes + parser_.request().body.size();
   const auto change = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(accounted_);
   accounted_ = held;
   const bool room = owner_.account(change, rank_);
@@ -548,7 +477,7 @@ void HttpConnection::on_timer() {
   timer_due_.reset();
   const Instant now = runtime::RealClock::read_mono();
   if (write_deadline_ && *write_deadline_ <= now && is_stalled(now)) {
-    if (streaming_) owner_.count_slow_stream();
+    if (current_.streams()) owner_.count_slow_stream();
     owner_.desk().refusals->count(Refusal::kStalled, client_, now);
     return close();
   }
@@ -564,8 +493,8 @@ void HttpConnection::on_timer() {
 
 void HttpConnection::update_interest() {
   short interest = 0;
-  if (wants_input() || write_wants_read_) interest |= POLLIN;
-  if (handshake_wants_write_ || read_wants_write_ || (write_waits_ && !write_wants_read_)) interest |= POLLOUT;
+  if (wants_input() || output_.waits() == OutputQueue::Wait::kReadable) interest |= POLLIN;
+  if (input_wants_write_ || output_.waits() == OutputQueue::Wait::kWritable) interest |= POLLOUT;
   if (interest == interest_) return;
   interest_ = interest;
   owner_.loop()->rewatch_fd(stream_->socket().fd(), interest);

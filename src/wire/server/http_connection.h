@@ -5,16 +5,15 @@
 
 #include "base/time.h"
 #include "runtime/loop.h"
-#include "wire/http/gzip_stream.h"
 #include "wire/http/http_head.h"
 #include "wire/http/http_parser.h"
 #include "wire/net/byte_stream.h"
 #include "wire/server/http_exchange.h"
 #include "wire/server/http_server.h"
+#include "wire/server/output_queue.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,14 +76,24 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
  private:
   enum class Phase { kHandshake, kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
 
-  /// Bytes to send, a slice at a time; those of a stream are counted against its bound until the socket has them.
-  struct Piece {
-    std::shared_ptr<const std::string> data;
-    bool as_chunks = false;
-    bool of_stream = false;
-    std::unique_ptr<GzipStream> gzip;  // compresses on the way; the piece is then a whole chunked body
-    std::size_t taken = 0;             // bytes of data already encoded
-    ByteLedger::Charge charge = {};
+  /// From the end of a request's head until its answer has left.
+  struct CurrentRequest {
+    /// How the body of the answer is sent.
+    enum class AnswerBody { kWhole, kChunks, kUntilEnd };
+
+    std::optional<Result<api::UserInfo>> user;  // who sent it, until it is dispatched
+    std::shared_ptr<HttpExchange> exchange;
+    std::size_t body_bytes = 0;
+    api::Method method = api::Method::kGet;
+    bool keep_alive = true;
+    bool http_1_0 = false;
+    bool gzip_offered = false;
+    bool continue_sent = false;
+    bool refused = false;  // it was not taken in whole
+    AnswerBody body = AnswerBody::kWhole;
+    bool answered = false;  // the answer is queued whole
+
+    bool streams() const { return body != AnswerBody::kWhole; }
   };
 
   void on_ready();
@@ -105,17 +114,12 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   void send_answer(Answer answer);
   std::string head_of(api::Response& response, Framing framing, std::size_t body_bytes);
 
-  void queue(std::string text);
-  void queue(Piece piece);
   void flush();
-  void wait_to_write();
   void watch_progress();
-  std::int64_t taken_bytes() const;
   bool is_stalled(Instant now);
-  void fill_sending(std::size_t encoded_max);
-  void encode_slice(Piece& piece);
   void on_drained();
-  void linger();
+  enum class Unread { kNothing, kRest };  // of the last request
+  void linger(Unread unread);
 
   void drop_exchange();
   void settle_account();
@@ -133,38 +137,17 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   std::string client_;                       // the last name it has shown, or its address
   Phase phase_ = Phase::kHandshake;
   short interest_ = 0;
-  bool handshake_wants_write_ = false;
-  bool read_wants_write_ = false;
+  bool input_wants_write_ = false;  // TLS, before it can read on
   bool end_of_input_ = false;
 
   std::string input_;
   RequestParser parser_;
   std::size_t accounted_ = 0;
   std::size_t lingered_bytes_ = 0;
-
-  // The request at hand.
-  std::optional<Result<api::UserInfo>> user_;  // who sent it
-  std::shared_ptr<HttpExchange> exchange_;
-  std::size_t request_bytes_ = 0;
   std::uint64_t requests_ = 0;
-  api::Method method_ = api::Method::kGet;
-  bool keep_alive_ = true;
-  bool http_1_0_ = false;
-  bool gzip_offered_ = false;
-  bool continue_sent_ = false;
-  bool refused_ = false;  // a request was not taken in whole
-  bool streaming_ = false;
-  bool chunked_ = false;
-  bool answered_ = false;  // the answer is queued whole
+  CurrentRequest current_;
 
-  std::deque<Piece> output_;
-  std::string sending_;  // encoded front of the output
-  std::size_t sent_ = 0;
-  std::size_t sending_stream_bytes_ = 0;
-  std::size_t encoded_bytes_ = 0;  // in this turn
-  bool write_waits_ = false;
-  bool write_wants_read_ = false;
-  std::uint64_t written_bytes_ = 0;
+  OutputQueue output_;
   Instant watched_since_{};        // the client's progress, while output waits
   std::int64_t taken_before_ = 0;  // at watched_since_
 
