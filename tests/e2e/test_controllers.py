@@ -1,6 +1,6 @@
 """The controllers beside a real API server, each part its own process: no pod too many, and an API server that goes away.
 
-`SPILLWAY_REPLICASET_ROUNDS=50` for more rounds of each size (2 in a test run); `SPILLWAY_AWAY_SECONDS=50` for longer absences (8).
+`SPILLWAY_REPLICASET_ROUNDS=50` for more rounds of each size (2 in a test run), `SPILLWAY_REPLICASET_SIZES=50` for some sizes only; `SPILLWAY_AWAY_SECONDS=50` for longer absences (8).
 """
 import contextlib
 import json
@@ -15,6 +15,7 @@ from harness import can_write_cgroups, Kubectl, needs, Process, run, running, se
 from test_leader import LEASE, silent_node
 
 ROUNDS = int(os.environ.get("SPILLWAY_REPLICASET_ROUNDS", "2"))
+SIZES = tuple(map(int, os.environ.get("SPILLWAY_REPLICASET_SIZES", "1,3,5,50").split(",")))
 AWAY_SECONDS = float(os.environ.get("SPILLWAY_AWAY_SECONDS", "8"))
 PODS = "/api/v1/namespaces/default/pods"
 REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
@@ -84,7 +85,7 @@ class Controllers(unittest.TestCase):
         with workspace() as folder, self.parts(folder) as (_, api):
             births = Births(api)
             try:
-                for replicas in (1, 3, 5, 50):
+                for replicas in SIZES:
                     beyond = 0
                     for number in range(ROUNDS):
                         name = f"web-{replicas}-{number}"
