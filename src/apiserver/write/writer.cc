@@ -160,6 +160,15 @@ bool differs(const Json& object, const Json& old, std::initializer_list<std::str
   return (before == nullptr) != (after == nullptr) || (before != nullptr && !(*before == *after));
 }
 
+/// One more with every change of the spec (and, of some kinds, of the annotations).
+void count_generation(const Resource& resource, Json& object, const Json& old) {
+  const bool changed = differs(object, old, {"spec"}) ||
+                       (resource.counts_annotations && differs(object, old, {"metadata", "annotations"}));
+  const Json* generation = old.at({"metadata", "generation"});
+  const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
+  object["metadata"]["generation"] = count + (changed ? 1 : 0);
+}
+
 }  // namespace
 
 api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, std::string_view wanted,
@@ -248,6 +257,16 @@ Json Writer::tracked(const Resource& resource, const Json* old, Json object, con
   return api::track_update(type_of(resource), old, std::move(object), writer);
 }
 
+/// What the server alone gives an object when it is made.
+void Writer::set_identity(const Resource& resource, const std::string& ns, Json& metadata) {
+  for (const std::string_view member : kNotOfClients) metadata.erase({member});
+  metadata.erase({"resourceVersion"});
+  if (!ns.empty()) metadata["namespace"] = ns;
+  metadata["uid"] = new_uid(core_.rng);
+  metadata["creationTimestamp"] = api::format_time(core_.now.wall);
+  if (resource.counts_generation) metadata["generation"] = 1;
+}
+
 void Writer::create(CreateJob job, WriteDone done) {
   auto state = std::make_shared<Create>();
   state->job = std::move(job);
@@ -265,14 +284,7 @@ void Writer::create(CreateJob job, WriteDone done) {
   }
   if (const auto open = check_namespace(resource, state->job.ns, name); !open) return state->done(open.error());
 
-  Json& metadata = object["metadata"];
-  for (const std::string_view member : kNotOfClients) metadata.erase({member});
-  metadata.erase({"resourceVersion"});
-  if (!state->job.ns.empty()) metadata["namespace"] = state->job.ns;
-  metadata["uid"] = new_uid(core_.rng);
-  metadata["creationTimestamp"] = api::format_time(core_.now.wall);
-  if (resource.counts_generation) metadata["generation"] = 1;
-
+  set_identity(resource, state->job.ns, object["metadata"]);
   if (row.view.to_stored != nullptr) object = row.view.to_stored(object);
   join_owners(object, state->warnings);
   const KindHooks& hooks = *row.hooks;
@@ -375,15 +387,10 @@ void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result)
   beginning_ = false;
 }
 
-StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const ObjectPtr& current, const Json& old) {
-  const UpdateJob& job = state.job;
-  const Resource& resource = core_.cache.of(*job.resource).resource();
-  StatusResult<Json> wanted =
-      job.resource->view.from_stored != nullptr ? job.change(job.resource->view.from_stored(old)) : job.change(old);
-  if (!wanted) return wanted.error();
-  Json object = job.resource->view.to_stored != nullptr ? job.resource->view.to_stored(*wanted) : *std::move(wanted);
-
-  Json& metadata = object["metadata"];
+/// The object that is written is the one that was named: name, namespace, uid and version. Sets those that it left
+/// open.
+StatusResult<void> Writer::address(const UpdateJob& job, const Resource& resource, const ObjectPtr& current,
+                                   Json& metadata) {
   if (metadata.string_at({"name"}) != job.name) {
     return make_error(ErrorCode::kBadRequest, "the name of the object ({}) does not match the name on the URL ({})",
                       metadata.string_at({"name"}), job.name);
@@ -405,6 +412,46 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
     return api::stale_version_status(resource.group_resource(), job.name);
   }
   metadata["resourceVersion"] = current_version;
+  return {};
+}
+
+/// Whether the change is admitted and the object valid.
+StatusResult<void> Writer::check_update(Update& state, const Resource& resource, Json& object, const Json& old) {
+  const UpdateJob& job = state.job;
+  const KindHooks& hooks = *job.resource->hooks;
+  const Endpoint endpoint = endpoint_of(job.part);
+  if (hooks.admit_update != nullptr) {
+    const AdmissionContext context{cluster_,       job.context.user, core_.now.wall,
+                                   state.warnings, core_.admission,  job.context.dry_run};
+    if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
+  }
+  for (const AdmissionCheck* check : checks_) {
+    const auto admitted = check->check_update(job.context.user, resource, job.part, object, old);
+    if (!admitted) return admitted.error();
+  }
+  api::FieldErrors errors;
+  const bool main = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
+  validate_metadata_update(*job.resource, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object, old, errors);
+  for (const AdmissionCheck* check : checks_) check->validate_update(resource, object, old, errors);
+  if (hooks.validate_update != nullptr) {
+    hooks.validate_update(object, old, endpoint, errors);
+  } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {
+    hooks.validate_create(object, errors);
+  }
+  if (!errors.empty()) return api::invalid_status(resource.group_kind(), job.name, errors);
+  return {};
+}
+
+StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const ObjectPtr& current, const Json& old) {
+  const UpdateJob& job = state.job;
+  const Resource& resource = core_.cache.of(*job.resource).resource();
+  StatusResult<Json> wanted =
+      job.resource->view.from_stored != nullptr ? job.change(job.resource->view.from_stored(old)) : job.change(old);
+  if (!wanted) return wanted.error();
+  Json object = job.resource->view.to_stored != nullptr ? job.resource->view.to_stored(*wanted) : *std::move(wanted);
+
+  Json& metadata = object["metadata"];
+  if (const auto addressed = address(job, resource, current, metadata); !addressed) return addressed.error();
   keep_server_members(metadata, *old.find("metadata"), job.trusted);
 
   const KindHooks& hooks = *job.resource->hooks;
@@ -415,33 +462,9 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
     isolate(resource, job.part, object, old);
     if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
   }
-  if (resource.counts_generation && endpoint == Endpoint::kMain) {
-    const bool changed = differs(object, old, {"spec"}) ||
-                         (resource.counts_annotations && differs(object, old, {"metadata", "annotations"}));
-    const Json* generation = old.at({"metadata", "generation"});
-    const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
-    object["metadata"]["generation"] = count + (changed ? 1 : 0);
-  }
+  if (resource.counts_generation && endpoint == Endpoint::kMain) count_generation(resource, object, old);
   if (!job.trusted) {
-    if (hooks.admit_update != nullptr) {
-      const AdmissionContext context{cluster_,       job.context.user, core_.now.wall,
-                                     state.warnings, core_.admission,  job.context.dry_run};
-      if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
-    }
-    for (const AdmissionCheck* check : checks_) {
-      const auto admitted = check->check_update(job.context.user, resource, job.part, object, old);
-      if (!admitted) return admitted.error();
-    }
-    api::FieldErrors errors;
-    const bool main = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
-    validate_metadata_update(*job.resource, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object, old, errors);
-    for (const AdmissionCheck* check : checks_) check->validate_update(resource, object, old, errors);
-    if (hooks.validate_update != nullptr) {
-      hooks.validate_update(object, old, endpoint, errors);
-    } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {
-      hooks.validate_create(object, errors);
-    }
-    if (!errors.empty()) return api::invalid_status(resource.group_kind(), job.name, errors);
+    if (const auto checked = check_update(state, resource, object, old); !checked) return checked.error();
   }
   state.deletes = completes_deletion(object, old);
   if (state.deletes) return std::optional<Json>(std::move(object));

@@ -101,6 +101,11 @@ class Writer {
   /// Lets the next update of the same object begin, then reports.
   void finish_update(const UpdatePtr& state, api::StatusResult<Written> result);
   /// The document to store, or the failure. nullopt: nothing changed.
+  void set_identity(const Resource& resource, const std::string& ns, api::Json& metadata);
+  static api::StatusResult<void> address(const UpdateJob& job, const Resource& resource, const ObjectPtr& current,
+                                         api::Json& metadata);
+  api::StatusResult<void> check_update(Update& state, const Resource& resource, api::Json& object,
+                                       const api::Json& old);
   api::StatusResult<std::optional<api::Json>> prepare_update(Update& state, const ObjectPtr& current,
                                                              const api::Json& old);
   /// Records who set which fields.

@@ -59,7 +59,7 @@ constexpr const char* kOneByOne = "sets are looked at one after the other, and t
 constexpr const char* kByDelegation = "the kubeconfig says who is asked about callers";
 constexpr const char* kByKubeconfig = "everything is done as whom the kubeconfig names";
 
-/// Taken for upstream's sake, and reported as without effect.
+/// Flags of kube-controller-manager that are accepted and reported as without effect.
 constexpr TakenFlag kOtherFlags[] = {{"--allocate-node-cidrs", kNotHere},
                                      {"--authentication-kubeconfig", kByDelegation},
                                      {"--authorization-kubeconfig", kByDelegation},
@@ -132,7 +132,7 @@ std::vector<FlagWithoutEffect> flags_without_effect(const ControllerArgs& args) 
 }
 
 void add_manager_flags(CLI::App& app, ControllerCommand& command) {
-  const std::string group = "Taken for kube-controller-manager's sake";
+  const std::string group = "Flags of kube-controller-manager";
   app.add_option("--kube-api-qps", command.kube_api_qps,
                  "Writes to the API server per second, all controllers together")
       ->check(above_zero())
