@@ -1,5 +1,6 @@
 #include "apiserver/server.h"
 
+#include "apiserver/access/bootstrap_secrets.h"
 #include "apiserver/access/bound_tokens.h"
 #include "apiserver/access/escalation.h"
 #include "apiserver/access/gatekeeper.h"
@@ -23,7 +24,7 @@
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/pages.h"
 #include "apiserver/request/request_metrics.h"
-#include "apiserver/signing/serving_signer.h"
+#include "apiserver/signing/node_signer.h"
 #include "apiserver/signing/signing_check.h"
 #include "apiserver/subresource/eviction.h"
 #include "apiserver/subresource/pod_binding.h"
@@ -90,12 +91,14 @@ class ApiServer::Impl final : public WatchCache::Listener {
         tokens_(core_, node_restriction_, options_.signer),
         bound_tokens_(core_),
         reviews_(core_, authorizer_, roles_, bound_tokens_, options_.authenticator),
+        bootstrap_secrets_(core_, options_.bootstrap_tokens),
         garbage_(core_, writer_, remover_),
         namespaces_(core_, writer_, remover_),
         budgets_(core_, writer_),
         event_expiry_(core_, remover_, kEventExpiry),
         request_expiry_(core_, remover_, kRequestExpiry),
-        serving_signer_(core_, writer_, authorizer_, options_.certificates, options_.serving_authority),
+        node_signer_(core_, writer_, authorizer_, options_.certificates,
+                     {.serving = options_.serving_authority, .client = options_.client_authority}),
         compaction_(core_),
         pages_(registry_, metrics, options_.version),
         metrics_(metrics) {
@@ -381,16 +384,17 @@ class ApiServer::Impl final : public WatchCache::Listener {
   TokenPath tokens_;
   BoundTokens bound_tokens_;
   Reviews reviews_;
+  BootstrapSecrets bootstrap_secrets_;
   GarbageCollector garbage_;
   NamespaceCollector namespaces_;
   BudgetCollector budgets_;
   Expiry event_expiry_;
   Expiry request_expiry_;
-  ServingSigner serving_signer_;
+  NodeSigner node_signer_;
   Compaction compaction_;
-  static constexpr std::size_t kReaders = 1;  // the first ones: they act on nothing
-  const std::array<Collector*, 7> collectors_{&roles_,        &garbage_,        &namespaces_,    &budgets_,
-                                              &event_expiry_, &request_expiry_, &serving_signer_};
+  static constexpr std::size_t kReaders = 2;  // the first ones: they act on nothing
+  const std::array<Collector*, 8> collectors_{&roles_,   &bootstrap_secrets_, &garbage_,        &namespaces_,
+                                              &budgets_, &event_expiry_,      &request_expiry_, &node_signer_};
   Pages pages_;
   RequestMetrics metrics_;
 

@@ -24,7 +24,8 @@ namespace spillway::apiserver {
 
 class CertificateReader;
 class NodeGateway;
-class ServingAuthority;
+class BootstrapTokens;
+class RequestAuthority;
 class TokenAuthenticator;
 class TokenSigner;
 
@@ -47,7 +48,9 @@ class ApiServer {
     const TokenSigner* signer = nullptr;                  // null: no tokens are issued
     const TokenAuthenticator* authenticator = nullptr;    // null: no tokens are reviewed
     const CertificateReader* certificates = nullptr;      // null: no certificates are requested or issued
-    const ServingAuthority* serving_authority = nullptr;  // null: the serving certificates of agents are not signed
+    const RequestAuthority* serving_authority = nullptr;  // null: the serving certificates of agents are not signed
+    const RequestAuthority* client_authority = nullptr;   // null: the client certificates of nodes are not signed
+    BootstrapTokens* bootstrap_tokens = nullptr;          // null: they are not kept
     AdmissionRules admission;
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.

@@ -128,6 +128,8 @@ void TestServer::start() {
                                                            .authenticator = &signer_,
                                                            .certificates = certificates_.get(),
                                                            .serving_authority = &authority_,
+                                                           .client_authority = &authority_,
+                                                           .bootstrap_tokens = &bootstrap_tokens,
                                                            .admission = admission_});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {

@@ -4,12 +4,13 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "apiserver/ports/bootstrap_tokens.h"
 #include "apiserver/ports/certificate_reader.h"
 #include "apiserver/ports/node_gateway.h"
-#include "apiserver/ports/serving_authority.h"
+#include "apiserver/ports/request_authority.h"
 #include "apiserver/ports/tokens.h"
 #include "apiserver/server.h"
-#include "apiserver/signing/serving_signer.h"
+#include "apiserver/signing/node_signer.h"
 #include "store/memory_store.h"
 
 #include <deque>
@@ -17,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,10 +75,19 @@ class TestSigner final : public TokenSigner, public TokenAuthenticator {
 };
 
 /// Signs with a text that names what it was given.
-class TestAuthority final : public ServingAuthority {
+class TestAuthority final : public RequestAuthority {
  public:
   Result<std::string> sign(const signing::RequestedCertificate& wanted, std::string_view request_pem, Duration life,
                            WallTime now) const override;
+};
+
+class TestBootstrapTokens final : public BootstrapTokens {
+ public:
+  void set(BootstrapToken token) override { known.insert(token.id); }
+
+  void erase(const std::string& id) override { known.erase(id); }
+
+  std::set<std::string> known;
 };
 
 struct Answer {
@@ -140,6 +151,7 @@ class TestServer {
 
   store::MemoryStore& store() { return store_; }
 
+  TestBootstrapTokens bootstrap_tokens;
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
   /// Wake-ups that settle() made: slices of what one turn does not hold.

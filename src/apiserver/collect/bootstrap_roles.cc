@@ -40,7 +40,7 @@ Json role(std::string_view name, Json::Array rules) {
                        {"rules", std::move(rules)}});
 }
 
-Json binding(std::string_view name, const Texts& groups) {
+Json binding(std::string_view name, std::string_view role, const Texts& groups) {
   Json::Array subjects;
   for (const std::string_view group : groups) {
     subjects.push_back(Json::object({{"apiGroup", kRbac}, {"kind", "Group"}, {"name", group}}));
@@ -48,8 +48,29 @@ Json binding(std::string_view name, const Texts& groups) {
   return Json::object({{"apiVersion", "rbac.authorization.k8s.io/v1"},
                        {"kind", "ClusterRoleBinding"},
                        {"metadata", metadata(name)},
-                       {"roleRef", Json::object({{"apiGroup", kRbac}, {"kind", "ClusterRole"}, {"name", name}})},
+                       {"roleRef", Json::object({{"apiGroup", kRbac}, {"kind", "ClusterRole"}, {"name", role}})},
                        {"subjects", std::move(subjects)}});
+}
+
+/// Of the role of the same name.
+Json binding(std::string_view name, const Texts& groups) {
+  return binding(name, name, groups);
+}
+
+/// How a machine becomes a node: it asks for a certificate with a bootstrap token of this group, which is that of
+/// kubeadm's tokens, and later renews it as the node it is.
+Json::Array node_bootstrap() {
+  constexpr std::string_view kBootstrapper = "system:node-bootstrapper";
+  constexpr std::string_view kFirst = "system:certificates.k8s.io:certificatesigningrequests:nodeclient";
+  constexpr std::string_view kRenewed = "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient";
+  constexpr std::string_view kTokens = "system:bootstrappers:kubeadm:default-node-token";
+  return {role(kBootstrapper,
+               {rule({"create", "get", "list", "watch"}, {"certificates.k8s.io"}, {"certificatesigningrequests"})}),
+          role(kFirst, {rule({"create"}, {"certificates.k8s.io"}, {"certificatesigningrequests/nodeclient"})}),
+          role(kRenewed, {rule({"create"}, {"certificates.k8s.io"}, {"certificatesigningrequests/selfnodeclient"})}),
+          binding("spillway:node-bootstrap", kBootstrapper, {kTokens}),
+          binding("spillway:node-autoapprove-bootstrap", kFirst, {kTokens}),
+          binding("spillway:node-autoapprove-certificate-rotation", kRenewed, {"system:nodes"})};
 }
 
 /// What `view` shows: everything of a namespace but its secrets and roles.
@@ -88,7 +109,7 @@ Json::Array admin_rules() {
 }  // namespace
 
 std::vector<Json> bootstrap_roles() {
-  return {
+  std::vector<Json> roles{
       role("cluster-admin", {rule(kAll, kAll, kAll), path_rule(kAll, kAll)}),
       role("system:discovery", {path_rule({"get"}, {"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez",
                                                     "/openapi", "/openapi/*", "/readyz", "/version", "/version/"})}),
@@ -105,6 +126,8 @@ std::vector<Json> bootstrap_roles() {
       binding("system:discovery", {"system:authenticated"}),
       binding("system:public-info-viewer", {"system:authenticated", "system:unauthenticated"}),
       binding("system:basic-user", {"system:authenticated"})};
+  for (Json& one : node_bootstrap()) roles.push_back(std::move(one));
+  return roles;
 }
 
 }  // namespace spillway::apiserver

@@ -91,6 +91,8 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   if (!args_.insecure_http) {
     SPILLWAY_TRY(authority, open_serving_authority(data_dir_, loop.now().wall));
     serving_authority_ = std::move(authority);
+    SPILLWAY_TRY(clients, open_client_authority(data_dir_, loop.now().wall));
+    client_authority_ = std::move(clients);
   }
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
@@ -102,6 +104,8 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                                     .authenticator = authenticator_.get(),
                                     .certificates = &certificate_reader_,
                                     .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
+                                    .client_authority = client_authority_ ? &*client_authority_ : nullptr,
+                                    .bootstrap_tokens = bootstrap_tokens_.get(),
                                     .admission = admission_rules(args_),
                                     .rearm =
                                         [this] {
@@ -121,7 +125,8 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
 Outcome ApiServerPart::open_tokens() {
   SPILLWAY_TRY(key, wire::TokenKey::open(data_dir_ + "/pki"));
   token_key_ = std::move(key);
-  wire::Authenticator::Options options{.tokens = {}, .account_key = token_key_};
+  if (args_.bootstrap_tokens) bootstrap_tokens_ = std::make_shared<wire::BootstrapTokenTable>();
+  wire::Authenticator::Options options{.tokens = {}, .account_key = token_key_, .bootstrap_tokens = bootstrap_tokens_};
   if (args_.insecure_http) {
     options.anonymous = {"admin", "", kAdministratorGroups};
     process_.log().warning("plain HTTP without authentication: every process of this machine is an administrator",

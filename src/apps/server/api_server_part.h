@@ -8,9 +8,10 @@
 #include "store/sqlite/sqlite_store.h"
 #include "wire/server/api_endpoint.h"
 #include "wire/server/authenticator.h"
+#include "wire/server/bootstrap_token_table.h"
 #include "wire/server/http_server.h"
 #include "wire/tls/certificate_reader.h"
-#include "wire/tls/serving_authority.h"
+#include "wire/tls/request_authority.h"
 #include "wire/tls/token_key.h"
 #include "wire/transport/in_process_transport.h"
 #include "wire/transport/node_gateway.h"
@@ -64,8 +65,10 @@ class ApiServerPart final : public Part {
   std::shared_ptr<const wire::Authenticator> authenticator_;
   LocalGateway gateway_;
   wire::OpensslCertificateReader certificate_reader_;
-  std::optional<wire::OpensslServingAuthority>
-      serving_authority_;  // nullopt: without TLS there are no agents elsewhere
+  std::optional<wire::OpensslRequestAuthority>
+      serving_authority_;                                          // nullopt: without TLS there are no agents elsewhere
+  std::optional<wire::OpensslRequestAuthority> client_authority_;  // as serving_authority_
+  std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;    // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<apiserver::ApiServer> server_;

@@ -76,11 +76,16 @@ Result<ControllerCertificate> prepare_controller_server(const ControllerCertific
   return certificate;
 }
 
-Result<wire::OpensslServingAuthority> open_serving_authority(const std::string& data_dir, WallTime now) {
+Result<wire::OpensslRequestAuthority> open_serving_authority(const std::string& data_dir, WallTime now) {
   // The folder above it is made with the cluster's authority.
   SPILLWAY_TRY_VOID(wire::CertificateAuthority::open(data_dir + "/pki", now));
   SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki/kubelet-serving", now));
-  return wire::OpensslServingAuthority(std::move(authority));
+  return wire::OpensslRequestAuthority(std::move(authority), CertificateRequest::Use::kServer);
+}
+
+Result<wire::OpensslRequestAuthority> open_client_authority(const std::string& data_dir, WallTime now) {
+  SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki", now));
+  return wire::OpensslRequestAuthority(std::move(authority), CertificateRequest::Use::kClient);
 }
 
 NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address,

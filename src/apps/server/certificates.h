@@ -6,7 +6,7 @@
 #include "base/time.h"
 #include "wire/client/kubeconfig.h"
 #include "wire/tls/certificate_authority.h"
-#include "wire/tls/serving_authority.h"
+#include "wire/tls/request_authority.h"
 #include "wire/tls/tls.h"
 
 #include <functional>
@@ -29,7 +29,9 @@ Result<Credentials> prepare_credentials(const std::string& data_dir, const std::
 
 /// The authority under DATA_DIR/pki/kubelet-serving. It is not the cluster's: what it signs names whatever a node says,
 /// and clients of the API server must not believe that.
-Result<wire::OpensslServingAuthority> open_serving_authority(const std::string& data_dir, WallTime now);
+Result<wire::OpensslRequestAuthority> open_serving_authority(const std::string& data_dir, WallTime now);
+/// The cluster's own authority, under DATA_DIR/pki: signs what nodes show to the API server.
+Result<wire::OpensslRequestAuthority> open_client_authority(const std::string& data_dir, WallTime now);
 
 /// The keys of a node's HTTPS server. Nothing of them touches the disk: an agent that starts again asks again.
 class NodeServingKeys final : public agent::ServingKeys {

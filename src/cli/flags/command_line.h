@@ -124,6 +124,7 @@ struct ServingArgs {
   /// Signed the serving certificates of agents that ours has not signed; empty: none besides.
   std::string kubelet_certificate_authority;
   bool kubelet_insecure_tls = false;
+  bool bootstrap_tokens = false;           // are believed
   std::vector<std::string> admission_off;  // names of admission plug-ins
 };
 

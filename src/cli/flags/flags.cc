@@ -107,6 +107,8 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->check(CLI::ExistingFile);
   app.add_flag("--kubelet-insecure-tls", args.kubelet_insecure_tls,
                "Do not verify who answers for a node: for kubelets with certificates of their own making");
+  app.add_flag("--enable-bootstrap-token-auth", args.bootstrap_tokens,
+               "Believe the bootstrap tokens in Secrets of kube-system, with which a machine asks to become a node");
   app.add_option("--disable-admission-plugins", args.admission_off,
                  "PodTolerationRestriction: pods that are not BestEffort get no toleration of memory pressure")
       ->check(CLI::IsMember({"PodTolerationRestriction"}))

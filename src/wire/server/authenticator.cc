@@ -137,6 +137,7 @@ Result<std::vector<TokenEntry>> read_token_file(const std::string& path) {
 Authenticator::Authenticator(Options options)
     : anonymous_(std::move(options.anonymous)),
       account_key_(std::move(options.account_key)),
+      bootstrap_tokens_(std::move(options.bootstrap_tokens)),
       tokens_judged_(options.judged) {
   for (TokenEntry& entry : options.tokens) {
     add_group(entry.user, api::kAuthenticatedGroup);
@@ -181,6 +182,11 @@ Result<std::optional<Authenticator::Identity>> Authenticator::identify_token(std
     // A static token is good for this API server alone.
     if (std::ranges::find(wanted, own.front()) == wanted.end()) return std::optional<Identity>();
     return std::optional(Identity{known->second, own});
+  }
+  if (bootstrap_tokens_ && apiserver::BootstrapToken::looks_like_token(token)) {
+    auto user = bootstrap_tokens_->identify(token, now);
+    if (!user || std::ranges::find(wanted, own.front()) == wanted.end()) return std::optional<Identity>();
+    return std::optional(Identity{*std::move(user), own});
   }
   if (!account_key_ || !TokenKey::looks_like_token(token)) return std::optional<Identity>();
   SPILLWAY_TRY(identity, identify_account(token, wanted, now));

@@ -1,6 +1,6 @@
-// Who sends a request: client certificate, bearer token (of a static file, or of a service account), or nobody; and
-// whom an administrator acts as. Thread: any (immutable once made). Source: spec "API server contract", 19.1-19.3;
-// Kubernetes docs, "Authenticating".
+// Who sends a request: client certificate, bearer token (of a static file, of a service account, or of a machine that
+// is to become a node), or nobody; and whom an administrator acts as. Thread: any (immutable once made). Source: spec
+// "API server contract", 19.1-19.3; Kubernetes docs, "Authenticating".
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "wire/net/byte_stream.h"
+#include "wire/server/bootstrap_token_table.h"
 #include "wire/tls/token_key.h"
 
 #include <map>
@@ -41,7 +42,8 @@ class Authenticator final : public apiserver::TokenAuthenticator {
 
   struct Options {
     std::vector<TokenEntry> tokens;
-    std::shared_ptr<const TokenKey> account_key;  // null: no service account token is known
+    std::shared_ptr<const TokenKey> account_key;                       // null: no service account token is known
+    std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens = {};  // null: none is known
     Tokens judged = Tokens::kHere;
     /// Who a request without credentials comes from.
     api::UserInfo anonymous = {std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
@@ -69,6 +71,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   std::map<std::string, api::UserInfo> user_by_token_digest_;  // so that looking up takes no time that tells a token
   api::UserInfo anonymous_;
   std::shared_ptr<const TokenKey> account_key_;
+  std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens_;
   Tokens tokens_judged_;
 };
 

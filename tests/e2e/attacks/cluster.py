@@ -213,7 +213,8 @@ def attacked_cluster(folder):
     """A Cluster; with an agent where this machine lets cgroups be made."""
     kubeconfig = folder / "kubeconfig"
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+        server = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig,
+            "--enable-bootstrap-token-auth"))
         cluster = Cluster(folder, server, serving(server, kubeconfig))
         stack.callback(cluster.close)
         cluster.furnish()

@@ -187,8 +187,7 @@ def serving(cluster):
         "the usage of authorities": ("n1", good, names, SERVING, [*usages, "cert sign"]),
         "mail": ("n1", good, "subjectAltName=email:a@b.example,IP:127.0.0.1\n", SERVING, usages),
         "an address on the web": ("n1", good, "subjectAltName=URI:https://x/,IP:127.0.0.1\n", SERVING, usages),
-        "a client's certificate of another node": ("n1", other, "", KUBELET, CLIENT_USAGES),
-        "a client's certificate of itself": ("n1", good, "", KUBELET, CLIENT_USAGES)}
+        "a client's certificate of another node": ("n1", other, "", KUBELET, CLIENT_USAGES)}
     for number, (name, (by, subject, extensions, signer, wanted)) in enumerate(asked.items()):
         code, answer = cluster.json(by, "POST", CSRS, csr(f"serving-{number}", encoded(shop.request(subject, extensions=extensions)), signer, wanted))
         assert code in (201, 403, 422), answer

@@ -38,9 +38,9 @@ std::optional<api::Quantity> CheckedField::quantity() const {
 }
 
 const api::Json::Array& CheckedField::elements() const {
-  static const api::Json::Array kNone;
+  static const api::Json::Array kNoElements;
   const api::Json::Array* list = value_ != nullptr ? value_->if_array() : nullptr;
-  return list != nullptr ? *list : kNone;
+  return list != nullptr ? *list : kNoElements;
 }
 
 std::size_t CheckedField::size() const {

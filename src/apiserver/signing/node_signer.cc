@@ -1,4 +1,4 @@
-#include "apiserver/signing/serving_signer.h"
+#include "apiserver/signing/node_signer.h"
 
 #include "api/json/json_values.h"
 #include "api/object/meta.h"
@@ -16,6 +16,7 @@ namespace {
 
 using api::Json;
 
+constexpr std::string_view kGroup = "certificates.k8s.io";
 constexpr std::string_view kResource = "certificatesigningrequests.certificates.k8s.io";
 constexpr Duration kLifeDefault = hours(24 * 365);
 constexpr Duration kRetryAfter = seconds(5);
@@ -46,31 +47,31 @@ void add_condition(Json& request, std::string_view type, std::string_view reason
 
 }  // namespace
 
-ServingSigner::ServingSigner(Core& core, Writer& writer, const Authorizer& authorizer, const CertificateReader* reader,
-                             const ServingAuthority* authority)
+NodeSigner::NodeSigner(Core& core, Writer& writer, const Authorizer& authorizer, const CertificateReader* reader,
+                       Authorities authorities)
     : core_(core),
       writer_(writer),
       authorizer_(authorizer),
       reader_(reader),
-      authority_(authority),
+      authorities_(authorities),
       requests_(core.cache.of(core.registry.get(kResource))) {}
 
-void ServingSigner::load() {
+void NodeSigner::load() {
   for (const auto& [key, object] : requests_.objects()) note(*object);
 }
 
-void ServingSigner::on_event(const ResourceCache& cache, const EventPtr& event) {
+void NodeSigner::on_event(const ResourceCache& cache, const EventPtr& event) {
   if (&cache == &requests_ && event->object) note(*event->object);
 }
 
-void ServingSigner::note(const StoredObject& object) {
-  if (reader_ == nullptr || authority_ == nullptr) return;
+void NodeSigner::note(const StoredObject& object) {
+  if (reader_ == nullptr) return;
   const Json request = object.document();
-  if (request.string_at({"spec", "signerName"}) != signing::kKubeletServingSigner || is_settled(request)) return;
+  if (authority_of(request.string_at({"spec", "signerName"})) == nullptr || is_settled(request)) return;
   dirty_.insert(object.name);
 }
 
-void ServingSigner::run() {
+void NodeSigner::run() {
   for (auto name = dirty_.begin(); name != dirty_.end() && busy_.size() < kCollectorWritesMax;) {
     if (busy_.contains(*name)) {
       ++name;
@@ -81,40 +82,70 @@ void ServingSigner::run() {
   }
 }
 
-bool ServingSigner::may_approve(const Json& request) const {
-  const api::UserInfo requestor{std::string(request.string_at({"spec", "username"})),
-                                std::string(request.string_at({"spec", "uid"})),
-                                api::strings_at(request, {"spec", "groups"})};
+const RequestAuthority* NodeSigner::authority_of(std::string_view signer) const {
+  if (signer == signing::kKubeletServingSigner) return authorities_.serving;
+  if (signer == signing::kKubeletClientSigner) return authorities_.client;
+  return nullptr;
+}
+
+/// May the requestor have approved it as well?
+std::optional<std::string_view> NodeSigner::serving_approval(const api::UserInfo& requestor, bool own) const {
+  if (own) return "The requestor is the node that the certificate names.";
   const RequestAttributes approving{.is_resource = true,
                                     .verb = "approve",
-                                    .group = "certificates.k8s.io",
+                                    .group = std::string(kGroup),
                                     .version = "v1",
                                     .resource = "signers",
                                     .name = std::string(signing::kKubeletServingSigner)};
-  return authorizer_.authorize(requestor, approving).allowed;
+  if (!authorizer_.authorize(requestor, approving).allowed) return std::nullopt;
+  return "The requestor may approve requests with this signerName.";
 }
 
-std::optional<Json> ServingSigner::decided(const Json& request) const {
+std::optional<std::string_view> NodeSigner::client_approval(const api::UserInfo& requestor, bool own) const {
+  const auto may = [&](std::string_view subresource) {
+    const RequestAttributes creating{.is_resource = true,
+                                     .verb = "create",
+                                     .group = std::string(kGroup),
+                                     .version = "v1",
+                                     .resource = "certificatesigningrequests",
+                                     .subresource = std::string(subresource)};
+    return authorizer_.authorize(requestor, creating).allowed;
+  };
+  if (own && may("selfnodeclient")) {
+    return "Auto approving self kubelet client certificate after SubjectAccessReview.";
+  }
+  if (may("nodeclient")) return "Auto approving kubelet client certificate after SubjectAccessReview.";
+  return std::nullopt;
+}
+
+std::optional<std::string_view> NodeSigner::approval_of(const Json& request,
+                                                        const signing::RequestedCertificate& wanted) const {
+  const api::UserInfo requestor{std::string(request.string_at({"spec", "username"})),
+                                std::string(request.string_at({"spec", "uid"})),
+                                api::strings_at(request, {"spec", "groups"})};
+  const bool own = !signing::own_node_refusal(wanted, requestor.name, requestor.groups);
+  return request.string_at({"spec", "signerName"}) == signing::kKubeletClientSigner ? client_approval(requestor, own)
+                                                                                    : serving_approval(requestor, own);
+}
+
+std::optional<Json> NodeSigner::decided(const Json& request) const {
   if (is_settled(request)) return std::nullopt;
   const Result<std::string> pem = api::decode_base64(request.string_at({"spec", "request"}));
   const auto wanted = pem ? reader_->read_request(*pem) : Result<signing::RequestedCertificate>(pem.error());
   if (!wanted) return std::nullopt;
   const std::vector<std::string> usages = api::strings_at(request, {"spec", "usages"});
-  if (signing::signature_refusal(signing::kKubeletServingSigner, *wanted, usages)) return std::nullopt;
+  const std::string_view signer = request.string_at({"spec", "signerName"});
+  if (signing::signature_refusal(signer, *wanted, usages)) return std::nullopt;
   Json settled = request;
   if (!has_condition(request, "Approved")) {
-    const std::vector<std::string> groups = api::strings_at(request, {"spec", "groups"});
-    const bool own = !signing::own_node_refusal(*wanted, request.string_at({"spec", "username"}), groups);
-    if (!own && !may_approve(request)) return std::nullopt;
-    add_condition(settled, "Approved", "AutoApproved",
-                  own ? "The requestor is the node that the certificate names."
-                      : "The requestor may approve requests with this signerName.",
-                  core_.now.wall);
+    const auto approval = approval_of(request, *wanted);
+    if (!approval) return std::nullopt;
+    add_condition(settled, "Approved", "AutoApproved", *approval, core_.now.wall);
   }
   const Json* seconds_asked = request.at({"spec", "expirationSeconds"});
   const std::optional<std::int64_t> asked = seconds_asked != nullptr ? seconds_asked->if_int64() : std::nullopt;
   const Duration life = asked ? std::min(kLifeDefault, Duration(seconds(*asked))) : kLifeDefault;
-  const Result<std::string> certificate = authority_->sign(*wanted, *pem, life, core_.now.wall);
+  const Result<std::string> certificate = authority_of(signer)->sign(*wanted, *pem, life, core_.now.wall);
   if (certificate) {
     settled.make({"status", "certificate"}) = api::encode_base64(*certificate);
   } else {
@@ -123,7 +154,7 @@ std::optional<Json> ServingSigner::decided(const Json& request) const {
   return settled;
 }
 
-void ServingSigner::write(const std::string& name) {
+void NodeSigner::write(const std::string& name) {
   busy_.insert(name);
   writer_.update({.resource = &requests_.resource(),
                   .name = name,
@@ -133,7 +164,7 @@ void ServingSigner::write(const std::string& name) {
                     return settled ? *std::move(settled) : current;
                   },
                   .trusted = true,
-                  .context = {{"system:serviceaccount:kube-system:kubelet-serving-signer", {}, {}}, {}, false}},
+                  .context = {{"system:serviceaccount:kube-system:node-certificate-signer", {}, {}}, {}, false}},
                  [this, name](const api::StatusResult<Written>& written) {
                    busy_.erase(name);
                    if (written || written.error().code == 404) return;

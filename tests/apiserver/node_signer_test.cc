@@ -17,7 +17,7 @@ const api::UserInfo kOther{"system:node:n2", {}, {"system:nodes", "system:authen
 const api::UserInfo kPretender{"system:node:n1", {}, {"system:authenticated"}};
 const std::string kRequests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-class ServingSignerTest : public ::testing::Test {
+class NodeSignerTest : public ::testing::Test {
  protected:
   /// What became of a request for node n1.
   Json asked_by(const api::UserInfo& user, const std::string& signer = "kubernetes.io/kubelet-serving",
@@ -53,7 +53,7 @@ class ServingSignerTest : public ::testing::Test {
   std::string name;
 };
 
-TEST_F(ServingSignerTest, TheNodeThatAsksIsTheNodeThatIsNamed) {
+TEST_F(NodeSignerTest, TheNodeThatAsksIsTheNodeThatIsNamed) {
   const Json request = asked_by(kNode);
   EXPECT_EQ(certificate_of(request), "system:node:n1 for 31536000 s");
   const Json* conditions = request.at({"status", "conditions"});
@@ -63,17 +63,17 @@ TEST_F(ServingSignerTest, TheNodeThatAsksIsTheNodeThatIsNamed) {
             "system:node:n1 for 7200 s");
 }
 
-TEST_F(ServingSignerTest, NobodyElseIsSignedFor) {
+TEST_F(NodeSignerTest, NobodyElseIsSignedFor) {
   EXPECT_EQ(certificate_of(asked_by(kOther)), "");
   EXPECT_EQ(certificate_of(asked_by(kPretender)), "");
   EXPECT_EQ(certificate_of(asked_by(kNode, "example.com/other")), "");
 }
 
-TEST_F(ServingSignerTest, WhoMayApproveMayAsk) {
+TEST_F(NodeSignerTest, WhoMayApproveMayAsk) {
   EXPECT_EQ(certificate_of(asked_by(kAdmin)), "system:node:n1 for 31536000 s");
 }
 
-TEST_F(ServingSignerTest, AnApprovalBySomebodyWhoMayIsEnough) {
+TEST_F(NodeSignerTest, AnApprovalBySomebodyWhoMayIsEnough) {
   Json request = asked_by(kOther);
   request.make({"status", "conditions"}) = Json::array(
       {Json::object({{"type", "Approved"}, {"status", "True"}, {"reason", "Seen"}, {"message", "known to me"}})});
@@ -81,7 +81,7 @@ TEST_F(ServingSignerTest, AnApprovalBySomebodyWhoMayIsEnough) {
   EXPECT_EQ(certificate_of(server.get(kRequests + "/" + name).body), "system:node:n1 for 31536000 s");
 }
 
-TEST_F(ServingSignerTest, SettledRequestsGoAfterAnHourOthersAfterADay) {
+TEST_F(NodeSignerTest, SettledRequestsGoAfterAnHourOthersAfterADay) {
   asked_by(kNode);
   const std::string settled = name;
   asked_by(kOther);
@@ -93,6 +93,58 @@ TEST_F(ServingSignerTest, SettledRequestsGoAfterAnHourOthersAfterADay) {
   EXPECT_EQ(server.get(kRequests + "/" + open).code, 200);
   server.advance(hours(24));
   EXPECT_EQ(server.get(kRequests + "/" + open).code, 404);
+}
+
+/// Certificates that nodes show to the API server.
+class NodeClientSignerTest : public NodeSignerTest {
+ protected:
+  /// The message of the approval, and the certificate, of a request for that common name.
+  std::pair<std::string, std::string> asked_for(const api::UserInfo& asks, const std::string& common_name) {
+    const auto made = wire::make_signing_request({.use = wire::CertificateRequest::Use::kClient,
+                                                  .common_name = common_name,
+                                                  .organizations = {"system:nodes"},
+                                                  .hosts = {}});
+    EXPECT_TRUE(made);
+    server.user = asks;
+    const Answer answer = server.post(
+        kRequests,
+        R"({"metadata":{"generateName":"csr-"},"spec":{"signerName":"kubernetes.io/kube-apiserver-client-kubelet","request":")" +
+            api::encode_base64(made->request_pem) + R"(","usages":["digital signature","client auth"]}})");
+    EXPECT_EQ(answer.code, 201) << answer.text;
+    server.user = kAdmin;
+    const Json request = server.get(kRequests + "/" + answer.string_at({"metadata", "name"})).body;
+    const Json* conditions = request.at({"status", "conditions"});
+    return {conditions == nullptr ? "" : std::string(conditions->if_array()->front().string_at({"message"})),
+            certificate_of(request)};
+  }
+
+  const api::UserInfo machine{
+      "system:bootstrap:abcdef",
+      {},
+      {"system:bootstrappers", "system:bootstrappers:kubeadm:default-node-token", "system:authenticated"}};
+};
+
+TEST_F(NodeClientSignerTest, AMachineWithATokenBecomesAnyNode) {
+  const auto [message, certificate] = asked_for(machine, "system:node:fresh");
+  EXPECT_EQ(message, "Auto approving kubelet client certificate after SubjectAccessReview.");
+  EXPECT_EQ(certificate, "system:node:fresh for 31536000 s");
+}
+
+TEST_F(NodeClientSignerTest, ANodeRenewsItsOwnAlone) {
+  const auto [message, certificate] = asked_for(kNode, "system:node:n1");
+  EXPECT_EQ(message, "Auto approving self kubelet client certificate after SubjectAccessReview.");
+  EXPECT_EQ(certificate, "system:node:n1 for 31536000 s");
+  EXPECT_EQ(asked_for(kNode, "system:node:n2"), (std::pair<std::string, std::string>()));
+}
+
+TEST_F(NodeClientSignerTest, WithoutTheGroupOfTheTokenNothingIsApproved) {
+  server.user = kAdmin;
+  server.post(
+      "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+      R"({"metadata":{"name":"asks"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:node-bootstrapper"},"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:bootstrappers"}]})");
+  api::UserInfo ungrouped = machine;
+  ungrouped.groups = {"system:bootstrappers", "system:authenticated"};
+  EXPECT_EQ(asked_for(ungrouped, "system:node:fresh"), (std::pair<std::string, std::string>()));
 }
 
 }  // namespace

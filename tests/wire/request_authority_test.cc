@@ -1,5 +1,5 @@
 // The authority of agents' certificates: a request that an agent makes is signed as it was looked at, and no further.
-#include "wire/tls/serving_authority.h"
+#include "wire/tls/request_authority.h"
 
 #include "runtime/loop.h"
 #include "wire/temp_folder.h"
@@ -21,10 +21,11 @@ const CertificateRequest kNode{.use = CertificateRequest::Use::kServer,
 
 struct Room {
   TempFolder folder;
-  OpensslServingAuthority authority{*CertificateAuthority::open(folder / "pki", present())};
+  OpensslRequestAuthority authority{*CertificateAuthority::open(folder / "pki", present()),
+                                    CertificateRequest::Use::kServer};
 };
 
-TEST(ServingAuthority, SignsTheKeyOfTheRequest) {
+TEST(RequestAuthority, SignsTheKeyOfTheRequest) {
   const Room room;
   const auto asked = make_signing_request(kNode);
   ASSERT_TRUE(asked);
@@ -44,7 +45,24 @@ TEST(ServingAuthority, SignsTheKeyOfTheRequest) {
   EXPECT_TRUE(TlsContext::make_server({.identity = {*signed_pem, asked->key_pem}, .client_authority_pem = {}}));
 }
 
-TEST(ServingAuthority, KeysAreNotMixedUp) {
+TEST(RequestAuthority, SignsWhatClientsShow) {
+  const TempFolder folder;
+  const OpensslRequestAuthority authority(*CertificateAuthority::open(folder / "pki", present()),
+                                          CertificateRequest::Use::kClient);
+  CertificateRequest node = kNode;
+  node.use = CertificateRequest::Use::kClient;
+  node.hosts.clear();
+  const auto asked = make_signing_request(node);
+  ASSERT_TRUE(asked);
+  const auto wanted = OpensslCertificateReader().read_request(asked->request_pem);
+  ASSERT_TRUE(wanted);
+  const auto signed_pem = authority.sign(*wanted, asked->request_pem, hours(2), present());
+  ASSERT_TRUE(signed_pem) << signed_pem.error().text();
+  EXPECT_TRUE(TlsContext::make_client(
+      {.authority_pem = authority.certificate_pem(), .identity = KeyPair{*signed_pem, asked->key_pem}}));
+}
+
+TEST(RequestAuthority, KeysAreNotMixedUp) {
   const Room room;
   const auto asked = make_signing_request(kNode);
   const auto other = make_signing_request(kNode);
@@ -56,7 +74,7 @@ TEST(ServingAuthority, KeysAreNotMixedUp) {
   EXPECT_FALSE(end_of({"nonsense", other->key_pem}));
 }
 
-TEST(ServingAuthority, NoLifeIsLongerThanItsOwn) {
+TEST(RequestAuthority, NoLifeIsLongerThanItsOwn) {
   const Room room;
   const auto asked = make_signing_request(kNode);
   const auto wanted = OpensslCertificateReader().read_request(asked->request_pem);
@@ -65,7 +83,7 @@ TEST(ServingAuthority, NoLifeIsLongerThanItsOwn) {
   EXPECT_LE(*end_of({*signed_pem, asked->key_pem}), present() + CertificateAuthority::kCertificateLife);
 }
 
-TEST(ServingAuthority, NamesThatWouldAddOthersAreRefused) {
+TEST(RequestAuthority, NamesThatWouldAddOthersAreRefused) {
   const Room room;
   const auto asked = make_signing_request(kNode);
   auto wanted = *OpensslCertificateReader().read_request(asked->request_pem);

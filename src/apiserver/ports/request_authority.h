@@ -1,4 +1,4 @@
-// Who signs the certificates with which agents serve. Thread: any.
+// Who signs the certificates that nodes ask for. Thread: any.
 // Source: spec "API server contract", 19.8.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace spillway::apiserver {
 
-/// Port: signs the certificates of servers. Implemented by wire/.
-class ServingAuthority {
+/// Port: signs certificates of servers, or of clients. Implemented by wire/.
+class RequestAuthority {
  public:
-  virtual ~ServingAuthority() = default;
+  virtual ~RequestAuthority() = default;
   /// A PEM certificate for the key in `request_pem` that says what `wanted` says, and no more. Good for `life`, or for
   /// the authority's own longest time if that is shorter.
   virtual Result<std::string> sign(const signing::RequestedCertificate& wanted, std::string_view request_pem,

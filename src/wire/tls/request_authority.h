@@ -1,0 +1,32 @@
+// Signs the certificates that nodes ask for: those they serve with, by an authority that only the way to agents
+// believes, and those they show to the API server, by the cluster's own. Thread: any. Source: spec "API server
+// contract", 19.8.
+#pragma once
+
+#include "apiserver/ports/request_authority.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "wire/tls/certificate_authority.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace spillway::wire {
+
+class OpensslRequestAuthority final : public apiserver::RequestAuthority {
+ public:
+  OpensslRequestAuthority(CertificateAuthority authority, CertificateRequest::Use use)
+      : authority_(std::move(authority)), use_(use) {}
+
+  const std::string& certificate_pem() const { return authority_.certificate_pem(); }
+
+  Result<std::string> sign(const signing::RequestedCertificate& wanted, std::string_view request_pem, Duration life,
+                           WallTime now) const override;
+
+ private:
+  CertificateAuthority authority_;
+  CertificateRequest::Use use_;  // of what it signs
+};
+
+}  // namespace spillway::wire
