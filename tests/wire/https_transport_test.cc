@@ -46,6 +46,10 @@ class Engine {
     loops_.run([&] { log.execute(*transport_, std::move(command)); });
   }
 
+  void use_certificate(std::shared_ptr<const TlsContext> tls) {
+    loops_.run([&] { transport_->use_certificate(std::move(tls)); });
+  }
+
   void wait(std::size_t events) { log.wait(loops_, events); }
 
   /// One call, answered.
@@ -445,6 +449,31 @@ TEST(HttpsTransport, SpeaksTlsWithTheCertificatesOfAKubeconfig) {
   const auto refused = wary.call(request_of("/x"));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().text(), StartsWith(config.server + ": TLS: certificate not trusted: "));
+}
+
+TEST(HttpsTransport, ShowsTheCertificateItWasGivenLast) {
+  const TempFolder folder;
+  const WallTime now = runtime::Loop().now().wall;
+  const auto authority = *CertificateAuthority::open(folder / "pki", now);
+  HttpServer::Options options;
+  options.tls = *TlsContext::make_server(
+      {*authority.issue({CertificateRequest::Use::kServer, "apiserver", {}, {"127.0.0.1"}}, now),
+       authority.certificate_pem()});
+  options.authenticator = std::make_shared<const Authenticator>(Authenticator::Options{});
+  ServerRoom room(std::move(options));
+  Kubeconfig config;
+  config.server = fmt::format("https://127.0.0.1:{}", room.port);
+  config.authority_pem = authority.certificate_pem();
+  const auto as = [&](const char* name) {
+    const auto pair = *authority.issue({CertificateRequest::Use::kClient, name, {}, {}}, now);
+    config.certificate_pem = pair.certificate_pem;
+    config.key_pem = pair.key_pem;
+    return *make_endpoint(config, "k");
+  };
+  Engine engine(room.loops, {.endpoint = as("first")});
+  EXPECT_EQ(engine.call(request_of("/x"))->body, "GET /x  by first");
+  engine.use_certificate(as("second").tls);
+  EXPECT_EQ(engine.call(request_of("/x"))->body, "GET /x  by second");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What each subcommand does. Every function returns an exit code (cli/flags/command_line.h) and has printed what went wrong.
+// What each subcommand does. Every function returns an exit code (cli/flags/command_line.h) and has printed what went
+// wrong.
 #pragma once
 
 #include "cli/flags/command_line.h"

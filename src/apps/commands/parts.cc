@@ -1,10 +1,7 @@
-// `spillway apiserver | scheduler | agent`: each part alone.
+// `spillway apiserver | scheduler`: each part alone.
 #include "apps/commands/commands.h"
-#include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
-#include "apps/node/node_part.h"
 #include "apps/process/engine_part.h"
-#include "apps/process/host_name.h"
 #include "apps/process/process.h"
 #include "apps/server/api_server_part.h"
 #include "apps/view/remote.h"
@@ -52,48 +49,6 @@ int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command)
     return std::make_unique<controllers::Scheduler>(make_scheduler_options(command.conditions_literally), rng,
                                                     process.log());
   });
-}
-
-int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
-  if (command.companion.enabled) return run_companion(log, command);
-  if (command.companion != cli::CompanionArgs{}) {
-    print_error(invalid("agent",
-                        "--shadow, --kubelet, --kubelet-certificate-authority, --pods-from, --shadow-window, "
-                        "--pages-address, --container-runtime-endpoint and --root-dir need --companion"));
-    return cli::kExitUsage;
-  }
-  if (command.print_config) return print_node_config(command.node);
-  auto hidden = named_kubeconfigs(command.api);
-  if (!hidden) {
-    print_error(hidden.error());
-    return cli::kExitUsage;
-  }
-  hidden->push_back(resolve_data_dir({}));
-  if (!check_node_config(command.node)) return cli::kExitUsage;
-  Process process(log);
-  auto server = connect_remote(process.loop(), command.api);
-  if (!server) {
-    print_error(server.error());
-    return cli::kExitUsage;
-  }
-  const std::string name = command.node_name.empty() ? host_name() : command.node_name;
-  const std::string state = node_state_dir(command.node.state_dir, resolve_data_dir({}), name);
-  auto node = NodePart::create(process,
-                               {.args = command.node,
-                                .name = name,
-                                .instance = instance_of(state),
-                                .state_dir = state,
-                                .client_authority_pem = server->authority_pem,
-                                .port = command.port,
-                                .ip = command.node_ip,
-                                .hidden = *std::move(hidden)},
-                               std::move(server->transport));
-  if (!node) {
-    print_error(node.error());
-    return cli::kExitFailure;
-  }
-  process.add(*std::move(node));
-  return process.run();
 }
 
 }  // namespace spillway::apps

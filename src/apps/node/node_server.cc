@@ -36,7 +36,8 @@ NodeServer::NodeServer(Process& process, client::Transport& transport, const Opt
       driver_(loop_, gate_, transport),
       keys_(options.node_name, options.address, options.client_authority_pem,
             [this](std::shared_ptr<const wire::TlsContext> tls) { http_->set_tls(std::move(tls)); }),
-      certificate_(keys_, process.log(), Rng(fnv1a64(options.node_name)).fork("serving-certificate")),
+      certificate_(agent::CertificatePurpose::kServing, keys_, process.log(),
+                   Rng(fnv1a64(options.node_name)).fork("serving-certificate")),
       certificate_driver_(loop_, certificate_, transport) {}
 
 Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client::Transport& transport,

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "agent/contract/gate_settings.h"
+#include "agent/serving/node_certificate.h"
 #include "agent/serving/request_gate.h"
-#include "agent/serving/serving_certificate.h"
 #include "apps/process/process.h"
 #include "apps/server/certificates.h"
 #include "client/engine.h"
@@ -59,7 +59,7 @@ class NodeServer final : private wire::RequestHandler {
   agent::RequestGate gate_;
   runtime::EngineDriver driver_;
   NodeServingKeys keys_;
-  agent::ServingCertificate certificate_;
+  agent::NodeCertificate certificate_;
   runtime::EngineDriver certificate_driver_;
   host::KubeletEndpoint* endpoint_ = nullptr;
   Ticket last_ticket_ = 0;

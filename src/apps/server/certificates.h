@@ -1,7 +1,7 @@
 // The certificates an API server serves with and hands out, kept in its data directory.
 #pragma once
 
-#include "agent/serving/serving_certificate.h"
+#include "agent/serving/node_certificate.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "wire/client/kubeconfig.h"
@@ -34,7 +34,7 @@ Result<wire::OpensslRequestAuthority> open_serving_authority(const std::string& 
 Result<wire::OpensslRequestAuthority> open_client_authority(const std::string& data_dir, WallTime now);
 
 /// The keys of a node's HTTPS server. Nothing of them touches the disk: an agent that starts again asks again.
-class NodeServingKeys final : public agent::ServingKeys {
+class NodeServingKeys final : public agent::CertificateKeys {
  public:
   using Use = std::function<void(std::shared_ptr<const wire::TlsContext>)>;
 

@@ -1,7 +1,6 @@
 #include "apps/view/remote.h"
 
 #include "apps/server/api_server_part.h"
-#include "wire/transport/https_transport.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

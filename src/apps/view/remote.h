@@ -6,6 +6,7 @@
 #include "client/engine.h"
 #include "runtime/loop.h"
 #include "wire/client/kubeconfig.h"
+#include "wire/transport/https_transport.h"
 
 #include <memory>
 #include <string>
@@ -14,7 +15,7 @@
 namespace spillway::apps {
 
 struct Remote {
-  std::unique_ptr<client::Transport> transport;
+  std::unique_ptr<wire::HttpsTransport> transport;
   std::string authority_pem;  // of the cluster; empty over plain HTTP
   std::string host;           // "192.0.2.7:6443"
 };

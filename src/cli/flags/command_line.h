@@ -167,6 +167,8 @@ struct ClusterArgs {
 struct AgentCommand {
   ClusterArgs api;  // without a kubeconfig only if print_config
   bool print_config = false;
+  /// Shows who asks for the certificate that `api` is to have; empty: it has one.
+  std::string bootstrap_kubeconfig;
   std::string node_name;
   std::string node_ip;                // the address the node reports and serves on; empty: the machine's
   std::optional<std::uint16_t> port;  // 0: any free port; nullopt: the configuration's

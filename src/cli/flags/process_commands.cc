@@ -76,6 +76,12 @@ void define_agent(Commands& commands) {
   CLI::App& app = commands.add("agent", "Run one node");
   app.add_flag("--print-config", agent->print_config, "Print the configuration in effect as YAML and exit");
   add_api(app, agent->api);
+  app.get_option("--kubeconfig")->get_validator()->active(false);  // it may be written before it is read
+  app.add_option(
+         "--bootstrap-kubeconfig", agent->bootstrap_kubeconfig,
+         "If --kubeconfig has no certificate that is still good: with these credentials (a bootstrap token) one is "
+         "asked for, written there, and from then on renewed in time")
+      ->check(CLI::ExistingFile);
   app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
   add_parsed(app, "--node-ip", agent->node_ip, parse_address,
              "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");

@@ -202,6 +202,17 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     serve_waiting();
   }
 
+  /// Connections that show an older certificate end; those at work when their exchange does.
+  void use_certificate(std::shared_ptr<const TlsContext> tls) {
+    endpoint_.tls = std::move(tls);
+    std::vector<HttpClientConnection*> idle;
+    for (auto& [key, carrier] : carriers_) {
+      if (carrier.exchange == 0) idle.push_back(key);
+      carrier.last_exchange = true;
+    }
+    for (HttpClientConnection* connection : idle) drop(*connection);
+  }
+
  private:
   struct Exchange {
     Kind kind = Kind::kCall;
@@ -241,7 +252,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
   void on_credentials(const Outcome& outcome) {
     if (generation_ != credentials_.generation()) {
       generation_ = credentials_.generation();
-      if (credentials_.tls()) use_certificate();
+      if (credentials_.tls()) use_certificate(credentials_.tls());
     }
     for (const std::uint64_t id : std::exchange(without_credentials_, {})) {
       if (!exchanges_.contains(id)) continue;
@@ -251,17 +262,6 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
         finish(id, outcome.error());
       }
     }
-  }
-
-  /// Connections that show an older certificate end; those at work when their exchange does.
-  void use_certificate() {
-    endpoint_.tls = credentials_.tls();
-    std::vector<HttpClientConnection*> idle;
-    for (auto& [key, carrier] : carriers_) {
-      if (carrier.exchange == 0) idle.push_back(key);
-      carrier.last_exchange = true;
-    }
-    for (HttpClientConnection* connection : idle) drop(*connection);
   }
 
   Error unavailable(std::string_view problem) const {
@@ -421,6 +421,10 @@ void HttpClient::pause(std::uint64_t id) {
 
 void HttpClient::resume(std::uint64_t id) {
   pool_->pause(id, false);
+}
+
+void HttpClient::use_certificate(std::shared_ptr<const TlsContext> tls) {
+  pool_->use_certificate(std::move(tls));
 }
 
 }  // namespace spillway::wire

@@ -71,6 +71,8 @@ class HttpClient {
              std::shared_ptr<Listener> listener);
   /// Nothing more is heard of it.
   void cancel(std::uint64_t id);
+  /// From now on new connections show this one's certificate; connections that show another end after their exchange.
+  void use_certificate(std::shared_ptr<const TlsContext> tls);
   /// Stops and resumes reading the answer.
   void pause(std::uint64_t id);
   void resume(std::uint64_t id);

@@ -135,6 +135,10 @@ HttpsTransport::~HttpsTransport() {
   io_.stop();
 }
 
+void HttpsTransport::use_certificate(std::shared_ptr<const TlsContext> tls) {
+  io_.loop().post([client = client_, tls = std::move(tls)]() mutable { client->use_certificate(std::move(tls)); });
+}
+
 void HttpsTransport::execute(client::ApiCommand command, Receiver& receiver) {
   if (auto* call = std::get_if<client::SendCall>(&command)) {
     const DeliveryDesk::EntryPtr entry = desk_->add(receiver, call->id);

@@ -1,7 +1,9 @@
-#include "agent/serving/serving_certificate.h"
+#include "agent/serving/node_certificate.h"
 
 #include "api/json/json.h"
 #include "api/text/base64.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,13 +18,29 @@ constexpr std::string_view kApiVersion = "certificates.k8s.io/v1";
 constexpr std::string_view kPlural = "certificatesigningrequests";
 constexpr Duration kSayAfter = minutes(1);
 
-Json request_document(std::string_view pem) {
+struct Purpose {
+  std::string_view engine;
+  std::string_view text;
+  std::string_view signer;
+  std::string_view usage;
+};
+
+constexpr Purpose kServing{"serving-certificate", "serving certificate", "kubernetes.io/kubelet-serving",
+                           "server auth"};
+constexpr Purpose kClient{"client-certificate", "client certificate", "kubernetes.io/kube-apiserver-client-kubelet",
+                          "client auth"};
+
+const Purpose& facts_of(CertificatePurpose purpose) {
+  return purpose == CertificatePurpose::kServing ? kServing : kClient;
+}
+
+Json request_document(const Purpose& purpose, std::string_view pem) {
   return Json::object({{"apiVersion", kApiVersion},
                        {"kind", "CertificateSigningRequest"},
                        {"metadata", Json::object({{"generateName", "csr-"}})},
-                       {"spec", Json::object({{"signerName", "kubernetes.io/kubelet-serving"},
+                       {"spec", Json::object({{"signerName", purpose.signer},
                                               {"request", api::encode_base64(pem)},
-                                              {"usages", Json::array({"digital signature", "server auth"})}})}});
+                                              {"usages", Json::array({"digital signature", purpose.usage})}})}});
 }
 
 std::optional<std::string> refusal_of(const Json& request) {
@@ -37,20 +55,29 @@ std::optional<std::string> refusal_of(const Json& request) {
 
 }  // namespace
 
-ServingCertificate::ServingCertificate(ServingKeys& keys, telemetry::Log log, Rng rng)
-    : keys_(keys), log_(std::move(log)), api_("spillway-agent", rng) {}
+NodeCertificate::NodeCertificate(CertificatePurpose purpose, CertificateKeys& keys, telemetry::Log log, Rng rng,
+                                 std::optional<WallTime> end)
+    : purpose_(purpose), keys_(keys), log_(std::move(log)), api_("spillway-agent", rng), end_(end) {}
 
-void ServingCertificate::start(Now now) {
-  api_.start(now);
-  request(now);
+std::string_view NodeCertificate::name() const {
+  return facts_of(purpose_).engine;
 }
 
-void ServingCertificate::request(Now now) {
+void NodeCertificate::start(Now now) {
+  api_.start(now);
+  if (end_) {
+    renew_before(*end_, now);
+  } else {
+    request(now);
+  }
+}
+
+void NodeCertificate::request(Now now) {
   const Result<std::string> pem = keys_.make_request();
   if (!pem) return retry(pem.error().text(), now);
   asked_ = now.mono;
   poll_wait_ = kPollMin;
-  api_.create(client::object_path(kApiVersion, kPlural, {}), request_document(*pem),
+  api_.create(client::object_path(kApiVersion, kPlural, {}), request_document(facts_of(purpose_), *pem),
               [this](const Result<Json>& outcome, Now answered) {
                 if (!outcome) return retry(outcome.error().text(), answered);
                 name_ = outcome->string_at({"metadata", "name"});
@@ -58,7 +85,7 @@ void ServingCertificate::request(Now now) {
               });
 }
 
-void ServingCertificate::poll(Now now) {
+void NodeCertificate::poll(Now now) {
   if (now.mono - asked_ > kPatience) return request(now);
   api_.get(client::object_path(kApiVersion, kPlural, {}, name_), [this](const Result<Json>& outcome, Now answered) {
     if (outcome) return on_answer(*outcome, answered);
@@ -67,7 +94,7 @@ void ServingCertificate::poll(Now now) {
   });
 }
 
-void ServingCertificate::on_answer(const Json& request, Now now) {
+void NodeCertificate::on_answer(const Json& request, Now now) {
   if (const auto refused = refusal_of(request)) return retry(*refused, now);
   if (const std::string_view encoded = request.string_at({"status", "certificate"}); !encoded.empty()) {
     const Result<std::string> pem = api::decode_base64(encoded);
@@ -75,26 +102,29 @@ void ServingCertificate::on_answer(const Json& request, Now now) {
     return install(*pem, now);
   }
   if (now.mono - asked_ > kSayAfter && say_once()) {
-    log_.info("serving certificate not signed yet", {{"request", name_}});
+    log_.info("certificate not signed yet", {{"purpose", facts_of(purpose_).text}, {"request", name_}});
   }
   api_.at(now.mono + poll_wait_, [this](Now later) { poll(later); });
   poll_wait_ = std::min(poll_wait_ * 2, kPollMax);
 }
 
-void ServingCertificate::install(const std::string& certificate, Now now) {
+void NodeCertificate::install(const std::string& certificate, Now now) {
   const Result<WallTime> end = keys_.install(certificate);
   if (!end) return retry(end.error().text(), now);
-  log_.info("serving certificate installed", {{"request", name_}});
+  log_.info(fmt::format("{} installed", facts_of(purpose_).text), {{"request", name_}});
   installed_ = true;
   said_ = false;
   retry_wait_ = kRetryMin;
-  // With a fifth of its life left, and never at once again.
-  const Duration left = std::max<Duration>(*end - now.wall, Duration::zero());
+  renew_before(*end, now);
+}
+
+void NodeCertificate::renew_before(WallTime end, Now now) {
+  const Duration left = std::max<Duration>(end - now.wall, Duration::zero());
   api_.at(now.mono + std::max<Duration>(left / 5 * 4, kRetryMax), [this](Now later) { request(later); });
 }
 
-void ServingCertificate::retry(std::string_view why, Now now) {
-  if (say_once()) log_.warning("no signed serving certificate", {{"error", std::string(why)}});
+void NodeCertificate::retry(std::string_view why, Now now) {
+  if (say_once()) log_.warning(fmt::format("no signed {}", facts_of(purpose_).text), {{"error", std::string(why)}});
   api_.at(now.mono + retry_wait_, [this](Now later) { request(later); });
   retry_wait_ = std::min(retry_wait_ * 2, kRetryMax);
 }

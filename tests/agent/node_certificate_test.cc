@@ -1,5 +1,5 @@
 // Goal: a node gets its serving certificate by asking, waits for it politely, and replaces it before it ends.
-#include "agent/serving/serving_certificate.h"
+#include "agent/serving/node_certificate.h"
 
 #include "api/text/base64.h"
 #include "base/check.h"
@@ -14,7 +14,7 @@ namespace {
 
 using api::Json;
 
-class FakeKeys final : public ServingKeys {
+class FakeKeys final : public CertificateKeys {
  public:
   Result<std::string> make_request() override { return "request " + std::to_string(++requests); }
 
@@ -83,7 +83,7 @@ class Serving : public ::testing::Test {
 
   FakeKeys keys_;
   Now now_{Instant(seconds(100)), WallTime(seconds(1'800'000'000))};
-  ServingCertificate certificate_{keys_, telemetry::Log(), Rng(1)};
+  NodeCertificate certificate_{CertificatePurpose::kServing, keys_, telemetry::Log(), Rng(1)};
   std::vector<client::SendCall> calls_;
 };
 
@@ -143,6 +143,23 @@ TEST_F(Serving, AnotherKeysCertificateIsNotTaken) {
   EXPECT_EQ(keys_.installed, 0);
   advance(seconds(2));
   EXPECT_EQ(keys_.requests, 2);
+}
+
+TEST(NodeClientCertificate, IsAskedForBeforeTheOneThereIsEnds) {
+  FakeKeys keys;
+  Now now{Instant(seconds(100)), WallTime(seconds(1'800'000'000))};
+  NodeCertificate certificate(CertificatePurpose::kClient, keys, telemetry::Log(), Rng(1), now.wall + hours(10));
+  certificate.start(now);
+  EXPECT_TRUE(certificate.take_api_commands().empty());
+  EXPECT_EQ(certificate.next_wakeup(), now.mono + hours(8));
+  now.mono += hours(8);
+  now.wall += hours(8);
+  certificate.on_wakeup(now);
+  const auto calls = certificate.take_api_commands();
+  ASSERT_EQ(calls.size(), 1U);
+  const Json body = api::parse_json(std::get<client::SendCall>(calls.front()).request.body).value();
+  EXPECT_EQ(body.string_at({"spec", "signerName"}), "kubernetes.io/kube-apiserver-client-kubelet");
+  EXPECT_EQ(*body.at({"spec", "usages"}), Json::array({"digital signature", "client auth"}));
 }
 
 }  // namespace

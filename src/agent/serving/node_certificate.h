@@ -1,8 +1,9 @@
-// The certificate a node serves with: asked for at the API server as a CertificateSigningRequest for
-// kubernetes.io/kubelet-serving, waited for, and replaced before it ends. Until there is one, and where nobody signs
-// it, the node serves with a certificate of its own making, which an API server that verifies does not believe. Thread:
-// loop. Bounds: one request at a time, one call in flight, back-off to kRetryMax. Source: Kubernetes docs, "Kubelet TLS
-// bootstrapping", certificate rotation; spec "Node agent", 12.1.
+// A certificate of a node: asked for at the API server as a CertificateSigningRequest, waited for, and replaced before
+// it ends. With one (kubernetes.io/kubelet-serving) it serves; until there is one, and where nobody signs it, the node
+// serves with a certificate of its own making, which an API server that verifies does not believe. The other
+// (kubernetes.io/kube-apiserver-client-kubelet) it shows to the API server. Thread: loop. Bounds: one request at a
+// time, one call in flight, back-off to kRetryMax. Source: Kubernetes docs, "Kubelet TLS bootstrapping", certificate
+// rotation; spec "Node agent", 12.1.
 #pragma once
 
 #include "base/rng.h"
@@ -15,16 +16,18 @@
 namespace spillway::agent {
 
 /// Port: makes keys and takes certificates for them. Implemented by apps/.
-class ServingKeys {
+class CertificateKeys {
  public:
-  virtual ~ServingKeys() = default;
+  virtual ~CertificateKeys() = default;
   /// A PEM request for a new key, which is kept until install().
   virtual Result<std::string> make_request() = 0;
   /// Serves with it from now on; when it ends. kInvalid: it is not for the key that was asked for last.
   virtual Result<WallTime> install(const std::string& certificate_pem) = 0;
 };
 
-class ServingCertificate final : public client::ApiEngine {
+enum class CertificatePurpose { kServing, kClient };
+
+class NodeCertificate final : public client::ApiEngine {
  public:
   static constexpr Duration kPollMin = milliseconds(100);
   static constexpr Duration kPollMax = seconds(30);
@@ -33,9 +36,11 @@ class ServingCertificate final : public client::ApiEngine {
   /// A request that nobody signs is made anew after this long: the server forgets it after a day.
   static constexpr Duration kPatience = hours(12);
 
-  ServingCertificate(ServingKeys& keys, telemetry::Log log, Rng rng);
+  /// `end`: of the one it has already; nullopt: it has none, and asks at once.
+  NodeCertificate(CertificatePurpose purpose, CertificateKeys& keys, telemetry::Log log, Rng rng,
+                  std::optional<WallTime> end = std::nullopt);
 
-  std::string_view name() const override { return "serving-certificate"; }
+  std::string_view name() const override;
 
   void start(Now now) override;
 
@@ -55,15 +60,19 @@ class ServingCertificate final : public client::ApiEngine {
   void poll(Now now);
   void on_answer(const api::Json& request, Now now);
   void install(const std::string& certificate, Now now);
+  /// Asks for the next one with a fifth of the time to `end` left, and never at once again.
+  void renew_before(WallTime end, Now now);
   void retry(std::string_view why, Now now);
 
   /// True the first time since a certificate was installed: a trouble is said once.
   bool say_once() { return !std::exchange(said_, true); }
 
-  ServingKeys& keys_;
+  CertificatePurpose purpose_;
+  CertificateKeys& keys_;
   telemetry::Log log_;
   client::ApiClient api_;
-  std::string name_;  // of the request
+  std::optional<WallTime> end_;  // of the one it began with
+  std::string name_;             // of the request
   Instant asked_{};
   Duration poll_wait_ = kPollMin;
   Duration retry_wait_ = kRetryMin;

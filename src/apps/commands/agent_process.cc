@@ -1,0 +1,122 @@
+// `spillway agent`: one node, after it has become one.
+#include "apps/commands/commands.h"
+#include "apps/node/client_identity.h"
+#include "apps/node/node_config.h"
+#include "apps/node/node_options.h"
+#include "apps/node/node_part.h"
+#include "apps/process/host_name.h"
+#include "apps/process/process.h"
+#include "apps/server/api_server_part.h"
+#include "apps/view/remote.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::apps {
+namespace {
+
+class AgentProcess {
+ public:
+  AgentProcess(const cli::LogArgs& log, const cli::AgentCommand& command, std::vector<std::string> hidden)
+      : command_(command),
+        hidden_(std::move(hidden)),
+        name_(command.node_name.empty() ? host_name() : command.node_name),
+        process_(log) {}
+
+  int run() {
+    if (needs_bootstrap()) {
+      if (const Outcome begun = bootstrap(); !begun) return refuse(begun.error(), cli::kExitUsage);
+      return process_.run();
+    }
+    Result<Remote> server = connect_remote(process_.loop(), command_.api);
+    if (!server) return refuse(server.error(), cli::kExitUsage);
+    if (const Outcome started = start_node(*std::move(server)); !started) {
+      return refuse(started.error(), cli::kExitFailure);
+    }
+    return process_.run();
+  }
+
+ private:
+  static int refuse(const Error& error, int exit_code) {
+    print_error(error);
+    return exit_code;
+  }
+
+  bool needs_bootstrap() {
+    return !command_.bootstrap_kubeconfig.empty() && !identity_end(command_.api.kubeconfig, process_.loop().now().wall);
+  }
+
+  Outcome bootstrap() {
+    SPILLWAY_TRY(part, BootstrapPart::create(process_,
+                                             {.node_name = name_,
+                                              .bootstrap_kubeconfig = command_.bootstrap_kubeconfig,
+                                              .kubeconfig = command_.api.kubeconfig},
+                                             [this] { on_bootstrapped(); }));
+    bootstrap_ = &process_.add(std::move(part));
+    return {};
+  }
+
+  void on_bootstrapped() {
+    process_.end(*bootstrap_);
+    Result<Remote> server = connect_remote(process_.loop(), command_.api);
+    const Outcome started = server ? start_node(*std::move(server)) : Outcome(server.error());
+    if (!started) process_.fail(started.error());
+  }
+
+  Outcome start_node(Remote server) {
+    wire::HttpsTransport& transport = *server.transport;
+    const std::string state = node_state_dir(command_.node.state_dir, resolve_data_dir({}), name_);
+    SPILLWAY_TRY(node, NodePart::create(process_,
+                                        {.args = command_.node,
+                                         .name = name_,
+                                         .instance = instance_of(state),
+                                         .state_dir = state,
+                                         .client_authority_pem = server.authority_pem,
+                                         .port = command_.port,
+                                         .ip = command_.node_ip,
+                                         .hidden = hidden_},
+                                        std::move(server.transport)));
+    process_.add(std::move(node));
+    if (command_.bootstrap_kubeconfig.empty()) return {};
+    SPILLWAY_TRY(rotation, RotationPart::create(process_, name_, command_.api.kubeconfig, transport));
+    process_.add(std::move(rotation));
+    return {};
+  }
+
+  const cli::AgentCommand& command_;
+  std::vector<std::string> hidden_;  // from pods
+  std::string name_;
+  Process process_;
+  const Part* bootstrap_ = nullptr;  // while it runs
+};
+
+}  // namespace
+
+int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
+  if (command.companion.enabled) return run_companion(log, command);
+  if (command.companion != cli::CompanionArgs{}) {
+    print_error(invalid("agent",
+                        "--shadow, --kubelet, --kubelet-certificate-authority, --pods-from, --shadow-window, "
+                        "--pages-address, --container-runtime-endpoint and --root-dir need --companion"));
+    return cli::kExitUsage;
+  }
+  if (command.print_config) return print_node_config(command.node);
+  auto hidden = named_kubeconfigs(command.api);
+  if (!hidden) {
+    print_error(hidden.error());
+    return cli::kExitUsage;
+  }
+  if (!command.bootstrap_kubeconfig.empty()) {
+    if (command.api.kubeconfig.empty()) {
+      print_error(invalid("--bootstrap-kubeconfig", "needs --kubeconfig FILE, where the certificate is to be kept"));
+      return cli::kExitUsage;
+    }
+    hidden->push_back(command.bootstrap_kubeconfig);
+  }
+  hidden->push_back(resolve_data_dir({}));
+  if (!check_node_config(command.node)) return cli::kExitUsage;
+  return AgentProcess(log, command, *std::move(hidden)).run();
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,87 @@
+// With which certificate a node comes to the API server: taken once by a bootstrap token, renewed by itself, and kept
+// in the agent's kubeconfig. Thread: loop. Source: Kubernetes docs, "TLS bootstrapping".
+#pragma once
+
+#include "agent/serving/node_certificate.h"
+#include "apps/process/process.h"
+#include "apps/view/remote.h"
+#include "runtime/engine_driver.h"
+#include "wire/client/kubeconfig.h"
+#include "wire/tls/certificate_authority.h"
+#include "wire/transport/https_transport.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace spillway::apps {
+
+/// When the certificate of a kubeconfig ends; nullopt: the file is not there, shows none, or it has ended.
+std::optional<WallTime> identity_end(const std::string& kubeconfig, WallTime now);
+
+/// The keys of a node's client certificate. What is issued is written to the kubeconfig, replacing it in one step.
+class NodeClientKeys final : public agent::CertificateKeys {
+ public:
+  /// `cluster`: where the API server is. `used`: is told what is in the file from then on.
+  NodeClientKeys(const std::string& node_name, std::string kubeconfig, wire::Kubeconfig cluster,
+                 std::function<void(const wire::Kubeconfig&)> used);
+
+  Result<std::string> make_request() override;
+  Result<WallTime> install(const std::string& certificate_pem) override;
+
+ private:
+  wire::CertificateRequest wanted_;
+  std::string kubeconfig_;
+  wire::Kubeconfig cluster_;
+  std::function<void(const wire::Kubeconfig&)> used_;
+  std::string key_pem_;  // of the last request
+};
+
+/// Asks for the first certificate with what the bootstrap kubeconfig shows, again and again until there is one.
+class BootstrapPart final : public Part {
+ public:
+  struct Options {
+    std::string node_name;
+    std::string bootstrap_kubeconfig;
+    std::string kubeconfig;  // to be written
+  };
+
+  /// `done` runs once, from the loop. Errors: what is wrong with the bootstrap kubeconfig.
+  static Result<std::unique_ptr<BootstrapPart>> create(Process& process, const Options& options,
+                                                       std::function<void()> done);
+
+  void stop(runtime::Loop::Task done) override;
+
+ private:
+  BootstrapPart(Process& process, const Options& options, Remote remote, wire::Kubeconfig cluster,
+                std::function<void()> done);
+
+  std::unique_ptr<wire::HttpsTransport> transport_;
+  NodeClientKeys keys_;
+  agent::NodeCertificate certificate_;
+  runtime::EngineDriver driver_;
+};
+
+/// Renews the certificate of an agent that runs, which then shows the new one.
+class RotationPart final : public Part {
+ public:
+  /// `agent`: the agent's way to the API server; must outlive this part. Errors: what is wrong with the kubeconfig.
+  static Result<std::unique_ptr<RotationPart>> create(Process& process, const std::string& node_name,
+                                                      const std::string& kubeconfig, wire::HttpsTransport& agent);
+
+  void stop(runtime::Loop::Task done) override;
+
+ private:
+  RotationPart(Process& process, const std::string& node_name, wire::Kubeconfig config, WallTime end, Remote remote,
+               wire::HttpsTransport& agent);
+  void use(const wire::Kubeconfig& config);
+
+  Process& process_;
+  wire::HttpsTransport& agent_;
+  std::unique_ptr<wire::HttpsTransport> transport_;
+  NodeClientKeys keys_;
+  agent::NodeCertificate certificate_;
+  runtime::EngineDriver driver_;
+};
+
+}  // namespace spillway::apps
