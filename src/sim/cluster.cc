@@ -60,11 +60,14 @@ Cluster::Cluster(ClusterOptions options)
       log_(options_.log),
       network_(time_, rng_.fork("network")),
       store_([this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); }),
+      flaky_store_(store_, time_, rng_.fork("store")),
+      deaths_(rng_.fork("deaths")),
       invariants_({.node_eviction_rate =
                        static_cast<double>(options_.controllers.node_lifecycle.monitor.zones.node_eviction_rate),
                    .write_latency_max = write_latency_max(options_.faults)}),
       world_(time_, store_, invariants_) {
   network_.set_faults(options_.faults);
+  flaky_store_.set_faults(options_.store_faults);
   for (std::int32_t i = 0; i < options_.nodes; ++i) {
     nodes_.push_back({fmt::format("node-{:05}", i), fmt::format("zone-{}", i % options_.zones),
                       std::make_unique<Journal>(), nullptr, 0});
@@ -89,6 +92,22 @@ void Cluster::run_for(Duration duration) {
   time_.run_until(time_.now().mono + duration);
 }
 
+void Cluster::end_faults() {
+  network_.set_faults({});
+  flaky_store_.set_faults({});
+  options_.death_ppm = 0;
+}
+
+bool Cluster::lives_on(const std::function<void()>& on_death) {
+  if (options_.death_ppm == 0 || !deaths_.chance_ppm(options_.death_ppm)) return true;
+  time_.after(Duration::zero(), on_death);
+  return false;
+}
+
+Duration Cluster::draw_absence() {
+  return milliseconds(100 + static_cast<std::int64_t>(deaths_.below(8'000)));
+}
+
 void Cluster::handle(api::Method method, std::string_view target, std::string body) {
   if (!server_) return;
   server_->handle({method, std::string(target), {{"content-type", "application/json"}}, std::move(body)},
@@ -106,6 +125,7 @@ void Cluster::remove(std::string_view path) {
 
 void Cluster::crash_server() {
   if (!server_) return;
+  invariants_.on_outage(true, time_.now());
   network_.attach(nullptr);
   server_->stop();
   if (server_wakeup_) time_.cancel(*std::exchange(server_wakeup_, std::nullopt));
@@ -116,8 +136,9 @@ void Cluster::crash_server() {
 
 void Cluster::restart_server() {
   if (server_) return;
+  if (starts_ > 0) invariants_.on_outage(false, time_.now());
   server_ = std::make_unique<apiserver::ApiServer>(
-      store_, metrics_, log_,
+      flaky_store_, metrics_, log_,
       apiserver::ApiServer::Options{.seed = rng_.fork(fmt::format("server {}", ++starts_)).next(),
                                     .version = "0.0.0",
                                     .gateway = nullptr,
@@ -142,16 +163,19 @@ void Cluster::arm_server() {
   });
 }
 
-Cluster::EngineParts Cluster::drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint) {
+Cluster::EngineParts Cluster::drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint,
+                                    std::function<void()> on_death) {
   EngineParts parts;
   parts.engine = std::move(engine);
   parts.transport = network_.connect(endpoint, kAdministrator);
   parts.driver = std::make_unique<SimDriver>(time_, *parts.engine, *parts.transport);
+  parts.driver->before_command([this, on_death = std::move(on_death)] { return lives_on(on_death); });
   parts.driver->start();
   return parts;
 }
 
 void Cluster::crash_controllers() {
+  if (controllers_.engine) invariants_.on_outage(true, time_.now());
   controllers_.driver.reset();
   controllers_.transport.reset();
   controllers_.engine.reset();
@@ -159,10 +183,14 @@ void Cluster::crash_controllers() {
 
 void Cluster::restart_controllers() {
   if (controllers_.engine) return;
+  if (starts_ > 2) invariants_.on_outage(false, time_.now());
   if (++starts_ > 3) invariants_.on_controller_restart();
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
                            options_.controllers, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
-                       "controller");
+                       "controller", [this] {
+                         crash_controllers();
+                         time_.after(draw_absence(), [this] { restart_controllers(); });
+                       });
 }
 
 void Cluster::crash_scheduler() {
@@ -175,7 +203,10 @@ void Cluster::restart_scheduler() {
   if (scheduler_.engine) return;
   scheduler_ = drive(std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
                                                               rng_.fork(fmt::format("scheduler {}", ++starts_)), log_),
-                     "scheduler");
+                     "scheduler", [this] {
+                       crash_scheduler();
+                       time_.after(draw_absence(), [this] { restart_scheduler(); });
+                     });
 }
 
 void Cluster::crash_node(std::size_t index) {
@@ -202,8 +233,15 @@ void Cluster::restart_node(std::size_t index) {
   SPILLWAY_CHECK(agent.has_value());
   parts.agent = *std::move(agent);
   parts.driver = std::make_unique<SimDriver>(time_, *parts.agent, *parts.transport);
+  parts.driver->before_command([this, index] {
+    return lives_on([this, index] {
+      crash_node(index);
+      time_.after(draw_absence(), [this, index] { restart_node(index); });
+    });
+  });
   parts.driver->after_step([this, &node, &parts] {
     for (agent::HostCommand& command : parts.agent->take_host_commands()) {
+      if (!parts.driver->may_execute()) return;
       if (const auto* start = std::get_if<agent::StartContainer>(&command)) {
         invariants_.on_start(node.name, start->uid, time_.now());
       }

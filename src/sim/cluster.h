@@ -6,6 +6,7 @@
 #include "apiserver/server.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
+#include "sim/flaky_store.h"
 #include "sim/invariants.h"
 #include "sim/sim_driver.h"
 #include "sim/sim_host.h"
@@ -17,6 +18,7 @@
 #include "telemetry/metrics.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +34,10 @@ struct ClusterOptions {
   /// How rarely an agent may look at its memory. Large clusters without memory hogs need no second-by-second looks.
   Duration observe_interval_max = seconds(1);
   NetworkFaults faults;
+  StoreFaults store_faults;
+  /// Commands before which the process that gave them ends: an agent with its machine, the controllers, the scheduler.
+  /// It is back a few seconds later.
+  std::uint32_t death_ppm = 0;
   controllers::ControllerSet::Options controllers;
   telemetry::Log log;  // of every engine
 };
@@ -54,6 +60,9 @@ class Cluster {
   const World& world() const { return world_; }
 
   void run_for(Duration duration);
+
+  /// No message, write or process is lost any more.
+  void end_faults();
 
   // What an administrator does; refusals of a server that is down or disagrees are ignored.
   void create(std::string_view collection_path, const api::Json& object);
@@ -100,7 +109,11 @@ class Cluster {
     std::unique_ptr<SimDriver> driver;
   };
 
-  EngineParts drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint);
+  EngineParts drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint,
+                    std::function<void()> on_death);
+  /// Before a command is executed: whether its process lives on. `on_death` runs once it does not.
+  bool lives_on(const std::function<void()>& on_death);
+  Duration draw_absence();
   void handle(api::Method method, std::string_view target, std::string body);
   void arm_server();
 
@@ -111,6 +124,8 @@ class Cluster {
   telemetry::Registry metrics_;
   SimNetwork network_;
   store::MemoryStore store_;
+  FlakyStore flaky_store_;  // the same, as the API server gets it
+  Rng deaths_;
   Invariants invariants_;
   World world_;
   std::unique_ptr<apiserver::ApiServer> server_;

@@ -19,7 +19,110 @@ void Invariants::violate(Now now, std::string text) {
   violations_.push_back(fmt::format("t={:.3f}s {}", at, text));
 }
 
+namespace {
+
+/// Of the ReplicaSet that the pod belongs to; empty: none.
+std::string owner_uid(const api::Pod& pod) {
+  const api::OwnerReference* owner = api::controller_of(pod.metadata);
+  return owner == nullptr || owner->kind != "ReplicaSet" ? std::string() : owner->uid;
+}
+
+bool counts_as_replica(const api::Pod& pod) {
+  return !api::is_terminal(pod) && !pod.metadata.deletion_timestamp;
+}
+
+}  // namespace
+
+void Invariants::on_outage(bool begins, Now now) {
+  outages_ += begins ? 1 : -1;
+  calm_since_ = now.mono;
+}
+
+void Invariants::look(Now now) {
+  if (outages_ > 0) return;
+  look_at(surplus_, limits_.surplus_max, "has more pods than it asks for", now);
+  look_at(stale_taints_, limits_.stale_taint_max, "is Ready and keeps its NoExecute taint", now);
+}
+
+void Invariants::look_at(Lasting& lasting, Duration most, std::string_view what, Now now) {
+  for (auto it = lasting.begin(); it != lasting.end();) {
+    const Duration lasts = now.mono - std::max(it->second, calm_since_);
+    if (lasts <= most) {
+      ++it;
+      continue;
+    }
+    violate(now, fmt::format("{} {} for {} s", it->first, what, lasts / seconds(1)));
+    it = lasting.erase(it);
+  }
+}
+
+void Invariants::on_replica_set(const api::ReplicaSet* before, const api::ReplicaSet* after, Now now) {
+  if (before != nullptr && (after == nullptr || before->metadata.uid != after->metadata.uid)) {
+    wanted_replicas_.erase(before->metadata.uid);
+    surplus_.erase(before->metadata.uid);
+  }
+  if (after == nullptr) return;
+  wanted_replicas_[after->metadata.uid] = after->replicas;
+  check_surplus(after->metadata.uid, now);
+}
+
+void Invariants::count_replica(const api::Pod* before, const api::Pod* after, Now now) {
+  for (const api::Pod* pod : {before, after}) {
+    if (pod == nullptr) continue;
+    const std::string set = owner_uid(*pod);
+    if (set.empty()) continue;
+    if (pod == after && counts_as_replica(*pod)) {
+      active_[set].insert(pod->metadata.uid);
+    } else {
+      active_[set].erase(pod->metadata.uid);
+    }
+    check_surplus(set, now);
+  }
+}
+
+void Invariants::check_surplus(const std::string& set, Now now) {
+  const auto wanted = wanted_replicas_.find(set);
+  const auto active = static_cast<std::int64_t>(active_[set].size());
+  if (wanted == wanted_replicas_.end() || active <= wanted->second) {
+    surplus_.erase(set);
+  } else if (limits_.surplus_max == Duration::zero()) {
+    violate(now, fmt::format("a ReplicaSet of {} has {} active pods", wanted->second, active));
+  } else {
+    surplus_.emplace(set, now.mono);
+  }
+}
+
+/// What a pod has come to does not go back.
+void Invariants::check_status(const api::Pod& before, const api::Pod& after, Now now) {
+  if (before.status.phase == "Running" && (after.status.phase == "Pending" || after.status.phase.empty())) {
+    violate(now, fmt::format("pod {} went back from Running to \"{}\"", after.key().text(), after.status.phase));
+  }
+  for (const api::ContainerStatus& old : before.status.container_statuses) {
+    for (const api::ContainerStatus& container : after.status.container_statuses) {
+      if (container.name != old.name || container.restart_count >= old.restart_count) continue;
+      violate(now, fmt::format("pod {}: container {} went back from {} restarts to {}", after.key().text(), old.name,
+                               old.restart_count, container.restart_count));
+    }
+  }
+}
+
+bool Invariants::is_wall_steady(Now now) {
+  const Duration offset = now.wall.time_since_epoch() - now.mono.time_since_epoch();
+  if (!wall_offset_) wall_offset_ = offset;
+  wall_jumped_ = wall_jumped_ || std::chrono::abs(offset - *wall_offset_) > milliseconds(1);
+  return !wall_jumped_;
+}
+
+void Invariants::on_lease(const api::Lease* before, const api::Lease* after, Now now) {
+  if (!is_wall_steady(now)) return;
+  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return;
+  if (before->renew_time && after->renew_time && *after->renew_time < *before->renew_time) {
+    violate(now, fmt::format("lease {} was overwritten by an older one", after->metadata.name));
+  }
+}
+
 void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) {
+  count_replica(before, after, now);
   const std::string name = (after != nullptr ? *after : *before).key().text();
   if (after != nullptr && gone_uids_.contains(after->metadata.uid)) {
     violate(now, fmt::format("pod {} came back with the uid of a deleted pod", name));
@@ -29,6 +132,7 @@ void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) 
   if (!before->spec.node_name.empty() && before->spec.node_name != after->spec.node_name) {
     violate(now, fmt::format("pod {} was moved from {} to {}", name, before->spec.node_name, after->spec.node_name));
   }
+  check_status(*before, *after, now);
   if (api::is_terminal(*before) && !api::is_terminal(*after)) {
     violate(now, fmt::format("pod {} left phase {} for {}", name, before->status.phase, after->status.phase));
   }
@@ -41,9 +145,25 @@ void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) 
 }
 
 void Invariants::on_node(const api::Node* before, const api::Node* after, Now now) {
-  if (after == nullptr) return;
-  const bool was_tainted = before != nullptr && has_silence_taint(*before);
-  if (!was_tainted && has_silence_taint(*after)) check_taint_rate(zone_of(*after), now);
+  if (after == nullptr) {
+    if (before != nullptr) stale_taints_.erase(before->metadata.name);
+    return;
+  }
+  const bool is_tainted = has_silence_taint(*after);
+  if (is_tainted && is_ready(*after)) {
+    stale_taints_.emplace(after->metadata.name, now.mono);
+  } else {
+    stale_taints_.erase(after->metadata.name);
+  }
+  const bool same = before != nullptr && before->metadata.uid == after->metadata.uid;
+  if (is_tainted && !(same && has_silence_taint(*before))) check_taint_rate(zone_of(*after), now);
+  if (!is_wall_steady(now) || !same) return;
+  for (const api::NodeCondition& old : before->status.conditions) {
+    const api::NodeCondition* condition = api::find_condition(after->status.conditions, old.type);
+    if (condition == nullptr || !old.last_heartbeat_time || !condition->last_heartbeat_time) continue;
+    if (*condition->last_heartbeat_time >= *old.last_heartbeat_time) continue;
+    violate(now, fmt::format("node {}: condition {} was overwritten by an older one", after->metadata.name, old.type));
+  }
 }
 
 void Invariants::check_taint_rate(const std::string& zone, Now now) {

@@ -27,14 +27,17 @@ void SimDriver::step(std::function<void(Now)> event) {
 
 void SimDriver::drain() {
   stepping_ = true;
-  while (!events_.empty()) {
+  while (!events_.empty() && !dead_) {
     const std::function<void(Now)> event = std::move(events_.front());
     events_.pop_front();
     event(time_.now());
-    for (client::ApiCommand& command : engine_.take_api_commands()) transport_.execute(std::move(command), *this);
-    if (after_step_) after_step_();
+    for (client::ApiCommand& command : engine_.take_api_commands()) {
+      if (may_execute()) transport_.execute(std::move(command), *this);
+    }
+    if (after_step_ && !dead_) after_step_();
   }
   stepping_ = false;
+  if (dead_) return;
   arm();
 }
 

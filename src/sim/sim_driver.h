@@ -23,6 +23,16 @@ class SimDriver final : public client::Transport::Receiver {
   /// Runs `event` as one step of the engine (host events of an agent come this way).
   void step(std::function<void(Now)> event);
 
+  /// Asked before every command: false ends the process there. What it had left to do is lost, and it hears nothing
+  /// any more; whoever says so has to destroy it.
+  void before_command(std::function<bool()> lives) { lives_ = std::move(lives); }
+
+  /// For commands that after_step() executes.
+  bool may_execute() {
+    if (!dead_ && lives_ && !lives_()) dead_ = true;
+    return !dead_;
+  }
+
   /// Called after every step, to execute commands beyond those of ApiEngine.
   void after_step(std::function<void()> execute) { after_step_ = std::move(execute); }
 
@@ -35,6 +45,8 @@ class SimDriver final : public client::Transport::Receiver {
   client::Transport& transport_;
   std::deque<std::function<void(Now)>> events_;
   std::function<void()> after_step_;
+  std::function<bool()> lives_;
+  bool dead_ = false;
   std::optional<VirtualTime::EventId> wakeup_;
   bool stepping_ = false;
 };

@@ -27,6 +27,8 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
     if (watch_) {
       deliver(client::WatchEnded{id_, client::error_of_answer(response.status, response.body)});
     } else if (!lost()) {
+      const std::uint32_t repeated = network_.faults_.repeated_ppm;
+      if (repeated > 0 && network_.rng_.chance_ppm(repeated)) deliver(client::CallDone{id_, response});
       deliver(client::CallDone{id_, std::move(response)});
     }
   }

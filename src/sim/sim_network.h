@@ -24,6 +24,7 @@ struct NetworkFaults {
   Duration slow_max = seconds(3);
   std::uint32_t lost_ppm = 0;         // requests or answers that never arrive
   std::uint32_t watch_break_ppm = 0;  // per watch event: the connection breaks
+  std::uint32_t repeated_ppm = 0;     // answers to calls that arrive a second time, later
 
   friend bool operator==(const NetworkFaults&, const NetworkFaults&) = default;
 };

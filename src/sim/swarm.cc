@@ -49,6 +49,7 @@ class Swarm {
     while (cluster_.time().now().mono < end) {
       cluster_.run_for(milliseconds(500 + static_cast<std::int64_t>(rng_.below(10'000))));
       break_something();
+      cluster_.invariants().look(cluster_.time().now());
     }
     heal();
     Report report;
@@ -72,13 +73,25 @@ class Swarm {
     options.faults.lost_ppm = static_cast<std::uint32_t>(rng_.below(20'000));
     options.faults.slow_ppm = static_cast<std::uint32_t>(rng_.below(50'000));
     options.faults.watch_break_ppm = static_cast<std::uint32_t>(rng_.below(5'000));
-    summary_ =
-        fmt::format("{} nodes, {} zones, {} ppm lost, {} ppm late, {} ppm broken watches", options.nodes, options.zones,
-                    options.faults.lost_ppm, options.faults.slow_ppm, options.faults.watch_break_ppm);
+    options.faults.repeated_ppm = static_cast<std::uint32_t>(rng_.below(20'000));
+    options.store_faults.refused_ppm = static_cast<std::uint32_t>(rng_.below(10'000));
+    options.store_faults.late_ppm = static_cast<std::uint32_t>(rng_.below(20'000));
+    options.death_ppm = static_cast<std::uint32_t>(rng_.below(300));
+    nothing_lost_ = rng_.below(3) == 0;
+    if (nothing_lost_) {
+      options.faults.lost_ppm = options.faults.watch_break_ppm = 0;
+      options.store_faults.refused_ppm = options.death_ppm = 0;
+    }
+    summary_ = fmt::format(
+        "{} nodes, {} zones; ppm: {} lost, {} late, {} repeated, {} broken watches, {} writes refused, "
+        "{} deaths",
+        options.nodes, options.zones, options.faults.lost_ppm, options.faults.slow_ppm, options.faults.repeated_ppm,
+        options.faults.watch_break_ppm, options.store_faults.refused_ppm, options.death_ppm);
     return options;
   }
 
   void create_workloads() {
+    if (nothing_lost_) cluster_.invariants().forbid_surplus();
     replicas_ = 2 + static_cast<std::int64_t>(rng_.below(8));
     cluster_.create("/apis/apps/v1/namespaces/default/replicasets",
                     replica_set("web", replicas_, pod_spec("20Mi", "")));
@@ -96,6 +109,24 @@ class Swarm {
                                        {"spec", std::move(spec)}}));
   }
 
+  /// A pod of a name that is used again and again: the one before it goes at once, or with its grace, and the next one
+  /// may come too early.
+  void use_a_name_again() {
+    const std::string path = fmt::format("/api/v1/namespaces/default/pods/again-{}", rng_.below(3));
+    cluster_.remove(path + (rng_.below(2) == 0 ? "?gracePeriodSeconds=0" : ""));
+    const auto create = [this, name = path.substr(path.rfind('/') + 1)] {
+      cluster_.create("/api/v1/namespaces/default/pods",
+                      api::Json::object({{"apiVersion", "v1"},
+                                         {"kind", "Pod"},
+                                         {"metadata", api::Json::object({{"name", name}})},
+                                         {"spec", pod_spec("10Mi", "")}}));
+    };
+    cluster_.time().after(milliseconds(static_cast<std::int64_t>(rng_.below(2) * rng_.below(4'000))), create);
+  }
+
+  /// Its agent registers it anew, under another uid.
+  void delete_a_node() { cluster_.remove("/api/v1/nodes/" + cluster_.node_name(rng_.below(cluster_.node_count()))); }
+
   void delete_a_pod() {
     const auto& pods = cluster_.world().pods();
     if (pods.empty()) return;
@@ -107,7 +138,9 @@ class Swarm {
     const Duration outage = milliseconds(100 + static_cast<std::int64_t>(rng_.below(60'000)));
     const std::size_t node = rng_.below(cluster_.node_count());
     const auto later = [this, outage](auto repair) { cluster_.time().after(outage, std::move(repair)); };
-    switch (rng_.below(7)) {
+    const std::uint64_t kind = rng_.below(10);
+    if (nothing_lost_ && (kind == 0 || kind == 2)) return use_a_name_again();
+    switch (kind) {
       case 0:
         cluster_.crash_controllers();
         return later([this] { cluster_.restart_controllers(); });
@@ -125,6 +158,11 @@ class Swarm {
         return later([this, node] { cluster_.heal_node(node); });
       case 5:
         return create_hog();
+      case 6:
+      case 7:
+        return use_a_name_again();
+      case 8:
+        return delete_a_node();
       default:
         return delete_a_pod();
     }
@@ -132,7 +170,8 @@ class Swarm {
 
   void heal() {
     cluster_.run_for(minutes(1) + seconds(5));  // repairs that are under way
-    cluster_.network().set_faults({});
+    cluster_.end_faults();
+    cluster_.run_for(seconds(10));  // whoever has died is back
     cluster_.restart_server();
     cluster_.restart_controllers();
     cluster_.restart_scheduler();
@@ -144,6 +183,7 @@ class Swarm {
     std::vector<std::string> unrest;
     do {
       cluster_.run_for(seconds(10));
+      cluster_.invariants().look(cluster_.time().now());
       unrest = find_unrest();
     } while (!unrest.empty() && cluster_.time().now().mono < deadline);
     for (const std::string& text : unrest) cluster_.invariants().violate(cluster_.time().now(), "not at rest: " + text);
@@ -193,6 +233,7 @@ class Swarm {
   Rng rng_;
   telemetry::Log::Sink log_;
   std::string summary_;
+  bool nothing_lost_ = false;  // and nobody crashes who makes pods
   std::int64_t replicas_ = 0;
   int hogs_ = 0;
   Cluster cluster_;

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::string_view kPodPrefix = "/registry/pods/";
 constexpr std::string_view kNodePrefix = "/registry/minions/";
+constexpr std::string_view kReplicaSetPrefix = "/registry/replicasets/";
+constexpr std::string_view kNodeLeasePrefix = "/registry/leases/kube-node-lease/";
 
 template <typename T>
 T decode_stored(const store::Value& value) {
@@ -32,6 +34,8 @@ void World::on_changes(const std::vector<store::Change>& changes) {
     trace_.add(change, time_.now().mono);
     if (change.key.starts_with(kPodPrefix)) on_pod(change.key.substr(kPodPrefix.size()), change);
     if (change.key.starts_with(kNodePrefix)) on_node(change.key.substr(kNodePrefix.size()), change);
+    if (change.key.starts_with(kReplicaSetPrefix)) on_replica_set(change.key.substr(kReplicaSetPrefix.size()), change);
+    if (change.key.starts_with(kNodeLeasePrefix)) on_lease(change.key.substr(kNodeLeasePrefix.size()), change);
     if (listener_) listener_(change, time_.now());
   }
 }
@@ -64,6 +68,31 @@ void World::on_node(const std::string& name, const store::Change& change) {
   } else if (before != nullptr) {
     invariants_.on_node(before, nullptr, time_.now());
     nodes_.erase(known);
+  }
+}
+
+void World::on_replica_set(const std::string& key, const store::Change& change) {
+  const auto known = replica_sets_.find(key);
+  const api::ReplicaSet* before = known == replica_sets_.end() ? nullptr : &known->second;
+  if (change.value) {
+    auto after = decode_stored<api::ReplicaSet>(change.value);
+    invariants_.on_replica_set(before, &after, time_.now());
+    replica_sets_.insert_or_assign(key, std::move(after));
+  } else if (before != nullptr) {
+    invariants_.on_replica_set(before, nullptr, time_.now());
+    replica_sets_.erase(known);
+  }
+}
+
+void World::on_lease(const std::string& key, const store::Change& change) {
+  const auto known = leases_.find(key);
+  const api::Lease* before = known == leases_.end() ? nullptr : &known->second;
+  if (change.value) {
+    auto after = decode_stored<api::Lease>(change.value);
+    invariants_.on_lease(before, &after, time_.now());
+    leases_.insert_or_assign(key, std::move(after));
+  } else if (before != nullptr) {
+    leases_.erase(known);
   }
 }
 

@@ -38,6 +38,8 @@ class World final : public store::Watcher {
  private:
   void on_pod(const std::string& name, const store::Change& change);
   void on_node(const std::string& name, const store::Change& change);
+  void on_replica_set(const std::string& key, const store::Change& change);
+  void on_lease(const std::string& key, const store::Change& change);
 
   VirtualTime& time_;
   store::Store& store_;
@@ -45,6 +47,8 @@ class World final : public store::Watcher {
   store::WatchId watch_;
   std::map<api::PodKey, api::Pod> pods_;
   std::map<std::string, api::Node> nodes_;
+  std::map<std::string, api::ReplicaSet> replica_sets_;  // by namespace/name
+  std::map<std::string, api::Lease> leases_;             // of nodes
   TraceHash trace_;
   std::function<void(const store::Change&, Now)> listener_;
 };

@@ -49,6 +49,121 @@ TEST(Invariants, FindAPodOnTwoNodes) {
   EXPECT_EQ(invariants.violations().size(), 1U);
 }
 
+Now at(int second) {
+  return {Instant(seconds(second)), WallTime(seconds(second))};
+}
+
+api::ReplicaSet set_of(std::int32_t replicas) {
+  api::ReplicaSet set;
+  set.metadata.name = "web";
+  set.metadata.uid = "set";
+  set.replicas = replicas;
+  return set;
+}
+
+api::Pod replica(const std::string& uid) {
+  api::Pod pod;
+  pod.metadata.name = uid;
+  pod.metadata.uid = uid;
+  pod.metadata.owner_references.push_back(
+      {.api_version = "apps/v1", .kind = "ReplicaSet", .name = "web", .uid = "set", .controller = true});
+  return pod;
+}
+
+TEST(Invariants, FindAReplicaTooManyThatStays) {
+  Invariants invariants({});
+  const api::ReplicaSet set = set_of(1);
+  const api::Pod first = replica("a");
+  const api::Pod second = replica("b");
+  invariants.on_replica_set(nullptr, &set, at(0));
+  invariants.on_pod(nullptr, &first, at(1));
+  invariants.on_pod(nullptr, &second, at(2));
+  invariants.look(at(60));
+  EXPECT_TRUE(invariants.violations().empty()) << "it may still be put right";
+  invariants.look(at(200));
+  EXPECT_EQ(invariants.violations().size(), 1U);
+}
+
+TEST(Invariants, ForgiveAReplicaTooManyThatGoes) {
+  Invariants invariants({});
+  const api::ReplicaSet set = set_of(1);
+  const api::Pod first = replica("a");
+  const api::Pod second = replica("b");
+  api::Pod leaving = second;
+  leaving.metadata.deletion_timestamp = WallTime(seconds(9));
+  invariants.on_replica_set(nullptr, &set, at(0));
+  invariants.on_pod(nullptr, &first, at(1));
+  invariants.on_pod(nullptr, &second, at(2));
+  invariants.on_pod(&second, &leaving, at(3));
+  invariants.look(at(500));
+  EXPECT_TRUE(invariants.violations().empty());
+}
+
+TEST(Invariants, FindAReplicaTooManyAtOnceWhereNothingGetsLost) {
+  Invariants invariants({});
+  invariants.forbid_surplus();
+  const api::ReplicaSet set = set_of(1);
+  const api::Pod first = replica("a");
+  const api::Pod second = replica("b");
+  invariants.on_replica_set(nullptr, &set, at(0));
+  invariants.on_pod(nullptr, &first, at(1));
+  EXPECT_TRUE(invariants.violations().empty());
+  invariants.on_pod(nullptr, &second, at(2));
+  EXPECT_EQ(invariants.violations().size(), 1U);
+}
+
+TEST(Invariants, FindATaintThatStaysOnAReadyNode) {
+  Invariants invariants({});
+  api::Node node = tainted("a");
+  node.status.conditions.push_back({.type = "Ready", .status = "True"});
+  invariants.on_node(nullptr, &node, at(0));
+  invariants.on_outage(true, at(10));
+  invariants.look(at(300));
+  EXPECT_TRUE(invariants.violations().empty()) << "nobody is there to take it away";
+  invariants.on_outage(false, at(301));
+  invariants.look(at(400));
+  EXPECT_TRUE(invariants.violations().empty());
+  invariants.look(at(430));
+  EXPECT_EQ(invariants.violations().size(), 1U);
+}
+
+TEST(Invariants, FindAnOlderStatusInPlaceOfANewerOne) {
+  Invariants invariants({});
+  api::Pod before;
+  before.metadata.uid = "u";
+  before.status.phase = "Running";
+  before.status.container_statuses.push_back({.name = "c", .restart_count = 2});
+  api::Pod after = before;
+  after.status.container_statuses[0].restart_count = 1;
+  invariants.on_pod(&before, &after, at(1));
+  EXPECT_EQ(invariants.violations().size(), 1U);
+  after = before;
+  after.status.phase = "Pending";
+  invariants.on_pod(&before, &after, at(2));
+  EXPECT_EQ(invariants.violations().size(), 2U);
+}
+
+TEST(Invariants, FindAnOlderHeartbeatInPlaceOfANewerOne) {
+  Invariants invariants({});
+  api::Node before;
+  before.metadata.name = before.metadata.uid = "n";
+  before.status.conditions.push_back({.type = "Ready", .status = "True", .last_heartbeat_time = WallTime(seconds(20))});
+  api::Node after = before;
+  after.status.conditions[0].last_heartbeat_time = WallTime(seconds(10));
+  invariants.on_node(&before, &after, at(1));
+  EXPECT_EQ(invariants.violations().size(), 1U);
+  after.metadata.uid = "another";
+  invariants.on_node(&before, &after, at(2));
+  EXPECT_EQ(invariants.violations().size(), 1U) << "another node of that name";
+  api::Lease old_lease;
+  old_lease.metadata.uid = "l";
+  old_lease.renew_time = WallTime(seconds(20));
+  api::Lease lease = old_lease;
+  lease.renew_time = WallTime(seconds(10));
+  invariants.on_lease(&old_lease, &lease, at(3));
+  EXPECT_EQ(invariants.violations().size(), 2U);
+}
+
 }  // namespace
 
 }  // namespace spillway::sim
