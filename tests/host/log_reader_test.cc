@@ -154,6 +154,37 @@ TEST_F(LogReaderTest, NoticesThatAQuietFollowersClientHasGone) {
   EXPECT_TRUE(run_until([&] { return reader_->open_count() == 0; }));
 }
 
+/// The container writes its last line and ends between two looks of the reader.
+TEST_F(LogReaderTest, FollowsToTheLastLineOfAContainerThatEnds) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string all = write_log(path(), 2 * round, 2 * round);
+    bool ended = false;
+    auto sink = std::make_shared<SlowSink>();
+    reader_->open(
+        path(), {.follow = true},
+        [&] {
+          if (!std::exchange(ended, true)) write_log(path(), 2 * round + 1, 2 * round + 1);
+          return false;
+        },
+        sink);
+    ASSERT_TRUE(run_until([&] { return sink->ended; }));
+    EXPECT_TRUE(sink->response.body.ends_with(fmt::format("line {}\n", 2 * round + 1))) << sink->response.body;
+  }
+}
+
+TEST_F(LogReaderTest, FollowsWhatIsWrittenBetweenItsEndAndTheRotation) {
+  write_log(path(), 1, 1);
+  const auto sink = open({.follow = true});
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\n"; }));
+  write_log(path(), 2, 3);
+  std::filesystem::rename(path(), path() + ".1");  // before it was looked at
+  write_log(path(), 4, 5);
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\nline 2\nline 3\nline 4\nline 5\n"; }))
+      << sink->response.body;
+  running_ = false;
+  EXPECT_TRUE(run_until([&] { return sink->ended; }));
+}
+
 TEST_F(LogReaderTest, GoesOnThroughRotatedParts) {
   std::string all = write_log(path() + ".2", 1, 30'000);
   all += write_log(path() + ".1", 30'001, 30'010);

@@ -110,6 +110,25 @@ TEST_F(ManifestFilesTest, ChangesAreTold) {
   EXPECT_EQ(listening.last.files.size(), 1u);
 }
 
+/// As an update of a whole folder is done: the new one takes the name of the old one.
+TEST_F(ManifestFilesTest, AFolderThatIsReplacedIsWatchedOn) {
+  fs::create_directory(folder_ / "m");
+  write("m/a.yaml", "one");
+  Listening listening(path("m"), hours(1));
+  listening.wait([](const auto& read) { return read.files.size() == 1; });
+  fs::create_directory(folder_ / "next");
+  write("next/a.yaml", "two");
+  fs::rename(folder_ / "m", folder_ / "old");
+  fs::rename(folder_ / "next", folder_ / "m");
+  listening.wait(
+      [](const auto& read) { return read.files.size() == 1 && *read.files[0].document == api::Json("two"); });
+  ASSERT_EQ(listening.last.files.size(), 1u);
+  EXPECT_EQ(*listening.last.files[0].document, api::Json("two"));
+  write("m/b.yaml", "three");
+  listening.wait([](const auto& read) { return read.files.size() == 2; });
+  EXPECT_EQ(listening.last.files.size(), 2u) << "the new folder is not watched";
+}
+
 TEST_F(ManifestFilesTest, IsReadAgainInAnyCase) {
   Listening listening(path("later"), milliseconds(20));
   listening.wait([](const auto& read) { return read.files.empty(); });

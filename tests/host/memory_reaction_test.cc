@@ -4,6 +4,10 @@
 
 #include "host/real_machine.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 
@@ -15,7 +19,8 @@ class MemoryReactionTest : public RealMachine {
   void SetUp() override {
     RealMachine::SetUp();
     if (!slice_) return;
-    Result<std::unique_ptr<JournalFile>> journal = JournalFile::open((state_ / "journal.jsonl").string(), {});
+    make_journal();
+    Result<std::unique_ptr<JournalFile>> journal = JournalFile::open(journal_path(), {});
     ASSERT_TRUE(journal) << journal.error().text();
     journal_ = *std::move(journal);
     auto made =
@@ -34,6 +39,11 @@ class MemoryReactionTest : public RealMachine {
     reaction_.reset();
     RealMachine::TearDown();
   }
+
+  std::string journal_path() const { return (state_ / "journal.jsonl").string(); }
+
+  /// Before it is opened, which makes a file.
+  virtual void make_journal() {}
 
   static agent::ReactionPlan::Candidate candidate(const std::string& uid, bool spared = false) {
     agent::JournalEntry entry;
@@ -195,6 +205,45 @@ TEST_F(MemoryReactionTest, AContainerThatStartsLaterIsReached) {
   start_shell("hog", "dd if=/dev/zero bs=60000000 count=1 2>/dev/null | sleep 1000");
   ASSERT_TRUE(run_until([&] { return reacted() != nullptr; }));
   EXPECT_TRUE(wait_for<agent::ContainerExited>("hog")) << "it got the signal";
+}
+
+/// The journal is a pipe without room: whoever writes to it waits until it is read.
+class FullJournal : public MemoryReactionTest {
+ protected:
+  void make_journal() override {
+    ASSERT_EQ(::mkfifo(journal_path().c_str(), 0600), 0);
+    pipe_ = UniqueFd(::open(journal_path().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    ASSERT_TRUE(pipe_);
+    const std::string block(4096, '.');
+    while (::write(pipe_.get(), block.data(), block.size()) > 0) {
+    }
+  }
+
+  void TearDown() override {
+    drain();
+    MemoryReactionTest::TearDown();
+  }
+
+  void drain() const {
+    std::string block(4096, ' ');
+    while (::read(pipe_.get(), block.data(), block.size()) > 0) {
+    }
+  }
+
+  UniqueFd pipe_;
+};
+
+/// The machine may fail between any two lines.
+TEST_F(FullJournal, NobodyIsEndedBeforeTheLineIsWritten) {
+  create_pod("hog");
+  start_shell("hog", "trap 'exit 0' TERM; dd if=/dev/zero bs=60000000 count=1 2>/dev/null | sleep 1000 & wait");
+  ASSERT_TRUE(run_until(
+      [&] { return *observe().node.memory->available_bytes < static_cast<std::uint64_t>(mebibytes(85).count()); }));
+  reaction_->publish(plan_for(mebibytes(90), {candidate("hog")}));
+  EXPECT_FALSE(run_until([&] { return count<agent::ContainerExited>() > 0; }, milliseconds(500)));
+  EXPECT_EQ(reacted(), nullptr);
+  drain();
+  EXPECT_TRUE(wait_for<agent::ContainerExited>("hog"));
 }
 
 TEST(MemoryGauge, ReadsMemAvailableBeside) {

@@ -62,6 +62,31 @@ TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOnVersionOne) {
   EXPECT_TRUE(run_until([&] { return woken_by(ReactionThread::Source::kUsageThreshold); }));
 }
 
+/// Usage that is no working set (files that were written) moves the usage at which a threshold is passed: it has to be
+/// armed anew, or the kernel tells too early, once, and then nothing.
+TEST_F(PressureWatchTest, AThresholdFollowsWhatFilesTake) {
+  if (!watch_->sources().usage_threshold) GTEST_SKIP() << "no usage thresholds in this kernel";
+  watch_->set_thresholds({mebibytes(60)});
+  create_pod("files");
+  start_shell("files", "dd if=/dev/zero of=file bs=1000000 count=30 2>/dev/null; echo written; sleep 1000");
+  ASSERT_TRUE(run_until([&] { return log_text("files", "c").contains("written"); }));
+  const auto available = [this] { return *observe().node.memory->available_bytes; };
+  ASSERT_GT(available(), static_cast<std::uint64_t>(mebibytes(60).count())) << "files are no working set";
+  // Memory falls slowly, so that there are looks on the way.
+  create_pod("hog");
+  start_shell("hog",
+              "i=0; while [ $i -lt 25 ]; do dd if=/dev/zero bs=4000000 count=1 2>/dev/null | sleep 1000 & "
+              "i=$((i+1)); sleep 0.2; done; wait");
+  ASSERT_TRUE(run_until([&] {
+    if (available() > static_cast<std::uint64_t>(mebibytes(64).count())) {  // what was told up to here was too early
+      woken_by(ReactionThread::Source::kUsageThreshold);
+      seen_.clear();
+    }
+    return available() < static_cast<std::uint64_t>(mebibytes(55).count());
+  }));
+  EXPECT_TRUE(woken_by(ReactionThread::Source::kUsageThreshold));
+}
+
 TEST_F(PressureWatchTest, ThresholdsThatWereTakenBackAreSilent) {
   watch_->set_thresholds({mebibytes(100)});
   watch_->set_thresholds({});
