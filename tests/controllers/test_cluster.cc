@@ -93,10 +93,12 @@ class TestCluster::Connection {
     if (status && *status != kLostAnswer) {
       return deliver(client::CallDone{call.id, api::Response{*status, {}, "injected"}});
     }
+    cluster_.surprise(call.request);
     const auto sink = std::make_shared<Sink>();
     if (!status) {
-      sink->response = [this, id = call.id, delay = cluster_.answer_delay(call.request)](api::Response answer) {
-        deliver(client::CallDone{id, std::move(answer)}, delay);
+      sink->response = [this, id = call.id, delay = cluster_.answer_delay(call.request)](const api::Response& answer) {
+        deliver(client::CallDone{id, answer}, delay);
+        if (cluster_.repeats_answers_) deliver(client::CallDone{id, answer}, delay + seconds(1));
       };
     }
     cluster_.server_->handle(call.request, kAdmin, sink, cluster_.now_);
@@ -109,11 +111,15 @@ class TestCluster::Connection {
     sink->response = [this, id = open.id](const api::Response& answer) {
       deliver(client::WatchEnded{id, client::error_of_answer(answer.status, answer.body)});
     };
-    sink->line = [this, id = open.id](std::string line) {
-      deliver(client::WatchFrame{id, std::make_shared<const std::string>(std::move(line))});
+    const auto pass = [this, target = open.request.target](client::WatchFrame frame) {
+      if (cluster_.swallows(target, *frame.document)) return;
+      deliver(std::move(frame), cluster_.event_delay(target));
     };
-    sink->event_line = [this, id = open.id](std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) {
-      deliver(client::WatchFrame{id, std::move(line), std::move(event)});
+    sink->line = [pass, id = open.id](std::string line) {
+      pass(client::WatchFrame{id, std::make_shared<const std::string>(std::move(line))});
+    };
+    sink->event_line = [pass, id = open.id](std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) {
+      pass(client::WatchFrame{id, std::move(line), std::move(event)});
     };
     sink->ended = [this, id = open.id] { deliver(client::WatchEnded{id, {}}); };
     watches_[open.id] = cluster_.server_->handle(open.request, kAdmin, sink, cluster_.now_);
@@ -195,6 +201,45 @@ void TestCluster::fail(api::Method method, std::string part, int status, int tim
 
 void TestCluster::delay_answers(api::Method method, std::string part, Duration by) {
   delays_.push_back({method, std::move(part), by});
+}
+
+void TestCluster::before(api::Method method, std::string path, std::function<void()> act) {
+  surprises_.push_back({method, std::move(path), std::move(act)});
+}
+
+void TestCluster::swallow_events(std::string part, int times, std::string text) {
+  swallowings_.push_back({std::move(part), times, std::move(text)});
+}
+
+void TestCluster::delay_events(std::string part, Duration by) {
+  event_delays_.push_back({std::move(part), by});
+}
+
+void TestCluster::surprise(const api::Request& request) {
+  const std::string_view path = std::string_view(request.target).substr(0, request.target.find('?'));
+  const auto found = std::ranges::find_if(
+      surprises_, [&](const Surprise& each) { return each.method == request.method && each.path == path; });
+  if (found == surprises_.end()) return;
+  const auto act = std::move(found->act);
+  surprises_.erase(found);
+  act();
+}
+
+bool TestCluster::swallows(std::string_view watch_target, std::string_view event) {
+  for (Swallowing& each : swallowings_) {
+    if (each.times == 0 || !watch_target.contains(each.part) || !event.contains(each.text)) continue;
+    --each.times;
+    return true;
+  }
+  return false;
+}
+
+Duration TestCluster::event_delay(std::string_view watch_target) const {
+  Duration delay{};
+  for (const EventDelay& each : event_delays_) {
+    if (watch_target.contains(each.part)) delay = std::max(delay, each.by);
+  }
+  return delay;
 }
 
 Duration TestCluster::answer_delay(const api::Request& request) const {

@@ -45,6 +45,22 @@ class TestCluster : private store::Watcher {
   /// Answers to requests of this method whose target contains `part` take so long, and watch events overtake them.
   void delay_answers(api::Method method, std::string part, Duration by);
 
+  /// Something happens just before the next request of this method for this path (without query) is carried out: what
+  /// the engine decided on is not so any more.
+  void before(api::Method method, std::string path, std::function<void()> act);
+
+  /// Every answer comes a second time, a second later.
+  void repeat_answers() { repeats_answers_ = true; }
+
+  /// The next `times` events that contain `text`, of watches whose target contains `part`, are lost, and nobody is
+  /// told.
+  void swallow_events(std::string part, int times, std::string text = {});
+
+  void swallow_nothing() { swallowings_.clear(); }
+
+  /// Events of watches whose target contains `part` take so long, in order.
+  void delay_events(std::string part, Duration by);
+
   void advance(Duration by);
 
   /// Everything that is due now.
@@ -95,6 +111,23 @@ class TestCluster : private store::Watcher {
     int times;
   };
 
+  struct Surprise {
+    api::Method method;
+    std::string path;
+    std::function<void()> act;
+  };
+
+  struct Swallowing {
+    std::string part;
+    int times = 0;
+    std::string text;
+  };
+
+  struct EventDelay {
+    std::string part;
+    Duration by{};
+  };
+
   struct Delay {
     api::Method method;
     std::string part;
@@ -112,6 +145,9 @@ class TestCluster : private store::Watcher {
   std::optional<Instant> next_due() const;
   std::optional<int> injected(const api::Request& request);
   Duration answer_delay(const api::Request& request) const;
+  void surprise(const api::Request& request);
+  bool swallows(std::string_view watch_target, std::string_view event);
+  Duration event_delay(std::string_view watch_target) const;
   api::Response call(api::Request request);
   void post_status(const std::string& name, Kubelet& kubelet);
   void sync_pods();
@@ -127,6 +163,10 @@ class TestCluster : private store::Watcher {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Failure> failures_;
   std::vector<Delay> delays_;
+  std::vector<Surprise> surprises_;
+  std::vector<Swallowing> swallowings_;
+  std::vector<EventDelay> event_delays_;
+  bool repeats_answers_ = false;
   std::map<std::string, Kubelet> kubelets_;
   bool pods_changed_ = true;  // or a kubelet did: since they looked at their pods
 };

@@ -1,0 +1,180 @@
+// Answers that come late, twice or never, and events that do not come: never a pod too many, and in the end the right
+// number; no node is taken for dead because this process does not hear.
+#include "controllers/controller_set.h"
+#include "controllers/scheduling/scheduler.h"
+#include "controllers/test_cluster.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::controllers {
+namespace {
+
+using api::Json;
+using api::Method;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const std::string kPods = "/api/v1/namespaces/default/pods";
+const std::string kCreations = "/namespaces/default/pods";
+const std::string kReplicaSets = "/apis/apps/v1/namespaces/default/replicasets";
+const std::string kDaemonSets = "/apis/apps/v1/namespaces/default/daemonsets";
+
+class LostEvents : public ::testing::Test {
+ protected:
+  void start(int nodes) {
+    for (int i = 0; i < nodes; ++i) cluster.add_node(fmt::format("n{}", i), {}, "16Gi");
+    set = std::make_unique<ControllerSet>(options, Rng(7), telemetry::Log(), metrics);
+    scheduler = std::make_unique<Scheduler>(Scheduler::Options{}, Rng(4), telemetry::Log());
+    cluster.run(*set);
+    cluster.run(*scheduler);
+    cluster.advance(seconds(12));
+  }
+
+  void TearDown() override {
+    cluster.stop(*set);
+    cluster.stop(*scheduler);
+  }
+
+  /// Lets time pass; at no moment are there more pods than that.
+  void advance_without_surplus(Duration by, std::size_t most) {
+    for (Duration passed{}; passed < by; passed += milliseconds(500)) {
+      cluster.advance(milliseconds(500));
+      ASSERT_LE(cluster.pod_names().size(), most) << "after " << passed / seconds(1) << " s";
+    }
+  }
+
+  ControllerSet::Options options;
+  telemetry::Registry metrics;
+  TestCluster cluster;
+  std::unique_ptr<ControllerSet> set;
+  std::unique_ptr<Scheduler> scheduler;
+};
+
+/// A call ends after ten seconds; what it asked for happens all the same.
+TEST_F(LostEvents, AnAnswerLaterThanTheTimeOutMakesNoPodTooMany) {
+  start(2);
+  cluster.delay_answers(Method::kPost, kCreations, seconds(12));
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
+  advance_without_surplus(minutes(4), 3);
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+}
+
+/// The event comes after the time-out of the call that made the pod, not before.
+TEST_F(LostEvents, ALostAnswerAndALateEventMakeNoPodTooMany) {
+  start(2);
+  cluster.delay_events("/api/v1/pods", seconds(15));
+  cluster.fail(Method::kPost, kCreations, TestCluster::kLostAnswer, 1);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
+  advance_without_surplus(minutes(5), 3);
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+}
+
+TEST_F(LostEvents, ALostAnswerAndALateEventMakeNoDaemonPodTooMany) {
+  start(3);
+  cluster.delay_events("/api/v1/pods", seconds(15));
+  cluster.fail(Method::kPost, kCreations, TestCluster::kLostAnswer, 1);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  advance_without_surplus(minutes(5), 3);
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+}
+
+TEST_F(LostEvents, ALostAnswerToADeletionRemovesNoPodTooMany) {
+  start(2);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 6));
+  cluster.advance(seconds(5));
+  ASSERT_THAT(cluster.pod_names(), SizeIs(6));
+  cluster.delay_events("/api/v1/pods", seconds(15));
+  cluster.fail(Method::kDelete, kCreations, TestCluster::kLostAnswer, 2);
+  cluster.merge(kReplicaSets + "/web", *api::parse_json(R"({"spec":{"replicas":3}})"));
+  for (int i = 0; i < 300; ++i) {
+    cluster.advance(milliseconds(500));
+    ASSERT_GE(cluster.pod_names().size(), 3U) << i;
+  }
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+}
+
+TEST_F(LostEvents, AnswersThatComeTwiceCountOnce) {
+  start(2);
+  cluster.repeat_answers();
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 10));
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  advance_without_surplus(seconds(30), 12);
+  EXPECT_THAT(cluster.pod_names(), SizeIs(12));
+  cluster.merge(kReplicaSets + "/web", *api::parse_json(R"({"spec":{"replicas":4}})"));
+  cluster.advance(seconds(30));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(6));
+  EXPECT_EQ(cluster.events_about("web")["SuccessfulCreate"], 10);
+}
+
+/// What a set waits for and never sees is given up after five minutes.
+TEST_F(LostEvents, ASetWhosePodIsNeverSeenGoesOnAfterFiveMinutes) {
+  start(2);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
+  cluster.advance(seconds(5));
+  const auto first = cluster.pod_names();
+  // A pod is made whose events nobody hears; it goes, and nobody hears that either.
+  std::string unseen;
+  cluster.before(Method::kPost, kPods, [&] { cluster.swallow_events("/api/v1/pods", 1'000); });
+  cluster.merge(kReplicaSets + "/web", *api::parse_json(R"({"spec":{"replicas":3}})"));
+  cluster.advance(seconds(2));
+  for (const std::string& name : cluster.pod_names()) {
+    if (!first.contains(name)) unseen = name;
+  }
+  ASSERT_NE(unseen, "");
+  cluster.remove(kPods + "/" + unseen + "?gracePeriodSeconds=0");
+  cluster.swallow_nothing();
+  cluster.advance(minutes(4));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(2)) << "it waits for the pod it made";
+  cluster.advance(minutes(1) + seconds(10));
+  cluster.remove(kPods + "/" + *first.begin());  // something that makes it look
+  cluster.advance(seconds(10));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+}
+
+/// Nothing of node n0 and of its lease arrives, while all others are heard of.
+class UnheardNode : public LostEvents {
+ protected:
+  void deafen() {
+    start(4);
+    for (const char* part : {"/api/v1/nodes", "/leases"}) cluster.swallow_events(part, 1'000'000, R"("name":"n0")");
+  }
+
+  void expect_alive(Duration during) {
+    for (Duration passed{}; passed < during; passed += seconds(5)) {
+      cluster.advance(seconds(5));
+      ASSERT_EQ(cluster.ready_status("n0"), "True") << passed / seconds(1) << " s";
+      ASSERT_THAT(cluster.taints("n0"), IsEmpty());
+    }
+  }
+};
+
+TEST_F(UnheardNode, ItsLeaseIsReadBeforeItIsUnknown) {
+  deafen();
+  expect_alive(minutes(4));
+}
+
+/// What cannot be asked is not known: it does not count as silence.
+TEST_F(UnheardNode, ALeaseThatCannotBeReadIsNotSilence) {
+  deafen();
+  cluster.fail(Method::kGet, "/leases/n0", 500, 1'000'000);
+  expect_alive(minutes(4));
+}
+
+TEST_F(UnheardNode, ALeaseWhoseReadIsNotAnsweredIsNotSilence) {
+  deafen();
+  cluster.fail(Method::kGet, "/leases/n0", TestCluster::kLostAnswer, 1'000'000);
+  expect_alive(minutes(4));
+}
+
+/// But a lease that is read and is old, is.
+TEST_F(UnheardNode, ALeaseThatIsReadAndOldIsSilence) {
+  deafen();
+  cluster.set_up("n0", false);
+  cluster.advance(seconds(75));
+  EXPECT_EQ(cluster.ready_status("n0"), "Unknown");
+}
+
+}  // namespace
+}  // namespace spillway::controllers
