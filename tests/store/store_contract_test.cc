@@ -26,6 +26,7 @@ StoreLimits small_limits() {
   limits.key_bytes_max = 64;
   limits.value_bytes_max = 10'000;
   limits.pending_operations_max = 1'000;
+  limits.pending_bytes_max = 1'000'000;
   return limits;
 }
 
@@ -216,6 +217,29 @@ TEST_P(StoreContract, RefusesMoreThanItQueues) {
   ASSERT_TRUE(loop_.run_until([&] { return accepted + refused == 5'000; }));
   EXPECT_GE(accepted, 1'000);
   EXPECT_EQ(store_->revision(), Revision(static_cast<std::uint64_t>(accepted)));
+}
+
+TEST_P(StoreContract, GivesBackTheBytesThatNoLongerWait) {
+  for (int i = 0; i < 150; ++i) {  // one and a half times what may wait
+    const Result<WriteResult> result = client_->put("a", std::string(10'000, 'x'));
+    ASSERT_TRUE(result) << i << ": " << result.error().text();
+  }
+}
+
+TEST_P(StoreContract, RefusesMoreBytesThanItQueues) {
+  int answered = 0;
+  int refused = 0;
+  for (int i = 0; i < 900; ++i) {
+    store_->write(Write{"a", value_of(std::string(10'000, 'x')), std::nullopt}, [&](const Result<WriteResult>& result) {
+      ++answered;
+      if (result) return;
+      EXPECT_EQ(result.error().code, ErrorCode::kTooManyRequests);
+      ++refused;
+    });
+  }
+  ASSERT_TRUE(loop_.run_until([&] { return answered == 900; }));
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(store_->revision(), Revision(static_cast<std::uint64_t>(900 - refused)));
 }
 
 TEST_P(StoreContract, ListsByPrefixBytewise) {
