@@ -55,6 +55,10 @@ TEST(PodRaces, AStatusIsNotWrittenOnTheNextPodOfThatName) {
   cluster.exit("web", 1);
   cluster.run(seconds(5));
   EXPECT_TRUE(*replaced);
+  for (std::size_t i = 0; i < cluster.api.requests().size(); ++i) {
+    if (!cluster.api.requests()[i].body.contains(R"("exitCode":1)")) continue;
+    EXPECT_EQ(cluster.api.statuses()[i], 409) << "the end of the one was written on the other";
+  }
   EXPECT_EQ(cluster.pod("web").string_at({"metadata", "uid"}), "uid-next");
   EXPECT_EQ(cluster.phase("web"), "Running");
   EXPECT_EQ(restarts_of(cluster.pod("web")), 0);
