@@ -152,6 +152,18 @@ TEST(PodRaces, ALateStartIsNoRunningContainerOfAStoppedPod) {
   EXPECT_TRUE(cluster.pod("web").is_null());
 }
 
+TEST(PodRaces, ALateStartDoesNotKeepAnEndedContainerFromItsNextAttempt) {
+  Running cluster(Pods{{.name = "web"}});
+  for (int i = 0; i < 2; ++i) {
+    cluster.exit("web", 1);
+    cluster.run(milliseconds(100));
+  }
+  cluster.send(ContainerStarted{"uid-web", "c", 1, 4711, cluster.now().wall});  // of the attempt that has just ended
+  cluster.run(minutes(1));
+  EXPECT_EQ(restarts_of(cluster.pod("web")), 2);
+  EXPECT_EQ(cluster.host.count<StartContainer>(), 3U);
+}
+
 /// Its name comes later in the alphabet than that of a pod that came while there was no room.
 TEST(PodRaces, AfterARestartWhoWasThereFirstKeepsItsPlace) {
   AgentOptions options = node_options();
