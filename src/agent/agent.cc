@@ -129,7 +129,7 @@ struct Agent::Parts {
       node->status.allocatable.insert_or_assign(resource, amount);
     }
     admission::NodeSituation now{.node = std::move(node),
-                                 .operating_system = options.operating_system,
+                                 .operating_system = machine.operating_system,
                                  .conditions = {},
                                  .sysctls = sysctls,
                                  .shared_namespaces = machine.shared_namespaces,

@@ -155,6 +155,7 @@ TEST_F(BesideAKubelet, APodThatFillsADiskIsGoneWhenWhatItWroteIsDeleted) {
   const auto* stop = host_.last<StopPod>();
   ASSERT_NE(stop, nullptr);
   EXPECT_TRUE(stop->storage_freed);
+  EXPECT_EQ(stop->grace, seconds(2)) << "as a kubelet gives a container after a hard threshold";
 }
 
 TEST_F(BesideAKubelet, GoesByTheEstimatorItWasGiven) {

@@ -1,3 +1,4 @@
+#include "agent/contract/kill_grace.h"
 #include "agent/pods/container_env.h"
 #include "agent/pods/pod_resources.h"
 #include "agent/pods/pod_worker.h"
@@ -67,17 +68,23 @@ TEST(OomScore, FollowsQosAndRequest) {
   EXPECT_EQ(oom_score_adj(pod, container, gibibytes(1)), -997);
 }
 
+using Seconds = std::optional<std::int64_t>;
+
+std::int64_t grace(std::int64_t previous, Seconds deletion, Seconds override, Seconds spec) {
+  return effective_grace(previous, {deletion, override, spec}).seconds;
+}
+
 TEST(EffectiveGrace, NeverGrowsAndIsAtLeastOneSecond) {
-  EXPECT_EQ(effective_grace_seconds(0, {}, {}, 30), 30);
-  EXPECT_EQ(effective_grace_seconds(0, 5, {}, 30), 5);
-  EXPECT_EQ(effective_grace_seconds(5, 10, {}, 30), 5);
-  EXPECT_EQ(effective_grace_seconds(30, {}, 1, 30), 1);
-  EXPECT_EQ(effective_grace_seconds(0, {}, 0, 30), 1) << "an override of zero counts";
-  EXPECT_EQ(effective_grace_seconds(0, {}, {}, {}), 1);
+  EXPECT_EQ(grace(0, {}, {}, 30), 30);
+  EXPECT_EQ(grace(0, 5, {}, 30), 5);
+  EXPECT_EQ(grace(5, 10, {}, 30), 5);
+  EXPECT_EQ(grace(30, {}, 1, 30), 1);
+  EXPECT_EQ(grace(0, {}, 0, 30), 1) << "an override of zero counts";
+  EXPECT_EQ(grace(0, {}, {}, {}), 1);
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(effective_grace_seconds(0, {}, {}, kLargest), kGraceSecondsMax) << "nanoseconds stay in range";
-  EXPECT_EQ(effective_grace_seconds(0, kLargest, {}, 30), kGraceSecondsMax);
-  EXPECT_EQ(effective_grace_seconds(0, {}, {}, std::numeric_limits<std::int64_t>::min()), 1);
+  EXPECT_EQ(grace(0, {}, {}, kLargest), kGraceSecondsMax) << "nanoseconds stay in range";
+  EXPECT_EQ(grace(0, kLargest, {}, 30), kGraceSecondsMax);
+  EXPECT_EQ(grace(0, {}, {}, std::numeric_limits<std::int64_t>::min()), 1);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // vectors/node-agent: kill_grace.
-#include "agent/pods/kill_grace.h"
+#include "agent/contract/kill_grace.h"
 #include "support/vectors.h"
 
 #include <fmt/format.h>

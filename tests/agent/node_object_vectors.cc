@@ -1,7 +1,7 @@
 // vectors/node-agent: node_status_changed, node_status_patch, register_reconcile.
 #include "agent/node/node_object.h"
 #include "agent/node/node_patch.h"
-#include "agent/node/node_status_engine.h"
+#include "agent/node/node_registration.h"
 #include "api/codec/codec.h"
 #include "api/exchange/status.h"
 #include "support/vectors.h"
@@ -28,46 +28,57 @@ std::optional<Mismatch> node_status_patch(const Json& row) {
   return support::compare(*row.find("patchBytes"), Json(api::to_text(patch)));
 }
 
-/// One registration attempt of the engine against a server that answers as the row says.
+/// One attempt of the agent's registration against a server that answers as the row says.
 class Attempt {
  public:
   explicit Attempt(const Json& row)
       : row_(row),
-        initial_(node_of(*row.find("initialNode"))),
-        existing_(node_of(*row.find("existingNode"))),
         extended_(row.find("resetExtendedResources")->if_bool().value() ? ExtendedResources::kForget
                                                                         : ExtendedResources::kKeep) {}
 
   Json run() {
-    const std::string_view create = row_.string_at({"createError"});
-    note("create");
-    if (create == "none") return result(true);
-    if (!continues_after_create(code_of(create))) return result(false);
-    note("get");
-    if (!row_.string_at({"getError"}).empty()) return result(false);
-    api::Node wanted = existing_;
-    if (!reconcile_node(initial_, extended_, wanted)) return result(true);
-    Json call = Json::object({{"verb", "patch"},
-                              {"patch", node_patch(existing_, wanted)},
-                              {"patchType", "application/strategic-merge-patch+json"},
-                              {"subresource", Json::array({"status"})}});
-    calls_.if_array()->push_back(std::move(call));
-    return result(row_.string_at({"patchError"}).empty());
+    client::ApiClient api("test", Rng(1));
+    bool registered = false;
+    NodeRegistration registration(api, log_, "node-a", extended_,
+                                  {.initial = [this](Now) { return node_of(*row_.find("initialNode")); },
+                                   .registered = [&registered](Now) { registered = true; }});
+    Now now{Instant(seconds(1)), WallTime(seconds(1))};
+    api.start(now);
+    registration.start(now);
+    now.mono += seconds(1);
+    api.on_wakeup(now);
+    for (auto commands = api.take_api_commands(); !commands.empty(); commands = api.take_api_commands()) {
+      for (const client::ApiCommand& command : commands) {
+        const auto& call = std::get<client::SendCall>(command);
+        api.on_api_event(client::CallDone{call.id, answer(call.request)}, now);
+      }
+    }
+    return Json::object({{"registered", registered}, {"calls", calls_}});
   }
 
  private:
-  static ErrorCode code_of(std::string_view reason) {
-    return api::error_code_of(reason == "InternalError" ? std::string_view("InternalError") : reason, 500);
+  api::Response answer(const api::Request& request) {
+    const bool creates = request.method == api::Method::kPost;
+    const bool reads = request.method == api::Method::kGet;
+    Json call = Json::object({{"verb", creates ? "create" : reads ? "get" : "patch"}});
+    if (!creates && !reads) {
+      call["patch"] = *request.document;
+      call["patchType"] = request.header("content-type");
+      call["subresource"] = Json::array({request.target.substr(request.target.rfind('/') + 1)});
+    }
+    calls_.if_array()->push_back(std::move(call));
+    std::string_view error = row_.string_at({creates ? "createError" : reads ? "getError" : "patchError"});
+    if (error == "none") error = {};
+    if (error.empty()) return {200, {}, api::to_text(*row_.find("existingNode")), nullptr};
+    const int status = error == "InternalError" ? 500 : 409;
+    const Json refusal = Json::object(
+        {{"apiVersion", "v1"}, {"kind", "Status"}, {"status", "Failure"}, {"reason", error}, {"code", status}});
+    return {status, {}, api::to_text(refusal), nullptr};
   }
 
-  void note(std::string_view verb) { calls_.if_array()->push_back(Json::object({{"verb", verb}})); }
-
-  Json result(bool registered) const { return Json::object({{"registered", registered}, {"calls", calls_}}); }
-
   const Json& row_;
-  api::Node initial_;
-  api::Node existing_;
   ExtendedResources extended_;
+  telemetry::Log log_;
   Json calls_ = Json::array();
 };
 

@@ -118,7 +118,7 @@ TEST(Reaction, IsJournalledAndToldAsAnEviction) {
             "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. Container c was using "
             "500Mi, request is 0, has larger consumption of memory. ");
   ASSERT_NE(cluster.host.last<StopPod>(), nullptr);
-  EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(1));
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(2));
   EXPECT_TRUE(cluster.machine.last->act.empty()) << "one at a time";
   cluster.run(seconds(2));
   EXPECT_EQ(cluster.phase("hog"), "Failed");

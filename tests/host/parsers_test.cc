@@ -152,6 +152,9 @@ TEST(ParseDefaultInterface, FindsTheRouteToEverywhere) {
             "eth1");
   EXPECT_EQ(parse_default_interface("Iface\tDestination\tGateway\n"), std::nullopt);
   EXPECT_EQ(parse_default_interface(""), std::nullopt);
+  EXPECT_EQ(architecture_name("x86_64"), "amd64");
+  EXPECT_EQ(architecture_name("aarch64"), "arm64");
+  EXPECT_EQ(architecture_name("riscv64"), "riscv64");
 }
 
 TEST(EstimateFromMeminfo, IsWhatKubeletsFormulaComesTo) {

@@ -1,5 +1,6 @@
 #include "agent/companion/foreign_pods.h"
 
+#include "agent/contract/kill_grace.h"
 #include "agent/pods/pod_status.h"
 #include "agent/pods/pod_status_merge.h"
 
@@ -120,7 +121,7 @@ void ForeignPods::evict(const eviction::EvictPod& action, Urgency urgency, Now n
     context_.api.at(now.mono, [this, uid = action.uid](Now later) { on_stopped(uid, later); });
     return;
   }
-  const Duration grace = seconds(std::max<std::int64_t>(action.grace_period_seconds, 1));
+  const Duration grace = seconds(std::max(action.grace_period_seconds, kStopSecondsMin));
   context_.host_commands.emplace_back(StopPod{.uid = action.uid,
                                               .grace = urgency == Urgency::kEmergency ? Duration{} : grace,
                                               .storage_freed = frees_disk(action)});

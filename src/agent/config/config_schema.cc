@@ -65,7 +65,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"imageServiceEndpoint", FieldType::kString, Effect::kNone, ""},
     {"iptablesDropBit", FieldType::kInteger, Effect::kNone, ""},
     {"iptablesMasqueradeBit", FieldType::kInteger, Effect::kNone, ""},
-    {"kernelMemcgNotification", FieldType::kBool, Effect::kNone, ""},
+    {"kernelMemcgNotification", FieldType::kBool, Effect::kHere, ""},
     {"kind", FieldType::kString, Effect::kHere, ""},
     {"kubeAPIBurst", FieldType::kInteger, Effect::kNone, ""},
     {"kubeAPIQPS", FieldType::kInteger, Effect::kNone, ""},

@@ -418,6 +418,9 @@ Result<AgentOptions> options_of(const Json& effective) {
   if (!is_true(effective, "registerNode")) options.registration = Registration::kNone;
   options.attach_detach =
       is_true(effective, "enableControllerAttachDetach") ? AttachDetach::kByController : AttachDetach::kByAgent;
+  if (const api::Json* notifies = effective.find("kernelMemcgNotification")) {
+    options.eviction.memory_watch.kernel_notifications = notifies->if_bool().value_or(true);
+  }
   SPILLWAY_TRY(taints, taints_of(effective));
   options.taints = std::move(taints);
   return options;

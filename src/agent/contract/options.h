@@ -117,8 +117,6 @@ struct AgentOptions {
   std::string provider_id;
   std::int32_t daemon_port = 10250;
   std::string kubelet_version = "v1.32.0";
-  std::string operating_system = "linux";
-  std::string architecture = "amd64";
 };
 
 /// Upstream's hard thresholds, except that a node of less than 1 GiB, where 100Mi would be most of it, gets a tenth of

@@ -274,9 +274,12 @@ struct MachineInfo {
   std::string boot_id;
   std::string kernel_version;
   std::string os_image;
+  std::string operating_system = "linux";
+  std::string architecture = "amd64";  // as Go names it
   std::string hostname;
   std::string internal_ip;
-  std::string container_runtime_version;  // "process://0.1.0"
+  std::vector<std::string> addresses = {};  // of its interfaces, canonical; empty: they cannot be told
+  std::string container_runtime_version;    // "process://0.1.0"
   std::int64_t cpu_milli = 0;
   admission::CpuTopology cpus;
   admission::NumaLayout numa;

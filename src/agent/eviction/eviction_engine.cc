@@ -1,12 +1,15 @@
 #include "agent/eviction/eviction_engine.h"
 
 #include "agent/contract/blind_zone.h"
+#include "agent/contract/kill_grace.h"
 #include "agent/eviction/eviction_events.h"
 #include "agent/eviction/fall_rate.h"
+#include "policy/eviction/notifier.h"
 
 #include <algorithm>
 #include <chrono>
 #include <ranges>
+#include <utility>
 
 namespace spillway::agent {
 namespace {
@@ -102,6 +105,7 @@ void EvictionEngine::learn(const Observed& event, Now now) {
   seen_ = eviction::observe(*event.summary, config_.memory_estimator);
   if (const auto& memory = seen_[eviction::Signal::kMemoryAvailable]) fall_.add(Bytes{memory->available}, now.mono);
   forecast_.add(seen_, now.mono);
+  report_crossings();
   if (event.layout && !state_.layout) {
     const std::string warning = adopt_layout(config_, *event.layout, state_);
     if (!warning.empty()) context_.log.warning("eviction thresholds", {{"warning", warning}});
@@ -113,6 +117,17 @@ void EvictionEngine::learn(const Observed& event, Now now) {
       metrics_.set_forecast(signal, *left);
     }
   }
+}
+
+/// Each memory threshold once, when it is crossed.
+void EvictionEngine::report_crossings() {
+  std::set<std::string> met;
+  for (const eviction::Threshold& threshold : memory_thresholds_met()) {
+    std::string text = eviction::describe(threshold);
+    if (!crossed_.contains(text)) context_.log.info("threshold crossed", {{"threshold", text}});
+    met.insert(std::move(text));
+  }
+  crossed_ = std::move(met);
 }
 
 void EvictionEngine::look_again(Now now) {
@@ -245,9 +260,8 @@ void EvictionEngine::preempt_graces(Now now) {
     metrics_.shortened_graces.add();
     context_.log.warning("a hard threshold shortens the grace of a soft eviction",
                          {{"pod", victim.action.pod.text()}, {"pod_uid", victim.action.uid}});
-    decisions_.add_aftermath({.uid = victim.action.uid,
-                              .at = now.wall,
-                              .facts = {{"grace_shortened_to_seconds", eviction::kHardGraceSeconds}}});
+    decisions_.add_aftermath(
+        {.uid = victim.action.uid, .at = now.wall, .facts = {{"grace_shortened_to_seconds", kStopSecondsMin}}});
     pods_.evict(victim.action, Urgency::kGrace, now);
   }
 }

@@ -22,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,6 +71,7 @@ class EvictionEngine {
 
   // eviction_engine.cc: when to look, and what a look means.
   void observe(ObserveDepth depth, Now now);
+  void report_crossings();
   void look_again(Now now);
   void schedule(Now now);
   void learn(const Observed& event, Now now);
@@ -134,6 +136,7 @@ class EvictionEngine {
   std::optional<client::ApiClient::TimerId> plan_timer_;
   bool reaction_watches_ = false;  // a plan that may act is out
   bool last_failed_ = false;
+  std::set<std::string> crossed_;  // memory thresholds that are met, as they are described
 };
 
 }  // namespace spillway::agent

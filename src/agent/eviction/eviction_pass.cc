@@ -1,4 +1,5 @@
 // Passes of the eviction engine, and what follows from them.
+#include "agent/contract/kill_grace.h"
 #include "agent/eviction/eviction_engine.h"
 #include "agent/eviction/eviction_events.h"
 #include "policy/eviction/reasons.h"
@@ -153,8 +154,8 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
                                std::optional<Urgency> done, Now now) {
   const auto signal = eviction::parse_signal(action.metric_label);
   const bool by_memory = signal && is_memory(*signal);
-  const Duration grace = seconds(std::max<std::int64_t>(action.grace_period_seconds, 1));
-  const bool lasts = !emergency_with(std::min<Duration>(grace, seconds(eviction::kHardGraceSeconds)), now);
+  const Duration grace = seconds(std::max(action.grace_period_seconds, kStopSecondsMin));
+  const bool lasts = !emergency_with(std::min<Duration>(grace, seconds(kStopSecondsMin)), now);
   const Urgency judged = by_memory && !lasts ? Urgency::kEmergency : Urgency::kGrace;
   const Urgency urgency = done.value_or(judged);
   const bool emergency = urgency == Urgency::kEmergency;

@@ -1,14 +1,15 @@
 #include "agent/eviction/eviction_victims.h"
 
+#include "agent/contract/kill_grace.h"
 #include "policy/eviction/cleanup_wait.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kKillWaitMin = seconds(10);
 /// A pod whose grace is over for that long without giving anything back holds up nothing urgent.
 constexpr Duration kOverdue = seconds(3);
 
@@ -19,8 +20,8 @@ eviction::Signal Victim::signal() const {
 }
 
 Instant Victim::kill_deadline() const {
-  const Duration grace = grace_end - since;
-  return since + std::max(kKillWaitMin, grace + grace / 2);
+  const auto grace = std::chrono::floor<seconds>(grace_end - since);
+  return since + seconds(kill_wait_seconds({.override_seconds = grace.count()}));
 }
 
 void Victims::add(Victim victim) {

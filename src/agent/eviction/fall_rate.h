@@ -2,6 +2,7 @@
 // Thread: any (plain values). Bounded: one maximum per second of the last ten. Source: spec "Wake-up sources", 6.
 #pragma once
 
+#include "agent/contract/kill_grace.h"
 #include "agent/contract/options.h"
 #include "base/bytes.h"
 #include "base/time.h"
@@ -21,8 +22,8 @@ inline constexpr Duration kKillMargin = milliseconds(200);
 /// How far back a fall says how fast memory goes now, and how far back it is remembered at all.
 inline constexpr Duration kRecentFall = seconds(2);
 inline constexpr Duration kFallMemory = seconds(10);
-/// Of a container that is evicted by a hard threshold.
-inline constexpr Duration kHardGrace = seconds(eviction::kHardGraceSeconds);
+/// What a container has after a hard threshold, in which its memory has to last.
+inline constexpr Duration kHardGrace = seconds(kStopSecondsMin);
 
 class FallRate {
  public:

@@ -70,7 +70,7 @@ std::optional<Ip> parse_ip(const std::string& text) {
 
 Outcome check_node_ip(const Ip& ip, const AddressFacts& facts) {
   const auto refuse = [](std::string message) { return Error{ErrorCode::kInvalid, std::move(message), {}}; };
-  if (ip.is_loopback()) return refuse("nodeIP can't be loopback address");
+  if (ip.is_loopback() && !facts.loopback_allowed) return refuse("nodeIP can't be loopback address");
   if (ip.is_multicast()) return refuse("nodeIP can't be a multicast address");
   if (ip.is_link_local()) return refuse("nodeIP can't be a link-local unicast address");
   if (ip.is_unspecified()) return refuse("nodeIP can't be an all zeros address");

@@ -25,6 +25,7 @@ struct AddressFacts {
   Result<std::string> default_route_ip = std::string();
   /// Does an interface of this machine have the address? Empty function: yes.
   std::function<bool(const std::string& ip)> on_host;
+  bool loopback_allowed = false;  // nodes of a machine of their own; upstream: never
 };
 
 /// Sets the addresses and the annotation of the provided IP. kInvalid: a node IP that cannot be, or none found; the

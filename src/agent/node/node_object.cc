@@ -35,7 +35,13 @@ AddressFacts address_facts(const AgentOptions& options, const MachineInfo& machi
                      .cloud_provider = options.cloud_provider,
                      .dns_answers = {},
                      .default_route_ip = machine.internal_ip,
-                     .on_host = {}};
+                     .on_host = {},
+                     .loopback_allowed = true};
+  if (!machine.addresses.empty()) {
+    facts.on_host = [&machine](const std::string& ip) {
+      return std::ranges::find(machine.addresses, ip) != machine.addresses.end();
+    };
+  }
   if (machine.internal_ip.empty()) facts.default_route_ip = Error{ErrorCode::kNotFound, "no default route", {}};
   return facts;
 }
@@ -140,10 +146,10 @@ api::Node initial_node(const AgentOptions& options, const MachineInfo& machine) 
   api::Node node;
   node.metadata.name = options.node_name;
   node.metadata.labels = {{"kubernetes.io/hostname", hostname_of(options, machine)},
-                          {"kubernetes.io/os", options.operating_system},
-                          {"kubernetes.io/arch", options.architecture},
-                          {"beta.kubernetes.io/os", options.operating_system},
-                          {"beta.kubernetes.io/arch", options.architecture}};
+                          {"kubernetes.io/os", machine.operating_system},
+                          {"kubernetes.io/arch", machine.architecture},
+                          {"beta.kubernetes.io/os", machine.operating_system},
+                          {"beta.kubernetes.io/arch", machine.architecture}};
   for (const auto& [key, value] : options.labels) node.metadata.labels.insert_or_assign(key, value);
   if (options.attach_detach == AttachDetach::kByController) {
     node.metadata.annotations = {{std::string(kControllerManagedAttach), "true"}};
@@ -194,7 +200,7 @@ StatusUpdate update_status(api::Node& node, const AgentOptions& options, const M
                                                  .agent_version = options.kubelet_version}));
   node.status.kubelet_port = options.daemon_port;
   keep_error(set_images(node, facts.images, options.status_images_max));
-  set_platform(node, {.operating_system = options.operating_system, .architecture = options.architecture});
+  set_platform(node, {.operating_system = machine.operating_system, .architecture = machine.architecture});
   set_runtime_handlers(node, facts.runtime_handlers);
   const bool legacy = options.status_profile == StatusProfile::kOutOfDisk;
   if (legacy) set_out_of_disk(node, DiskSpace::kEnough, minutes(5), now, update.events);
@@ -206,9 +212,15 @@ StatusUpdate update_status(api::Node& node, const AgentOptions& options, const M
   }
   set_ready(node, {.errors = facts.not_ready, .soft_requirements = {}, .local_storage = options.local_storage}, now,
             update.events);
-  node.metadata.labels.insert_or_assign("kubernetes.io/os", options.operating_system);
-  node.metadata.labels.insert_or_assign("kubernetes.io/arch", options.architecture);
+  node.metadata.labels.insert_or_assign("kubernetes.io/os", machine.operating_system);
+  node.metadata.labels.insert_or_assign("kubernetes.io/arch", machine.architecture);
   return update;
+}
+
+Outcome check_addresses(const AgentOptions& options, const MachineInfo& machine) {
+  api::Node node;
+  node.metadata.name = options.node_name;
+  return set_addresses(node, address_facts(options, machine));
 }
 
 bool reconcile_node(const api::Node& initial, ExtendedResources extended, api::Node& existing) {

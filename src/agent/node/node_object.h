@@ -35,6 +35,9 @@ api::Node initial_node(const AgentOptions& options, const MachineInfo& machine);
 api::ResourceList own_allocatable(const AgentOptions& options, const MachineInfo& machine,
                                   const api::ResourceList& reservation);
 
+/// kInvalid: the node could not report its addresses.
+Outcome check_addresses(const AgentOptions& options, const MachineInfo& machine);
+
 /// What a run of the setters left besides the status.
 struct StatusUpdate {
   std::vector<NodeEvent> events;  // in order

@@ -8,8 +8,6 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kRegistrationBackOff = milliseconds(100);
-constexpr Duration kRegistrationBackOffMax = seconds(7);
 constexpr int kAttempts = 5;
 constexpr double kJitter = 0.04;
 
@@ -20,14 +18,22 @@ Duration jittered(Duration period, Rng& rng) {
 
 }  // namespace
 
-bool continues_after_create(ErrorCode code) {
-  return code == ErrorCode::kAlreadyExists || code == ErrorCode::kForbidden;
-}
-
 NodeStatusEngine::NodeStatusEngine(AgentContext& context, Rng rng,
                                    std::function<std::shared_ptr<const api::Node>()> cached,
                                    std::function<NodeFacts()> facts)
-    : context_(context), rng_(rng), cached_(std::move(cached)), facts_(std::move(facts)) {}
+    : context_(context),
+      rng_(rng),
+      cached_(std::move(cached)),
+      facts_(std::move(facts)),
+      registration_(context_.api, context_.log, context_.options.node_name, context_.options.extended_resources,
+                    {.initial = [this](Now now) { return node_to_register(now); },
+                     .registered = [this](Now now) { on_registered(now); }}) {}
+
+api::Node NodeStatusEngine::node_to_register(Now now) const {
+  api::Node initial = initial_node(context_.options, context_.machine);
+  record(update(initial, now).events, now);
+  return initial;
+}
 
 std::string NodeStatusEngine::path(std::string_view subresource) const {
   return client::object_path("v1", "nodes", {}, context_.options.node_name, subresource);
@@ -37,7 +43,7 @@ std::string NodeStatusEngine::heartbeat_path(std::string_view subresource) const
   return path(subresource) + context_.heartbeat_query();
 }
 
-void NodeStatusEngine::record(const std::vector<NodeEvent>& events, Now now) {
+void NodeStatusEngine::record(const std::vector<NodeEvent>& events, Now now) const {
   for (const NodeEvent& event : events) {
     context_.events.record(node_reference(context_.options.node_name),
                            event.warning ? client::EventType::kWarning : client::EventType::kNormal, event.reason,
@@ -69,8 +75,7 @@ void NodeStatusEngine::begin(Now now) {
   if (context_.options.registration == Registration::kNone) return await_node(now);
   if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
   state_ = State::kRegistering;
-  registration_back_off_ = kRegistrationBackOff;
-  retry_registration(now);
+  registration_.start(now);
 }
 
 /// The informer tells when it appears; looking is for the case that its watch is stuck.
@@ -88,46 +93,6 @@ void NodeStatusEngine::look_for_node() {
     if (state_ != State::kAbsent) return;  // it appeared meanwhile
     outcome ? on_registered(answered) : await_node(answered);
   });
-}
-
-void NodeStatusEngine::try_register(Now now) {
-  api::Node initial = initial_node(context_.options, context_.machine);
-  record(update(initial, now).events, now);
-  context_.api.create(client::object_path("v1", "nodes", {}), api::encode(initial),
-                      [this, initial](const Result<api::Json>& outcome, Now answered) {
-                        if (outcome) {
-                          context_.log.info("node registered", {{"node", context_.options.node_name}});
-                          on_registered(answered);
-                        } else if (continues_after_create(outcome.error().code)) {
-                          reconcile(initial, answered);
-                        } else {
-                          context_.log.warning("node not registered", {{"node", context_.options.node_name},
-                                                                       {"error", outcome.error().text()}});
-                          retry_registration(answered);
-                        }
-                      });
-}
-
-void NodeStatusEngine::reconcile(const api::Node& initial, Now) {
-  context_.api.get(path(), [this, initial](const Result<api::Json>& outcome, Now answered) {
-    const Result<api::Node> existing = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-    if (!existing) {
-      context_.log.warning("existing node not read", {{"error", existing.error().text()}});
-      return retry_registration(answered);
-    }
-    api::Node wanted = *existing;
-    if (!reconcile_node(initial, context_.options.extended_resources, wanted)) return on_registered(answered);
-    context_.api.patch(path("status"), client::PatchType::kStrategicMerge, node_patch(*existing, wanted),
-                       [this](const Result<api::Json>& patched, Now then) {
-                         patched ? on_registered(then) : retry_registration(then);
-                       });
-  });
-}
-
-/// Waits, then tries: also before the first attempt.
-void NodeStatusEngine::retry_registration(Now now) {
-  context_.api.at(now.mono + registration_back_off_, [this](Now later) { try_register(later); });
-  registration_back_off_ = std::min(registration_back_off_ * 2, kRegistrationBackOffMax);
 }
 
 void NodeStatusEngine::on_registered(Now now) {

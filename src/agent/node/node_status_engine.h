@@ -1,12 +1,13 @@
 // Registers the node and keeps its status reported: at once when something changed, else every five minutes; liveness
 // is the lease's business. A node that somebody deleted is registered anew; where nothing is registered
 // (Registration::kNone) it is waited for.
-// Thread: loop. Bounds: one request in flight; registration backs off to 7 s; five tries per sync.
+// Thread: loop. Bounds: one request in flight; five tries per sync.
 // Source: Kubernetes docs, "Nodes", self-registration, heartbeats; spec "Node agent", 2-7.
 #pragma once
 
 #include "agent/contract/context.h"
 #include "agent/node/node_object.h"
+#include "agent/node/node_registration.h"
 #include "api/json/json.h"
 #include "api/object/node.h"
 #include "base/rng.h"
@@ -15,9 +16,6 @@
 #include <optional>
 
 namespace spillway::agent {
-
-/// Is there anything to reconcile after a creation that failed so? A node that exists, or one we may not create.
-bool continues_after_create(ErrorCode code);
 
 class NodeStatusEngine {
  public:
@@ -53,9 +51,7 @@ class NodeStatusEngine {
   void begin(Now now);
   void await_node(Now now);
   void look_for_node();
-  void try_register(Now now);
-  void reconcile(const api::Node& initial, Now now);
-  void retry_registration(Now now);
+  api::Node node_to_register(Now now) const;
   void on_registered(Now now);
   void sync(Now now);
   void try_update(int attempt, const api::Node& base, Now now);
@@ -64,7 +60,7 @@ class NodeStatusEngine {
   void failed(int attempt, Now now);
   void end_sync(Now now);
   void arm(Instant due);
-  void record(const std::vector<NodeEvent>& events, Now now);
+  void record(const std::vector<NodeEvent>& events, Now now) const;
   void note_schedulability(const api::Node& node, Now now);
   StatusUpdate update(api::Node& node, Now now) const;
   std::string path(std::string_view subresource = {}) const;
@@ -79,7 +75,7 @@ class NodeStatusEngine {
   State state_ = State::kAbsent;
   bool again_ = false;          // report_soon() came during a sync
   bool unschedulable_ = false;  // as last seen
-  Duration registration_back_off_{};
+  NodeRegistration registration_;
   std::optional<Instant> last_report_;
   std::optional<client::ApiClient::TimerId> timer_;
 };

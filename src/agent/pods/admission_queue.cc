@@ -1,5 +1,6 @@
 #include "agent/pods/admission_queue.h"
 
+#include "agent/contract/kill_grace.h"
 #include "agent/pods/pod_worker.h"
 #include "client/event_recorder.h"
 

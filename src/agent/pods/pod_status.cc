@@ -163,13 +163,7 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
   if (terminated && !terminal && !api::is_static(*worker.pod)) status.phase = "Failed";
   if (!terminated && terminal) status.phase = worker.status.phase.empty() ? "Running" : worker.status.phase;
   if (terminated && worker.forced_end) {
-    status.phase = worker.forced_end->phase;
-    status.reason = worker.forced_end->reason;
-    status.message = worker.forced_end->message;
-    if (worker.forced_end->disruption) {
-      status.conditions.push_back(
-          condition("DisruptionTarget", true, "TerminationByKubelet", *worker.forced_end->disruption));
-    }
+    admission::mark_ended(status, worker.forced_end->ending);
   }
   if (terminated && !worker.forced_end && api::is_terminal(*worker.pod)) {  // what somebody else decided stays
     status.phase = worker.pod->status.phase;

@@ -7,6 +7,7 @@
 #include "api/object/pod.h"
 #include "base/time.h"
 #include "client/api_client.h"
+#include "policy/admission/answer.h"
 
 #include <cstdint>
 #include <memory>
@@ -38,10 +39,7 @@ enum class WorkerPhase { kWaiting, kSyncing, kTerminating, kTerminated };
 
 /// How a pod ends when it does not end by itself.
 struct ForcedEnd {
-  std::string phase;   // "Failed"
-  std::string reason;  // "Evicted"
-  std::string message;
-  std::optional<std::string> disruption;             // message of the condition DisruptionTarget; nullopt: none
+  admission::Ending ending;
   std::optional<std::int64_t> grace_period_seconds;  // overrides the pod's own
 };
 
@@ -78,14 +76,5 @@ bool restarts(std::string_view policy, std::int32_t exit_code);
 
 /// The back-off that follows `current` when a run of this length ends; zero: restart at once (the first time).
 Duration next_back_off(Duration current, Duration ran);
-
-/// No grace period is longer, whatever a pod says: about 68 years, so that nanoseconds stay in range.
-inline constexpr std::int64_t kGraceSecondsMax = 2'147'483'647;
-
-/// Seconds between SIGTERM and SIGKILL while terminating: never grows, 1 to kGraceSecondsMax. Source: spec "Node
-/// agent", 14.3.
-std::int64_t effective_grace_seconds(std::int64_t previous, const std::optional<std::int64_t>& deletion_grace,
-                                     const std::optional<std::int64_t>& override_grace,
-                                     const std::optional<std::int64_t>& spec_grace);
 
 }  // namespace spillway::agent

@@ -1,5 +1,6 @@
 #include "agent/pods/pod_workers.h"
 
+#include "agent/contract/kill_grace.h"
 #include "agent/pods/container_plan.h"
 #include "agent/pods/pod_resources.h"
 #include "agent/pods/pod_status.h"
@@ -33,16 +34,27 @@ bool by_key(const api::Pod* a, const api::Pod* b) {
 }
 
 ForcedEnd forced_end_of(const eviction::EvictPod& action) {
-  return {.phase = "Failed",
-          .reason = std::string(kEvicted),
-          .message = action.message,
-          .disruption = action.disruption_target ? std::optional(action.message) : std::nullopt,
+  return {.ending = {.phase = "Failed",
+                     .reason = std::string(kEvicted),
+                     .message = action.message,
+                     .disruption = action.disruption_target ? std::optional(action.message) : std::nullopt},
           .grace_period_seconds = action.grace_period_seconds};
 }
 
 std::string exit_reason(const ContainerExited& event) {
   if (event.oom_killed) return "OOMKilled";
   return event.exit_code == 0 ? "Completed" : "Error";
+}
+
+GraceRequest grace_request(const PodWorker& worker) {
+  return {.deletion_seconds = worker.pod->metadata.deletion_grace_period_seconds,
+          .override_seconds = worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
+          .spec_seconds = worker.pod->spec.termination_grace_period_seconds};
+}
+
+/// What its containers have between the signal to end and the kill.
+Duration stop_grace(const PodWorker& worker) {
+  return seconds(container_stop_seconds({.override_seconds = worker.grace_seconds}, {}));
 }
 
 }  // namespace
@@ -163,7 +175,8 @@ void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
     terminate(worker, now);
     return;
   }
-  if (pod->metadata.deletion_timestamp) {
+  const bool asked_to_end = pod->metadata.deletion_timestamp.has_value();
+  if (admission::arrival_of(*pod, {.termination_requested = asked_to_end}) == admission::Arrival::kNotStarted) {
     terminate(worker, now);
     return;
   }
@@ -409,10 +422,7 @@ void PodWorkers::on_container_exited(const ContainerExited& event, Now now) {
 void PodWorkers::terminate(PodWorker& worker, Now now) {
   worker.phase = WorkerPhase::kTerminating;
   if (worker.retry_timer) context_.api.cancel(*std::exchange(worker.retry_timer, std::nullopt));
-  worker.grace_seconds =
-      effective_grace_seconds(0, worker.pod->metadata.deletion_grace_period_seconds,
-                              worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
-                              worker.pod->spec.termination_grace_period_seconds);
+  worker.grace_seconds = effective_grace(0, grace_request(worker)).seconds;
   for (const auto* list : {&worker.init_containers, &worker.containers}) {
     for (const ContainerRun& run : *list) {
       if (run.state != ContainerRun::State::kRunning) continue;
@@ -420,18 +430,15 @@ void PodWorkers::terminate(PodWorker& worker, Now now) {
              now);
     }
   }
-  context_.host_commands.emplace_back(StopPod{worker.uid(), seconds(worker.grace_seconds)});
+  context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
   report(worker, now);
 }
 
 void PodWorkers::shorten_grace(PodWorker& worker) {
-  const std::int64_t grace =
-      effective_grace_seconds(worker.grace_seconds, worker.pod->metadata.deletion_grace_period_seconds,
-                              worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
-                              worker.pod->spec.termination_grace_period_seconds);
-  if (grace >= worker.grace_seconds) return;
-  worker.grace_seconds = grace;
-  context_.host_commands.emplace_back(StopPod{worker.uid(), seconds(grace)});
+  const EffectiveGrace grace = effective_grace(worker.grace_seconds, grace_request(worker));
+  if (!grace.shortened) return;
+  worker.grace_seconds = grace.seconds;
+  context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
 }
 
 void PodWorkers::evict(const eviction::EvictPod& action, Urgency urgency, Now now) {
@@ -445,10 +452,10 @@ void PodWorkers::shut_down(const std::string& uid, std::int64_t grace_seconds, N
   PodWorker* worker = find(uid);
   if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
   end(*worker,
-      {.phase = "Failed",
-       .reason = std::string(kShutdownReason),
-       .message = std::string(kShutdownMessage),
-       .disruption = std::string(kShutdownMessage),
+      {.ending = {.phase = "Failed",
+                  .reason = std::string(kShutdownReason),
+                  .message = std::string(kShutdownMessage),
+                  .disruption = std::string(kShutdownMessage)},
        .grace_period_seconds = grace_seconds},
       now);
 }
@@ -461,13 +468,7 @@ void PodWorkers::preempt(const admission::Victim& victim, Now now) {
   PodWorker* worker = find(victim.uid);
   if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
   record(*worker, {}, client::EventType::kWarning, admission::kPreempting, admission::kPreemptedMessage, now);
-  end(*worker,
-      {.phase = "Failed",
-       .reason = std::string(admission::kPreempting),
-       .message = std::string(admission::kPreemptedMessage),
-       .disruption = std::string(admission::kPreemptedCondition),
-       .grace_period_seconds = {}},
-      now);
+  end(*worker, {.ending = admission::preempted(), .grace_period_seconds = {}}, now);
 }
 
 void PodWorkers::end(PodWorker& worker, ForcedEnd how, Now now) {

@@ -74,7 +74,7 @@ class AgentProcess {
                                          .state_dir = state,
                                          .client_authority_pem = server.authority_pem,
                                          .port = command_.port,
-                                         .ip = command_.node_ip,
+                                         .ips = command_.node_ips,
                                          .hidden = hidden_},
                                         std::move(server.transport)));
     process_.add(std::move(node));

@@ -24,7 +24,7 @@ Outcome check_flags(const cli::AgentCommand& command) {
   };
   if (const auto named = named_kubeconfigs(command.api); !named) return named.error();
   if (command.print_config) return refuse("--print-config");
-  if (!command.node_ip.empty()) return refuse("--node-ip");
+  if (!command.node_ips.empty()) return refuse("--node-ip");
   if (command.port) return refuse("--port");
   if (!command.node.labels.empty()) return refuse("--node-labels");
   if (command.node.pids_max) return refuse("--node-pids");

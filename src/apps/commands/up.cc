@@ -84,7 +84,7 @@ class Up {
         .state_dir = node_state_dir(command_.node.state_dir, server_->data_dir(), name),
         .client_authority_pem = std::nullopt,
         .port = 0,
-        .ip = {},
+        .ips = {},
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file}};
     auto node =
         NodePart::create(process_, std::move(options), server_->connect(std::string(api::kNodeUserPrefix) + name));

@@ -3,6 +3,7 @@
 #include "agent/devices/pinning_checkpoint.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
+#include "agent/node/node_object.h"
 #include "agent/serving/scrape.h"
 #include "api/codec/codec.h"
 #include "api/text/duration.h"
@@ -77,6 +78,11 @@ Result<std::int32_t> choose_attempt(const agent::Agent& agent, const api::PodKey
   return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", key.text());
 }
 
+/// Names a family, no address.
+bool is_any_address(const std::string& ip) {
+  return ip == "0.0.0.0" || ip == "::";
+}
+
 }  // namespace
 
 NodePart::NodePart(Process& process, std::string name, host::NodeSlice slice,
@@ -116,7 +122,11 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
   machine.hostname = options.name;  // as the kubelet's --hostname-override: several nodes share this machine
   SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
   agent::AgentOptions agent_options = std::move(setup.agent);
-  if (!options.ip.empty()) machine.internal_ip = options.ip;
+  agent_options.node_ips = options.ips;
+  if (const Outcome checked = agent::check_addresses(agent_options, machine); !checked) {
+    return Error{ErrorCode::kInvalid, checked.error().message, "--node-ip"};
+  }
+  if (!options.ips.empty() && !is_any_address(options.ips.front())) machine.internal_ip = options.ips.front();
   host::set_blind_zones(slice_, agent_options.eviction);
   SPILLWAY_TRY_VOID(check_reserved_cgroups(slice_, agent::enforced_limits(machine, agent_options)));
   agent_options.daemon_port = 0;
@@ -183,6 +193,8 @@ Outcome NodePart::start_agent(const NodePartOptions& options) {
     auto text = read_file(fmt::format("{}/{}", options.state_dir, file));
     return text ? std::optional(*std::move(text)) : std::nullopt;
   };
+  // Without a record of devices nobody knows whether what the node had of them is still true.
+  if (plugins_ && !plugins_->checkpoint()) agent_options.extended_resources = agent::ExtendedResources::kForget;
   const agent::Checkpoints checkpoints{.devices = plugins_ ? plugins_->checkpoint() : std::nullopt,
                                        .cpus = saved(agent::kCpuStateFile),
                                        .memory = saved(agent::kMemoryStateFile)};

@@ -31,7 +31,7 @@ struct NodePartOptions {
   /// API server is in this process, and reaches the node without one).
   std::optional<std::string> client_authority_pem;
   std::optional<std::uint16_t> port;  // of that server; 0: any free one; nullopt: the configuration's
-  std::string ip;                     // the node's address; empty: the machine's
+  std::vector<std::string> ips;       // the node's addresses, at most two; empty: the machine's
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
 };
 

@@ -170,7 +170,8 @@ struct AgentCommand {
   /// Shows who asks for the certificate that `api` is to have; empty: it has one.
   std::string bootstrap_kubeconfig;
   std::string node_name;
-  std::string node_ip;                // the address the node reports and serves on; empty: the machine's
+  std::vector<std::string>
+      node_ips;  // at most two, that the node reports; it serves on the first; empty: the machine's
   std::optional<std::uint16_t> port;  // 0: any free port; nullopt: the configuration's
   NodeArgs node;
   CompanionArgs companion;

@@ -71,6 +71,18 @@ void add_companion(CLI::App& app, CompanionArgs& args) {
       ->capture_default_str();
 }
 
+/// One address, or one of each family.
+Result<std::vector<std::string>> parse_node_ips(const std::string& text) {
+  std::vector<std::string> ips;
+  for (const std::string& each : CLI::detail::split(text, ',')) {
+    SPILLWAY_TRY(ip, parse_address(each));
+    ips.push_back(std::move(ip));
+  }
+  const bool one_family = ips.size() == 2 && ips[0].contains(':') == ips[1].contains(':');
+  if (ips.size() <= 2 && !one_family) return ips;
+  return invalid({}, "expected one address, or one of IPv4 and one of IPv6, got \"{}\"", text);
+}
+
 void define_agent(Commands& commands) {
   const auto agent = std::make_shared<AgentCommand>();
   CLI::App& app = commands.add("agent", "Run one node");
@@ -83,8 +95,9 @@ void define_agent(Commands& commands) {
          "asked for, written there, and from then on renewed in time")
       ->check(CLI::ExistingFile);
   app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
-  add_parsed(app, "--node-ip", agent->node_ip, parse_address,
-             "Address the node reports, and serves logs and metrics on", "ADDRESS", "the machine's");
+  add_parsed(app, "--node-ip", agent->node_ips, parse_node_ips,
+             "Address the node reports, and serves logs and metrics on; with a comma, one of the other family besides",
+             "ADDRESS[,ADDRESS]", "the machine's");
   app.add_option("--port", agent->port, "Its port; 0: any free one")->default_str("10250");
   add_node(app, agent->node);
   add_companion(app, agent->companion);

@@ -38,6 +38,32 @@ std::string first_line(std::initializer_list<const char*> paths) {
   return {};
 }
 
+/// Of every interface that is up, link-local ones too, each once.
+std::vector<std::string> find_addresses() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, ::freeifaddrs);
+  std::vector<std::string> found;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+    std::array<char, INET6_ADDRSTRLEN> text = {};
+    if (entry->ifa_addr->sa_family == AF_INET) {
+      const auto* v4 = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
+      ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+    } else if (entry->ifa_addr->sa_family == AF_INET6) {
+      const auto* v6 = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr);
+      ::inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+    } else {
+      continue;
+    }
+    found.emplace_back(text.data());
+  }
+  std::ranges::sort(found);
+  const auto repeats = std::ranges::unique(found);
+  found.erase(repeats.begin(), repeats.end());
+  return found;
+}
+
 /// The IPv4 address of the default route's interface, else of the first interface that is not the loopback, else
 /// the loopback's.
 std::string find_address() {
@@ -91,6 +117,16 @@ Bytes measured_blind_zone(const NodeSlice& slice) {
 
 }  // namespace
 
+std::string architecture_name(std::string_view machine) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"x86_64", "amd64"}, {"aarch64", "arm64"}, {"armv6l", "arm"},         {"armv7l", "arm"},
+      {"i386", "386"},     {"i686", "386"},      {"loongarch64", "loong64"}};
+  for (const auto& [kernel, name] : kNames) {
+    if (machine == kernel) return std::string(name);
+  }
+  return std::string(machine);  // riscv64, ppc64le, s390x: the same
+}
+
 std::optional<std::string> parse_default_interface(std::string_view routes) {
   take_line(routes);  // the heading
   while (!routes.empty()) {
@@ -117,7 +153,9 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
     const Result<std::string> text = read_file(path);
     if (text && info.os_image.empty()) info.os_image = parse_pretty_name(*text).value_or("");
   }
+  info.architecture = architecture_name(names.machine);
   info.internal_ip = find_address();
+  info.addresses = find_addresses();
   info.container_runtime_version = "process://0.1.0";
   const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (processors <= 0) return errno_error("sysconf", errno);

@@ -16,6 +16,9 @@ namespace spillway::host {
 /// The interface of the default route from the text of /proc/net/route; nullopt if there is none.
 std::optional<std::string> parse_default_interface(std::string_view routes);
 
+/// What the kernel calls x86_64 is amd64 in labels and node information; a name that is the same in both stays.
+std::string architecture_name(std::string_view machine);
+
 /// May block on a dead file system below `state_dir`. What the machine does not tell is empty; an error means that its
 /// memory or processors cannot be told.
 Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::string& state_dir);

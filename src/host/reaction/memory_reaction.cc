@@ -58,7 +58,10 @@ Result<std::unique_ptr<MemoryReaction>> MemoryReaction::create(runtime::Loop& lo
   made->node_memory_ = slice.memory();
   if (auto own = MemoryGauge::open_with_own_limit(slice.kubepods(), slice.memory())) made->pods_ = *std::move(own);
   made->thread_ = std::make_unique<ReactionThread>(std::move(gauges));
-  SPILLWAY_TRY(watch, PressureWatch::create(loop, slice, made->thread_->wakers(), made->log_));
+  SPILLWAY_TRY(watch, PressureWatch::create(loop, slice, made->thread_->wakers(), made->log_,
+                                            made->links_.memory_watch.kernel_notifications
+                                                ? PressureWatch::ControllerWakes::kUsed
+                                                : PressureWatch::ControllerWakes::kLeftOut));
   made->watch_ = std::move(watch);
   loop.watch_fd(made->thread_->news(), POLLIN, [raw = made.get()] { raw->on_news(); });
   return made;

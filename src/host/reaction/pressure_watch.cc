@@ -2,6 +2,7 @@
 
 #include "host/kernel/kernel_file.h"
 #include "host/reaction/reaction_thread.h"
+#include "policy/eviction/notifier.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -33,11 +34,12 @@ PressureWatch::PressureWatch(runtime::Loop& loop, const NodeSlice& slice, int ep
     : loop_(loop), slice_(slice), epoll_(epoll), log_(std::move(log)), gauge_(std::move(gauge)) {}
 
 Result<std::unique_ptr<PressureWatch>> PressureWatch::create(runtime::Loop& loop, const NodeSlice& slice, int epoll,
-                                                             telemetry::Log log) {
+                                                             telemetry::Log log, ControllerWakes wakes) {
   SPILLWAY_TRY(gauge, MemoryGauge::open(slice.measured(), slice.memory()));
   std::unique_ptr<PressureWatch> watch(  // NOLINT: private constructor
       new PressureWatch(loop, slice, epoll, std::move(log), std::move(gauge)));
   watch->open_psi();
+  if (wakes == ControllerWakes::kLeftOut) return watch;
   watch->open_memory_events();
   watch->sources_.usage_threshold =
       slice.slice().version() == CgroupVersion::kV1 &&
@@ -102,7 +104,9 @@ void PressureWatch::rearm() {
   const std::optional<Bytes> available = reading ? reading->left_by(by_) : std::nullopt;
   if (available) {
     const auto next = std::ranges::find_if(thresholds_, [&](Bytes each) { return each < *available; });
-    const Bytes usage = reading->usage + *available - (next == thresholds_.end() ? thresholds_.back() : *next);
+    const Bytes limit = next == thresholds_.end() ? thresholds_.back() : *next;
+    const Bytes usage{
+        eviction::usage_at_threshold(api::Quantity::of_bytes(limit), (reading->usage + *available).count(), 0)};
     const bool moved = !armed_usage_ || usage - *armed_usage_ >= kRearmMove || *armed_usage_ - usage >= kRearmMove;
     if (moved || now.mono - armed_at_ >= kRearmEvery) {
       const Outcome armed = arm(usage);

@@ -23,6 +23,9 @@ namespace spillway::host {
 
 class PressureWatch {
  public:
+  /// Of the memory controller: usage thresholds and memory.events.
+  enum class ControllerWakes { kUsed, kLeftOut };
+
   /// Which sources work here.
   struct Sources {
     PsiWindow psi = PsiWindow::kNone;
@@ -33,7 +36,8 @@ class PressureWatch {
   /// `epoll`: where descriptors go, edge-triggered and tagged (ReactionThread::tag); it outlives this object or has
   /// nobody waiting any more. Errors: the node's memory cannot be read.
   static Result<std::unique_ptr<PressureWatch>> create(runtime::Loop& loop, const NodeSlice& slice, int epoll,
-                                                       telemetry::Log log);
+                                                       telemetry::Log log,
+                                                       ControllerWakes wakes = ControllerWakes::kUsed);
   ~PressureWatch();
   PressureWatch(const PressureWatch&) = delete;
   PressureWatch& operator=(const PressureWatch&) = delete;

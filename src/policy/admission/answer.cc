@@ -50,16 +50,21 @@ std::string_view rejection_label(std::string_view reason) {
   return reason.starts_with("OutOf") ? "OutOfExtendedResources" : "Other";
 }
 
-void mark_preempted(api::PodStatus& status) {
+Ending preempted() {
+  return {"Failed", std::string(kPreempting), std::string(kPreemptedMessage), std::string(kPreemptedCondition)};
+}
+
+void mark_ended(api::PodStatus& status, const Ending& ending) {
   static constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
-  status.phase = "Failed";
-  status.reason = kPreempting;
-  status.message = kPreemptedMessage;
+  status.phase = ending.phase;
+  status.reason = ending.reason;
+  status.message = ending.message;
+  if (!ending.disruption) return;
   std::erase_if(status.conditions, [](const api::PodCondition& each) { return each.type == kDisruptionTarget; });
   status.conditions.push_back({.type = std::string(kDisruptionTarget),
                                .status = "True",
                                .reason = "TerminationByKubelet",
-                               .message = std::string(kPreemptedCondition),
+                               .message = *ending.disruption,
                                .last_probe_time = {},
                                .last_transition_time = {}});
 }

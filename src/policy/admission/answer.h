@@ -56,8 +56,20 @@ inline constexpr std::string_view kPreempting = "Preempting";
 inline constexpr std::string_view kPreemptedMessage = "Preempted in order to admit critical pod";
 inline constexpr std::string_view kPreemptedCondition = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
-/// The status a victim of preemption ends with: phase, reason, message and the condition DisruptionTarget; the rest
-/// stays.
-void mark_preempted(api::PodStatus& status);
+/// How a pod ends that does not end by itself.
+struct Ending {
+  std::string phase;   // "Failed"
+  std::string reason;  // "Evicted"
+  std::string message;
+  std::optional<std::string> disruption;  // message of the condition DisruptionTarget; nullopt: none
+
+  friend bool operator==(const Ending&, const Ending&) = default;
+};
+
+/// Of a victim of preemption.
+Ending preempted();
+
+/// Sets phase, reason, message and the condition DisruptionTarget, without a time; the rest stays.
+void mark_ended(api::PodStatus& status, const Ending& ending);
 
 }  // namespace spillway::admission

@@ -16,12 +16,6 @@ namespace {
 using policy::Reason;
 using policy::ReasonCode;
 
-/// The agent's own sum, in whole numbers.
-std::int64_t freed_by(const api::Pod& pod, std::string_view resource) {
-  const api::Quantity amount = api::agent_request(pod.spec, resource);
-  return resource == "cpu" ? amount.milli_value() : amount.value();
-}
-
 double squared_share(std::int64_t needed, std::int64_t freed) {
   const double left = static_cast<double>(std::max<std::int64_t>(0, needed - freed)) / static_cast<double>(needed);
   return left * left;
@@ -51,14 +45,6 @@ void subtract(Needs& needs, const Candidate& candidate) {
 Needs without(Needs needs, const std::vector<Candidate>& leaving) {
   for (const Candidate& candidate : leaving) subtract(needs, candidate);
   return needs;
-}
-
-double distance_of(const Needs& needs, const Candidate& candidate) {
-  double sum = 0;
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    if (needs[i] > 0) sum += squared_share(needs[i], candidate.freed[i]);
-  }
-  return sum;
 }
 
 /// Of equally distant pods the one with the smaller request goes; of equal requests the later one.
@@ -137,7 +123,7 @@ class Search {
       std::size_t best = 0;
       double smallest = static_cast<double>(needs.size()) + 1;
       for (std::size_t i = 0; i < left.size(); ++i) {
-        const double distance = distance_of(needs, left[i]);
+        const double distance = distance_to(needs, left[i].freed);
         round.distances.push_back({left[i].index, distance});
         if (distance < smallest || (distance == smallest && goes_before(left[i], left[best]))) {
           smallest = distance;
@@ -166,9 +152,16 @@ double distance_in(const Round& round, std::size_t candidate) {
 
 }  // namespace
 
-double distance_to(std::span<const Requirement> requirements, const api::Pod& pod) {
+std::int64_t freed_by(const api::Pod& pod, std::string_view resource) {
+  const api::Quantity amount = api::agent_request(pod.spec, resource);
+  return resource == "cpu" ? amount.milli_value() : amount.value();
+}
+
+double distance_to(std::span<const std::int64_t> needed, std::span<const std::int64_t> freed) {
   double sum = 0;
-  for (const Requirement& each : requirements) sum += squared_share(each.quantity, freed_by(pod, each.resource));
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (needed[i] > 0) sum += squared_share(needed[i], freed[i]);
+  }
   return sum;
 }
 

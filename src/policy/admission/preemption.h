@@ -23,9 +23,12 @@ struct Requirement {
   friend bool operator==(const Requirement&, const Requirement&) = default;
 };
 
-/// How far the pod's leaving is from covering the requirements: the sum over them of (what would still be needed /
-/// needed)², in order. 0: covered; the number of requirements: no help at all.
-double distance_to(std::span<const Requirement> requirements, const api::Pod& pod);
+/// What the pod's leaving frees: the agent's own sum, in whole numbers.
+std::int64_t freed_by(const api::Pod& pod, std::string_view resource);
+
+/// How far what is freed is from covering what is needed: the sum over both of (what would still be needed / needed)²,
+/// in order; what is covered already (zero) does not count. 0: covered; the number of needs: no help at all.
+double distance_to(std::span<const std::int64_t> needed, std::span<const std::int64_t> freed);
 
 /// One choice: the candidates of one class by their distance to what was needed then.
 struct Round {

@@ -21,6 +21,8 @@ struct MemoryWatch {
   std::optional<Bytes> mem_available_floor = {};
   /// Slow all pods down shortly before a hard memory threshold.
   Brake brake = Brake::kOff;
+  /// Wakes of the kernel's memory controller are used where there are any: usage thresholds, memory.events.
+  bool kernel_notifications = true;
 
   friend bool operator==(const MemoryWatch&, const MemoryWatch&) = default;
 };

@@ -130,11 +130,6 @@ std::string_view to_string(Condition condition) {
   check_failed("Condition in range", __FILE__, __LINE__);
 }
 
-std::optional<Condition> parse_condition(std::string_view text) {
-  const auto found = std::ranges::find(kConditions, text, [](Condition condition) { return to_string(condition); });
-  return found == kConditions.end() ? std::nullopt : std::optional(*found);
-}
-
 Condition condition_of(Signal signal) {
   if (is_memory(signal)) return Condition::kMemoryPressure;
   return signal == Signal::kPidAvailable ? Condition::kPidPressure : Condition::kDiskPressure;

@@ -68,7 +68,6 @@ inline constexpr std::array kConditions{Condition::kMemoryPressure, Condition::k
 
 /// "MemoryPressure".
 std::string_view to_string(Condition condition);
-std::optional<Condition> parse_condition(std::string_view text);
 Condition condition_of(Signal signal);
 
 /// Amounts in the unit of the signal: bytes, inodes or processes. Measurements beyond the range of int64 have wrapped.

@@ -84,7 +84,8 @@ class Additions {
     for (const Victim& victim : answer.victims) {
       events_.if_array()->push_back(preempting_event("uid", victim.uid));
       killed_.if_array()->emplace_back(victim.uid);
-      mark_preempted(statuses_.try_emplace(victim.uid, known_.at({victim.pod, victim.uid}).status).first->second);
+      mark_ended(statuses_.try_emplace(victim.uid, known_.at({victim.pod, victim.uid}).status).first->second,
+                 preempted());
       workers_[victim.uid] = {.termination_requested = true, .terminated = true};
     }
     if (!answer.refusal) {

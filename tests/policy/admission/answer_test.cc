@@ -27,11 +27,11 @@ TEST(RejectionLabel, KnowsItsListAndNothingElse) {
   EXPECT_EQ(rejection_label("SysctlForbidden"), "SysctlForbidden");
 }
 
-TEST(MarkPreempted, NamesTheDisruptionOnce) {
+TEST(MarkEnded, NamesTheDisruptionOnce) {
   api::PodStatus status;
   status.qos_class = "Guaranteed";
-  mark_preempted(status);
-  mark_preempted(status);
+  mark_ended(status, preempted());
+  mark_ended(status, preempted());
   EXPECT_EQ(status.qos_class, "Guaranteed");
   EXPECT_EQ(status.reason, "Preempting");
   ASSERT_EQ(status.conditions.size(), 1U);

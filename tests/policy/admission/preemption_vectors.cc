@@ -35,7 +35,14 @@ std::optional<Mismatch> check_choose(const Json& row) {
 
 std::optional<Mismatch> check_distance(const Json& row) {
   const Json& in = *row.find("in");
-  const double got = distance_to(requirements_at(in), pod_at(in));
+  const api::Pod pod = pod_at(in);
+  std::vector<std::int64_t> needed;
+  std::vector<std::int64_t> freed;
+  for (const Requirement& each : requirements_at(in)) {
+    needed.push_back(each.quantity);
+    freed.push_back(freed_by(pod, each.resource));
+  }
+  const double got = distance_to(needed, freed);
   const double want = row.at({"want", "distance"})->if_double().value();
   if (std::abs(got - want) <= 1e-12) return std::nullopt;
   return Mismatch{std::to_string(want), std::to_string(got)};
@@ -63,7 +70,7 @@ std::optional<Mismatch> check_handle(const Json& row) {
   Json killed = Json::array();
   Json events = Json::array();
   api::PodStatus status;
-  mark_preempted(status);
+  mark_ended(status, preempted());
   for (const Victim& victim : recovery.victims) {
     killed.if_array()->push_back(Json::object({{"pod", victim.pod.name},
                                                {"evicted_flag", true},

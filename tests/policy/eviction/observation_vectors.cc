@@ -5,6 +5,8 @@
 #include "policy/eviction/reading.h"
 #include "support/vectors.h"
 
+#include <algorithm>
+
 namespace spillway::eviction {
 namespace {
 
@@ -30,14 +32,31 @@ std::optional<Mismatch> observations(const Json& row) {
   return compare(*row.at({"out", "observations"}), got);
 }
 
+/// Of the node, or of all pods together.
+std::optional<api::MemoryStats> memory_of(const Threshold& threshold, const api::Summary& summary) {
+  if (threshold.signal != Signal::kAllocatableMemoryAvailable) return summary.node.memory;
+  const auto& containers = summary.node.system_containers;
+  const auto pods = std::ranges::find(containers, "pods", &api::ContainerStats::name);
+  return pods == containers.end() ? std::nullopt : pods->memory;
+}
+
+std::optional<std::int64_t> trigger(const Threshold& threshold, const std::optional<api::MemoryStats>& memory) {
+  if (!memory || !memory->usage_bytes || !memory->working_set_bytes || !memory->available_bytes) return std::nullopt;
+  const auto capacity = static_cast<std::int64_t>(*memory->available_bytes + *memory->working_set_bytes);
+  const auto inactive = static_cast<std::int64_t>(*memory->usage_bytes - *memory->working_set_bytes);
+  const std::optional<api::Quantity> limit = amount_of(threshold.value, capacity);
+  if (!limit) return std::nullopt;
+  return usage_at_threshold(*limit, capacity, inactive);
+}
+
 std::optional<Mismatch> notifier(const Json& row) {
   const Json& in = *row.find("in");
   const Threshold threshold = read_threshold(*in.find("threshold")).value();
-  const Result<MemcgTrigger> trigger = memcg_trigger(threshold, api::decode<api::Summary>(*in.find("summary")).value());
-  Json got = Json::object({{"description", describe(threshold)}, {"ok", trigger.has_value()}});
-  if (trigger) {
-    got["attribute"] = MemcgTrigger::kAttribute;
-    got["threshold"] = trigger->usage_bytes;
+  const auto usage = trigger(threshold, memory_of(threshold, api::decode<api::Summary>(*in.find("summary")).value()));
+  Json got = Json::object({{"description", describe(threshold)}, {"ok", usage.has_value()}});
+  if (usage) {
+    got["attribute"] = "memory.usage_in_bytes";
+    got["threshold"] = *usage;
   }
   return compare(*row.find("out"), got);
 }

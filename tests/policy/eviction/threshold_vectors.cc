@@ -198,11 +198,15 @@ Json names_of(const ConditionSet& conditions, bool alphabetical) {
   return list;
 }
 
+Condition condition_named(std::string_view name) {
+  return *std::ranges::find(kConditions, name, [](Condition condition) { return to_string(condition); });
+}
+
 std::optional<Mismatch> node_conditions(const Json& in, const Json& out) {
   ConditionClock clock;
   if (const Json* previous = in.find("previousLastObservedAt")) {
     for (const auto& [name, at] : *previous->if_object()) {
-      clock.restore(parse_condition(name).value(), at_seconds(*at.if_int64()));
+      clock.restore(condition_named(name), at_seconds(*at.if_int64()));
     }
   }
   const Instant now = at_seconds(integer(in, "now"));

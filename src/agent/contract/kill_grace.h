@@ -8,6 +8,12 @@
 
 namespace spillway::agent {
 
+/// No grace period is longer, whatever a pod says: about 68 years, so that nanoseconds stay in range.
+inline constexpr std::int64_t kGraceSecondsMax = 2'147'483'647;
+
+/// No container is killed sooner after the signal to end, unless memory would not last as long.
+inline constexpr std::int64_t kStopSecondsMin = 2;
+
 struct GraceRequest {
   std::optional<std::int64_t> deletion_seconds;  // of the API object
   std::optional<std::int64_t> override_seconds;  // of an eviction or shutdown
