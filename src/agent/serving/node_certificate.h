@@ -52,9 +52,6 @@ class NodeCertificate final : public client::ApiEngine {
 
   std::vector<client::ApiCommand> take_api_commands() override { return api_.take_api_commands(); }
 
-  /// A signed certificate is in use.
-  bool installed() const { return installed_; }
-
  private:
   void request(Now now);
   void poll(Now now);

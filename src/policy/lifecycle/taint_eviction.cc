@@ -38,15 +38,6 @@ std::vector<api::Taint> no_execute_taints(std::span<const api::Taint> taints) {
   return result;
 }
 
-std::uint32_t worker_of(std::string_view node, std::uint32_t workers) {
-  std::uint32_t hash = 0x811c9dc5U;
-  for (const char c : node) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x01000193U;
-  }
-  return hash % workers;
-}
-
 /// Gives up a timer, if one is armed, and forgets that the pod was dealt with.
 void TaintEvictions::cancel(const api::PodKey& pod, std::vector<Order>& orders) {
   attempts_.erase(pod);

@@ -1,7 +1,7 @@
 // Which pods leave a node with NoExecute taints, and when: the rule, and the timers between evaluations.
 // TaintEvictions does no I/O: it is told what changed and answers with orders, which its caller carries out.
 // Thread: loop. Bound: one timer or mark per pod. Source: Kubernetes docs, "Taints and Tolerations"; KEP-3902; spec
-// "Node lifecycle", S11; vectors lifecycle/taint_eviction, worker_shard.
+// "Node lifecycle", S11; vectors lifecycle/taint_eviction.
 #pragma once
 
 #include "api/object/pod.h"
@@ -38,9 +38,6 @@ Toleration tolerated_for(std::span<const api::Taint> taints, std::span<const api
 
 /// The NoExecute taints among `taints`, in order.
 std::vector<api::Taint> no_execute_taints(std::span<const api::Taint> taints);
-
-/// Which of `workers` handles the events of a node: FNV-1a, 32 bit, of its name.
-std::uint32_t worker_of(std::string_view node, std::uint32_t workers);
 
 class TaintEvictions {
  public:

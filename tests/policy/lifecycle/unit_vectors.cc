@@ -194,12 +194,6 @@ std::optional<Mismatch> label_reconcile(const Json& row) {
   return compare(want, Json::object({{"labels", got}, {"api_patches", int{!changes.empty()}}, {"error", false}}));
 }
 
-std::optional<Mismatch> worker_shard(const Json& row) {
-  const Json& in = *row.find("input");
-  const auto worker = worker_of(in.string_at({"node_name"}), static_cast<std::uint32_t>(integer(in, "workers")));
-  return compare(*row.find("expected"), Json::object({{"worker", std::int64_t{worker}}}));
-}
-
 const bool kRegistered[] = {
     add_vector_check("lifecycle/token_bucket", token_bucket),
     add_vector_check("lifecycle/rate_limited_queue", rate_limited_queue),
@@ -208,7 +202,6 @@ const bool kRegistered[] = {
     add_vector_check("lifecycle/eviction_rate", eviction_rate_check),
     add_vector_check("lifecycle/condition_taints", condition_taints_check),
     add_vector_check("lifecycle/label_reconcile", label_reconcile),
-    add_vector_check("lifecycle/worker_shard", worker_shard),
 };
 
 }  // namespace
