@@ -30,7 +30,12 @@ bool is_transient(ErrorCode code) {
 }  // namespace
 
 EventRecorder::EventRecorder(ApiClient& client, Rng rng, std::string component, std::string host, Limits limits)
-    : client_(client), rng_(rng), component_(std::move(component)), host_(std::move(host)), limits_(limits) {}
+    : client_(client),
+      rng_(rng),
+      component_(std::move(component)),
+      host_(std::move(host)),
+      limits_(limits),
+      correlator_({limits.known_max, limits.similar_max, limits.object_burst}) {}
 
 EventRecorder::EventRecorder(ApiClient& client, Rng rng, std::string component, std::string host)
     : EventRecorder(client, rng, std::move(component), std::move(host), Limits{}) {}
@@ -39,26 +44,32 @@ void EventRecorder::record(const api::ObjectReference& about, EventType type, st
                            std::string_view message, Now now) {
   api::ObjectReference object = about;
   object.resource_version.clear();  // it changes with every write and would make every repeat a new event
-  const Kind kind{std::move(object), type, std::string(reason), std::string(message)};
-  if (!known_.contains(kind) && known_.size() >= limits_.known_max) forget_old(now);
-  Known& known = known_[kind];
+  const CorrelatedEvent event = correlator_.correlate(
+      {.about = std::move(object), .type = type, .reason = std::string(reason), .message = std::string(message)},
+      now.mono);
+  const EventKey& key = event.key;
+  if (!known_.contains(key) && known_.size() >= limits_.known_max) forget_old(now);
+  Known& known = known_[key];
   if (known.count > 0 && now.mono - known.last_seen > kRemembered && !known.queued && !known.writing) known = Known{};
   if (known.count == 0) known.first = now.wall;
   ++known.count;
+  known.message = event.message;
   known.last = now.wall;
   known.last_seen = now.mono;
-  if (!known.queued && !known.writing) enqueue(kind, known);
+  if (!event.passes) return;
+  known.count_due = known.count;
+  if (!known.queued && !known.writing) enqueue(key, known);
   pump();
 }
 
-void EventRecorder::enqueue(const Kind& kind, Known& known) {
+void EventRecorder::enqueue(const EventKey& key, Known& known) {
   if (queue_.size() >= limits_.queue_max) {
     known_[queue_.front()].queued = false;
     queue_.pop_front();
     ++dropped_;
   }
   known.queued = true;
-  queue_.push_back(kind);
+  queue_.push_back(key);
 }
 
 /// Makes room: entries not heard of for an hour, else the one not heard of for longest.
@@ -80,24 +91,23 @@ void EventRecorder::forget_old(Now now) {
 
 void EventRecorder::pump() {
   while (in_flight_ < limits_.in_flight_max && !queue_.empty()) {
-    const Kind kind = std::move(queue_.front());
+    const EventKey key = std::move(queue_.front());
     queue_.pop_front();
-    const auto it = known_.find(kind);
+    const auto it = known_.find(key);
     if (it == known_.end()) continue;
     it->second.queued = false;
     write(it->first, it->second);
   }
 }
 
-api::Event EventRecorder::event_of(const Kind& kind, const Known& known) const {
-  const auto& [about, type, reason, message] = kind;
+api::Event EventRecorder::event_of(const EventKey& key, const Known& known) const {
   api::Event event;
   event.metadata.name = known.name;
-  event.metadata.ns = namespace_of(about);
-  event.involved_object = about;
-  event.type = to_string(type);
-  event.reason = reason;
-  event.message = message;
+  event.metadata.ns = namespace_of(key.about);
+  event.involved_object = key.about;
+  event.type = to_string(key.type);
+  event.reason = key.reason;
+  event.message = known.message;
   event.source_component = component_;
   event.source_host = host_;
   event.reporting_component = component_;
@@ -108,27 +118,27 @@ api::Event EventRecorder::event_of(const Kind& kind, const Known& known) const {
   return event;
 }
 
-void EventRecorder::write(const Kind& kind, Known& known) {
+void EventRecorder::write(const EventKey& key, Known& known) {
   ++in_flight_;
   known.writing = true;
-  const api::ObjectReference& about = std::get<0>(kind);
-  const auto done = [this, kind, count = known.count](const Result<api::Json>& outcome, Now now) {
-    on_written(kind, count, outcome, now);
+  const api::ObjectReference& about = key.about;
+  const auto done = [this, key, count = known.count](const Result<api::Json>& outcome, Now now) {
+    on_written(key, count, outcome, now);
   };
   if (known.count_written == 0) {
     if (known.name.empty()) known.name = fmt::format("{}.{:016x}", about.name, rng_.next());
-    client_.create(object_path("v1", "events", namespace_of(about)), api::encode(event_of(kind, known)), done);
+    client_.create(object_path("v1", "events", namespace_of(about)), api::encode(event_of(key, known)), done);
   } else {
     const auto patch = api::Json::object(
-        {{"count", known.count}, {"lastTimestamp", api::format_time(known.last)}, {"message", std::get<3>(kind)}});
+        {{"count", known.count}, {"lastTimestamp", api::format_time(known.last)}, {"message", known.message}});
     client_.patch(object_path("v1", "events", namespace_of(about), known.name), PatchType::kStrategicMerge, patch,
                   done);
   }
 }
 
-void EventRecorder::on_written(const Kind& kind, std::int32_t count, const Result<api::Json>& outcome, Now now) {
+void EventRecorder::on_written(const EventKey& key, std::int32_t count, const Result<api::Json>& outcome, Now now) {
   --in_flight_;
-  const auto it = known_.find(kind);
+  const auto it = known_.find(key);
   if (it == known_.end()) return pump();
   Known& known = it->second;
   known.writing = false;
@@ -136,21 +146,21 @@ void EventRecorder::on_written(const Kind& kind, std::int32_t count, const Resul
   if (outcome || (was_post && outcome.error().code == ErrorCode::kAlreadyExists)) {
     known.attempts = 0;
     known.count_written = count;
-    if (known.count > count) enqueue(kind, known);
+    if (known.count_due > count) enqueue(key, known);
   } else if (!was_post && outcome.error().code == ErrorCode::kNotFound) {
     known.name.clear();  // it has expired: post anew
     known.count_written = 0;
-    known.count = 1;
+    known.count = known.count_due = 1;
     known.first = known.last;
-    enqueue(kind, known);
+    enqueue(key, known);
   } else if (is_transient(outcome.error().code) && ++known.attempts < limits_.attempts_max) {
     const Duration wait = kRetryMin * (1 << known.attempts);
     known.writing = true;  // until the retry: repeats are counted in
-    client_.at(now.mono + wait, [this, kind](Now) {
-      const auto again = known_.find(kind);
+    client_.at(now.mono + wait, [this, key](Now) {
+      const auto again = known_.find(key);
       if (again == known_.end()) return;
       again->second.writing = false;
-      enqueue(kind, again->second);
+      enqueue(key, again->second);
       pump();
     });
   } else {

@@ -1,6 +1,6 @@
 // Writes Kubernetes events: the first of a kind is posted, repeats raise the count of that object with a patch.
-// Repeats that come while the first is still on its way are counted in. Names are "<object>.<16 hex digits>" from the
-// random stream, so a replayed seed writes the same names.
+// Repeats that come while the first is still on its way are counted in; the correlator says what goes out at all. Names
+// are "<object>.<16 hex digits>" from the random stream, so a replayed seed writes the same names.
 // Thread: loop. Bounds: `queue_max` events wait (the oldest is dropped and counted), `known_max` kinds are remembered
 // for an hour at most, `in_flight_max` calls, `attempts_max` attempts per write. Source: Kubernetes "Event" API page;
 // spec "API server contract", 14.
@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "client/api_client.h"
+#include "client/event_correlator.h"
 
 #include <cstdint>
 #include <deque>
@@ -17,11 +18,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 namespace spillway::client {
-
-enum class EventType { kNormal, kWarning };
 
 class EventRecorder {
  public:
@@ -30,6 +28,8 @@ class EventRecorder {
     std::size_t known_max = 4096;
     std::size_t in_flight_max = 8;
     int attempts_max = 4;
+    std::size_t similar_max = kSimilarMax;  // of the correlator
+    int object_burst = kObjectBurst;        // the same
   };
 
   /// `component`: "node-controller"; `host`: the node an agent runs on, else empty.
@@ -47,12 +47,11 @@ class EventRecorder {
   std::size_t waiting() const { return queue_.size(); }
 
  private:
-  /// What makes two events the same one: object, type, reason and message.
-  using Kind = std::tuple<api::ObjectReference, EventType, std::string, std::string>;
-
   struct Known {
-    std::string name;  // empty until posted
+    std::string name;     // empty until posted
+    std::string message;  // of the latest
     std::int32_t count = 0;
+    std::int32_t count_due = 0;  // when the last one went out; those after it wait for the next
     std::int32_t count_written = 0;
     WallTime first{};
     WallTime last{};
@@ -62,20 +61,21 @@ class EventRecorder {
     int attempts = 0;
   };
 
-  void enqueue(const Kind& kind, Known& known);
+  void enqueue(const EventKey& key, Known& known);
   void pump();
-  void write(const Kind& kind, Known& known);
-  void on_written(const Kind& kind, std::int32_t count, const Result<api::Json>& outcome, Now now);
+  void write(const EventKey& key, Known& known);
+  void on_written(const EventKey& key, std::int32_t count, const Result<api::Json>& outcome, Now now);
   void forget_old(Now now);
-  api::Event event_of(const Kind& kind, const Known& known) const;
+  api::Event event_of(const EventKey& key, const Known& known) const;
 
   ApiClient& client_;
   Rng rng_;
   std::string component_;
   std::string host_;
   Limits limits_;
-  std::map<Kind, Known> known_;
-  std::deque<Kind> queue_;
+  EventCorrelator correlator_;
+  std::map<EventKey, Known> known_;
+  std::deque<EventKey> queue_;
   std::size_t in_flight_ = 0;
   std::uint64_t dropped_ = 0;
 };

@@ -59,6 +59,47 @@ TEST_F(EventRecorderTest, CountsRepeatsInWhileTheFirstIsOnItsWay) {
   EXPECT_EQ(take_body().find("count")->if_int64(), 3);
 }
 
+TEST_F(EventRecorderTest, WhatIsHeldBackIsCountedByTheNextThatGoesOut) {
+  for (int i = 0; i < 30; ++i) {
+    record("n1", "Failed");
+    if (!engine.commands.empty()) engine.answer(engine.take<SendCall>().id, i == 0 ? 201 : 200, "{}");
+  }
+  EXPECT_THAT(engine.commands, IsEmpty());
+  record("n2", "Failed");
+  engine.answer(engine.take<SendCall>().id, 201, "{}");
+  engine.advance(minutes(6));
+  record("n1", "Failed");
+  EXPECT_EQ(take_body().find("count")->if_int64(), 31);
+  EXPECT_EQ(recorder.dropped(), 0U);
+}
+
+TEST_F(EventRecorderTest, WhatIsHeldBackDoesNotGoOutWithAnAnswer) {
+  for (int i = 0; i < 30; ++i) record("n1", "Failed");
+  engine.answer(engine.take<SendCall>().id, 201, "{}");  // it had counted one
+  EXPECT_EQ(take_body().find("count")->if_int64(), 30);
+  record("n1", "Failed");
+  EXPECT_THAT(engine.commands, IsEmpty());
+}
+
+TEST_F(EventRecorderTest, SimilarEventsBecomeOneWhoseTextIsTheLatest) {
+  const auto say = [this](int number) {
+    recorder.record({.kind = "Node", .api_version = "v1", .name = "n1"}, EventType::kNormal, "R",
+                    fmt::format("text {}", number), engine.now);
+    engine.collect();
+    const auto call = engine.take<SendCall>();
+    engine.answer(call.id, call.request.method == api::Method::kPost ? 201 : 200, "{}");
+    return call.request;
+  };
+  for (int i = 1; i < 10; ++i) EXPECT_EQ(say(i).method, api::Method::kPost);
+  const auto combined = say(10);
+  EXPECT_EQ(combined.method, api::Method::kPost);
+  EXPECT_EQ(api::parse_json(combined.body)->string_at({"message"}), "(combined from similar events): text 10");
+  const auto further = say(11);
+  EXPECT_EQ(further.method, api::Method::kPatch);
+  EXPECT_EQ(api::parse_json(further.body)->string_at({"message"}), "(combined from similar events): text 11");
+  EXPECT_EQ(api::parse_json(further.body)->find("count")->if_int64(), 2);
+}
+
 TEST_F(EventRecorderTest, AnExpiredEventIsPostedAnew) {
   record("n1", "Failed");
   const auto first = engine.take<SendCall>();

@@ -1,0 +1,73 @@
+// Which events go out, and as what: many that differ in their text alone become one, and an object about which too much
+// is said falls silent. What is held back is counted all the same, so that the next one that goes out has the number.
+// Thread: loop. Bounds: `known_max` objects, as many reasons of objects, nine texts of each.
+// Source: Kubernetes "Event" API page; spec "Node agent", 6.2.
+#pragma once
+
+#include "api/object/event.h"
+#include "base/time.h"
+#include "base/token_bucket.h"
+#include "client/recent_map.h"
+
+#include <compare>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+namespace spillway::client {
+
+enum class EventType { kNormal, kWarning };
+
+/// From that many texts about one object for one reason on, none ten minutes after the one before it, further ones are
+/// one event.
+inline constexpr std::size_t kSimilarMax = 10;
+inline constexpr Duration kSimilarWithin = minutes(10);
+/// What one source says about one object: as many at once, and one more every five minutes.
+inline constexpr int kObjectBurst = 25;
+inline constexpr Duration kObjectRefill = minutes(5);
+inline constexpr std::string_view kCombinedPrefix = "(combined from similar events): ";
+
+/// What makes two events of a source the same one.
+struct EventKey {
+  api::ObjectReference about;  // without its resource version
+  EventType type = EventType::kNormal;
+  std::string reason;
+  std::string message;    // of combined ones: empty
+  bool combined = false;  // from similar events
+
+  friend auto operator<=>(const EventKey&, const EventKey&) = default;
+};
+
+struct CorrelatedEvent {
+  EventKey key;
+  std::string message;  // of the latest
+  bool passes = true;   // false: counted, not written
+};
+
+class EventCorrelator {
+ public:
+  struct Limits {
+    std::size_t known_max = 4096;
+    std::size_t similar_max = kSimilarMax;
+    int object_burst = kObjectBurst;
+  };
+
+  explicit EventCorrelator(Limits limits)
+      : limits_(limits),
+        similar_(limits.known_max, kSimilarWithin),
+        buckets_(limits.known_max, kObjectRefill * limits.object_burst) {}
+
+  /// `event`: as it was recorded; not combined.
+  CorrelatedEvent correlate(EventKey event, Instant now);
+
+ private:
+  using SimilarKey = std::tuple<api::ObjectReference, EventType, std::string>;
+
+  Limits limits_;
+  RecentMap<SimilarKey, std::set<std::string>> similar_;  // texts
+  RecentMap<api::ObjectReference, TokenBucket> buckets_;  // one that is full again may be forgotten
+};
+
+}  // namespace spillway::client
