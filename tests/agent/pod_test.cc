@@ -328,6 +328,140 @@ TEST(InitContainers, RunInOrderBeforeTheOthers) {
   Json document = pod_document({.name = "web"});
   document.make({"spec", "initContainers"}) =
       Json::array({Json::object({{"name", "one"}, {"command", Json::array({"prepare"})}}),
+TEST(Pod, EndsWhenItWasActiveForTooLong) {
+  Json document = pod_document({.name = "job"});
+  document.make({"spec", "activeDeadlineSeconds"}) = 60;
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(59));
+  EXPECT_EQ(cluster.phase("job"), "Running");
+  cluster.run(seconds(2));
+  const Json pod = cluster.pod("job");
+  EXPECT_EQ(cluster.phase("job"), "Failed");
+  EXPECT_EQ(pod.string_at({"status", "reason"}), "DeadlineExceeded");
+  EXPECT_EQ(pod.string_at({"status", "message"}), "Pod was active on the node longer than the specified deadline");
+  EXPECT_EQ(condition(pod, "DisruptionTarget"), "");
+  ASSERT_NE(cluster.host.last<StopPod>(), nullptr);
+  EXPECT_EQ(cluster.host.last<StopPod>()->grace, seconds(30)) << "its own grace";
+  const std::vector<Json> events = cluster.events("DeadlineExceeded");
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events.front().string_at({"type"}), "Normal");
+  EXPECT_EQ(events.front().string_at({"message"}), "Pod was active on the node longer than the specified deadline");
+}
+
+TEST(Pod, FollowsANewDeadline) {
+  Running cluster(Pods{{.name = "job"}});
+  cluster.run(seconds(29));
+  Json pod = cluster.pod("job");
+  pod.make({"spec", "activeDeadlineSeconds"}) = 100;
+  cluster.put(pod);
+  cluster.run(seconds(30));
+  pod = cluster.pod("job");
+  pod.make({"spec", "activeDeadlineSeconds"}) = 90;
+  cluster.put(pod);
+  cluster.run(seconds(28));
+  EXPECT_EQ(cluster.phase("job"), "Running");
+  cluster.run(seconds(3));
+  EXPECT_EQ(cluster.phase("job"), "Failed") << "90 s after it began";
+}
+
+TEST(Pod, OfANewDeadlineThatIsOverEndsAtOnce) {
+  Running cluster(Pods{{.name = "job"}});
+  cluster.run(seconds(60));
+  Json pod = cluster.pod("job");
+  pod.make({"spec", "activeDeadlineSeconds"}) = 5;
+  cluster.put(pod);
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.pod("job").string_at({"status", "reason"}), "DeadlineExceeded");
+}
+
+TEST(Pod, DeadlineCountsWhileItsAgentIsAwayAndNotByAClockThatJumps) {
+  Json document = pod_document({.name = "job"});
+  document.make({"spec", "activeDeadlineSeconds"}) = 60;
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(30));
+  cluster.set_wall_clock_ahead(hours(1));
+  cluster.run(seconds(20));
+  EXPECT_EQ(cluster.phase("job"), "Running");
+  const std::size_t starts = cluster.host.count<StartContainer>();
+  cluster.restart();  // an hour has gone by, as far as anybody knows
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.pod("job").string_at({"status", "reason"}), "DeadlineExceeded");
+  EXPECT_EQ(cluster.host.count<StartContainer>(), starts) << "nothing is started for a moment";
+}
+
+TEST(Pod, ThatEndsAlreadyHasNoDeadlineAnyMore) {
+  Json document = pod_document({.name = "job"});
+  document.make({"spec", "activeDeadlineSeconds"}) = 60;
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(58));
+  cluster.host.set_stubborn(true);
+  cluster.delete_pod("job", 20);
+  cluster.run(seconds(10));
+  EXPECT_TRUE(cluster.events("DeadlineExceeded").empty()) << "it is ending already";
+}
+
+/// The container "c" gets another image.
+void set_image(ScriptedCluster& cluster, const std::string& name, const std::string& image) {
+  Json pod = cluster.pod(name);
+  pod.at({"spec", "containers"})->if_array()->front()["image"] = image;
+  cluster.put(std::move(pod));
+}
+
+TEST(Pod, StartsAContainerAgainWhoseImageChanges) {
+  for (const std::string policy : {"Always", "Never"}) {
+    SCOPED_TRACE(policy);
+    Running cluster(Pods{{.name = "web", .restart_policy = policy, .grace_seconds = 7}});
+    set_image(cluster, "web", "other");
+    cluster.run(milliseconds(500));
+    ASSERT_NE(cluster.host.last<StopContainer>(), nullptr);
+    EXPECT_EQ(cluster.host.last<StopContainer>()->grace, seconds(7));
+    EXPECT_EQ(cluster.host.count<StopContainer>(), 1u);
+    EXPECT_EQ(cluster.host.count<StopPod>(), 0u);
+    const Json pod = cluster.pod("web");
+    EXPECT_EQ(restarts_of(pod), 1) << "at once, and whatever the policy";
+    EXPECT_EQ(container(pod).string_at({"image"}), "other");
+    EXPECT_EQ(cluster.phase("web"), "Running");
+    const std::vector<Json> events = cluster.events("Killing");
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events.front().string_at({"message"}), "Container c definition changed, will be restarted");
+    EXPECT_EQ(events.front().string_at({"involvedObject", "fieldPath"}), "spec.containers{c}");
+    cluster.run(minutes(1));
+    EXPECT_EQ(cluster.host.count<StartContainer>(), 2u);
+  }
+}
+
+TEST(Pod, ShowsTheImageThatRunsUntilItHasEnded) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.host.set_stubborn(true);
+  set_image(cluster, "web", "other");
+  cluster.run(seconds(20));
+  EXPECT_EQ(container(cluster.pod("web")).string_at({"image"}), "none");
+  set_image(cluster, "web", "third");
+  cluster.run(seconds(11));
+  EXPECT_EQ(container(cluster.pod("web")).string_at({"image"}), "third");
+  EXPECT_EQ(cluster.host.count<StopContainer>(), 1u);
+  EXPECT_EQ(restarts_of(cluster.pod("web")), 1);
+}
+
+TEST(Pod, WhoseImageChangesInItsBackOffStartsWithTheNewOne) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.exit("web", 1);
+  cluster.run(seconds(1));
+  cluster.exit("web", 1);
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.container_waiting_reason(cluster.pod("web")), "CrashLoopBackOff");
+  set_image(cluster, "web", "other");
+  cluster.run(seconds(10));
+  EXPECT_EQ(container(cluster.pod("web")).string_at({"image"}), "other");
+  EXPECT_EQ(cluster.host.count<StopContainer>(), 0u);
+}
+
                    Json::object({{"name", "two"}, {"command", Json::array({"prepare"})}})});
   ScriptedCluster cluster;
   cluster.put(std::move(document));
@@ -378,6 +512,31 @@ TEST(InitContainers, SidecarsKeepRunning) {
   EXPECT_EQ(cluster.phase("web"), "Running");
 }
 
+TEST(InitContainers, SidecarsAreStartedAgainWhenTheirImageChangesOthersRunOn) {
+  Json document = pod_document({.name = "web"});
+  document.make({"spec", "initContainers"}) = Json::array(
+      {Json::object(
+           {{"name", "mesh"}, {"image", "none"}, {"command", Json::array({"proxy"})}, {"restartPolicy", "Always"}}),
+       Json::object({{"name", "one"}, {"image", "none"}, {"command", Json::array({"prepare"})}})});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(1));
+  ASSERT_TRUE(cluster.host.is_running("uid-web", "one"));
+  Json pod = cluster.pod("web");
+  for (Json& each : *pod.at({"spec", "initContainers"})->if_array()) each["image"] = "other";
+  cluster.put(std::move(pod));
+  cluster.run(seconds(1));
+  ASSERT_EQ(cluster.host.count<StopContainer>(), 1u);
+  EXPECT_EQ(cluster.host.last<StopContainer>()->name, "mesh");
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "mesh"));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "one"));
+  ASSERT_EQ(cluster.events("Killing").size(), 1u);
+  const Json killing = cluster.events("Killing").front();
+  EXPECT_EQ(killing.string_at({"message"}), "Init container mesh definition changed");
+  EXPECT_EQ(killing.string_at({"involvedObject", "fieldPath"}), "spec.initContainers{mesh}");
+}
+
 TEST(Containers, ThatCannotStartAreTriedAgain) {
   ScriptedCluster cluster;
   cluster.host.set_start_failure("RunContainerError");
@@ -407,6 +566,29 @@ TEST(Restart, StartsWhatRanBeforeAgainAndCountsIt) {
 
 TEST(Restart, FinishesADeletionThatWasUnderWay) {
   Running cluster(Pods{{.name = "web"}});
+TEST(InitContainers, SidecarsAreStartedAgainWhenTheirImageChangesOthersRunOn) {
+  Json document = pod_document({.name = "web"});
+  document.make({"spec", "initContainers"}) = Json::array(
+      {Json::object(
+           {{"name", "mesh"}, {"image", "none"}, {"command", Json::array({"proxy"})}, {"restartPolicy", "Always"}}),
+       Json::object({{"name", "one"}, {"image", "none"}, {"command", Json::array({"prepare"})}})});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(1));
+  ASSERT_TRUE(cluster.host.is_running("uid-web", "one"));
+  Json pod = cluster.pod("web");
+  for (Json& each : *pod.at({"spec", "initContainers"})->if_array()) each["image"] = "other";
+  cluster.put(std::move(pod));
+  cluster.run(seconds(1));
+  ASSERT_EQ(cluster.host.count<StopContainer>(), 1u);
+  EXPECT_EQ(cluster.host.last<StopContainer>()->name, "mesh");
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "mesh"));
+  EXPECT_TRUE(cluster.host.is_running("uid-web", "one"));
+  ASSERT_EQ(cluster.events("Killing").size(), 1u);
+  EXPECT_EQ(cluster.events("Killing").front().string_at({"message"}), "Init container mesh definition changed");
+}
+
   cluster.host.set_stubborn(true);
   cluster.delete_pod("web", 30);
   cluster.run(seconds(1));

@@ -36,6 +36,11 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
       running_[{start->uid, start->name}] = {start->attempt, now.wall};
       events.emplace_back(kSoon, ContainerStarted{start->uid, start->name, start->attempt, 4711, now.wall});
     }
+  } else if (const auto* stop_one = std::get_if<StopContainer>(&command)) {
+    if (is_running(stop_one->uid, stop_one->name)) {
+      events.emplace_back(stubborn_ ? stop_one->grace + kSoon : kSoon,
+                          exit(stop_one->uid, stop_one->name, stubborn_ ? kKilled : kTerminated, now));
+    }
   } else if (const auto* stop = std::get_if<StopPod>(&command)) {
     const Duration lasts = stubborn_ ? stop->grace + kSoon : kSoon;
     const bool killed = stubborn_ || stop->grace == Duration{};

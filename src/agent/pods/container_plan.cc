@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace spillway::agent {
 namespace {
@@ -13,10 +14,12 @@ constexpr std::int32_t kKilledExitCode = 137;
 constexpr std::int32_t kStartErrorExitCode = 128;
 constexpr std::string_view kAlways = "Always";
 
+bool is_init(const PodWorker& worker, const ContainerRun& run) {
+  return std::ranges::any_of(worker.init_containers, [&](const ContainerRun& each) { return &each == &run; });
+}
+
 std::string_view policy_of(const PodWorker& worker, const ContainerRun& run) {
-  const bool is_init =
-      std::ranges::any_of(worker.init_containers, [&](const ContainerRun& each) { return &each == &run; });
-  if (!is_init) return worker.pod->spec.restart_policy;
+  if (!is_init(worker, run)) return worker.pod->spec.restart_policy;
   if (api::is_sidecar(*run.spec)) return kAlways;
   return worker.pod->spec.restart_policy == "Never" ? "Never" : "OnFailure";
 }
@@ -28,6 +31,13 @@ bool in_progress(const ContainerRun& run) {
 bool is_done(const PodWorker& worker, const ContainerRun& run) {
   return run.state == ContainerRun::State::kExited && run.ended &&
          !restarts(policy_of(worker, run), run.ended->exit_code);
+}
+
+/// What makes a definition another one: the name, which does not change, and the image. Init containers that end run
+/// on.
+bool is_outdated(const PodWorker& worker, const ContainerRun& run) {
+  if (run.state != ContainerRun::State::kRunning || run.outdated || run.image == run.spec->image) return false;
+  return !is_init(worker, run) || api::is_sidecar(*run.spec);
 }
 
 /// Starts a container that is neither in progress nor done, or waits for its back-off.
@@ -44,6 +54,7 @@ void start_or_wait(ContainerRun& run, Instant now, ContainerPlan& plan) {
 void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuses) {
   const auto found = std::ranges::find(statuses, run.spec->name, &api::ContainerStatus::name);
   if (found == statuses.end()) return;
+  run.image = found->image;
   run.restart_count = found->restart_count;
   if (found->state.terminated) {
     run.ended = found->state.terminated;
@@ -66,6 +77,11 @@ void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuse
 
 ContainerPlan plan_containers(PodWorker& worker, Instant now) {
   ContainerPlan plan;
+  for (auto* list : {&worker.init_containers, &worker.containers}) {
+    for (ContainerRun& run : *list) {
+      if (is_outdated(worker, run)) plan.stop.push_back(&run);
+    }
+  }
   const bool regular_started = std::ranges::any_of(
       worker.containers, [](const ContainerRun& run) { return in_progress(run) || run.ended || run.ended_before; });
   for (ContainerRun& run : worker.init_containers) {
@@ -105,11 +121,46 @@ void restore_containers(PodWorker& worker) {
   }
 }
 
+bool adopt_definitions(PodWorker& worker) {
+  std::vector<std::pair<ContainerRun*, const api::Container*>> pairs;
+  const auto find_all = [&](std::vector<ContainerRun>& runs, const std::vector<api::Container>& containers) {
+    for (ContainerRun& run : runs) {
+      const auto found = std::ranges::find(containers, run.spec->name, &api::Container::name);
+      if (found == containers.end()) return false;
+      pairs.emplace_back(&run, &*found);
+    }
+    return true;
+  };
+  if (!find_all(worker.init_containers, worker.pod->spec.init_containers) ||
+      !find_all(worker.containers, worker.pod->spec.containers)) {
+    return false;  // not the containers it has
+  }
+  bool changed = false;
+  for (const auto& [run, container] : pairs) {
+    changed = changed || run->spec->image != container->image;
+    run->spec = container;
+  }
+  worker.spec_source = worker.pod;
+  return changed;
+}
+
+std::string outdated_message(const PodWorker& worker, const ContainerRun& run) {
+  if (is_init(worker, run)) return fmt::format("Init container {} definition changed", run.spec->name);
+  return fmt::format("Container {} definition changed, will be restarted", run.spec->name);
+}
+
 void record_exit(PodWorker& worker, ContainerRun& run, api::ContainerState::Terminated ended, Now now) {
   const Duration ran = run.running_since ? now.mono - *run.running_since : Duration{};
   run.state = ContainerRun::State::kExited;
   run.ended = std::move(ended);
   run.retry_at.reset();
+  if (std::exchange(run.outdated, false)) {  // whatever its policy: by the new definition, with a back-off of its own
+    run.state = ContainerRun::State::kWaiting;
+    run.waiting_reason = "ContainerCreating";
+    run.waiting_message.clear();
+    run.back_off = {};
+    return;
+  }
   if (!restarts(policy_of(worker, run), run.ended->exit_code)) return;
   const Duration wait = ran >= kBackOffForgetAfter ? Duration{} : run.back_off;
   run.back_off = next_back_off(run.back_off, ran);

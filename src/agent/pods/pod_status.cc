@@ -31,7 +31,8 @@ constexpr std::array<std::string_view, 9> kOwnFields{"phase",
 api::ContainerStatus status_of(const PodWorker& worker, const ContainerRun& run) {
   api::ContainerStatus status;
   status.name = run.spec->name;
-  status.image = run.spec->image;
+  const bool waits = run.state == ContainerRun::State::kWaiting || run.state == ContainerRun::State::kStarting;
+  status.image = waits || run.image.empty() ? run.spec->image : run.image;
   status.restart_count = run.restart_count;
   switch (run.state) {
     case ContainerRun::State::kWaiting:

@@ -4,10 +4,10 @@
 #pragma once
 
 #include "agent/pods/container_env.h"
+#include "agent/pods/forced_end.h"
 #include "api/object/pod.h"
 #include "base/time.h"
 #include "client/api_client.h"
-#include "policy/admission/answer.h"
 
 #include <cstdint>
 #include <memory>
@@ -21,6 +21,8 @@ struct ContainerRun {
   enum class State { kWaiting, kStarting, kRunning, kExited };
 
   const api::Container* spec = nullptr;  // within PodWorker::spec_source
+  std::string image;                     // of the current or last run; it may differ from the one in `spec`
+  bool outdated = false;                 // runs by another definition than `spec` and is being stopped for it
   State state = State::kWaiting;
   std::string waiting_reason = "ContainerCreating";
   std::string waiting_message;
@@ -37,15 +39,9 @@ struct ContainerRun {
 /// kWaiting: has not been asked yet whether it may start.
 enum class WorkerPhase { kWaiting, kSyncing, kTerminating, kTerminated };
 
-/// How a pod ends when it does not end by itself.
-struct ForcedEnd {
-  admission::Ending ending;
-  std::optional<std::int64_t> grace_period_seconds;  // overrides the pod's own
-};
-
 struct PodWorker {
   std::shared_ptr<const api::Pod> pod;  // as last seen
-  /// Containers point into this one: the specs of containers do not change under a uid.
+  /// Containers point into this one: the latest with the containers that this pod has.
   std::shared_ptr<const api::Pod> spec_source;
   WorkerPhase phase = WorkerPhase::kWaiting;
   std::vector<ContainerRun> init_containers;
@@ -58,9 +54,12 @@ struct PodWorker {
   bool removed = false;            // RemovePod was sent
   std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
   std::optional<WallTime> start_time;
-  api::PodStatus status;  // as last computed
+  Instant active_since{};  // the same as this process saw it; set in kSyncing
+  api::PodStatus status;   // as last computed
   std::optional<client::ApiClient::TimerId> retry_timer;
   std::optional<Instant> retry_due;
+  std::optional<client::ApiClient::TimerId> deadline_timer;
+  std::optional<Instant> deadline;  // that the timer is for
   bool delete_in_flight = false;
 
   const std::string& uid() const { return pod->metadata.uid; }

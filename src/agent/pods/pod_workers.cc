@@ -15,9 +15,7 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kDeleteRetry = seconds(1);
 constexpr Duration kSyncRetry = seconds(10);  // of a container that could not be configured
-constexpr std::string_view kEvicted = "Evicted";
 
 ContainerRun* find_run(PodWorker& worker, std::string_view container) {
   for (auto* list : {&worker.init_containers, &worker.containers}) {
@@ -33,28 +31,9 @@ bool by_key(const api::Pod* a, const api::Pod* b) {
          std::tie(b->metadata.ns, b->metadata.name, b->metadata.uid);
 }
 
-ForcedEnd forced_end_of(const eviction::EvictPod& action) {
-  return {.ending = {.phase = "Failed",
-                     .reason = std::string(kEvicted),
-                     .message = action.message,
-                     .disruption = action.disruption_target ? std::optional(action.message) : std::nullopt},
-          .grace_period_seconds = action.grace_period_seconds};
-}
-
 std::string exit_reason(const ContainerExited& event) {
   if (event.oom_killed) return "OOMKilled";
   return event.exit_code == 0 ? "Completed" : "Error";
-}
-
-GraceRequest grace_request(const PodWorker& worker) {
-  return {.deletion_seconds = worker.pod->metadata.deletion_grace_period_seconds,
-          .override_seconds = worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
-          .spec_seconds = worker.pod->spec.termination_grace_period_seconds};
-}
-
-/// What its containers have between the signal to end and the kill.
-Duration stop_grace(const PodWorker& worker) {
-  return seconds(container_stop_seconds({.override_seconds = worker.grace_seconds}, {}));
 }
 
 }  // namespace
@@ -71,7 +50,7 @@ PodWorkers::PodWorkers(AgentContext& context, ResourceManagers& managers,
               }),
       admission_(context, std::move(situation), *this, decisions, metrics) {
   for (const JournalEntry& entry : history) {
-    if (entry.eviction) decided_before_.insert_or_assign(entry.eviction->uid, forced_end_of(*entry.eviction));
+    if (entry.eviction) decided_before_.insert_or_assign(entry.eviction->uid, evicted(*entry.eviction));
   }
 }
 
@@ -144,7 +123,8 @@ void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
       if (pod->metadata.deletion_timestamp || api::is_terminal(*pod)) {
         terminate(*worker, now);
       } else {
-        report(*worker, now);
+        arm_deadline(*worker);
+        adopt_definitions(*worker) ? sync(*worker, now) : report(*worker, now);
       }
       break;
     case WorkerPhase::kTerminating:
@@ -191,7 +171,12 @@ std::shared_ptr<const api::Pod> PodWorkers::find_waiting(const std::string& uid)
 void PodWorkers::begin(const std::string& uid, Now now) {
   PodWorker& worker = *find(uid);
   worker.phase = WorkerPhase::kSyncing;
+  adopt_definitions(worker);  // they may have changed while it waited
   if (!worker.start_time) worker.start_time = now.wall;
+  worker.active_since = now.mono - std::max<Duration>(now.wall - *worker.start_time, Duration{});
+  const std::optional<Instant> deadline = active_deadline(*worker.pod, worker.active_since);
+  if (deadline && *deadline <= now.mono) return exceed_deadline(worker, now);
+  arm_deadline(worker);
   worker.created = true;
   CreatePod create = create_pod_command(*worker.pod);
   create.pids_max = context_.options.pod_pids_max;
@@ -224,7 +209,7 @@ void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusa
 void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now) {
   PodWorker* worker = find(uid);
   if (worker == nullptr || worker->phase != WorkerPhase::kSyncing) return;
-  if (worker->retry_timer) context_.api.cancel(*std::exchange(worker->retry_timer, std::nullopt));
+  cancel_timers(*worker);
   context_.host_commands.emplace_back(RemovePod{uid});
   refuse(uid, refusal, now);
   if (on_finished_) on_finished_(uid, now);
@@ -233,6 +218,7 @@ void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusa
 
 void PodWorkers::sync(PodWorker& worker, Now now) {
   const ContainerPlan plan = plan_containers(worker, now.mono);
+  for (ContainerRun* run : plan.stop) stop_outdated(worker, *run, now);
   for (ContainerRun* run : plan.start) start_container(worker, *run, now);
   if (plan.finished) {
     terminate(worker, now);
@@ -316,6 +302,8 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
     run.ended_before = std::exchange(run.ended, std::nullopt);
     ++run.restart_count;
   }
+  run.image = run.spec->image;
+  run.outdated = false;
   run.state = ContainerRun::State::kStarting;
   run.waiting_reason = "ContainerCreating";
   run.waiting_message.clear();
@@ -372,6 +360,20 @@ void PodWorkers::arm_retry(PodWorker& worker, Instant due) {
   });
 }
 
+void PodWorkers::arm_deadline(PodWorker& worker) {
+  const std::optional<Instant> due = active_deadline(*worker.pod, worker.active_since);
+  if (worker.deadline == due) return;
+  if (worker.deadline_timer) context_.api.cancel(*std::exchange(worker.deadline_timer, std::nullopt));
+  worker.deadline = due;
+  if (!due) return;
+  worker.deadline_timer = context_.api.at(*due, [this, uid = worker.uid()](Now now) {
+    PodWorker* again = find(uid);
+    if (again == nullptr) return;
+    again->deadline_timer.reset();
+    if (again->phase == WorkerPhase::kSyncing) exceed_deadline(*again, now);
+  });
+}
+
 void PodWorkers::on_container_started(const ContainerStarted& event, Now now) {
   PodWorker* worker = find(event.uid);
   ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
@@ -419,163 +421,6 @@ void PodWorkers::on_container_exited(const ContainerExited& event, Now now) {
   sync(*worker, now);
 }
 
-void PodWorkers::terminate(PodWorker& worker, Now now) {
-  worker.phase = WorkerPhase::kTerminating;
-  if (worker.retry_timer) context_.api.cancel(*std::exchange(worker.retry_timer, std::nullopt));
-  worker.grace_seconds = effective_grace(0, grace_request(worker)).seconds;
-  for (const auto* list : {&worker.init_containers, &worker.containers}) {
-    for (const ContainerRun& run : *list) {
-      if (run.state != ContainerRun::State::kRunning) continue;
-      record(worker, run.spec->name, client::EventType::kNormal, "Killing", "Stopping container " + run.spec->name,
-             now);
-    }
-  }
-  context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
-  report(worker, now);
-}
-
-void PodWorkers::shorten_grace(PodWorker& worker) {
-  const EffectiveGrace grace = effective_grace(worker.grace_seconds, grace_request(worker));
-  if (!grace.shortened) return;
-  worker.grace_seconds = grace.seconds;
-  context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
-}
-
-void PodWorkers::evict(const eviction::EvictPod& action, Urgency urgency, Now now) {
-  PodWorker* worker = find(action.uid);
-  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
-  end(*worker, forced_end_of(action), now);
-  if (urgency == Urgency::kEmergency) kill_now(action.uid);
-}
-
-void PodWorkers::shut_down(const std::string& uid, std::int64_t grace_seconds, Now now) {
-  PodWorker* worker = find(uid);
-  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
-  end(*worker,
-      {.ending = {.phase = "Failed",
-                  .reason = std::string(kShutdownReason),
-                  .message = std::string(kShutdownMessage),
-                  .disruption = std::string(kShutdownMessage)},
-       .grace_period_seconds = grace_seconds},
-      now);
-}
-
-bool PodWorkers::is_reported(const std::string& uid) const {
-  return !workers_.contains(uid) || (is_finished(uid) && status_.is_written(uid));
-}
-
-void PodWorkers::preempt(const admission::Victim& victim, Now now) {
-  PodWorker* worker = find(victim.uid);
-  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
-  record(*worker, {}, client::EventType::kWarning, admission::kPreempting, admission::kPreemptedMessage, now);
-  end(*worker, {.ending = admission::preempted(), .grace_period_seconds = {}}, now);
-}
-
-void PodWorkers::end(PodWorker& worker, ForcedEnd how, Now now) {
-  worker.forced_end = std::move(how);
-  if (worker.phase == WorkerPhase::kTerminating) {
-    shorten_grace(worker);
-  } else {
-    terminate(worker, now);
-  }
-}
-
-void PodWorkers::kill_now(const std::string& uid) {
-  PodWorker* worker = find(uid);
-  if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
-  auto& commands = context_.host_commands;
-  std::erase_if(commands, [&](const HostCommand& command) {
-    const auto* stop = std::get_if<StopPod>(&command);
-    return stop != nullptr && stop->uid == uid;
-  });
-  commands.emplace_back(StopPod{uid, Duration{}});
-}
-
-void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
-  PodWorker* worker = find(event.uid);
-  if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
-  for (auto* list : {&worker->init_containers, &worker->containers}) {
-    for (ContainerRun& run : *list) {
-      const bool ran = run.state == ContainerRun::State::kRunning || run.state == ContainerRun::State::kStarting;
-      if (run.state == ContainerRun::State::kExited) continue;
-      if (!ran && run.ended) {
-        run.state = ContainerRun::State::kExited;  // it waited for its back-off
-        continue;
-      }
-      run.state = ContainerRun::State::kExited;
-      run.ended = unseen_end("The container could not be located when the pod was terminated");
-    }
-  }
-  worker->phase = WorkerPhase::kTerminated;
-  context_.log.info("pod stopped", {{"pod", worker->pod->key().text()}, {"pod_uid", event.uid}});
-  if (on_finished_) on_finished_(event.uid, now);
-  admission_.on_finished(event.uid, now);
-  worker = find(event.uid);
-  if (worker == nullptr) return;
-  report(*worker, now);
-  worker = find(event.uid);
-  if (worker != nullptr) finish(*worker, now);
-}
-
-void PodWorkers::finish(PodWorker& worker, Now now) {
-  if (worker.phase != WorkerPhase::kTerminated) return;
-  if (worker.object_gone || worker.retired) {
-    forget(worker.uid(), now);
-    return;
-  }
-  // Of an evicted pod nothing stays but its object; logs of pods that failed by themselves stay with it.
-  if (worker.forced_end && status_.is_written(worker.uid())) remove_content(worker);
-  if (worker.pod->metadata.deletion_timestamp && status_.is_written(worker.uid())) {
-    delete_object(worker, now);
-  }
-}
-
-void PodWorkers::delete_object(PodWorker& worker, Now) {
-  if (std::exchange(worker.delete_in_flight, true)) return;
-  const std::string path = client::object_path("v1", "pods", worker.pod->metadata.ns, worker.pod->metadata.name);
-  const api::Json options = api::Json::object({{"apiVersion", "v1"},
-                                               {"kind", "DeleteOptions"},
-                                               {"gracePeriodSeconds", 0},
-                                               {"preconditions", api::Json::object({{"uid", worker.uid()}})}});
-  context_.api.remove(path, options, [this, uid = worker.uid()](const Result<api::Json>& outcome, Now answered) {
-    if (outcome || outcome.error().code == ErrorCode::kNotFound) return;  // the watch reports the rest
-    context_.api.at(answered.mono + kDeleteRetry, [this, uid](Now now) {
-      PodWorker* again = find(uid);
-      if (again == nullptr) return;
-      again->delete_in_flight = false;
-      finish(*again, now);
-    });
-  });
-}
-
-void PodWorkers::gone(const std::string& uid, Now now) {
-  PodWorker* worker = find(uid);
-  if (worker == nullptr) return;
-  worker->object_gone = true;
-  status_.forget(uid);
-  if (worker->phase == WorkerPhase::kTerminated) {
-    forget(uid, now);
-  } else if (worker->phase != WorkerPhase::kTerminating) {
-    terminate(*worker, now);
-  }
-}
-
-void PodWorkers::forget(const std::string& known, Now now) {
-  const std::string uid = known;  // it may be the worker's own
-  PodWorker* worker = find(uid);
-  if (worker == nullptr) return;
-  if (worker->retry_timer) context_.api.cancel(*worker->retry_timer);
-  remove_content(*worker);
-  status_.forget(uid);
-  workers_.erase(uid);
-  if (on_forgotten_) on_forgotten_(uid, now);
-}
-
-void PodWorkers::remove_content(PodWorker& worker) {
-  if (worker.rejected || std::exchange(worker.removed, true)) return;
-  context_.host_commands.emplace_back(RemovePod{worker.uid()});
-}
-
 void PodWorkers::report(PodWorker& worker, Now now) {
   if (worker.rejected) return;
   worker.status = compute_status(worker, addresses(), now.wall);
@@ -585,7 +430,11 @@ void PodWorkers::report(PodWorker& worker, Now now) {
 void PodWorkers::record(const PodWorker& worker, const std::string& container, client::EventType type,
                         std::string_view reason, std::string_view message, Now now) {
   api::ObjectReference about = client::reference_to(*worker.pod);
-  if (!container.empty()) about.field_path = fmt::format("spec.containers{{{}}}", container);
+  if (!container.empty()) {
+    const bool init =
+        std::ranges::any_of(worker.init_containers, [&](const auto& run) { return run.spec->name == container; });
+    about.field_path = fmt::format("spec.{}{{{}}}", init ? "initContainers" : "containers", container);
+  }
   about.resource_version.clear();  // repeats of one event must be recognised across versions
   context_.events.record(about, type, reason, message, now);
 }

@@ -85,11 +85,15 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   void refuse(const std::string& uid, const admission::Refusal& refusal, Now now) override;
   void preempt(const admission::Victim& victim, Now now) override;
   void sync(PodWorker& worker, Now now);
+  void stop_outdated(PodWorker& worker, ContainerRun& run, Now now);
   void start_container(PodWorker& worker, ContainerRun& run, Now now);
   void refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now);
   void create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now);
   void launch(StartContainer command, const Result<DeviceGrant>& devices, Now now);
   void arm_retry(PodWorker& worker, Instant due);
+  void arm_deadline(PodWorker& worker);
+  void exceed_deadline(PodWorker& worker, Now now);
+  void cancel_timers(PodWorker& worker);
   void end(PodWorker& worker, ForcedEnd how, Now now);
   void terminate(PodWorker& worker, Now now);
   void shorten_grace(PodWorker& worker);

@@ -1,0 +1,33 @@
+// How a pod ends that does not end by itself: evicted, at a shutdown of its node, or at its deadline. (The end of a
+// preempted pod is policy/admission/answer.h's.)
+// Thread: any (pure). Source: Kubernetes docs, "Node-pressure Eviction", "Node Shutdowns"; spec "Pod lifecycle", 10.7.
+#pragma once
+
+#include "base/time.h"
+#include "policy/admission/answer.h"
+#include "policy/eviction/decide.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace spillway::agent {
+
+struct ForcedEnd {
+  admission::Ending ending;
+  std::optional<std::int64_t> grace_period_seconds = {};  // overrides the pod's own
+};
+
+inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
+inline constexpr std::string_view kDeadlineExceededMessage =
+    "Pod was active on the node longer than the specified deadline";
+
+ForcedEnd evicted(const eviction::EvictPod& action);
+ForcedEnd shut_down_with(std::int64_t grace_seconds);
+/// With the pod's own grace.
+ForcedEnd deadline_exceeded();
+
+/// When a pod that has been active since `since` has been so for too long.
+std::optional<Instant> active_deadline(const api::Pod& pod, Instant since);
+
+}  // namespace spillway::agent

@@ -1,0 +1,199 @@
+// How pods end: asked to, forced to, or by themselves; and what is left to do then.
+#include "agent/contract/kill_grace.h"
+#include "agent/pods/container_plan.h"
+#include "agent/pods/pod_workers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+constexpr Duration kDeleteRetry = seconds(1);
+
+GraceRequest grace_request(const PodWorker& worker) {
+  return {.deletion_seconds = worker.pod->metadata.deletion_grace_period_seconds,
+          .override_seconds = worker.forced_end ? worker.forced_end->grace_period_seconds : std::nullopt,
+          .spec_seconds = worker.pod->spec.termination_grace_period_seconds};
+}
+
+/// What its containers have between the signal to end and the kill.
+Duration stop_grace(const PodWorker& worker) {
+  return seconds(container_stop_seconds({.override_seconds = worker.grace_seconds}, {}));
+}
+
+}  // namespace
+
+void PodWorkers::terminate(PodWorker& worker, Now now) {
+  worker.phase = WorkerPhase::kTerminating;
+  cancel_timers(worker);
+  worker.grace_seconds = effective_grace(0, grace_request(worker)).seconds;
+  for (const auto* list : {&worker.init_containers, &worker.containers}) {
+    for (const ContainerRun& run : *list) {
+      if (run.state != ContainerRun::State::kRunning) continue;
+      record(worker, run.spec->name, client::EventType::kNormal, "Killing", "Stopping container " + run.spec->name,
+             now);
+    }
+  }
+  context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
+  report(worker, now);
+}
+
+void PodWorkers::cancel_timers(PodWorker& worker) {
+  for (auto* timer : {&worker.retry_timer, &worker.deadline_timer}) {
+    if (*timer) context_.api.cancel(*std::exchange(*timer, std::nullopt));
+  }
+}
+
+/// To start it again by its new definition.
+void PodWorkers::stop_outdated(PodWorker& worker, ContainerRun& run, Now now) {
+  run.outdated = true;
+  record(worker, run.spec->name, client::EventType::kNormal, "Killing", outdated_message(worker, run), now);
+  context_.host_commands.emplace_back(
+      StopContainer{worker.uid(), run.spec->name, seconds(container_stop_seconds(grace_request(worker), {}))});
+}
+
+void PodWorkers::exceed_deadline(PodWorker& worker, Now now) {
+  context_.log.info("pod was active longer than its deadline",
+                    {{"pod", worker.pod->key().text()}, {"pod_uid", worker.uid()}});
+  record(worker, {}, client::EventType::kNormal, kDeadlineExceeded, kDeadlineExceededMessage, now);
+  end(worker, deadline_exceeded(), now);
+}
+
+void PodWorkers::shorten_grace(PodWorker& worker) {
+  const EffectiveGrace grace = effective_grace(worker.grace_seconds, grace_request(worker));
+  if (!grace.shortened) return;
+  worker.grace_seconds = grace.seconds;
+  context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
+}
+
+void PodWorkers::evict(const eviction::EvictPod& action, Urgency urgency, Now now) {
+  PodWorker* worker = find(action.uid);
+  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
+  end(*worker, evicted(action), now);
+  if (urgency == Urgency::kEmergency) kill_now(action.uid);
+}
+
+void PodWorkers::shut_down(const std::string& uid, std::int64_t grace_seconds, Now now) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
+  end(*worker, shut_down_with(grace_seconds), now);
+}
+
+bool PodWorkers::is_reported(const std::string& uid) const {
+  return !workers_.contains(uid) || (is_finished(uid) && status_.is_written(uid));
+}
+
+void PodWorkers::preempt(const admission::Victim& victim, Now now) {
+  PodWorker* worker = find(victim.uid);
+  if (worker == nullptr || worker->phase == WorkerPhase::kTerminated) return;
+  record(*worker, {}, client::EventType::kWarning, admission::kPreempting, admission::kPreemptedMessage, now);
+  end(*worker, {.ending = admission::preempted(), .grace_period_seconds = {}}, now);
+}
+
+void PodWorkers::end(PodWorker& worker, ForcedEnd how, Now now) {
+  worker.forced_end = std::move(how);
+  if (worker.phase == WorkerPhase::kTerminating) {
+    shorten_grace(worker);
+  } else {
+    terminate(worker, now);
+  }
+}
+
+void PodWorkers::kill_now(const std::string& uid) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
+  auto& commands = context_.host_commands;
+  std::erase_if(commands, [&](const HostCommand& command) {
+    const auto* stop = std::get_if<StopPod>(&command);
+    return stop != nullptr && stop->uid == uid;
+  });
+  commands.emplace_back(StopPod{uid, Duration{}});
+}
+
+void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
+  PodWorker* worker = find(event.uid);
+  if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
+  for (auto* list : {&worker->init_containers, &worker->containers}) {
+    for (ContainerRun& run : *list) {
+      const bool ran = run.state == ContainerRun::State::kRunning || run.state == ContainerRun::State::kStarting;
+      if (run.state == ContainerRun::State::kExited) continue;
+      if (!ran && run.ended) {
+        run.state = ContainerRun::State::kExited;  // it waited for its back-off
+        continue;
+      }
+      run.state = ContainerRun::State::kExited;
+      run.ended = unseen_end("The container could not be located when the pod was terminated");
+    }
+  }
+  worker->phase = WorkerPhase::kTerminated;
+  context_.log.info("pod stopped", {{"pod", worker->pod->key().text()}, {"pod_uid", event.uid}});
+  if (on_finished_) on_finished_(event.uid, now);
+  admission_.on_finished(event.uid, now);
+  worker = find(event.uid);
+  if (worker == nullptr) return;
+  report(*worker, now);
+  worker = find(event.uid);
+  if (worker != nullptr) finish(*worker, now);
+}
+
+void PodWorkers::finish(PodWorker& worker, Now now) {
+  if (worker.phase != WorkerPhase::kTerminated) return;
+  if (worker.object_gone || worker.retired) {
+    forget(worker.uid(), now);
+    return;
+  }
+  // Of an evicted pod nothing stays but its object; logs of pods that failed by themselves stay with it.
+  if (worker.forced_end && status_.is_written(worker.uid())) remove_content(worker);
+  if (worker.pod->metadata.deletion_timestamp && status_.is_written(worker.uid())) {
+    delete_object(worker, now);
+  }
+}
+
+void PodWorkers::delete_object(PodWorker& worker, Now) {
+  if (std::exchange(worker.delete_in_flight, true)) return;
+  const std::string path = client::object_path("v1", "pods", worker.pod->metadata.ns, worker.pod->metadata.name);
+  const api::Json options = api::Json::object({{"apiVersion", "v1"},
+                                               {"kind", "DeleteOptions"},
+                                               {"gracePeriodSeconds", 0},
+                                               {"preconditions", api::Json::object({{"uid", worker.uid()}})}});
+  context_.api.remove(path, options, [this, uid = worker.uid()](const Result<api::Json>& outcome, Now answered) {
+    if (outcome || outcome.error().code == ErrorCode::kNotFound) return;  // the watch reports the rest
+    context_.api.at(answered.mono + kDeleteRetry, [this, uid](Now now) {
+      PodWorker* again = find(uid);
+      if (again == nullptr) return;
+      again->delete_in_flight = false;
+      finish(*again, now);
+    });
+  });
+}
+
+void PodWorkers::gone(const std::string& uid, Now now) {
+  PodWorker* worker = find(uid);
+  if (worker == nullptr) return;
+  worker->object_gone = true;
+  status_.forget(uid);
+  if (worker->phase == WorkerPhase::kTerminated) {
+    forget(uid, now);
+  } else if (worker->phase != WorkerPhase::kTerminating) {
+    terminate(*worker, now);
+  }
+}
+
+void PodWorkers::forget(const std::string& known, Now now) {
+  const std::string uid = known;  // it may be the worker's own
+  PodWorker* worker = find(uid);
+  if (worker == nullptr) return;
+  cancel_timers(*worker);
+  remove_content(*worker);
+  status_.forget(uid);
+  workers_.erase(uid);
+  if (on_forgotten_) on_forgotten_(uid, now);
+}
+
+void PodWorkers::remove_content(PodWorker& worker) {
+  if (worker.rejected || std::exchange(worker.removed, true)) return;
+  context_.host_commands.emplace_back(RemovePod{worker.uid()});
+}
+
+}  // namespace spillway::agent
