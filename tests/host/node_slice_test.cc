@@ -46,8 +46,6 @@ TEST_F(NodeSliceTest, TwoProcessesCannotHaveTheSameNode) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ErrorCode::kConflict);
   EXPECT_TRUE(second.error().message.contains("is run by another process")) << second.error().message;
-  // Nor does the cleaner touch what is held.
-  ASSERT_TRUE(remove_dead_slices(root()));
   EXPECT_TRUE(first->slice().children()->size() == 1U);
   NodeSliceOptions other = options();
   other.node = "n2";
@@ -87,16 +85,6 @@ TEST_F(NodeSliceTest, LeftoversOfADeadProcessAreClearedByItsSuccessor) {
   EXPECT_TRUE(tree_pids(slice->slice())->empty());
   EXPECT_TRUE(slice->parent_of(api::QosClass::kBestEffort).children()->empty());
   ASSERT_TRUE(slice->remove());
-}
-
-TEST_F(NodeSliceTest, LeftoversOfADeadProcessAreClearedByAnybody) {
-  const pid_t sleeper = leave_behind(options(), root());
-  ASSERT_GT(sleeper, 0);
-  const Result<std::vector<std::string>> removed = remove_dead_slices(root());
-  ASSERT_TRUE(removed) << removed.error().text();
-  EXPECT_TRUE(std::ranges::find(*removed, root().path() + "/spillway/" + instance_ + "/n1") != removed->end());
-  const Result<CgroupDir> folder = root().open_child("spillway");
-  EXPECT_TRUE(!folder || !folder->open_child(instance_));
 }
 
 TEST_F(NodeSliceTest, TheWholeHostIsMeasuredAtTheRoot) {

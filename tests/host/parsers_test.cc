@@ -89,6 +89,10 @@ TEST(ParseCgroupMounts, NothingMountedIsAnError) {
 TEST(ParseUnifiedPath, FindsTheLineOfHierarchyZero) {
   EXPECT_EQ(parse_unified_path("4:memory:/a\n0::/user.slice/x.scope\n"), "/user.slice/x.scope");
   EXPECT_EQ(parse_unified_path("4:memory:/a\n"), "/");
+  const std::string_view hybrid = "12:cpu,cpuacct:/c\n4:memory,hugetlb:/m:x\n1:name=systemd:/s\n0::/u\n";
+  EXPECT_EQ(parse_memory_path(hybrid, CgroupVersion::kV1), "/m:x");
+  EXPECT_EQ(parse_memory_path(hybrid, CgroupVersion::kV2), "/u");
+  EXPECT_EQ(parse_memory_path("3:memoryx:/a\nnonsense\n", CgroupVersion::kV1), "/");
 }
 
 TEST(ParseMeminfo, ReadsBytes) {

@@ -57,7 +57,14 @@ TEST_F(PressureWatchTest, GaugeSaysWhatThePassSays) {
 
 TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOnVersionOne) {
   if (!watch_->sources().usage_threshold) GTEST_SKIP() << "no usage thresholds in this kernel";
-  watch_->set_thresholds({mebibytes(10), mebibytes(100)});
+  watch_->set_thresholds({.node = {mebibytes(10), mebibytes(100)}});
+  start_hog();
+  EXPECT_TRUE(run_until([&] { return woken_by(ReactionThread::Source::kUsageThreshold); }));
+}
+
+TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOfAllPodsTogether) {
+  if (!watch_->sources().usage_threshold) GTEST_SKIP() << "no usage thresholds in this kernel";
+  watch_->set_thresholds({.pods = {mebibytes(10), mebibytes(100)}});
   start_hog();
   EXPECT_TRUE(run_until([&] { return woken_by(ReactionThread::Source::kUsageThreshold); }));
 }
@@ -66,7 +73,7 @@ TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOnVersionOne) {
 /// armed anew, or the kernel tells too early, once, and then nothing.
 TEST_F(PressureWatchTest, AThresholdFollowsWhatFilesTake) {
   if (!watch_->sources().usage_threshold) GTEST_SKIP() << "no usage thresholds in this kernel";
-  watch_->set_thresholds({mebibytes(60)});
+  watch_->set_thresholds({.node = {mebibytes(60)}});
   create_pod("files");
   start_shell("files", "dd if=/dev/zero of=file bs=1000000 count=30 2>/dev/null; echo written; sleep 1000");
   ASSERT_TRUE(run_until([&] { return log_text("files", "c").contains("written"); }));
@@ -88,7 +95,7 @@ TEST_F(PressureWatchTest, AThresholdFollowsWhatFilesTake) {
 }
 
 TEST_F(PressureWatchTest, ThresholdsThatWereTakenBackAreSilent) {
-  watch_->set_thresholds({mebibytes(100)});
+  watch_->set_thresholds({.node = {mebibytes(100)}, .pods = {mebibytes(100)}});
   watch_->set_thresholds({});
   start_hog();
   ASSERT_TRUE(run_until([&] {

@@ -38,8 +38,9 @@ void RealMachine::SetUp() {
       *open_root(extra_controllers_), {.instance = instance, .node = "n1", .memory = mebibytes(128), .pids_max = 200});
   ASSERT_TRUE(slice) << slice.error().text();
   slice_ = *std::move(slice);
-  Result<std::unique_ptr<ProcessRuntime>> runtime = ProcessRuntime::create(
-      loop_, *slice_, *this, telemetry::Log(), {.state_dir = state_.string(), .isolation = isolation_});
+  Result<std::unique_ptr<ProcessRuntime>> runtime =
+      ProcessRuntime::create(loop_, *slice_, *this, telemetry::Log(),
+                             {.state_dir = state_.string(), .isolation = isolation_, .housekeeping = housekeeping_});
   ASSERT_TRUE(runtime) << runtime.error().text();
   runtime_ = *std::move(runtime);
 }

@@ -66,6 +66,7 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
 
   ExtraControllers extra_controllers_;                                                    // of SetUp()
   ProcessRuntimeOptions::Isolation isolation_ = ProcessRuntimeOptions::Isolation::kNone;  // the same
+  Duration housekeeping_ = seconds(2);                                                    // the same
   runtime::Loop loop_;
   std::filesystem::path state_;
   std::optional<NodeSlice> slice_;

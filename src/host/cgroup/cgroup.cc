@@ -131,6 +131,19 @@ std::string parse_unified_path(std::string_view proc_cgroup) {
   return "/";
 }
 
+std::string parse_memory_path(std::string_view proc_cgroup, CgroupVersion version) {
+  if (version == CgroupVersion::kV2) return parse_unified_path(proc_cgroup);
+  while (!proc_cgroup.empty()) {  // "4:memory:/user.slice"; several controllers may share a hierarchy
+    std::string_view line = take_line(proc_cgroup);
+    line.remove_prefix(std::min(line.size(), line.find(':') + 1));
+    const std::size_t end = line.find(':');
+    if (end == std::string_view::npos) continue;
+    const std::string controllers = fmt::format(",{},", line.substr(0, end));
+    if (controllers.contains(",memory,")) return std::string(line.substr(end + 1));
+  }
+  return "/";
+}
+
 Result<CgroupDir> CgroupDir::open_root(const CgroupMounts& mounts) {
   auto layout = std::make_shared<Layout>();
   layout->version = mounts.version;

@@ -43,6 +43,8 @@ Result<CgroupMounts> read_cgroup_mounts(const ExtraControllers& extra = {});
 
 /// From the text of /proc/self/cgroup: the path of this process in the version 2 hierarchy ("/" if it has none).
 std::string parse_unified_path(std::string_view proc_cgroup);
+/// The same for the hierarchy that accounts memory in that version.
+std::string parse_memory_path(std::string_view proc_cgroup, CgroupVersion version);
 
 class CgroupDir {
  public:

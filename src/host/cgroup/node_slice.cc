@@ -206,25 +206,4 @@ Outcome NodeSlice::remove() {
   return {};
 }
 
-Result<std::vector<std::string>> remove_dead_slices(const CgroupDir& root) {
-  std::vector<std::string> removed;
-  const Result<CgroupDir> folder = root.open_child(std::string(kFolder));
-  if (!folder) return removed;
-  SPILLWAY_TRY(instances, folder->children());
-  for (const std::string& instance_name : instances) {
-    const Result<CgroupDir> instance = folder->open_child(instance_name);
-    if (!instance) continue;
-    SPILLWAY_TRY(nodes, instance->children());
-    for (const std::string& node_name : nodes) {
-      const Result<CgroupDir> node = instance->open_child(node_name);
-      if (!node || !node->lock() || !node->is_child_of(*instance)) continue;
-      SPILLWAY_TRY_VOID(destroy_tree(*instance, node_name, kPatience));
-      removed.push_back(node->path());
-    }
-    ignored(folder->remove_child(instance_name), "nodes of it live on");
-  }
-  ignored(root.remove_child(std::string(kFolder)), "instances live on");
-  return removed;
-}
-
 }  // namespace spillway::host

@@ -91,7 +91,4 @@ class NodeSlice {
   CgroupDir best_effort_;
 };
 
-/// Kills and removes the nodes of processes that are gone, in all instances. Returns their paths.
-Result<std::vector<std::string>> remove_dead_slices(const CgroupDir& root);
-
 }  // namespace spillway::host

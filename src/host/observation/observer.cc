@@ -72,6 +72,17 @@ Observer::Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log l
   fs_.refresh();
 }
 
+void Observer::report_own_cgroup() {
+  const Result<std::string> text = read_file("/proc/self/cgroup");
+  if (!text) return;
+  const std::string path = parse_memory_path(*text, slice_.kubepods().version());
+  if (path == "/" || path.contains("/..")) return;  // everything, or out of sight
+  const Result<CgroupDir> root = slice_.kubepods().hierarchy_root();
+  if (!root) return;
+  Result<CgroupDir> own = root->open_path(path);
+  if (own) own_ = *std::move(own);
+}
+
 Observer::Seen& Observer::seen(const CgroupDir& cgroup) {
   auto [entry, is_new] = seen_.try_emplace(cgroup.path(), cgroup);
   if (!is_new && entry->second.pass != pass_ && entry->second.stats.is_stale()) entry->second = Seen(cgroup);
@@ -236,6 +247,13 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   observe_cgroup(slice_.kubepods(), all_pods, now);
   add_estimates(all_pods.memory, read_pods_gauge(pods_gauge_, slice_));
   summary.node.system_containers.push_back(std::move(all_pods));
+  if (own_) {
+    api::ContainerStats kubelet;
+    kubelet.name = "kubelet";
+    kubelet.start_time = made_;
+    observe_cgroup(own_, kubelet, now);
+    if (kubelet.memory) summary.node.system_containers.push_back(std::move(kubelet));
+  }
   for (const PodView& pod : pods) {
     summary.pods.push_back(observe_pod(pod, now));
     if (!pod.own_network) summary.pods.back().network = summary.node.network;

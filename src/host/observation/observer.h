@@ -51,6 +51,9 @@ class Observer {
   Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir,
            agent::PressureStats pressure);
 
+  /// From now on also the cgroup of this process, as the system container "kubelet", if it has one.
+  void report_own_cgroup();
+
   /// An error: nothing of the node itself can be read; it names the file.
   Result<api::Summary> observe(std::span<const PodView> pods, Now now);
 
@@ -91,6 +94,7 @@ class Observer {
   std::optional<MemoryGauge> node_gauge_;
   std::optional<MemoryGauge> pods_gauge_;
   agent::PressureStats pressure_;
+  CgroupDir own_;     // empty: not reported
   WallTime made_;     // kubepods
   WallTime started_;  // the node: with the machine, or as a slice with kubepods
   FsProbe fs_;

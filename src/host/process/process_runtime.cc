@@ -79,6 +79,7 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       log_(std::move(log)),
       options_(std::move(options)),
       observer_(loop, slice, log_, options_.state_dir, options_.pressure),
+      orphans_(slice),
       checkpoints_(loop, options_.state_dir, log_),
       files_(loop, kRemovalsMax) {}
 
@@ -103,6 +104,8 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& lo
   }
   std::unique_ptr<ProcessRuntime> runtime(
       new ProcessRuntime(loop, slice, receiver, std::move(log), std::move(options)));  // NOLINT: private constructor
+  runtime->observer_.report_own_cgroup();
+  runtime->keep_house();
   runtime->program_folder_ = fs::path(own_program()).parent_path().string();
   if (runtime->options_.isolation == ProcessRuntimeOptions::Isolation::kNamespaces) {
     const Outcome prepared = runtime->prepare_confinement();
@@ -503,6 +506,15 @@ void ProcessRuntime::remove_pod_cgroup(api::QosClass qos, const std::string& nam
     return log_.warning("pod cgroup not removed", {{"cgroup", name}, {"error", removed.error().text()}});
   loop_.at(loop_.now().mono + milliseconds(10), [this, alive = std::weak_ptr(alive_), qos, name, tries] {
     if (!alive.expired()) remove_pod_cgroup(qos, name, tries + 1);
+  });
+}
+
+void ProcessRuntime::keep_house() {
+  loop_.at(loop_.now().mono + options_.housekeeping, [this, alive = std::weak_ptr(alive_)] {
+    if (alive.expired()) return;
+    const auto removed = orphans_.clear([this](std::string_view uid) { return pods_.contains(std::string(uid)); });
+    for (const std::string& path : removed) log_.warning("orphaned pod cgroup removed", {{"cgroup", path}});
+    keep_house();
   });
 }
 

@@ -18,6 +18,7 @@
 #include "host/observation/observer.h"
 #include "host/process/container_process.h"
 #include "host/process/id_ranges.h"
+#include "host/process/orphaned_cgroups.h"
 #include "host/process/pod_root.h"
 #include "host/reaction/reaction_target.h"
 #include "runtime/loop.h"
@@ -40,7 +41,8 @@ struct ProcessRuntimeOptions {
   std::size_t pods_max = 1000;
   /// kNamespaces: pods may be confined (agent::PodIsolation); what that takes is made at once.
   enum class Isolation { kNone, kNamespaces } isolation = Isolation::kNone;
-  std::vector<std::string> hidden;  // files and directories that no confined pod sees, beside the state directory
+  Duration housekeeping = seconds(2);  // between two looks for cgroups of pods that are not there
+  std::vector<std::string> hidden;     // files and directories that no confined pod sees, beside the state directory
 };
 
 class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner {
@@ -130,6 +132,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   Result<ConfinedView> view_of(PodEntry& pod, UniqueFd& home, UniqueFd& shared_memory);
   Outcome prepare_confinement();
   void update_class_shares();
+  void keep_house();
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
   void change_target(PodEntry& pod);
@@ -150,6 +153,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   std::function<void()> on_shut_down_;
   std::function<void()> before_event_;
   std::function<void()> targets_changed_;
+  OrphanedCgroups orphans_;
   bool shutting_down_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   CheckpointFiles checkpoints_;

@@ -87,13 +87,17 @@ bool MemoryReaction::pods_have_less() const {
 }
 
 void MemoryReaction::publish(agent::ReactionPlan plan) {
-  std::vector<Bytes> amounts;
+  const bool pods_count = pods_have_less();
+  PressureWatch::Amounts amounts;
   for (const auto* triggers : {&plan.act, &plan.look}) {
-    for (const agent::ReactionPlan::Trigger& trigger : *triggers)
-      if (trigger.signal == eviction::Signal::kMemoryAvailable) amounts.push_back(trigger.below);
+    for (const agent::ReactionPlan::Trigger& trigger : *triggers) {
+      if (trigger.signal == eviction::Signal::kMemoryAvailable) amounts.node.push_back(trigger.below);
+      if (trigger.signal == eviction::Signal::kAllocatableMemoryAvailable && pods_count)
+        amounts.pods.push_back(trigger.below);
+    }
   }
   if (!plan.act.empty()) watch_->set_thresholds(std::move(amounts), plan.memory_estimator);
-  if (!pods_have_less()) {
+  if (!pods_count) {
     plan.act = that_matter(std::move(plan.act));
     plan.look = that_matter(std::move(plan.look));
   }

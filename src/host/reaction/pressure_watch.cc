@@ -2,19 +2,14 @@
 
 #include "host/kernel/kernel_file.h"
 #include "host/reaction/reaction_thread.h"
-#include "policy/eviction/notifier.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 
@@ -23,32 +18,34 @@ namespace {
 
 using Source = ReactionThread::Source;
 
-constexpr Duration kLookEvery = seconds(1);
-constexpr Duration kRearmEvery = seconds(10);
-constexpr Bytes kRearmMove = mebibytes(1);
-
 }  // namespace
 
-PressureWatch::PressureWatch(runtime::Loop& loop, const NodeSlice& slice, int epoll, telemetry::Log log,
-                             MemoryGauge gauge)
-    : loop_(loop), slice_(slice), epoll_(epoll), log_(std::move(log)), gauge_(std::move(gauge)) {}
+PressureWatch::PressureWatch(const NodeSlice& slice, int epoll, telemetry::Log log)
+    : slice_(slice), epoll_(epoll), log_(std::move(log)) {}
+
+PressureWatch::~PressureWatch() = default;
 
 Result<std::unique_ptr<PressureWatch>> PressureWatch::create(runtime::Loop& loop, const NodeSlice& slice, int epoll,
                                                              telemetry::Log log, ControllerWakes wakes) {
-  SPILLWAY_TRY(gauge, MemoryGauge::open(slice.measured(), slice.memory()));
-  std::unique_ptr<PressureWatch> watch(  // NOLINT: private constructor
-      new PressureWatch(loop, slice, epoll, std::move(log), std::move(gauge)));
+  SPILLWAY_TRY(node, MemoryGauge::open(slice.measured(), slice.memory()));
+  std::unique_ptr<PressureWatch> watch(new PressureWatch(slice, epoll, log));  // NOLINT: private constructor
   watch->open_psi();
   if (wakes == ControllerWakes::kLeftOut) return watch;
   watch->open_memory_events();
-  watch->sources_.usage_threshold =
-      slice.slice().version() == CgroupVersion::kV1 &&
-      ::faccessat(slice.measured().fd(Controller::kMemory), "cgroup.event_control", W_OK, AT_EACCESS) == 0;
+  if (!UsageThreshold::is_offered(slice.measured())) return watch;
+  watch->sources_.usage_threshold = true;
+  const auto wake = [raw = watch.get()](int fd) {
+    raw->add_waker(fd, EPOLLIN, ReactionThread::tag(Source::kUsageThreshold, fd));
+  };
+  watch->node_.emplace(loop, slice.measured(), std::move(node), log, wake);
+  SPILLWAY_TRY(pods, MemoryGauge::open_with_own_limit(slice.kubepods(), slice.memory()));
+  watch->pods_.emplace(loop, slice.kubepods(), std::move(pods), std::move(log), wake);
   return watch;
 }
 
-PressureWatch::~PressureWatch() {
-  if (timer_) loop_.cancel(*timer_);
+void PressureWatch::set_thresholds(Amounts available, eviction::MemoryEstimator by) {
+  if (node_) node_->set(std::move(available.node), by);
+  if (pods_) pods_->set(std::move(available.pods), by);
 }
 
 void PressureWatch::add_waker(int fd, std::uint32_t events, std::uint64_t tag) const {
@@ -78,64 +75,6 @@ void PressureWatch::open_memory_events() {
   }
   sources_.memory_events = true;
   add_waker(inotify_.get(), EPOLLIN, ReactionThread::tag(Source::kMemoryEvents, inotify_.get()));
-}
-
-void PressureWatch::set_thresholds(std::vector<Bytes> available, eviction::MemoryEstimator by) {
-  by_ = by;
-  std::ranges::sort(available, std::greater<>());
-  thresholds_ = std::move(available);
-  disarm();
-  rearm();
-}
-
-void PressureWatch::disarm() {
-  usage_event_.reset();  // and it leaves the epoll set
-  armed_usage_.reset();
-}
-
-/// Usage passes what it is now, and what is left until then, when memory.available passes the threshold.
-void PressureWatch::rearm() {
-  if (timer_) loop_.cancel(*timer_);
-  timer_.reset();
-  if (!sources_.usage_threshold || thresholds_.empty()) return;
-  const Now now = loop_.now();
-  const Figures figures = by_ == eviction::MemoryEstimator::kWorkingSet ? Figures::kWorkingSet : Figures::kEverything;
-  const Result<MemoryReading> reading = gauge_.read(figures);
-  const std::optional<Bytes> available = reading ? reading->left_by(by_) : std::nullopt;
-  if (available) {
-    const auto next = std::ranges::find_if(thresholds_, [&](Bytes each) { return each < *available; });
-    const Bytes limit = next == thresholds_.end() ? thresholds_.back() : *next;
-    const Bytes usage{
-        eviction::usage_at_threshold(api::Quantity::of_bytes(limit), (reading->usage + *available).count(), 0)};
-    const bool moved = !armed_usage_ || usage - *armed_usage_ >= kRearmMove || *armed_usage_ - usage >= kRearmMove;
-    if (moved || now.mono - armed_at_ >= kRearmEvery) {
-      const Outcome armed = arm(usage);
-      if (!armed) {
-        sources_.usage_threshold = false;
-        return log_.warning("memory threshold not armed", {{"error", armed.error().text()}});
-      }
-      armed_at_ = now.mono;
-    }
-  }
-  timer_ = loop_.at(now.mono + kLookEvery, [this] {
-    timer_.reset();
-    rearm();
-  });
-}
-
-Outcome PressureWatch::arm(Bytes usage) {
-  disarm();
-  const CgroupDir& cgroup = slice_.measured();
-  UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!event) return errno_error("eventfd", errno);
-  const UniqueFd file(::openat(cgroup.fd(Controller::kMemory), "memory.usage_in_bytes", O_RDONLY | O_CLOEXEC));
-  if (!file) return errno_error("memory.usage_in_bytes", errno);
-  SPILLWAY_TRY_VOID(cgroup.write(Controller::kMemory, "cgroup.event_control",
-                                 fmt::format("{} {} {}", event.get(), file.get(), usage.count())));
-  usage_event_ = std::move(event);
-  armed_usage_ = usage;
-  add_waker(usage_event_.get(), EPOLLIN, ReactionThread::tag(Source::kUsageThreshold, usage_event_.get()));
-  return {};
 }
 
 }  // namespace spillway::host

@@ -6,11 +6,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/time.h"
 #include "base/unique_fd.h"
 #include "host/cgroup/node_slice.h"
-#include "host/reaction/memory_gauge.h"
 #include "host/reaction/psi.h"
+#include "host/reaction/usage_threshold.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 
@@ -42,37 +41,32 @@ class PressureWatch {
   PressureWatch(const PressureWatch&) = delete;
   PressureWatch& operator=(const PressureWatch&) = delete;
 
-  /// Amounts of memory.available at which to wake, where the kernel can tell (version 1): the highest one below what is
-  /// available now is armed, and armed anew as page cache comes and goes. Empty: none.
-  void set_thresholds(std::vector<Bytes> available,
-                      eviction::MemoryEstimator by = eviction::MemoryEstimator::kWorkingSet);
+  /// Of memory.available, and of allocatableMemory.available, which all pods together have.
+  struct Amounts {
+    std::vector<Bytes> node = {};
+    std::vector<Bytes> pods = {};
+  };
+
+  /// Amounts at which to wake, where the kernel can tell (version 1). Empty: none.
+  void set_thresholds(Amounts available, eviction::MemoryEstimator by = eviction::MemoryEstimator::kWorkingSet);
 
   const Sources& sources() const { return sources_; }
 
  private:
-  PressureWatch(runtime::Loop& loop, const NodeSlice& slice, int epoll, telemetry::Log log, MemoryGauge gauge);
+  PressureWatch(const NodeSlice& slice, int epoll, telemetry::Log log);
 
   void open_psi();
   void open_memory_events();
-  void rearm();
-  void disarm();
-  Outcome arm(Bytes usage);
   void add_waker(int fd, std::uint32_t events, std::uint64_t tag) const;
 
-  runtime::Loop& loop_;
   const NodeSlice& slice_;
   int epoll_;
   telemetry::Log log_;
-  MemoryGauge gauge_;
   Sources sources_;
-  std::vector<Bytes> thresholds_;  // descending
-  eviction::MemoryEstimator by_ = eviction::MemoryEstimator::kWorkingSet;
   UniqueFd psi_;
   UniqueFd inotify_;
-  UniqueFd usage_event_;
-  std::optional<Bytes> armed_usage_;
-  Instant armed_at_;
-  std::optional<runtime::Loop::TimerId> timer_;
+  std::optional<UsageThreshold> node_;  // version 1
+  std::optional<UsageThreshold> pods_;  // the same
 };
 
 }  // namespace spillway::host
