@@ -235,6 +235,9 @@ TEST(Eviction, TurnsBestEffortPodsAwayUnderPressure) {
   EXPECT_EQ(cluster.pod("late").string_at({"status", "message"}),
             "Pod was rejected: The node had condition: [MemoryPressure]. ");
   EXPECT_EQ(cluster.phase("late-with-request"), "Running");
+  const std::vector<std::string> lines = cluster.logged("failed to admit pod to node");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines.front().ends_with(" pod=shop/late node_condition=[MemoryPressure]")) << lines.front();
 }
 
 TEST(Eviction, NeedsNoApiServer) {

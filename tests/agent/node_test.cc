@@ -187,6 +187,16 @@ TEST(Node, NoticesDuringAReportThatItIsGone) {
   EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
 }
 
+TEST(Node, EachTryToReportItsStatusIsLogged) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(5));
+  const std::size_t before = cluster.logged("level=debug msg=\"updating node status\" node=n1 attempt=0").size();
+  EXPECT_GE(before + cluster.logged("level=debug msg=\"updating node status\" node=n1 attempt=1").size(), 1u);
+  cluster.run(minutes(1));
+  EXPECT_GT(cluster.logged("level=debug msg=\"updating node status\" node=n1 attempt=0").size(), before);
+}
+
 TEST(Node, OfOldTimesReportsOutOfDiskAtEveryUpdateAndHasNoLease) {
   AgentOptions options = node_options();
   options.status_profile = StatusProfile::kOutOfDisk;

@@ -226,6 +226,35 @@ TEST(Pod, OfACriticalPriorityMakesRoomForItself) {
       << reason;
 }
 
+TEST(Pod, PreemptionIsLoggedAndCounted) {
+  telemetry::Registry metrics;
+  ScriptedCluster cluster;
+  cluster.metrics = &metrics;
+  cluster.put(pod_document({.name = "big", .memory_request = "800Mi"}));
+  cluster.start();
+  cluster.run(seconds(1));
+  cluster.put(pod_document({.name = "critical", .memory_request = "400Mi", .priority = 2000000000}));
+  cluster.run(seconds(1));
+  const std::vector<std::string> began = cluster.logged("preempting pod to free up resources");
+  ASSERT_EQ(began.size(), 1u);
+  EXPECT_TRUE(
+      began.front().contains(" pod=shop/big pod_uid=uid-big insufficient_resources=memory for_pod=shop/critical "))
+      << began.front();
+  const std::vector<std::string> done = cluster.logged("pod evicted successfully");
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_TRUE(done.front().ends_with(" pod=shop/big pod_uid=uid-big")) << done.front();
+  EXPECT_TRUE(metrics.text().contains("kubelet_preemptions{preemption_signal=\"memory\"} 1\n")) << metrics.text();
+}
+
+TEST(Pod, ArrivalIsLogged) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.put(pod_document({.name = "late"}));
+  cluster.run(seconds(1));
+  const std::vector<std::string> lines = cluster.logged("syncloop add");
+  ASSERT_EQ(lines.size(), 2u) << "once each, whatever else changes";
+  EXPECT_TRUE(lines.back().contains(" source=api pod=shop/late pod_uid=uid-late")) << lines.back();
+}
+
 TEST(Pod, OfACriticalPriorityWaitsForItsVictimsAndSoDoOthers) {
   Running cluster(Pods{{.name = "big", .memory_request = "800Mi", .grace_seconds = 20}});
   cluster.host.set_stubborn(true);
@@ -299,35 +328,6 @@ TEST(Pod, AddressesThatGoFromItsStatusGoFromTheListsToo) {
   }
 }
 
-TEST(Pod, StatusThatSomebodyElseChangedIsPutRight) {
-  Running cluster(Pods{{.name = "web"}});
-  Json pod = cluster.pod("web");
-  for (Json& each : *pod.at({"status", "conditions"})->if_array()) {
-    if (each.string_at({"type"}) == "Ready") each["status"] = "False";
-  }
-  cluster.put(std::move(pod));
-  cluster.run(seconds(1));
-  EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "True");
-}
-
-TEST(Pod, StatusReachesTheServerAfterAnOutage) {
-  Running cluster(Pods{{.name = "web"}});
-  bool broken = true;
-  cluster.api.set_fault([&](const api::Request& request) -> std::optional<Result<api::Response>> {
-    if (!broken || request.method != api::Method::kPatch) return {};
-    return make_error(ErrorCode::kServiceUnavailable, "no answer");
-  });
-  cluster.exit("web", 1);
-  cluster.run(seconds(30));
-  broken = false;
-  cluster.run(seconds(11));
-  EXPECT_EQ(restarts_of(cluster.pod("web")), 1);
-}
-
-TEST(InitContainers, RunInOrderBeforeTheOthers) {
-  Json document = pod_document({.name = "web"});
-  document.make({"spec", "initContainers"}) =
-      Json::array({Json::object({{"name", "one"}, {"command", Json::array({"prepare"})}}),
 TEST(Pod, EndsWhenItWasActiveForTooLong) {
   Json document = pod_document({.name = "job"});
   document.make({"spec", "activeDeadlineSeconds"}) = 60;
@@ -462,6 +462,35 @@ TEST(Pod, WhoseImageChangesInItsBackOffStartsWithTheNewOne) {
   EXPECT_EQ(cluster.host.count<StopContainer>(), 0u);
 }
 
+TEST(Pod, StatusThatSomebodyElseChangedIsPutRight) {
+  Running cluster(Pods{{.name = "web"}});
+  Json pod = cluster.pod("web");
+  for (Json& each : *pod.at({"status", "conditions"})->if_array()) {
+    if (each.string_at({"type"}) == "Ready") each["status"] = "False";
+  }
+  cluster.put(std::move(pod));
+  cluster.run(seconds(1));
+  EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "True");
+}
+
+TEST(Pod, StatusReachesTheServerAfterAnOutage) {
+  Running cluster(Pods{{.name = "web"}});
+  bool broken = true;
+  cluster.api.set_fault([&](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (!broken || request.method != api::Method::kPatch) return {};
+    return make_error(ErrorCode::kServiceUnavailable, "no answer");
+  });
+  cluster.exit("web", 1);
+  cluster.run(seconds(30));
+  broken = false;
+  cluster.run(seconds(11));
+  EXPECT_EQ(restarts_of(cluster.pod("web")), 1);
+}
+
+TEST(InitContainers, RunInOrderBeforeTheOthers) {
+  Json document = pod_document({.name = "web"});
+  document.make({"spec", "initContainers"}) =
+      Json::array({Json::object({{"name", "one"}, {"command", Json::array({"prepare"})}}),
                    Json::object({{"name", "two"}, {"command", Json::array({"prepare"})}})});
   ScriptedCluster cluster;
   cluster.put(std::move(document));
@@ -566,29 +595,6 @@ TEST(Restart, StartsWhatRanBeforeAgainAndCountsIt) {
 
 TEST(Restart, FinishesADeletionThatWasUnderWay) {
   Running cluster(Pods{{.name = "web"}});
-TEST(InitContainers, SidecarsAreStartedAgainWhenTheirImageChangesOthersRunOn) {
-  Json document = pod_document({.name = "web"});
-  document.make({"spec", "initContainers"}) = Json::array(
-      {Json::object(
-           {{"name", "mesh"}, {"image", "none"}, {"command", Json::array({"proxy"})}, {"restartPolicy", "Always"}}),
-       Json::object({{"name", "one"}, {"image", "none"}, {"command", Json::array({"prepare"})}})});
-  ScriptedCluster cluster;
-  cluster.put(std::move(document));
-  cluster.start();
-  cluster.run(seconds(1));
-  ASSERT_TRUE(cluster.host.is_running("uid-web", "one"));
-  Json pod = cluster.pod("web");
-  for (Json& each : *pod.at({"spec", "initContainers"})->if_array()) each["image"] = "other";
-  cluster.put(std::move(pod));
-  cluster.run(seconds(1));
-  ASSERT_EQ(cluster.host.count<StopContainer>(), 1u);
-  EXPECT_EQ(cluster.host.last<StopContainer>()->name, "mesh");
-  EXPECT_TRUE(cluster.host.is_running("uid-web", "mesh"));
-  EXPECT_TRUE(cluster.host.is_running("uid-web", "one"));
-  ASSERT_EQ(cluster.events("Killing").size(), 1u);
-  EXPECT_EQ(cluster.events("Killing").front().string_at({"message"}), "Init container mesh definition changed");
-}
-
   cluster.host.set_stubborn(true);
   cluster.delete_pod("web", 30);
   cluster.run(seconds(1));

@@ -2,6 +2,7 @@
 
 #include "api/text/time_text.h"
 #include "base/check.h"
+#include "telemetry/log_line.h"
 
 #include <fmt/format.h>
 
@@ -60,12 +61,25 @@ ScriptedCluster::ScriptedCluster(AgentOptions options) : options_(std::move(opti
 
 void ScriptedCluster::start() {
   ++generation_;
+  const telemetry::Log lines(
+      [this](telemetry::Level level, std::string_view event, std::span<const telemetry::Field> fields) {
+        log.push_back(telemetry::render_logfmt(level, event, fields));
+      },
+      telemetry::Level::kDebug);
   agent_ = Agent::create(options_, machine, Rng(7),
-                         {.log = {}, .metrics = nullptr, .journal = &journal, .reaction = reaction}, journal.entries,
+                         {.log = lines, .metrics = metrics, .journal = &journal, .reaction = reaction}, journal.entries,
                          {.devices = device_checkpoint, .cpus = cpu_checkpoint, .memory = memory_checkpoint})
                .value();
   agent_->start(now_);
   after_step();
+}
+
+std::vector<std::string> ScriptedCluster::logged(std::string_view text) const {
+  std::vector<std::string> found;
+  for (const std::string& line : log) {
+    if (line.contains(text)) found.push_back(line);
+  }
+  return found;
 }
 
 void ScriptedCluster::restart() {

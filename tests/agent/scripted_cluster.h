@@ -4,6 +4,7 @@
 #include "agent/agent.h"
 #include "agent/scripted_api.h"
 #include "agent/scripted_host.h"
+#include "telemetry/metrics.h"
 
 #include <functional>
 #include <map>
@@ -86,6 +87,8 @@ class ScriptedCluster {
   std::string_view container_waiting_reason(const api::Json& pod) const;
   /// Status of a node condition as the API server has it.
   std::string node_condition(std::string_view type) const;
+  /// Lines of the log that hold this text.
+  std::vector<std::string> logged(std::string_view text) const;
   /// Events with this reason.
   std::vector<api::Json> events(std::string_view reason) const;
 
@@ -95,8 +98,10 @@ class ScriptedCluster {
   std::optional<std::string> device_checkpoint;  // of the next start()
   std::optional<std::string> cpu_checkpoint;
   std::optional<std::string> memory_checkpoint;
-  MachineInfo machine = machine_info();  // of the next start()
-  Reaction* reaction = nullptr;          // of the next start()
+  MachineInfo machine = machine_info();    // of the next start()
+  Reaction* reaction = nullptr;            // of the next start()
+  telemetry::Registry* metrics = nullptr;  // the same
+  std::vector<std::string> log;            // lines of all levels, as logfmt
 
  private:
   void later(Duration delay, std::function<void()> what);

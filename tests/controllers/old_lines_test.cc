@@ -1,9 +1,14 @@
 // What `--compat v1.7` brings back, with the real API server.
 #include "controllers/controller_set.h"
 #include "controllers/test_cluster.h"
+#include "telemetry/log_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+#include <vector>
 
 namespace spillway::controllers {
 namespace {
@@ -32,7 +37,7 @@ class OldLines : public ::testing::Test {
       cluster.add_node(fmt::format("n{}", i));
       set_kubelet_version(fmt::format("n{}", i), "v1.7.9");  // pods of unknown kubelets are deleted by force
     }
-    set = std::make_unique<ControllerSet>(options, Rng(7), telemetry::Log(), metrics);
+    set = std::make_unique<ControllerSet>(options, Rng(7), log, metrics);
     cluster.run(*set);
     cluster.advance(seconds(12));
   }
@@ -57,7 +62,20 @@ class OldLines : public ::testing::Test {
     return at == std::string::npos ? -1.0 : std::stod(text.substr(at + series.size() + 2));
   }
 
+  std::vector<std::string> logged(std::string_view text) const {
+    std::vector<std::string> found;
+    for (const std::string& line : lines) {
+      if (line.contains(text)) found.push_back(line);
+    }
+    return found;
+  }
+
   ControllerSet::Options options;
+  std::vector<std::string> lines;
+  const telemetry::Log log{
+      [this](telemetry::Level level, std::string_view event, std::span<const telemetry::Field> fields) {
+        lines.push_back(telemetry::render_logfmt(level, event, fields));
+      }};
   telemetry::Registry metrics;
   TestCluster cluster;
   std::unique_ptr<ControllerSet> set;
@@ -127,6 +145,23 @@ TEST_F(OldLines, EvictionsAreCountedBeforeTheyAreTried) {
   cluster.advance(seconds(330));
   EXPECT_TRUE(leaves("web"));
   EXPECT_EQ(counter(R"(node_collector_evictions_total{zone=""})"), 2);  // one attempt failed
+}
+
+TEST_F(OldLines, ZonesThatOpenAndPodsThatAreAwaitedAreLogged) {
+  start(EvictionMode::kLegacy, 3);
+  EXPECT_THAT(logged("initializing eviction metric for zone"),
+              ElementsAre("level=info msg=\"initializing eviction metric for zone\" zone=\"\""));
+  cluster.add_node("far", {{"failure-domain.beta.kubernetes.io/zone", "b"}});
+  cluster.advance(seconds(12));
+  EXPECT_THAT(logged("initializing eviction metric for zone"), ElementsAre(HasSubstr("zone=\"\""), HasSubstr("b")));
+  cluster.create(kPods, pod_json("web", "64Mi", "n1"));
+  cluster.create(kPods, pod_json("cart", "64Mi", "n1"));
+  cluster.advance(seconds(3));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(330));
+  ASSERT_TRUE(leaves("web"));
+  EXPECT_THAT(logged("pods awaiting deletion"),
+              Contains("level=info msg=\"pods awaiting deletion due to node controller eviction\" node=n1 pods=2"));
 }
 
 TEST_F(OldLines, NodesRegisterWithTheNodeController) {

@@ -108,21 +108,10 @@ void set_ready(api::Node& node, const Readiness& readiness, WallTime now, std::v
   *existing = std::move(ready);
 }
 
-void set_out_of_disk(api::Node& node, DiskSpace space, Duration transition_frequency, WallTime now,
-                     std::vector<NodeEvent>& events) {
+void set_out_of_disk(api::Node& node, WallTime now, std::vector<NodeEvent>& events) {
   now = whole_seconds(now);
   NodeCondition& condition = beat(node, "OutOfDisk", now);
-  if (space == DiskSpace::kOut) {
-    if (condition.status == "True") return;
-    move_to(condition, {"True", "KubeletOutOfDisk", "out of disk space"}, now);
-    events.push_back(status_event(node.metadata.name, "NodeOutOfDisk"));
-    return;
-  }
   if (condition.status == "False") return;
-  if (condition.status == "True" && condition.last_transition_time &&
-      now - *condition.last_transition_time < transition_frequency) {
-    return;
-  }
   move_to(condition, {"False", "KubeletHasSufficientDisk", "kubelet has sufficient disk space available"}, now);
   events.push_back(status_event(node.metadata.name, "NodeHasSufficientDisk"));
 }

@@ -31,10 +31,7 @@ struct Readiness {
 /// Replaces the whole condition; missing capacity is one more error. No event when it did not exist before.
 void set_ready(api::Node& node, const Readiness& readiness, WallTime now, std::vector<NodeEvent>& events);
 
-enum class DiskSpace { kEnough, kOut };
-
-/// Reported by agents up to 1.12. True stays for `transition_frequency` after space is back.
-void set_out_of_disk(api::Node& node, DiskSpace space, Duration transition_frequency, WallTime now,
-                     std::vector<NodeEvent>& events);
+/// Reported by agents up to 1.12, always False: what disks have left is DiskPressure's.
+void set_out_of_disk(api::Node& node, WallTime now, std::vector<NodeEvent>& events);
 
 }  // namespace spillway::agent

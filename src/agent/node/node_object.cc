@@ -203,7 +203,7 @@ StatusUpdate update_status(api::Node& node, const AgentOptions& options, const M
   set_platform(node, {.operating_system = machine.operating_system, .architecture = machine.architecture});
   set_runtime_handlers(node, facts.runtime_handlers);
   const bool legacy = options.status_profile == StatusProfile::kOutOfDisk;
-  if (legacy) set_out_of_disk(node, DiskSpace::kEnough, minutes(5), now, update.events);
+  if (legacy) set_out_of_disk(node, now, update.events);
   for (const eviction::Condition condition : eviction::kConditions) {
     if (legacy && condition == eviction::Condition::kPidPressure) continue;
     const bool held = facts.pressure.contains(condition);

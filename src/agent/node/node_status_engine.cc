@@ -54,7 +54,7 @@ void NodeStatusEngine::record(const std::vector<NodeEvent>& events, Now now) con
 StatusUpdate NodeStatusEngine::update(api::Node& node, Now now) const {
   StatusUpdate update = update_status(node, context_.options, context_.machine, facts_(), now.wall);
   for (const Error& error : update.errors) {
-    context_.log.warning("part of the node status not set", {{"error", error.text()}});
+    context_.log.warning("failed to set some node status fields", {{"error", error.text()}});
   }
   return update;
 }
@@ -183,6 +183,7 @@ void NodeStatusEngine::try_live(int attempt, Now now) {
 }
 
 void NodeStatusEngine::try_update(int attempt, const api::Node& base, Now now) {
+  context_.log.debug("updating node status", {{"node", context_.options.node_name}, {"attempt", attempt}});
   api::Node wanted = base;
   record(update(wanted, now).events, now);
   note_schedulability(wanted, now);

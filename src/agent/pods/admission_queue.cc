@@ -4,6 +4,9 @@
 #include "agent/pods/pod_worker.h"
 #include "client/event_recorder.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kDefaultGraceSeconds = 30;
 constexpr Duration kVictimWaitMin = seconds(10);
+constexpr std::string_view kEvicted = "Evicted";  // why a node under pressure refuses
 
 std::string rendered(const std::vector<policy::Reason>& reasons) {
   std::string text;
@@ -49,7 +53,7 @@ api::Json AdmissionQueue::state() const {
   api::Json state = api::Json::object({{"preemption", nullptr}, {"waiting", std::move(waiting)}});
   if (!preemption_) return state;
   api::Json victims = api::Json::array();
-  for (const std::string& uid : preemption_->victims) victims.if_array()->emplace_back(uid);
+  for (const Leaving& each : preemption_->victims) victims.if_array()->emplace_back(each.uid);
   state["preemption"] =
       api::Json::object({{"newcomer", preemption_->newcomer ? api::Json(*preemption_->newcomer) : api::Json()},
                          {"victims", std::move(victims)}});
@@ -66,10 +70,16 @@ void AdmissionQueue::ask(Now now) {
 
 void AdmissionQueue::ask_one(const std::string& uid, const api::Pod& pod, Now now) {
   const std::vector<const api::Pod*> active = workers_.active();
-  const admission::Answer answer = admission::admit_pod(situation_(), pod, active);
+  const admission::NodeSituation situation = situation_();
+  const admission::Answer answer = admission::admit_pod(situation, pod, active);
   record(pod, answer, now);
   if (!answer.victims.empty()) begin_preemption(pod, answer, now);
   if (answer.refusal) {
+    if (answer.refusal->reason == kEvicted) {
+      context_.log.info(
+          "failed to admit pod to node",
+          {{"pod", pod.key().text()}, {"node_condition", fmt::format("[{}]", fmt::join(situation.conditions, " "))}});
+    }
     context_.log.warning("pod rejected", {{"pod", pod.key().text()},
                                           {"reason", answer.refusal->reason},
                                           {"message", answer.refusal->message},
@@ -132,13 +142,9 @@ void AdmissionQueue::begin_preemption(const api::Pod& pod, const admission::Answ
   for (const admission::Victim& victim : answer.victims) {
     const auto found = std::ranges::find(active, victim.uid, [](const api::Pod* each) { return each->metadata.uid; });
     if (found == active.end()) continue;
-    preemption.victims.push_back(victim.uid);
+    preemption.victims.push_back({victim.uid, victim.pod});
     patience = std::max(patience, patience_for(**found));
   }
-  context_.log.warning("preempting pods for a critical pod",
-                       {{"pod", pod.key().text()},
-                        {"victims", static_cast<std::int64_t>(preemption.victims.size())},
-                        {"reasons", rendered(answer.reasons)}});
   preemption.deadline = context_.api.at(now.mono + patience, [this](Now later) {
     context_.log.warning("victims of preemption are still ending",
                          {{"victims", static_cast<std::int64_t>(preemption_->victims.size())}});
@@ -152,13 +158,24 @@ void AdmissionQueue::begin_preemption(const api::Pod& pod, const admission::Answ
                     {{"preemption_signal", answer.preemption_signal}})
           .add();
     }
+    context_.log.warning("preempting pod to free up resources", {{"pod", victim.pod.text()},
+                                                                 {"pod_uid", victim.uid},
+                                                                 {"insufficient_resources", answer.preemption_signal},
+                                                                 {"for_pod", pod.key().text()},
+                                                                 {"reasons", rendered(answer.reasons)}});
     workers_.preempt(victim, now);
   }
-  std::erase_if(preemption.victims, [&](const std::string& uid) { return workers_.is_finished(uid); });
+  std::erase_if(preemption.victims, [&](const Leaving& each) { return workers_.is_finished(each.uid); });
 }
 
 void AdmissionQueue::on_finished(const std::string& uid, Now now) {
-  if (!preemption_ || std::erase(preemption_->victims, uid) == 0 || !preemption_->victims.empty()) return;
+  if (!preemption_) return;
+  std::vector<Leaving>& victims = preemption_->victims;
+  const auto gone = std::ranges::find(victims, uid, &Leaving::uid);
+  if (gone == victims.end()) return;
+  context_.log.info("pod evicted successfully", {{"pod", gone->pod.text()}, {"pod_uid", uid}});
+  victims.erase(gone);
+  if (!victims.empty()) return;
   end_preemption(now);
   ask(now);
 }

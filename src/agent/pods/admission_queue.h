@@ -53,10 +53,16 @@ class AdmissionQueue {
   void on_finished(const std::string& uid, Now now);
 
  private:
+  /// A pod that ends for another one.
+  struct Leaving {
+    std::string uid;
+    api::PodKey pod;
+  };
+
   /// A preemption under way.
   struct Preemption {
     std::optional<std::string> newcomer;  // nullopt: refused by a later question, its victims end all the same
-    std::vector<std::string> victims;     // not yet finished
+    std::vector<Leaving> victims;         // not yet finished
     client::ApiClient::TimerId deadline{};
   };
 

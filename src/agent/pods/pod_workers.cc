@@ -139,6 +139,9 @@ void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
 }
 
 void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
+  context_.log.info(
+      "syncloop add",
+      {{"source", api::is_static(*pod) ? "file" : "api"}, {"pod", pod->key().text()}, {"pod_uid", pod->metadata.uid}});
   PodWorker& worker = workers_[pod->metadata.uid];
   worker.pod = pod;
   worker.status = pod->status;

@@ -95,6 +95,7 @@ void NodeLifecycleController::begin_pass(Now now) {
     node_event(gone, "RemovingNode", fmt::format("Node {} event: Removing Node {} from {}", name, name, controller),
                now);
   }
+  note_zones();
   for (const api::Node* node : opening.untaint) {
     monitor_.dequeue(*node);
     untaint(shared_.nodes.cache().find(node->metadata.name), {}, now);
@@ -114,6 +115,18 @@ void NodeLifecycleController::begin_pass(Now now) {
   if (gate_.brakes().hold(now)) leases_outstanding_.clear();  // nothing would follow from the answers
   if (leases_outstanding_.empty()) return on_all_assessed(now);
   for (const std::string& name : leases_outstanding_) check_live_lease(name);
+}
+
+/// Zones that are new, or there again after they had no node.
+void NodeLifecycleController::note_zones() {
+  std::set<std::string> zones;
+  for (const auto& [zone, state] : monitor_.zones()) {
+    if (!zones_.contains(zone)) {
+      shared_.log.info("initializing eviction metric for zone", {{"zone", lifecycle::readable_zone(zone)}});
+    }
+    zones.insert(zone);
+  }
+  zones_ = std::move(zones);
 }
 
 NodeLifecycleController::Seen& NodeLifecycleController::seen_in_pass(const std::string& name) {

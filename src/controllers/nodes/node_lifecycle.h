@@ -96,6 +96,7 @@ class NodeLifecycleController {
   void follow_statuses(Now now);
   Instant next_pass(Now now) const;
   void feed_brakes(Now now);
+  void note_zones();
   void look_for_hold();
   void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict);
   void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
@@ -155,6 +156,7 @@ class NodeLifecycleController {
   std::optional<Instant> first_deadline_;                    // of the nodes that were not silent in the last pass
   std::vector<Seen> pass_;                                   // nodes the pass under way looks at, in name order
   std::set<std::string> leases_outstanding_;                 // live reads of the pass under way
+  std::set<std::string> zones_;                              // that the last pass knew
   std::set<std::string, std::less<>> statuses_outstanding_;  // writes that the pass under way waits for
   Instant taint_ticks_from_;
   std::set<std::string, std::less<>> tainting_;

@@ -31,16 +31,23 @@ void PodEvictor::evict(const api::Node& node, const std::vector<PodPtr>& pods,
   }
   std::vector<const api::DaemonSet*> daemon_sets;
   for (const auto& [key, set] : shared_.daemon_sets.cache().all()) daemon_sets.push_back(set.get());
-  const auto run = std::make_shared<Run>(Run{{}, 0, true, std::move(done)});
+  const auto run = std::make_shared<Run>(Run{{}, 0, true, 0, name, std::move(done)});
   for (const PodPtr& pod : pods) {
     const lifecycle::PodEvictionStep step = lifecycle::plan_pod_eviction(*pod, name, daemon_sets);
     if (step.set_node_lost || step.delete_pod) run->steps.emplace_back(pod, step);
+    run->remaining += step.remains ? 1 : 0;
   }
   next(run, now);
 }
 
 void PodEvictor::next(const std::shared_ptr<Run>& run, Now now) {
-  if (run->at == run->steps.size()) return run->done(run->all, now);
+  if (run->at == run->steps.size()) {
+    if (run->remaining > 0) {
+      shared_.log.info("pods awaiting deletion due to node controller eviction",
+                       {{"node", run->node}, {"pods", run->remaining}});
+    }
+    return run->done(run->all, now);
+  }
   const auto& [pod, step] = run->steps[run->at++];
   if (step.set_node_lost) {
     mark_lost(run, pod, step.delete_pod);

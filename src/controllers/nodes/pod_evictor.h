@@ -10,6 +10,7 @@
 #include "policy/lifecycle/profile.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -37,6 +38,8 @@ class PodEvictor {
     std::vector<std::pair<PodPtr, lifecycle::PodEvictionStep>> steps;
     std::size_t at = 0;
     bool all = true;
+    std::int64_t remaining = 0;  // pods that are there until their kubelet ends them
+    std::string node;
     std::function<void(bool all, Now now)> done;
   };
 

@@ -46,8 +46,8 @@ PodEvictionStep plan_pod_eviction(const api::Pod& pod, std::string_view node,
                                   std::span<const api::DaemonSet* const> daemon_sets) {
   if (pod.spec.node_name != node) return {};
   const bool terminating = pod.metadata.deletion_grace_period_seconds.has_value();
-  return {.set_node_lost = pod.status.reason != "NodeLost",
-          .delete_pod = !terminating && !is_daemon_pod(pod, daemon_sets)};
+  const bool deleted = !terminating && !is_daemon_pod(pod, daemon_sets);
+  return {.set_node_lost = pod.status.reason != "NodeLost", .delete_pod = deleted, .remains = terminating || deleted};
 }
 
 std::string node_lost_message(std::string_view node, std::string_view pod) {

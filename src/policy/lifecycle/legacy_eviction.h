@@ -15,6 +15,7 @@ namespace spillway::lifecycle {
 struct PodEvictionStep {
   bool set_node_lost = false;  // write status.reason NodeLost first; a conflict there ends the pod's turn
   bool delete_pod = false;
+  bool remains = false;  // is there until its kubelet ends it: being deleted, or about to be
 };
 
 /// Terminating pods and pods of a DaemonSet of their namespace are not deleted; a pod of another node is left alone.
