@@ -15,6 +15,7 @@
 #include "agent/pods/container_gc_engine.h"
 #include "agent/pods/pod_workers.h"
 #include "agent/pods/static_pods.h"
+#include "agent/volumes/pod_volumes.h"
 #include "client/informer.h"
 
 #include <algorithm>
@@ -70,8 +71,9 @@ struct Agent::Parts {
         devices(context, checkpoints.devices, sinks.metrics),
         managers(context, devices, std::move(pinning)),
         decisions(sinks.journal, history),
+        volumes(context, rng.fork("volumes"), allocatable),
         workers(
-            context, managers, [this] { return situation(); }, history, decisions, sinks.metrics),
+            context, managers, volumes, [this] { return situation(); }, history, decisions, sinks.metrics),
         static_pods(context, workers, [this] { return nodes.cache().find(options.node_name); }),
         eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
         status(
@@ -90,6 +92,7 @@ struct Agent::Parts {
       after ? status.on_node(*after, now) : status.on_node_deleted(now);
       if (after) static_pods.on_node_known(now);
     }});
+    volumes.when_ready([this](const std::string& uid, Now now) { workers.on_volumes_ready(uid, now); });
     workers.when_forgotten([this](const std::string& uid, Now now) {
       container_gc.forget(uid);
       static_pods.on_forgotten(uid, now);
@@ -179,6 +182,7 @@ struct Agent::Parts {
   DeviceManager devices;
   ResourceManagers managers;
   DecisionLog decisions;
+  PodVolumes volumes;
   PodWorkers workers;
   StaticPods static_pods;
   EvictionEngine eviction;
@@ -299,6 +303,8 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     void operator()(const Reclaimed& e) const { p.eviction.on_reclaimed(e, now); }
 
     void operator()(const GroupLimited& e) const { p.enforcement.on_limited(e, now); }
+
+    void operator()(const VolumesSetUp& e) const { p.volumes.on_set_up(e, now); }
   };
 
   std::visit(Visitor{p, now}, event);
@@ -369,6 +375,7 @@ api::Json Agent::state(Now now) const {
   state["shutdown"] = p.shutdown.state();
   state["staticPods"] = p.static_pods.state();
   state["statistics"] = api::Json::object({{"ageSeconds", std::move(ages)}});
+  state["volumes"] = p.volumes.state();
   return state;
 }
 

@@ -63,6 +63,8 @@ void SimHost::execute(agent::HostCommand command) {
          agent::Observed{observe->id, summarize(observe->depth), observe->depth, eviction::StorageLayout{}});
   } else if (const auto* limit = std::get_if<agent::LimitGroup>(&command)) {
     send(milliseconds(1), agent::GroupLimited{limit->group, {}});
+  } else if (const auto* volumes = std::get_if<agent::SetUpVolumes>(&command)) {
+    send(milliseconds(1), agent::VolumesSetUp{volumes->uid, volumes->id, {}});
   } else if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
     agent::Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {

@@ -56,8 +56,8 @@ Json gpu_pod() {
 }
 
 const std::set<std::string> kParts{
-    "admission", "allocatable", "api",  "caches", "containerGarbage", "events",     "eviction",   "heartbeats",
-    "lease",     "managers",    "node", "pods",   "shutdown",         "staticPods", "statistics", "statuses"};
+    "admission", "allocatable", "api",  "caches",   "containerGarbage", "events",     "eviction", "heartbeats", "lease",
+    "managers",  "node",        "pods", "shutdown", "staticPods",       "statistics", "statuses", "volumes"};
 
 TEST(AgentState, NamesEveryPartBeforeAnythingHasHappened) {
   ScriptedCluster cluster;

@@ -33,15 +33,16 @@ TEST(FieldOf, KnowsTheFieldsOfAPod) {
   pod.metadata.labels["app"] = "cart";
   pod.spec.node_name = "n1";
   const PodAddresses addresses{"10.0.0.7", "10.1.0.3"};
-  EXPECT_EQ(field_of(pod, addresses, "metadata.name").value(), "web");
-  EXPECT_EQ(field_of(pod, addresses, "metadata.namespace").value(), "shop");
-  EXPECT_EQ(field_of(pod, addresses, "metadata.uid").value(), "u1");
-  EXPECT_EQ(field_of(pod, addresses, "metadata.labels['app']").value(), "cart");
-  EXPECT_EQ(field_of(pod, addresses, "metadata.labels['none']").value(), "");
-  EXPECT_EQ(field_of(pod, addresses, "spec.nodeName").value(), "n1");
-  EXPECT_EQ(field_of(pod, addresses, "status.podIP").value(), "10.1.0.3");
-  EXPECT_EQ(field_of(pod, addresses, "status.hostIP").value(), "10.0.0.7");
-  EXPECT_FALSE(field_of(pod, addresses, "spec.secret").has_value());
+  const auto field_at = [&](std::string path) { return field_of(pod, addresses, {{}, std::move(path)}); };
+  EXPECT_EQ(field_at("metadata.name").value(), "web");
+  EXPECT_EQ(field_at("metadata.namespace").value(), "shop");
+  EXPECT_EQ(field_at("metadata.uid").value(), "u1");
+  EXPECT_EQ(field_at("metadata.labels['app']").value(), "cart");
+  EXPECT_EQ(field_at("metadata.labels['none']").value(), "");
+  EXPECT_EQ(field_at("spec.nodeName").value(), "n1");
+  EXPECT_EQ(field_at("status.podIP").value(), "10.1.0.3");
+  EXPECT_EQ(field_at("status.hostIP").value(), "10.0.0.7");
+  EXPECT_FALSE(field_at("spec.secret").has_value());
 }
 
 TEST(CommandLine, NeedsAtLeastOneWord) {

@@ -152,11 +152,11 @@ TEST(ForeignStorage, AContainerIsFoundByItsId) {
 
 TEST(ForeignStorage, VolumesOnDiskAreThoseTheKubeletMakesFilesFor) {
   api::Pod pod;
-  pod.spec.volumes = {{"cache", "emptyDir", api::EmptyDirVolume{}},
-                      {"fast", "emptyDir", api::EmptyDirVolume{.medium = "Memory", .size_limit = {}}},
-                      {"settings", "configMap", {}},
-                      {"host", "hostPath", {}},
-                      {"key", "secret", {}}};
+  pod.spec.volumes = {{"cache", "emptyDir", {}, api::EmptyDirVolume{}},
+                      {"fast", "emptyDir", {}, api::EmptyDirVolume{.medium = "Memory", .size_limit = {}}},
+                      {"settings", "configMap", {}, {}},
+                      {"host", "hostPath", {}, {}},
+                      {"key", "secret", {}, {}}};
   EXPECT_EQ(disk_volumes(pod),
             (std::vector<DiskVolume>{{"cache", "kubernetes.io~empty-dir"}, {"settings", "kubernetes.io~configmap"}}));
 }

@@ -66,6 +66,8 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
   } else if (const auto* limit = std::get_if<LimitGroup>(&command)) {
     const Outcome outcome = limits_fail_ ? Outcome(make_error(ErrorCode::kConflict, "busy")) : Outcome();
     events.emplace_back(kSoon, GroupLimited{limit->group, outcome});
+  } else if (const auto* volumes = std::get_if<SetUpVolumes>(&command)) {
+    events.emplace_back(kSoon, VolumesSetUp{volumes->uid, volumes->id, volume_failures_});
   } else if (const auto* reclaim = std::get_if<ReclaimNode>(&command)) {
     Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {

@@ -23,6 +23,9 @@ class ScriptedHost {
 
   Delayed execute(const HostCommand& command, Now now);
 
+  /// What the next volumes cannot be made for.
+  void fail_volumes(std::vector<VolumeFailure> failures) { volume_failures_ = std::move(failures); }
+
   /// The main process of a container ends by itself.
   HostEvent exit(const std::string& uid, const std::string& container, std::int32_t code, Now now);
 
@@ -69,6 +72,8 @@ class ScriptedHost {
 
   bool is_running(const std::string& uid, const std::string& container) const;
 
+  const std::vector<HostCommand>& commands() const { return commands_; }
+
   std::vector<HostCommand> take_commands() { return std::exchange(commands_, {}); }
 
   /// The last command of a kind; nullptr: there was none.
@@ -106,6 +111,7 @@ class ScriptedHost {
   std::map<std::pair<std::string, std::string>, Process> running_;  // by uid and container
   std::map<std::string, Bytes> working_sets_;
   std::vector<Release> releases_;
+  std::vector<VolumeFailure> volume_failures_;
   std::vector<HostCommand> commands_;
   Bytes available_ = mebibytes(900);
   std::optional<Bytes> mem_available_;

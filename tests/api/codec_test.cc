@@ -83,7 +83,7 @@ TEST(CodecPod, ReadsEveryFieldItKnows) {
   EXPECT_EQ(pod.metadata.owner_references.at(0).controller, true);
   EXPECT_EQ(pod.metadata.owner_references.at(0).block_owner_deletion, false);
   EXPECT_EQ(pod.spec.tolerations.at(0).toleration_seconds, 0);
-  EXPECT_EQ(pod.spec.containers.at(0).env.at(1).field_path, "status.podIP");
+  EXPECT_EQ(pod.spec.containers.at(0).env.at(1).field->field_path, "status.podIP");
   EXPECT_EQ(pod.spec.containers.at(0).ports.at(0).host_port, 8080);
   EXPECT_EQ(pod.spec.containers.at(0).resources.requests.at("memory"), Quantity::of_bytes(gibibytes(1)));
   EXPECT_EQ(pod.spec.volumes.at(0).empty_dir->size_limit, Quantity::of_bytes(mebibytes(64)));

@@ -177,9 +177,6 @@ class Confined(unittest.TestCase):
                 seen = self.waiting(self.place(secured(pod(name, ["true"]), **context)))
                 self.assertEqual(seen[0], reason)
                 self.assertIn(words, seen[1])
-        document = pod("volume", ["true"], volumes=[{"name": "data", "emptyDir": {}}])
-        document["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
-        self.assertEqual(self.waiting(self.place(document)), ("CreateContainerError", 'volume "data" at /data: the process runtime mounts no volumes'))
 
     def test_what_every_pod_does_without_is_said_once(self):
         self.running("image", "echo up; exec sleep 1000")

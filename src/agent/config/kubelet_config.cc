@@ -393,10 +393,13 @@ Result<AgentOptions> options_of(const Json& effective) {
   options.seccomp_default = is_true(effective, "seccompDefault");
   options.static_pod_path = effective.string_at({"staticPodPath"});
   options.file_check_frequency = duration_at(effective, "fileCheckFrequency");
+  options.sync_frequency = duration_at(effective, "syncFrequency");
+  options.cluster_domain = effective.string_at({"clusterDomain"});
   for (const auto& [key, duration] : {std::pair("nodeLeaseDurationSeconds", options.lease_duration),
                                       std::pair("nodeStatusUpdateFrequency", options.status_update_frequency),
                                       std::pair("nodeStatusReportFrequency", options.status_report_frequency),
-                                      std::pair("fileCheckFrequency", options.file_check_frequency)}) {
+                                      std::pair("fileCheckFrequency", options.file_check_frequency),
+                                      std::pair("syncFrequency", options.sync_frequency)}) {
     if (duration <= Duration{}) return invalid(key, "must be positive, got {}", api::format_duration(duration));
   }
   SPILLWAY_TRY_VOID(read_bounds(effective, options));

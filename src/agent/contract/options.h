@@ -98,6 +98,9 @@ struct AgentOptions {
   /// File or directory of pods that run whatever the API server says; empty: none.
   std::string static_pod_path;
   Duration file_check_frequency = seconds(20);  // it is read again at least this often
+  /// What volumes are made from is read again after this time and up to half of it more.
+  Duration sync_frequency = minutes(1);
+  std::string cluster_domain;  // the end of names of pods and services
   ManagerOptions managers;
   /// Without groups nothing is ended gracefully when the node shuts down.
   ShutdownSettings shutdown;

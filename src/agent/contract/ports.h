@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/contract/device_ports.h"
+#include "agent/contract/volume_ports.h"
 #include "api/object/pod.h"
 #include "api/object/summary.h"
 #include "base/bytes.h"
@@ -88,6 +89,8 @@ struct StartContainer {
   DeviceGrant devices;  // its environment is in `env` already
   Cpuset cpuset;
   ContainerSecurity security;
+  std::vector<VolumeBinding> volumes;  // in this order; counts for confined pods only
+  std::vector<ManagedFile> files;      // the same
 };
 
 /// From now on the containers that share CPUs, running or not, have these.
@@ -166,7 +169,7 @@ struct ReclaimNode {
 };
 
 using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer,
-                                 LimitGroup, Observe, ReclaimNode, ShareCpus, SaveCheckpoint>;
+                                 LimitGroup, Observe, ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes>;
 
 // Events.
 
@@ -258,7 +261,7 @@ struct Reacted {
 };
 
 using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
-                               PressureWake, Reacted, Reclaimed, GroupLimited>;
+                               PressureWake, Reacted, Reclaimed, GroupLimited, VolumesSetUp>;
 
 struct HugePages {
   std::int64_t page_size_kib = 0;

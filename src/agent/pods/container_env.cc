@@ -1,6 +1,9 @@
 #include "agent/pods/container_env.h"
 
+#include "agent/volumes/downward.h"
 #include "api/text/base64.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -21,30 +24,22 @@ void set(Environment& variables, std::string_view name, std::string value) {
   }
 }
 
-/// The key of "metadata.labels['key']", if `path` is that of `map`.
-std::optional<std::string_view> subscript(std::string_view path, std::string_view map) {
-  if (!path.starts_with(map)) return std::nullopt;
-  path.remove_prefix(map.size());
-  if (path.size() < 4 || !path.starts_with("['") || !path.ends_with("']")) return std::nullopt;
-  return path.substr(2, path.size() - 4);
-}
+using Kind = DataReference::Kind;
 
-using Kind = EnvReference::Kind;
-
-Error not_found(const EnvReference& reference) {
+Error not_found(const DataReference& reference) {
   return make_error(ErrorCode::kNotFound, "{} \"{}\" not found",
                     reference.kind == Kind::kConfigMap ? "configmap" : "secret", reference.name);
 }
 
 /// What a variable takes its value from; nullopt: not from a key.
-std::optional<std::pair<EnvReference, const api::KeySelector*>> key_of(const api::EnvVar& variable) {
-  if (const auto& key = variable.config_map_key) return std::pair(EnvReference{Kind::kConfigMap, key->name}, &*key);
-  if (const auto& key = variable.secret_key) return std::pair(EnvReference{Kind::kSecret, key->name}, &*key);
+std::optional<std::pair<DataReference, const api::KeySelector*>> key_of(const api::EnvVar& variable) {
+  if (const auto& key = variable.config_map_key) return std::pair(DataReference{Kind::kConfigMap, key->name}, &*key);
+  if (const auto& key = variable.secret_key) return std::pair(DataReference{Kind::kSecret, key->name}, &*key);
   return std::nullopt;
 }
 
 /// nullopt: it is not there and may be so.
-Result<std::optional<std::string>> find_key(const EnvReference& reference, const api::KeySelector& selector,
+Result<std::optional<std::string>> find_key(const DataReference& reference, const api::KeySelector& selector,
                                             std::string_view ns, const EnvSources& sources) {
   const auto source = sources.find(reference);
   if (source == sources.end()) {
@@ -58,14 +53,17 @@ Result<std::optional<std::string>> find_key(const EnvReference& reference, const
                     reference.kind == Kind::kConfigMap ? "ConfigMap" : "Secret", ns, selector.name);
 }
 
-std::string lookup(const api::StringMap& map, std::string_view key) {
-  const auto found = map.find(key);
-  return found == map.end() ? std::string() : found->second;
+std::string joined(const std::vector<std::string>& all, const std::string& first) {
+  return all.empty() ? first : fmt::format("{}", fmt::join(all, ","));
 }
 
 }  // namespace
 
 std::string expand(std::string_view text, const Environment& variables) {
+  return expand(text, [&](std::string_view name) { return find(variables, name); });
+}
+
+std::string expand(std::string_view text, const std::function<const std::string*(std::string_view)>& find) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -80,7 +78,7 @@ std::string expand(std::string_view text, const Environment& variables) {
       ++i;
     } else if (close != std::string_view::npos) {
       const std::string_view name = text.substr(i + 2, close - i - 2);
-      const std::string* value = find(variables, name);
+      const std::string* value = find(name);
       out += value != nullptr ? *value : fmt::format("$({})", name);
       i = close;
     } else {
@@ -92,21 +90,21 @@ std::string expand(std::string_view text, const Environment& variables) {
   return out;
 }
 
-Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses, std::string_view field_path) {
-  if (field_path == "metadata.name") return pod.metadata.name;
-  if (field_path == "metadata.namespace") return pod.metadata.ns;
-  if (field_path == "metadata.uid") return pod.metadata.uid;
-  if (field_path == "spec.nodeName") return pod.spec.node_name;
-  if (field_path == "spec.serviceAccountName") return pod.spec.service_account_name;
-  if (field_path == "status.hostIP" || field_path == "status.hostIPs") return addresses.host_ip;
-  if (field_path == "status.podIP" || field_path == "status.podIPs") return addresses.pod_ip;
-  if (const auto key = subscript(field_path, "metadata.labels")) return lookup(pod.metadata.labels, *key);
-  if (const auto key = subscript(field_path, "metadata.annotations")) return lookup(pod.metadata.annotations, *key);
-  return invalid({}, "unsupported fieldPath: {}", field_path);
+Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses, const api::PodFieldSelector& field) {
+  if (!field.api_version.empty() && field.api_version != "v1")
+    return invalid({}, "unsupported pod version: {}", field.api_version);
+  const std::string_view path = field.field_path;
+  if (path == "spec.nodeName") return pod.spec.node_name;
+  if (path == "spec.serviceAccountName") return pod.spec.service_account_name;
+  if (path == "status.hostIP") return addresses.host_ip;
+  if (path == "status.hostIPs") return joined(addresses.host_ips, addresses.host_ip);
+  if (path == "status.podIP") return addresses.pod_ip;
+  if (path == "status.podIPs") return joined(addresses.pod_ips, addresses.pod_ip);
+  return metadata_field(pod, path);
 }
 
-std::set<EnvReference> env_references(const api::Container& container) {
-  std::set<EnvReference> found;
+std::set<DataReference> env_references(const api::Container& container) {
+  std::set<DataReference> found;
   for (const api::EnvFromSource& each : container.env_from) {
     if (!each.config_map.empty()) found.insert({Kind::kConfigMap, each.config_map});
     if (!each.secret.empty()) found.insert({Kind::kSecret, each.secret});
@@ -116,7 +114,7 @@ std::set<EnvReference> env_references(const api::Container& container) {
   return found;
 }
 
-Result<api::StringMap> env_source_of(EnvReference::Kind kind, const api::Json& object) {
+Result<api::StringMap> env_source_of(DataReference::Kind kind, const api::Json& object) {
   api::StringMap values;
   const api::Json* data = object.find("data");
   const api::Json::Object* members = data == nullptr ? nullptr : data->if_object();
@@ -135,12 +133,12 @@ Result<api::StringMap> env_source_of(EnvReference::Kind kind, const api::Json& o
 }
 
 Result<Environment> environment_of(const api::Pod& pod, const api::Container& container, const PodAddresses& addresses,
-                                   const EnvSources& sources) {
+                                   const EnvSources& sources, const api::ResourceList& allocatable) {
   Environment variables{{"HOSTNAME", pod.spec.hostname.empty() ? pod.metadata.name : pod.spec.hostname}};
   for (const api::EnvFromSource& each : container.env_from) {
     for (const auto& [reference, optional] :
-         {std::pair(EnvReference{Kind::kConfigMap, each.config_map}, each.config_map_optional),
-          std::pair(EnvReference{Kind::kSecret, each.secret}, each.secret_optional)}) {
+         {std::pair(DataReference{Kind::kConfigMap, each.config_map}, each.config_map_optional),
+          std::pair(DataReference{Kind::kSecret, each.secret}, each.secret_optional)}) {
       if (reference.name.empty()) continue;
       const auto source = sources.find(reference);
       if (source == sources.end() && !optional) return not_found(reference);
@@ -152,11 +150,19 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
     if (const auto key = key_of(variable)) {
       SPILLWAY_TRY(value, find_key(key->first, *key->second, pod.metadata.ns, sources));
       if (value) set(variables, variable.name, *std::move(value));
-    } else if (variable.field_path.empty()) {
-      set(variables, variable.name, expand(variable.value, variables));
-    } else {
-      SPILLWAY_TRY(value, field_of(pod, addresses, variable.field_path));
+    } else if (variable.field) {
+      SPILLWAY_TRY(value, field_of(pod, addresses, *variable.field));
       set(variables, variable.name, std::move(value));
+    } else if (variable.resource_field) {
+      api::ResourceFieldSelector selector = *variable.resource_field;
+      // Its own unset limits are the node's, also those of an init container.
+      const bool own = selector.container_name.empty() || selector.container_name == container.name;
+      if (own) selector.container_name = container.name;
+      SPILLWAY_TRY(value, resource_field(pod, selector, allocatable,
+                                         own ? LimitDefaults::kAllContainers : LimitDefaults::kRegularContainers));
+      set(variables, variable.name, std::move(value));
+    } else {
+      set(variables, variable.name, expand(variable.value, variables));
     }
   }
   return variables;

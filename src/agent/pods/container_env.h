@@ -4,10 +4,11 @@
 // to Containers Through Environment Variables"; API reference, Container.command.
 #pragma once
 
+#include "agent/volumes/data_objects.h"
 #include "api/object/pod.h"
 #include "base/error.h"
 
-#include <compare>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -23,38 +24,34 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct PodAddresses {
   std::string host_ip;
   std::string pod_ip;
+  std::vector<std::string> pod_ips = {};   // empty: `pod_ip` alone
+  std::vector<std::string> host_ips = {};  // the same
 };
 
 /// $(NAME) → value of NAME; $$ → $; a reference to an unknown name stays as it is.
 std::string expand(std::string_view text, const Environment& variables);
+/// The same, asking `find`: null is an unknown name.
+std::string expand(std::string_view text, const std::function<const std::string*(std::string_view name)>& find);
 
-/// "metadata.name", "metadata.labels['app']", "spec.nodeName", "status.podIP", … kInvalid: no field that pods expose.
-Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses, std::string_view field_path);
-
-/// A ConfigMap or Secret of the pod's namespace.
-struct EnvReference {
-  enum class Kind { kConfigMap, kSecret };
-
-  Kind kind = Kind::kConfigMap;
-  std::string name;
-
-  friend auto operator<=>(const EnvReference&, const EnvReference&) = default;
-};
+/// A field of the pod's metadata (agent/volumes/downward.h), "spec.nodeName", "status.podIP", … kInvalid: no field that
+/// pods expose.
+Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses, const api::PodFieldSelector& field);
 
 /// What the variables of a container refer to.
-std::set<EnvReference> env_references(const api::Container& container);
+std::set<DataReference> env_references(const api::Container& container);
 
 /// Their keys and values; what is missing does not exist.
-using EnvSources = std::map<EnvReference, api::StringMap>;
+using EnvSources = std::map<DataReference, api::StringMap>;
 
 /// The keys and values of such an object; a Secret's are decoded. kInvalid: a value that is no text or no base64.
-Result<api::StringMap> env_source_of(EnvReference::Kind kind, const api::Json& object);
+Result<api::StringMap> env_source_of(DataReference::Kind kind, const api::Json& object);
 
 /// HOSTNAME unless the container sets it, then the keys of whole sources, then its own variables, of which later ones
-/// see earlier ones; a repeated name takes its last value in its first place. kInvalid: a field reference that cannot
+/// see earlier ones; a repeated name takes its last value in its first place. Unset limits count as `allocatable`.
+/// kInvalid: a field reference that cannot
 /// be resolved; kNotFound: a source or key that is not there and not optional, in upstream's words.
 Result<Environment> environment_of(const api::Pod& pod, const api::Container& container, const PodAddresses& addresses,
-                                   const EnvSources& sources = {});
+                                   const EnvSources& sources = {}, const api::ResourceList& allocatable = {});
 
 /// command and args, expanded. kInvalid: both are empty, and the process runtime has no image to take a command from.
 Result<std::vector<std::string>> command_line_of(const api::Container& container, const Environment& variables);

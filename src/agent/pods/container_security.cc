@@ -63,8 +63,6 @@ constexpr std::array<std::string_view, 14> kDefaultCapabilities = {
     "CHOWN",  "DAC_OVERRIDE", "FSETID",  "FOWNER",           "MKNOD",      "NET_RAW", "SETGID",
     "SETUID", "SETFCAP",      "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT", "KILL",    "AUDIT_WRITE"};
 constexpr std::string_view kAll = "ALL";
-/// The volume that a cluster adds to every pod, for its service account's token.
-constexpr std::string_view kTokenVolume = "kube-api-access-";
 
 std::optional<std::uint64_t> bit_of(std::string_view capability) {
   if (capability.starts_with("CAP_")) capability.remove_prefix(4);
@@ -111,10 +109,6 @@ std::expected<std::uint32_t, StartRefusal> id_of(std::string_view field, std::in
                    fmt::format("{} {}: the process runtime gives a pod the ids 0 to {}", field, id, kIdsMax - 1)});
 }
 
-bool is_token_volume(const api::VolumeMount& mount) {
-  return mount.name.starts_with(kTokenVolume);
-}
-
 /// nullopt: nothing in it keeps the container from being started.
 std::optional<StartRefusal> refusal_of(const api::Pod& pod, const api::Container& container, std::int64_t uid,
                                        const std::optional<api::SeccompProfile>& seccomp) {
@@ -141,11 +135,6 @@ std::optional<StartRefusal> refusal_of(const api::Pod& pod, const api::Container
   if (pod.spec.share_process_namespace.value_or(false))
     return StartRefusal{std::string(kCreateError),
                         "shareProcessNamespace: with the process runtime each container has processes of its own"};
-  const auto mount = std::ranges::find_if_not(container.volume_mounts, is_token_volume);
-  if (mount != container.volume_mounts.end())
-    return StartRefusal{
-        std::string(kCreateError),
-        fmt::format("volume \"{}\" at {}: the process runtime mounts no volumes", mount->name, mount->mount_path)};
   return std::nullopt;
 }
 
@@ -184,19 +173,14 @@ std::expected<ContainerSecurity, StartRefusal> security_of(const api::Pod& pod, 
 std::vector<LeftOut> left_out_of(const api::Pod& pod) {
   std::vector<LeftOut> all{{LeftOut::Weight::kNormal, "ImageNotUsed",
                             "The process runtime runs programs of this machine: no file of an image is used"}};
-  bool has_token = false;
   for (const auto* list : {&pod.spec.init_containers, &pod.spec.containers}) {
     for (const api::Container& container : *list) {
-      has_token = has_token || std::ranges::any_of(container.volume_mounts, is_token_volume);
       if (container.checks.empty()) continue;
       all.push_back({LeftOut::Weight::kWarning, "ProbesNotRun",
                      fmt::format("The process runtime does not run {} of container {}",
                                  fmt::join(container.checks, ", "), container.name)});
     }
   }
-  if (has_token)
-    all.push_back({LeftOut::Weight::kWarning, "VolumeNotMounted",
-                   "The process runtime mounts no volumes: the token of the service account is not there"});
   return all;
 }
 

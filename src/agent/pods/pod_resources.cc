@@ -1,5 +1,6 @@
 #include "agent/pods/pod_resources.h"
 
+#include "agent/pods/pod_hosts.h"
 #include "api/object/pod_requests.h"
 #include "policy/admission/sysctls.h"
 
@@ -12,7 +13,6 @@ namespace {
 
 constexpr std::int32_t kGuaranteedScore = -997;
 constexpr std::int32_t kBestEffortScore = 1000;
-constexpr std::size_t kHostNameMax = 63;
 constexpr std::string_view kNodeCriticalClass = "system-node-critical";
 
 const api::Quantity* find(const api::ResourceList& list, std::string_view resource) {
@@ -51,24 +51,16 @@ std::optional<std::int64_t> limit_of_all(const api::Pod& pod, std::string_view r
   return total == nullptr ? std::nullopt : std::optional((total->*member)());
 }
 
-/// As upstream cuts it.
-std::string host_name_of(const api::Pod& pod) {
-  std::string name = pod.spec.hostname.empty() ? pod.metadata.name : pod.spec.hostname;
-  if (name.size() <= kHostNameMax) return name;
-  name.resize(kHostNameMax);
-  while (name.ends_with('-') || name.ends_with('.')) name.pop_back();
-  return name;
-}
-
 }  // namespace
 
-PodIsolation isolation_of(const api::Pod& pod, const MachineInfo& machine) {
+PodIsolation isolation_of(const api::Pod& pod, const MachineInfo& machine, const std::string& cluster_domain) {
   PodIsolation isolation{.network = machine.network_on_request && admission::asks_for_own_network(pod), .sysctls = {}};
   if (machine.confines_pods) {
     isolation.confined = true;
     isolation.ipc = !pod.spec.host_ipc;
     isolation.host_pids = pod.spec.host_pid;
-    if (!pod.spec.host_network) isolation.hostname = host_name_of(pod);
+    const auto names = names_of(pod, cluster_domain);
+    if (names && !pod.spec.host_network) isolation.hostname = kernel_host_name(pod, *names).value_or(names->host);
   }
   for (const api::Sysctl& sysctl : pod.spec.sysctls) {
     std::string name = admission::normalize_sysctl(sysctl.name);

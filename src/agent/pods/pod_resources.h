@@ -13,7 +13,7 @@
 namespace spillway::agent {
 
 /// A pod limit exists if every container has one.
-PodIsolation isolation_of(const api::Pod& pod, const MachineInfo& machine);
+PodIsolation isolation_of(const api::Pod& pod, const MachineInfo& machine, const std::string& cluster_domain = {});
 CreatePod create_pod_command(const api::Pod& pod);
 
 struct ContainerLimits {

@@ -1,7 +1,9 @@
 #include "agent/pods/pod_workers.h"
 
 #include "agent/contract/kill_grace.h"
+#include "agent/pods/container_mounts.h"
 #include "agent/pods/container_plan.h"
+#include "agent/pods/pod_hosts.h"
 #include "agent/pods/pod_resources.h"
 #include "agent/pods/pod_status.h"
 #include "base/check.h"
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace spillway::agent {
@@ -38,11 +41,12 @@ std::string exit_reason(const ContainerExited& event) {
 
 }  // namespace
 
-PodWorkers::PodWorkers(AgentContext& context, ResourceManagers& managers,
+PodWorkers::PodWorkers(AgentContext& context, ResourceManagers& managers, PodVolumes& volumes,
                        std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
                        DecisionLog& decisions, telemetry::Registry* metrics)
     : context_(context),
       managers_(managers),
+      volumes_(volumes),
       status_(context,
               [this](const std::string& uid, Now now) {
                 PodWorker* worker = find(uid);
@@ -124,6 +128,7 @@ void PodWorkers::seen(const std::shared_ptr<const api::Pod>& pod, Now now) {
         terminate(*worker, now);
       } else {
         arm_deadline(*worker);
+        volumes_.update(pod, now);
         adopt_definitions(*worker) ? sync(*worker, now) : report(*worker, now);
       }
       break;
@@ -183,13 +188,15 @@ void PodWorkers::begin(const std::string& uid, Now now) {
   worker.created = true;
   CreatePod create = create_pod_command(*worker.pod);
   create.pids_max = context_.options.pod_pids_max;
-  create.isolation = isolation_of(*worker.pod, context_.machine);
+  create.isolation = isolation_of(*worker.pod, context_.machine, context_.options.cluster_domain);
   if (create.isolation.network) {
     record(worker, {}, client::EventType::kNormal, "LoopbackOnly",
            "The pod has a network namespace of its own with nothing but the loopback device, as it asked for", now);
   }
+  const std::optional<Bytes> memory_limit = create.memory_limit;
   context_.host_commands.emplace_back(std::move(create));
   if (context_.machine.confines_pods) {
+    volumes_.add(worker.pod, memory_limit, now);
     for (const LeftOut& each : left_out_of(*worker.pod)) {
       record(worker, {},
              each.weight == LeftOut::Weight::kWarning ? client::EventType::kWarning : client::EventType::kNormal,
@@ -213,6 +220,7 @@ void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusa
   PodWorker* worker = find(uid);
   if (worker == nullptr || worker->phase != WorkerPhase::kSyncing) return;
   cancel_timers(*worker);
+  volumes_.remove(uid);
   context_.host_commands.emplace_back(RemovePod{uid});
   refuse(uid, refusal, now);
   if (on_finished_) on_finished_(uid, now);
@@ -222,7 +230,8 @@ void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusa
 void PodWorkers::sync(PodWorker& worker, Now now) {
   const ContainerPlan plan = plan_containers(worker, now.mono);
   for (ContainerRun* run : plan.stop) stop_outdated(worker, *run, now);
-  for (ContainerRun* run : plan.start) start_container(worker, *run, now);
+  if (volumes_.is_ready(worker.uid()))
+    for (ContainerRun* run : plan.start) start_container(worker, *run, now);
   if (plan.finished) {
     terminate(worker, now);
     return;
@@ -231,9 +240,14 @@ void PodWorkers::sync(PodWorker& worker, Now now) {
   report(worker, now);
 }
 
+void PodWorkers::on_volumes_ready(const std::string& uid, Now now) {
+  PodWorker* worker = find(uid);
+  if (worker != nullptr && worker->phase == WorkerPhase::kSyncing) sync(*worker, now);
+}
+
 /// Reads what its variables refer to, if they do, and goes on with launch().
 void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) {
-  const std::set<EnvReference> references = env_references(*run.spec);
+  const std::set<DataReference> references = env_references(*run.spec);
   if (references.empty()) return create_container(worker, run, {}, now);
   run.reading = true;
 
@@ -244,10 +258,9 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
   };
 
   const auto reading = std::make_shared<Reading>(Reading{references.size(), {}, {}});
-  for (const EnvReference& each : references) {
-    const bool is_secret = each.kind == EnvReference::Kind::kSecret;
+  for (const DataReference& each : references) {
     context_.api.get(
-        client::object_path("v1", is_secret ? "secrets" : "configmaps", worker.pod->metadata.ns, each.name),
+        client::object_path("v1", plural_of(each.kind), worker.pod->metadata.ns, each.name),
         [this, reading, each, uid = worker.uid(), name = run.spec->name](const Result<api::Json>& answer, Now then) {
           if (answer) {
             auto source = env_source_of(each.kind, *answer);
@@ -285,8 +298,32 @@ void PodWorkers::refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal
   if (retry == Retry::kYes) arm_retry(worker, *run.retry_at);
 }
 
+Outcome PodWorkers::add_mounts(const api::Pod& pod, const api::Container& container, const Environment& environment,
+                               StartContainer& start) const {
+  std::set<std::string> known;
+  std::set<std::string> read_only;
+  for (const api::Volume& volume : pod.spec.volumes) {
+    known.insert(volume.name);
+    if (is_always_read_only(volume)) read_only.insert(volume.name);
+  }
+  MountPlan plan = plan_mounts(container, known, read_only, environment, RecursiveReadOnly::kSupported);
+  if (plan.problem) return *std::move(plan.problem);
+  for (PlannedMount& mount : plan.mounts) {
+    if (mount.propagation != Propagation::kNone)
+      return invalid({}, "volume \"{}\" at {}: with the process runtime mounts are not propagated",
+                     mount.binding.volume, mount.binding.container_path);
+    start.volumes.push_back(std::move(mount.binding));
+  }
+  SPILLWAY_TRY(names, names_of(pod, context_.options.cluster_domain));
+  if (const auto host_name = kernel_host_name(pod, names); !host_name) return host_name.error();
+  if (plan.has_own_hosts) return {};
+  if (auto hosts = hosts_file(pod, names, {addresses().pod_ip})) start.files.push_back(*std::move(hosts));
+  return {};
+}
+
 void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now) {
-  const Result<Environment> environment = environment_of(*worker.pod, *run.spec, addresses(), sources);
+  const Result<Environment> environment =
+      environment_of(*worker.pod, *run.spec, addresses(), sources, volumes_.allocatable());
   if (!environment) {
     const Retry retry = environment.error().code == ErrorCode::kNotFound ? Retry::kYes : Retry::kNo;
     return refuse_start(worker, run, {"CreateContainerConfigError", environment.error().text()}, retry, now);
@@ -301,6 +338,12 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
     if (!wanted) return refuse_start(worker, run, wanted.error(), Retry::kNo, now);
     security = *std::move(wanted);
   }
+  StartContainer start;
+  if (context_.machine.confines_pods) {
+    const Outcome mounts = add_mounts(*worker.pod, *run.spec, *environment, start);
+    if (!mounts)
+      return refuse_start(worker, run, {"CreateContainerConfigError", mounts.error().text()}, Retry::kNo, now);
+  }
   if (run.ended) {
     run.ended_before = std::exchange(run.ended, std::nullopt);
     ++run.restart_count;
@@ -313,17 +356,17 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
   run.retry_at.reset();
   run.running_since.reset();
   const ContainerLimits limits = limits_of(*run.spec);
-  StartContainer start{.uid = worker.uid(),
-                       .name = run.spec->name,
-                       .attempt = run.restart_count,
-                       .argv = *command,
-                       .env = *environment,
-                       .working_dir = expand(run.spec->working_dir, *environment),
-                       .memory_limit = limits.memory_limit,
-                       .cpu_limit_milli = limits.cpu_limit_milli,
-                       .cpu_request_milli = limits.cpu_request_milli,
-                       .oom_score_adj = oom_score_adj(*worker.pod, *run.spec, context_.machine.memory),
-                       .security = std::move(security)};
+  start.uid = worker.uid();
+  start.name = run.spec->name;
+  start.attempt = run.restart_count;
+  start.argv = *command;
+  start.env = *environment;
+  start.working_dir = expand(run.spec->working_dir, *environment);
+  start.memory_limit = limits.memory_limit;
+  start.cpu_limit_milli = limits.cpu_limit_milli;
+  start.cpu_request_milli = limits.cpu_request_milli;
+  start.oom_score_adj = oom_score_adj(*worker.pod, *run.spec, context_.machine.memory);
+  start.security = std::move(security);
   managers_.devices().prepare(
       worker.uid(), run.spec->name,
       [this, start = std::move(start)](const Result<DeviceGrant>& devices, Now then) { launch(start, devices, then); },

@@ -14,6 +14,7 @@
 #include "agent/pods/container_security.h"
 #include "agent/pods/pod_status_writer.h"
 #include "agent/pods/pod_worker.h"
+#include "agent/volumes/pod_volumes.h"
 #include "api/object/pod.h"
 #include "client/object_cache.h"
 
@@ -30,8 +31,9 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
  public:
   /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
   /// may be null.
-  PodWorkers(AgentContext& context, ResourceManagers& managers, std::function<admission::NodeSituation()> situation,
-             std::span<const JournalEntry> history, DecisionLog& decisions, telemetry::Registry* metrics);
+  PodWorkers(AgentContext& context, ResourceManagers& managers, PodVolumes& volumes,
+             std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
+             DecisionLog& decisions, telemetry::Registry* metrics);
 
   /// Takes over the pods listed first, oldest first. Changes before are part of them.
   void start(const client::ObjectCache<api::Pod>& pods, Now now);
@@ -50,6 +52,7 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   void on_container_start_failed(const ContainerStartFailed& event, Now now);
   void on_container_exited(const ContainerExited& event, Now now);
   void on_pod_stopped(const PodStopped& event, Now now);
+  void on_volumes_ready(const std::string& uid, Now now);
 
   void evict(const eviction::EvictPod& action, Urgency urgency, Now now) override;
   void kill_now(const std::string& uid) override;
@@ -89,6 +92,8 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   void start_container(PodWorker& worker, ContainerRun& run, Now now);
   void refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now);
   void create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now);
+  Outcome add_mounts(const api::Pod& pod, const api::Container& container, const Environment& environment,
+                     StartContainer& start) const;
   void launch(StartContainer command, const Result<DeviceGrant>& devices, Now now);
   void arm_retry(PodWorker& worker, Instant due);
   void arm_deadline(PodWorker& worker);
@@ -108,6 +113,7 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
 
   AgentContext& context_;
   ResourceManagers& managers_;
+  PodVolumes& volumes_;
   PodStatusWriter status_;
   std::function<void(const std::string&, Now)> on_finished_;
   std::function<void(const std::string&, Now)> on_forgotten_;

@@ -26,6 +26,7 @@ Duration stop_grace(const PodWorker& worker) {
 
 void PodWorkers::terminate(PodWorker& worker, Now now) {
   worker.phase = WorkerPhase::kTerminating;
+  volumes_.remove(worker.uid());
   cancel_timers(worker);
   worker.grace_seconds = effective_grace(0, grace_request(worker)).seconds;
   for (const auto* list : {&worker.init_containers, &worker.containers}) {

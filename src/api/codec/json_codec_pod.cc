@@ -43,11 +43,25 @@ void describe(V& v, Is<KeySelector> auto& selector) {
 }
 
 template <typename V>
+void describe(V& v, Is<PodFieldSelector> auto& selector) {
+  v.field("apiVersion", selector.api_version);
+  v.kept("fieldPath", selector.field_path);
+}
+
+template <typename V>
+void describe(V& v, Is<ResourceFieldSelector> auto& selector) {
+  v.field("containerName", selector.container_name);
+  v.kept("resource", selector.resource);
+  v.field("divisor", selector.divisor);
+}
+
+template <typename V>
 void describe(V& v, Is<EnvVar> auto& variable) {
   v.kept("name", variable.name);
   v.field("value", variable.value);
   v.nested("valueFrom", [&](V& from) {
-    from.nested("fieldRef", [&](V& reference) { reference.field("fieldPath", variable.field_path); });
+    from.object("fieldRef", variable.field);
+    from.object("resourceFieldRef", variable.resource_field);
     from.object("configMapKeyRef", variable.config_map_key);
     from.object("secretKeyRef", variable.secret_key);
   });
@@ -114,6 +128,11 @@ template <typename V>
 void describe(V& v, Is<VolumeMount> auto& mount) {
   v.kept("name", mount.name);
   v.kept("mountPath", mount.mount_path);
+  v.field("readOnly", mount.read_only);
+  v.field("recursiveReadOnly", mount.recursive_read_only);
+  v.field("subPath", mount.sub_path);
+  v.field("subPathExpr", mount.sub_path_expr);
+  v.field("mountPropagation", mount.mount_propagation);
 }
 
 template <typename V>
@@ -168,6 +187,8 @@ void describe(V& v, Is<Volume> auto& volume) {
   v.kept("name", volume.name);
   if constexpr (V::kReads) {
     volume.source = source_of(v.here());
+    const Json* definition = v.here().find(volume.source);
+    if (definition != nullptr && volume.source != kEmptyDir) volume.definition = *definition;  // that one is a value
     if (volume.source == kEmptyDir) v.object(kEmptyDir, volume.empty_dir);
   } else {
     for (std::string old = source_of(v.here()); !old.empty() && old != volume.source; old = source_of(v.here())) {
@@ -176,7 +197,7 @@ void describe(V& v, Is<Volume> auto& volume) {
     if (volume.empty_dir) {
       v.object(kEmptyDir, volume.empty_dir);
     } else if (!volume.source.empty() && source_of(v.here()).empty()) {
-      v.here()[volume.source] = Json::object();
+      v.here()[volume.source] = volume.definition.is_null() ? Json::object() : volume.definition;
     }
   }
 }
@@ -204,6 +225,12 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.field("hostPID", spec.host_pid);
   v.field("shareProcessNamespace", spec.share_process_namespace);
   v.field("hostname", spec.hostname);
+  v.field("subdomain", spec.subdomain);
+  v.field("setHostnameAsFQDN", spec.set_hostname_as_fqdn);
+  v.field("dnsPolicy", spec.dns_policy);
+  v.field("dnsConfig", spec.dns_config);
+  v.field("hostAliases", spec.host_aliases);
+  v.field("enableServiceLinks", spec.enable_service_links);
   v.object("os", spec.os);
   v.nested("securityContext", [&](V& context) {
     context.list("sysctls", spec.sysctls, "name", &Sysctl::name);

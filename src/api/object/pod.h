@@ -32,10 +32,28 @@ struct KeySelector {
   friend bool operator==(const KeySelector&, const KeySelector&) = default;
 };
 
+/// valueFrom.fieldRef.
+struct PodFieldSelector {
+  std::string api_version;
+  std::string field_path;
+
+  friend bool operator==(const PodFieldSelector&, const PodFieldSelector&) = default;
+};
+
+/// A limit or request of a container of the pod, in units of `divisor`.
+struct ResourceFieldSelector {
+  std::string container_name;  // empty: the container that asks
+  std::string resource;        // "limits.cpu"
+  std::optional<Quantity> divisor;
+
+  friend bool operator==(const ResourceFieldSelector&, const ResourceFieldSelector&) = default;
+};
+
 struct EnvVar {
   std::string name;
   std::string value;
-  std::string field_path;  // valueFrom.fieldRef.fieldPath, empty if the value is literal
+  std::optional<PodFieldSelector> field;
+  std::optional<ResourceFieldSelector> resource_field;
   std::optional<KeySelector> config_map_key;
   std::optional<KeySelector> secret_key;
 
@@ -107,6 +125,11 @@ struct PodSecurityContext {
 struct VolumeMount {
   std::string name;  // of the volume
   std::string mount_path;
+  bool read_only = false;
+  std::string recursive_read_only;  // "", Disabled, IfPossible, Enabled
+  std::string sub_path;
+  std::string sub_path_expr;
+  std::string mount_propagation;  // "", None, HostToContainer, Bidirectional
 
   friend bool operator==(const VolumeMount&, const VolumeMount&) = default;
 };
@@ -157,6 +180,7 @@ struct EmptyDirVolume {
 struct Volume {
   std::string name;
   std::string source;  // the member that is set: "emptyDir", "hostPath", "configMap", …
+  Json definition;     // what that member says
   std::optional<EmptyDirVolume> empty_dir;
 
   friend bool operator==(const Volume&, const Volume&) = default;
@@ -184,6 +208,12 @@ struct PodSpec {
   bool host_pid = false;
   std::optional<bool> share_process_namespace;
   std::string hostname;
+  std::string subdomain;
+  std::optional<bool> set_hostname_as_fqdn;
+  std::string dns_policy;
+  Json dns_config;    // null if absent
+  Json host_aliases;  // the same
+  std::optional<bool> enable_service_links;
   std::optional<PodOs> os;
   std::vector<Sysctl> sysctls;               // securityContext.sysctls
   std::optional<AppArmorProfile> app_armor;  // securityContext.appArmorProfile

@@ -212,6 +212,9 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "File or directory of pods that this node runs whatever the API server says", "PATH", "");
   add_setting(app, config, "--file-check-frequency", "fileCheckFrequency", duration_setting,
               "It is read again at least this often", "DURATION", "20s");
+  add_setting(app, config, "--sync-frequency", "syncFrequency", duration_setting,
+              "ConfigMaps and Secrets of volumes are read again after this and up to half of it more", "DURATION",
+              "1m0s");
   add_setting(app, config, "--pods-per-core", "podsPerCore", integer_setting, "Pods per core; 0: no such limit", "INT",
               "0");
 }

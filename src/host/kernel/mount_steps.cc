@@ -7,10 +7,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 namespace spillway::host {
 namespace {
+
+constexpr std::size_t kNameMax = 255;
 
 bool ok_or(long result, int harmless) noexcept {
   return result >= 0 || errno == harmless;
@@ -21,6 +24,53 @@ bool make_empty_file(const char* path) noexcept {
   if (fd < 0) return false;
   ::syscall(SYS_close, fd);
   return true;
+}
+
+/// The component that `path` begins with, in `name`; null: it is too long. Else what follows it.
+const char* take_component(const char* path, std::array<char, kNameMax + 1>& name) noexcept {
+  while (*path == '/') ++path;
+  std::size_t size = 0;
+  while (*path != '\0' && *path != '/') {
+    if (size == kNameMax) return nullptr;
+    name[size++] = *path++;
+  }
+  name[size] = '\0';
+  while (*path == '/') ++path;
+  return path;
+}
+
+bool place(const MountStep& step) noexcept {
+  long at = ::syscall(SYS_openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  std::array<char, kNameMax + 1> name = {};
+  for (const char* rest = step.target.c_str(); at >= 0 && *rest != '\0';) {
+    rest = take_component(rest, name);
+    if (rest == nullptr) {
+      errno = ENAMETOOLONG;
+      return false;
+    }
+    if (name[0] == '\0') break;
+    const bool is_file = *rest == '\0' && step.is_file;
+    long next = ::syscall(SYS_openat, at, name.data(), O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_file ? 0 : O_DIRECTORY));
+    if (next < 0 && errno == ENOENT) {
+      if (is_file) {
+        const long made = ::syscall(SYS_openat, at, name.data(), O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0644);
+        if (made < 0) return false;
+        ::syscall(SYS_close, made);
+      } else if (::syscall(SYS_mkdirat, at, name.data(), 0755) != 0) {
+        return false;
+      }
+      next = ::syscall(SYS_openat, at, name.data(), O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_file ? 0 : O_DIRECTORY));
+    }
+    ::syscall(SYS_close, at);
+    at = next;
+  }
+  if (at < 0) return false;
+  const bool moved =
+      ::syscall(SYS_move_mount, step.fd, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0;
+  const int error = errno;
+  ::syscall(SYS_close, at);
+  errno = error;
+  return moved;
 }
 
 bool change_attributes(const MountStep& step, unsigned flags) noexcept {
@@ -50,6 +100,10 @@ bool run_step(const MountStep& step) noexcept {
       return ::syscall(SYS_mount, step.source.c_str(), target, nullptr, MS_BIND | MS_REC, nullptr) == 0;
     case MountStep::Kind::kMove:
       return ::syscall(SYS_move_mount, step.fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) == 0;
+    case MountStep::Kind::kPlace:
+      return place(step);
+    case MountStep::Kind::kShift:
+      return ::syscall(SYS_mount, step.source.c_str(), target, nullptr, MS_MOVE, nullptr) == 0;
     case MountStep::Kind::kProtect:
     case MountStep::Kind::kUnprotect:
       return change_attributes(step, 0);
@@ -79,6 +133,8 @@ std::string describe(const MountStep& step, int error) {
     case MountStep::Kind::kBind:
       return fmt::format("cannot mount {} on {}: {}", step.source, step.target, why);
     case MountStep::Kind::kMove:
+    case MountStep::Kind::kPlace:
+    case MountStep::Kind::kShift:
       return fmt::format("cannot mount {} on {}: {}", step.source.empty() ? "a tree" : step.source, step.target, why);
     case MountStep::Kind::kProtect:
     case MountStep::Kind::kProtectAll:

@@ -28,6 +28,8 @@ struct MountStep {
     kMount,       // a new file system of `type` with `flags` and `options`
     kBind,        // `source` with everything that is mounted below it
     kMove,        // the detached mount `fd`
+    kPlace,       // the same; directories on the way and `target` itself are made; no link is followed on the way
+    kShift,       // the mount at `source`, which is there no more then
     kProtect,     // adds `attributes` to the mount at `target`; what is mounted below it stays here
     kProtectAll,  // and to all below it
     kUnprotect,   // takes them away from the mount at `target`
@@ -41,6 +43,7 @@ struct MountStep {
   unsigned long flags = 0;       // MS_*
   std::uint64_t attributes = 0;  // MOUNT_ATTR_*
   int fd = -1;                   // borrowed
+  bool is_file = false;          // kPlace: not a directory
 
   friend bool operator==(const MountStep&, const MountStep&) = default;
 };

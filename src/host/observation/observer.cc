@@ -58,6 +58,11 @@ WallTime boot_time(WallTime now) {
   return up ? now - std::chrono::duration_cast<WallTime::duration>(*up) : now;
 }
 
+/// What the walks of its directory are called.
+std::string place_of(const PodView& pod, const VolumeView& volume) {
+  return fmt::format("{}/{}", pod.uid, volume.name);
+}
+
 }  // namespace
 
 Observer::Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir,
@@ -202,11 +207,25 @@ api::PodStats Observer::observe_pod(const PodView& pod, Now now) {
     stats.containers.push_back(std::move(found));
   }
   stats.process_count = processes;
+  std::uint64_t volume_bytes = 0;
+  std::uint64_t volume_inodes = 0;
+  for (const VolumeView& volume : pod.volumes) {
+    const std::optional<DirectoryUsage> usage = disk_.latest(place_of(pod, volume));
+    if (!usage) continue;
+    api::VolumeStats& found = stats.volumes.emplace_back();
+    found.name = volume.name;
+    found.fs = fs.value_or(api::FsStats{});
+    found.fs.time = usage->at;
+    found.fs.used_bytes = usage->used_bytes;
+    found.fs.inodes_used = usage->inodes;
+    volume_bytes += usage->used_bytes;
+    volume_inodes += usage->inodes;
+  }
   if (work) {
     stats.ephemeral_storage = fs.value_or(api::FsStats{});
     stats.ephemeral_storage->time = work->at;
-    stats.ephemeral_storage->used_bytes = work->used_bytes + log_bytes;
-    stats.ephemeral_storage->inodes_used = work->inodes + stats.containers.size();
+    stats.ephemeral_storage->used_bytes = work->used_bytes + log_bytes + volume_bytes;
+    stats.ephemeral_storage->inodes_used = work->inodes + stats.containers.size() + volume_inodes;
   }
   return stats;
 }
@@ -261,6 +280,7 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   std::vector<DiskUsage::Place> places;
   for (const PodView& pod : pods) {
     if (!pod.work_directory.empty()) places.push_back({pod.uid, pod.work_directory});
+    for (const VolumeView& volume : pod.volumes) places.push_back({place_of(pod, volume), volume.directory});
   }
   disk_.refresh(std::move(places));
   std::erase_if(seen_, [this](const auto& entry) { return entry.second.pass != pass_; });

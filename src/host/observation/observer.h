@@ -36,6 +36,12 @@ struct ContainerView {
   std::optional<WallTime> started;
 };
 
+/// A directory that a pod writes, beside its own.
+struct VolumeView {
+  std::string name;
+  std::string directory;
+};
+
 struct PodView {
   std::string uid;
   api::PodKey pod;
@@ -44,6 +50,7 @@ struct PodView {
   std::vector<ContainerView> containers;  // running ones
   std::optional<WallTime> started;
   bool own_network = false;  // else the machine's
+  std::vector<VolumeView> volumes;
 };
 
 class Observer {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 namespace spillway::host {
@@ -78,6 +79,26 @@ void ContainerProcess::share_cpus(std::string_view cpus) {
   if (!moved) log_.warning("container keeps its CPUs", {{"cgroup", cgroup_.path()}, {"error", moved.error().text()}});
 }
 
+/// Volumes and files of the container, those nearer to the root first. `mounts` has to stay.
+void add_volumes(std::vector<MountStep>& steps, const std::vector<OpenedMount>& mounts) {
+  std::vector<std::pair<std::string, const OpenedMount*>> placed;
+  std::vector<std::string> paths;
+  for (const OpenedMount& each : mounts) {
+    placed.emplace_back(path_in_view(each.path), &each);
+    paths.push_back(placed.back().first);
+  }
+  std::ranges::stable_sort(placed, {}, [](const auto& each) { return std::ranges::count(each.first, '/'); });
+  RoomSteps room = room_steps(paths);
+  std::ranges::move(room.before, std::back_inserter(steps));
+  for (const auto& [path, mount] : placed)
+    steps.push_back({.kind = MountStep::Kind::kPlace,
+                     .target = path,
+                     .source = "a volume",
+                     .fd = mount->mount.get(),
+                     .is_file = !mount->is_directory});
+  std::ranges::move(room.after, std::back_inserter(steps));
+}
+
 /// Of the host's file `host_path`, at `path` below a root that is read-only otherwise.
 Outcome add_device(std::vector<MountStep>& steps, std::vector<UniqueFd>& held, const std::string& path,
                    const std::string& host_path, std::uint64_t attributes) {
@@ -112,7 +133,7 @@ Result<Confinement> ContainerProcess::confinement(std::vector<UniqueFd>& held) c
   made.mounts = container_mounts(cgroup_.version());
   std::vector<MountStep>& steps = made.mounts;
   const agent::DeviceGrant& devices = start_.command.devices;
-  if (!devices.nodes.empty() || !devices.mounts.empty()) {
+  if (!devices.nodes.empty() || !devices.mounts.empty() || !start_.mounts.empty()) {
     steps.push_back({.kind = MountStep::Kind::kUnprotect, .target = "/", .attributes = MOUNT_ATTR_RDONLY});
     for (const agent::DeviceNode& node : devices.nodes) {
       const bool writes = node.permissions.empty() || node.permissions.contains('w');
@@ -122,6 +143,7 @@ Result<Confinement> ContainerProcess::confinement(std::vector<UniqueFd>& held) c
     for (const agent::DeviceMount& each : devices.mounts)
       SPILLWAY_TRY_VOID(add_device(steps, held, each.container_path, each.host_path,
                                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (each.read_only ? MOUNT_ATTR_RDONLY : 0)));
+    add_volumes(steps, start_.mounts);
     steps.push_back({.kind = MountStep::Kind::kProtect, .target = "/", .attributes = MOUNT_ATTR_RDONLY});
   }
   if (security.read_only_root)
@@ -149,6 +171,7 @@ Outcome ContainerProcess::spawn_process() {
     plan_.confinement = std::move(confined);
   }
   SPILLWAY_TRY(process, spawn(plan_));
+  start_.mounts.clear();
   pid_ = process.pid;
   pidfd_ = std::move(process.pidfd);
   handle_ = std::make_shared<ContainerHandle>();

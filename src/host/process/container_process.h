@@ -14,6 +14,7 @@
 #include "host/logs/container_log.h"
 #include "host/process/process_spawn.h"
 #include "host/reaction/reaction_target.h"
+#include "host/volumes/volume_set.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 
@@ -53,6 +54,7 @@ class ContainerProcess {
     std::optional<std::uint64_t> open_files_max;
     std::optional<std::uint32_t> first_id;  // of the pod's view; nullopt: it has none
     bool own_pids = true;                   // counts with a view only
+    std::vector<OpenedMount> mounts;        // the same
   };
 
   ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start);

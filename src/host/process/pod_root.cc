@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -33,6 +34,9 @@ constexpr std::pair<std::string_view, std::string_view> kDeviceLinks[] = {
 constexpr std::string_view kEmptyFolders[] = {"/dev/pts", "/dev/shm", "/proc", "/sys", "/tmp",
                                               "/run",     "/var",     "/home", "/root"};
 constexpr std::pair<std::string_view, std::string_view> kShownLinks[] = {{"/var/tmp", "/tmp"}, {"/var/run", "/run"}};
+
+/// Where directories are put together before they take their places.
+constexpr std::string_view kRoomFolder = "/run/spillway/room";
 
 constexpr std::uint64_t kReadOnlyMount = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr int kDetach = 2;  // MNT_DETACH: sys/mount.h and linux/mount.h exclude each other
@@ -113,6 +117,49 @@ class RootBuilder {
   std::vector<std::string> shown_;
 };
 
+/// Where a link of the view leads: one of its own, or one of this machine that is shown.
+std::optional<std::string> link_in_view(const std::string& path) {
+  for (const auto& [from, to] : kShownLinks)
+    if (path == from) return std::string(to);
+  const bool shown =
+      std::ranges::any_of(kShownFolders, [&](std::string_view each) { return path == each || is_below(path, each); });
+  std::error_code error;
+  if (!shown || !fs::is_symlink(path, error)) return std::nullopt;
+  return fs::read_symlink(path, error).string();
+}
+
+/// `folder` entry by entry in a file system of its own, which takes its place. Entries keep what covers and protects
+/// them.
+void add_room(RoomSteps& steps, const std::string& folder, const std::string& room) {
+  using Kind = MountStep::Kind;
+  std::vector<MountStep>& before = steps.before;
+  if (before.empty()) {
+    before.push_back({.kind = Kind::kFolder, .target = fs::path(kRoomFolder).parent_path().string()});
+    before.push_back({.kind = Kind::kFolder, .target = std::string(kRoomFolder)});
+  }
+  before.push_back({.kind = Kind::kFolder, .target = room});
+  before.push_back({.kind = Kind::kMount,
+                    .target = room,
+                    .source = "spillway",
+                    .type = "tmpfs",
+                    .options = "mode=0755,size=1m",
+                    .flags = MS_NOSUID | MS_NODEV});
+  std::error_code error;
+  std::vector<fs::directory_entry> entries(fs::directory_iterator(folder, error), fs::directory_iterator());
+  std::ranges::sort(entries);
+  for (const fs::directory_entry& entry : entries) {
+    const std::string at = fmt::format("{}/{}", room, entry.path().filename().string());
+    if (entry.is_symlink(error)) {
+      before.push_back({.kind = Kind::kLink, .target = at, .source = fs::read_symlink(entry.path(), error).string()});
+      continue;
+    }
+    before.push_back({.kind = entry.is_directory(error) ? Kind::kFolder : Kind::kFile, .target = at});
+    before.push_back({.kind = Kind::kBind, .target = at, .source = entry.path().string()});
+  }
+  before.push_back({.kind = Kind::kShift, .target = folder, .source = room});
+  steps.after.push_back({.kind = Kind::kProtect, .target = folder, .attributes = MOUNT_ATTR_RDONLY});
+}
+
 enum RootStep { kRootMounts, kRootSteps, kRootEntry };
 
 /// Makes `base` the root. Where the root cannot be exchanged (it is the kernel's first one), it is covered.
@@ -159,6 +206,54 @@ std::vector<MountStep> pod_root_steps(const PodRootOptions& options) {
   for (const std::string& path : options.hidden) root.hide(path);
   root.add({.kind = MountStep::Kind::kProtect, .target = options.scratch, .attributes = MOUNT_ATTR_RDONLY});
   return root.take();
+}
+
+std::string path_in_view(std::string_view path) {
+  constexpr int kLinksMax = 40;
+  int links = 0;
+  fs::path rest = fs::path("/") / fs::path(path).relative_path();
+  fs::path made = "/";
+  while (true) {
+    rest = rest.lexically_normal();
+    made = "/";
+    bool again = false;
+    for (auto part = rest.begin(); part != rest.end(); ++part) {
+      const fs::path next = made / *part;
+      const std::optional<std::string> target = link_in_view(next.string());
+      if (!target || ++links > kLinksMax) {
+        made = next;
+        continue;
+      }
+      fs::path onward = made / *target;  // an absolute one replaces it
+      for (++part; part != rest.end(); ++part) onward /= *part;
+      rest = onward;
+      again = true;
+      break;
+    }
+    if (!again) break;
+  }
+  std::string text = made.string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+RoomSteps room_steps(const std::vector<std::string>& paths) {
+  RoomSteps steps;
+  std::vector<std::string> opened;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const auto shown = std::ranges::find_if(kShownFolders, [&](std::string_view each) { return is_below(path, each); });
+    if (shown == std::ranges::end(kShownFolders) || !fs::is_directory(*shown, error) || fs::exists(path, error))
+      continue;
+    fs::path there = fs::path(path).parent_path();
+    while (!fs::exists(there, error)) there = there.parent_path();
+    const std::string folder = there.string();
+    if (std::ranges::find(opened, folder) != opened.end()) continue;
+    const std::string room = fmt::format("{}/{}", kRoomFolder, opened.size());
+    add_room(steps, folder, room);
+    opened.push_back(folder);
+  }
+  return steps;
 }
 
 Result<PodRoot> PodRoot::create(const PodRootOptions& options) {

@@ -39,6 +39,20 @@ class PodRoot {
   UniqueFd mounts_;
 };
 
+/// The path in a pod's view without the links that the view has of this machine, and without dots. Looks at this
+/// machine's files.
+std::string path_in_view(std::string_view path);
+
+/// Steps after which something can be mounted at each of these paths (of path_in_view()), although a directory of this
+/// machine that has no such place is shown there: it is shown entry by entry, in a directory that has it. Between them
+/// and the second list stand the mounts. Looks at this machine's files.
+struct RoomSteps {
+  std::vector<MountStep> before;
+  std::vector<MountStep> after;
+};
+
+RoomSteps room_steps(const std::vector<std::string>& paths);
+
 /// How the tree is built below `options.scratch`. Looks at this machine's files.
 std::vector<MountStep> pod_root_steps(const PodRootOptions& options);
 

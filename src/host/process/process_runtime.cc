@@ -7,6 +7,7 @@
 #include "host/disk/dead_containers.h"
 #include "host/kernel/kernel_file.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,9 +25,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kRemovalsMax = 10'000;
+constexpr std::size_t kVolumeJobsMax = 10'000;
 constexpr int kCgroupRemovalsMax = 100;
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-constexpr std::string_view kWorkFolder = "_work";  // no container can be called that
+// No container can be called like these.
+constexpr std::string_view kWorkFolder = "_work";
+constexpr std::string_view kVolumeFolder = "_volumes";
+constexpr std::string_view kFileFolder = "_files";
 
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name.size() <= 253 && name != "." && name != ".." && !name.contains('/') &&
@@ -65,6 +70,31 @@ std::string missing_rights() {
          "is needed";
 }
 
+/// Of the thread for volumes: what it mounts is its own.
+Outcome enter_volume_namespace() {
+  thread_local const Outcome entered = VolumeSet::enter_namespace();
+  return entered;
+}
+
+/// Written anew for every start, into a folder of the container's own.
+Result<OpenedMount> open_managed_file(const std::string& folder, const agent::ManagedFile& file,
+                                      std::uint32_t first_id) {
+  SPILLWAY_TRY_VOID(enter_volume_namespace());
+  SPILLWAY_TRY_VOID(make_directory(folder));
+  const std::string path = fmt::format("{}/{}", folder, fs::path(file.container_path).filename().string());
+  std::string text = file.content;
+  if (!file.machine_file.empty()) {
+    SPILLWAY_TRY(machine, read_file(file.machine_file));
+    text += machine;
+  }
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!fd) return errno_error(path, errno);
+  SPILLWAY_TRY_VOID(write_all(fd.get(), text + file.more, path));
+  if (::fchown(fd.get(), first_id, first_id) != 0 || ::fchmod(fd.get(), 0644) != 0) return errno_error(path, errno);
+  SPILLWAY_TRY(tree, open_detached(path));
+  return OpenedMount{std::move(tree), false, file.container_path};
+}
+
 bool has_variable(const agent::StartContainer& command, std::string_view name) {
   return std::ranges::any_of(command.env, [&](const auto& entry) { return entry.first == name; });
 }
@@ -81,7 +111,8 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       observer_(loop, slice, log_, options_.state_dir, options_.pressure),
       orphans_(slice),
       checkpoints_(loop, options_.state_dir, log_),
-      files_(loop, kRemovalsMax) {}
+      files_(loop, kRemovalsMax),
+      volumes_(loop, kVolumeJobsMax) {}
 
 Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
                                                                agent::Host::Receiver& receiver, telemetry::Log log,
@@ -213,6 +244,13 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   pod.directory = fmt::format("{}/pods/{}", options_.state_dir, pod_folder(command));
   SPILLWAY_TRY_VOID(make_directory(fs::path(pod.directory) / kWorkFolder));
   SPILLWAY_TRY_VOID(isolate(pod));
+  if (pod.first_id) {
+    VolumeSetOptions volumes{.directory = fmt::format("{}/{}", pod.directory, kVolumeFolder),
+                             .first_id = *pod.first_id,
+                             .hidden = options_.hidden};
+    volumes.hidden.push_back(options_.state_dir);
+    pod.volumes = std::make_shared<VolumeSet>(std::move(volumes));
+  }
   SPILLWAY_TRY(cgroup, slice_.parent_of(command.qos).create_child("pod" + command.uid));
   pod.cgroup = std::move(cgroup);
   SPILLWAY_TRY_VOID(pod.cgroup.delegate_controllers());
@@ -258,7 +296,7 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   if (pod.stopping || shutting_down_) return refuse(command, "RunContainerError", "the pod is being stopped");
   if (!is_plain_name(command.name) || command.name.starts_with('_'))
     return refuse(command, "CreateContainerError", fmt::format("\"{}\" cannot name a container", command.name));
-  if (pod.containers.contains(command.name))
+  if (pod.containers.contains(command.name) || pod.awaited.contains(command.name))
     return refuse(command, "CreateContainerError", fmt::format("container \"{}\" is still running", command.name));
 
   const agent::PodIsolation& isolation = pod.command.isolation;
@@ -283,14 +321,125 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   if (!made) return refuse(command, "CreateContainerError", made.error().text());
 
   const std::string log_path = fmt::format("{}/{}.log", log_folder, command.attempt);
+  if (pod.volumes && !(command.volumes.empty() && command.files.empty()))
+    return open_mounts(pod, std::move(command), log_path);
+  launch(pod, std::move(command), log_path, {});
+}
+
+void ProcessRuntime::launch(PodEntry& pod, agent::StartContainer command, const std::string& log_path,
+                            std::vector<OpenedMount> mounts) {
+  const agent::PodIsolation& isolation = pod.command.isolation;
   auto container = std::make_unique<ContainerProcess>(
       loop_, log_, static_cast<ContainerProcess::Owner&>(*this),
       ContainerProcess::Start{command, &pod.cgroup, pod.namespaces ? &*pod.namespaces : nullptr, isolation.sysctls,
-                              log_path, options_.logs, open_files_max_, pod.first_id, !isolation.host_pids});
+                              log_path, options_.logs, open_files_max_, pod.first_id, !isolation.host_pids,
+                              std::move(mounts)});
   const Outcome started = container->start();
   if (!started) return refuse(command, "CreateContainerError", started.error().text());
   pod.containers.emplace(command.name, std::move(container));
   change_target(pod);
+}
+
+/// Volumes may lie on a file system that hangs.
+void ProcessRuntime::open_mounts(PodEntry& pod, agent::StartContainer command, const std::string& log_path) {
+  struct Opened {
+    std::vector<OpenedMount> mounts;
+    std::optional<Error> error;
+  };
+
+  pod.awaited[command.name] = command.attempt;
+  const std::string folder = fmt::format("{}/{}/{}", pod.directory, kFileFolder, command.name);
+  const bool queued = volumes_.submit([this, alive = std::weak_ptr(alive_), volumes = pod.volumes, command, log_path,
+                                       folder, first_id = *pod.first_id]() mutable -> runtime::Loop::Task {
+    auto opened = std::make_shared<Opened>();
+    for (const agent::VolumeBinding& each : command.volumes) {
+      Result<OpenedMount> mount = volumes->open(each, command.name);
+      if (!mount) {
+        opened->error = mount.error();
+        break;
+      }
+      opened->mounts.push_back(*std::move(mount));
+    }
+    for (const agent::ManagedFile& each : command.files) {
+      if (opened->error) break;
+      Result<OpenedMount> mount = open_managed_file(folder, each, first_id);
+      if (mount) {
+        opened->mounts.push_back(*std::move(mount));
+      } else {
+        opened->error = mount.error();
+      }
+    }
+    volumes.reset();
+    return [this, alive, command = std::move(command), log_path, opened]() mutable {
+      if (alive.expired()) return;
+      const auto found = pods_.find(command.uid);
+      if (found == pods_.end()) return refuse(command, "RunContainerError", "the pod is gone");
+      PodEntry& again = found->second;
+      again.awaited.erase(command.name);
+      if (opened->error) {
+        refuse(command, "CreateContainerConfigError", opened->error->text());
+      } else if (again.stopping || shutting_down_) {
+        refuse(command, "RunContainerError", "the pod is being stopped");
+      } else {
+        launch(again, std::move(command), log_path, std::move(opened->mounts));
+      }
+      settle(found->first);
+    };
+  });
+  if (queued) return;
+  pod.awaited.erase(command.name);
+  refuse(command, "CreateContainerError", "too many volumes are being made");
+}
+
+void ProcessRuntime::on_command(agent::SetUpVolumes command) {
+  agent::VolumesSetUp answer{command.uid, command.id, {}};
+  const auto fail_all = [&](const std::string& why) {
+    for (const agent::VolumeSetup& each : command.volumes) answer.failures.push_back({each.name, why});
+    emit(std::move(answer));
+  };
+  const auto found = pods_.find(command.uid);
+  if (found == pods_.end()) return fail_all(fmt::format("pod {} is unknown", command.uid));
+  PodEntry& pod = found->second;
+  if (pod.broken) return fail_all(pod.broken->text());
+  if (!pod.volumes) return fail_all("the pod is being stopped");
+  for (const agent::VolumeSetup& each : command.volumes) {
+    const auto* empty = std::get_if<agent::EmptyDirectory>(&each.content);
+    if (empty != nullptr && !empty->in_memory) pod.disk_volumes.insert(each.name);
+  }
+  const bool queued = volumes_.submit([this, alive = std::weak_ptr(alive_), volumes = pod.volumes, command, answer,
+                                       at = loop_.now().wall]() mutable -> runtime::Loop::Task {
+    for (const agent::VolumeSetup& each : command.volumes) {
+      Outcome made = enter_volume_namespace();
+      if (made) made = volumes->set_up(each, at);
+      if (!made) answer.failures.push_back({each.name, made.error().text()});
+    }
+    volumes.reset();
+    return [this, alive, answer = std::move(answer)]() mutable {
+      if (!alive.expired()) emit(std::move(answer));
+    };
+  });
+  if (!queued) fail_all("too many volumes are being made");
+}
+
+/// What is mounted goes, then what is on disk. Nobody waits for it.
+void ProcessRuntime::release_volumes(PodEntry& pod) {
+  if (!pod.volumes) return;
+  const auto set = std::make_shared<std::shared_ptr<VolumeSet>>(std::move(pod.volumes));
+  pod.volumes.reset();
+  const std::string folder = fmt::format("{}/{}", pod.directory, kVolumeFolder);
+  const bool queued = volumes_.submit([this, alive = std::weak_ptr(alive_), set, folder]() -> runtime::Loop::Task {
+    set->reset();
+    return [this, alive, folder] {
+      if (alive.expired()) return;
+      const bool removing = files_.submit([folder]() -> runtime::Loop::Task {
+        std::error_code error;
+        fs::remove_all(folder, error);
+        return {};
+      });
+      if (!removing) log_.warning("volumes not removed", {{"directory", folder}});
+    };
+  });
+  if (!queued) log_.warning("volumes not removed", {{"directory", folder}});
 }
 
 void ProcessRuntime::change_target(PodEntry& pod) {
@@ -424,7 +573,12 @@ std::vector<PodView> ProcessRuntime::views() const {
                  fmt::format("{}/{}", pod.directory, kWorkFolder),
                  {},
                  pod.created,
-                 pod.command.isolation.network};
+                 pod.command.isolation.network,
+                 {}};
+    for (const std::string& name : pod.disk_volumes)
+      if (pod.volumes)
+        view.volumes.push_back(
+            {name, fmt::format("{}/{}/kubernetes.io~empty-dir/{}", pod.directory, kVolumeFolder, name)});
     for (const auto& [name, container] : pod.containers)
       if (container->is_running())
         view.containers.push_back({name, &container->cgroup(), container->log_size(), container->started_at()});
@@ -470,6 +624,7 @@ void ProcessRuntime::forget_container(const std::string& uid, const std::string&
 void ProcessRuntime::settle(const std::string& uid) {
   PodEntry& pod = pods_.at(uid);
   if (!pod.containers.empty()) return;
+  if (pod.stopping) release_volumes(pod);
   if (pod.stop_asked) emit(agent::PodStopped{uid});
   pod.stop_asked = false;
   if (pod.removing) remove_pod(uid);
@@ -482,6 +637,7 @@ void ProcessRuntime::remove_pod(const std::string& uid) {
   PodEntry pod = std::move(entry->second);
   pods_.erase(entry);
   update_class_shares();
+  release_volumes(pod);
   if (pod.first_id) ids_.release(*pod.first_id);
   if (pod.cgroup) remove_pod_cgroup(pod.command.qos, "pod" + uid, 0);
   if (pod.directory.empty()) return;

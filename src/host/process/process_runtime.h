@@ -21,6 +21,7 @@
 #include "host/process/orphaned_cgroups.h"
 #include "host/process/pod_root.h"
 #include "host/reaction/reaction_target.h"
+#include "host/volumes/volume_set.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 
@@ -28,6 +29,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,6 +100,9 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
     bool stop_asked = false;
     bool removing = false;
     std::map<std::string, std::unique_ptr<ContainerProcess>> containers;
+    std::shared_ptr<VolumeSet> volumes;            // null: it is not confined, or has ended; the thread's alone
+    std::set<std::string> disk_volumes;            // that its containers may write
+    std::map<std::string, std::int32_t> awaited;   // containers whose mounts are being opened: attempts
     std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
   };
 
@@ -115,6 +120,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_command(const agent::SaveCheckpoint& command);
   void on_command(const agent::Observe& command);
   void on_command(const agent::ReclaimNode& command);
+  void on_command(agent::SetUpVolumes command);
 
   void on_started(agent::ContainerStarted event) override;
   void on_failed(agent::ContainerStartFailed event) override;
@@ -122,6 +128,10 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void dispose(UniqueFd mounts) override;
 
   Outcome make_pod(PodEntry& pod);
+  void open_mounts(PodEntry& pod, agent::StartContainer command, const std::string& log_path);
+  void launch(PodEntry& pod, agent::StartContainer command, const std::string& log_path,
+              std::vector<OpenedMount> mounts);
+  void release_volumes(PodEntry& pod);
   void refuse(const agent::StartContainer& command, std::string_view reason, std::string message);
   void stop_pod(PodEntry& pod, Duration grace);
   void forget_container(const std::string& uid, const std::string& name);
@@ -158,6 +168,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   CheckpointFiles checkpoints_;
   BlockingThread files_;  // removes directories
+  BlockingThread volumes_;
 };
 
 }  // namespace spillway::host

@@ -221,8 +221,6 @@ def refused_pods(cluster):
         "localhostProfile": "profiles/x.json"}}}))
     yield Act("a profile of calls outside its folder", not_taken("outside", container={"securityContext": {"seccompProfile": {"type": "Localhost",
         "localhostProfile": "../x.json"}}}))
-    yield Act("a mount of the machine's root", waiting("host-path", create, container={"volumeMounts": [{"name": "v", "mountPath": "/host"}]},
-        volumes=[{"name": "v", "hostPath": {"path": "/"}}]))
     yield Act("processes shared", waiting("shared", create, shareProcessNamespace=True))
 
 

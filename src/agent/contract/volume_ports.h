@@ -1,0 +1,100 @@
+// Volumes as the agent asks the machine for them, and what a container gets of them.
+// Thread: any (values). Source: spec "Pod lifecycle", 6.10, 7.
+#pragma once
+
+#include "base/bytes.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spillway::agent {
+
+/// A directory that begins empty and goes with the pod.
+struct EmptyDirectory {
+  bool in_memory = false;
+  std::optional<Bytes> size;  // of one in memory; absent: half of the machine's memory
+
+  friend bool operator==(const EmptyDirectory&, const EmptyDirectory&) = default;
+};
+
+/// A file or directory of the machine; never removed, its owner never changed.
+struct HostPath {
+  std::string path;
+  std::string type;  // "", Directory, DirectoryOrCreate, File, FileOrCreate, Socket, CharDevice, BlockDevice
+
+  friend bool operator==(const HostPath&, const HostPath&) = default;
+};
+
+struct VolumeFile {
+  std::string content;
+  std::uint32_t mode = 0644;
+  std::optional<std::int64_t> owner;  // a user id of the pod; absent: its root
+
+  friend bool operator==(const VolumeFile&, const VolumeFile&) = default;
+};
+
+/// Files by their paths below the volume, changed all at once.
+struct VolumeFiles {
+  std::map<std::string, VolumeFile> files;
+  bool in_memory = true;
+
+  friend bool operator==(const VolumeFiles&, const VolumeFiles&) = default;
+};
+
+struct VolumeSetup {
+  std::string name;
+  std::string plugin;  // "empty-dir", "configmap", …: names its directory
+  std::variant<EmptyDirectory, HostPath, VolumeFiles> content;
+  std::optional<std::uint32_t> fs_group;  // a group id of the pod
+
+  friend bool operator==(const VolumeSetup&, const VolumeSetup&) = default;
+};
+
+/// Makes volumes of a pod that was created, or brings their files up to date; one that is there as it is asked for is
+/// left alone. Answered by VolumesSetUp with the same id.
+struct SetUpVolumes {
+  std::string uid;
+  std::uint64_t id = 0;
+  std::vector<VolumeSetup> volumes;
+};
+
+struct VolumeFailure {
+  std::string volume;
+  std::string message;
+
+  friend bool operator==(const VolumeFailure&, const VolumeFailure&) = default;
+};
+
+/// Volumes that are not named could be made.
+struct VolumesSetUp {
+  std::string uid;
+  std::uint64_t id = 0;
+  std::vector<VolumeFailure> failures;
+};
+
+/// Where a container sees a volume of its pod, or a part of it.
+struct VolumeBinding {
+  std::string volume;
+  std::string sub_path;  // below the volume; made if it is not there; empty: the whole volume
+  std::string container_path;
+  bool read_only = false;
+  bool recursively = false;  // read-only with everything that is mounted below it
+
+  friend bool operator==(const VolumeBinding&, const VolumeBinding&) = default;
+};
+
+/// A file that the agent writes for one container, at its own path there.
+struct ManagedFile {
+  std::string container_path;  // "/etc/hosts"
+  std::string content;
+  std::string machine_file = {};  // follows as it is when the container starts; empty: none
+  std::string more = {};          // follows then
+
+  friend bool operator==(const ManagedFile&, const ManagedFile&) = default;
+};
+
+}  // namespace spillway::agent

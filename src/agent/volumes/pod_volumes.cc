@@ -1,0 +1,222 @@
+#include "agent/volumes/pod_volumes.h"
+
+#include "client/event_recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::agent {
+namespace {
+
+constexpr Duration kRetryMin = milliseconds(500);
+constexpr Duration kRetryMax = seconds(122);
+constexpr std::string_view kMemoryResource = "memory";
+
+}  // namespace
+
+PodVolumes::PodVolumes(AgentContext& context, Rng rng, api::ResourceList allocatable)
+    : context_(context),
+      allocatable_(std::move(allocatable)),
+      data_(context, rng.fork("data")),
+      tokens_(context, rng.fork("tokens")) {
+  data_.when_read([this](const DataReader::Key& key, Now now) {
+    std::vector<std::string> users;
+    for (const auto& [uid, record] : records_)
+      if (record.references.contains(key)) users.push_back(uid);
+    for (const std::string& uid : users) {
+      const auto found = records_.find(uid);
+      if (found != records_.end()) advance(found->second, now);
+    }
+  });
+  tokens_.when_answered([this](const std::string& uid, Now now) {
+    const auto found = records_.find(uid);
+    if (found != records_.end()) advance(found->second, now);
+  });
+}
+
+void PodVolumes::add(const std::shared_ptr<const api::Pod>& pod, std::optional<Bytes> memory_limit, Now now) {
+  const auto [entry, added] = records_.try_emplace(pod->metadata.uid);
+  if (!added) return;
+  Record& record = entry->second;
+  record.pod = pod;
+  record.spec_source = pod;
+  const auto memory = allocatable_.find(kMemoryResource);
+  const VolumeFacts facts{
+      .pod_memory_limit = memory_limit,
+      .allocatable_memory = memory == allocatable_.end() ? std::nullopt : std::optional(memory->second.bytes())};
+  for (const api::Volume* spec : mounted_volumes(*pod)) {
+    Volume& volume = record.volumes.emplace_back();
+    volume.spec = spec;
+    volume.has_payload = has_payload(*spec);
+    Result<VolumeSetup> setup = setup_of(*pod, *spec, facts);
+    if (setup) {
+      volume.setup = *std::move(setup);
+    } else {
+      volume.error = setup.error();
+    }
+    for (const DataReference& each : references_of(*spec)) record.references.insert({pod->metadata.ns, each});
+    for (const TokenWish& each : tokens_of(*spec)) tokens_.hold(pod, each);
+  }
+  if (record.volumes.empty()) {
+    records_.erase(entry);
+    return;
+  }
+  for (const DataReader::Key& key : record.references) data_.hold(key);
+  for (Volume& volume : record.volumes)
+    if (volume.error) fail(record, volume, *volume.error, now);
+  advance(record, now);
+}
+
+void PodVolumes::update(const std::shared_ptr<const api::Pod>& pod, Now now) {
+  const auto found = records_.find(pod->metadata.uid);
+  if (found == records_.end()) return;
+  Record& record = found->second;
+  const bool same = pod->metadata.labels == record.pod->metadata.labels &&
+                    pod->metadata.annotations == record.pod->metadata.annotations;
+  record.pod = pod;
+  if (!same) advance(record, now);
+}
+
+void PodVolumes::remove(const std::string& uid) {
+  const auto found = records_.find(uid);
+  if (found == records_.end()) return;
+  Record& record = found->second;
+  if (record.timer) context_.api.cancel(*record.timer);
+  for (const DataReader::Key& key : record.references) data_.release(key);
+  tokens_.release(uid);
+  records_.erase(found);
+}
+
+bool PodVolumes::is_ready(const std::string& uid) const {
+  const auto found = records_.find(uid);
+  return found == records_.end() || found->second.ready;
+}
+
+bool PodVolumes::is_read(const Record& record, const api::Volume& volume) const {
+  return std::ranges::all_of(
+             references_of(volume),
+             [&](const DataReference& each) { return data_.reading({record.pod->metadata.ns, each}).done; }) &&
+         std::ranges::all_of(tokens_of(volume), [&](const TokenWish& each) {
+           return tokens_.is_answered(record.pod->metadata.uid, each);
+         });
+}
+
+/// Puts the files into the setup, if they are others than those there.
+void PodVolumes::fill(Record& record, Volume& volume, Now now) {
+  DataObjects objects;
+  for (const DataReference& each : references_of(*volume.spec)) {
+    const DataReader::Reading& reading = data_.reading({record.pod->metadata.ns, each});
+    if (reading.document) objects.emplace(each, *reading.document);
+    if (!reading.document && reading.error) return fail(record, volume, *reading.error, now);
+  }
+  const std::string& uid = record.pod->metadata.uid;
+  const PayloadSources from{.objects = objects,
+                            .allocatable = allocatable_,
+                            .token = [&](const TokenWish& wish) { return tokens_.token(uid, wish, now); },
+                            .fs_user = fs_user_of(*record.pod),
+                            .has_fs_group = record.pod->spec.security.fs_group.has_value()};
+  Result<Payload> payload = payload_of(*record.pod, *volume.spec, from);
+  if (!payload) return fail(record, volume, payload.error(), now);
+  if (const Outcome paths = check_payload_paths(*payload); !paths) return fail(record, volume, paths.error(), now);
+  auto& files = std::get<VolumeFiles>(volume.setup.content).files;
+  if (volume.made && volume.current && files == *payload) {
+    volume.error.reset();
+    return;
+  }
+  files = *std::move(payload);
+  volume.error.reset();
+  volume.asked = true;
+}
+
+void PodVolumes::advance(Record& record, Now now) {
+  if (record.command != 0) return;  // its answer comes here again
+  SetUpVolumes command{.uid = record.pod->metadata.uid, .id = 0, .volumes = {}};
+  for (Volume& volume : record.volumes) {
+    volume.asked = false;
+    if (volume.held_back) continue;
+    if (volume.has_payload) {
+      if (is_read(record, *volume.spec)) fill(record, volume, now);
+    } else {
+      volume.asked = !volume.made && !volume.error;
+    }
+    if (volume.asked) command.volumes.push_back(volume.setup);
+  }
+  if (command.volumes.empty()) return settle(record, now);
+  command.id = ++last_command_;
+  record.command = command.id;
+  context_.host_commands.emplace_back(std::move(command));
+}
+
+void PodVolumes::on_set_up(const VolumesSetUp& event, Now now) {
+  const auto found = records_.find(event.uid);
+  if (found == records_.end() || found->second.command != event.id) return;
+  Record& record = found->second;
+  record.command = 0;
+  for (Volume& volume : record.volumes) {
+    if (!std::exchange(volume.asked, false)) continue;
+    const auto failed = std::ranges::find(event.failures, volume.spec->name, &VolumeFailure::volume);
+    volume.current = failed == event.failures.end();
+    volume.made = volume.made || volume.current;
+    volume.held_back = !volume.current;
+    if (!volume.current) fail(record, volume, make_error(ErrorCode::kInternalError, "{}", failed->message), now);
+  }
+  advance(record, now);
+}
+
+/// A failure is told each time; the next try comes after a growing wait.
+void PodVolumes::fail(Record& record, Volume& volume, Error error, Now now) {
+  api::ObjectReference about = client::reference_to(*record.pod);
+  about.resource_version.clear();
+  const bool told = record.timer && volume.error == error;
+  volume.error = std::move(error);
+  if (!told)
+    context_.events.record(
+        about, client::EventType::kWarning, "FailedMount",
+        fmt::format("MountVolume.SetUp failed for volume \"{}\" : {}", volume.spec->name, volume.error->message), now);
+  if (record.timer) return;
+  record.back_off = record.back_off == Duration{} ? kRetryMin : std::min<Duration>(record.back_off * 2, kRetryMax);
+  record.timer = context_.api.at(now.mono + record.back_off,
+                                 [this, uid = record.pod->metadata.uid](Now later) { retry(uid, later); });
+}
+
+void PodVolumes::retry(const std::string& uid, Now now) {
+  const auto found = records_.find(uid);
+  if (found == records_.end()) return;
+  Record& record = found->second;
+  record.timer.reset();
+  std::set<DataReader::Key> again;
+  for (Volume& volume : record.volumes) {
+    if (!volume.error) continue;
+    volume.held_back = false;
+    for (const DataReference& each : references_of(*volume.spec)) again.insert({record.pod->metadata.ns, each});
+    if (volume.setup.name.empty()) fail(record, volume, *volume.error, now);  // not supported: said again
+    if (!volume.has_payload && !volume.setup.name.empty()) volume.error.reset();
+  }
+  for (const DataReader::Key& key : again) data_.read_again(key);
+  tokens_.ask_again(uid);
+  advance(record, now);
+}
+
+void PodVolumes::settle(Record& record, Now now) {
+  const bool failing = std::ranges::any_of(record.volumes, [](const Volume& each) { return each.error.has_value(); });
+  if (!failing) record.back_off = {};
+  if (record.ready || !std::ranges::all_of(record.volumes, &Volume::made)) return;
+  record.ready = true;
+  if (on_ready_) on_ready_(record.pod->metadata.uid, now);
+}
+
+api::Json PodVolumes::state() const {
+  api::Json waiting = api::Json::array();
+  for (const auto& [uid, record] : records_) {
+    if (record.ready) continue;
+    api::Json volumes = api::Json::object();
+    for (const Volume& volume : record.volumes)
+      if (!volume.made) volumes[volume.spec->name] = volume.error ? volume.error->message : "is being made";
+    waiting.if_array()->push_back(api::Json::object({{"pod", record.pod->key().text()}, {"volumes", volumes}}));
+  }
+  return api::Json::object({{"pods", static_cast<std::uint64_t>(records_.size())}, {"waiting", waiting}});
+}
+
+}  // namespace spillway::agent

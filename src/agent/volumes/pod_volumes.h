@@ -1,0 +1,90 @@
+// The volumes of the pods of this node: what they are made from is read, the machine is asked to make them, and their
+// files follow the objects they come from for as long as the pod runs. A pod whose volumes are not there waits.
+// Thread: loop. Bounds: one record per pod that mounts volumes, one command under way for each. Source: spec "Pod
+// lifecycle", 7; Kubernetes docs, "Volumes".
+#pragma once
+
+#include "agent/contract/context.h"
+#include "agent/volumes/data_reader.h"
+#include "agent/volumes/pod_tokens.h"
+#include "agent/volumes/volume_plan.h"
+#include "api/json/json.h"
+#include "base/rng.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+class PodVolumes {
+ public:
+  PodVolumes(AgentContext& context, Rng rng, api::ResourceList allocatable);
+
+  /// Called when the volumes of a pod are all there, for the first time.
+  void when_ready(std::function<void(const std::string& uid, Now now)> listener) { on_ready_ = std::move(listener); }
+
+  /// The pod has been created on the machine. `memory_limit`: all its containers have one, their sum.
+  void add(const std::shared_ptr<const api::Pod>& pod, std::optional<Bytes> memory_limit, Now now);
+  /// Its metadata may have changed.
+  void update(const std::shared_ptr<const api::Pod>& pod, Now now);
+  /// It is being ended: nothing is brought up to date any more.
+  void remove(const std::string& uid);
+
+  /// True also for a pod without volumes, and for one that was not added.
+  bool is_ready(const std::string& uid) const;
+
+  /// What the node has to give.
+  const api::ResourceList& allocatable() const { return allocatable_; }
+
+  void on_set_up(const VolumesSetUp& event, Now now);
+
+  /// For people and /debug/spillway: no contract.
+  api::Json state() const;
+
+ private:
+  struct Volume {
+    const api::Volume* spec = nullptr;  // within Record::spec_source
+    VolumeSetup setup;
+    bool has_payload = false;
+    bool asked = false;  // the command under way has it
+    bool made = false;
+    bool current = false;        // as it was last asked for
+    bool held_back = false;      // the machine could not make it: not before the next try
+    std::optional<Error> error;  // what keeps it from being made, or brought up to date
+  };
+
+  struct Record {
+    std::shared_ptr<const api::Pod> pod;
+    std::shared_ptr<const api::Pod> spec_source;
+    std::vector<Volume> volumes;
+    std::set<DataReader::Key> references;
+    std::uint64_t command = 0;  // under way; 0: none
+    bool ready = false;
+    Duration back_off{};
+    std::optional<client::ApiClient::TimerId> timer;
+  };
+
+  bool is_read(const Record& record, const api::Volume& volume) const;
+  void fill(Record& record, Volume& volume, Now now);
+  /// Does what can be done now.
+  void advance(Record& record, Now now);
+  void fail(Record& record, Volume& volume, Error error, Now now);
+  void settle(Record& record, Now now);
+  void retry(const std::string& uid, Now now);
+
+  AgentContext& context_;
+  api::ResourceList allocatable_;
+  DataReader data_;
+  PodTokens tokens_;
+  std::function<void(const std::string&, Now)> on_ready_;
+  std::map<std::string, Record> records_;  // by uid
+  std::uint64_t last_command_ = 0;
+};
+
+}  // namespace spillway::agent

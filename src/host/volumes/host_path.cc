@@ -1,0 +1,95 @@
+#include "host/volumes/host_path.h"
+
+#include "host/kernel/kernel_file.h"
+#include "host/volumes/path_walk.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace spillway::host {
+namespace {
+
+constexpr mode_t kMadeDirectory = 0755;
+constexpr mode_t kMadeFile = 0644;
+
+/// What a type demands; null: nothing of it is known.
+struct TypeRule {
+  std::string_view type;
+  std::string_view what;
+  mode_t format;
+};
+
+constexpr TypeRule kTypes[] = {{"Directory", "a directory", S_IFDIR},
+                               {"DirectoryOrCreate", "a directory", S_IFDIR},
+                               {"File", "a file", S_IFREG},
+                               {"FileOrCreate", "a file", S_IFREG},
+                               {"Socket", "a socket file", S_IFSOCK},
+                               {"CharDevice", "a character device", S_IFCHR},
+                               {"BlockDevice", "a block device", S_IFBLK}};
+
+bool is_at_or_below(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) &&
+         (path.size() == folder.size() || path[folder.size()] == '/' || folder.ends_with('/'));
+}
+
+Outcome check_hidden(int fd, std::span<const std::string> hidden) {
+  std::error_code error;
+  const std::string real = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error).string();
+  if (error) return errno_error("/proc/self/fd", error.value());
+  for (const std::string& each : hidden) {
+    const std::string kept = std::filesystem::weakly_canonical(each, error).string();
+    if (error || kept.empty() || kept == "/") continue;
+    if (is_at_or_below(real, kept) || is_at_or_below(kept, real))
+      return make_error(ErrorCode::kForbidden, "hostPath {}: it holds files of this node that no pod sees", real);
+  }
+  return {};
+}
+
+/// Made in a directory that is held open: `name` is not a link then.
+Result<UniqueFd> make_file(int root, const std::string& path, const WalkRules& rules) {
+  const auto slash = path.rfind('/');
+  SPILLWAY_TRY(parent, walk_path(root, path.substr(0, slash), rules));
+  const std::string name = path.substr(slash + 1);
+  const UniqueFd made(
+      ::openat(parent.fd.get(), name.c_str(), O_CREAT | O_EXCL | O_RDONLY | O_NOFOLLOW | O_CLOEXEC, kMadeFile));
+  if (!made) return errno_error(path, errno);
+  if (::fchmod(made.get(), kMadeFile) != 0) return errno_error(path, errno);
+  UniqueFd fd(::openat(parent.fd.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return errno_error(path, errno);
+  return fd;
+}
+
+}  // namespace
+
+Result<UniqueFd> open_host_path(const agent::HostPath& wanted, std::span<const std::string> hidden) {
+  const TypeRule* rule = nullptr;
+  for (const TypeRule& each : kTypes)
+    if (each.type == wanted.type) rule = &each;
+  if (rule == nullptr && !wanted.type.empty()) return invalid({}, "{} is an invalid volume type", wanted.type);
+  const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return errno_error("/", errno);
+  WalkRules rules{.base = "/", .links = WalkRules::Links::kOfRoot, .make = {}};
+  if (wanted.type == "DirectoryOrCreate") rules.make = WalkRules::Made{.mode = kMadeDirectory};
+  Result<WalkedPath> found = walk_path(root.get(), wanted.path, rules);
+  if (!found && found.error().code == ErrorCode::kNotFound && wanted.type == "FileOrCreate") {
+    SPILLWAY_TRY(made, make_file(root.get(), wanted.path, rules));
+    SPILLWAY_TRY_VOID(check_hidden(made.get(), hidden));
+    return made;
+  }
+  if (!found && found.error().code == ErrorCode::kNotFound && rule != nullptr)
+    return invalid({}, "hostPath type check failed: {} is not {}", wanted.path, rule->what);
+  if (!found) return found.error();
+  SPILLWAY_TRY_VOID(check_hidden(found->fd.get(), hidden));
+  if (rule != nullptr && (found->status.st_mode & S_IFMT) != rule->format)
+    return invalid({}, "hostPath type check failed: {} is not {}", wanted.path, rule->what);
+  return std::move(found->fd);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,171 @@
+#include "host/volumes/volume_set.h"
+
+#include "host/kernel/kernel_file.h"
+#include "host/volumes/group_access.h"
+#include "host/volumes/host_path.h"
+#include "host/volumes/path_walk.h"
+#include "host/volumes/payload_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kDetach = 2;    // MNT_DETACH: sys/mount.h and linux/mount.h exclude each other
+constexpr int kNoFollow = 8;  // UMOUNT_NOFOLLOW
+constexpr unsigned long kDataOnly = MS_NOSUID | MS_NODEV;
+constexpr mode_t kEmptyDirectoryMode = 0777;
+constexpr mode_t kPayloadMode = 0755;
+
+/// One without "noswap" where the kernel does not know that.
+Outcome mount_memory(const std::string& target, std::string options) {
+  const auto mount = [&](const std::string& all) {
+    return ::syscall(SYS_mount, "tmpfs", target.c_str(), "tmpfs", kDataOnly, all.c_str()) == 0;
+  };
+  if (mount(options + ",noswap")) return {};
+  if (errno == EINVAL && mount(options)) return {};
+  return errno_error(target, errno);
+}
+
+Result<UniqueFd> clone_mount(int fd, bool recursive) {
+  const unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? AT_RECURSIVE : 0U);
+  UniqueFd tree(static_cast<int>(::syscall(SYS_open_tree, fd, "", flags)));
+  if (!tree) return errno_error("a mount of it", errno);
+  return tree;
+}
+
+Outcome protect(int tree, std::uint64_t attributes, bool recursive) {
+  mount_attr wanted = {};
+  wanted.attr_set = attributes;
+  wanted.propagation = MS_PRIVATE;
+  const unsigned flags = AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0U);
+  if (::syscall(SYS_mount_setattr, tree, "", flags, &wanted, sizeof wanted) != 0)
+    return errno_error("its attributes", errno);
+  return {};
+}
+
+}  // namespace
+
+Outcome VolumeSet::enter_namespace() {
+  if (::unshare(CLONE_NEWNS) != 0) return errno_error("a mount namespace for volumes", errno);
+  if (::syscall(SYS_mount, nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
+    return errno_error("a mount namespace for volumes", errno);
+  return {};
+}
+
+VolumeSet::~VolumeSet() {
+  for (auto& [name, volume] : volumes_) {
+    volume.root.reset();
+    if (volume.mounted) ::syscall(SYS_umount2, volume.directory.c_str(), kDetach | kNoFollow);
+  }
+}
+
+Outcome VolumeSet::make_directory(Volume& volume, bool in_memory, std::optional<Bytes> size) {
+  if (volume.root) return {};
+  volume.directory = fmt::format("{}/kubernetes.io~{}/{}", options_.directory, volume.setup.plugin, volume.setup.name);
+  std::error_code error;
+  fs::create_directories(volume.directory, error);
+  if (error) return errno_error(volume.directory, error.value());
+  if (in_memory && !volume.mounted) {
+    SPILLWAY_TRY_VOID(mount_memory(volume.directory, size ? fmt::format("size={}", size->count()) : "size=50%"));
+    volume.mounted = true;
+  }
+  volume.root.reset(::open(volume.directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!volume.root) return errno_error(volume.directory, errno);
+  return {};
+}
+
+Outcome VolumeSet::give_to_pod(const Volume& volume) const {
+  const bool empty = std::holds_alternative<agent::EmptyDirectory>(volume.setup.content);
+  if (::fchown(volume.root.get(), options_.first_id, options_.first_id) != 0 ||
+      ::fchmod(volume.root.get(), empty ? kEmptyDirectoryMode : kPayloadMode) != 0)
+    return errno_error(volume.directory, errno);
+  if (!volume.setup.fs_group) return {};
+  return give_to_group(volume.root.get(), options_.first_id + *volume.setup.fs_group,
+                       empty ? GroupAccess::kReadWrite : GroupAccess::kRead);
+}
+
+Outcome VolumeSet::set_up(const agent::VolumeSetup& setup, WallTime at) {
+  const auto known = volumes_.find(setup.name);
+  const bool is_new = known == volumes_.end() || !known->second.root;
+  Volume& volume = volumes_[setup.name];
+  volume.setup = setup;
+  if (const auto* path = std::get_if<agent::HostPath>(&setup.content)) {
+    SPILLWAY_TRY(opened, open_host_path(*path, options_.hidden));
+    volume.root = std::move(opened);
+    return {};
+  }
+  if (const auto* empty = std::get_if<agent::EmptyDirectory>(&setup.content)) {
+    if (!is_new) return {};
+    SPILLWAY_TRY_VOID(make_directory(volume, empty->in_memory, empty->size));
+    Outcome given = give_to_pod(volume);
+    if (!given) volume.root.reset();  // the next try begins there
+    return given;
+  }
+  const auto& payload = std::get<agent::VolumeFiles>(setup.content);
+  SPILLWAY_TRY_VOID(make_directory(volume, payload.in_memory, {}));
+  if (is_new) {
+    if (Outcome given = give_to_pod(volume); !given) {
+      volume.root.reset();
+      return given;
+    }
+  }
+  const gid_t group = options_.first_id + setup.fs_group.value_or(0);
+  const auto finish = [&](int directory) -> Outcome {
+    return setup.fs_group ? give_to_group(directory, group, GroupAccess::kRead) : Outcome();
+  };
+  const Result<bool> written = write_payload(volume.root.get(), payload.files, {options_.first_id, group}, at, finish);
+  if (!written) return written.error();
+  return {};
+}
+
+Result<OpenedMount> VolumeSet::open(const agent::VolumeBinding& binding, const std::string& container) {
+  const auto found = volumes_.find(binding.volume);
+  if (found == volumes_.end() || !found->second.root)
+    return invalid({}, "cannot find volume \"{}\" to mount into container \"{}\"", binding.volume, container);
+  Volume& volume = found->second;
+  const bool of_machine = volume.directory.empty();
+  struct stat root = {};
+  if (::fstat(volume.root.get(), &root) != 0) return errno_error(binding.volume, errno);
+  WalkRules rules;
+  if (!binding.sub_path.empty()) {
+    rules.base = of_machine ? std::get<agent::HostPath>(volume.setup.content).path : volume.directory;
+    rules.make = WalkRules::Made{.mode = root.st_mode & 07777, .uid = root.st_uid, .gid = root.st_gid};
+    if (!S_ISDIR(root.st_mode))
+      return invalid({}, "failed to create subPath directory for volumeMount \"{}\" of container \"{}\"",
+                     binding.volume, container);
+  }
+  Result<WalkedPath> part = WalkedPath();
+  if (binding.sub_path.empty()) {
+    part->fd.reset(::fcntl(volume.root.get(), F_DUPFD_CLOEXEC, 3));
+    part->status = root;
+  } else {
+    part = walk_path(volume.root.get(), binding.sub_path, rules);
+  }
+  if (!part) {
+    const std::string_view step =
+        part.error().code == ErrorCode::kForbidden ? "prepare subPath" : "create subPath directory";
+    return invalid({}, "failed to {} for volumeMount \"{}\" of container \"{}\"", step, binding.volume, container);
+  }
+  SPILLWAY_TRY(tree, clone_mount(part->fd.get(), of_machine));
+  std::uint64_t attributes = MOUNT_ATTR_NOSUID;
+  if (!of_machine || !S_ISCHR(part->status.st_mode)) attributes |= MOUNT_ATTR_NODEV;
+  SPILLWAY_TRY_VOID(protect(tree.get(), attributes, true));
+  if (binding.read_only) SPILLWAY_TRY_VOID(protect(tree.get(), MOUNT_ATTR_RDONLY, binding.recursively));
+  return OpenedMount{std::move(tree), S_ISDIR(part->status.st_mode), binding.container_path};
+}
+
+}  // namespace spillway::host
