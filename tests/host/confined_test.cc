@@ -133,6 +133,20 @@ TEST_F(ConfinedTest, ChangesNothingOfTheMachine) {
             "to stdout\n1\n");
 }
 
+TEST_F(ConfinedTest, DevicesOfTheMachineStayTheMachines) {
+  create();
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}) {
+    EXPECT_EQ(said(fmt::format("chmod 600 {0} 2>/dev/null && echo closed; chown 0 {0} 2>/dev/null && echo taken; "
+                               "echo done",
+                               device)),
+              "done\n");
+    struct stat found{};
+    ASSERT_EQ(::stat(device, &found), 0);
+    EXPECT_EQ(found.st_uid, 0U) << device;
+    EXPECT_EQ(found.st_mode & 0666, 0666U) << device;
+  }
+}
+
 TEST_F(ConfinedTest, AReadOnlyRootHasNoPlaceToWriteButSharedMemory) {
   create();
   EXPECT_EQ(said("touch /tmp/x 2>/dev/null && echo wrote; touch /dev/shm/x && echo shared",

@@ -419,10 +419,13 @@ Result<SpawnedProcess> spawn(const SpawnPlan& plan) {
 }
 
 Outcome try_out(SpawnPlan plan) {
-  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!null) return errno_error("/dev/null", errno);
-  plan.stdout_fd = null.get();
-  plan.stderr_fd = null.get();
+  // A pipe, as every container has: what it is given for output becomes the pod's, which no file of the machine may.
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("pipe2", errno);
+  const UniqueFd unread(ends[0]);
+  const UniqueFd output(ends[1]);
+  plan.stdout_fd = output.get();
+  plan.stderr_fd = output.get();
   SPILLWAY_TRY(process, spawn(plan));
   pollfd waited{process.pidfd.get(), POLLIN, 0};
   while (::poll(&waited, 1, -1) < 0 && errno == EINTR) {
