@@ -7,11 +7,8 @@ namespace spillway::apiserver {
 
 namespace {
 
-const api::UserInfo kAdmin{"admin", {}, {"system:masters", "system:authenticated"}};
 const api::UserInfo kNobody{"nobody", {}, {"system:authenticated"}};
-const api::UserInfo kNode{"system:node:n1", {}, {"system:nodes", "system:authenticated"}};
 constexpr const char* kRoles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 constexpr const char* kReview = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 class Access : public ::testing::Test {

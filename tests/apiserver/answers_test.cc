@@ -7,7 +7,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 constexpr const char* kDeployments = "/apis/apps/v1/namespaces/default/deployments";
 constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io";
 

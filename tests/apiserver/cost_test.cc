@@ -76,7 +76,6 @@ TEST(Cost, WarningsOfAnAnswerAreBounded) {
   EXPECT_LT(bytes, 8U << 10U);
 }
 
-const std::string kMaps = "/api/v1/namespaces/default/configmaps";
 constexpr int kMapCount = 600;
 
 /// Config maps of 4 KiB; the one whose name comes last is "z".

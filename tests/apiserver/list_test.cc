@@ -7,7 +7,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 
 std::vector<std::string> names_of(const Answer& answer) {
   std::vector<std::string> names;

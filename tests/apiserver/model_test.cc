@@ -10,7 +10,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 
 /// name → (value, label, version, held by a finalizer, being deleted).
 struct Entry {

@@ -11,8 +11,6 @@ namespace {
 
 using api::Json;
 
-const api::UserInfo kAdmin{"admin", {}, {"system:masters", "system:authenticated"}};
-const api::UserInfo kNode{"system:node:n1", {}, {"system:nodes", "system:authenticated"}};
 const api::UserInfo kOther{"system:node:n2", {}, {"system:nodes", "system:authenticated"}};
 const api::UserInfo kPretender{"system:node:n1", {}, {"system:authenticated"}};
 const std::string kRequests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";

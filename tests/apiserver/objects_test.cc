@@ -7,7 +7,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 
 std::string map_path(const std::string& name) {
   return std::string(kMaps) + "/" + name;

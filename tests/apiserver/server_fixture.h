@@ -104,6 +104,10 @@ struct Answer {
 /// [field, reason] of every cause of a Status, sorted.
 api::Json causes_of(const api::Json& status);
 
+inline const std::string kMaps = "/api/v1/namespaces/default/configmaps";
+inline const api::UserInfo kAdmin{"admin", {}, {"system:masters", "system:authenticated"}};
+inline const api::UserInfo kNode{"system:node:n1", {}, {"system:nodes", "system:authenticated"}};
+
 class TestServer {
  public:
   explicit TestServer(ApiServer::Controllers controllers = ApiServer::Controllers::kUnknown,

@@ -14,9 +14,7 @@ using api::Json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const api::UserInfo kAdmin{"admin", {}, {"system:masters", "system:authenticated"}};
 const api::UserInfo kAnn{"ann", "7", {"dev", "system:authenticated"}, {{"example.com/team", {"a", "b"}}}};
-const api::UserInfo kNode{"system:node:n1", {}, {"system:nodes", "system:authenticated"}};
 constexpr const char* kRequests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 constexpr const char* kRbac = "/apis/rbac.authorization.k8s.io/v1";
 

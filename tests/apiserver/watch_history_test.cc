@@ -136,7 +136,6 @@ TEST_F(WatchHistory, PastStatesAreShownFromTheHorizonOn) {
 
 /// The same through the server: after a restart its memory begins at the revision it loaded.
 TEST(WatchFromHistory, FromTheHorizonAndFromOneBeforeIt) {
-  constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
   TestServer server;
   std::vector<std::pair<std::uint64_t, std::string>> created;
   const auto create = [&](const std::string& name) {

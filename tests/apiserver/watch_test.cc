@@ -7,7 +7,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 
 using Names = std::vector<std::string>;
 
