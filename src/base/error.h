@@ -1,6 +1,6 @@
 // Result<T>: a value or an Error. The one error vocabulary of Spillway.
-// ErrorCode mirrors the reasons of metav1.Status, so that the HTTP status of an error is one table (api/exchange/status.h).
-// Thread: any. Source: Kubernetes API conventions, "Response Status Kind".
+// ErrorCode mirrors the reasons of metav1.Status, so that the HTTP status of an error is one table
+// (api/exchange/status.h). Thread: any. Source: Kubernetes API conventions, "Response Status Kind".
 #pragma once
 
 #include <fmt/format.h>

@@ -7,7 +7,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-
 std::string map_path(const std::string& name) {
   return std::string(kMaps) + "/" + name;
 }

@@ -7,7 +7,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-
 std::vector<std::string> names_of(const Answer& answer) {
   std::vector<std::string> names;
   for (const api::Json& item : *answer.body.find("items")->if_array()) {

@@ -10,7 +10,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-
 /// name → (value, label, version, held by a finalizer, being deleted).
 struct Entry {
   std::string value;

@@ -7,7 +7,6 @@ namespace spillway::apiserver {
 
 namespace {
 
-
 using Names = std::vector<std::string>;
 
 std::string version_now(TestServer& server) {
