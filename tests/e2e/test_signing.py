@@ -107,7 +107,7 @@ class Signing(unittest.TestCase):
     def test_a_stock_controller_speaks_protobuf(self):
         def send(method, path, body):
             return self.api.request(method, path, body, "application/vnd.kubernetes.protobuf")
-        document = self.request("pb", "/O=system:nodes/CN=system:node:k1", "kubernetes.io/kube-apiserver-client-kubelet")["spec"]
+        document = self.request("pb", "/O=system:nodes/CN=system:node:k1", "kubernetes.io/kube-apiserver-client")["spec"]
         spec = (field(1, base64.b64decode(document["request"])) + field(2, "system:node:k1") + field(4, "system:masters")
                 + field(5, "client auth") + field(5, "digital signature") + field(7, document["signerName"]))
         send("POST", REQUESTS, protobuf(field(1, "pb"), spec))
