@@ -162,11 +162,12 @@ class Cri : public ::testing::Test {
 
   bool run_until(const std::function<bool()>& done) {
     const Instant limit = loop_.now().mono + seconds(20);
-    while (!done() && loop_.now().mono < limit) {
+    bool reached = false;
+    while (!(reached = done()) && loop_.now().mono < limit) {
       loop_.at(loop_.now().mono + milliseconds(1), [&] { loop_.stop(); });
       loop_.run({});
     }
-    return done();
+    return reached;
   }
 
   Answers answers_;

@@ -65,13 +65,15 @@ class LogReaderTest : public ::testing::Test {
 
   bool run_until(const std::function<bool()>& done) {
     const Instant deadline = loop_.now().mono + seconds(20);
+    bool reached = false;
     std::function<void()> look = [&] {
-      if (done() || loop_.now().mono > deadline) return loop_.stop();
+      reached = done();
+      if (reached || loop_.now().mono > deadline) return loop_.stop();
       loop_.at(loop_.now().mono + milliseconds(1), [&] { look(); });
     };
     loop_.post([&] { look(); });
     loop_.run({});
-    return done();
+    return reached;
   }
 
   std::shared_ptr<SlowSink> open(LogQuery query = {}) {
