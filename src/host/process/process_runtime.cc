@@ -8,9 +8,7 @@
 #include "host/kernel/kernel_file.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kRemovalsMax = 10'000;
-constexpr std::size_t kVolumeJobsMax = 10'000;
 constexpr int kCgroupRemovalsMax = 100;
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 // No container can be called like these.
@@ -49,52 +46,6 @@ Outcome make_directory(const fs::path& path) {
   return {};
 }
 
-/// What confining pods takes and this process has not: for the one who started it.
-std::string missing_rights() {
-  constexpr std::pair<int, std::string_view> kNeeded[] = {{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
-                                                          {CAP_SYS_CHROOT, "CAP_SYS_CHROOT"},
-                                                          {CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
-                                                          {CAP_SETUID, "CAP_SETUID"},
-                                                          {CAP_SETGID, "CAP_SETGID"},
-                                                          {CAP_CHOWN, "CAP_CHOWN"},
-                                                          {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
-                                                          {CAP_FOWNER, "CAP_FOWNER"}};
-  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-  __user_cap_data_struct sets[2] = {};
-  if (::syscall(SYS_capget, &header, sets) != 0) return "its capabilities cannot be told";
-  std::string missing;
-  for (const auto& [bit, name] : kNeeded)
-    if ((sets[0].effective >> bit & 1) == 0) missing += fmt::format(" {}", name);
-  if (!missing.empty()) return "this process lacks" + missing;
-  return "this process has the capabilities: the kernel or a sandbox refuses; Linux 5.12 or newer with user namespaces "
-         "is needed";
-}
-
-/// Of the thread for volumes: what it mounts is its own.
-Outcome enter_volume_namespace() {
-  thread_local const Outcome entered = VolumeSet::enter_namespace();
-  return entered;
-}
-
-/// Written anew for every start, into a folder of the container's own.
-Result<OpenedMount> open_managed_file(const std::string& folder, const agent::ManagedFile& file,
-                                      std::uint32_t first_id) {
-  SPILLWAY_TRY_VOID(enter_volume_namespace());
-  SPILLWAY_TRY_VOID(make_directory(folder));
-  const std::string path = fmt::format("{}/{}", folder, fs::path(file.container_path).filename().string());
-  std::string text = file.content;
-  if (!file.machine_file.empty()) {
-    SPILLWAY_TRY(machine, read_file(file.machine_file));
-    text += machine;
-  }
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!fd) return errno_error(path, errno);
-  SPILLWAY_TRY_VOID(write_all(fd.get(), text + file.more, path));
-  if (::fchown(fd.get(), first_id, first_id) != 0 || ::fchmod(fd.get(), 0644) != 0) return errno_error(path, errno);
-  SPILLWAY_TRY(tree, open_detached(path));
-  return OpenedMount{std::move(tree), false, file.container_path};
-}
-
 bool has_variable(const agent::StartContainer& command, std::string_view name) {
   return std::ranges::any_of(command.env, [&](const auto& entry) { return entry.first == name; });
 }
@@ -112,7 +63,7 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       orphans_(slice),
       checkpoints_(loop, options_.state_dir, log_),
       files_(loop, kRemovalsMax),
-      volumes_(loop, kVolumeJobsMax) {}
+      volumes_(loop) {}
 
 Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
                                                                agent::Host::Receiver& receiver, telemetry::Log log,
@@ -121,6 +72,7 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& lo
   const fs::path state = fs::absolute(options.state_dir, error);
   if (error || options.state_dir.empty()) return invalid("state directory", "\"{}\" is no path", options.state_dir);
   options.state_dir = state.string();
+  options.hidden.push_back(options.state_dir);
   const fs::path pods = state / "pods";
   SPILLWAY_TRY_VOID(make_directory(pods));
   // Only what this runtime makes has two underscores in its name and can be of nobody else.
@@ -139,35 +91,10 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& lo
   runtime->keep_house();
   runtime->program_folder_ = fs::path(own_program()).parent_path().string();
   if (runtime->options_.isolation == ProcessRuntimeOptions::Isolation::kNamespaces) {
-    const Outcome prepared = runtime->prepare_confinement();
-    if (!prepared)
-      return Error{
-          prepared.error().code,
-          fmt::format("{} ({}; --process-isolation=none runs pods without)", prepared.error().text(), missing_rights()),
-          "pods cannot be confined to namespaces"};
+    SPILLWAY_TRY(isolator, PodIsolator::create(pods.string(), runtime->options_.hidden, slice.kubepods().version()));
+    runtime->isolator_ = std::move(isolator);
   }
   return runtime;
-}
-
-/// Everything a confined container needs is made once, up to the start of a program that is none.
-Outcome ProcessRuntime::prepare_confinement() {
-  const std::string pods = options_.state_dir + "/pods";
-  std::error_code error;
-  fs::permissions(pods, fs::perms::owner_all, error);
-  if (error) return errno_error(pods, error.value());
-  PodRootOptions shown{.scratch = pods, .program = own_program(), .hidden = options_.hidden};
-  shown.hidden.push_back(options_.state_dir);
-  SPILLWAY_TRY(root, PodRoot::create(shown));
-  root_ = std::move(root);
-  ConfinedView view{.root = root_->mounts(), .mounts = {}, .first_id = IdRanges::kFirst, .hostname = "trial"};
-  SPILLWAY_TRY(namespaces, PodNamespaces::create({.ipc = true, .network = false, .view = std::move(view)}));
-  SpawnPlan plan;
-  plan.argv = {"/"};
-  plan.working_dir = "/";
-  plan.oom_score_adj = 0;
-  plan.namespaces = &namespaces;
-  plan.confinement = Confinement{.first_id = IdRanges::kFirst, .mounts = container_mounts(slice_.kubepods().version())};
-  return try_out(std::move(plan));
 }
 
 ProcessRuntime::~ProcessRuntime() = default;
@@ -183,59 +110,6 @@ void ProcessRuntime::emit(agent::HostEvent event) {
   });
 }
 
-/// `home` and `shared_memory` have to stay open until the view is made.
-Result<ConfinedView> ProcessRuntime::view_of(PodEntry& pod, UniqueFd& home, UniqueFd& shared_memory) {
-  if (!root_) return invalid("isolation", "this runtime confines no pods");
-  const agent::PodIsolation& wish = pod.command.isolation;
-  const std::string work = fmt::format("{}/{}", pod.directory, kWorkFolder);
-  pod.first_id = ids_.take(pod.command.uid);
-  if (::chown(work.c_str(), *pod.first_id, *pod.first_id) != 0 || ::chmod(work.c_str(), 01777) != 0)
-    return errno_error(work, errno);
-  SPILLWAY_TRY(tree, open_detached(work));
-  home = std::move(tree);
-  ConfinedView view{.root = root_->mounts(), .mounts = {}, .first_id = *pod.first_id, .hostname = wish.hostname};
-  const std::string at(kPodHome);
-  view.mounts.push_back({.kind = MountStep::Kind::kMove, .target = at, .source = work, .fd = home.get()});
-  view.mounts.push_back(
-      {.kind = MountStep::Kind::kProtect, .target = at, .attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV});
-  view.mounts.push_back({.kind = MountStep::Kind::kMount,
-                         .target = "/dev/pts",
-                         .source = "devpts",
-                         .type = "devpts",
-                         .options = "newinstance,ptmxmode=0666,mode=0620",
-                         .flags = MS_NOSUID | MS_NOEXEC});
-  const std::string memory = "/dev/shm";
-  if (wish.ipc) {
-    view.mounts.push_back({.kind = MountStep::Kind::kMount,
-                           .target = memory,
-                           .source = "shm",
-                           .type = "tmpfs",
-                           .options = "mode=1777,size=64m",
-                           .flags = kPlainFiles});
-  } else {
-    SPILLWAY_TRY(ours, open_detached(memory));
-    shared_memory = std::move(ours);
-    view.mounts.push_back(
-        {.kind = MountStep::Kind::kMove, .target = memory, .source = memory, .fd = shared_memory.get()});
-  }
-  return view;
-}
-
-Outcome ProcessRuntime::isolate(PodEntry& pod) {
-  const agent::PodIsolation& wish = pod.command.isolation;
-  if (!wish.ipc && !wish.network && !wish.confined) return {};
-  NamespaceWish wanted{.ipc = wish.ipc, .network = wish.network, .view = {}};
-  UniqueFd home;
-  UniqueFd shared_memory;
-  if (wish.confined) {
-    SPILLWAY_TRY(view, view_of(pod, home, shared_memory));
-    wanted.view = std::move(view);
-  }
-  SPILLWAY_TRY(made, PodNamespaces::create(wanted));
-  pod.namespaces = std::move(made);
-  return {};
-}
-
 Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   const agent::CreatePod& command = pod.command;
   if (!is_plain_name(command.uid) || !is_plain_name(command.pod.ns) || !is_plain_name(command.pod.name))
@@ -243,13 +117,13 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
                    command.pod.ns, command.pod.name);
   pod.directory = fmt::format("{}/pods/{}", options_.state_dir, pod_folder(command));
   SPILLWAY_TRY_VOID(make_directory(fs::path(pod.directory) / kWorkFolder));
-  SPILLWAY_TRY_VOID(isolate(pod));
-  if (pod.first_id) {
-    VolumeSetOptions volumes{.directory = fmt::format("{}/{}", pod.directory, kVolumeFolder),
-                             .first_id = *pod.first_id,
-                             .hidden = options_.hidden};
-    volumes.hidden.push_back(options_.state_dir);
-    pod.volumes = std::make_shared<VolumeSet>(std::move(volumes));
+  SPILLWAY_TRY(isolated, isolator_.isolate(command, fmt::format("{}/{}", pod.directory, kWorkFolder)));
+  pod.isolated = std::move(isolated);
+  if (pod.isolated.first_id) {
+    pod.volumes =
+        std::make_shared<VolumeSet>(VolumeSetOptions{.directory = fmt::format("{}/{}", pod.directory, kVolumeFolder),
+                                                     .first_id = *pod.isolated.first_id,
+                                                     .hidden = options_.hidden});
   }
   SPILLWAY_TRY(cgroup, slice_.parent_of(command.qos).create_child("pod" + command.uid));
   pod.cgroup = std::move(cgroup);
@@ -260,6 +134,10 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   limits.cpu_shares = cpu_shares_of(command.qos == api::QosClass::kBestEffort ? 0 : command.cpu_request_milli);
   limits.cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0));
   return apply_limits(pod.cgroup, limits);
+}
+
+void ProcessRuntime::release_ids(const PodEntry& pod) {
+  if (pod.isolated.first_id) isolator_.release(*pod.isolated.first_id);
 }
 
 void ProcessRuntime::on_command(agent::CreatePod command) {
@@ -275,7 +153,7 @@ void ProcessRuntime::on_command(agent::CreatePod command) {
     log_.error("pod cgroup not made", {{"pod", pod.command.pod.text()}, {"error", made.error().text()}});
   }
   const std::string uid = pod.command.uid;
-  if (known != pods_.end() && known->second.first_id) ids_.release(*known->second.first_id);
+  if (known != pods_.end()) release_ids(known->second);
   pods_[uid] = std::move(pod);
   update_class_shares();
 }
@@ -331,69 +209,51 @@ void ProcessRuntime::launch(PodEntry& pod, agent::StartContainer command, const 
   const agent::PodIsolation& isolation = pod.command.isolation;
   auto container = std::make_unique<ContainerProcess>(
       loop_, log_, static_cast<ContainerProcess::Owner&>(*this),
-      ContainerProcess::Start{command, &pod.cgroup, pod.namespaces ? &*pod.namespaces : nullptr, isolation.sysctls,
-                              log_path, options_.logs, open_files_max_, pod.first_id, !isolation.host_pids,
-                              std::move(mounts)});
+      ContainerProcess::Start{command, &pod.cgroup, pod.isolated.namespaces ? &*pod.isolated.namespaces : nullptr,
+                              isolation.sysctls, log_path, options_.logs, open_files_max_, pod.isolated.first_id,
+                              !isolation.host_pids, std::move(mounts)});
   const Outcome started = container->start();
   if (!started) return refuse(command, "CreateContainerError", started.error().text());
   pod.containers.emplace(command.name, std::move(container));
   change_target(pod);
 }
 
-/// Volumes may lie on a file system that hangs.
 void ProcessRuntime::open_mounts(PodEntry& pod, agent::StartContainer command, const std::string& log_path) {
-  struct Opened {
-    std::vector<OpenedMount> mounts;
-    std::optional<Error> error;
-  };
-
   pod.awaited[command.name] = command.attempt;
-  const std::string folder = fmt::format("{}/{}/{}", pod.directory, kFileFolder, command.name);
-  const bool queued = volumes_.submit([this, alive = std::weak_ptr(alive_), volumes = pod.volumes, command, log_path,
-                                       folder, first_id = *pod.first_id]() mutable -> runtime::Loop::Task {
-    auto opened = std::make_shared<Opened>();
-    for (const agent::VolumeBinding& each : command.volumes) {
-      Result<OpenedMount> mount = volumes->open(each, command.name);
-      if (!mount) {
-        opened->error = mount.error();
-        break;
-      }
-      opened->mounts.push_back(*std::move(mount));
-    }
-    for (const agent::ManagedFile& each : command.files) {
-      if (opened->error) break;
-      Result<OpenedMount> mount = open_managed_file(folder, each, first_id);
-      if (mount) {
-        opened->mounts.push_back(*std::move(mount));
-      } else {
-        opened->error = mount.error();
-      }
-    }
-    volumes.reset();
-    return [this, alive, command = std::move(command), log_path, opened]() mutable {
-      if (alive.expired()) return;
-      const auto found = pods_.find(command.uid);
-      if (found == pods_.end()) return refuse(command, "RunContainerError", "the pod is gone");
-      PodEntry& again = found->second;
-      again.awaited.erase(command.name);
-      if (opened->error) {
-        refuse(command, "CreateContainerConfigError", opened->error->text());
-      } else if (again.stopping || shutting_down_) {
-        refuse(command, "RunContainerError", "the pod is being stopped");
-      } else {
-        launch(again, std::move(command), log_path, std::move(opened->mounts));
-      }
-      settle(found->first);
-    };
-  });
+  VolumeThread::Mounts wanted{.container = command.name,
+                              .volumes = command.volumes,
+                              .files = command.files,
+                              .folder = fmt::format("{}/{}/{}", pod.directory, kFileFolder, command.name),
+                              .first_id = *pod.isolated.first_id};
+  const bool queued =
+      volumes_.open(pod.volumes, std::move(wanted),
+                    [this, alive = std::weak_ptr(alive_), command, log_path](Result<std::vector<OpenedMount>> opened) {
+                      if (!alive.expired()) on_mounts(command, log_path, std::move(opened));
+                    });
   if (queued) return;
   pod.awaited.erase(command.name);
   refuse(command, "CreateContainerError", "too many volumes are being made");
 }
 
+void ProcessRuntime::on_mounts(agent::StartContainer command, const std::string& log_path,
+                               Result<std::vector<OpenedMount>> opened) {
+  const auto found = pods_.find(command.uid);
+  if (found == pods_.end()) return refuse(command, "RunContainerError", "the pod is gone");
+  PodEntry& pod = found->second;
+  pod.awaited.erase(command.name);
+  if (!opened) {
+    refuse(command, "CreateContainerConfigError", opened.error().text());
+  } else if (pod.stopping || shutting_down_) {
+    refuse(command, "RunContainerError", "the pod is being stopped");
+  } else {
+    launch(pod, std::move(command), log_path, *std::move(opened));
+  }
+  settle(found->first);
+}
+
 void ProcessRuntime::on_command(agent::SetUpVolumes command) {
-  agent::VolumesSetUp answer{command.uid, command.id, {}};
   const auto fail_all = [&](const std::string& why) {
+    agent::VolumesSetUp answer{command.uid, command.id, {}};
     for (const agent::VolumeSetup& each : command.volumes) answer.failures.push_back({each.name, why});
     emit(std::move(answer));
   };
@@ -406,40 +266,28 @@ void ProcessRuntime::on_command(agent::SetUpVolumes command) {
     const auto* empty = std::get_if<agent::EmptyDirectory>(&each.content);
     if (empty != nullptr && !empty->in_memory) pod.disk_volumes.insert(each.name);
   }
-  const bool queued = volumes_.submit([this, alive = std::weak_ptr(alive_), volumes = pod.volumes, command, answer,
-                                       at = loop_.now().wall]() mutable -> runtime::Loop::Task {
-    for (const agent::VolumeSetup& each : command.volumes) {
-      Outcome made = enter_volume_namespace();
-      if (made) made = volumes->set_up(each, at);
-      if (!made) answer.failures.push_back({each.name, made.error().text()});
-    }
-    volumes.reset();
-    return [this, alive, answer = std::move(answer)]() mutable {
-      if (!alive.expired()) emit(std::move(answer));
-    };
-  });
+  const bool queued = volumes_.set_up(pod.volumes, command, loop_.now().wall,
+                                      [this, alive = std::weak_ptr(alive_)](agent::VolumesSetUp answer) {
+                                        if (!alive.expired()) emit(std::move(answer));
+                                      });
   if (!queued) fail_all("too many volumes are being made");
 }
 
 /// What is mounted goes, then what is on disk. Nobody waits for it.
 void ProcessRuntime::release_volumes(PodEntry& pod) {
   if (!pod.volumes) return;
-  const auto set = std::make_shared<std::shared_ptr<VolumeSet>>(std::move(pod.volumes));
-  pod.volumes.reset();
   const std::string folder = fmt::format("{}/{}", pod.directory, kVolumeFolder);
-  const bool queued = volumes_.submit([this, alive = std::weak_ptr(alive_), set, folder]() -> runtime::Loop::Task {
-    set->reset();
-    return [this, alive, folder] {
-      if (alive.expired()) return;
-      const bool removing = files_.submit([folder]() -> runtime::Loop::Task {
-        std::error_code error;
-        fs::remove_all(folder, error);
-        return {};
-      });
-      if (!removing) log_.warning("volumes not removed", {{"directory", folder}});
-    };
-  });
-  if (!queued) log_.warning("volumes not removed", {{"directory", folder}});
+  const auto remove = [this, alive = std::weak_ptr(alive_), folder] {
+    if (alive.expired()) return;
+    const bool removing = files_.submit([folder]() -> runtime::Loop::Task {
+      std::error_code error;
+      fs::remove_all(folder, error);
+      return {};
+    });
+    if (!removing) log_.warning("volumes not removed", {{"directory", folder}});
+  };
+  if (!volumes_.release(std::exchange(pod.volumes, nullptr), remove))
+    log_.warning("volumes not removed", {{"directory", folder}});
 }
 
 void ProcessRuntime::change_target(PodEntry& pod) {
@@ -638,11 +486,11 @@ void ProcessRuntime::remove_pod(const std::string& uid) {
   pods_.erase(entry);
   update_class_shares();
   release_volumes(pod);
-  if (pod.first_id) ids_.release(*pod.first_id);
+  release_ids(pod);
   if (pod.cgroup) remove_pod_cgroup(pod.command.qos, "pod" + uid, 0);
   if (pod.directory.empty()) return;
   // The end of a mount namespace waits for all processors.
-  const auto namespaces = std::make_shared<std::optional<PodNamespaces>>(std::move(pod.namespaces));
+  const auto namespaces = std::make_shared<std::optional<PodNamespaces>>(std::move(pod.isolated.namespaces));
   const bool queued = files_.submit([directory = pod.directory, namespaces]() -> runtime::Loop::Task {
     namespaces->reset();
     std::error_code error;

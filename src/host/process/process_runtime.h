@@ -17,11 +17,11 @@
 #include "host/logs/container_log.h"
 #include "host/observation/observer.h"
 #include "host/process/container_process.h"
-#include "host/process/id_ranges.h"
 #include "host/process/orphaned_cgroups.h"
-#include "host/process/pod_root.h"
+#include "host/process/pod_isolator.h"
 #include "host/reaction/reaction_target.h"
 #include "host/volumes/volume_set.h"
+#include "host/volumes/volume_thread.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 
@@ -92,8 +92,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
     agent::CreatePod command;
     WallTime created;
     CgroupDir cgroup;
-    std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
-    std::optional<std::uint32_t> first_id;    // its ids of ours; nullopt: it is not confined
+    IsolatedPod isolated;
     std::string directory;
     std::optional<Error> broken;  // it could not be made
     bool stopping = false;
@@ -129,6 +128,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
 
   Outcome make_pod(PodEntry& pod);
   void open_mounts(PodEntry& pod, agent::StartContainer command, const std::string& log_path);
+  void on_mounts(agent::StartContainer command, const std::string& log_path, Result<std::vector<OpenedMount>> opened);
   void launch(PodEntry& pod, agent::StartContainer command, const std::string& log_path,
               std::vector<OpenedMount> mounts);
   void release_volumes(PodEntry& pod);
@@ -138,9 +138,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void settle(const std::string& uid);
   void remove_pod(const std::string& uid);
   void remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries);
-  Outcome isolate(PodEntry& pod);
-  Result<ConfinedView> view_of(PodEntry& pod, UniqueFd& home, UniqueFd& shared_memory);
-  Outcome prepare_confinement();
+  void release_ids(const PodEntry& pod);
   void update_class_shares();
   void keep_house();
   const PodEntry* find_pod(const api::PodKey& pod) const;
@@ -155,8 +153,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   ProcessRuntimeOptions options_;
   std::optional<std::uint64_t> open_files_max_ = raise_open_files();  // of programs
   Observer observer_;
-  std::optional<PodRoot> root_;  // what confined pods see; nullopt: no pod is confined
-  IdRanges ids_;
+  PodIsolator isolator_;
   std::string program_folder_;  // of this program; empty: it cannot be told
   std::map<std::string, PodEntry> pods_;
   std::string shared_cpus_;  // empty: nobody said
@@ -168,7 +165,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   CheckpointFiles checkpoints_;
   BlockingThread files_;  // removes directories
-  BlockingThread volumes_;
+  VolumeThread volumes_;
 };
 
 }  // namespace spillway::host

@@ -1,0 +1,53 @@
+// Confines pods: what all of them see of this machine's files is made once, ids and namespaces for each.
+// Thread: loop. Waits only for some system calls of processes that are made for it.
+// Source: agent/contract/ports.h, PodIsolation; spec "Pod lifecycle", 6.12.
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "host/cgroup/cgroup.h"
+#include "host/kernel/pod_namespaces.h"
+#include "host/process/id_ranges.h"
+#include "host/process/pod_root.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+/// What a pod has of its own.
+struct IsolatedPod {
+  std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
+  std::optional<std::uint32_t> first_id;    // its ids of ours; nullopt: it is not confined
+};
+
+class PodIsolator {
+ public:
+  /// Tries out everything that a confined container needs, up to the start of a program that is none. `pods`: where
+  /// their directories are, which belongs to this process alone from then on. Errors say what the kernel or a missing
+  /// right keeps from being made.
+  static Result<PodIsolator> create(const std::string& pods, std::vector<std::string> hidden, CgroupVersion cgroups);
+
+  /// One that confines nobody.
+  PodIsolator() = default;
+
+  /// `work`: the pod's directory, which becomes its own.
+  Result<IsolatedPod> isolate(const agent::CreatePod& pod, const std::string& work);
+
+  /// The ids of a pod that is gone.
+  void release(std::uint32_t first_id) { ids_.release(first_id); }
+
+ private:
+  Result<ConfinedView> view_of(const agent::PodIsolation& wish, std::uint32_t first_id, const std::string& work,
+                               UniqueFd& home, UniqueFd& shared_memory) const;
+  Result<PodNamespaces> make_namespaces(const agent::PodIsolation& wish, std::optional<std::uint32_t> first_id,
+                                        const std::string& work) const;
+
+  std::optional<PodRoot> root_;  // what confined pods see; nullopt: no pod is confined
+  IdRanges ids_;
+};
+
+}  // namespace spillway::host

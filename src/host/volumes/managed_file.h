@@ -1,0 +1,18 @@
+// Files that a node writes for a container: /etc/hosts and what else the machine and the pod say together.
+// Thread: that of the volumes; waits for the disk. Source: agent/contract/volume_ports.h; spec "Pod lifecycle", 6.9.
+#pragma once
+
+#include "agent/contract/volume_ports.h"
+#include "base/error.h"
+#include "host/volumes/volume_set.h"
+
+#include <cstdint>
+#include <string>
+
+namespace spillway::host {
+
+/// Writes it anew into `folder`, which is the container's own, for the pod whose first id is this.
+Result<OpenedMount> open_managed_file(const std::string& folder, const agent::ManagedFile& file,
+                                      std::uint32_t first_id);
+
+}  // namespace spillway::host
