@@ -86,8 +86,7 @@ class Up {
         .port = 0,
         .ips = {},
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file}};
-    auto node =
-        NodePart::create(process_, std::move(options), server_->connect(std::string(api::kNodeUserPrefix) + name));
+    auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
     if (!node) {
       process_.fail(node.error());
       return false;

@@ -1,0 +1,22 @@
+// Passes what device plugins report on to an engine that is made after them. Thread: loop.
+#pragma once
+
+#include "host/devices/device_plugins.h"
+
+#include <functional>
+#include <utility>
+
+namespace spillway::apps {
+
+class DeviceEvents final : public host::DevicePlugins::Receiver {
+ public:
+  /// Before the loop turns: until then plugins report nothing.
+  void pass_to(std::function<void(agent::DeviceEvent)> engine) { engine_ = std::move(engine); }
+
+  void on_device_event(agent::DeviceEvent event) override { engine_(std::move(event)); }
+
+ private:
+  std::function<void(agent::DeviceEvent)> engine_;
+};
+
+}  // namespace spillway::apps

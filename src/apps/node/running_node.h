@@ -1,0 +1,67 @@
+// A node of this machine at work: its cgroup, its runtime, the agent with its journal, and what wakes it.
+// Thread: loop.
+#pragma once
+
+#include "agent/agent.h"
+#include "apps/node/device_events.h"
+#include "apps/node/node_server.h"
+#include "apps/process/host_events.h"
+#include "apps/process/process.h"
+#include "cli/flags/command_line.h"
+#include "client/engine.h"
+#include "host/cgroup/node_slice.h"
+#include "host/devices/device_plugins.h"
+#include "host/files/journal_file.h"
+#include "host/files/manifest_files.h"
+#include "host/kubelet_endpoint.h"
+#include "host/process/process_runtime.h"
+#include "host/reaction/memory_reaction.h"
+#include "runtime/engine_driver.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::apps {
+
+struct NodePartOptions {
+  cli::NodeArgs args;
+  std::string name;
+  std::string instance;   // of the cgroup tree; one per data or state directory
+  std::string state_dir;  // of this node
+  /// The authority of the client certificates that the node's HTTPS server believes. nullopt: there is no server (the
+  /// API server is in this process, and reaches the node without one).
+  std::optional<std::string> client_authority_pem;
+  std::optional<std::uint16_t> port;  // of that server; 0: any free one; nullopt: the configuration's
+  std::vector<std::string> ips;       // the node's addresses, at most two; empty: the machine's
+  std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
+};
+
+/// Made in this order, each of those before it; ended in the other.
+struct RunningNode {
+  std::string name;
+  std::unique_ptr<client::Transport> transport;
+  std::unique_ptr<host::NodeSlice> slice;
+  std::unique_ptr<HostEvents> host_events;
+  std::unique_ptr<DeviceEvents> device_events;
+  std::unique_ptr<host::JournalFile> journal;
+  std::unique_ptr<host::ProcessRuntime> runtime;
+  std::unique_ptr<host::MemoryReaction> reaction;
+  std::unique_ptr<host::DevicePlugins> plugins;  // null: plugins cannot register here
+  std::unique_ptr<agent::Agent> agent;
+  std::unique_ptr<runtime::EngineDriver> driver;
+  std::unique_ptr<host::ManifestFiles> manifests;  // null: there is no directory of them
+  std::unique_ptr<NodeServer> server;              // null: it has none of its own
+  std::unique_ptr<host::KubeletEndpoint> endpoint;
+  api::Json configuration;  // in effect
+  Instant last_step{};      // of the agent
+};
+
+/// Makes the cgroup and starts the agent. Errors say what is missing: rights, a controller, a directory. Nothing is
+/// left of what could not be made whole.
+Result<std::unique_ptr<RunningNode>> start_node(Process& process, const NodePartOptions& options,
+                                                std::unique_ptr<client::Transport> transport);
+
+}  // namespace spillway::apps
