@@ -305,6 +305,8 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     void operator()(const GroupLimited& e) const { p.enforcement.on_limited(e, now); }
 
     void operator()(const VolumesSetUp& e) const { p.volumes.on_set_up(e, now); }
+
+    void operator()(const RanInContainer&) const {}
   };
 
   std::visit(Visitor{p, now}, event);

@@ -65,6 +65,8 @@ void SimHost::execute(agent::HostCommand command) {
     send(milliseconds(1), agent::GroupLimited{limit->group, {}});
   } else if (const auto* volumes = std::get_if<agent::SetUpVolumes>(&command)) {
     send(milliseconds(1), agent::VolumesSetUp{volumes->uid, volumes->id, {}});
+  } else if (const auto* run = std::get_if<agent::RunInContainer>(&command)) {
+    run_inside(*run);
   } else if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
     agent::Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {
@@ -85,6 +87,29 @@ void SimHost::start(const agent::StartContainer& command) {
   const auto delay = milliseconds(5) + microseconds(static_cast<std::int64_t>(rng_.below(20'000)));
   send(delay, agent::ContainerStarted{command.uid, command.name, command.attempt, ++last_pid_, time_.now().wall});
   expect_oom();
+}
+
+/// "false" fails, "sleep SECONDS" takes that long, everything else works at once.
+void SimHost::run_inside(const agent::RunInContainer& command) {
+  agent::RanInContainer answer{.id = command.id, .exit_code = 0, .output = {}, .timed_out = false};
+  const auto pod = pods_.find(command.uid);
+  const auto running = [&] {
+    const auto found = pod->second.containers.find(command.container);
+    return found != pod->second.containers.end() && found->second.running;
+  };
+  if (pod == pods_.end() || !running()) {
+    answer.exit_code = make_error(ErrorCode::kNotFound, "container not found (\"{}\")", command.container);
+    return send(milliseconds(1), std::move(answer));
+  }
+  const std::string program = command.argv.empty() ? std::string() : command.argv.front();
+  if (program == "false") answer.exit_code = 1;
+  Duration takes = milliseconds(2);
+  if (program == "sleep") takes = seconds(amount_after(command.argv, "sleep").value_or(Bytes{0}).count());
+  if (command.timeout > Duration::zero() && takes > command.timeout) {
+    takes = command.timeout;
+    answer.timed_out = true;
+  }
+  send(takes, std::move(answer));
 }
 
 void SimHost::exit(const std::string& uid, const std::string& name, std::int32_t code, std::int32_t signal, bool oom) {

@@ -51,6 +51,7 @@ class SimHost final : public agent::Host {
 
   void start(const agent::StartContainer& command);
   void exit(const std::string& uid, const std::string& name, std::int32_t code, std::int32_t signal, bool oom);
+  void run_inside(const agent::RunInContainer& command);
   void stop_pod(const std::string& uid, Duration grace);
   api::Summary summarize(agent::ObserveDepth depth) const;
   Bytes usage_of(const Container& container) const;

@@ -103,6 +103,117 @@ TEST_F(ConfinedTest, HasTheRightsItWasGivenAndNoFilterUnlessAsked) {
   EXPECT_EQ(said("id -u; id -g; id -G", {.uid = 1000, .gid = 2000, .groups = {3000}}), "1000\n2000\n2000 3000\n");
 }
 
+/// What a command inside the running container "main" came to.
+struct EntryTest : ConfinedTest {
+  void begin_main(const std::string& script = "sleep 1000",
+                  agent::ContainerSecurity security = {.capabilities = kRights}) {
+    create();
+    begin("u1", "main", script, std::move(security));
+    ASSERT_TRUE(wait_for<ContainerStarted>("u1", "main"));
+  }
+
+  agent::RanInContainer run(std::vector<std::string> argv, Duration timeout = seconds(60)) {
+    const std::uint64_t id = ++runs_;
+    runtime_->execute(agent::RunInContainer{id, "u1", "main", std::move(argv), timeout});
+    const agent::RanInContainer* answer = nullptr;
+    EXPECT_TRUE(run_until([&] {
+      for (const agent::HostEvent& event : events_) {
+        const auto* ran = std::get_if<agent::RanInContainer>(&event);
+        if (ran != nullptr && ran->id == id) answer = ran;
+      }
+      return answer != nullptr;
+    }));
+    return answer == nullptr ? agent::RanInContainer{} : *answer;
+  }
+
+  std::string output(const std::string& script) {
+    const agent::RanInContainer ran = run({"/bin/sh", "-c", script});
+    EXPECT_TRUE(ran.exit_code) << ran.exit_code.error().text();
+    return ran.output;
+  }
+
+  std::uint64_t runs_ = 0;
+};
+
+TEST_F(EntryTest, IsWhereTheContainerIsAndNoMore) {
+  begin_main("echo $$ > /tmp/pid; sleep 1000", {.uid = 1000,
+                                                .gid = 2000,
+                                                .groups = {3000},
+                                                .capabilities = kRights,
+                                                .read_only_root = false,
+                                                .filters_calls = true});
+  EXPECT_EQ(output("id -u; id -g; id -G; hostname; pwd; echo $HOME"),
+            "1000\n2000\n2000 3000\nhost-of-u1\n/tmp\n/tmp\n");
+  for (const char* space : {"user", "mnt", "pid", "ipc", "uts", "cgroup", "net"})
+    EXPECT_EQ(
+        output(fmt::format("test $(readlink /proc/1/ns/{0}) = $(readlink /proc/self/ns/{0}) && echo same", space)),
+        "same\n")
+        << space;
+  const char* rights =
+      "grep -E '^(NoNewPrivs|Seccomp|CapInh|CapPrm|CapEff|CapBnd|CapAmb|Groups|SigIgn|SigBlk|Umask):' ";
+  EXPECT_EQ(output(fmt::format("{} /proc/self/status", rights)), output(fmt::format("{} /proc/1/status", rights)));
+  EXPECT_EQ(output("cat /proc/self/cgroup"), output("cat /proc/1/cgroup"));
+  EXPECT_EQ(output("cat /proc/self/oom_score_adj"), output("cat /proc/1/oom_score_adj"));
+  EXPECT_EQ(output("ls /proc/self/fd"), "0\n1\n2\n3\n") << "3 is the directory";
+  EXPECT_EQ(output("cut -d' ' -f6 /proc/$$/stat | grep -cx $$"), "1\n") << "a session of its own";
+}
+
+TEST_F(EntryTest, SaysHowItEnded) {
+  begin_main();
+  EXPECT_EQ(run({"/bin/sh", "-c", "echo out; echo err >&2; exit 3"}).exit_code.value(), 3);
+  EXPECT_EQ(output("echo out; echo err >&2"), "out\nerr\n");
+  EXPECT_EQ(run({"/bin/sh", "-c", "kill -9 $$"}).exit_code.value(), 137);
+  const agent::RanInContainer absent = run({"no-such-program"});
+  ASSERT_FALSE(absent.exit_code);
+  EXPECT_EQ(absent.exit_code.error().text(), "exec: \"no-such-program\": executable file not found in $PATH");
+  EXPECT_FALSE(run({}).exit_code);
+  runtime_->execute(agent::StopContainer{"u1", "main", Duration::zero()});
+  ASSERT_TRUE(wait_for<ContainerExited>("u1", "main"));
+  const agent::RanInContainer gone = run({"true"});
+  ASSERT_FALSE(gone.exit_code);
+  EXPECT_EQ(gone.exit_code.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(gone.exit_code.error().text(), "container not found (\"main\")");
+}
+
+TEST_F(EntryTest, KeepsTheBeginningOfWhatItSays) {
+  begin_main();
+  const agent::RanInContainer ran = run({"/bin/sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x; exit 4"});
+  EXPECT_EQ(ran.exit_code.value(), 4);
+  EXPECT_EQ(ran.output, std::string(agent::kCommandOutputMax, 'x'));
+}
+
+TEST_F(EntryTest, IsKilledWithItsGroupWhenItTakesTooLong) {
+  begin_main();
+  const agent::RanInContainer ran = run({"/bin/sh", "-c", "echo begun; sleep 1001 & sleep 1001"}, seconds(1));
+  EXPECT_TRUE(ran.timed_out);
+  EXPECT_EQ(ran.output, "begun\n");
+  EXPECT_TRUE(run_until([&] { return !output("cat /proc/[0-9]*/cmdline | tr '\\0' ' '").contains("sleep 1001"); }));
+}
+
+TEST_F(EntryTest, EndsWithItsContainer) {
+  begin_main();
+  runtime_->execute(agent::RunInContainer{77, "u1", "main", {"sleep", "1000"}, {}});
+  runtime_->execute(agent::StopPod{.uid = "u1", .grace = Duration::zero()});
+  EXPECT_TRUE(wait_for<PodStopped>("u1"));
+  EXPECT_TRUE(run_until([&] { return count<agent::RanInContainer>() == 1; }));
+}
+
+TEST_F(EntryTest, ShowsTheContainerNothingOfThisProgram) {
+  // A program of the container watches for newcomers and tries to read and to write what they were before.
+  begin_main(
+      "printf '#!/proc/self/exe\\n' > /tmp/trap; chmod 755 /tmp/trap; while :; do for p in /proc/[0-9]*; do "
+      "case $p in /proc/1|/proc/$$|/proc/self) continue;; esac; "
+      "c=$(tr '\\0' ' ' < $p/cmdline 2>/dev/null); case \"$c\" in *_test*|*spillway*) "
+      "(head -c 1 $p/mem >/dev/null 2>&1 || dd if=$p/mem bs=1 count=1 skip=4194304 2>/dev/null | grep -q . ) && echo "
+      "read >> /tmp/found; "
+      "ls $p/fd/4 >/dev/null 2>&1 && echo descriptors >> /tmp/found; "
+      "head -c 1 $p/environ 2>/dev/null | grep -q . && echo environment >> /tmp/found;; esac; done; done");
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(run({"true"}).exit_code.value(), 0);
+  // The program that the kernel starts for it is this one: inside, without any right to change it.
+  ignored(run({"/tmp/trap"}, seconds(5)).exit_code, "whatever it does, it does inside");
+  EXPECT_EQ(output("cat /tmp/found 2>/dev/null; echo done"), "done\n");
+}
+
 TEST_F(ConfinedTest, SeesNothingOfTheNodeAndOtherPods) {
   std::ofstream(state_ / "key") << "secret";
   create("u2");

@@ -1,6 +1,6 @@
 #include "host/cgroup/cgroup_kill.h"
-#include "host/process/process_spawn.h"
 #include "host/real_machine.h"
+#include "host/spawn/process_spawn.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

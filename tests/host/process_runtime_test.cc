@@ -1,7 +1,7 @@
 #include "host/kernel/kernel_file.h"
 #include "host/process/orphaned_cgroups.h"
-#include "host/process/process_spawn.h"
 #include "host/real_machine.h"
+#include "host/spawn/process_spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -4,8 +4,8 @@
 #include "host/cgroup/node_slice.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/pidfd.h"
-#include "host/process/process_spawn.h"
 #include "host/real_machine.h"
+#include "host/spawn/process_spawn.h"
 
 #include <fcntl.h>
 #include <poll.h>

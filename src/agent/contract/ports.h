@@ -3,6 +3,7 @@
 // ContainerStarted or ContainerStartFailed; every started container by exactly one ContainerExited.
 #pragma once
 
+#include "agent/contract/command_ports.h"
 #include "agent/contract/device_ports.h"
 #include "agent/contract/volume_ports.h"
 #include "api/object/pod.h"
@@ -168,8 +169,9 @@ struct ReclaimNode {
   std::vector<eviction::ReclaimAction> actions;  // in this order
 };
 
-using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer,
-                                 LimitGroup, Observe, ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes>;
+using HostCommand =
+    std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer, LimitGroup, Observe,
+                 ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes, RunInContainer>;
 
 // Events.
 
@@ -261,7 +263,7 @@ struct Reacted {
 };
 
 using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
-                               PressureWake, Reacted, Reclaimed, GroupLimited, VolumesSetUp>;
+                               PressureWake, Reacted, Reclaimed, GroupLimited, VolumesSetUp, RanInContainer>;
 
 struct HugePages {
   std::int64_t page_size_kib = 0;

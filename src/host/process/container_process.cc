@@ -214,6 +214,38 @@ Outcome ContainerProcess::start() {
   return {};
 }
 
+Result<EntryPlan> ContainerProcess::entry(std::vector<std::string> argv) const {
+  if (end_ || status_ || !failure_.empty() || killing_)
+    return make_error(ErrorCode::kNotFound, "container not found (\"{}\")", name());
+  if (argv.empty()) return invalid({}, "no command specified");
+  EntryPlan made{.argv = std::move(argv),
+                 .environment = plan_.environment,
+                 .working_dir = plan_.working_dir,
+                 .oom_score_adj = plan_.oom_score_adj,
+                 .cgroup = &cgroup_,
+                 .namespaces = {},
+                 .open_files_max = plan_.open_files_max};
+  const auto add = [&](UniqueFd fd, const char* name) -> Outcome {
+    if (!fd) return errno_error(name, errno);
+    made.namespaces.push_back(std::move(fd));
+    return {};
+  };
+  if (start_.namespaces != nullptr)
+    for (const int fd : start_.namespaces->fds())
+      SPILLWAY_TRY_VOID(add(UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)), "namespace of the pod"));
+  if (!plan_.confinement) return made;
+  made.confinement = &*plan_.confinement;
+  made.users = start_.namespaces->users();
+  for (const char* space : {"cgroup", "pid"}) {
+    if (!plan_.confinement->own_pids && std::string_view(space) == "pid") continue;
+    // Its number is its own until we have collected it.
+    SPILLWAY_TRY_VOID(add(UniqueFd(::open(fmt::format("/proc/{}/ns/{}", pid_, space).c_str(), O_RDONLY | O_CLOEXEC)),
+                          "namespace of the container"));
+  }
+  SPILLWAY_TRY_VOID(add(UniqueFd(::fcntl(mounts_.get(), F_DUPFD_CLOEXEC, 3)), "mounts of the container"));
+  return made;
+}
+
 void ContainerProcess::on_status() {
   const std::optional<StartReport> report = read_start_report(plan_, status_.get());
   if (!report) return;

@@ -12,8 +12,9 @@
 #include "host/kernel/pidfd.h"
 #include "host/kernel/pod_namespaces.h"
 #include "host/logs/container_log.h"
-#include "host/process/process_spawn.h"
 #include "host/reaction/reaction_target.h"
+#include "host/spawn/entry_child.h"
+#include "host/spawn/process_spawn.h"
 #include "host/volumes/volume_set.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
@@ -75,6 +76,10 @@ class ContainerProcess {
   const CgroupDir& cgroup() const { return cgroup_; }
 
   WallTime started_at() const { return started_at_; }
+
+  /// How another program gets into it, as one of its own; holds only while this object lives. kNotFound: it does not
+  /// run.
+  Result<EntryPlan> entry(std::vector<std::string> argv) const;
 
   /// Binds it to the CPUs of the shared pool, if it is one of those that share.
   void share_cpus(std::string_view cpus);

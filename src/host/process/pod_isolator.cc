@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "host/kernel/mount_steps.h"
 #include "host/process/container_process.h"
-#include "host/process/process_spawn.h"
+#include "host/spawn/process_spawn.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>

@@ -63,7 +63,8 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       orphans_(slice),
       checkpoints_(loop, options_.state_dir, log_),
       files_(loop, kRemovalsMax),
-      volumes_(loop) {}
+      volumes_(loop),
+      commands_(loop, [this](agent::RanInContainer answer) { emit(std::move(answer)); }) {}
 
 Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
                                                                agent::Host::Receiver& receiver, telemetry::Log log,
@@ -307,6 +308,16 @@ std::shared_ptr<const ReactionTarget> ProcessRuntime::find_target(const std::str
         std::make_shared<const ReactionTarget>(slice_.parent_of(pod.command.qos), pod.cgroup, std::move(handles));
   }
   return pod.target;
+}
+
+void ProcessRuntime::on_command(const agent::RunInContainer& command) {
+  const auto pod = pods_.find(command.uid);
+  if (pod != pods_.end()) {
+    const auto container = pod->second.containers.find(command.container);
+    if (container != pod->second.containers.end())
+      return commands_.run(command, container->second->entry(command.argv));
+  }
+  commands_.run(command, make_error(ErrorCode::kNotFound, "container not found (\"{}\")", command.container));
 }
 
 void ProcessRuntime::on_command(const agent::StopContainer& command) {

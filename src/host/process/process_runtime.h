@@ -16,6 +16,7 @@
 #include "host/kernel/blocking_thread.h"
 #include "host/logs/container_log.h"
 #include "host/observation/observer.h"
+#include "host/process/container_commands.h"
 #include "host/process/container_process.h"
 #include "host/process/orphaned_cgroups.h"
 #include "host/process/pod_isolator.h"
@@ -120,6 +121,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_command(const agent::Observe& command);
   void on_command(const agent::ReclaimNode& command);
   void on_command(agent::SetUpVolumes command);
+  void on_command(const agent::RunInContainer& command);
 
   void on_started(agent::ContainerStarted event) override;
   void on_failed(agent::ContainerStartFailed event) override;
@@ -166,6 +168,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   CheckpointFiles checkpoints_;
   BlockingThread files_;  // removes directories
   VolumeThread volumes_;
+  ContainerCommands commands_;
 };
 
 }  // namespace spillway::host

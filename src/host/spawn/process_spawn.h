@@ -6,32 +6,20 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "host/cgroup/cgroup.h"
-#include "host/kernel/mount_steps.h"
 #include "host/kernel/pod_namespaces.h"
+#include "host/spawn/process_child.h"
 
-#include <linux/filter.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace spillway::host {
-
-/// What keeps a process to its pod's view: whom it runs as there, and what it may do.
-struct Confinement {
-  std::uint32_t first_id = 0;     // of ours; the pod's 0
-  bool own_pids = true;           // it is the first process of a pid namespace
-  std::vector<MountStep> mounts;  // on top of the pod's
-  std::uint32_t uid = 0;
-  std::uint32_t gid = 0;
-  std::vector<gid_t> groups;
-  std::uint64_t capabilities = 0;
-  std::vector<sock_filter> calls;  // empty: no filter
-};
 
 struct SpawnPlan {
   std::vector<std::string> argv;         // not empty
@@ -79,7 +67,8 @@ Result<std::string> sysctl_path(std::string_view name);
 /// before the first call, for the programs that we start; absent if it cannot be told.
 std::optional<std::uint64_t> raise_open_files();
 
-/// Where a program may be: argv[0] itself if it has a slash, else in each directory of PATH.
-std::vector<std::string> program_candidates(const SpawnPlan& plan);
+/// Where a program may be: argv[0] (there is one) itself if it has a slash, else in each directory of PATH.
+std::vector<std::string> program_candidates(std::span<const std::string> argv,
+                                            std::span<const std::string> environment);
 
 }  // namespace spillway::host

@@ -1,0 +1,35 @@
+// Commands that the agent has run inside a container: probes, hooks, and what somebody asks for by /run.
+// Thread: any (values). Source: spec "Pod lifecycle", 9.5, 9.7, 11.1.
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// Runs a program in a running container, as the container's own: its namespaces, cgroup, user and rights. Answered by
+/// RanInContainer with the same id, once.
+struct RunInContainer {
+  std::uint64_t id = 0;
+  std::string uid;
+  std::string container;
+  std::vector<std::string> argv;
+  Duration timeout{};  // then it is killed with its whole process group; zero: never
+};
+
+inline constexpr std::size_t kCommandOutputMax = 10'240;
+
+struct RanInContainer {
+  std::uint64_t id = 0;
+  /// An error: it could not be run (kNotFound: the container does not run), which says nothing about its health.
+  Result<std::int32_t> exit_code = 0;  // 128 + signal if killed
+  std::string output;                  // of both its outputs as they came: the first kCommandOutputMax bytes
+  bool timed_out = false;              // exit_code says nothing then
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,61 @@
+// Makes a process inside a running container: in its cgroup and namespaces, with its identity and no more than its
+// rights. Two children are made. The first enters everything and drops its rights while no process of the container can
+// see it, then makes the second, which is born into the container's pid namespace without any of our rights and can be
+// traced or dumped by nobody until its program runs (its memory is a copy of ours, its descriptors are the three of the
+// program). The first then ends; the second is our child, not the container's.
+// Thread: loop. Never waits. Source: pid_namespaces(7), ptrace(2) ("access mode checking"), clone(2) (CLONE_PARENT).
+#pragma once
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "host/cgroup/cgroup.h"
+#include "host/spawn/process_child.h"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+struct EntryPlan {
+  std::vector<std::string> argv;         // not empty
+  std::vector<std::string> environment;  // "NAME=value"
+  std::string working_dir;
+  std::int32_t oom_score_adj = 0;
+  const CgroupDir* cgroup = nullptr;
+  std::vector<UniqueFd> namespaces;          // entered in this order, as root
+  const Confinement* confinement = nullptr;  // null: no more is taken from it than from any container of its kind
+  int users = -1;                            // the pod's user namespace, borrowed; needed with a confinement
+  std::optional<std::uint64_t> open_files_max;
+};
+
+/// What the program gets, borrowed until the call returns. Absent ones (-1) are /dev/null.
+struct EntryStreams {
+  int in = -1;
+  int out = -1;
+  int err = -1;
+  bool terminal = false;  // `in` is a terminal: it becomes the controlling one
+};
+
+struct EntryChild {
+  UniqueFd helper;  // the first child
+  UniqueFd status;  // reports, see read_entry_reports()
+};
+
+/// Errors: no process could be made. All that follows is told by `status`.
+Result<EntryChild> start_entry(const EntryPlan& plan, const EntryStreams& streams);
+
+/// What `status` has said. It is at its end when the program runs or nothing will.
+struct EntryReports {
+  pid_t program = 0;  // a child of ours, to be reaped; 0: none was made (yet)
+  std::string failure;
+  bool at_end = false;
+};
+
+/// Adds what there is to read; does not wait.
+void read_entry_reports(const EntryPlan& plan, int status_fd, EntryReports& reports);
+
+}  // namespace spillway::host

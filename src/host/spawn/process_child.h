@@ -1,0 +1,108 @@
+// What a child does between clone and exec, whoever made it and whatever for. System calls only: the child shares
+// nothing but a copy of this process's memory, in which other threads may have held any lock.
+// Thread: the child's only one. Source: credentials(7), capabilities(7), user_namespaces(7).
+#pragma once
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "host/cgroup/cgroup.h"
+#include "host/kernel/mount_steps.h"
+
+#include <linux/filter.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+/// What keeps a process to its pod's view: whom it runs as there, and what it may do.
+struct Confinement {
+  std::uint32_t first_id = 0;     // of ours; the pod's 0
+  bool own_pids = true;           // it is the first process of a pid namespace
+  std::vector<MountStep> mounts;  // on top of the pod's
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::vector<gid_t> groups;
+  std::uint64_t capabilities = 0;
+  std::vector<sock_filter> calls;  // empty: no filter
+};
+
+enum class ChildStep : int {
+  kCgroup,
+  kNamespace,
+  kLoopback,
+  kSysctl,
+  kSession,
+  kOomScore,
+  kWorkingDir,
+  kLimits,
+  kDescriptors,
+  kView,
+  kMounts,
+  kUsers,
+  kIdentity,
+  kRights,
+  kCallFilter,
+  kExec,
+  kCloned,  // no failure: `error` is the number of a process that was made
+};
+
+/// What a child writes to its status descriptor, at once or not at all.
+struct ChildReport {
+  ChildStep step;
+  int error;              // errno
+  std::size_t index = 0;  // of the sysctl, of the mount
+};
+
+/// Where the status descriptor lies when the program is started, closed by that.
+inline constexpr int kStatusFd = 3;
+
+/// How a child gets into its cgroup: by the clone itself, if the kernel can (version 2), else it writes itself into
+/// each hierarchy.
+class CgroupJoin {
+ public:
+  struct Cloned {
+    long pid = -1;  // 0: this is the child; -1: errno says why there is none
+    int pidfd = -1;
+  };
+
+  /// `cgroup` may be null and has to stay.
+  static Result<CgroupJoin> prepare(const CgroupDir* cgroup);
+  /// With all signals blocked. `flags`: CLONE_NEW*.
+  Cloned clone(unsigned long flags);
+  /// In the child, first of all.
+  void finish(int status_fd) const;
+
+ private:
+  Outcome open_procs();
+
+  const CgroupDir* cgroup_ = nullptr;
+  std::vector<UniqueFd> procs_;  // cgroup.procs of each hierarchy still to be joined
+};
+
+/// Out of the way of the first descriptors, which the child fills anew.
+Result<UniqueFd> raised(int fd);
+
+/// For execve(2); `texts` has to stay.
+std::vector<char*> c_strings(const std::vector<std::string>& texts);
+
+[[noreturn]] void fail_child(int status_fd, ChildStep step, int error, std::size_t index = 0);
+
+bool write_whole(int fd, const char* text, std::size_t size);
+
+/// No handler of ours, none blocked.
+void reset_signals();
+
+/// Somebody of the pod's, with these rights and no others, for good. `users`: the pod's user namespace.
+void drop_rights(const Confinement& own, int users, int status);
+
+/// Starts the first of `candidates` that there is; fails with kExec.
+[[noreturn]] void run_program(const std::vector<std::string>& candidates, char* const* argv, char* const* environment);
+
+/// "exec: \"foo\": executable file not found in $PATH".
+std::string exec_failure(const std::string& program, int error);
+
+}  // namespace spillway::host
