@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Plants bugs, one at a time, and sees whether the tests notice: each is a small edit in tests/mutants/ROOM.txt, is built, and is
-run against the tests that should fail.
+"""Plants bugs, one at a time, and sees whether the tests notice: each is a small edit in tests/mutants/ROOM.txt and is run against the
+tests that should fail.
 
 usage: tools/mutants.py [ROOM...] [--build DIR] [--jobs N] [--list] [--name TEXT]
 
-Edits the sources in place and puts them back, also after Ctrl-C; refuses to start where one of them has changes of its own.
+The sources stay as they are. A file with a bug is compiled alone, and linked before the libraries that hold the same file without
+it: the linker takes the definitions it meets first. Every file is linked so once without a bug, and its tests have to pass.
 Prints a line per bug and a table per room. Exit 0: all as their files expect; 1: a bug survived that is not marked as one that
-may; 2: an edit that does not apply, or a build without bugs that fails.
+may; 2: an edit that does not apply, or a test that fails without a bug.
 
 A file is a list of bugs:
 
     ## what is wrong with it, in a few words
-    in src/wire/client/bearer_token.cc
+    in src/wire/client/bearer_token.cc    (a .cc file)
     by wire_test --gtest_filter=BearerToken*
     - text that stands there once
     + text in its place
@@ -20,12 +21,15 @@ A file is a list of bugs:
 Lines that begin with "- " and "+ " are the old and the new text without these two characters; a "+" alone removes it.
 """
 import argparse
+import concurrent.futures
+import json
 import pathlib
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -80,48 +84,75 @@ def read(file):
     return mutants
 
 
-def unchanged(root, files):
-    done = subprocess.run(["git", "status", "--porcelain", "--", *files], cwd=root, capture_output=True, text=True, check=False)
-    if done.stdout:
-        raise Mistake(f"{done.stdout.split()[-1]} has changes; commit them first: bugs are planted in place")
+class Build:
+    """A build directory of CMake and Ninja, with everything built: how it compiles a file, how it links a test."""
 
+    def __init__(self, root, folder):
+        self.root, self.folder = root, folder
+        database = folder / "compile_commands.json"
+        if not database.is_file():
+            raise Mistake(f"{folder}: no compile_commands.json; configure it first")
+        self.compiles, self.links = {}, {}
+        for entry in json.loads(database.read_text()):
+            unit = pathlib.Path(entry["file"])
+            for source in [unit] if unit.is_relative_to(root) and not unit.is_relative_to(folder) else self.joined(unit):
+                self.compiles[source] = (entry["directory"], shlex.split(entry["command"]))
 
-class Tree:
-    def __init__(self, root, build, jobs):
-        self.root, self.build, self.jobs = root, build, jobs
-        self.binaries = {}
+    @staticmethod
+    def joined(unit):
+        """The files that a joined unit includes."""
+        if not unit.is_file():
+            return []
+        return [pathlib.Path(each) for each in re.findall(r'^#include "(/.*\.cc)"$', unit.read_text(), re.M)]
 
-    def compile(self, target):
-        done = subprocess.run(["cmake", "--build", self.build, "--parallel", str(self.jobs), "--target", target], cwd=self.root,
-                              capture_output=True, text=True, check=False)
-        return done.returncode == 0, done.stdout[-2000:] + done.stderr[-500:]
+    def compile(self, source, text, into):
+        """Compiles `text` as if it stood in `source`; the object, or the first error."""
+        if source not in self.compiles:
+            raise Mistake(f"{source}: nothing compiles it; a bug has to be in a .cc file of the build")
+        directory, command = self.compiles[source]
+        copy, made = into / source.name, into / (source.name + ".o")
+        copy.write_text(text)
+        command = list(command)
+        command[command.index("-o") + 1] = str(made)
+        command[command.index("-c") + 1] = str(copy)
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+        return (made, "") if done.returncode == 0 else (None, "".join(re.findall(r"error: .*", done.stderr)[:1]))
 
-    def run(self, test):
-        """Did it pass?"""
-        name, *arguments = test
-        if name not in self.binaries:
-            found = [path for path in self.build.rglob(name) if path.is_file()]
-            if not found:
-                raise Mistake(f"{name}: no such test in {self.build}")
-            self.binaries[name] = found[0]
+    def link(self, test, made, into):
+        """The test with this object before everything else."""
+        if test not in self.links:
+            done = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", test], capture_output=True, text=True, check=False)
+            last = done.stdout.strip().splitlines()[-1:]
+            if done.returncode != 0 or not last or " -o " not in last[0]:
+                raise Mistake(f"{test}: no such test in {self.folder}")
+            self.links[test] = [word for word in shlex.split(last[0]) if word not in (":", "&&")]
+        binary = into / test
+        command = list(self.links[test])
+        at = command.index("-o")
+        command[at + 1] = str(binary)
+        first = next(i for i, word in enumerate(command) if word.endswith(".o"))
+        command[first:first] = ["-Wl,-z,muldefs", str(made)]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Mistake(f"{test} with {made.name}: {done.stderr[-300:]}")
+        return binary
+
+    def passes(self, binary, arguments):
         try:
-            return subprocess.run([self.binaries[name], *arguments], cwd=self.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  timeout=TEST_SECONDS, check=False).returncode == 0
+            return subprocess.run([binary, *arguments], cwd=self.root, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, timeout=TEST_SECONDS, check=False).returncode == 0
         except subprocess.TimeoutExpired:
             return False
 
-    def judge(self, mutant):
-        """killed, survived, or does not compile."""
-        path = self.root / mutant.file
-        whole = path.read_text()
-        try:
-            path.write_text(mutant.check(self.root))
-            built, said = self.compile(mutant.test[0])
-            if not built:
-                return "does not compile", re.findall(r"error: .*", said)[:1]
-            return ("survived" if self.run(mutant.test) else "killed"), []
-        finally:
-            path.write_text(whole)
+    def judge(self, source, text, test):
+        """killed, survived, or does not compile: why."""
+        name, *arguments = test
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            into = pathlib.Path(folder)
+            made, error = self.compile(source, text, into)
+            if made is None:
+                return f"does not compile: {error}"
+            return "survived" if self.passes(self.link(name, made, into), arguments) else "killed"
 
 
 def main():
@@ -144,20 +175,25 @@ def main():
     if args.list:
         print(f"{len(mutants)} bugs, each applies")
         return 0
-    unchanged(args.root, sorted({mutant.file for mutant in mutants}))
-    tree = Tree(args.root, args.build or args.root / "build/dev", args.jobs)
-    for test in sorted({tuple(mutant.test) for mutant in mutants}):
-        built, said = tree.compile(test[0])
-        if not built or not tree.run(test):
-            raise Mistake(f"{' '.join(test)} {'fails' if built else 'does not build'} without any bug{'' if built else ': ' + said[-300:]}")
+    build = Build(args.root, (args.build or args.root / "build/dev").absolute())
     table, bad, began = {}, 0, time.monotonic()
-    for number, mutant in enumerate(mutants, 1):
-        outcome, more = tree.judge(mutant)
+    workers = concurrent.futures.ThreadPoolExecutor(max(1, args.jobs))
+    whole = {(mutant.file, tuple(mutant.test)): None for mutant in mutants}
+    for file, test in whole:
+        source = args.root / file
+        whole[file, test] = workers.submit(build.judge, source, source.read_text(), test)
+    judged = [workers.submit(build.judge, args.root / mutant.file, mutant.check(args.root), mutant.test) for mutant in mutants]
+    for (file, test), without in whole.items():
+        if without.result() != "survived":
+            workers.shutdown(cancel_futures=True)
+            raise Mistake(f"{' '.join(test)} fails without any bug in {file}")
+    for number, (mutant, judgement) in enumerate(zip(mutants, judged), 1):
+        outcome = judgement.result()
         row = table.setdefault(mutant.room, {"planted": 0, "killed": 0, "survived": 0})
         row["planted"] += 1
         row["killed" if outcome == "killed" else "survived"] += 1
         bad += outcome != "killed" and mutant.why is None
-        print(f"{number}/{len(mutants)} {mutant.room}: {mutant.name}: {outcome}{': ' + mutant.why if outcome != 'killed' and mutant.why else ''}", *more, flush=True)
+        print(f"{number}/{len(mutants)} {mutant.room}: {mutant.name}: {outcome}{': ' + mutant.why if outcome != 'killed' and mutant.why else ''}", flush=True)
     print(f"\n{'room':14}{'planted':>9}{'killed':>9}{'survived':>10}")
     for room, row in table.items():
         print(f"{room:14}{row['planted']:>9}{row['killed']:>9}{row['survived']:>10}")
