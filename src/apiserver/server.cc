@@ -14,6 +14,7 @@
 #include "apiserver/collect/expiry.h"
 #include "apiserver/collect/garbage_collector.h"
 #include "apiserver/collect/namespaces.h"
+#include "apiserver/collect/root_ca.h"
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/nodes/node_proxy.h"
 #include "apiserver/nodes/pod_log.h"
@@ -68,7 +69,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       : options_(std::move(options)),
         cache_(registry_, *this),
         core_{registry_,         store, cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver"),
-              options_.admission},
+              rules_of(options_)},
         committer_(core_),
         writer_(core_, committer_),
         remover_(core_, committer_),
@@ -95,6 +96,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
         garbage_(core_, writer_, remover_),
         namespaces_(core_, writer_, remover_),
         budgets_(core_, writer_),
+        root_ca_(core_, writer_, options_.root_ca_pem,
+                 options_.controllers == Controllers::kOwn ? RootCaPublisher::Others::kNone
+                                                           : RootCaPublisher::Others::kMayAct),
         event_expiry_(core_, remover_, kEventExpiry),
         request_expiry_(core_, remover_, kRequestExpiry),
         node_signer_(core_, writer_, authorizer_, options_.certificates,
@@ -228,6 +232,13 @@ class ApiServer::Impl final : public WatchCache::Listener {
       watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
       if (cache_.revision() >= head) loaded();
     });
+  }
+
+  /// A pod that waits for a token that nobody issues, or for a certificate that nobody publishes, never starts.
+  static AdmissionRules rules_of(const Options& options) {
+    AdmissionRules rules = options.admission;
+    rules.token_volumes = rules.token_volumes && options.signer != nullptr && !options.root_ca_pem.empty();
+    return rules;
   }
 
   void loaded() {
@@ -388,13 +399,14 @@ class ApiServer::Impl final : public WatchCache::Listener {
   GarbageCollector garbage_;
   NamespaceCollector namespaces_;
   BudgetCollector budgets_;
+  RootCaPublisher root_ca_;
   Expiry event_expiry_;
   Expiry request_expiry_;
   NodeSigner node_signer_;
   Compaction compaction_;
   static constexpr std::size_t kReaders = 2;  // the first ones: they act on nothing
-  const std::array<Collector*, 8> collectors_{&roles_,   &bootstrap_secrets_, &garbage_,        &namespaces_,
-                                              &budgets_, &event_expiry_,      &request_expiry_, &node_signer_};
+  const std::array<Collector*, 9> collectors_{&roles_,   &bootstrap_secrets_, &garbage_,        &namespaces_, &budgets_,
+                                              &root_ca_, &event_expiry_,      &request_expiry_, &node_signer_};
   Pages pages_;
   RequestMetrics metrics_;
 

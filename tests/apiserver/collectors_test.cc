@@ -75,6 +75,47 @@ TEST(Garbage, ADeletedNodeTakesItsLeaseAlong) {
   EXPECT_EQ(server.get(leases + "/n1").code, 404);
 }
 
+std::string root_ca(TestServer& server, const std::string& ns) {
+  return server.get("/api/v1/namespaces/" + ns + "/configmaps/kube-root-ca.crt").string_at({"data", "ca.crt"});
+}
+
+void change_root_ca(TestServer& server, const std::string& ns) {
+  const std::string path = "/api/v1/namespaces/" + ns + "/configmaps/kube-root-ca.crt";
+  ASSERT_EQ(server.merge(path, R"({"data":{"ca.crt":"another","more":"text"}})").code, 200);
+}
+
+TEST(RootCa, IsInEveryNamespaceAndComesBack) {
+  TestServer server(ApiServer::Controllers::kOwn, {}, "the authority");
+  ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})").code, 201);
+  for (const std::string ns : {"default", "kube-system", "shop"}) {
+    EXPECT_EQ(root_ca(server, ns), "the authority") << ns;
+    EXPECT_EQ(server.remove("/api/v1/namespaces/" + ns + "/configmaps/kube-root-ca.crt").code, 200);
+    EXPECT_EQ(root_ca(server, ns), "the authority") << ns << ", deleted";
+    change_root_ca(server, ns);
+    const Answer map = server.get("/api/v1/namespaces/" + ns + "/configmaps/kube-root-ca.crt");
+    EXPECT_EQ(api::to_text(*map.body.find("data")), R"({"ca.crt":"the authority"})") << ns << ", changed";
+  }
+}
+
+TEST(RootCa, DoesNotComeBackIntoANamespaceThatEnds) {
+  TestServer server(ApiServer::Controllers::kOwn, {}, "the authority");
+  ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})").code, 201);
+  server.remove("/api/v1/namespaces/shop");
+  EXPECT_EQ(server.get("/api/v1/namespaces/shop").code, 404);
+}
+
+TEST(RootCa, WhatSomebodyElsePublishesStays) {
+  TestServer server(ApiServer::Controllers::kUnknown, {}, "the authority");
+  EXPECT_EQ(root_ca(server, "default"), "the authority");
+  change_root_ca(server, "default");
+  EXPECT_EQ(root_ca(server, "default"), "another");
+}
+
+TEST(RootCa, IsNotPublishedWithoutACertificate) {
+  TestServer server(ApiServer::Controllers::kOwn);
+  EXPECT_EQ(server.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt").code, 404);
+}
+
 TEST(Namespaces, GetAServiceAccountAndEmptyThemselves) {
   TestServer server;
   ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})").code, 201);

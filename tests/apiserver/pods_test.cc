@@ -49,6 +49,67 @@ TEST(Pods, SecretsToPullImagesComeFromTheAccountUnlessThePodNamesSome) {
   EXPECT_EQ(first_secret(make_pod(server, "q", "", R"("imagePullSecrets":[{"name":"own"}],)")), "own");
 }
 
+std::string text_at(const Answer& pod, std::initializer_list<std::string_view> path) {
+  const api::Json* found = pod.body.at(path);
+  return found != nullptr ? api::to_text(*found) : "none";
+}
+
+TEST(TokenVolume, IsMountedIntoEveryContainerThatHasNothingThere) {
+  TestServer server(ApiServer::Controllers::kUnknown, {}, "the authority");
+  const Answer pod =
+      server.post(kPods,
+                  R"({"metadata":{"name":"p"},"spec":{"initContainers":[{"name":"i","image":"x:1"}],"containers":[
+          {"name":"a","image":"x:1","volumeMounts":[{"name":"own","mountPath":"/data"}]},
+          {"name":"b","image":"x:1","volumeMounts":[{"name":"own","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}]}],
+          "volumes":[{"name":"own","emptyDir":{}}]}})");
+  ASSERT_EQ(pod.code, 201) << pod.text;
+  const api::Json::Array& volumes = *pod.body.at({"spec", "volumes"})->if_array();
+  ASSERT_EQ(volumes.size(), 2U);
+  const std::string name(volumes[1].string_at({"name"}));
+  EXPECT_TRUE(name.starts_with("kube-api-access-") && name.size() == 21) << name;
+  EXPECT_EQ(
+      api::to_text(*volumes[1].find("projected")),
+      R"({"defaultMode":420,"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},)"
+      R"({"configMap":{"items":[{"key":"ca.crt","path":"ca.crt"}],"name":"kube-root-ca.crt"}},)"
+      R"({"downwardAPI":{"items":[{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"},"path":"namespace"}]}}]})");
+  const std::string mount =
+      R"({"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","name":")" + name + R"(","readOnly":true})";
+  const auto mounts = [&pod](const char* list, std::size_t at) {
+    return api::to_text(*(*pod.body.at({"spec", list})->if_array())[at].find("volumeMounts"));
+  };
+  EXPECT_EQ(mounts("initContainers", 0), "[" + mount + "]");
+  EXPECT_EQ(mounts("containers", 0), R"([{"mountPath":"/data","name":"own"},)" + mount + "]");
+  EXPECT_EQ(mounts("containers", 1), R"([{"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","name":"own"}])");
+}
+
+TEST(TokenVolume, IsLeftOutWhereItIsNotWanted) {
+  TestServer server(ApiServer::Controllers::kUnknown, {}, "the authority");
+  EXPECT_EQ(text_at(make_pod(server, "p", "", R"("automountServiceAccountToken":false,)"), {"spec", "volumes"}),
+            "none");
+  ASSERT_EQ(
+      server.merge("/api/v1/namespaces/default/serviceaccounts/default", R"({"automountServiceAccountToken":false})")
+          .code,
+      200);
+  EXPECT_EQ(text_at(make_pod(server, "q", ""), {"spec", "volumes"}), "none");
+  EXPECT_NE(text_at(make_pod(server, "r", "", R"("automountServiceAccountToken":true,)"), {"spec", "volumes"}), "none");
+}
+
+/// A client that repeats a pod it was shown, volume and all, gets no second one.
+TEST(TokenVolume, IsNotAddedTwice) {
+  TestServer server(ApiServer::Controllers::kUnknown, {}, "the authority");
+  api::Json pod = make_pod(server, "p", "").body;
+  pod["metadata"] = api::Json::object({{"name", "again"}});
+  const Answer again = server.post(kPods, api::to_text(pod));
+  ASSERT_EQ(again.code, 201) << again.text;
+  EXPECT_EQ(again.body.at({"spec", "volumes"})->if_array()->size(), 1U);
+}
+
+/// A server that publishes no certificate has nobody wait for it.
+TEST(TokenVolume, IsLeftOutWithoutACertificate) {
+  TestServer server;
+  EXPECT_EQ(text_at(make_pod(server, "p", ""), {"spec", "volumes"}), "none");
+}
+
 /// The class says what a pod costs beyond its containers; a pod may repeat it, and say nothing else.
 TEST(Pods, OverheadIsThatOfTheRuntimeClass) {
   TestServer server;

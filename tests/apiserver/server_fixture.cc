@@ -110,9 +110,10 @@ api::Json causes_of(const api::Json& status) {
   return out;
 }
 
-TestServer::TestServer(ApiServer::Controllers controllers, AdmissionRules admission)
+TestServer::TestServer(ApiServer::Controllers controllers, AdmissionRules admission, std::string root_ca_pem)
     : controllers_(controllers),
       admission_(admission),
+      root_ca_pem_(std::move(root_ca_pem)),
       now_{Instant(seconds(1000)), WallTime(seconds(kStartSeconds))},
       certificates_(std::make_unique<wire::OpensslCertificateReader>()),
       store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
@@ -130,6 +131,7 @@ void TestServer::start() {
                                                            .serving_authority = &authority_,
                                                            .client_authority = &authority_,
                                                            .bootstrap_tokens = &bootstrap_tokens,
+                                                           .root_ca_pem = root_ca_pem_,
                                                            .admission = admission_});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {

@@ -111,7 +111,7 @@ inline const api::UserInfo kNode{"system:node:n1", {}, {"system:nodes", "system:
 class TestServer {
  public:
   explicit TestServer(ApiServer::Controllers controllers = ApiServer::Controllers::kUnknown,
-                      AdmissionRules admission = {});
+                      AdmissionRules admission = {}, std::string root_ca_pem = {});
   /// A second server over the same store, as after a restart.
   void restart();
 
@@ -166,6 +166,7 @@ class TestServer {
 
   ApiServer::Controllers controllers_;
   AdmissionRules admission_;
+  std::string root_ca_pem_;
   Now now_;
   TestGateway gateway_;
   TestSigner signer_;

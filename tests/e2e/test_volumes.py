@@ -1,8 +1,12 @@
 """Volumes of pods of the process runtime, against a real `spillway up`."""
 import base64
+import http.client
+import json
 import pathlib
 import re
+import ssl
 import unittest
+import urllib.parse
 
 from harness import can_write_cgroups, needs, one_node, pod, wait_for, workspace
 from test_confined import can_confine
@@ -55,11 +59,15 @@ class Volumes(unittest.TestCase):
         self.create("pods", mounted(pod(name, ["sh", "-c", script], **spec), volumes, mounts))
         return name
 
+    def said_by(self, script, volumes=(), mounts=(), **spec):
+        """The pod that has run this script to its end."""
+        name = self.place(script, list(volumes), list(mounts), restartPolicy="Never", **spec)
+        wait_for(f"the end of {script}: {self.events(name)}", lambda: self.api.pod_phases().get(name) in ("Succeeded", "Failed"))
+        return name
+
     def said(self, script, volumes, mounts, **spec):
         """What a container prints that runs this script to its end."""
-        name = self.place(script, volumes, mounts, restartPolicy="Never", **spec)
-        wait_for(f"the end of {script}: {self.events(name)}", lambda: self.api.pod_phases().get(name) in ("Succeeded", "Failed"))
-        return self.log(name)
+        return self.log(self.said_by(script, volumes, mounts, **spec))
 
     def events(self, name, reason=None):
         items = self.api.get(f"{CORE}/events")["items"]
@@ -75,6 +83,22 @@ class Volumes(unittest.TestCase):
         self.assertTrue(found)
         self.api.delete(f"{PODS}/shared", grace=0)
         wait_for("the volume to be gone", lambda: not any(path.exists() for path in found))
+
+    def test_every_pod_can_speak_to_the_api_server(self):
+        place = "/var/run/secrets/kubernetes.io/serviceaccount"
+        name = self.said_by(f"cat {place}/token; echo; cat {place}/namespace; echo; cat {place}/ca.crt; echo no > {place}/token || id -u")
+        token, namespace, *authority = self.log(name).splitlines()
+        self.assertEqual((namespace, authority[0], authority[-1]), ("default", "-----BEGIN CERTIFICATE-----", "0"))
+        context = ssl.create_default_context(cadata="\n".join(authority[:-1]))
+        server = urllib.parse.urlsplit(re.search(r"server: (\S+)", (self.folder / "kubeconfig").read_text()).group(1))
+        client = http.client.HTTPSConnection(server.hostname, server.port, timeout=20, context=context)
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", json.dumps(review), headers)
+        user = json.load(client.getresponse())["status"]["userInfo"]
+        client.close()
+        self.assertEqual(user["username"], "system:serviceaccount:default:default")
+        self.assertEqual(user["extra"]["authentication.kubernetes.io/pod-name"], [name])
 
     def test_memory_is_a_file_system_of_its_size(self):
         text = self.said("stat -f -c %T /m; df -k --output=size /m | tail -1; dd if=/dev/zero of=/m/x bs=1M count=20 2>&1 | grep -c 'No space'; id -u",

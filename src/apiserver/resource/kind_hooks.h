@@ -43,6 +43,9 @@ class Cluster {
 struct AdmissionRules {
   /// Pods that are not BestEffort tolerate memory pressure (plug-in PodTolerationRestriction).
   bool memory_pressure_toleration = true;
+  /// Pods get the volume with the token of their account (plug-in ServiceAccount), from a server that issues tokens and
+  /// publishes by what it is verified.
+  bool token_volumes = true;
 };
 
 /// What admission may look at besides the object.

@@ -96,22 +96,24 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   }
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
-      apiserver::ApiServer::Options{.seed = static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count()),
-                                    .version = SPILLWAY_VERSION,
-                                    .controllers = controllers_,
-                                    .gateway = &gateway_,
-                                    .signer = token_key_.get(),
-                                    .authenticator = authenticator_.get(),
-                                    .certificates = &certificate_reader_,
-                                    .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
-                                    .client_authority = client_authority_ ? &*client_authority_ : nullptr,
-                                    .bootstrap_tokens = bootstrap_tokens_.get(),
-                                    .admission = admission_rules(args_),
-                                    .rearm =
-                                        [this] {
-                                          if (endpoint_) endpoint_->rearm();
-                                        },
-                                    .pages = pages_});
+      apiserver::ApiServer::Options{
+          .seed = static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count()),
+          .version = SPILLWAY_VERSION,
+          .controllers = controllers_,
+          .gateway = &gateway_,
+          .signer = token_key_.get(),
+          .authenticator = authenticator_.get(),
+          .certificates = &certificate_reader_,
+          .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
+          .client_authority = client_authority_ ? &*client_authority_ : nullptr,
+          .bootstrap_tokens = bootstrap_tokens_.get(),
+          .root_ca_pem = client_authority_ ? client_authority_->certificate_pem() : std::string(),
+          .admission = admission_rules(args_),
+          .rearm =
+              [this] {
+                if (endpoint_) endpoint_->rearm();
+              },
+          .pages = pages_});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
   server_->start(loop.now(), [this, serving = std::move(serving)](Outcome ready) {
     if (ready) ready = serve();

@@ -6,6 +6,7 @@
 #include "api/text/time_text.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/pod/pod.h"
+#include "apiserver/kinds/pod/token_volume.h"
 
 #include <fmt/format.h>
 
@@ -77,6 +78,7 @@ api::StatusResult<void> admit_service_account(api::Json& pod, const AdmissionCon
     spec["imagePullSecrets"] = value_of(*found, "imagePullSecrets");
   }
   spec["serviceAccount"] = account;
+  if (context.rules.token_volumes && wants_token_volume(pod, *found)) add_token_volume(pod);
   return {};
 }
 
