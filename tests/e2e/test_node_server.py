@@ -221,10 +221,10 @@ class NodeServer(unittest.TestCase):
             each = {container["name"]: container["usage"] for pod in found for container in pod["containers"]}
             return each if len(each) == 2 else {}
 
-        def plausible():
+        def plausible():  # on a machine that is short of processors, it gets less than its limit
             each = usage()
             return each and 48 * 1024 <= int(each["memory"]["memory"].removesuffix("Ki")) <= 64 * 1024 and \
-                150_000_000 <= int(each["processor"]["cpu"].removesuffix("n")) <= 250_000_000
+                50_000_000 <= int(each["processor"]["cpu"].removesuffix("n")) <= 250_000_000
         try:
             wait_for("200m and 48Mi", plausible, timeout=45, interval=0.5)
         except AssertionError:

@@ -1,7 +1,7 @@
 // The ConfigMap `kube-root-ca.crt` of every active namespace: what its pods verify the API server by. One that is
 // missing is made, one with another text is put right if nobody else acts on this cluster, else it is left as it is.
 // Without a certificate nothing is done. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: Kubernetes
-// docs, "Certificate Signing Requests"; spec "Scheduler and workloads", 17.
+// docs, "Managing Service Accounts".
 #pragma once
 
 #include "apiserver/read/collector.h"
