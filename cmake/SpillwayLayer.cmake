@@ -1,10 +1,11 @@
-# spillway_layer(NAME LEVEL [HEAVY] [HOT] SOURCES … HEADERS … ALONE … DEPS … PRIVATE_LIBS …)
+# spillway_layer(NAME LEVEL [HEAVY] [HOT] [COLD] SOURCES … HEADERS … ALONE … DEPS … PRIVATE_LIBS …)
 # One folder of src/, one static library. A layer links only layers of a lower level; a wrong edge stops the configuration.
 # HEAVY: holds Beast, Asio or generated code; built without UBSan in the asan preset.
 # ALONE: sources that are not joined with others where units are joined: names local to them occur in a neighbour as well.
 # HOT: whole test suites run through it; built with -O1 where everything else has -O0.
+# COLD: runs once, or for a person; built with -O1 where everything else has -O2.
 function(spillway_layer name level)
-  cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY;HOT" "" "SOURCES;HEADERS;ALONE;DEPS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY;HOT;COLD" "" "SOURCES;HEADERS;ALONE;DEPS;PRIVATE_LIBS")
   add_library(spillway_${name} STATIC ${A_SOURCES})
   target_sources(spillway_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${A_HEADERS})
   set_target_properties(spillway_${name} PROPERTIES SPILLWAY_LEVEL ${level} SPILLWAY_HEAVY "${A_HEAVY}"
@@ -24,6 +25,8 @@ function(spillway_layer name level)
   if(A_HOT AND SPILLWAY_HOT_OPTIONS)
     target_compile_options(spillway_${name} PRIVATE ${SPILLWAY_HOT_OPTIONS})
     spillway_precompiled(spillway_${name} hot_pch)
+  elseif(A_COLD)
+    spillway_cold(spillway_${name})
   else()
     spillway_precompiled(spillway_${name} pch)
   endif()

@@ -1,4 +1,4 @@
-// What nearly every file includes, read once (the -O0 presets).
+// What nearly every file includes, read once.
 #include <fmt/format.h>
 
 #include <algorithm>
