@@ -155,6 +155,24 @@ TEST_F(UnheardNode, ItsLeaseIsReadBeforeItIsUnknown) {
   expect_alive(minutes(4));
 }
 
+/// Nothing of the node itself has changed, so that nothing but its lease speaks against the write.
+TEST_F(UnheardNode, ItsLeaseIsReadAlthoughItsStatusIsOld) {
+  start(4);
+  cluster.renew_lease_only("n0");
+  cluster.advance(seconds(12));
+  cluster.swallow_events("/leases", 1'000'000, R"("name":"n0")");
+  expect_alive(minutes(4));
+}
+
+TEST_F(UnheardNode, ALeaseThatCannotBeReadIsNotSilenceAlthoughItsStatusIsOld) {
+  start(4);
+  cluster.renew_lease_only("n0");
+  cluster.advance(seconds(12));
+  cluster.swallow_events("/leases", 1'000'000, R"("name":"n0")");
+  cluster.fail(Method::kGet, "/leases/n0", 500, 1'000'000);
+  expect_alive(minutes(4));
+}
+
 /// What cannot be asked is not known: it does not count as silence.
 TEST_F(UnheardNode, ALeaseThatCannotBeReadIsNotSilence) {
   deafen();

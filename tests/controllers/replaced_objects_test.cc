@@ -118,9 +118,15 @@ TEST_F(ReplacedObjects, APodIsNotMarkedNotReadyForOneOfItsName) {
   cluster.create(kPods, pod_json("web", "64Mi", "n1"));
   cluster.advance(seconds(3));
   cluster.before(Method::kPatch, kPods + "/web/status", [this] { replace_pod("web"); });
+  int looks = 0;
+  cluster.after(Method::kPatch, kPods + "/web/status", [this, &looks] {
+    ++looks;
+    EXPECT_THAT(api::to_text(cluster.get(kPods + "/web")), Not(HasSubstr(R"("status":"False","type":"Ready")")));
+  });
   cluster.set_up("n1", false);
   cluster.advance(seconds(75));
   EXPECT_EQ(replacements, 1);
+  EXPECT_EQ(looks, 1);
   const Json pod = cluster.get(kPods + "/web");
   EXPECT_EQ(pod.string_at({"status", "phase"}), "Running");
   EXPECT_THAT(api::to_text(*pod.at({"status", "conditions"})), Not(HasSubstr(R"("status":"False","type":"Ready")")));
@@ -156,6 +162,10 @@ TEST_F(ReplacedObjects, EveryTaintWriteMayMeetANodeThatTurnedReady) {
     cluster.before(Method::kPatch, kNodes + "/" + node, [this, node, &turned] {
       turned = true;
       cluster.set_up(node, true);
+      cluster.after(Method::kPatch, kNodes + "/" + node, [this, node, taints = cluster.taints(node)] {
+        for (const std::string& taint : cluster.taints(node))
+          EXPECT_TRUE(taints.contains(taint)) << taint << " on a node that has turned Ready";
+      });
     });
     cluster.set_up(node, false);
     cluster.advance(seconds(90));
@@ -274,9 +284,15 @@ TEST_F(ReplacedObjects, AnOrphanIsNotAdoptedForTheNextOfThatName) {
   cluster.create(kPods, orphan);
   cluster.advance(seconds(2));
   cluster.before(Method::kPatch, kPods + "/orphan", [this] { replace_pod("orphan"); });
+  int looks = 0;
+  cluster.after(Method::kPatch, kPods + "/orphan", [this, &looks] {
+    ++looks;
+    EXPECT_EQ(cluster.get(kPods + "/orphan").at({"metadata", "ownerReferences"}), nullptr);
+  });
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 1));
   cluster.advance(seconds(30));
   EXPECT_EQ(replacements, 1);
+  EXPECT_EQ(looks, 1);
   EXPECT_EQ(cluster.get(kPods + "/orphan").at({"metadata", "ownerReferences"}), nullptr)
       << "it has no label of the set";
   EXPECT_EQ(cluster.pod_names().size(), 2U);
@@ -306,6 +322,16 @@ TEST_F(ReplacedObjects, ASetOfTheSameNameMakesItsOwnPods) {
   cluster.advance(milliseconds(400));  // some are on their way
   cluster.remove(kReplicaSets + "/web");
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
+  const std::set<std::string> before = cluster.pod_names();
+  const std::string uid_of_new(cluster.get(kReplicaSets + "/web").string_at({"metadata", "uid"}));
+  for (int i = 0; i < 40; ++i) {
+    cluster.advance(milliseconds(25));
+    for (const Json& pod : cluster.list(kPods)) {
+      if (before.contains(std::string(pod.string_at({"metadata", "name"})))) continue;
+      EXPECT_EQ((*pod.at({"metadata", "ownerReferences"})->if_array())[0].string_at({"uid"}), uid_of_new)
+          << "made for the set that is gone";
+    }
+  }
   cluster.advance(seconds(30));
   const std::string uid(cluster.get(kReplicaSets + "/web").string_at({"metadata", "uid"}));
   int own = 0;

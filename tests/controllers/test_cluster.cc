@@ -93,7 +93,7 @@ class TestCluster::Connection {
     if (status && *status != kLostAnswer) {
       return deliver(client::CallDone{call.id, api::Response{*status, {}, "injected"}});
     }
-    cluster_.surprise(call.request);
+    surprise(cluster_.surprises_, call.request);
     const auto sink = std::make_shared<Sink>();
     if (!status) {
       sink->response = [this, id = call.id, delay = cluster_.answer_delay(call.request)](const api::Response& answer) {
@@ -103,6 +103,7 @@ class TestCluster::Connection {
     }
     cluster_.server_->handle(call.request, kAdmin, sink, cluster_.now_);
     cluster_.settle_store();
+    surprise(cluster_.looks_, call.request);
   }
 
   void carry(const client::OpenWatch& open) {
@@ -207,6 +208,10 @@ void TestCluster::before(api::Method method, std::string path, std::function<voi
   surprises_.push_back({method, std::move(path), std::move(act)});
 }
 
+void TestCluster::after(api::Method method, std::string path, std::function<void()> act) {
+  looks_.push_back({method, std::move(path), std::move(act)});
+}
+
 void TestCluster::swallow_events(std::string part, int times, std::string text) {
   swallowings_.push_back({std::move(part), times, std::move(text)});
 }
@@ -215,13 +220,13 @@ void TestCluster::delay_events(std::string part, Duration by) {
   event_delays_.push_back({std::move(part), by});
 }
 
-void TestCluster::surprise(const api::Request& request) {
+void TestCluster::surprise(std::vector<Surprise>& surprises, const api::Request& request) {
   const std::string_view path = std::string_view(request.target).substr(0, request.target.find('?'));
   const auto found = std::ranges::find_if(
-      surprises_, [&](const Surprise& each) { return each.method == request.method && each.path == path; });
-  if (found == surprises_.end()) return;
+      surprises, [&](const Surprise& each) { return each.method == request.method && each.path == path; });
+  if (found == surprises.end()) return;
   const auto act = std::move(found->act);
-  surprises_.erase(found);
+  surprises.erase(found);
   act();
 }
 
@@ -395,10 +400,12 @@ void TestCluster::post_status(const std::string& name, Kubelet& kubelet) {
                                        {"lastHeartbeatTime", stamp},
                                        {"lastTransitionTime", stamp}}));
   }
-  call({api::Method::kPatch,
-        "/api/v1/nodes/" + name + "/status",
-        {{"content-type", "application/strategic-merge-patch+json"}},
-        api::to_text(Json::object({{"status", Json::object({{"conditions", Json(conditions)}})}}))});
+  if (kubelet.posts_status) {
+    call({api::Method::kPatch,
+          "/api/v1/nodes/" + name + "/status",
+          {{"content-type", "application/strategic-merge-patch+json"}},
+          api::to_text(Json::object({{"status", Json::object({{"conditions", Json(conditions)}})}}))});
+  }
   const std::string path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name;
   const Json renewed = get(path);
   Json metadata = Json::object({{"name", name}, {"namespace", "kube-node-lease"}});

@@ -48,6 +48,8 @@ class TestCluster : private store::Watcher {
   /// Something happens just before the next request of this method for this path (without query) is carried out: what
   /// the engine decided on is not so any more.
   void before(api::Method method, std::string path, std::function<void()> act);
+  /// The same, just after it was carried out: nobody has acted on what it did yet.
+  void after(api::Method method, std::string path, std::function<void()> act);
 
   /// Every answer comes a second time, a second later.
   void repeat_answers() { repeats_answers_ = true; }
@@ -79,6 +81,10 @@ class TestCluster : private store::Watcher {
   // go of terminating ones.
   void add_node(const std::string& name, api::StringMap labels = {}, std::string_view memory = "1Gi");
   void set_up(const std::string& node, bool up);
+
+  /// From now on it renews its lease alone, as a kubelet whose status does not change.
+  void renew_lease_only(const std::string& node) { kubelets_.at(node).posts_status = false; }
+
   void set_ready(const std::string& node, bool ready);
   void set_pressure(const std::string& node, std::string_view condition, bool pressure);
 
@@ -100,6 +106,7 @@ class TestCluster : private store::Watcher {
     std::string memory;
     bool up = true;
     bool ready = true;
+    bool posts_status = true;
     std::map<std::string, bool> pressure;
     std::set<std::string> started;  // uids of pods
   };
@@ -145,7 +152,8 @@ class TestCluster : private store::Watcher {
   std::optional<Instant> next_due() const;
   std::optional<int> injected(const api::Request& request);
   Duration answer_delay(const api::Request& request) const;
-  void surprise(const api::Request& request);
+  /// Takes out of `surprises` what is meant for this request, and does it.
+  static void surprise(std::vector<Surprise>& surprises, const api::Request& request);
   bool swallows(std::string_view watch_target, std::string_view event);
   Duration event_delay(std::string_view watch_target) const;
   api::Response call(api::Request request);
@@ -164,6 +172,7 @@ class TestCluster : private store::Watcher {
   std::vector<Failure> failures_;
   std::vector<Delay> delays_;
   std::vector<Surprise> surprises_;
+  std::vector<Surprise> looks_;  // after
   std::vector<Swallowing> swallowings_;
   std::vector<EventDelay> event_delays_;
   bool repeats_answers_ = false;

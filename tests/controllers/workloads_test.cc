@@ -66,6 +66,25 @@ class Workloads : public ::testing::Test {
   Scheduler scheduler;
 };
 
+/// Its node does not start it; it is asked for least.
+TEST_F(Workloads, OfSurplusPodsThoseThatDoNotRunGoFirst) {
+  start(2);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 1));
+  cluster.advance(seconds(5));
+  ASSERT_THAT(pods(), SizeIs(1));
+  const std::string runs(pods()[0].string_at({"metadata", "name"}));
+  const std::string other = pods()[0].string_at({"spec", "nodeName"}) == "n0" ? "n1" : "n0";
+  cluster.set_up(other, false);
+  cluster.merge(kReplicaSets + "/web", json(R"({"spec":{"replicas":2}})"));
+  cluster.advance(seconds(3));
+  ASSERT_THAT(pods_by_node(), Contains(Pair(other, 1)));
+  cluster.merge(kReplicaSets + "/web", json(R"({"spec":{"replicas":1}})"));
+  cluster.advance(seconds(3));
+  const Json left = cluster.get(kPods + "/" + runs);
+  ASSERT_FALSE(left.is_null());
+  EXPECT_EQ(left.string_at({"metadata", "deletionTimestamp"}), "");
+}
+
 TEST_F(Workloads, QueuesShowWhatComesInWaitsAndIsRetried) {
   const auto value = [this](const std::string& series) {
     const std::string text = "\n" + metrics.text();

@@ -39,6 +39,28 @@ TEST(HttpServer, AnswersAndKeepsTheConnection) {
   EXPECT_EQ(client.answer().body, "POST /b hello by system:anonymous");
 }
 
+std::string get_as_alice(ServerRoom& room) {
+  TestClient client(room.port);
+  client.send("GET /token HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n");
+  return client.answer().body;
+}
+
+/// Who is judged here need not be seen by the handler, which may write down or pass on what it sees.
+TEST(HttpServer, ATokenThatWasJudgedGoesNoFurther) {
+  for (const auto judge : {Authenticator::Tokens::kHere, Authenticator::Tokens::kHandler}) {
+    HttpServer::Options options;
+    options.authenticator = std::make_shared<Authenticator>(
+        Authenticator::Options{.tokens = {{"alice", {"alice", "", {"system:authenticated"}}}}, .judged = judge});
+    ServerRoom room(std::move(options));
+    room.run([&] {
+      room.handler.on("/token", [](ScriptedHandler::Seen& seen) {
+        seen.sink->on_response({200, {}, seen.user.name + ":" + std::string(seen.request.header("authorization"))});
+      });
+    });
+    EXPECT_EQ(get_as_alice(room), judge == Authenticator::Tokens::kHere ? "alice:" : "system:anonymous:Bearer alice");
+  }
+}
+
 TEST(HttpServer, AddsTheHeadersEveryAnswerHas) {
   ServerRoom room;
   room.run([&] {

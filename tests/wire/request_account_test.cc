@@ -92,8 +92,17 @@ void answered_and_kept(ServerRoom& room, Sinks&) {
   for (int i = 0; i < 2; ++i) {
     kept.send(head("/", kBody) + std::string(kBody, 'x'));
     EXPECT_EQ(kept.answer().status, 200);
+    // What is refused is refused while a body is being read: all but its last byte has to have been.
     TestClient other(room.port);
-    other.send(head("/", kBody) + std::string(kBody, 'x'));
+    other.send(head("/", kBody, "Expect: 100-continue\r\n"));
+    EXPECT_TRUE(other.receive_until("100 Continue"));
+    other.send(std::string(kBody - 1, 'x'));
+    for (int turn = 0; turn < 3; ++turn) {
+      TestClient passer_by(room.port);
+      passer_by.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+      EXPECT_GT(passer_by.answer().status, 0);
+    }
+    other.send("x");
     EXPECT_EQ(other.answer().status, 200) << "beside a connection whose request is answered";
   }
 }

@@ -85,9 +85,14 @@ TEST_F(RequestLineTest, WaitsForASeatOfItsClass) {
   EXPECT_TRUE(enter(RequestClass::kVital, "controller"));
   run();
   EXPECT_THAT(served_, ElementsAre("a", "controller")) << "their seats are not the others'";
+  calls_ = 0;
   seats_.clear();
+  EXPECT_GE(calls_, 1) << "nobody else tells that there is a seat";
   run();
   EXPECT_THAT(served_, ElementsAre("a", "controller", "b"));
+  calls_ = 0;
+  seats_.clear();
+  EXPECT_EQ(calls_, 0) << "nobody waits";
 }
 
 }  // namespace
