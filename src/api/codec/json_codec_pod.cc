@@ -2,13 +2,10 @@
 #include "api/codec/json_codec_instances.h"
 #include "api/codec/json_codec_meta.h"
 
-#include <algorithm>
-
 namespace spillway::api {
 namespace {
 
 constexpr std::string_view kEmptyDir = "emptyDir";
-constexpr std::string_view kChecks[] = {"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"};
 
 /// The first member that is set and not the name: the kind of a volume.
 std::string source_of(const Json::Object& volume) {
@@ -16,15 +13,6 @@ std::string source_of(const Json::Object& volume) {
     if (key != "name" && !value.is_null()) return key;
   }
   return {};
-}
-
-std::vector<std::string> checks_of(const Json::Object& container) {
-  std::vector<std::string> found;
-  for (const std::string_view name : kChecks) {
-    const Json* member = container.find(name);
-    if (member != nullptr && !member->is_null()) found.emplace_back(name);
-  }
-  return found;
 }
 
 }  // namespace
@@ -82,6 +70,7 @@ void describe(V& v, Is<EnvFromSource> auto& source) {
 
 template <typename V>
 void describe(V& v, Is<ContainerPort> auto& port) {
+  v.field("name", port.name);
   v.kept("containerPort", port.container_port);
   v.field("hostPort", port.host_port);
   v.field("hostIP", port.host_ip);
@@ -163,17 +152,12 @@ void describe(V& v, Is<Container> auto& container) {
     describe(context, container.security);
   });
   v.list("volumeMounts", container.volume_mounts, "mountPath", &VolumeMount::mount_path);
-  if constexpr (V::kReads) {
-    container.checks = checks_of(v.here());
-  } else {
-    for (const std::string_view name : kChecks) {
-      const bool wanted = std::ranges::find(container.checks, name) != container.checks.end();
-      const Json* member = v.here().find(name);
-      const bool there = member != nullptr && !member->is_null();
-      if (there && !wanted) v.drop(name);
-      if (wanted && !there) v.here()[std::string(name)] = Json::object();
-    }
-  }
+  v.field("livenessProbe", container.liveness_probe);
+  v.field("readinessProbe", container.readiness_probe);
+  v.field("startupProbe", container.startup_probe);
+  v.field("lifecycle", container.lifecycle);
+  v.field("terminationMessagePath", container.termination_message_path);
+  v.field("terminationMessagePolicy", container.termination_message_policy);
 }
 
 template <typename V>
@@ -231,6 +215,7 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.field("dnsConfig", spec.dns_config);
   v.field("hostAliases", spec.host_aliases);
   v.field("enableServiceLinks", spec.enable_service_links);
+  v.field("readinessGates", spec.readiness_gates);
   v.object("os", spec.os);
   v.nested("securityContext", [&](V& context) {
     context.list("sysctls", spec.sysctls, "name", &Sysctl::name);
@@ -292,6 +277,7 @@ void describe(V& v, Is<ContainerStatus> auto& status) {
   v.kept("imageID", status.image_id);
   v.field("containerID", status.container_id);
   v.object("resources", status.resources);
+  v.field("volumeMounts", status.volume_mounts);
 }
 
 template <typename V>
@@ -310,6 +296,7 @@ void describe(V& v, Is<PodStatus> auto& status) {
   v.list("conditions", status.conditions, "type", &PodCondition::type);
   v.list("initContainerStatuses", status.init_container_statuses, "name", &ContainerStatus::name);
   v.list("containerStatuses", status.container_statuses, "name", &ContainerStatus::name);
+  v.list("ephemeralContainerStatuses", status.ephemeral_container_statuses, "name", &ContainerStatus::name);
 }
 
 template <typename V>

@@ -72,6 +72,7 @@ struct EnvFromSource {
 };
 
 struct ContainerPort {
+  std::string name;
   std::int32_t container_port = 0;
   std::int32_t host_port = 0;
   std::string host_ip;
@@ -162,7 +163,12 @@ struct Container {
   std::optional<AppArmorProfile> app_armor;
   SecurityContext security;
   std::vector<VolumeMount> volume_mounts;
-  std::vector<std::string> checks;  // livenessProbe, readinessProbe, startupProbe, lifecycle: those that are set
+  std::string termination_message_path;
+  std::string termination_message_policy;  // "", File, FallbackToLogsOnError
+  Json liveness_probe;                     // null if absent, as the next three; read by api/object/probe.h
+  Json readiness_probe;
+  Json startup_probe;
+  Json lifecycle;
 
   friend bool operator==(const Container&, const Container&) = default;
 };
@@ -215,6 +221,7 @@ struct PodSpec {
   Json host_aliases;  // the same
   std::optional<bool> enable_service_links;
   std::optional<PodOs> os;
+  Json readiness_gates;                      // null if absent; a list of {conditionType}
   std::vector<Sysctl> sysctls;               // securityContext.sysctls
   std::optional<AppArmorProfile> app_armor;  // securityContext.appArmorProfile
   PodSecurityContext security;
@@ -283,6 +290,7 @@ struct ContainerStatus {
   std::string image_id;
   std::string container_id;
   std::optional<ResourceRequirements> resources;  // as in force, while a resize is on its way
+  Json volume_mounts;                             // null if absent
 
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
 };
@@ -300,6 +308,7 @@ struct PodStatus {
   std::vector<PodCondition> conditions;
   std::vector<ContainerStatus> init_container_statuses;
   std::vector<ContainerStatus> container_statuses;
+  std::vector<ContainerStatus> ephemeral_container_statuses;
 
   friend bool operator==(const PodStatus&, const PodStatus&) = default;
 };
