@@ -73,7 +73,8 @@ struct Agent::Parts {
         decisions(sinks.journal, history),
         volumes(context, rng.fork("volumes"), allocatable),
         workers(
-            context, managers, volumes, [this] { return situation(); }, history, decisions, sinks.metrics),
+            context, rng.fork("probes"), managers, volumes, [this] { return situation(); }, history, decisions,
+            sinks.metrics),
         static_pods(context, workers, [this] { return nodes.cache().find(options.node_name); }),
         eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
         status(
@@ -304,9 +305,13 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
 
     void operator()(const GroupLimited& e) const { p.enforcement.on_limited(e, now); }
 
+    void operator()(const HttpAnswered& e) const { p.workers.on_http_answered(e, now); }
+
+    void operator()(const TcpTried& e) const { p.workers.on_tcp_tried(e, now); }
+
     void operator()(const VolumesSetUp& e) const { p.volumes.on_set_up(e, now); }
 
-    void operator()(const RanInContainer&) const {}
+    void operator()(const RanInContainer& e) const { p.workers.on_ran(e, now); }
   };
 
   std::visit(Visitor{p, now}, event);

@@ -67,6 +67,11 @@ void SimHost::execute(agent::HostCommand command) {
     send(milliseconds(1), agent::VolumesSetUp{volumes->uid, volumes->id, {}});
   } else if (const auto* run = std::get_if<agent::RunInContainer>(&command)) {
     run_inside(*run);
+  } else if (const auto* ask = std::get_if<agent::AskHttp>(&command)) {
+    send(milliseconds(1),
+         agent::HttpAnswered{ask->id, containers::HttpAnswer{.status = 200, .location = {}, .body = {}}});
+  } else if (const auto* connection = std::get_if<agent::TryTcp>(&command)) {
+    send(milliseconds(1), agent::TcpTried{connection->id, {}});
   } else if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
     agent::Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {

@@ -1,6 +1,6 @@
 // vectors/node-agent: pod_phase.
-#include "agent/pods/pod_phase.h"
 #include "api/codec/codec.h"
+#include "policy/containers/pod_phase.h"
 #include "support/vectors.h"
 
 namespace spillway::agent {
@@ -31,7 +31,8 @@ std::optional<Mismatch> pod_phase(const Json& row) {
   const api::Pod pod = api::decode<api::Pod>(document).value();
   const bool terminal = row.find("podIsTerminal")->if_bool().value();
   const std::string_view phase =
-      phase_of(pod, pod.status.container_statuses, terminal ? PodProgress::kTerminal : PodProgress::kOngoing);
+      containers::phase_of(pod, pod.status.container_statuses,
+                           terminal ? containers::PodProgress::kTerminal : containers::PodProgress::kOngoing);
   return support::compare(*row.find("phase"), Json(phase));
 }
 

@@ -68,6 +68,18 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     events.emplace_back(kSoon, GroupLimited{limit->group, outcome});
   } else if (const auto* volumes = std::get_if<SetUpVolumes>(&command)) {
     events.emplace_back(kSoon, VolumesSetUp{volumes->uid, volumes->id, volume_failures_});
+  } else if (const auto* ask = std::get_if<AskHttp>(&command)) {
+    const int status = http_.contains(ask->ask.port) ? http_[ask->ask.port] : 200;
+    const auto refused = make_error(ErrorCode::kServiceUnavailable, "connection refused");
+    events.emplace_back(kSoon, HttpAnswered{ask->id, status == 0 ? Result<containers::HttpAnswer>(refused)
+                                                                 : containers::HttpAnswer{status, {}, "body"}});
+  } else if (const auto* run = std::get_if<RunInContainer>(&command)) {
+    RanInContainer answer{.id = run->id, .exit_code = command_code_, .output = "said", .timed_out = false};
+    events.emplace_back(kSoon, std::move(answer));
+  } else if (const auto* tcp = std::get_if<TryTcp>(&command)) {
+    const bool open = !http_.contains(tcp->port) || http_[tcp->port] != 0;
+    const Outcome refused = make_error(ErrorCode::kServiceUnavailable, "connection refused");
+    events.emplace_back(kSoon, TcpTried{tcp->id, open ? Outcome() : refused});
   } else if (const auto* reclaim = std::get_if<ReclaimNode>(&command)) {
     Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {

@@ -59,6 +59,12 @@ class ScriptedHost {
   /// nullopt: it cannot be found out.
   void set_layout(std::optional<eviction::StorageLayout> layout) { layout_ = layout; }
 
+  /// What is answered to requests and connections at this port: a status, or nothing at all (0). Else: 200.
+  void set_http(std::uint16_t port, int status) { http_[port] = status; }
+
+  /// What commands in containers exit with.
+  void set_command_code(std::int32_t code) { command_code_ = code; }
+
   /// LimitGroup fails.
   void set_limits_fail(bool fail) { limits_fail_ = fail; }
 
@@ -125,6 +131,8 @@ class ScriptedHost {
   Bytes reclaimable_;
   bool silent_reclaim_ = false;
   std::optional<eviction::StorageLayout> layout_ = eviction::StorageLayout{};
+  std::map<std::uint16_t, int> http_;
+  std::int32_t command_code_ = 0;
   bool silent_ = false;
   bool limits_fail_ = false;
 };

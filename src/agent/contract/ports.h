@@ -5,6 +5,7 @@
 
 #include "agent/contract/command_ports.h"
 #include "agent/contract/device_ports.h"
+#include "agent/contract/probe_ports.h"
 #include "agent/contract/volume_ports.h"
 #include "api/object/pod.h"
 #include "api/object/summary.h"
@@ -92,6 +93,7 @@ struct StartContainer {
   ContainerSecurity security;
   std::vector<VolumeBinding> volumes;  // in this order; counts for confined pods only
   std::vector<ManagedFile> files;      // the same
+  bool message_from_logs = false;      // FallbackToLogsOnError: without a message in its file the end of its log is one
 };
 
 /// From now on the containers that share CPUs, running or not, have these.
@@ -171,7 +173,7 @@ struct ReclaimNode {
 
 using HostCommand =
     std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer, LimitGroup, Observe,
-                 ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes, RunInContainer>;
+                 ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes, RunInContainer, AskHttp, TryTcp>;
 
 // Events.
 
@@ -200,6 +202,7 @@ struct ContainerExited {
   bool oom_killed = false;
   WallTime started_at;
   WallTime finished_at;
+  std::string message = {};  // the termination message
 };
 
 /// No process of the pod is left. Also the answer to StopPod for an unknown or empty pod.
@@ -262,8 +265,9 @@ struct Reacted {
   Duration took{};                                          // from the reading to the signal
 };
 
-using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
-                               PressureWake, Reacted, Reclaimed, GroupLimited, VolumesSetUp, RanInContainer>;
+using HostEvent =
+    std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed, PressureWake, Reacted,
+                 Reclaimed, GroupLimited, VolumesSetUp, RanInContainer, HttpAnswered, TcpTried>;
 
 struct HugePages {
   std::int64_t page_size_kib = 0;

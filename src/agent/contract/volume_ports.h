@@ -93,6 +93,7 @@ struct ManagedFile {
   std::string content;
   std::string machine_file = {};  // follows as it is when the container starts; empty: none
   std::string more = {};          // follows then
+  bool is_message = false;        // the container writes it: its termination message, read when it has ended
 
   friend bool operator==(const ManagedFile&, const ManagedFile&) = default;
 };

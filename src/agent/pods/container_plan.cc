@@ -1,6 +1,6 @@
 #include "agent/pods/container_plan.h"
 
-#include "agent/pods/pod_phase.h"
+#include "agent/pods/pod_status.h"
 
 #include <fmt/format.h>
 
@@ -10,48 +10,75 @@
 namespace spillway::agent {
 namespace {
 
+using containers::Instance;
+
 constexpr std::int32_t kKilledExitCode = 137;
 constexpr std::int32_t kStartErrorExitCode = 128;
-constexpr std::string_view kAlways = "Always";
 
-bool is_init(const PodWorker& worker, const ContainerRun& run) {
-  return std::ranges::any_of(worker.init_containers, [&](const ContainerRun& each) { return &each == &run; });
-}
-
-std::string_view policy_of(const PodWorker& worker, const ContainerRun& run) {
-  if (!is_init(worker, run)) return worker.pod->spec.restart_policy;
-  if (api::is_sidecar(*run.spec)) return kAlways;
-  return worker.pod->spec.restart_policy == "Never" ? "Never" : "OnFailure";
-}
-
-bool in_progress(const ContainerRun& run) {
-  return run.state == ContainerRun::State::kStarting || run.state == ContainerRun::State::kRunning;
-}
-
-bool is_done(const PodWorker& worker, const ContainerRun& run) {
-  return run.state == ContainerRun::State::kExited && run.ended &&
-         !restarts(policy_of(worker, run), run.ended->exit_code);
-}
-
-/// What makes a definition another one: the name, which does not change, and the image. Init containers that end run
-/// on.
-bool is_outdated(const PodWorker& worker, const ContainerRun& run) {
-  if (run.state != ContainerRun::State::kRunning || run.outdated || run.image == run.spec->image) return false;
-  return !is_init(worker, run) || api::is_sidecar(*run.spec);
-}
-
-/// Starts a container that is neither in progress nor done, or waits for its back-off.
-void start_or_wait(ContainerRun& run, Instant now, ContainerPlan& plan) {
-  if (in_progress(run) || run.reading) return;
-  if (run.retry_at == Instant::max()) return;  // cannot be started, ever
-  if (run.retry_at && *run.retry_at > now) {
-    plan.look_again = std::min(*run.retry_at, plan.look_again.value_or(*run.retry_at));
-  } else {
-    plan.start.push_back(&run);
+/// Where it stands; nullopt: it has never run.
+std::optional<Instance> instance_of(const PodWorker& worker, const ContainerRun& run) {
+  Instance made{.id = container_id(worker.uid(), run.spec->name, run.restart_count),
+                .name = run.spec->name,
+                .state = Instance::State::kInTransition,
+                .exit_code = 0,
+                .reason = {},
+                .outdated = false};
+  if (run.reading || run.state == ContainerRun::State::kStarting || run.stopping) return made;
+  if (run.state == ContainerRun::State::kRunning) {
+    made.state = Instance::State::kRunning;
+    made.outdated = run.image != run.spec->image;
+    return made;
   }
+  if (run.again) {
+    made.state = Instance::State::kCreated;
+    return made;
+  }
+  if (!run.ended) return std::nullopt;
+  made.state = Instance::State::kExited;
+  made.exit_code = run.ended->exit_code;
+  made.reason = run.ended->reason;
+  return made;
 }
 
-void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuses) {
+containers::PodSeen seen_of(const PodWorker& worker, const ProbesSeen& probes) {
+  containers::PodSeen seen{.sandboxes = {}, .instances = {}, .liveness = probes.liveness, .startup = probes.startup};
+  seen.sandboxes = sandboxes_of(worker);
+  for (const auto* list : {&worker.init_containers, &worker.containers}) {
+    for (const ContainerRun& run : *list) {
+      if (auto instance = instance_of(worker, run)) seen.instances.push_back(*std::move(instance));
+    }
+  }
+  return seen;
+}
+
+void begin_back_off(const PodWorker& worker, ContainerRun& run, Duration delay) {
+  run.retry_at = *run.ended_at + delay;
+  run.state = ContainerRun::State::kWaiting;
+  run.waiting_reason = "CrashLoopBackOff";
+  run.waiting_message = containers::back_off_message(delay, run.spec->name, description_of(*worker.pod));
+}
+
+/// Starts a container that is due, or lets it wait for its back-off.
+void start_or_wait(const PodWorker& worker, ContainerRun& run, Instant now, ContainerPlan& plan) {
+  if (run.retry_at == Instant::max()) return;  // cannot be started, ever
+  if (!run.retry_at) {
+    const auto delay = run.back_off.ask(now, run.ended_at);
+    if (!delay) {
+      plan.start.push_back(&run);
+      return;
+    }
+    begin_back_off(worker, run, *delay);
+    plan.backs_off.push_back(&run);
+  }
+  if (*run.retry_at > now) {
+    plan.look_again = std::min(*run.retry_at, plan.look_again.value_or(*run.retry_at));
+    return;
+  }
+  if (run.waiting_reason == "CrashLoopBackOff") run.back_off.ask(now, run.ended_at);  // the next wait grows
+  plan.start.push_back(&run);
+}
+
+void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuses, Instant now) {
   const auto found = std::ranges::find(statuses, run.spec->name, &api::ContainerStatus::name);
   if (found == statuses.end()) return;
   run.image = found->image;
@@ -69,55 +96,52 @@ void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuse
   }
   if (run.ended) {
     run.state = ContainerRun::State::kExited;
-    run.back_off = kBackOffMin;
+    run.ended_at = now;
   }
 }
 
 }  // namespace
 
-ContainerPlan plan_containers(PodWorker& worker, Instant now) {
+std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker) {
+  return {{.id = worker.uid(),
+           .attempt = 0,
+           .ready = worker.created && worker.phase != WorkerPhase::kTerminated,
+           .host_network = worker.pod->spec.host_network,
+           .ip = "of the node"}};
+}
+
+ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Instant now) {
+  const containers::PodActions actions = containers::compute_pod_actions(*worker.pod, seen_of(worker, probes));
   ContainerPlan plan;
-  for (auto* list : {&worker.init_containers, &worker.containers}) {
-    for (ContainerRun& run : *list) {
-      if (is_outdated(worker, run)) plan.stop.push_back(&run);
-    }
+  plan.finished = actions.kill_pod;
+  if (plan.finished) return plan;
+  const auto is_due = [&](const std::string& name) {
+    return std::ranges::find(actions.init_containers, name) != actions.init_containers.end() ||
+           std::ranges::find(actions.containers, name) != actions.containers.end();
+  };
+  for (const containers::ContainerToStop& each : actions.stop) {
+    if (ContainerRun* run = worker.find_run(each.name)) plan.stop.push_back({run, each, is_due(each.name)});
   }
-  const bool regular_started = std::ranges::any_of(
-      worker.containers, [](const ContainerRun& run) { return in_progress(run) || run.ended || run.ended_before; });
-  for (ContainerRun& run : worker.init_containers) {
-    if (api::is_sidecar(*run.spec)) {
-      if (run.state == ContainerRun::State::kRunning) continue;
-      start_or_wait(run, now, plan);
-      if (!regular_started) return plan;
-    } else if (!regular_started) {
-      if (is_done(worker, run)) {
-        if (run.ended->exit_code == 0) continue;
-        plan.finished = true;
-        return plan;
-      }
-      start_or_wait(run, now, plan);
-      return plan;
+  for (const auto* names : {&actions.init_containers, &actions.containers}) {
+    for (const std::string& name : *names) {
+      ContainerRun* run = worker.find_run(name);
+      if (run == nullptr || std::ranges::find(plan.stop, run, &PlannedStop::run) != plan.stop.end()) continue;
+      start_or_wait(worker, *run, now, plan);
     }
-  }
-  plan.finished = true;
-  for (ContainerRun& run : worker.containers) {
-    if (is_done(worker, run)) continue;
-    plan.finished = false;
-    start_or_wait(run, now, plan);
   }
   return plan;
 }
 
-void restore_containers(PodWorker& worker) {
+void restore_containers(PodWorker& worker, Instant now) {
   worker.spec_source = worker.pod;
   worker.start_time = worker.pod->status.start_time;
   for (const api::Container& container : worker.spec_source->spec.init_containers) {
     worker.init_containers.emplace_back().spec = &container;
-    restore(worker.init_containers.back(), worker.pod->status.init_container_statuses);
+    restore(worker.init_containers.back(), worker.pod->status.init_container_statuses, now);
   }
   for (const api::Container& container : worker.spec_source->spec.containers) {
     worker.containers.emplace_back().spec = &container;
-    restore(worker.containers.back(), worker.pod->status.container_statuses);
+    restore(worker.containers.back(), worker.pod->status.container_statuses, now);
   }
 }
 
@@ -137,60 +161,54 @@ bool adopt_definitions(PodWorker& worker) {
   }
   bool changed = false;
   for (const auto& [run, container] : pairs) {
-    changed = changed || run->spec->image != container->image;
+    const bool another = run->spec->image != container->image;
+    if (another && run->state == ContainerRun::State::kWaiting && run->waiting_reason == "CrashLoopBackOff") {
+      run->back_off = {};  // it is that of a definition
+      run->ended_at.reset();
+      run->retry_at.reset();
+    }
+    changed = changed || another;
     run->spec = container;
   }
   worker.spec_source = worker.pod;
   return changed;
 }
 
-std::string outdated_message(const PodWorker& worker, const ContainerRun& run) {
-  if (is_init(worker, run)) return fmt::format("Init container {} definition changed", run.spec->name);
-  return fmt::format("Container {} definition changed, will be restarted", run.spec->name);
-}
-
-void record_exit(PodWorker& worker, ContainerRun& run, api::ContainerState::Terminated ended, Now now) {
-  const Duration ran = run.running_since ? now.mono - *run.running_since : Duration{};
+void record_exit(ContainerRun& run, api::ContainerState::Terminated ended, Instant now) {
   run.state = ContainerRun::State::kExited;
   run.ended = std::move(ended);
+  run.ended_at = now;
   run.retry_at.reset();
-  if (std::exchange(run.outdated, false)) {  // whatever its policy: by the new definition, with a back-off of its own
-    run.state = ContainerRun::State::kWaiting;
-    run.waiting_reason = "ContainerCreating";
-    run.waiting_message.clear();
-    run.back_off = {};
-    return;
-  }
-  if (!restarts(policy_of(worker, run), run.ended->exit_code)) return;
-  const Duration wait = ran >= kBackOffForgetAfter ? Duration{} : run.back_off;
-  run.back_off = next_back_off(run.back_off, ran);
-  if (wait == Duration{}) return;
-  run.retry_at = now.mono + wait;
-  run.state = ContainerRun::State::kWaiting;
-  run.waiting_reason = "CrashLoopBackOff";
-  run.waiting_message =
-      fmt::format("back-off {} restarting failed container={} pod={}_{}({})",
-                  wait < minutes(1) ? fmt::format("{}s", std::chrono::duration_cast<seconds>(wait).count())
-                                    : fmt::format("{}m{}s", std::chrono::duration_cast<minutes>(wait).count(),
-                                                  std::chrono::duration_cast<seconds>(wait).count() % 60),
-                  run.spec->name, worker.pod->metadata.name, worker.pod->metadata.ns, worker.uid());
+  const auto stopped = std::exchange(run.stopping, std::nullopt);
+  if (!stopped || !stopped->again) return;
+  run.again = true;
+  if (!stopped->new_definition) return;
+  run.state = ContainerRun::State::kWaiting;  // by the new definition, with a back-off of its own
+  run.waiting_reason = "ContainerCreating";
+  run.waiting_message.clear();
+  run.back_off = {};
+  run.ended_at.reset();
 }
 
 void record_start_failure(PodWorker& worker, ContainerRun& run, std::string reason, std::string message, Now now) {
-  if (reason == "RunContainerError" && !restarts(policy_of(worker, run), kStartErrorExitCode)) {
+  if (reason == "RunContainerError" && worker.pod->spec.restart_policy == "Never" && !api::is_sidecar(*run.spec)) {
     api::ContainerState::Terminated ended;
     ended.exit_code = kStartErrorExitCode;
     ended.reason = "StartError";
     ended.message = std::move(message);
     ended.finished_at = now.wall;
-    record_exit(worker, run, std::move(ended), now);
+    record_exit(run, std::move(ended), now.mono);
     return;
   }
   run.state = ContainerRun::State::kWaiting;
   run.waiting_reason = std::move(reason);
   run.waiting_message = std::move(message);
-  run.back_off = next_back_off(run.back_off, {});
-  run.retry_at = now.mono + run.back_off;
+  run.back_off.ask(now.mono, now.mono - run.back_off.delay());
+  run.retry_at = now.mono + run.back_off.delay();
+}
+
+std::string description_of(const api::Pod& pod) {
+  return fmt::format("{}_{}({})", pod.metadata.name, pod.metadata.ns, pod.metadata.uid);
 }
 
 api::ContainerState::Terminated unseen_end(std::string message) {

@@ -1,11 +1,12 @@
-// Which containers of a pod to start now: init containers one after the other, then all others at once, restarts
-// according to policy and back-off; and which to stop, to start them again by their new definition.
-// Thread: any (pure). Source: Kubernetes docs, "Init Containers", "Sidecar Containers", "Pod Lifecycle", container
-// restart policy; spec "Pod lifecycle", 5.5, 5.6.
+// Which containers of a worker to start and to stop now: what containers::compute_pod_actions() says, once the
+// back-offs of those to be started are over; and what becomes of them afterwards. Thread: any (pure). Source:
+// Kubernetes docs, "Init Containers", "Sidecar Containers", "Pod Lifecycle", container restart policy; spec "Pod
+// lifecycle", 5.
 #pragma once
 
 #include "agent/pods/pod_worker.h"
 #include "base/time.h"
+#include "policy/containers/pod_actions.h"
 
 #include <optional>
 #include <string>
@@ -13,33 +14,49 @@
 
 namespace spillway::agent {
 
-struct ContainerPlan {
-  std::vector<ContainerRun*> start;
-  std::vector<ContainerRun*> stop;    // they run by a definition that is not theirs any more
-  std::optional<Instant> look_again;  // a back-off ends then
-  bool finished = false;              // nothing runs and nothing will: the pod is to be ended
+struct PlannedStop {
+  ContainerRun* run = nullptr;
+  containers::ContainerToStop stop;
+  bool again = false;
 };
 
-/// For a worker in kSyncing. Containers already starting or running are left alone.
-ContainerPlan plan_containers(PodWorker& worker, Instant now);
+struct ContainerPlan {
+  std::vector<ContainerRun*> start;  // in this order
+  std::vector<PlannedStop> stop;
+  std::vector<ContainerRun*> backs_off;  // they begin to wait: CrashLoopBackOff
+  std::optional<Instant> look_again;     // a back-off ends then
+  bool finished = false;                 // nothing runs and nothing will: the pod is to be ended
+};
+
+/// Results of probes by container_id().
+struct ProbesSeen {
+  containers::ProbeResults liveness;
+  containers::ProbeResults startup;
+};
+
+/// What stands for its sandboxes, newest first: on this machine the pod itself, once it has been made.
+std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker);
+
+/// For a worker in kSyncing.
+ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Instant now);
 
 /// The containers of a pod that this agent has not run yet. What an earlier agent left in the pod's status counts:
 /// finished containers stay finished, containers that ran then are gone now and start again if their policy says so.
-void restore_containers(PodWorker& worker);
+void restore_containers(PodWorker& worker, Instant now);
 
 /// Lets the containers of a worker follow a change of its pod. True: a definition changed.
 bool adopt_definitions(PodWorker& worker);
 
-/// What an event says about a container of ContainerPlan::stop.
-std::string outdated_message(const PodWorker& worker, const ContainerRun& run);
-
-/// Takes the end of the current run into account; says when the container may start again, if it does.
-void record_exit(PodWorker& worker, ContainerRun& run, api::ContainerState::Terminated ended, Now now);
+/// Takes the end of the current run into account.
+void record_exit(ContainerRun& run, api::ContainerState::Terminated ended, Instant now);
 
 /// The container could not be started.
 void record_start_failure(PodWorker& worker, ContainerRun& run, std::string reason, std::string message, Now now);
 
 /// What is known about a container whose end nobody saw.
 api::ContainerState::Terminated unseen_end(std::string message);
+
+/// "p_ns(u1)", as events name a pod.
+std::string description_of(const api::Pod& pod);
 
 }  // namespace spillway::agent

@@ -1,7 +1,11 @@
 #include "agent/pods/pod_status.h"
 
-#include "agent/pods/pod_phase.h"
+#include "agent/pods/container_plan.h"
 #include "api/codec/codec.h"
+#include "policy/containers/container_statuses.h"
+#include "policy/containers/pod_conditions.h"
+#include "policy/containers/pod_phase.h"
+#include "policy/containers/utf8_text.h"
 
 #include <fmt/format.h>
 
@@ -14,9 +18,6 @@ namespace {
 using api::Json;
 using api::PodCondition;
 
-constexpr std::string_view kTrue = "True";
-constexpr std::string_view kFalse = "False";
-
 /// Fields of a status that are the agent's; the rest belongs to others.
 constexpr std::array<std::string_view, 9> kOwnFields{"phase",
                                                      "reason",
@@ -28,81 +29,85 @@ constexpr std::array<std::string_view, 9> kOwnFields{"phase",
                                                      "containerStatuses",
                                                      "initContainerStatuses"};
 
-api::ContainerStatus status_of(const PodWorker& worker, const ContainerRun& run) {
-  api::ContainerStatus status;
-  status.name = run.spec->name;
-  const bool waits = run.state == ContainerRun::State::kWaiting || run.state == ContainerRun::State::kStarting;
-  status.image = waits || run.image.empty() ? run.spec->image : run.image;
-  status.restart_count = run.restart_count;
-  switch (run.state) {
-    case ContainerRun::State::kWaiting:
-    case ContainerRun::State::kStarting:
+using containers::Instance;
+using containers::InstanceReport;
+
+InstanceReport report_of(const ContainerRun& run, const api::ContainerState::Terminated& ended) {
+  InstanceReport made;
+  made.instance = {.id = {},
+                   .name = run.spec->name,
+                   .state = Instance::State::kExited,
+                   .exit_code = ended.exit_code,
+                   .reason = ended.reason,
+                   .outdated = false};
+  made.container_id = ended.container_id;
+  made.image = run.image.empty() ? run.spec->image : run.image;
+  made.restart_count = run.restart_count;
+  made.started_at = ended.started_at;
+  made.finished_at = ended.finished_at;
+  made.signal = ended.signal;
+  made.message = ended.message;
+  return made;
+}
+
+/// Its instances, newest first.
+std::vector<InstanceReport> reports_of(const PodWorker& worker, const ContainerRun& run) {
+  std::vector<InstanceReport> made;
+  if (run.state == ContainerRun::State::kRunning) {
+    InstanceReport& newest = made.emplace_back();
+    newest.instance.name = run.spec->name;
+    newest.instance.state = Instance::State::kRunning;
+    newest.container_id = container_id(worker.uid(), run.spec->name, run.restart_count);
+    newest.image = run.image.empty() ? run.spec->image : run.image;
+    newest.restart_count = run.restart_count;
+    newest.started_at = run.started_at;
+  }
+  if (run.ended) made.push_back(report_of(run, *run.ended));
+  if (run.ended_before) made.push_back(report_of(run, *run.ended_before));
+  return made;
+}
+
+/// What the runtime would tell of one that waits: it has ended, or was never there.
+bool waits(const ContainerRun& run) {
+  return run.state == ContainerRun::State::kWaiting || run.state == ContainerRun::State::kStarting;
+}
+
+std::vector<api::ContainerStatus> statuses_of(const PodWorker& worker, containers::ContainerKind kind,
+                                              const std::vector<ContainerRun>& runs,
+                                              const std::vector<api::ContainerStatus>& before) {
+  std::vector<InstanceReport> reports;
+  for (const ContainerRun& run : runs) std::ranges::move(reports_of(worker, run), std::back_inserter(reports));
+  auto statuses = containers::container_statuses(*worker.spec_source, kind, reports, before, {});
+  for (api::ContainerStatus& status : statuses) {
+    const ContainerRun& run = *worker.find_run(status.name);
+    if (waits(run)) {
+      if (status.state.terminated) status.last_state = status.state;
+      status.state = {};
       status.state.waiting = {run.waiting_reason, run.waiting_message};
-      status.last_state.terminated = run.ended ? run.ended : run.ended_before;
-      break;
-    case ContainerRun::State::kRunning:
-      status.state.running = {run.started_at};
-      if (run.ended_before) status.last_state.terminated = run.ended_before;
-      break;
-    case ContainerRun::State::kExited:
-      status.state.terminated = run.ended;
-      if (run.ended_before) status.last_state.terminated = run.ended_before;
-      break;
+      status.image = run.spec->image;
+    }
+    status.restart_count = run.restart_count;
+    const bool completed = status.state.terminated && status.state.terminated->exit_code == 0;
+    const bool runs_first = kind == containers::ContainerKind::kInit && !api::is_sidecar(*run.spec);
+    status.ready = runs_first ? completed : run.ready;
+    status.started = run.started;
   }
-  const bool running = run.state == ContainerRun::State::kRunning;
-  const bool completed = run.state == ContainerRun::State::kExited && run.ended && run.ended->exit_code == 0;
-  const bool runs_first = std::ranges::any_of(
-      worker.init_containers, [&](const ContainerRun& each) { return &each == &run && !api::is_sidecar(*each.spec); });
-  status.ready = runs_first ? completed : running;
-  status.started = running;
-  if (running) status.container_id = container_id(worker.uid(), run.spec->name, run.restart_count);
-  if (!running && run.ended) status.container_id = run.ended->container_id;
-  return status;
+  return statuses;
 }
 
-PodCondition condition(std::string_view type, bool holds, std::string reason = {}, std::string message = {}) {
-  return {.type = std::string(type),
-          .status = std::string(holds ? kTrue : kFalse),
-          .reason = std::move(reason),
-          .message = std::move(message),
-          .last_probe_time = {},
-          .last_transition_time = {}};
-}
-
-std::string names_of(const std::vector<api::ContainerStatus>& statuses, bool (*wanted)(const api::ContainerStatus&)) {
-  std::string names;
-  for (const api::ContainerStatus& status : statuses) {
-    if (!wanted(status)) continue;
-    if (!names.empty()) names += ' ';
-    names += status.name;
+/// Together they fit into the bounds of a status.
+void cut_messages(api::PodStatus& status) {
+  const std::size_t count = status.init_container_statuses.size() + status.container_statuses.size();
+  if (count == 0) return;
+  const std::size_t most = containers::kMessagesOfPodMax / count;
+  for (auto* list : {&status.init_container_statuses, &status.container_statuses}) {
+    for (api::ContainerStatus& each : *list) {
+      for (auto* state : {&each.state, &each.last_state}) {
+        if (!state->terminated || state->terminated->message.size() <= most) continue;
+        state->terminated->message = containers::utf8_text(state->terminated->message.substr(0, most));
+      }
+    }
   }
-  return names;
-}
-
-PodCondition initialized_condition(const PodWorker& worker, const api::PodStatus& status) {
-  std::string incomplete;
-  for (std::size_t i = 0; i < worker.init_containers.size(); ++i) {
-    const ContainerRun& run = worker.init_containers[i];
-    const bool done =
-        api::is_sidecar(*run.spec) ? run.running_since.has_value() : status.init_container_statuses[i].ready;
-    if (done) continue;
-    if (!incomplete.empty()) incomplete += ' ';
-    incomplete += run.spec->name;
-  }
-  if (incomplete.empty() || status.phase == "Succeeded") {
-    return condition("Initialized", true, status.phase == "Succeeded" ? "PodCompleted" : "");
-  }
-  return condition("Initialized", false, "ContainersNotInitialized",
-                   fmt::format("containers with incomplete status: [{}]", incomplete));
-}
-
-PodCondition ready_condition(std::string_view type, const api::PodStatus& status) {
-  if (status.phase == "Succeeded") return condition(type, false, "PodCompleted");
-  if (status.phase == "Failed") return condition(type, false, "PodFailed");
-  const std::string unready =
-      names_of(status.container_statuses, [](const api::ContainerStatus& each) { return !each.ready; });
-  if (unready.empty()) return condition(type, true);
-  return condition(type, false, "ContainersNotReady", fmt::format("containers with unready status: [{}]", unready));
 }
 
 void keep_transition_times(std::vector<PodCondition>& conditions, const std::vector<PodCondition>& before,
@@ -145,37 +150,39 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
   status.qos_class = to_string(api::qos_of(*worker.pod));
   status.host_ip = addresses.host_ip;
   status.start_time = worker.start_time;
-  for (const ContainerRun& run : worker.init_containers) {
-    status.init_container_statuses.push_back(status_of(worker, run));
-  }
-  for (const ContainerRun& run : worker.containers) status.container_statuses.push_back(status_of(worker, run));
+  status.init_container_statuses = statuses_of(worker, containers::ContainerKind::kInit, worker.init_containers,
+                                               worker.status.init_container_statuses);
+  status.container_statuses =
+      statuses_of(worker, containers::ContainerKind::kRegular, worker.containers, worker.status.container_statuses);
+  cut_messages(status);
   const bool any_started =
       std::ranges::any_of(worker.containers, [](const ContainerRun& run) { return run.running_since || run.ended; });
   if (any_started || std::ranges::any_of(worker.init_containers,
                                          [](const ContainerRun& run) { return run.running_since || run.ended; })) {
-    status.pod_ip = addresses.pod_ip;
+    const auto told = containers::pod_addresses(*worker.pod, {addresses.pod_ip}, {addresses.host_ip});
+    status.pod_ip = told.front();
   }
 
   std::vector<api::ContainerStatus> all = status.init_container_statuses;
   all.insert(all.end(), status.container_statuses.begin(), status.container_statuses.end());
   const bool terminated = worker.phase == WorkerPhase::kTerminated;
-  status.phase = phase_of(*worker.pod, all, terminated ? PodProgress::kTerminal : PodProgress::kOngoing);
+  status.phase = containers::phase_of(
+      *worker.pod, all, terminated ? containers::PodProgress::kTerminal : containers::PodProgress::kOngoing);
   const bool terminal = status.phase == "Succeeded" || status.phase == "Failed";
   if (terminated && !terminal && !api::is_static(*worker.pod)) status.phase = "Failed";
   if (!terminated && terminal) status.phase = worker.status.phase.empty() ? "Running" : worker.status.phase;
   if (terminated && worker.forced_end) {
     admission::mark_ended(status, worker.forced_end->ending);
   }
-  if (terminated && !worker.forced_end && api::is_terminal(*worker.pod)) {  // what somebody else decided stays
-    status.phase = worker.pod->status.phase;
-    status.reason = worker.pod->status.reason;
-    status.message = worker.pod->status.message;
+  if (terminated && !worker.forced_end) {  // what somebody else decided stays
+    containers::PhaseTold told = containers::settle_phase(*worker.pod, worker.pod->status, status.phase);
+    status.phase = std::move(told.phase);
+    status.reason = std::move(told.reason);
+    status.message = std::move(told.message);
   }
-  status.conditions.push_back(condition("PodReadyToStartContainers", worker.created && !terminated));
-  status.conditions.push_back(initialized_condition(worker, status));
-  status.conditions.push_back(ready_condition("Ready", status));
-  status.conditions.push_back(ready_condition("ContainersReady", status));
-  status.conditions.push_back(condition("PodScheduled", true));
+  std::ranges::move(
+      containers::pod_conditions(*worker.pod, status, containers::is_sandbox_usable(*worker.pod, sandboxes_of(worker))),
+      std::back_inserter(status.conditions));
   keep_transition_times(status.conditions, worker.status.conditions, now);
   return status;
 }

@@ -1,18 +1,21 @@
 #include "agent/pods/pod_worker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace spillway::agent {
 
-bool restarts(std::string_view policy, std::int32_t exit_code) {
-  if (policy == "Never") return false;
-  return policy != "OnFailure" || exit_code != 0;
+const ContainerRun* PodWorker::find_run(std::string_view container) const {
+  for (const auto* list : {&init_containers, &containers}) {
+    const auto found =
+        std::ranges::find_if(*list, [&](const ContainerRun& run) { return run.spec->name == container; });
+    if (found != list->end()) return &*found;
+  }
+  return nullptr;
 }
 
-Duration next_back_off(Duration current, Duration ran) {
-  if (ran >= kBackOffForgetAfter) current = Duration{};
-  if (current == Duration{}) return kBackOffMin;
-  return std::min(current * 2, kBackOffMax);
+ContainerRun* PodWorker::find_run(std::string_view container) {
+  return const_cast<ContainerRun*>(std::as_const(*this).find_run(container));
 }
 
 }  // namespace spillway::agent

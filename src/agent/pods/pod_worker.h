@@ -8,6 +8,9 @@
 #include "api/object/pod.h"
 #include "base/time.h"
 #include "client/api_client.h"
+#include "policy/containers/orderly_stop.h"
+#include "policy/containers/pod_actions.h"
+#include "policy/containers/restart_back_off.h"
 
 #include <cstdint>
 #include <memory>
@@ -17,12 +20,17 @@
 
 namespace spillway::agent {
 
+/// A container that is being stopped while its pod goes on.
+struct RunStop {
+  bool again = false;           // it is started again, whatever its policy says of its exit code
+  bool new_definition = false;  // and without a back-off: by another definition
+};
+
 struct ContainerRun {
   enum class State { kWaiting, kStarting, kRunning, kExited };
 
   const api::Container* spec = nullptr;  // within PodWorker::spec_source
   std::string image;                     // of the current or last run; it may differ from the one in `spec`
-  bool outdated = false;                 // runs by another definition than `spec` and is being stopped for it
   State state = State::kWaiting;
   std::string waiting_reason = "ContainerCreating";
   std::string waiting_message;
@@ -31,10 +39,19 @@ struct ContainerRun {
   std::optional<Instant> running_since;
   std::optional<api::ContainerState::Terminated> ended;         // the current run, once over
   std::optional<api::ContainerState::Terminated> ended_before;  // the run before the current one
-  Duration back_off{};                                          // before the next restart; zero: none yet
-  std::optional<Instant> retry_at;                              // waits for its back-off until then
-  bool reading = false;                                         // what its variables refer to, to start then
+  std::optional<Instant> ended_at;                              // of `ended`, as this process saw it
+  containers::RestartBackOff back_off;
+  std::optional<Instant> retry_at;  // waits for its back-off until then
+  std::optional<RunStop> stopping;
+  bool again = false;  // was stopped to be started again
+  // As probes and hooks say; see containers::is_started().
+  bool started = false;
+  bool ready = false;
+  bool reading = false;  // what its variables refer to, to start then
 };
+
+/// No postStart hook takes longer: there is no limit upstream.
+inline constexpr Duration kHookTimeMax = hours(24);
 
 /// kWaiting: has not been asked yet whether it may start.
 enum class WorkerPhase { kWaiting, kSyncing, kTerminating, kTerminated };
@@ -49,6 +66,7 @@ struct PodWorker {
   std::optional<ForcedEnd> forced_end;
   bool rejected = false;           // never started
   bool created = false;            // CreatePod was sent
+  bool own_network = false;        // in a network namespace that only it can reach
   bool object_gone = false;        // deleted from the API server
   bool retired = false;            // its file is gone or makes another pod now
   bool removed = false;            // RemovePod was sent
@@ -61,19 +79,14 @@ struct PodWorker {
   std::optional<client::ApiClient::TimerId> deadline_timer;
   std::optional<Instant> deadline;  // that the timer is for
   bool delete_in_flight = false;
+  std::optional<containers::OrderlyStop> orderly_stop;  // kTerminating: instead of StopPod, until it is over
+  std::optional<client::ApiClient::TimerId> stop_timer;
 
   const std::string& uid() const { return pod->metadata.uid; }
+
+  /// nullptr: it has no such container.
+  ContainerRun* find_run(std::string_view container);
+  const ContainerRun* find_run(std::string_view container) const;
 };
-
-/// The longest a container waits for its next restart, and how long it must run to start over with the shortest.
-inline constexpr Duration kBackOffMin = seconds(10);
-inline constexpr Duration kBackOffMax = minutes(5);
-inline constexpr Duration kBackOffForgetAfter = minutes(10);
-
-/// Does a container that exited with this code start again? `policy`: the pod's restartPolicy.
-bool restarts(std::string_view policy, std::int32_t exit_code);
-
-/// The back-off that follows `current` when a run of this length ends; zero: restart at once (the first time).
-Duration next_back_off(Duration current, Duration ran);
 
 }  // namespace spillway::agent

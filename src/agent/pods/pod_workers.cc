@@ -21,12 +21,15 @@ namespace {
 constexpr Duration kSyncRetry = seconds(10);  // of a container that could not be configured
 
 ContainerRun* find_run(PodWorker& worker, std::string_view container) {
-  for (auto* list : {&worker.init_containers, &worker.containers}) {
-    const auto found =
-        std::ranges::find_if(*list, [&](const ContainerRun& run) { return run.spec->name == container; });
-    if (found != list->end()) return &*found;
-  }
-  return nullptr;
+  return worker.find_run(container);
+}
+
+/// One that has started holds the others up until its hook is over.
+bool waits_for_hook(const PodWorker& worker) {
+  const auto hooked = [](const ContainerRun& run) {
+    return run.state == ContainerRun::State::kStarting && api::hook_of(*run.spec, "postStart").has_value();
+  };
+  return std::ranges::any_of(worker.init_containers, hooked) || std::ranges::any_of(worker.containers, hooked);
 }
 
 bool by_key(const api::Pod* a, const api::Pod* b) {
@@ -41,12 +44,14 @@ std::string exit_reason(const ContainerExited& event) {
 
 }  // namespace
 
-PodWorkers::PodWorkers(AgentContext& context, ResourceManagers& managers, PodVolumes& volumes,
+PodWorkers::PodWorkers(AgentContext& context, Rng rng, ResourceManagers& managers, PodVolumes& volumes,
                        std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
                        DecisionLog& decisions, telemetry::Registry* metrics)
     : context_(context),
       managers_(managers),
       volumes_(volumes),
+      calls_(context),
+      prober_(context, rng, calls_, *this),
       status_(context,
               [this](const std::string& uid, Now now) {
                 PodWorker* worker = find(uid);
@@ -63,6 +68,11 @@ PodWorker* PodWorkers::find(const std::string& uid) {
   return it == workers_.end() ? nullptr : &it->second;
 }
 
+const PodWorker* PodWorkers::find(const std::string& uid) const {
+  const auto it = workers_.find(uid);
+  return it == workers_.end() ? nullptr : &it->second;
+}
+
 PodAddresses PodWorkers::addresses() const {
   return {context_.machine.internal_ip, context_.machine.internal_ip};
 }
@@ -70,6 +80,7 @@ PodAddresses PodWorkers::addresses() const {
 void PodWorkers::start(const client::ObjectCache<api::Pod>& pods, Now now) {
   SPILLWAY_CHECK(!started_);
   started_ = true;
+  prober_.start(now);
   std::vector<std::shared_ptr<const api::Pod>> arrivals;
   for (const auto& [key, pod] : pods.all()) {
     if (!api::is_mirror(*pod)) arrivals.push_back(pod);
@@ -150,7 +161,7 @@ void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
   PodWorker& worker = workers_[pod->metadata.uid];
   worker.pod = pod;
   worker.status = pod->status;
-  restore_containers(worker);
+  restore_containers(worker, now.mono);
   if (api::is_terminal(*pod)) {
     worker.phase = WorkerPhase::kTerminated;
     status_.want(worker.uid(), worker.status, now);
@@ -189,6 +200,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
   CreatePod create = create_pod_command(*worker.pod);
   create.pids_max = context_.options.pod_pids_max;
   create.isolation = isolation_of(*worker.pod, context_.machine, context_.options.cluster_domain);
+  worker.own_network = create.isolation.network;
   if (create.isolation.network) {
     record(worker, {}, client::EventType::kNormal, "LoopbackOnly",
            "The pod has a network namespace of its own with nothing but the loopback device, as it asked for", now);
@@ -203,6 +215,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
              each.reason, each.message, now);
     }
   }
+  prober_.add(*worker.pod, now);
   sync(worker, now);
 }
 
@@ -220,6 +233,8 @@ void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusa
   PodWorker* worker = find(uid);
   if (worker == nullptr || worker->phase != WorkerPhase::kSyncing) return;
   cancel_timers(*worker);
+  prober_.remove(uid);
+  calls_.forget(uid);
   volumes_.remove(uid);
   context_.host_commands.emplace_back(RemovePod{uid});
   refuse(uid, refusal, now);
@@ -228,10 +243,19 @@ void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusa
 }
 
 void PodWorkers::sync(PodWorker& worker, Now now) {
-  const ContainerPlan plan = plan_containers(worker, now.mono);
-  for (ContainerRun* run : plan.stop) stop_outdated(worker, *run, now);
-  if (volumes_.is_ready(worker.uid()))
-    for (ContainerRun* run : plan.start) start_container(worker, *run, now);
+  apply_probes(worker);
+  const ContainerPlan plan = plan_containers(worker, probes_seen(worker), now.mono);
+  for (const PlannedStop& each : plan.stop) stop_run(worker, each, now);
+  for (const ContainerRun* run : plan.backs_off) {
+    record(worker, run->spec->name, client::EventType::kWarning, "BackOff",
+           containers::back_off_event(run->spec->name, description_of(*worker.pod)), now);
+  }
+  if (volumes_.is_ready(worker.uid())) {
+    for (ContainerRun* run : plan.start) {
+      if (waits_for_hook(worker)) break;
+      start_container(worker, *run, now);
+    }
+  }
   if (plan.finished) {
     terminate(worker, now);
     return;
@@ -314,6 +338,8 @@ Outcome PodWorkers::add_mounts(const api::Pod& pod, const api::Container& contai
                      mount.binding.volume, mount.binding.container_path);
     start.volumes.push_back(std::move(mount.binding));
   }
+  if (const std::string& path = container.termination_message_path; path.starts_with('/'))
+    start.files.push_back({.container_path = path, .content = {}, .is_message = true});
   SPILLWAY_TRY(names, names_of(pod, context_.options.cluster_domain));
   if (const auto host_name = kernel_host_name(pod, names); !host_name) return host_name.error();
   if (plan.has_own_hosts) return {};
@@ -349,13 +375,14 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
     ++run.restart_count;
   }
   run.image = run.spec->image;
-  run.outdated = false;
   run.state = ContainerRun::State::kStarting;
   run.waiting_reason = "ContainerCreating";
   run.waiting_message.clear();
   run.retry_at.reset();
   run.running_since.reset();
+  run.again = false;
   const ContainerLimits limits = limits_of(*run.spec);
+  start.message_from_logs = run.spec->termination_message_policy == "FallbackToLogsOnError";
   start.uid = worker.uid();
   start.name = run.spec->name;
   start.attempt = run.restart_count;
@@ -424,11 +451,12 @@ void PodWorkers::on_container_started(const ContainerStarted& event, Now now) {
   PodWorker* worker = find(event.uid);
   ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
   if (run == nullptr || run->restart_count != event.attempt || run->state != ContainerRun::State::kStarting) return;
-  run->state = ContainerRun::State::kRunning;
   run->started_at = event.at;
   run->running_since = now.mono;
   record(*worker, event.name, client::EventType::kNormal, "Started", "Started container " + event.name, now);
-  worker->phase == WorkerPhase::kSyncing ? sync(*worker, now) : report(*worker, now);
+  const auto hook = api::hook_of(*run->spec, "postStart");
+  if (hook && worker->phase == WorkerPhase::kSyncing) return run_post_start(*worker, *run, *hook, now);
+  set_running(*worker, *run, now);
 }
 
 void PodWorkers::on_container_start_failed(const ContainerStartFailed& event, Now now) {
@@ -437,6 +465,7 @@ void PodWorkers::on_container_start_failed(const ContainerStartFailed& event, No
   if (run == nullptr || run->restart_count != event.attempt || run->state != ContainerRun::State::kStarting) return;
   record(*worker, event.name, client::EventType::kWarning, "Failed", "Error: " + event.message, now);
   record_start_failure(*worker, *run, event.reason, event.message, now);
+  on_gone_in_stop(*worker, event.name, now);
   worker->phase == WorkerPhase::kSyncing ? sync(*worker, now) : report(*worker, now);
 }
 
@@ -444,31 +473,26 @@ void PodWorkers::on_container_exited(const ContainerExited& event, Now now) {
   PodWorker* worker = find(event.uid);
   ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
   if (run == nullptr || run->restart_count != event.attempt) return;
+  const bool over = run->state == ContainerRun::State::kWaiting || run->state == ContainerRun::State::kExited;
+  if (over && worker->phase == WorkerPhase::kSyncing) return;
   api::ContainerState::Terminated ended;
   ended.exit_code = event.exit_code;
   ended.signal = event.signal;
   ended.reason = exit_reason(event);
+  ended.message = event.message;
   ended.started_at = event.started_at;
   ended.finished_at = event.finished_at;
   ended.container_id = container_id(event.uid, event.name, event.attempt);
-  if (worker->phase != WorkerPhase::kSyncing) {
-    run->state = ContainerRun::State::kExited;
-    run->ended = std::move(ended);
-    report(*worker, now);
-    return;
-  }
-  record_exit(*worker, *run, std::move(ended), now);
-  if (run->waiting_reason == "CrashLoopBackOff" && run->state == ContainerRun::State::kWaiting) {
-    record(*worker, event.name, client::EventType::kWarning, "BackOff",
-           fmt::format("Back-off restarting failed container {} in pod {}_{}({})", event.name,
-                       worker->pod->metadata.name, worker->pod->metadata.ns, event.uid),
-           now);
-  }
-  sync(*worker, now);
+  record_exit(*run, std::move(ended), now.mono);
+  if (worker->phase == WorkerPhase::kSyncing) return sync(*worker, now);
+  run->state = ContainerRun::State::kExited;
+  on_gone_in_stop(*worker, event.name, now);
+  report(*worker, now);
 }
 
 void PodWorkers::report(PodWorker& worker, Now now) {
   if (worker.rejected) return;
+  apply_probes(worker);
   worker.status = compute_status(worker, addresses(), now.wall);
   if (!worker.object_gone) status_.want(worker.uid(), worker.status, now);
 }

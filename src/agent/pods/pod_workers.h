@@ -11,9 +11,12 @@
 #include "agent/devices/resource_managers.h"
 #include "agent/node/shutdown_engine.h"
 #include "agent/pods/admission_queue.h"
+#include "agent/pods/container_plan.h"
 #include "agent/pods/container_security.h"
 #include "agent/pods/pod_status_writer.h"
 #include "agent/pods/pod_worker.h"
+#include "agent/probes/handler_calls.h"
+#include "agent/probes/prober.h"
 #include "agent/volumes/pod_volumes.h"
 #include "api/object/pod.h"
 #include "client/object_cache.h"
@@ -27,11 +30,14 @@
 
 namespace spillway::agent {
 
-class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, private AdmissionQueue::Workers {
+class PodWorkers final : public EvictablePods,
+                         public ShutdownEngine::Pods,
+                         private AdmissionQueue::Workers,
+                         private ProbedPods {
  public:
   /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
   /// may be null.
-  PodWorkers(AgentContext& context, ResourceManagers& managers, PodVolumes& volumes,
+  PodWorkers(AgentContext& context, Rng rng, ResourceManagers& managers, PodVolumes& volumes,
              std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
              DecisionLog& decisions, telemetry::Registry* metrics);
 
@@ -53,6 +59,12 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   void on_container_exited(const ContainerExited& event, Now now);
   void on_pod_stopped(const PodStopped& event, Now now);
   void on_volumes_ready(const std::string& uid, Now now);
+
+  void on_http_answered(const HttpAnswered& event, Now now) { calls_.on_http_answered(event, now); }
+
+  void on_ran(const RanInContainer& event, Now now) { calls_.on_ran(event, now); }
+
+  void on_tcp_tried(const TcpTried& event, Now now) { calls_.on_tcp_tried(event, now); }
 
   void evict(const eviction::EvictPod& action, Urgency urgency, Now now) override;
   void kill_now(const std::string& uid) override;
@@ -80,6 +92,7 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   enum class Retry { kNo, kYes };
 
   PodWorker* find(const std::string& uid);
+  const PodWorker* find(const std::string& uid) const;
   void seen(const std::shared_ptr<const api::Pod>& pod, Now now);
   void gone(const std::string& uid, Now now);
   void add(const std::shared_ptr<const api::Pod>& pod, Now now);
@@ -88,7 +101,25 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   void refuse(const std::string& uid, const admission::Refusal& refusal, Now now) override;
   void preempt(const admission::Victim& victim, Now now) override;
   void sync(PodWorker& worker, Now now);
-  void stop_outdated(PodWorker& worker, ContainerRun& run, Now now);
+  void stop_run(PodWorker& worker, const PlannedStop& planned, Now now);
+  void tell_to_end(PodWorker& worker, ContainerRun& run, Duration grace, Now now);
+  void run_post_start(PodWorker& worker, ContainerRun& run, const api::Handler& hook, Now now);
+  void on_post_start(const std::string& uid, const std::string& container, std::int32_t attempt,
+                     const containers::ProbeJudgement& judgement, Now now);
+  void set_running(PodWorker& worker, ContainerRun& run, Now now);
+  void run_pre_stop(const PodWorker& worker, const api::Container& container, Duration grace,
+                    std::function<void(Now)> done, Now now);
+  void advance_stop(PodWorker& worker, Now now);
+  void give_up_order(PodWorker& worker);
+  void on_gone_in_stop(PodWorker& worker, const std::string& container, Now now);
+  void apply_probes(PodWorker& worker);
+  ProbesSeen probes_seen(const PodWorker& worker) const;
+  std::optional<containers::ProbedContainer> look(const std::string& uid, const std::string& container,
+                                                  Now now) const override;
+  HandlerPlace place_of(const std::string& uid, const std::string& container) const override;
+  void on_probe_event(const std::string& uid, const std::string& container, const containers::ProbeEvent& event,
+                      Now now) override;
+  void on_probe_result(const std::string& uid, containers::ProbeKind kind, Now now) override;
   void start_container(PodWorker& worker, ContainerRun& run, Now now);
   void refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now);
   void create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now);
@@ -114,6 +145,8 @@ class PodWorkers final : public EvictablePods, public ShutdownEngine::Pods, priv
   AgentContext& context_;
   ResourceManagers& managers_;
   PodVolumes& volumes_;
+  HandlerCalls calls_;
+  Prober prober_;
   PodStatusWriter status_;
   std::function<void(const std::string&, Now)> on_finished_;
   std::function<void(const std::string&, Now)> on_forgotten_;

@@ -22,6 +22,15 @@ Duration stop_grace(const PodWorker& worker) {
   return seconds(container_stop_seconds({.override_seconds = worker.grace_seconds}, {}));
 }
 
+bool is_alive(const ContainerRun& run) {
+  return run.state == ContainerRun::State::kRunning || run.state == ContainerRun::State::kStarting;
+}
+
+/// An eviction that takes its second is not held up by hooks and orders.
+bool has_time_for_order(const PodWorker& worker) {
+  return worker.grace_seconds > 1 || !worker.forced_end;
+}
+
 }  // namespace
 
 void PodWorkers::terminate(PodWorker& worker, Now now) {
@@ -29,29 +38,71 @@ void PodWorkers::terminate(PodWorker& worker, Now now) {
   volumes_.remove(worker.uid());
   cancel_timers(worker);
   worker.grace_seconds = effective_grace(0, grace_request(worker)).seconds;
+  containers::ContainerNames alive;
   for (const auto* list : {&worker.init_containers, &worker.containers}) {
     for (const ContainerRun& run : *list) {
+      if (is_alive(run)) alive.insert(run.spec->name);
       if (run.state != ContainerRun::State::kRunning) continue;
       record(worker, run.spec->name, client::EventType::kNormal, "Killing", "Stopping container " + run.spec->name,
              now);
     }
   }
-  context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
+  if (has_time_for_order(worker) && containers::OrderlyStop::is_needed(worker.pod->spec, alive)) {
+    worker.orderly_stop.emplace(worker.pod->spec, alive, worker.grace_seconds, now.mono);
+    advance_stop(worker, now);
+  } else {
+    context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
+  }
   report(worker, now);
+}
+
+/// Does what the order of the stop says now; the rest when a hook or a container is over, or the grace.
+void PodWorkers::advance_stop(PodWorker& worker, Now now) {
+  if (!worker.orderly_stop) return;
+  for (const containers::StopStep& step : worker.orderly_stop->advance(now.mono)) {
+    const ContainerRun* run = worker.find_run(step.container);
+    if (run == nullptr) continue;
+    if (step.what == containers::StopStep::What::kTell) {
+      context_.host_commands.emplace_back(StopContainer{worker.uid(), step.container, step.grace});
+      continue;
+    }
+    const auto done = [this, uid = worker.uid(), name = step.container](Now then) {
+      PodWorker* again = find(uid);
+      if (again == nullptr || !again->orderly_stop) return;
+      again->orderly_stop->on_hook_done(name);
+      advance_stop(*again, then);
+    };
+    run_pre_stop(worker, *run->spec, step.grace, done, now);
+  }
+  if (!worker.orderly_stop) return;
+  if (worker.orderly_stop->is_over()) {
+    give_up_order(worker);
+    context_.host_commands.emplace_back(StopPod{worker.uid(), seconds(kStopSecondsMin)});
+  } else if (!worker.stop_timer && worker.orderly_stop->due() > now.mono) {
+    worker.stop_timer = context_.api.at(worker.orderly_stop->due(), [this, uid = worker.uid()](Now then) {
+      PodWorker* again = find(uid);
+      if (again == nullptr) return;
+      again->stop_timer.reset();
+      if (again->orderly_stop && again->orderly_stop->due() <= then.mono) advance_stop(*again, then);
+    });
+  }
+}
+
+void PodWorkers::give_up_order(PodWorker& worker) {
+  worker.orderly_stop.reset();
+  if (worker.stop_timer) context_.api.cancel(*std::exchange(worker.stop_timer, std::nullopt));
+}
+
+void PodWorkers::on_gone_in_stop(PodWorker& worker, const std::string& container, Now now) {
+  if (!worker.orderly_stop) return;
+  worker.orderly_stop->on_gone(container);
+  advance_stop(worker, now);
 }
 
 void PodWorkers::cancel_timers(PodWorker& worker) {
   for (auto* timer : {&worker.retry_timer, &worker.deadline_timer}) {
     if (*timer) context_.api.cancel(*std::exchange(*timer, std::nullopt));
   }
-}
-
-/// To start it again by its new definition.
-void PodWorkers::stop_outdated(PodWorker& worker, ContainerRun& run, Now now) {
-  run.outdated = true;
-  record(worker, run.spec->name, client::EventType::kNormal, "Killing", outdated_message(worker, run), now);
-  context_.host_commands.emplace_back(
-      StopContainer{worker.uid(), run.spec->name, seconds(container_stop_seconds(grace_request(worker), {}))});
 }
 
 void PodWorkers::exceed_deadline(PodWorker& worker, Now now) {
@@ -65,6 +116,7 @@ void PodWorkers::shorten_grace(PodWorker& worker) {
   const EffectiveGrace grace = effective_grace(worker.grace_seconds, grace_request(worker));
   if (!grace.shortened) return;
   worker.grace_seconds = grace.seconds;
+  give_up_order(worker);
   context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
 }
 
@@ -104,6 +156,7 @@ void PodWorkers::end(PodWorker& worker, ForcedEnd how, Now now) {
 void PodWorkers::kill_now(const std::string& uid) {
   PodWorker* worker = find(uid);
   if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
+  give_up_order(*worker);
   auto& commands = context_.host_commands;
   std::erase_if(commands, [&](const HostCommand& command) {
     const auto* stop = std::get_if<StopPod>(&command);
@@ -128,6 +181,9 @@ void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
     }
   }
   worker->phase = WorkerPhase::kTerminated;
+  give_up_order(*worker);
+  calls_.forget(event.uid);
+  prober_.remove(event.uid);
   context_.log.info("pod stopped", {{"pod", worker->pod->key().text()}, {"pod_uid", event.uid}});
   if (on_finished_) on_finished_(event.uid, now);
   admission_.on_finished(event.uid, now);
@@ -186,6 +242,9 @@ void PodWorkers::forget(const std::string& known, Now now) {
   PodWorker* worker = find(uid);
   if (worker == nullptr) return;
   cancel_timers(*worker);
+  give_up_order(*worker);
+  prober_.remove(uid);
+  calls_.forget(uid);
   remove_content(*worker);
   status_.forget(uid);
   workers_.erase(uid);

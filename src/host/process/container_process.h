@@ -73,6 +73,8 @@ class ContainerProcess {
 
   const std::string& log_path() const { return start_.log_path; }
 
+  const agent::StartContainer& command() const { return start_.command; }
+
   const CgroupDir& cgroup() const { return cgroup_; }
 
   WallTime started_at() const { return started_at_; }

@@ -6,6 +6,7 @@
 #include "host/devices/device_access.h"
 #include "host/disk/dead_containers.h"
 #include "host/kernel/kernel_file.h"
+#include "host/process/termination_message.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -219,12 +220,17 @@ void ProcessRuntime::launch(PodEntry& pod, agent::StartContainer command, const 
   change_target(pod);
 }
 
+/// Where the files are that the node makes for a container.
+std::string ProcessRuntime::file_folder(const PodEntry& pod, const std::string& container) {
+  return fmt::format("{}/{}/{}", pod.directory, kFileFolder, container);
+}
+
 void ProcessRuntime::open_mounts(PodEntry& pod, agent::StartContainer command, const std::string& log_path) {
   pod.awaited[command.name] = command.attempt;
   VolumeThread::Mounts wanted{.container = command.name,
                               .volumes = command.volumes,
                               .files = command.files,
-                              .folder = fmt::format("{}/{}/{}", pod.directory, kFileFolder, command.name),
+                              .folder = file_folder(pod, command.name),
                               .first_id = *pod.isolated.first_id};
   const bool queued =
       volumes_.open(pod.volumes, std::move(wanted),
@@ -460,6 +466,10 @@ void ProcessRuntime::on_failed(agent::ContainerStartFailed event) {
 void ProcessRuntime::on_exited(agent::ContainerExited event) {
   const std::string uid = event.uid;
   const std::string name = event.name;
+  const PodEntry& pod = pods_.at(uid);
+  if (const auto ended = pod.containers.find(name); ended != pod.containers.end())
+    event.message =
+        read_termination_message(ended->second->command(), file_folder(pod, name), ended->second->log_path(), event);
   emit(std::move(event));
   forget_container(uid, name);
 }

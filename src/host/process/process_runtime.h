@@ -16,6 +16,7 @@
 #include "host/kernel/blocking_thread.h"
 #include "host/logs/container_log.h"
 #include "host/observation/observer.h"
+#include "host/probes/network_prober.h"
 #include "host/process/container_commands.h"
 #include "host/process/container_process.h"
 #include "host/process/orphaned_cgroups.h"
@@ -123,11 +124,16 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_command(agent::SetUpVolumes command);
   void on_command(const agent::RunInContainer& command);
 
+  void on_command(const agent::AskHttp& command) { prober_.ask(command); }
+
+  void on_command(const agent::TryTcp& command) { prober_.connect(command); }
+
   void on_started(agent::ContainerStarted event) override;
   void on_failed(agent::ContainerStartFailed event) override;
   void on_exited(agent::ContainerExited event) override;
   void dispose(UniqueFd mounts) override;
 
+  static std::string file_folder(const PodEntry& pod, const std::string& container);
   Outcome make_pod(PodEntry& pod);
   void open_mounts(PodEntry& pod, agent::StartContainer command, const std::string& log_path);
   void on_mounts(agent::StartContainer command, const std::string& log_path, Result<std::vector<OpenedMount>> opened);
@@ -169,6 +175,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   BlockingThread files_;  // removes directories
   VolumeThread volumes_;
   ContainerCommands commands_;
+  NetworkProber prober_{loop_, [this](agent::HostEvent event) { emit(std::move(event)); }};
 };
 
 }  // namespace spillway::host

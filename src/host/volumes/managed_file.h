@@ -15,4 +15,7 @@ namespace spillway::host {
 Result<OpenedMount> open_managed_file(const std::string& folder, const agent::ManagedFile& file,
                                       std::uint32_t first_id);
 
+/// Where it keeps what the container writes as its termination message.
+std::string message_file(const std::string& folder);
+
 }  // namespace spillway::host

@@ -6,9 +6,10 @@
 #include "api/object/pod.h"
 
 #include <span>
+#include <string>
 #include <string_view>
 
-namespace spillway::agent {
+namespace spillway::containers {
 
 /// kTerminal: the pod has been stopped and none of its containers will start again.
 enum class PodProgress { kOngoing, kTerminal };
@@ -16,4 +17,16 @@ enum class PodProgress { kOngoing, kTerminal };
 /// "Pending", "Running", "Succeeded" or "Failed". `statuses`: those of init and regular containers, by name.
 std::string_view phase_of(const api::Pod& pod, std::span<const api::ContainerStatus> statuses, PodProgress progress);
 
-}  // namespace spillway::agent
+/// Which phase is told, and why. What has ended stays ended, as this node or the API server says; a reason belongs to a
+/// phase and stays with it. `previous`: what this node said last.
+struct PhaseTold {
+  std::string phase;
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const PhaseTold&, const PhaseTold&) = default;
+};
+
+PhaseTold settle_phase(const api::Pod& pod, const api::PodStatus& previous, std::string_view phase);
+
+}  // namespace spillway::containers

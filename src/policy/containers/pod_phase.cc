@@ -1,8 +1,8 @@
-#include "agent/pods/pod_phase.h"
+#include "policy/containers/pod_phase.h"
 
 #include <algorithm>
 
-namespace spillway::agent {
+namespace spillway::containers {
 namespace {
 
 struct Tally {
@@ -58,9 +58,7 @@ void count_regular(const api::ContainerStatus* status, Tally& tally) {
     ++tally.unknown;
     return;
   }
-  if (status->state.running || status->state.terminated || status->last_state.terminated) {
-    tally.any_regular_started = true;
-  }
+  if (status->state.running || status->state.terminated) tally.any_regular_started = true;
   if (status->state.running) {
     ++tally.running;
   } else if (status->state.terminated) {
@@ -97,4 +95,22 @@ std::string_view phase_of(const api::Pod& pod, std::span<const api::ContainerSta
   return policy == "Never" ? "Failed" : "Running";
 }
 
-}  // namespace spillway::agent
+PhaseTold settle_phase(const api::Pod& pod, const api::PodStatus& previous, std::string_view phase) {
+  const auto has_ended = [](std::string_view each) { return each == "Failed" || each == "Succeeded"; };
+  PhaseTold told{.phase = std::string(phase), .reason = {}, .message = {}};
+  if (!has_ended(told.phase)) {
+    if (has_ended(previous.phase)) {
+      told.phase = previous.phase;
+    } else if (has_ended(pod.status.phase)) {
+      told.phase = pod.status.phase;
+    }
+  }
+  if (told.phase == previous.phase) {
+    told.reason = previous.reason.empty() ? pod.status.reason : previous.reason;
+    told.message = previous.message.empty() ? pod.status.message : previous.message;
+  }
+  if (has_ended(pod.status.phase)) told.phase = pod.status.phase;
+  return told;
+}
+
+}  // namespace spillway::containers

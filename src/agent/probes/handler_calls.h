@@ -1,0 +1,65 @@
+// Carries out what probes and hooks ask for: requests, connections, commands, pauses. Each call ends once, with what it
+// came to. Thread: loop. Bounds: one call per probe and hook that is under way. Source: spec "Pod lifecycle", 9.5, 9.7.
+#pragma once
+
+#include "agent/contract/context.h"
+#include "api/object/probe.h"
+#include "policy/containers/http_action.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+/// Where a handler is carried out.
+struct HandlerPlace {
+  std::string uid;
+  const api::Container* container = nullptr;  // during begin()
+  std::string pod_ip;
+  bool own_network = false;  // the pod's network cannot be reached from here
+  /// What references in a command stand for; empty: they stay as they are.
+  std::function<std::string(std::string_view)> expand = {};
+  containers::HttpPurpose purpose = containers::HttpPurpose::kProbe;
+};
+
+class HandlerCalls {
+ public:
+  using Done = std::function<void(const containers::ProbeJudgement& judgement, Now now)>;
+
+  explicit HandlerCalls(AgentContext& context) : context_(context) {}
+
+  /// `done` may be called before this returns. Of hooks an answer is a success, whatever it says.
+  void begin(const HandlerPlace& place, const api::Handler& handler, Duration timeout, Done done, Now now);
+  /// Calls for this pod end unheard.
+  void forget(const std::string& uid);
+
+  void on_http_answered(const HttpAnswered& event, Now now);
+  void on_ran(const RanInContainer& event, Now now);
+  void on_tcp_tried(const TcpTried& event, Now now);
+
+ private:
+  struct Call {
+    std::string uid;
+    Done done;
+    containers::HttpPurpose purpose = containers::HttpPurpose::kProbe;
+    containers::HttpAsk ask;
+    std::string command;  // for people
+    Duration timeout{};
+    int redirects = 0;
+    Instant deadline;
+  };
+
+  void ask(const containers::HttpAsk& ask, Call call, Duration timeout);
+  void run(const HandlerPlace& place, const std::vector<std::string>& command, Call call);
+  std::optional<Call> take(std::uint64_t id);
+
+  AgentContext& context_;
+  std::map<std::uint64_t, Call> calls_;
+  std::uint64_t last_id_ = 0;
+};
+
+}  // namespace spillway::agent

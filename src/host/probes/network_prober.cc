@@ -1,0 +1,205 @@
+#include "host/probes/network_prober.h"
+
+#include "host/probes/http_answer_reader.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+constexpr std::size_t kChunk = 16 * 1024;
+constexpr std::string_view kTooLate = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+
+/// What the kernel says, as other agents word it: "connection refused".
+std::string reason_of(int error) {
+  std::string text = std::strerror(error);
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string address_text(const std::string& host, std::uint16_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+};
+
+std::optional<Address> address_of(const std::string& host, std::uint16_t port) {
+  Address made;
+  const std::string text = host == "localhost" ? "127.0.0.1" : host;
+  auto* four = reinterpret_cast<sockaddr_in*>(&made.storage);
+  if (::inet_pton(AF_INET, text.c_str(), &four->sin_addr) == 1) {
+    four->sin_family = AF_INET;
+    four->sin_port = htons(port);
+    made.size = sizeof(sockaddr_in);
+    return made;
+  }
+  auto* six = reinterpret_cast<sockaddr_in6*>(&made.storage);
+  if (::inet_pton(AF_INET6, text.c_str(), &six->sin6_addr) != 1) return std::nullopt;
+  six->sin6_family = AF_INET6;
+  six->sin6_port = htons(port);
+  made.size = sizeof(sockaddr_in6);
+  return made;
+}
+
+std::string request_text(const containers::HttpAsk& ask) {
+  std::string host = address_text(ask.host, ask.port);
+  std::string headers;
+  for (const auto& [name, value] : ask.headers) {
+    if (name == "Host") {
+      if (!value.empty()) host = value;
+      continue;
+    }
+    if (name == "Connection" || name == "Content-Length" || name == "Transfer-Encoding") continue;
+    headers += fmt::format("{}: {}\r\n", name, value);
+  }
+  const std::string_view slash = ask.target.starts_with('/') ? "" : "/";
+  return fmt::format("GET {}{} HTTP/1.1\r\nHost: {}\r\n{}Connection: close\r\n\r\n", slash, ask.target, host, headers);
+}
+
+}  // namespace
+
+struct NetworkProber::Attempt {
+  UniqueFd fd;
+  std::string host;
+  std::uint16_t port = 0;
+  std::string url;  // empty: a connection is all that is wanted
+  std::string request;
+  std::size_t sent = 0;
+  bool connected = false;
+  HttpAnswerReader reader{kHeadMax, containers::kProbeOutputMax};
+  runtime::Loop::TimerId timer = 0;
+
+  bool is_http() const { return !url.empty(); }
+
+  /// What is said of a failure: where it happened comes first.
+  std::string text_of(const std::string& why) const {
+    const std::string where = connected ? std::string() : fmt::format("dial tcp {}: ", address_text(host, port));
+    return is_http() ? fmt::format("Get \"{}\": {}{}", url, where, why) : where + why;
+  }
+};
+
+NetworkProber::NetworkProber(runtime::Loop& loop, std::function<void(agent::HostEvent)> emit)
+    : loop_(loop), emit_(std::move(emit)) {}
+
+NetworkProber::~NetworkProber() {
+  while (!attempts_.empty()) take(attempts_.begin()->first);
+}
+
+void NetworkProber::ask(const agent::AskHttp& command) {
+  auto attempt = std::make_unique<Attempt>();
+  attempt->host = command.ask.host;
+  attempt->port = command.ask.port;
+  attempt->url = command.ask.url();
+  attempt->request = request_text(command.ask);
+  if (command.ask.tls) {
+    emit_(agent::HttpAnswered{command.id, invalid({}, "Get \"{}\": HTTPS is not spoken to pods", attempt->url)});
+    return;
+  }
+  begin(command.id, std::move(attempt), command.timeout);
+}
+
+void NetworkProber::connect(const agent::TryTcp& command) {
+  auto attempt = std::make_unique<Attempt>();
+  attempt->host = command.host;
+  attempt->port = command.port;
+  begin(command.id, std::move(attempt), command.timeout);
+}
+
+void NetworkProber::begin(std::uint64_t id, std::unique_ptr<Attempt> attempt, Duration timeout) {
+  Attempt& made = *attempts_.insert_or_assign(id, std::move(attempt)).first->second;
+  if (attempts_.size() > kAttemptsMax) return fail(id, "too many probes are under way");
+  const auto address = address_of(made.host, made.port);
+  if (!address) return fail(id, fmt::format("lookup {}: names are not looked up", made.host));
+  made.fd = UniqueFd(::socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!made.fd) return fail(id, reason_of(errno));
+  const int outcome = ::connect(made.fd.get(), reinterpret_cast<const sockaddr*>(&address->storage), address->size);
+  if (outcome != 0 && errno != EINPROGRESS) return fail(id, fmt::format("connect: {}", reason_of(errno)));
+  loop_.watch_fd(made.fd.get(), POLLOUT, [this, id] { on_ready(id); });
+  made.timer = loop_.at(loop_.now().mono + timeout, [this, id] {
+    const auto found = attempts_.find(id);
+    if (found != attempts_.end()) fail(id, found->second->is_http() ? std::string(kTooLate) : "i/o timeout");
+  });
+}
+
+void NetworkProber::on_ready(std::uint64_t id) {
+  const auto found = attempts_.find(id);
+  if (found == attempts_.end()) return;
+  Attempt& attempt = *found->second;
+  if (!attempt.connected) return on_connected(id, attempt);
+  attempt.sent < attempt.request.size() ? send(id, attempt) : receive(id, attempt);
+}
+
+void NetworkProber::on_connected(std::uint64_t id, Attempt& attempt) {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (::getsockopt(attempt.fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0) return fail(id, fmt::format("connect: {}", reason_of(error)));
+  attempt.connected = true;
+  if (attempt.is_http()) return send(id, attempt);
+  take(id);
+  emit_(agent::TcpTried{id, {}});
+}
+
+void NetworkProber::send(std::uint64_t id, Attempt& attempt) {
+  while (attempt.sent < attempt.request.size()) {
+    const ssize_t count = ::send(attempt.fd.get(), attempt.request.data() + attempt.sent,
+                                 attempt.request.size() - attempt.sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (count < 0) return fail(id, fmt::format("write: {}", reason_of(errno)));
+    attempt.sent += static_cast<std::size_t>(count);
+  }
+  loop_.rewatch_fd(attempt.fd.get(), POLLIN);
+}
+
+void NetworkProber::receive(std::uint64_t id, Attempt& attempt) {
+  std::array<char, kChunk> buffer{};
+  const ssize_t count = ::recv(attempt.fd.get(), buffer.data(), buffer.size(), 0);
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+  if (count < 0) return fail(id, fmt::format("read: {}", reason_of(errno)));
+  if (count == 0) {
+    Result<containers::HttpAnswer> last = attempt.reader.end();
+    return last ? answer(id, *std::move(last)) : fail(id, last.error().message);
+  }
+  auto read = attempt.reader.add(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
+  if (!read) return fail(id, read.error().message);
+  if (*read) answer(id, **std::move(read));
+}
+
+void NetworkProber::fail(std::uint64_t id, const std::string& text) {
+  const auto attempt = take(id);
+  const Error why = make_error(ErrorCode::kServiceUnavailable, "{}", attempt->text_of(text));
+  if (attempt->is_http()) {
+    emit_(agent::HttpAnswered{id, why});
+  } else {
+    emit_(agent::TcpTried{id, why});
+  }
+}
+
+void NetworkProber::answer(std::uint64_t id, Result<containers::HttpAnswer> answer) {
+  take(id);
+  emit_(agent::HttpAnswered{id, std::move(answer)});
+}
+
+std::unique_ptr<NetworkProber::Attempt> NetworkProber::take(std::uint64_t id) {
+  auto node = attempts_.extract(id);
+  std::unique_ptr<Attempt> attempt = std::move(node.mapped());
+  if (attempt->fd) loop_.unwatch_fd(attempt->fd.get());
+  if (attempt->timer != 0) loop_.cancel(attempt->timer);
+  return attempt;
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,66 @@
+// What the API server hears of a pod's containers: from what the runtime has of them, what was said before, and what
+// kept them from starting. Termination messages belong to it.
+// Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", "Determine the Reason for Pod Failure"; spec "Pod
+// lifecycle", 9.10, 10.1-10.4; vectors pod-lifecycle/container_status.
+#pragma once
+
+#include "api/object/pod.h"
+#include "policy/containers/pod_actions.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::containers {
+
+/// An instance as the runtime tells it; the first is the newest of its name.
+struct InstanceReport {
+  Instance instance;         // `id` is the runtime's
+  std::string container_id;  // with its scheme
+  std::string image;
+  std::string image_id;
+  std::int32_t restart_count = 0;
+  std::optional<WallTime> started_at;
+  std::optional<WallTime> finished_at;
+  std::int32_t signal = 0;
+  std::string message;  // see termination_message()
+};
+
+/// Why the last try to start a container came to nothing.
+struct StartFailure {
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const StartFailure&, const StartFailure&) = default;
+};
+
+using StartFailures = std::map<std::string, StartFailure, std::less<>>;  // by container
+
+enum class ContainerKind { kInit, kRegular, kEphemeral };
+
+/// Of the containers of one kind: by name, init containers in their order. `started` and `ready` are not in it.
+std::vector<api::ContainerStatus> container_statuses(const api::Pod& pod, ContainerKind kind,
+                                                     const std::vector<InstanceReport>& reports,
+                                                     const std::vector<api::ContainerStatus>& previous,
+                                                     const StartFailures& failures);
+
+/// What there is to make a termination message of.
+struct MessageSources {
+  std::string runtime;              // the runtime's own words
+  std::optional<std::string> file;  // the end of the container's file; nullopt: there is none
+  bool from_logs = false;           // terminationMessagePolicy FallbackToLogsOnError
+  std::int32_t exit_code = 0;
+  std::string reason;
+  std::string log;  // the end of its log as it was written, line by line
+};
+
+std::string termination_message(const MessageSources& sources);
+
+inline constexpr std::size_t kMessageFileMax = 4096;
+inline constexpr std::size_t kMessagesOfPodMax = 12288;
+
+}  // namespace spillway::containers

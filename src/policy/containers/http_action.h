@@ -1,0 +1,62 @@
+// What an httpGet probe or hook asks for, and what an answer to it means.
+// Thread: any (pure). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod
+// lifecycle", 9.5, 9.7; vectors pod-lifecycle/http_probe.
+#pragma once
+
+#include "api/object/probe.h"
+#include "base/error.h"
+#include "policy/containers/probe_run.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::containers {
+
+enum class HttpPurpose { kProbe, kLifecycle };
+
+struct HttpAsk {
+  bool tls = false;
+  std::string host;  // an address or name, without brackets
+  std::uint16_t port = 0;
+  std::string target;                                        // path and query, as they are sent; empty: "/"
+  std::string fragment;                                      // never sent
+  std::vector<std::pair<std::string, std::string>> headers;  // canonical names, sorted; "Host" is what the line says
+
+  std::string url() const;
+
+  friend bool operator==(const HttpAsk&, const HttpAsk&) = default;
+};
+
+/// A number, or the name of a port of this container. kInvalid: neither, or no port.
+Result<std::uint16_t> port_of(std::string_view port, const api::Container& container);
+
+/// `pod_ip`: asked where the action names no host.
+Result<HttpAsk> http_ask_of(const api::HttpGetAction& action, const api::Container& container, std::string_view pod_ip,
+                            HttpPurpose purpose);
+
+struct HttpAnswer {
+  int status = 0;
+  std::string location;  // of a redirect
+  std::string body;      // its beginning
+};
+
+/// Where an answer leads: within the same host name redirects are followed. nullopt: nowhere.
+std::optional<HttpAsk> follow(const HttpAsk& ask, const HttpAnswer& answer);
+
+inline constexpr int kRedirectsMax = 10;
+inline constexpr std::size_t kProbeOutputMax = 10240;
+
+struct ProbeJudgement {
+  ProbeOutcome outcome = ProbeOutcome::kError;
+  std::string output;
+
+  friend bool operator==(const ProbeJudgement&, const ProbeJudgement&) = default;
+};
+
+ProbeJudgement judge_http(const HttpAnswer& answer);
+
+}  // namespace spillway::containers

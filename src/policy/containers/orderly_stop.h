@@ -1,0 +1,67 @@
+// The stop of a pod whose containers have hooks to be run before, or are to be stopped one after the other: what to do
+// next, and when its grace is over.
+// Thread: any (a plain value). Source: Kubernetes docs, "Pod Lifecycle", termination of Pods, "Sidecar Containers";
+// spec "Pod lifecycle", 9.8, 9.9; spec "Node agent", 14.6.
+#pragma once
+
+#include "api/object/pod.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::containers {
+
+using ContainerNames = std::set<std::string, std::less<>>;
+
+/// One thing to do for a container.
+struct StopStep {
+  enum class What { kHook, kTell };
+
+  What what = What::kTell;
+  std::string container;
+  Duration grace{};  // of the hook: as long as it may take; else between the signal to end and the kill
+
+  friend bool operator==(const StopStep&, const StopStep&) = default;
+};
+
+class OrderlyStop {
+ public:
+  /// Is there anything that a stop of all at once would not do?
+  static bool is_needed(const api::PodSpec& spec, const ContainerNames& running);
+
+  OrderlyStop(const api::PodSpec& spec, const ContainerNames& running, std::int64_t grace_seconds, Instant now);
+
+  /// What there is to do now; every step comes once.
+  std::vector<StopStep> advance(Instant now);
+  void on_hook_done(const std::string& container);
+  void on_gone(const std::string& container);
+
+  /// No container is left.
+  bool is_over() const { return left_.empty(); }
+
+  /// Whoever still waits is told then.
+  Instant due() const { return since_ + seconds(grace_seconds_); }
+
+ private:
+  enum class State { kNew, kHook, kWaits, kTold };
+
+  struct Left {
+    State state = State::kNew;
+    bool has_hook = false;
+    std::vector<std::string> waits_for;
+  };
+
+  std::int64_t seconds_left(Instant now) const;
+
+  Instant since_;
+  std::int64_t grace_seconds_;
+  std::map<std::string, Left> left_;
+};
+
+}  // namespace spillway::containers

@@ -1,0 +1,25 @@
+// What a pod's conditions say of its containers, as far as the node's agent writes them.
+// Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", pod conditions, pod readiness; spec "Pod lifecycle",
+// 10.5, 10.6; vectors pod-lifecycle/pod_conditions.
+#pragma once
+
+#include "api/object/pod.h"
+#include "policy/containers/pod_actions.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::containers {
+
+/// PodReadyToStartContainers, Initialized, Ready, ContainersReady, PodScheduled, without times. `status`: the phase and
+/// the containers, with `started` and `ready`. `has_sandbox`: see is_sandbox_usable().
+std::vector<api::PodCondition> pod_conditions(const api::Pod& pod, const api::PodStatus& status, bool has_sandbox);
+
+/// The addresses of a pod in the order in which they are told: those of the family that the node's own address has come
+/// first, one of each family at most. `sandbox`: of its network; empty for pods of the node's network, whose addresses
+/// are `node`.
+std::vector<std::string> pod_addresses(const api::Pod& pod, const std::vector<std::string>& sandbox,
+                                       const std::vector<std::string>& node);
+
+}  // namespace spillway::containers

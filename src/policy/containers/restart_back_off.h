@@ -1,0 +1,38 @@
+// How long a container that ends again and again waits before it is started again.
+// Thread: any (a plain value). Source: Kubernetes docs, "Pod Lifecycle", container restart policy; spec "Pod
+// lifecycle", 5.14; vectors pod-lifecycle/restart_backoff.
+#pragma once
+
+#include "base/time.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::containers {
+
+struct BackOffBounds {
+  Duration first = seconds(10);
+  Duration longest = seconds(300);
+};
+
+/// Of one container by one definition.
+class RestartBackOff {
+ public:
+  /// nullopt: it may be started now, and the next wait grows. Else how long a container waits from its end.
+  /// `finished`: when its newest instance ended; nullopt: none has.
+  std::optional<Duration> ask(Instant now, std::optional<Instant> finished, const BackOffBounds& bounds = {});
+
+  /// What the next start is kept waiting for, from the end before it. Zero: it is not.
+  Duration delay() const { return delay_; }
+
+ private:
+  Duration delay_{};
+  std::optional<Instant> permitted_;  // the last start
+};
+
+/// `pod`: "p_ns(u1)".
+std::string back_off_message(Duration delay, std::string_view container, std::string_view pod);
+std::string back_off_event(std::string_view container, std::string_view pod);
+
+}  // namespace spillway::containers

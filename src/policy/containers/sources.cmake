@@ -1,0 +1,3 @@
+list(APPEND policy_sources containers/container_statuses.cc containers/http_action.cc containers/orderly_stop.cc containers/pod_actions.cc containers/pod_conditions.cc containers/pod_phase.cc containers/probe_run.cc containers/restart_back_off.cc containers/stop_order.cc containers/utf8_text.cc)
+list(APPEND policy_headers containers/container_statuses.h containers/http_action.h containers/orderly_stop.h containers/pod_actions.h containers/pod_conditions.h containers/pod_phase.h containers/probe_result.h containers/probe_run.h containers/restart_back_off.h
+     containers/stop_order.h containers/utf8_text.h)

@@ -1,0 +1,169 @@
+// Goal: probes over the network end once and in time, whatever the other side does.
+#include "host/probes/network_prober.h"
+
+#include "host/probes/http_answer_reader.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace spillway::host {
+namespace {
+
+using containers::HttpAnswer;
+
+HttpAnswer whole(std::string_view text, std::size_t piece) {
+  HttpAnswerReader reader(1024, 16);
+  for (std::size_t at = 0; at < text.size(); at += piece) {
+    auto read = reader.add(text.substr(at, piece));
+    EXPECT_TRUE(read) << read.error().message;
+    if (read && *read) return **read;
+  }
+  auto last = reader.end();
+  EXPECT_TRUE(last) << text;
+  return last ? *last : HttpAnswer{};
+}
+
+TEST(HttpAnswerReader, UnderstandsEveryWayToEnd) {
+  struct Row {
+    std::string_view text;
+    int status;
+    std::string_view body;
+  };
+
+  for (const Row& row :
+       {Row{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "ok"},
+        Row{"HTTP/1.0 503 No\r\n\r\nnot ready", 503, "not ready"}, Row{"HTTP/1.1 204 None\r\n\r\n", 204, ""},
+        Row{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length:1\r\n\r\nx", 200, "x"},
+        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n", 200, "abcde"},
+        Row{"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123456789abcdefghi", 200, "0123456789abcdef"}}) {
+    for (const std::size_t piece : {1, 3, 1000}) {
+      const HttpAnswer answer = whole(row.text, piece);
+      EXPECT_EQ(answer.status, row.status) << row.text;
+      EXPECT_EQ(answer.body, row.body) << row.text;
+    }
+  }
+  EXPECT_EQ(whole("HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n", 5).location, "/there");
+}
+
+TEST(HttpAnswerReader, RefusesWhatIsNoAnswer) {
+  for (const std::string_view text :
+       {"SSH-2.0-x\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 99 x\r\n\r\n", "HTTP/2 200\r\n\r\n"})
+    EXPECT_FALSE(HttpAnswerReader(1024, 16).add(text)) << text;
+  EXPECT_FALSE(HttpAnswerReader(64, 16).add(std::string(100, 'x')));
+  EXPECT_FALSE(HttpAnswerReader(64, 16).end());
+  HttpAnswerReader cut(1024, 16);
+  EXPECT_TRUE(cut.add("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"));
+  EXPECT_FALSE(cut.end());
+}
+
+/// A server that takes one connection, sends a text and closes, or waits until the test is over.
+class Server {
+ public:
+  explicit Server(std::optional<std::string> says) {
+    socket_ = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    EXPECT_EQ(::listen(socket_.get(), 4), 0);
+    if (!says) return;
+    thread_ = std::thread([this, text = *says] {
+      const UniqueFd peer(::accept(socket_.get(), nullptr, nullptr));
+      char buffer[4096];
+      const ssize_t count = ::recv(peer.get(), buffer, sizeof(buffer), 0);
+      if (count > 0) request_.assign(buffer, static_cast<std::size_t>(count));
+      static_cast<void>(::send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL));
+    });
+  }
+
+  ~Server() { join(); }
+
+  std::uint16_t port() const { return port_; }
+
+  const std::string& request() {
+    join();
+    return request_;
+  }
+
+  void close() { socket_.reset(); }
+
+ private:
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  UniqueFd socket_;
+  std::uint16_t port_ = 0;
+  std::string request_;
+  std::thread thread_;
+};
+
+struct Probing {
+  runtime::Loop loop;
+  std::optional<agent::HostEvent> event;
+  NetworkProber prober{loop, [this](agent::HostEvent happened) {
+                         event = std::move(happened);
+                         loop.stop();
+                       }};
+
+  template <typename Event>
+  Event wait() {
+    if (!event) loop.run({});
+    return std::get<Event>(*event);
+  }
+
+  Result<HttpAnswer> get(std::uint16_t port, Duration timeout = seconds(20)) {
+    containers::HttpAsk ask;
+    ask.host = "127.0.0.1";
+    ask.port = port;
+    ask.target = "/x?y";
+    ask.headers = {{"Host", "pod.example"}, {"User-Agent", "kube-probe/1.32"}};
+    prober.ask({.id = 7, .ask = ask, .timeout = timeout});
+    return wait<agent::HttpAnswered>().answer;
+  }
+};
+
+TEST(NetworkProber, AsksAndHears) {
+  Server server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  const auto answer = Probing().get(server.port());
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "ok");
+  EXPECT_EQ(server.request(),
+            "GET /x?y HTTP/1.1\r\nHost: pod.example\r\nUser-Agent: kube-probe/1.32\r\nConnection: close\r\n\r\n");
+}
+
+TEST(NetworkProber, SaysWhyThereIsNoAnswer) {
+  Server silent(std::nullopt);
+  const std::string url = "Get \"http://127.0.0.1:" + std::to_string(silent.port()) + "/x?y\": ";
+  EXPECT_EQ(Probing().get(silent.port(), milliseconds(20)).error().message,
+            url + "context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
+  Server rude("220 mail\r\n\r\n");
+  EXPECT_TRUE(Probing().get(rude.port()).error().message.contains("malformed HTTP response"));
+  const std::uint16_t port = silent.port();
+  silent.close();
+  EXPECT_EQ(Probing().get(port).error().message,
+            url + "dial tcp 127.0.0.1:" + std::to_string(port) + ": connect: connection refused");
+}
+
+TEST(NetworkProber, ConnectsOrSaysWhyNot) {
+  Server server(std::nullopt);
+  Probing open;
+  open.prober.connect({.id = 1, .host = "127.0.0.1", .port = server.port(), .timeout = seconds(20)});
+  EXPECT_TRUE(open.wait<agent::TcpTried>().outcome);
+  Probing named;
+  named.prober.connect({.id = 1, .host = "no.example", .port = server.port(), .timeout = seconds(20)});
+  EXPECT_TRUE(named.wait<agent::TcpTried>().outcome.error().message.contains("names are not looked up"));
+}
+
+}  // namespace
+}  // namespace spillway::host
