@@ -203,7 +203,12 @@ TEST(EventRecorder, WhatIsOnItsWayIsNotForgotten) {
   EXPECT_EQ(next.request.method, api::Method::kPost);
   EXPECT_THAT(next.request.body, HasSubstr("q."));
   engine.answer(next.id, 201, "{}");
-  EXPECT_EQ(engine.take<SendCall>().request.method, api::Method::kPatch) << "p again, under the same name";
+  const auto again = engine.take<SendCall>();
+  EXPECT_EQ(again.request.method, api::Method::kPatch);
+  const api::Json posted = api::parse_json(post.request.body).value();
+  EXPECT_TRUE(again.request.target.ends_with(fmt::format("/events/{}", posted.string_at({"metadata", "name"}))))
+      << again.request.target;
+  EXPECT_EQ(api::parse_json(again.request.body)->find("count")->if_int64(), 2);
 }
 
 }  // namespace
