@@ -1,10 +1,20 @@
 // Many containers that live briefly: the last they wrote is in their logs, and nothing of them stays open.
+#include "base/unique_fd.h"
 #include "host/real_machine.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/types.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
 
 namespace spillway::host {
 namespace {
@@ -43,6 +53,48 @@ TEST_F(ContainerExits, TheLastLineOfTwoHundredIsInTheirLogs) {
       EXPECT_EQ(std::ranges::count(log, '\n'), 9'001) << i;
     }
   }
+}
+
+/// The letter that /proc shows for a process; 0: it is not there. Read without running the loop.
+char state_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
+}
+
+bool becomes(pid_t pid, char state) {
+  const auto give_up = std::chrono::steady_clock::now() + seconds(60);
+  while (state_of(pid) != state) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// More than one turn of the loop reads is in the pipe when the end of the process is noticed.
+TEST_F(ContainerExits, AFullPipeIsReadToItsEndAfterTheProcess) {
+  constexpr int kBytes = 900'000;
+  create_pod("u1");
+  start("u1", "c",
+        {"/bin/sh", "-c",
+         fmt::format("kill -STOP $$; head -c {} /dev/zero | tr '\\0' x; echo; echo the last line", kBytes)});
+  const auto started = wait_for<agent::ContainerStarted>("u1", "c");
+  ASSERT_TRUE(started);
+  const auto pid = static_cast<pid_t>(started->pid);
+  ASSERT_TRUE(becomes(pid, 'T'));
+  {
+    const UniqueFd pipe(::open(fmt::format("/proc/{}/fd/1", pid).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    ASSERT_TRUE(pipe) << std::strerror(errno);
+    ASSERT_GE(::fcntl(pipe.get(), F_SETPIPE_SZ, 1 << 20), 1 << 20) << std::strerror(errno);
+  }
+  ASSERT_EQ(::kill(pid, SIGCONT), 0);
+  ASSERT_TRUE(becomes(pid, 'Z'));
+  ASSERT_TRUE(wait_for<ContainerExited>("u1", "c"));
+  const std::string log = log_text("u1", "c");
+  EXPECT_EQ(std::ranges::count(log, 'x'), kBytes);
+  EXPECT_TRUE(log.ends_with(" F the last line\n")) << log.substr(log.size() - std::min<std::size_t>(log.size(), 200));
 }
 
 TEST_F(ContainerExits, NothingOfAHundredStaysOpen) {
