@@ -86,6 +86,64 @@ TEST(Watch, BookmarksComeOnlyWhenAskedAndNeverMoveBack) {
   EXPECT_EQ(server.server().in_flight(), 0U);
 }
 
+/// A watch that is still being told what it missed gets no bookmark that would skip the rest of it.
+TEST(Watch, NoBookmarkComesBeforeWhatItStandsFor) {
+  constexpr std::size_t kObjects = 40;
+  TestServer server;
+  const std::string version = version_now(server);
+  const std::string data(100'000, 'x');
+  for (std::size_t i = 0; i < kObjects; ++i) {
+    ASSERT_EQ(
+        server.post(kMaps, R"({"metadata":{"name":"m)" + std::to_string(i) + R"("},"data":{"v":")" + data + "\"}}")
+            .code,
+        201);
+  }
+  const auto sink = server.begin(
+      api::Method::kGet,
+      std::string(kMaps) + "?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=" + version);
+  const Now later{server.now().mono + seconds(60), server.now().wall + seconds(60)};
+  server.server().on_wakeup(later);  // one more slice, and a bookmark is due
+  const std::size_t sent = sink->events().size();
+  ASSERT_GT(sent, 0U);
+  ASSERT_LT(sent, kObjects) << "it has to be behind still";
+  EXPECT_FALSE(sink->text.contains("BOOKMARK"));
+  server.advance(seconds(60));
+  EXPECT_EQ(sink->events().size(), kObjects);
+  EXPECT_FALSE(sink->text.contains("BOOKMARK"));
+  server.advance(seconds(60));
+  const std::vector<api::Json> events = sink->events();
+  ASSERT_EQ(events.size(), kObjects + 1);
+  EXPECT_EQ(events.back().string_at({"type"}), "BOOKMARK");
+  EXPECT_EQ(events.back().string_at({"object", "metadata", "resourceVersion"}), version_now(server));
+}
+
+TEST(Watch, AnObjectLeavesTheWatchOfTheFieldItHad) {
+  TestServer server;
+  ASSERT_EQ(server.post("/api/v1/nodes", R"({"metadata":{"name":"n1"}})").code, 201);
+  const std::string target =
+      "/api/v1/nodes?watch=1&resourceVersion=" + version_now(server) + "&fieldSelector=spec.unschedulable%3D";
+  const auto open = server.watch(target + "false");
+  const auto cordoned = server.watch(target + "true");
+  ASSERT_EQ(server.merge("/api/v1/nodes/n1", R"({"spec":{"unschedulable":true}})").code, 200);
+  EXPECT_EQ(open->names(), (Names{"DELETED:n1"}));
+  EXPECT_EQ(cordoned->names(), (Names{"ADDED:n1"}));
+  ASSERT_EQ(server.merge("/api/v1/nodes/n1", R"({"spec":{"unschedulable":null}})").code, 200);
+  EXPECT_EQ(open->names(), (Names{"DELETED:n1", "ADDED:n1"}));
+  EXPECT_EQ(cordoned->names(), (Names{"ADDED:n1", "DELETED:n1"}));
+}
+
+/// The client has seen a version that this server comes to only now.
+TEST(Watch, FromAVersionToComeBeginsBehindIt) {
+  TestServer server;
+  const std::uint64_t present = std::stoull(version_now(server));
+  const auto sink = server.watch(std::string(kMaps) + "?watch=1&resourceVersion=" + std::to_string(present + 1));
+  const Answer had = server.post(kMaps, R"({"metadata":{"name":"a"}})");
+  ASSERT_EQ(had.string_at({"metadata", "resourceVersion"}), std::to_string(present + 1));
+  EXPECT_EQ(sink->text, "");
+  server.post(kMaps, R"({"metadata":{"name":"b"}})");
+  EXPECT_EQ(sink->names(), (Names{"ADDED:b"}));
+}
+
 TEST(Watch, AReceiverThatIsFullLosesItsWatchAndNobodyElse) {
   TestServer server;
   const auto slow = server.watch(std::string(kMaps) + "?watch=1");

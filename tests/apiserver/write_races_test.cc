@@ -113,6 +113,25 @@ TEST_F(WriteRaces, EachAnswerShowsWhatItsOwnWriteMade) {
   EXPECT_NE(one.string_at({"metadata", "resourceVersion"}), two.string_at({"metadata", "resourceVersion"}));
 }
 
+/// Another writer's change comes right behind it, before it is answered.
+TEST_F(WriteRaces, AnAnswerDoesNotShowWhatOverwroteItsWrite) {
+  create_pod();
+  api::Json other = server.get(kPod).body;
+  other.erase({"metadata", "resourceVersion"});
+  other["metadata"]["labels"]["app"] = "other";
+  const auto mine = server.begin(api::Method::kPatch, kPod, R"({"metadata":{"labels":{"app":"mine"}}})", kMerge);
+  server.store().write(
+      {"/registry/pods/default/p", std::make_shared<const std::string>(api::to_text(other)), std::nullopt},
+      [](const Result<store::WriteResult>& result) { EXPECT_TRUE(result && result->committed); });
+  ASSERT_EQ(settled(mine), 200);
+  const api::Json answer = api::parse_json(mine->response->body).value();
+  const Answer present = server.get(kPod);
+  EXPECT_EQ(answer.string_at({"metadata", "labels", "app"}), "mine");
+  EXPECT_EQ(present.string_at({"metadata", "labels", "app"}), "other");
+  EXPECT_EQ(std::stoull(std::string(answer.string_at({"metadata", "resourceVersion"}))) + 1,
+            std::stoull(present.string_at({"metadata", "resourceVersion"})));
+}
+
 TEST_F(WriteRaces, OfTwoPutsOfOneVersionOneIsRefused) {
   create_pod();
   api::Json pod = server.get(kPod).body;
