@@ -204,7 +204,7 @@ class Confined(unittest.TestCase):
 
     def test_ipc_and_devices(self):
         self.assertEqual(self.said("ipcs -m | grep -c '^0x'; ls /dev | tr '\\n' ' '; echo; echo hi > /dev/null; head -c 2 /dev/zero | wc -c"),
-                         "0\nfd full null ptmx pts random shm stderr stdin stdout tty urandom zero \n2\n")
+                         "0\nfd full null ptmx pts random shm stderr stdin stdout termination-log tty urandom zero \n2\n")
 
 
 @needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")

@@ -86,7 +86,7 @@ class Volumes(unittest.TestCase):
 
     def test_every_pod_can_speak_to_the_api_server(self):
         place = "/var/run/secrets/kubernetes.io/serviceaccount"
-        name = self.said_by(f"cat {place}/token; echo; cat {place}/namespace; echo; cat {place}/ca.crt; echo no > {place}/token || id -u")
+        name = self.said_by(f"cat {place}/token; echo; cat {place}/namespace; echo; cat {place}/ca.crt; (echo no > {place}/token) 2>/dev/null || id -u")
         token, namespace, *authority = self.log(name).splitlines()
         self.assertEqual((namespace, authority[0], authority[-1]), ("default", "-----BEGIN CERTIFICATE-----", "0"))
         context = ssl.create_default_context(cadata="\n".join(authority[:-1]))
