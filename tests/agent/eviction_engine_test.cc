@@ -103,6 +103,32 @@ TEST(Eviction, LooksAtOnceWhenThePressureSourceWakesIt) {
   EXPECT_EQ(cluster.journal.entries.size(), 1u);
 }
 
+/// The machine answers a question that was given up: what it saw then is no reason to end anybody now.
+TEST(Eviction, TakesNoAnswerThatItNoLongerWaitsFor) {
+  Pressured cluster;
+  ASSERT_NE(cluster.host.last<Observe>(), nullptr);
+  const std::uint64_t last = cluster.host.last<Observe>()->id;
+  cluster.host.set_silent(true);
+  cluster.run(seconds(15));  // the next is given up after ten, and the one after it is waited for
+  const auto answer = [&](std::uint64_t id) {
+    api::Summary seen;
+    api::MemoryStats& memory = seen.node.memory.emplace();
+    memory.time = cluster.now().wall;
+    memory.available_bytes = static_cast<std::uint64_t>(mebibytes(50).count());
+    memory.working_set_bytes = static_cast<std::uint64_t>((ScriptedHost::kCapacity - mebibytes(50)).count());
+    api::PodStats& hog = seen.pods.emplace_back();
+    hog.uid = "uid-hog";
+    hog.memory.emplace().working_set_bytes = static_cast<std::uint64_t>(mebibytes(400).count());
+    cluster.send(Observed{id, std::move(seen)});
+    cluster.run(milliseconds(5));
+  };
+  answer(last + 1);
+  EXPECT_TRUE(cluster.journal.entries.empty());
+  EXPECT_TRUE(cluster.agent().state(cluster.now()).at({"eviction", "observing"})->if_bool().value_or(false));
+  answer(last + 2);
+  EXPECT_EQ(cluster.journal.entries.size(), 1u);
+}
+
 TEST(Eviction, AWakeAloneKillsNobody) {
   Pressured cluster;
   for (int i = 0; i < 100; ++i) {

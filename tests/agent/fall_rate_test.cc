@@ -19,6 +19,14 @@ TEST(FallRate, RemembersTheSteepestFallOfTheWindow) {
   EXPECT_EQ(fall.steepest_per_second(at(seconds(30)), seconds(10)), Bytes{0});
 }
 
+TEST(FallRate, AGentleFallDoesNotReplaceASteepOneOfTheSameSecond) {
+  FallRate fall;
+  fall.add(mebibytes(500), at({}));
+  fall.add(mebibytes(400), at(milliseconds(100)));  // 1000 MiB/s
+  fall.add(mebibytes(399), at(milliseconds(200)));
+  EXPECT_EQ(fall.steepest_per_second(at(milliseconds(200)), seconds(2)), mebibytes(1000));
+}
+
 TEST(FallRate, IgnoresRisesAndStepsTooShortToMeasure) {
   FallRate fall;
   fall.add(mebibytes(500), at({}));

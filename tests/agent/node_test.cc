@@ -222,6 +222,31 @@ TEST(Node, TellsThatItIsCordoned) {
   EXPECT_EQ(cluster.events("NodeNotSchedulable").size(), 1);
 }
 
+/// What was found out while a report is on its way follows it, and does not wait for the next period.
+TEST(Node, ReportsAgainAtOnceWhatChangedDuringAReport) {
+  AgentOptions options = node_options();
+  options.eviction.thresholds.hard = {{"memory.available", "100Mi"}, {"nodefs.available", "10%"}};
+  ScriptedCluster cluster(options);
+  cluster.start();
+  cluster.run(seconds(15));
+  cluster.delay_answers([](const api::Request& request) {
+    return request.method == api::Method::kPatch && request.target.contains("/nodes/n1/status") ? Duration(seconds(3))
+                                                                                                : Duration();
+  });
+  const std::size_t before = count(cluster, "PATCH /api/v1/nodes/n1/status");
+  cluster.host.set_available(mebibytes(50));
+  cluster.send(PressureWake{"psi"});
+  cluster.run(seconds(1));
+  ASSERT_EQ(count(cluster, "PATCH /api/v1/nodes/n1/status"), before + 1);
+  ASSERT_EQ(cluster.agent().state(cluster.now()).string_at({"node", "status"}), "syncing");
+  cluster.host.set_disk_available(gibibytes(1));
+  cluster.run(seconds(1));
+  ASSERT_EQ(cluster.node_condition("DiskPressure"), "False") << "it is still on its way";
+  cluster.run(seconds(2));
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
+  EXPECT_EQ(cluster.node_condition("DiskPressure"), "True");
+}
+
 TEST(Node, SurvivesThatEveryPatchFailsForAWhile) {
   ScriptedCluster cluster;
   bool broken = true;
@@ -357,10 +382,13 @@ TEST(Lease, OvercomesAConflict) {
   ScriptedCluster cluster;
   cluster.start();
   cluster.run(seconds(12));
-  api::Json lease = *cluster.api.find(std::string(kLease) + "/n1");
+  const std::string path = std::string(kLease) + "/n1";
+  api::Json lease = *cluster.api.find(path);
   lease.make({"metadata", "labels", "touched"}) = "yes";
   cluster.put(std::move(lease));
+  const std::size_t before = count(cluster, "PUT " + path);
   cluster.run(seconds(12));
+  EXPECT_EQ(count(cluster, "PUT " + path), before + 2) << "the one that is refused, and one made from a new look";
   const api::Json& now = *cluster.api.find(std::string(kLease) + "/n1");
   EXPECT_EQ(now.string_at({"metadata", "labels", "touched"}), "yes");
   EXPECT_GT(now.string_at({"spec", "renewTime"}), api::format_micro_time(cluster.now().wall - seconds(12)));
