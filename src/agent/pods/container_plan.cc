@@ -105,7 +105,7 @@ void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuse
 std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker) {
   return {{.id = worker.uid(),
            .attempt = 0,
-           .ready = worker.created && worker.phase != WorkerPhase::kTerminated,
+           .ready = worker.content == PodContent::kCreated && worker.phase != WorkerPhase::kTerminated,
            .host_network = worker.pod->spec.host_network,
            .ip = "of the node"}};
 }

@@ -56,6 +56,14 @@ inline constexpr Duration kHookTimeMax = hours(24);
 /// kWaiting: has not been asked yet whether it may start.
 enum class WorkerPhase { kWaiting, kSyncing, kTerminating, kTerminated };
 
+/// What of the pod is on the machine. kNone: nothing yet; kNever: it was refused; kCreated: CreatePod was sent;
+/// kRemoved: RemovePod was.
+enum class PodContent { kNone, kNever, kCreated, kRemoved };
+
+/// What the pod follows. kDeleting: its terminal phase is written and the API server is asked to delete it; kGone: it
+/// is deleted there; kRetired: its file is gone or makes another pod now.
+enum class PodObject { kStands, kDeleting, kGone, kRetired };
+
 struct PodWorker {
   std::shared_ptr<const api::Pod> pod;  // as last seen
   /// Containers point into this one: the latest with the containers that this pod has.
@@ -64,12 +72,9 @@ struct PodWorker {
   std::vector<ContainerRun> init_containers;
   std::vector<ContainerRun> containers;
   std::optional<ForcedEnd> forced_end;
-  bool rejected = false;           // never started
-  bool created = false;            // CreatePod was sent
+  PodContent content = PodContent::kNone;
+  PodObject object = PodObject::kStands;
   bool own_network = false;        // in a network namespace that only it can reach
-  bool object_gone = false;        // deleted from the API server
-  bool retired = false;            // its file is gone or makes another pod now
-  bool removed = false;            // RemovePod was sent
   std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
   std::optional<WallTime> start_time;
   Instant active_since{};  // the same as this process saw it; set in kSyncing
@@ -77,8 +82,7 @@ struct PodWorker {
   std::optional<client::ApiClient::TimerId> retry_timer;
   std::optional<Instant> retry_due;
   std::optional<client::ApiClient::TimerId> deadline_timer;
-  std::optional<Instant> deadline;  // that the timer is for
-  bool delete_in_flight = false;
+  std::optional<Instant> deadline;                      // that the timer is for
   std::optional<containers::OrderlyStop> orderly_stop;  // kTerminating: instead of StopPod, until it is over
   std::optional<client::ApiClient::TimerId> stop_timer;
 

@@ -106,7 +106,7 @@ void PodWorkers::add_static(const std::shared_ptr<const api::Pod>& pod, Now now)
 
 void PodWorkers::retire(const std::string& uid, Now now) {
   PodWorker* worker = find(uid);
-  if (worker == nullptr || std::exchange(worker->retired, true)) return;
+  if (worker == nullptr || std::exchange(worker->object, PodObject::kRetired) == PodObject::kRetired) return;
   if (worker->phase == WorkerPhase::kTerminated) {
     forget(uid, now);
   } else if (worker->phase != WorkerPhase::kTerminating) {
@@ -170,7 +170,7 @@ void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
   }
   if (const auto decided = decided_before_.find(pod->metadata.uid); decided != decided_before_.end()) {
     worker.forced_end = decided->second;
-    worker.created = true;
+    worker.content = PodContent::kCreated;
     terminate(worker, now);
     return;
   }
@@ -196,7 +196,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
   const std::optional<Instant> deadline = active_deadline(*worker.pod, worker.active_since);
   if (deadline && *deadline <= now.mono) return exceed_deadline(worker, now);
   arm_deadline(worker);
-  worker.created = true;
+  worker.content = PodContent::kCreated;
   CreatePod create = create_pod_command(*worker.pod);
   create.pids_max = context_.options.pod_pids_max;
   create.isolation = isolation_of(*worker.pod, context_.machine, context_.options.cluster_domain);
@@ -222,7 +222,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
 void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusal, Now now) {
   PodWorker& worker = *find(uid);
   managers_.release(uid);
-  worker.rejected = true;
+  worker.content = PodContent::kNever;
   worker.phase = WorkerPhase::kTerminated;
   worker.status = admission::refused_status(*worker.pod, refusal);
   record(worker, {}, client::EventType::kWarning, refusal.reason, refusal.message, now);
@@ -238,7 +238,9 @@ void PodWorkers::reject_admitted(const std::string& uid, const admission::Refusa
   volumes_.remove(uid);
   context_.host_commands.emplace_back(RemovePod{uid});
   refuse(uid, refusal, now);
-  if (on_finished_) on_finished_(uid, now);
+  notices_.add([this, uid, now] {
+    if (on_finished_) on_finished_(uid, now);
+  });
   admission_.on_finished(uid, now);
 }
 
@@ -491,10 +493,10 @@ void PodWorkers::on_container_exited(const ContainerExited& event, Now now) {
 }
 
 void PodWorkers::report(PodWorker& worker, Now now) {
-  if (worker.rejected) return;
+  if (worker.content == PodContent::kNever) return;
   apply_probes(worker);
   worker.status = compute_status(worker, addresses(), now.wall);
-  if (!worker.object_gone) status_.want(worker.uid(), worker.status, now);
+  if (worker.object != PodObject::kGone) status_.want(worker.uid(), worker.status, now);
 }
 
 void PodWorkers::record(const PodWorker& worker, const std::string& container, client::EventType type,

@@ -13,6 +13,7 @@
 #include "agent/pods/admission_queue.h"
 #include "agent/pods/container_plan.h"
 #include "agent/pods/container_security.h"
+#include "agent/pods/notices.h"
 #include "agent/pods/pod_status_writer.h"
 #include "agent/pods/pod_worker.h"
 #include "agent/probes/handler_calls.h"
@@ -148,6 +149,7 @@ class PodWorkers final : public EvictablePods,
   HandlerCalls calls_;
   Prober prober_;
   PodStatusWriter status_;
+  Notices notices_;
   std::function<void(const std::string&, Now)> on_finished_;
   std::function<void(const std::string&, Now)> on_forgotten_;
   AdmissionQueue admission_;

@@ -185,18 +185,18 @@ void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
   calls_.forget(event.uid);
   prober_.remove(event.uid);
   context_.log.info("pod stopped", {{"pod", worker->pod->key().text()}, {"pod_uid", event.uid}});
-  if (on_finished_) on_finished_(event.uid, now);
-  admission_.on_finished(event.uid, now);
-  worker = find(event.uid);
-  if (worker == nullptr) return;
+  const Notices::Hold until_all_is_done(notices_);
+  notices_.add([this, uid = event.uid, now] {
+    if (on_finished_) on_finished_(uid, now);
+    admission_.on_finished(uid, now);
+  });
   report(*worker, now);
-  worker = find(event.uid);
-  if (worker != nullptr) finish(*worker, now);
+  finish(*worker, now);
 }
 
 void PodWorkers::finish(PodWorker& worker, Now now) {
   if (worker.phase != WorkerPhase::kTerminated) return;
-  if (worker.object_gone || worker.retired) {
+  if (worker.object == PodObject::kGone || worker.object == PodObject::kRetired) {
     forget(worker.uid(), now);
     return;
   }
@@ -208,7 +208,7 @@ void PodWorkers::finish(PodWorker& worker, Now now) {
 }
 
 void PodWorkers::delete_object(PodWorker& worker, Now) {
-  if (std::exchange(worker.delete_in_flight, true)) return;
+  if (std::exchange(worker.object, PodObject::kDeleting) == PodObject::kDeleting) return;
   const std::string path = client::object_path("v1", "pods", worker.pod->metadata.ns, worker.pod->metadata.name);
   const api::Json options = api::Json::object({{"apiVersion", "v1"},
                                                {"kind", "DeleteOptions"},
@@ -218,8 +218,8 @@ void PodWorkers::delete_object(PodWorker& worker, Now) {
     if (outcome || outcome.error().code == ErrorCode::kNotFound) return;  // the watch reports the rest
     context_.api.at(answered.mono + kDeleteRetry, [this, uid](Now now) {
       PodWorker* again = find(uid);
-      if (again == nullptr) return;
-      again->delete_in_flight = false;
+      if (again == nullptr || again->object != PodObject::kDeleting) return;
+      again->object = PodObject::kStands;
       finish(*again, now);
     });
   });
@@ -228,7 +228,7 @@ void PodWorkers::delete_object(PodWorker& worker, Now) {
 void PodWorkers::gone(const std::string& uid, Now now) {
   PodWorker* worker = find(uid);
   if (worker == nullptr) return;
-  worker->object_gone = true;
+  worker->object = PodObject::kGone;
   status_.forget(uid);
   if (worker->phase == WorkerPhase::kTerminated) {
     forget(uid, now);
@@ -248,11 +248,14 @@ void PodWorkers::forget(const std::string& known, Now now) {
   remove_content(*worker);
   status_.forget(uid);
   workers_.erase(uid);
-  if (on_forgotten_) on_forgotten_(uid, now);
+  notices_.add([this, uid, now] {
+    if (on_forgotten_) on_forgotten_(uid, now);
+  });
 }
 
 void PodWorkers::remove_content(PodWorker& worker) {
-  if (worker.rejected || std::exchange(worker.removed, true)) return;
+  if (worker.content == PodContent::kNever || worker.content == PodContent::kRemoved) return;
+  worker.content = PodContent::kRemoved;
   context_.host_commands.emplace_back(RemovePod{worker.uid()});
 }
 

@@ -1,0 +1,53 @@
+// What others are told of a change once it is whole: whoever listens may start the next one, which ends what the first
+// still works on. Thread: loop (plain values).
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <utility>
+
+namespace spillway::agent {
+
+class Notices {
+ public:
+  /// While one of these lives nothing is told. Then everything is, in order.
+  class Hold {
+   public:
+    explicit Hold(Notices& notices) : notices_(notices) { ++notices_.holds_; }
+
+    ~Hold() {
+      --notices_.holds_;
+      notices_.tell();
+    }
+
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Notices& notices_;
+  };
+
+  /// Told at once, if nothing holds it; one that is added while another is told comes after it.
+  void add(std::function<void()> notice) {
+    waiting_.push_back(std::move(notice));
+    tell();
+  }
+
+ private:
+  void tell() {
+    if (holds_ > 0 || telling_) return;
+    telling_ = true;
+    while (!waiting_.empty()) {
+      const std::function<void()> next = std::move(waiting_.front());
+      waiting_.pop_front();
+      next();
+    }
+    telling_ = false;
+  }
+
+  std::deque<std::function<void()>> waiting_;
+  int holds_ = 0;
+  bool telling_ = false;
+};
+
+}  // namespace spillway::agent
