@@ -242,7 +242,12 @@ class Kubectl:
     def log_of(self, name):
         """What the pod's container has written, once it has begun and written something."""
         def written():
-            return self("get", "pod", name, "-o", "jsonpath={.status.phase}") != "Pending" and self("logs", name).strip()
+            if self("get", "pod", name, "-o", "jsonpath={.status.phase}") == "Pending":
+                return ""
+            try:
+                return self("logs", name).strip()
+            except AssertionError:  # an agent that has just begun anew has not started it yet
+                return ""
         return wait_for(f"the log of {name}", written)
 
     def apply(self, document):
