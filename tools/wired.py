@@ -14,13 +14,6 @@ FOLDERS = ("src/policy", "src/agent")
 
 # Rules that wait for something the product does not have yet. A line here without a function to wait is wrong as well.
 WAITING = {
-    "check_policy": "images: the container runtime",
-    "detect": "images: the container runtime",
-    "remove_unused": "images: the container runtime",
-    "plan_log_gc": "sandboxes: the container runtime",
-    "plan_sandbox_gc": "sandboxes: the container runtime",
-    "runtime_version_text": "a runtime that can be asked: the container runtime",
-    "set_volumes_in_use": "volumes",
 }
 
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)

@@ -1,5 +1,7 @@
 // What one watch event costs: text to document, document to Pod, Pod back over the document, document to text.
 #include "api/codec/codec.h"
+#include "api/schema/protobuf.h"
+#include "api/schema/protobuf_writer.h"
 
 #include <benchmark/benchmark.h>
 
@@ -101,6 +103,22 @@ void print_text(benchmark::State& state) {
                           static_cast<std::int64_t>(state.iterations()));
 }
 
+/// The same object for clients that read protobuf.
+void print_protobuf(benchmark::State& state) {
+  const Json document = document_of(kPod);
+  const Type& type = *find_kind("v1", "Pod");
+  const std::string text = write_protobuf(type, document);
+  for (auto _ : state) benchmark::DoNotOptimize(write_protobuf(type, document));
+  state.SetBytesProcessed(static_cast<std::int64_t>(text.size()) * static_cast<std::int64_t>(state.iterations()));
+  state.counters["of_json"] = static_cast<double>(text.size()) / static_cast<double>(to_text(document).size());
+}
+
+void read_protobuf_body(benchmark::State& state) {
+  const Type& type = *find_kind("v1", "Pod");
+  const std::string text = write_protobuf(type, document_of(kPod));
+  for (auto _ : state) benchmark::DoNotOptimize(read_protobuf(type, text));
+}
+
 void parse_decode_encode_print(benchmark::State& state) {
   for (auto _ : state) {
     Json document = document_of(kPod);
@@ -117,6 +135,8 @@ BENCHMARK(decode_pod);
 BENCHMARK(encode_pod);
 BENCHMARK(encode_pod_over_its_document);
 BENCHMARK(print_text);
+BENCHMARK(print_protobuf);
+BENCHMARK(read_protobuf_body);
 BENCHMARK(parse_decode_encode_print);
 
 }  // namespace

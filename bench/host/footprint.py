@@ -6,16 +6,19 @@ Starts the control plane as one process and `spillway agent` as another, waits f
 while; then again while one hog after the other grows by 50 MiB a second and is evicted. The last rows are `spillway up`:
 API server, controllers and a node in one process. Needs root and writable cgroups.
 
-    bench/host/footprint.py [--pods 0,110] [--seconds 60] [--process-isolation namespaces|none] [--binary build/release/src/apps/spillway]
+    bench/host/footprint.py [--pods 0,110] [--seconds 60] [--runtime process|containerd] [--process-isolation namespaces|none] [--binary build/release/src/apps/spillway]
 """
 import argparse
+import os
 import pathlib
+import re
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import harness  # noqa: E402
+import own_containerd  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
 NODE = ["--node-memory", "1Gi", "--eviction-hard", "memory.available<512Mi", "--eviction-pressure-transition-period", "1s"]
@@ -61,14 +64,38 @@ def measure(what, pods, pid, seconds, pressure=None):
           f"| {used:.0f} in {passed:.0f} s | {used / passed / 10:.2f} % |", flush=True)
 
 
+def requests(api):
+    """How many the API server has answered, but for those of this script: pods created and listed."""
+    found = re.findall(r'^apiserver_request_total\{(.*)\} (\d+)', api.get("/metrics"), re.M)
+    labelled = [(dict(re.findall(r'(\w+)="([^"]*)"', labels)), int(count)) for labels, count in found]
+    own = {("POST", "pods", ""), ("LIST", "pods", "")}
+    return sum(count for labels, count in labelled if (labels["verb"], labels["resource"], labels.get("subresource", "")) not in own)
+
+
+def pod_cgroups():
+    """The last thing of a pod that goes: is one left?"""
+    roots = ("/sys/fs/cgroup/memory/spillway", "/sys/fs/cgroup/spillway")
+    try:
+        return any(path for root in roots for path in pathlib.Path(root).glob("*/*/kubepods/**/pod*"))
+    except FileNotFoundError:  # it went while it was looked at
+        return True
+
+
 def rows(what, api, pid, pods, seconds):
     harness.wait_for("the node", api.nodes_ready)
+    asked, began = requests(api), time.monotonic()
     for number in range(pods):
         api.create(PODS, harness.pod(f"sleeper-{number}", ["/bin/sleep", "100000"]))
-    harness.wait_for("the pods", lambda: list(api.pod_phases().values()).count("Running") == pods, 240)
+    harness.wait_for("the pods", lambda: list(api.pod_phases().values()).count("Running") == pods, 240, interval=0.2)
+    if pods:
+        print(f"{pods} pods Running {time.monotonic() - began:.1f} s after the first was asked for, "
+              f"{(requests(api) - asked) / pods:.1f} requests per pod", file=sys.stderr, flush=True)
     time.sleep(QUIET_AFTER)
     measure(what, pods, pid, seconds)
     measure(what, pods, pid, seconds, Pressure(api))
+    for name in api.pod_phases():  # those in a container runtime would outlive the agent
+        api.delete(f"{PODS}/{name}", grace=0)
+    harness.wait_for("the pods to go", lambda: not api.pod_phases() and not pod_cgroups(), 120, interval=0.2)
 
 
 def main():
@@ -77,7 +104,9 @@ def main():
     arguments.add_argument("--seconds", type=int, default=60)
     arguments.add_argument("--process-isolation", default="namespaces", help="namespaces or none")
     arguments.add_argument("--binary", default=str(ROOT / "build/release/src/apps/spillway"))
+    arguments.add_argument("--runtime", default="process", help="process or containerd")
     given = arguments.parse_args()
+    os.environ["SPILLWAY_E2E_RUNTIME"] = given.runtime
     harness.BINARY = pathlib.Path(given.binary).resolve()
     if not harness.can_write_cgroups():
         print("footprint: skipped: needs root and a writable cgroup hierarchy")
@@ -88,11 +117,11 @@ def main():
             kubeconfig = folder / "data" / "kubeconfig"
             with harness.running(folder, "up", "--nodes", 0, "--data-dir", folder / "data", "--port", 0) as plane:
                 api = harness.serving(plane, kubeconfig)
-                with harness.running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "idle", "--state-dir", folder / "nodes",
-                                     "--max-pods", max(pods + 10, 110), "--process-isolation", given.process_isolation, *NODE) as agent:
+                with own_containerd.runtime_flags(folder) as runtime, harness.running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "idle", "--state-dir", folder / "nodes",
+                                     "--max-pods", max(pods + 10, 110), "--process-isolation", given.process_isolation, *NODE, *runtime) as agent:
                     rows("agent", api, agent.child.pid, pods, given.seconds)
     with harness.workspace() as folder:
-        with harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, *NODE) as process:
+        with own_containerd.runtime_flags(folder) as runtime, harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, *NODE, *runtime) as process:
             rows("up", harness.serving(process, folder / "data" / "kubeconfig"), process.child.pid, 0, given.seconds)
     return 0
 

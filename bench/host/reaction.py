@@ -7,12 +7,14 @@ every half millisecond, the hog through a pidfd; everybody else must be running 
 table. A run in which two samples lay more than 10 ms apart is distrusted: its time is left out unless all are. "Not seen": the
 pod was evicted before a sample showed the crossing, such a run has no time. Needs root and writable cgroups (version 1 or 2). Source: docs/pressure-lab.md.
 
-    bench/host/reaction.py [--runs 20] [--scenarios s1,s2,s3,s9] [--process-isolation namespaces|none] [--binary build/release/src/apps/spillway]
+    bench/host/reaction.py [--runs 20] [--scenarios s1,s2,s3,s9] [--runtime process,containerd] [--process-isolation namespaces|none] [--binary build/release/src/apps/spillway]
 """
 import argparse
+import itertools
 import os
 import pathlib
 import select
+import signal
 import statistics
 import sys
 import time
@@ -20,6 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import harness  # noqa: E402
+import own_containerd  # noqa: E402
 
 MEBI = 1 << 20
 PODS = "/api/v1/namespaces/default/pods"
@@ -134,15 +137,16 @@ def calm(api):
                    for node in api.get("/api/v1/nodes")["items"])
 
 
-def run_scenario(scenario, runs, isolation):
+def run_scenario(scenario, runtime, runs, isolation):
     """(a row of the table, whether all was right)"""
+    os.environ["SPILLWAY_E2E_RUNTIME"] = runtime
     beside, rate, request = SCENARIOS[scenario]
     taken, trusted, lowest, right, done = [], [], [], 0, 0
     with harness.workspace() as folder:
         earlier = slices()
-        with harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, "--node-memory", f"{MEMORY}Mi", "--eviction-hard",
+        with own_containerd.runtime_flags(folder) as flags, harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, "--node-memory", f"{MEMORY}Mi", "--eviction-hard",
                              f"memory.available<{THRESHOLD}Mi", "--eviction-pressure-transition-period", "1s",
-                             "--process-isolation", isolation) as process:
+                             "--process-isolation", isolation, *flags) as process:
             process.earlier = earlier
             api = harness.serving(process, folder / "data" / "kubeconfig")
             harness.wait_for("the node", api.nodes_ready)
@@ -169,14 +173,14 @@ def run_scenario(scenario, runs, isolation):
                 if seconds is not None and gap <= GAP_MAX:
                     trusted.append(seconds * 1000)
                 told = "ended between two samples" if seconds is None else f"{seconds * 1000:.1f} ms from crossing to exit"
-                print(f"{scenario} run {number + 1}: {told}, {low / MEBI:.1f} MiB at the least, "
+                print(f"{scenario} {runtime} run {number + 1}: {told}, {low / MEBI:.1f} MiB at the least, "
                       f"{'right victim' if unharmed else f'WRONG: {phases}'}, samples up to {gap * 1000:.1f} ms apart", flush=True)
                 if not unharmed:
                     break
             kills = node.oom_kills()
             acted = sum("memory watch acted" in line for line in process.log.read_text().splitlines())
     counted = trusted or taken or [0.0]
-    row = (f"| {scenario} | {done} | {len(taken) - len(trusted)} | {done - len(taken)} | {statistics.median(counted):.1f} | {max(counted):.1f} "
+    row = (f"| {scenario} | {runtime} | {done} | {len(taken) - len(trusted)} | {done - len(taken)} | {statistics.median(counted):.1f} | {max(counted):.1f} "
            f"| {max(taken, default=0.0):.1f} | {min(lowest):.1f} | {right}/{done} | {kills} | {acted} |")
     return row, right == runs and kills == 0
 
@@ -187,6 +191,7 @@ def main():
     arguments.add_argument("--scenarios", default=",".join(SCENARIOS))
     arguments.add_argument("--process-isolation", default="namespaces", help="namespaces or none")
     arguments.add_argument("--binary", default=str(ROOT / "build/release/src/apps/spillway"))
+    arguments.add_argument("--runtime", default="process", help="process, containerd, or both with a comma")
     given = arguments.parse_args()
     harness.BINARY = pathlib.Path(given.binary).resolve()
     if not harness.can_write_cgroups():
@@ -196,13 +201,14 @@ def main():
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     except OSError:
         pass  # then more runs will be distrusted
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves nothing behind
     rows, good = [], True
-    for scenario in given.scenarios.split(","):
-        row, right = run_scenario(scenario, given.runs, given.process_isolation)
+    for scenario, runtime in itertools.product(given.scenarios.split(","), given.runtime.split(",")):
+        row, right = run_scenario(scenario, runtime, given.runs, given.process_isolation)
         rows.append(row)
         good = good and right
-    print("| scenario | runs | distrusted | not seen | crossing to exit ms, median | max | max of all | least memory.available MiB | right victim | kernel OOM kills "
-          "| by the watch |\n" + "|---" * 11 + "|")
+    print("| scenario | runtime | runs | distrusted | not seen | crossing to exit ms, median | max | max of all | least memory.available MiB | right victim | kernel OOM kills "
+          "| by the watch |\n" + "|---" * 12 + "|")
     print("\n".join(rows))
     return 0 if good else 1
 

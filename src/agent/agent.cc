@@ -7,14 +7,14 @@
 #include "agent/devices/resource_managers.h"
 #include "agent/eviction/eviction_engine.h"
 #include "agent/eviction/pass_config.h"
+#include "agent/garbage/container_gc_engine.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/lease_engine.h"
 #include "agent/node/node_status_engine.h"
 #include "agent/node/shutdown_engine.h"
-#include "agent/pods/container_gc_engine.h"
 #include "agent/pods/pod_workers.h"
-#include "agent/pods/static_pods.h"
+#include "agent/static_pods/static_pods.h"
 #include "agent/volumes/pod_volumes.h"
 #include "client/informer.h"
 
@@ -71,6 +71,7 @@ struct Agent::Parts {
         devices(context, checkpoints.devices, sinks.metrics),
         managers(context, devices, std::move(pinning)),
         decisions(sinks.journal, history),
+        decided_before(history.begin(), history.end()),
         volumes(context, rng.fork("volumes"), allocatable),
         workers(
             context, rng.fork("probes"), managers, volumes, [this] { return situation(); }, history, decisions,
@@ -82,8 +83,12 @@ struct Agent::Parts {
             [this] { return facts(); }),
         lease(context, rng.fork("lease")),
         enforcement(context, enforced_limits(machine, options)),
-        container_gc(context),
+        container_gc(context, [this] { return garbage_scope(); }),
         shutdown(context, workers, sinks.metrics, [this](Now now) { status.report_soon(now); }) {
+    if (machine.confines_pods || machine.runs_images) {
+      services.emplace(api, client::object_path("v1", "services", {}));
+      workers.tell_of_services([this] { return known_services(); });
+    }
     pods.cache().listen({[this](const auto& before, const auto& after, Now now) {
       workers.on_pod(before, after, now);
       static_pods.on_pod(before, after, now);
@@ -93,6 +98,10 @@ struct Agent::Parts {
       after ? status.on_node(*after, now) : status.on_node_deleted(now);
       if (after) static_pods.on_node_known(now);
     }});
+    volumes.use_node([this] {
+      const auto known = nodes.cache().find(options.node_name);
+      return known ? known->metadata : initial_node(options, machine).metadata;
+    });
     volumes.when_ready([this](const std::string& uid, Now now) { workers.on_volumes_ready(uid, now); });
     workers.when_forgotten([this](const std::string& uid, Now now) {
       container_gc.forget(uid);
@@ -148,13 +157,64 @@ struct Agent::Parts {
   }
 
   NodeFacts facts() const {
-    return {
-        .reservation = reservation,
-        .devices = devices.offered(),
-        .pressure = eviction.conditions(),
-        .not_ready = shutdown.is_active() ? std::vector{std::string(kShutdownNotReady)} : std::vector<std::string>(),
-        .images = std::vector<NodeImage>(),
-        .runtime_handlers = {}};
+    return {.reservation = reservation,
+            .devices = devices.offered(),
+            .pressure = eviction.conditions(),
+            .not_ready = not_ready(),
+            .images = runtime.images,
+            .runtime_handlers = runtime.handlers,
+            .supplemental_groups_policy = runtime.supplemental_groups_policy};
+  }
+
+  /// Nothing counts as gone before everybody has been heard who may ask for pods.
+  ContainerGcScope garbage_scope() const {
+    const bool ready = begun && knows_files;
+    return {.remains =
+                [this, ready](std::string_view uid) {
+                  return ready ? workers.remains_of(std::string(uid)) : PodRemains::kKept;
+                },
+            .sources_ready = ready};
+  }
+
+  KnownServices known_services() const {
+    KnownServices known{.all = {}, .read = services->synced()};
+    for (const auto& [key, service] : services->cache().all()) known.all.push_back(service);
+    return known;
+  }
+
+  std::vector<std::string> not_ready() const {
+    std::vector<std::string> errors;
+    for (const std::string& each : {runtime.problem, runtime.network_problem}) {
+      if (!each.empty()) errors.push_back(each);
+    }
+    if (shutdown.is_active()) errors.emplace_back(kShutdownNotReady);
+    return errors;
+  }
+
+  /// Pods begin when it is known which there are, and which run already.
+  void begin_pods(Now now) {
+    if (!knows_machine) return;
+    if (files) on_files(*std::exchange(files, std::nullopt), now);
+    if (!synced || std::exchange(begun, true)) return;
+    workers.start(pods.cache(), now);
+    for (const JournalEntry& each : std::exchange(decided_before, {})) {
+      if (each.eviction && !workers.is_finished(each.eviction->uid)) eviction.resume(each, now);
+    }
+    static_pods.on_synced(now);
+    forget_holdings_of_others();
+    eviction.on_pods_changed(now);
+    end_unclaimed();
+  }
+
+  void on_files(const StaticManifests& read, Now now) {
+    knows_files = knows_files || read.problem.empty();
+    static_pods.on_manifests(read, now);
+    eviction.on_pods_changed(now);
+    end_unclaimed();
+  }
+
+  void end_unclaimed() {
+    if (begun && knows_files) workers.end_unclaimed();
   }
 
   /// Pods that are not there any more hold nothing.
@@ -173,6 +233,7 @@ struct Agent::Parts {
   api::ResourceList allocatable;
   admission::SysctlAllowlist sysctls;
   std::string name;
+  RuntimeReported runtime;  // as last told
   std::vector<HostCommand> host_commands;
   client::ApiClient api;
   client::ApiClient heartbeats;
@@ -180,9 +241,11 @@ struct Agent::Parts {
   AgentContext context;
   client::Informer<api::Node> nodes;
   client::Informer<api::Pod> pods;
+  std::optional<client::Informer<api::Service>> services;  // where containers are told of them
   DeviceManager devices;
   ResourceManagers managers;
   DecisionLog decisions;
+  std::vector<JournalEntry> decided_before;  // until pods begin
   PodVolumes volumes;
   PodWorkers workers;
   StaticPods static_pods;
@@ -192,6 +255,11 @@ struct Agent::Parts {
   AllocatableEnforcement enforcement;
   ContainerGcEngine container_gc;
   ShutdownEngine shutdown;
+  bool synced = false;                       // the pods in the API server are known
+  bool begun = false;                        // they have been taken over
+  bool knows_machine = !machine.keeps_pods;  // and what is left there
+  bool knows_files = false;
+  std::optional<StaticManifests> files;  // read before that
   Instant started;
   std::optional<double> registration_seconds;
   telemetry::Counter lease_failures;
@@ -222,20 +290,25 @@ void Agent::start(Now now) {
   Parts& p = *parts_;
   p.started = now.mono;
   p.api.when_synced([&p](Now synced) {
-    p.workers.start(p.pods.cache(), synced);
-    p.static_pods.on_synced(synced);
-    p.forget_holdings_of_others();
-    p.eviction.on_pods_changed(synced);
+    p.synced = true;
+    p.begin_pods(synced);
   });
   p.devices.start(now);
   p.managers.start();
   p.api.start(now);
   p.heartbeats.start(now);
   p.status.start(now);
+  if (const auto& resolver = p.options.dns.resolv_conf; resolver && !*resolver) {
+    p.events.record(node_reference(p.options.node_name), client::EventType::kWarning, "CheckLimitsForResolvConf",
+                    resolver->error().message, now);
+  }
   if (p.options.status_profile == StatusProfile::kLeases) p.lease.start(now);
   p.enforcement.start(now);
   p.container_gc.start(now);
-  if (p.options.static_pod_path.empty()) p.static_pods.on_manifests({}, now);
+  if (p.options.static_pod_path.empty()) {
+    p.knows_files = true;
+    p.static_pods.on_manifests({}, now);
+  }
   p.eviction.start(now);
 }
 
@@ -262,8 +335,12 @@ std::vector<client::ApiCommand> Agent::take_api_commands() {
 }
 
 void Agent::on_manifests(const StaticManifests& read, Now now) {
-  parts_->static_pods.on_manifests(read, now);
-  parts_->eviction.on_pods_changed(now);
+  Parts& p = *parts_;
+  if (p.knows_machine) {
+    p.on_files(read, now);
+  } else {
+    p.files = read;
+  }
 }
 
 void Agent::on_device_event(const DeviceEvent& event, Now now) {
@@ -309,9 +386,41 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
 
     void operator()(const TcpTried& e) const { p.workers.on_tcp_tried(e, now); }
 
+    void operator()(const GrpcAnswered& e) const { p.workers.on_grpc_answered(e, now); }
+
     void operator()(const VolumesSetUp& e) const { p.volumes.on_set_up(e, now); }
 
     void operator()(const RanInContainer& e) const { p.workers.on_ran(e, now); }
+
+    void operator()(const SandboxRan& e) const { p.workers.on_sandbox_ran(e, now); }
+
+    void operator()(const SandboxLost& e) const { p.workers.on_sandbox_lost(e, now); }
+
+    void operator()(const RemainsListed& e) const { p.container_gc.on_listed(e, now); }
+
+    void operator()(const PodNotice& e) const { p.workers.on_notice(e, now); }
+
+    void operator()(const NodeNotice& e) const {
+      p.context.events.record(node_reference(p.context.options.node_name), client::EventType::kWarning, e.reason,
+                              e.message, now);
+    }
+
+    void operator()(const PodsFound& e) const {
+      if (std::exchange(p.knows_machine, true)) return;
+      p.workers.take_over(e);
+      p.container_gc.on_found(e, now);
+      p.begin_pods(now);
+    }
+
+    void operator()(const RuntimeReported& e) const {
+      const bool stands_otherwise = e.problem != p.runtime.problem || e.network_problem != p.runtime.network_problem ||
+                                    e.version != p.runtime.version || e.handlers != p.runtime.handlers ||
+                                    e.supplemental_groups_policy != p.runtime.supplemental_groups_policy;
+      if (!e.version.empty()) p.machine.container_runtime_version = e.version;
+      p.runtime = e;
+      p.workers.know_handlers(e.handlers);
+      if (stands_otherwise) p.status.report_soon(now);
+    }
   };
 
   std::visit(Visitor{p, now}, event);

@@ -17,6 +17,7 @@
 #include "apiserver/collect/root_ca.h"
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/nodes/node_proxy.h"
+#include "apiserver/nodes/pod_connect.h"
 #include "apiserver/nodes/pod_log.h"
 #include "apiserver/nodes/usage.h"
 #include "apiserver/read/core.h"
@@ -48,6 +49,13 @@ namespace {
 constexpr std::string_view kRoot = "/registry/";
 constexpr std::uint64_t kHistoryLoaded = 10'000;  // revisions replayed at start, so that watches can resume
 constexpr Duration kAnswerWithin = seconds(60);
+
+/// Of metrics the wire schema knows how they look in JSON alone.
+Encodings encodings_of(const Route& route) {
+  if (route.resource == nullptr || route.resource->group == "metrics.k8s.io") return Encodings::kJsonOnly;
+  const bool known = api::find_kind(route.resource->api_version(), route.resource->kind) != nullptr;
+  return known ? Encodings::kProtobufToo : Encodings::kJsonOnly;
+}
 
 /// Empty, "." and ".." segments are refused, but for one trailing slash.
 api::StatusResult<api::Target> parse_path(const std::string& text) {
@@ -81,6 +89,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         binding_(core_, writer_),
         eviction_(core_, writer_, remover_),
         log_(core_, options_.gateway),
+        connect_(core_, options_.gateway),
         usage_(core_, options_.gateway),
         node_proxy_(core_, options_.gateway),
         roles_(core_),
@@ -89,7 +98,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         node_restriction_(core_),
         escalation_(roles_),
         signing_(authorizer_, options_.certificates),
-        tokens_(core_, node_restriction_, options_.signer),
+        tokens_(core_, node_restriction_, options_.signer, options_.token_life_max),
         bound_tokens_(core_),
         reviews_(core_, authorizer_, roles_, bound_tokens_, options_.authenticator),
         bootstrap_secrets_(core_, options_.bootstrap_tokens),
@@ -101,6 +110,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
                                                            : RootCaPublisher::Others::kMayAct),
         event_expiry_(core_, remover_, kEventExpiry),
         request_expiry_(core_, remover_, kRequestExpiry),
+        token_expiry_(core_, remover_, kTokenExpiry,
+                      options_.bootstrap_tokens == nullptr ? Expiry::Wanted::kNo : Expiry::Wanted::kYes),
         node_signer_(core_, writer_, authorizer_, options_.certificates,
                      {.serving = options_.serving_authority, .client = options_.client_authority}),
         compaction_(core_),
@@ -264,7 +275,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
   static bool is_long_running(const Exchange& exchange) {
     return exchange.route.resource != nullptr &&
            (exchange.route.verb == Verb::kWatch ||
-            (exchange.route.subresource != nullptr && exchange.route.subresource->id == SubresourceId::kLog));
+            (exchange.route.subresource != nullptr && (exchange.route.subresource->id == SubresourceId::kLog ||
+                                                       exchange.route.subresource->id == SubresourceId::kExec)));
   }
 
   void finished(Exchange& exchange, int code) {
@@ -303,6 +315,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
     }
     auto route = find_route(registry_, asked);
     if (route) exchange->route = *route;  // what is refused is counted by it as well
+    const auto form = negotiate(exchange->request().header("accept"), encodings_of(exchange->route));
+    if (form && asked.is_resource) exchange->form = *form;  // a refusal is written so as well
     if (const Verdict verdict = authorizer_.authorize(exchange->user(), asked); !verdict.allowed) {
       return exchange->fail(refusal_status(exchange->user(), asked, verdict));
     }
@@ -314,9 +328,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     }
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
-    auto form = negotiate(exchange->request().header("accept"));
     if (!form) return exchange->fail(form.error());
-    exchange->form = *std::move(form);
     perform(exchange);
   }
 
@@ -334,6 +346,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
         return eviction_.create(exchange);
       case SubresourceId::kLog:
         return log_.get(exchange);
+      case SubresourceId::kExec:
+        return connect_.connect(exchange);
       case SubresourceId::kProxy:
         return node_proxy_.get(exchange);
       case SubresourceId::kNone:
@@ -384,6 +398,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   PodBinding binding_;
   EvictionPath eviction_;
   PodLog log_;
+  PodConnect connect_;
   UsagePath usage_;
   NodeProxy node_proxy_;
   RoleRules roles_;
@@ -402,11 +417,13 @@ class ApiServer::Impl final : public WatchCache::Listener {
   RootCaPublisher root_ca_;
   Expiry event_expiry_;
   Expiry request_expiry_;
+  Expiry token_expiry_;
   NodeSigner node_signer_;
   Compaction compaction_;
   static constexpr std::size_t kReaders = 2;  // the first ones: they act on nothing
-  const std::array<Collector*, 9> collectors_{&roles_,   &bootstrap_secrets_, &garbage_,        &namespaces_, &budgets_,
-                                              &root_ca_, &event_expiry_,      &request_expiry_, &node_signer_};
+  const std::array<Collector*, 10> collectors_{&roles_,        &bootstrap_secrets_, &garbage_,      &namespaces_,
+                                               &budgets_,      &root_ca_,           &event_expiry_, &request_expiry_,
+                                               &token_expiry_, &node_signer_};
   Pages pages_;
   RequestMetrics metrics_;
 

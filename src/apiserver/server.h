@@ -46,6 +46,7 @@ class ApiServer {
     Controllers controllers = Controllers::kUnknown;
     NodeGateway* gateway = nullptr;
     const TokenSigner* signer = nullptr;                  // null: no tokens are issued
+    std::optional<Duration> token_life_max = {};          // nullopt: they live as long as is asked for
     const TokenAuthenticator* authenticator = nullptr;    // null: no tokens are reviewed
     const CertificateReader* certificates = nullptr;      // null: no certificates are requested or issued
     const RequestAuthority* serving_authority = nullptr;  // null: the serving certificates of agents are not signed

@@ -2,6 +2,8 @@
 
 #include "api/codec/codec.h"
 #include "api/object/disruption_budget.h"
+#include "api/object/service.h"
+#include "api/object/storage.h"
 
 #include <fmt/format.h>
 
@@ -202,9 +204,13 @@ template class Informer<api::Pod>;
 template class Informer<api::Node>;
 template class Informer<api::Lease>;
 template class Informer<api::Namespace>;
+template class Informer<api::Service>;
 template class Informer<api::ReplicaSet>;
 template class Informer<api::DaemonSet>;
 template class Informer<api::PodDisruptionBudget>;
 template class Informer<api::PriorityClass>;
+template class Informer<api::PersistentVolume>;
+template class Informer<api::PersistentVolumeClaim>;
+template class Informer<api::StorageClass>;
 
 }  // namespace spillway::client

@@ -30,7 +30,21 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       daemon_set_controller_(shared(daemon_set_events_), metrics),
       pod_gc_(shared(node_events_), metrics, options.pod_gc),
       cloud_check_(shared(cloud_events_), gate_, rng.fork("cloud"), options.cloud_check),
-      report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {}
+      report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {
+  if (enabled_.volume_binder || enabled_.volume_protection) make_storage(rng.fork("volume events"), metrics);
+}
+
+void ControllerSet::make_storage(Rng rng, telemetry::Registry& metrics) {
+  volume_events_.emplace(client_, rng, "persistentvolume-controller");
+  storage_.emplace(client_);
+  claim_users_.emplace(pods_.cache());
+  if (enabled_.volume_binder) {
+    volume_binder_.emplace(VolumeBinder::Parts{client_, *volume_events_, log_, *storage_, *claim_users_}, metrics);
+  }
+  if (enabled_.volume_protection) {
+    volume_protection_.emplace(VolumeProtection::Parts{client_, log_, *storage_, *claim_users_});
+  }
+}
 
 Shared ControllerSet::shared(client::EventRecorder& events) {
   return {client_, events, log_, nodes_, pods_, leases_, replica_sets_, daemon_sets_};
@@ -45,6 +59,8 @@ void ControllerSet::start(Now now) {
     if (enabled_.replica_set) replica_set_controller_.start(then);
     if (enabled_.daemon_set) daemon_set_controller_.start(then);
     if (enabled_.pod_gc) pod_gc_.start(then);
+    if (volume_binder_) volume_binder_->start(then);
+    if (volume_protection_) volume_protection_->start(then);
     cloud_check_.start(then);
   });
 }
@@ -62,6 +78,8 @@ void ControllerSet::on_wakeup(Now now) {
 void ControllerSet::run(Now now) {
   if (enabled_.replica_set) replica_set_controller_.run(now);
   if (enabled_.daemon_set) daemon_set_controller_.run(now);
+  if (volume_binder_) volume_binder_->run(now);
+  if (volume_protection_) volume_protection_->run(now);
   cloud_check_.run(now);
 }
 

@@ -12,6 +12,10 @@
 #include "controllers/shared/lifecycle_metrics.h"
 #include "controllers/shared/pods_by_node.h"
 #include "controllers/shared/shared.h"
+#include "controllers/shared/storage_cache.h"
+#include "controllers/storage/claim_users.h"
+#include "controllers/storage/volume_binder.h"
+#include "controllers/storage/volume_protection.h"
 #include "controllers/taints/taint_eviction.h"
 #include "controllers/workloads/daemon_set.h"
 #include "controllers/workloads/replica_set.h"
@@ -33,6 +37,8 @@ class ControllerSet final : public client::ApiEngine {
     bool pod_gc = true;
     bool replica_set = true;
     bool daemon_set = true;
+    bool volume_binder = true;
+    bool volume_protection = true;
   };
 
   struct Options {
@@ -80,6 +86,7 @@ class ControllerSet final : public client::ApiEngine {
 
  private:
   void run(Now now);
+  void make_storage(Rng rng, telemetry::Registry& metrics);
   Shared shared(client::EventRecorder& events);
 
   Enabled enabled_;
@@ -105,6 +112,12 @@ class ControllerSet final : public client::ApiEngine {
   PodGc pod_gc_;
   CloudCheck cloud_check_;
   LifecycleReport report_;
+  // Only if one of them runs: nothing else reads claims and volumes.
+  std::optional<client::EventRecorder> volume_events_;
+  std::optional<StorageCache> storage_;
+  std::optional<ClaimUsers> claim_users_;
+  std::optional<VolumeBinder> volume_binder_;
+  std::optional<VolumeProtection> volume_protection_;
 };
 
 }  // namespace spillway::controllers

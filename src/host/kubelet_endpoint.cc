@@ -28,13 +28,16 @@ std::string path_of(const api::Target& target) {
 
 }  // namespace
 
-KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, ProcessRuntime& runtime, Options options)
-    : loop_(loop), runtime_(runtime), options_(std::move(options)), logs_(loop) {}
+KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Options options)
+    : loop_(loop), runtime_(runtime), options_(std::move(options)), logs_(loop), sessions_(loop, runtime) {}
 
 KubeletEndpoint::Room KubeletEndpoint::room_of(const api::Target& target) const {
   const std::vector<std::string>& path = target.segments;
   const std::string root = path.empty() ? std::string() : path[0];
   if (path.size() == 4 && root == "containerLogs") return Room::kLogs;
+  if ((path.size() == 4 || path.size() == 5) && root == "exec") return Room::kExec;
+  if ((path.size() == 4 || path.size() == 5) && root == "attach") return Room::kAttach;
+  if ((path.size() == 3 || path.size() == 4) && root == "portForward") return Room::kForward;
   if (path.size() == 2 && root == "stats" && path[1] == "summary") return Room::kSummary;
   if (!path.empty() && path.size() <= 2 && root == "healthz") return Room::kHealth;
   return options_.pages.contains(path_of(target)) ? Room::kPage : Room::kNone;
@@ -53,8 +56,8 @@ KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
     return id;
   }
   const Room room = room_of(*target);
-  const bool allowed =
-      request.method == api::Method::kGet || (room == Room::kSummary && request.method == api::Method::kPost);
+  const bool posted = room == Room::kSummary || room == Room::kExec || room == Room::kAttach || room == Room::kForward;
+  const bool allowed = request.method == api::Method::kGet || (posted && request.method == api::Method::kPost);
   if (room != Room::kNone && !allowed) {
     sink->on_response(text_answer(405, "405: Method Not Allowed"));
     return id;
@@ -76,6 +79,15 @@ KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
       break;
     case Room::kSummary:
       handle_summary(*target, *sink);
+      break;
+    case Room::kAttach:
+      sessions_.attach(request, *target, sink);
+      break;
+    case Room::kForward:
+      sessions_.forward(request, *target, sink);
+      break;
+    case Room::kExec:
+      sessions_.exec(request, *target, sink);
       break;
   }
   return id;

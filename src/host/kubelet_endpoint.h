@@ -6,7 +6,8 @@
 #include "agent/serving/log_choice.h"
 #include "api/exchange/exchange.h"
 #include "host/logs/log_reader.h"
-#include "host/process/process_runtime.h"
+#include "host/pods/pod_runtime.h"
+#include "host/streams/stream_sessions.h"
 #include "runtime/loop.h"
 
 #include <cstdint>
@@ -45,7 +46,7 @@ class KubeletEndpoint {
     std::function<std::vector<HealthCheck>()> health = {};
   };
 
-  KubeletEndpoint(runtime::Loop& loop, ProcessRuntime& runtime, Options options);
+  KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Options options);
 
   /// False: whoever asks, the answer is 404.
   bool serves(const api::Target& target) const;
@@ -61,7 +62,7 @@ class KubeletEndpoint {
   void abandon(RequestId id);
 
  private:
-  enum class Room { kNone, kPage, kHealth, kLogs, kSummary };
+  enum class Room { kNone, kPage, kHealth, kLogs, kSummary, kExec, kAttach, kForward };
 
   Room room_of(const api::Target& target) const;
   void handle_health(const api::Target& target, api::ResponseSink& sink) const;
@@ -69,11 +70,12 @@ class KubeletEndpoint {
   void handle_summary(const api::Target& target, api::ResponseSink& sink);
 
   runtime::Loop& loop_;
-  ProcessRuntime& runtime_;
+  PodRuntime& runtime_;
   Options options_;
   RequestId last_id_ = 0;
   std::map<RequestId, LogReader::StreamId> streams_;
   LogReader logs_;
+  StreamSessions sessions_;
 };
 
 }  // namespace spillway::host

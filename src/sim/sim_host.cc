@@ -72,6 +72,9 @@ void SimHost::execute(agent::HostCommand command) {
          agent::HttpAnswered{ask->id, containers::HttpAnswer{.status = 200, .location = {}, .body = {}}});
   } else if (const auto* connection = std::get_if<agent::TryTcp>(&command)) {
     send(milliseconds(1), agent::TcpTried{connection->id, {}});
+  } else if (const auto* health = std::get_if<agent::AskGrpc>(&command)) {
+    send(milliseconds(1),
+         agent::GrpcAnswered{health->id, {.end = containers::GrpcAnswer::End::kAnswered, .status = 1, .text = {}}});
   } else if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
     agent::Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {

@@ -1,8 +1,8 @@
 // Goal: what a pod's security context promises is carried out or refused, never left out in silence; a container whose
 // variables refer to nothing waits for it.
-#include "agent/pods/container_env.h"
-#include "agent/pods/container_security.h"
-#include "agent/pods/pod_resources.h"
+#include "agent/containers/container_env.h"
+#include "agent/containers/container_security.h"
+#include "agent/containers/pod_resources.h"
 #include "agent/scripted_cluster.h"
 #include "api/codec/codec.h"
 #include "api/json/json.h"

@@ -1,5 +1,5 @@
 // vectors/node-agent: container_gc.
-#include "agent/pods/container_gc.h"
+#include "agent/garbage/container_gc.h"
 #include "support/vectors.h"
 
 #include <algorithm>

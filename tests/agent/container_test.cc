@@ -1,6 +1,6 @@
+#include "agent/containers/container_env.h"
+#include "agent/containers/pod_resources.h"
 #include "agent/contract/kill_grace.h"
-#include "agent/pods/container_env.h"
-#include "agent/pods/pod_resources.h"
 #include "agent/pods/pod_worker.h"
 
 #include <gtest/gtest.h>

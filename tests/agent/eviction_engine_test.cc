@@ -435,6 +435,21 @@ TEST(EvictionPreemption, AHardThresholdDoesNotWaitForASoftEviction) {
   EXPECT_EQ(cluster.journal.entries.size(), 1u) << "the pod that leaves anyway leaves first";
 }
 
+/// What fills a disk gives it back only once it has ended, however long its runtime takes.
+TEST(EvictionPreemption, OfADiskOneAfterTheOtherIsEvicted) {
+  Pressured cluster(disk_options());
+  cluster.host.set_disk_used("uid-modest", gibibytes(40));
+  cluster.host.set_disk_used("uid-hog", gibibytes(20));
+  cluster.host.set_immortal("uid-modest");
+  cluster.run(seconds(1));
+  cluster.host.set_disk_available(gibibytes(5));
+  cluster.run(seconds(25));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  EXPECT_EQ(cluster.journal.entries.front().eviction->uid, "uid-modest");
+  cluster.run(seconds(60));
+  EXPECT_EQ(cluster.journal.entries.size(), 2u) << "it is not waited for for ever";
+}
+
 TEST(EvictionPreemption, APodThatDoesNotDieHoldsUpNobodyUrgent) {
   Pressured cluster;
   cluster.host.set_immortal("uid-hog");

@@ -86,11 +86,9 @@ TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
   EXPECT_EQ(checked.findings.front().path, "staticPodURL");
 }
 
-TEST(KubeletConfig, NamesAFieldOfACompanionToNodesOnly) {
+TEST(KubeletConfig, TakesTheSocketOfAContainerRuntime) {
   const ConfigDocument given = document(R"({"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock"})");
-  ASSERT_EQ(check_config(given).findings.size(), 1U);
-  EXPECT_EQ(check_config(given).findings.front().message, "has an effect with --companion only");
-  EXPECT_TRUE(check_config(given, ConfigReader::kCompanion).findings.empty());
+  EXPECT_TRUE(check_config(given).findings.empty());
 }
 
 TEST(KubeletConfig, RefusesNumbersAsUpstreamDoes) {
@@ -107,6 +105,7 @@ TEST(KubeletConfig, RefusesNumbersAsUpstreamDoes) {
             "port (--port) 65536 must be between 1 and 65535, inclusive (0: any free one)");
   EXPECT_EQ(error(R"({"containerLogMaxFiles": 1})"), "containerLogMaxFiles must be greater than 1");
   EXPECT_EQ(error(R"({"containerLogMaxSize": "0"})"), "must be positive");
+  EXPECT_EQ(error(R"({"containerLogMaxWorkers": 0})"), "containerLogMaxWorkers must be greater than or equal to 1");
 }
 
 TEST(KubeletConfig, SaysWhoIsLetIn) {
@@ -288,12 +287,15 @@ TEST(KubeletConfig, BecomesTheOptionsOfAnAgent) {
   EXPECT_EQ(options->pod_pids_max, std::nullopt);
   EXPECT_EQ(options->container_log_max, mebibytes(10));
   EXPECT_EQ(options->container_log_files_max, 5);
+  EXPECT_EQ(options->container_log_workers, 1);
   const auto bounded = options_of(
       effective(R"({"podPidsLimit": 300, "containerLogMaxSize": "1Mi", "containerLogMaxFiles": 2, "port": 4194})"));
   ASSERT_TRUE(bounded.has_value()) << bounded.error().text();
   EXPECT_EQ(bounded->pod_pids_max, 300);
   EXPECT_EQ(bounded->container_log_max, mebibytes(1));
   EXPECT_EQ(bounded->container_log_files_max, 2);
+  EXPECT_EQ(options_of(effective(R"({"containerLogMaxWorkers": 3})"))->container_log_workers, 3);
+  EXPECT_EQ(options_of(effective(R"({"containerLogMaxWorkers": 3000})"))->container_log_workers, 8) << "threads";
   EXPECT_FALSE(options_of(effective(R"({"evictionHard": {"memory.availabel": "1Gi"}})")).has_value());
   EXPECT_FALSE(options_of(effective(R"({"nodeLeaseDurationSeconds": 0})")).has_value());
 }

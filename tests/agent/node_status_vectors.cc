@@ -169,7 +169,7 @@ Run run_software(std::string_view setter, const Json& in) {
   } else if (setter == "GoRuntime") {
     set_platform(run.node, {.operating_system = text_at(in, "os"), .architecture = text_at(in, "arch")});
   } else if (setter == "RuntimeHandlers") {
-    std::vector<RuntimeHandlerFacts> handlers;
+    std::vector<RuntimeHandler> handlers;
     for (const Json& each : *in.find("handlers")->if_array()) {
       handlers.push_back(
           {text_at(each, "name"), flag_at(each, "recursiveReadOnlyMounts"), flag_at(each, "userNamespaces")});

@@ -37,6 +37,60 @@ TEST(Node, IsReadyWithinASecond) {
   EXPECT_EQ(node.string_at({"status", "nodeInfo", "bootID"}), "b1");
 }
 
+api::Json node_status(const ScriptedCluster& cluster, std::string_view member) {
+  const api::Json* found = cluster.api.find("/api/v1/nodes/n1")->at({"status", member});
+  return found == nullptr ? api::Json() : *found;
+}
+
+TEST(Node, TellsWhatTheHandlersOfItsRuntimeCanDo) {
+  ScriptedCluster cluster;
+  cluster.machine.runs_images = true;
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_TRUE(node_status(cluster, "runtimeHandlers").is_null());
+  RuntimeReported report;
+  report.handlers = {{.name = "", .recursive_read_only_mounts = true, .user_namespaces = true}, {.name = "kata"}};
+  report.supplemental_groups_policy = true;
+  cluster.send(report);
+  cluster.run(seconds(1));
+  const std::string_view wanted =
+      R"([{"name":"","features":{"recursiveReadOnlyMounts":true,"userNamespaces":true}},
+          {"name":"kata","features":{"recursiveReadOnlyMounts":false,"userNamespaces":false}}])";
+  EXPECT_EQ(node_status(cluster, "runtimeHandlers"), api::parse_json(wanted).value());
+  EXPECT_TRUE(node_status(cluster, "features").is_null()) << "the gate is off";
+  cluster.send(RuntimeReported{});
+  cluster.run(seconds(1));
+  EXPECT_TRUE(node_status(cluster, "runtimeHandlers").is_null());
+}
+
+TEST(Node, TellsWhetherGroupPoliciesAreCarriedOutIfThatIsAskedFor) {
+  AgentOptions options = node_options();
+  options.group_policies = SupplementalGroupPolicies::kOn;
+  ScriptedCluster cluster(options);
+  cluster.machine.runs_images = true;
+  cluster.start();
+  cluster.run(seconds(1));
+  EXPECT_TRUE(node_status(cluster, "features").is_null()) << "the runtime has not said anything";
+  for (const bool carried_out : {true, false}) {
+    RuntimeReported report;
+    report.supplemental_groups_policy = carried_out;
+    cluster.send(report);
+    cluster.run(seconds(1));
+    EXPECT_EQ(node_status(cluster, "features"), api::Json::object({{"supplementalGroupsPolicy", carried_out}}));
+  }
+}
+
+TEST(Node, SaysThatTheResolversFileCannotBeRead) {
+  AgentOptions options = node_options();
+  options.dns.resolv_conf = make_error(ErrorCode::kNotFound, "open /run/none: no such file or directory");
+  ScriptedCluster cluster(options);
+  cluster.start();
+  cluster.run(seconds(5));
+  const auto events = cluster.events("CheckLimitsForResolvConf");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events.front().string_at({"message"}), "open /run/none: no such file or directory");
+}
+
 TEST(Node, KeepsQuietWhileNothingChanges) {
   ScriptedCluster cluster;
   cluster.start();

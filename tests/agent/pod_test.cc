@@ -504,6 +504,7 @@ TEST(InitContainers, RunInOrderBeforeTheOthers) {
   EXPECT_TRUE(cluster.host.is_running("uid-web", "two"));
   EXPECT_FALSE(cluster.host.is_running("uid-web", "c"));
   EXPECT_EQ(condition(cluster.pod("web"), "Initialized"), "False");
+  EXPECT_EQ(cluster.container_waiting_reason(cluster.pod("web")), "PodInitializing");
   cluster.send(cluster.host.exit("uid-web", "two", 0, cluster.now()));
   cluster.run(seconds(1));
   EXPECT_TRUE(cluster.host.is_running("uid-web", "c"));

@@ -98,6 +98,33 @@ TEST(Readiness, FollowsItsProbe) {
   EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "True");
 }
 
+TEST(Readiness, FollowsTheHealthOfAService) {
+  Running cluster(pod_with(
+      R"({"readinessProbe":{"grpc":{"port":81,"service":"shop"},"periodSeconds":2,"timeoutSeconds":3,"failureThreshold":1}})"));
+  const auto said = [&](const std::string& message) {
+    return std::ranges::any_of(cluster.events("Unhealthy"),
+                               [&](const Json& event) { return event.string_at({"message"}) == message; });
+  };
+  EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "True");
+  ASSERT_NE(cluster.host.last<AskGrpc>(), nullptr);
+  const AskGrpc asked = *cluster.host.last<AskGrpc>();
+  EXPECT_EQ(asked.host, cluster.machine.internal_ip);
+  EXPECT_EQ(asked.port, 81);
+  EXPECT_EQ(asked.service, "shop");
+  EXPECT_EQ(asked.timeout, seconds(3));
+  cluster.host.set_http(81, 2);
+  cluster.run(seconds(3));
+  EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "False");
+  EXPECT_TRUE(said("Readiness probe failed: service unhealthy (responded with \"NOT_SERVING\")"));
+  cluster.host.set_http(81, 0);
+  cluster.run(seconds(3));
+  EXPECT_TRUE(said("Readiness probe failed: timeout: failed to connect service \"" + cluster.machine.internal_ip +
+                   ":81\" within 3s: context deadline exceeded"));
+  cluster.host.set_http(81, 1);
+  cluster.run(seconds(3));
+  EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "True");
+}
+
 TEST(Readiness, IsAskedForAsSoonAsTheContainerHasStarted) {
   Running cluster(pod_with(R"({"readinessProbe":{"tcpSocket":{"port":81},"periodSeconds":3600}})"), seconds(1));
   EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "True");

@@ -1,6 +1,6 @@
 // vectors/node-agent: allocatable, pod_cgroup_config.
+#include "agent/containers/pod_resources.h"
 #include "agent/node/allocatable.h"
-#include "agent/pods/pod_resources.h"
 #include "api/codec/codec.h"
 #include "host/cgroup/cgroup_limits.h"
 #include "support/vectors.h"

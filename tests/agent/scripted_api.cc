@@ -17,7 +17,7 @@ namespace {
 std::string plural_of(std::string_view kind) {
   std::string plural(kind);
   std::ranges::transform(plural, plural.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return plural + "s";
+  return plural + (plural.ends_with('s') ? "es" : "s");
 }
 
 api::Response json(int status, const Json& document) {

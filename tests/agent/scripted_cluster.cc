@@ -50,6 +50,7 @@ api::Json pod_document(const PodSpecText& text) {
   pod["metadata"] = Json::object({{"name", text.name}, {"namespace", "shop"}, {"uid", "uid-" + text.name}});
   pod["spec"] = Json::object({{"nodeName", "n1"},
                               {"restartPolicy", text.restart_policy},
+                              {"enableServiceLinks", true},  // the API server's default
                               {"priority", text.priority},
                               {"terminationGracePeriodSeconds", text.grace_seconds},
                               {"containers", Json::array({container})}});

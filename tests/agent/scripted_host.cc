@@ -68,6 +68,10 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     events.emplace_back(kSoon, GroupLimited{limit->group, outcome});
   } else if (const auto* volumes = std::get_if<SetUpVolumes>(&command)) {
     events.emplace_back(kSoon, VolumesSetUp{volumes->uid, volumes->id, volume_failures_});
+  } else if (const auto* sandbox = std::get_if<RunSandbox>(&command)) {
+    SandboxRan answer{sandbox->uid, {}, sandbox_problem_};
+    if (sandbox_problem_.empty()) answer.ips.push_back("10.0.0." + std::to_string(++sandboxes_));
+    events.emplace_back(kSoon, std::move(answer));
   } else if (const auto* ask = std::get_if<AskHttp>(&command)) {
     const int status = http_.contains(ask->ask.port) ? http_[ask->ask.port] : 200;
     const auto refused = make_error(ErrorCode::kServiceUnavailable, "connection refused");
@@ -80,6 +84,12 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     const bool open = !http_.contains(tcp->port) || http_[tcp->port] != 0;
     const Outcome refused = make_error(ErrorCode::kServiceUnavailable, "connection refused");
     events.emplace_back(kSoon, TcpTried{tcp->id, open ? Outcome() : refused});
+  } else if (const auto* health = std::get_if<AskGrpc>(&command)) {
+    using End = containers::GrpcAnswer::End;
+    const int status = http_.contains(health->port) ? http_[health->port] : 1;
+    events.emplace_back(
+        kSoon, GrpcAnswered{health->id,
+                            {.end = status == 0 ? End::kNotConnected : End::kAnswered, .status = status, .text = {}}});
   } else if (const auto* reclaim = std::get_if<ReclaimNode>(&command)) {
     Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {

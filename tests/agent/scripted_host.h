@@ -68,6 +68,9 @@ class ScriptedHost {
   /// LimitGroup fails.
   void set_limits_fail(bool fail) { limits_fail_ = fail; }
 
+  /// RunSandbox is answered with this; "": with one that has an address of its own.
+  void set_sandbox_problem(std::string problem) { sandbox_problem_ = std::move(problem); }
+
   void set_unreadable(bool unreadable) { unreadable_ = unreadable; }
 
   /// Answers nothing at all.
@@ -134,6 +137,8 @@ class ScriptedHost {
   std::map<std::uint16_t, int> http_;
   std::int32_t command_code_ = 0;
   bool silent_ = false;
+  std::string sandbox_problem_;
+  int sandboxes_ = 0;
   bool limits_fail_ = false;
 };
 

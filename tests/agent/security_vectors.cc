@@ -1,6 +1,6 @@
 // vectors/pod-lifecycle: security_context, those rows whose image has no user or root: the process runtime has no
 // images.
-#include "agent/pods/container_security.h"
+#include "agent/containers/container_security.h"
 #include "api/codec/codec.h"
 #include "support/vectors.h"
 

@@ -1,5 +1,5 @@
 // Goal: pods of files run and end with their files whatever the API server says, and it is shown what runs.
-#include "agent/pods/static_pod.h"
+#include "agent/static_pods/static_pod.h"
 
 #include "agent/scripted_cluster.h"
 #include "api/codec/codec.h"

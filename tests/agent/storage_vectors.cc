@@ -1,5 +1,5 @@
 // vectors/node-agent: pod_ephemeral_storage.
-#include "agent/pods/pod_storage.h"
+#include "agent/containers/pod_storage.h"
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 #include "support/vectors.h"

@@ -88,6 +88,24 @@ TEST_F(PodVolumes, AreMadeBeforeTheFirstContainerStarts) {
   EXPECT_EQ(container.files.front().container_path, "/etc/hosts");
 }
 
+TEST(PodResolver, WithoutTheMachinesFileNoContainerIsMade) {
+  AgentOptions options = node_options();
+  options.dns.resolv_conf = make_error(ErrorCode::kForbidden, "open /run/secret: permission denied");
+  ScriptedCluster cluster(options);
+  cluster.machine.confines_pods = true;
+  Json pod = pod_document({.name = "web"});
+  pod["spec"]["dnsPolicy"] = "None";
+  pod["spec"]["dnsConfig"] = Json::object({{"nameservers", Json::array({"192.0.2.1"})}});
+  cluster.put(pod);
+  cluster.start();
+  cluster.run(seconds(5));
+  EXPECT_EQ(cluster.host.count<StartContainer>(), 0u);
+  EXPECT_EQ(cluster.container_waiting_reason(cluster.pod("web")), "CreateContainerConfigError");
+  const auto events = cluster.events("Failed");
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.front().string_at({"message"}), "Error: open /run/secret: permission denied");
+}
+
 TEST_F(PodVolumes, OfAMachineThatConfinesNobodyAreLeftOut) {
   cluster_.machine.confines_pods = false;
   start(pod_with(Json::object({{"emptyDir", Json::object()}})));
@@ -125,6 +143,143 @@ TEST_F(PodVolumes, WhatTheMachineCannotMakeIsTriedAgain) {
   EXPECT_LT(commands<SetUpVolumes>().size(), 12U) << "the wait doubles";
   cluster_.host.fail_volumes({});
   cluster_.run(minutes(2) + seconds(5));
+  EXPECT_TRUE(is_started());
+}
+
+/// A pod of a claim, the claim, and the volume that both are bound to.
+class ClaimedVolumes : public PodVolumes {
+ protected:
+  ClaimedVolumes() {
+    claim_ = Json::object({{"apiVersion", "v1"},
+                           {"kind", "PersistentVolumeClaim"},
+                           {"metadata", Json::object({{"name", "data"}, {"namespace", "shop"}, {"uid", "claim-1"}})},
+                           {"spec", Json::object({{"volumeName", "disk"}})},
+                           {"status", Json::object({{"phase", "Bound"}})}});
+    volume_ = Json::object(
+        {{"apiVersion", "v1"},
+         {"kind", "PersistentVolume"},
+         {"metadata", Json::object({{"name", "disk"}})},
+         {"spec",
+          Json::object({{"local", Json::object({{"path", "/mnt/disk"}})},
+                        {"claimRef", Json::object({{"namespace", "shop"}, {"name", "data"}, {"uid", "claim-1"}})}})}});
+    pod_ = pod_with(Json::object({{"persistentVolumeClaim", Json::object({{"claimName", "data"}})}}));
+  }
+
+  void run() {
+    cluster_.put(claim_);
+    cluster_.put(volume_);
+    start(pod_);
+  }
+
+  static std::string unresolved(const std::string& why) {
+    return "Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process "
+           "volumes=[v]: error processing PVC shop/data: " +
+           why;
+  }
+
+  Json claim_, volume_, pod_;
+};
+
+TEST_F(ClaimedVolumes, AreMountedAsWhatTheyAre) {
+  pod_["spec"]["securityContext"] = Json::object({{"fsGroup", 2000}});
+  run();
+  EXPECT_TRUE(is_started());
+  ASSERT_EQ(commands<SetUpVolumes>().size(), 1U);
+  const VolumeSetup setup = commands<SetUpVolumes>().front().volumes.front();
+  EXPECT_EQ(
+      setup,
+      (VolumeSetup{
+          .name = "v", .plugin = "local-volume", .content = LocalDirectory{.path = "/mnt/disk"}, .fs_group = 2000}));
+  EXPECT_FALSE(commands<StartContainer>().front().volumes.front().read_only);
+}
+
+TEST_F(ClaimedVolumes, OfTypeHostPathKeepTheirTypeAndTheirGroup) {
+  volume_["spec"].erase({"local"});
+  volume_["spec"]["hostPath"] = Json::object({{"path", "/srv"}, {"type", "Directory"}});
+  pod_["spec"]["securityContext"] = Json::object({{"fsGroup", 2000}});
+  pod_["spec"]["volumes"].if_array()->front()["persistentVolumeClaim"]["readOnly"] = true;
+  run();
+  ASSERT_TRUE(is_started());
+  const VolumeSetup setup = commands<SetUpVolumes>().front().volumes.front();
+  EXPECT_EQ(std::get<HostPath>(setup.content), (HostPath{.path = "/srv", .type = "Directory"}));
+  EXPECT_FALSE(setup.fs_group);
+  EXPECT_TRUE(commands<StartContainer>().front().volumes.front().read_only);
+}
+
+TEST_F(ClaimedVolumes, AreWaitedFor) {
+  start(pod_);
+  EXPECT_FALSE(is_started());
+  EXPECT_TRUE(last_failure().starts_with(unresolved("failed to fetch PVC from API server: "))) << last_failure();
+  cluster_.put(claim_);
+  cluster_.put(volume_);
+  cluster_.run(seconds(10));
+  EXPECT_TRUE(is_started());
+}
+
+TEST_F(ClaimedVolumes, MustNameEachOther) {
+  struct Row {
+    std::string why;
+    std::function<void(Json& claim, Json& volume)> change;
+  };
+
+  const Row rows[] = {
+      {"PVC is not bound", [](Json& claim, Json&) { claim["status"]["phase"] = "Pending"; }},
+      {"PVC is being deleted",
+       [](Json& claim, Json&) { claim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"; }},
+      {"PVC has empty pvc.Spec.VolumeName", [](Json& claim, Json&) { claim["spec"].erase({"volumeName"}); }},
+      {"found PV object disk but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim",
+       [](Json&, Json& volume) { volume["spec"].erase({"claimRef"}); }},
+      {"found PV object disk but its pv.Spec.ClaimRef.UID claim-0 does not point to claim.UID claim-1",
+       [](Json&, Json& volume) { volume["spec"]["claimRef"]["uid"] = "claim-0"; }},
+      {"found PV object disk but its pv.Spec.ClaimRef.UID claim-1 does not point to claim.UID claim-1",
+       [](Json&, Json& volume) { volume["spec"]["claimRef"]["namespace"] = "other"; }},
+      {"found PV object disk but its pv.Spec.ClaimRef.UID  does not point to claim.UID claim-1",
+       [](Json&, Json& volume) { volume["spec"]["claimRef"].erase({"uid"}); }},
+      {"volume v has volumeMode Block, but is specified in volumeMounts",
+       [](Json&, Json& volume) { volume["spec"]["volumeMode"] = "Block"; }},
+      {"no volume plugin matched",
+       [](Json&, Json& volume) {
+         volume["spec"].erase({"local"});
+         volume["spec"]["nfs"] = Json::object({{"server", "s"}});
+       }},
+  };
+  for (const Row& row : rows) {
+    ScriptedCluster cluster;
+    cluster.machine.confines_pods = true;
+    Json claim = claim_;
+    Json volume = volume_;
+    row.change(claim, volume);
+    cluster.put(claim);
+    cluster.put(volume);
+    cluster.put(pod_);
+    cluster.start();
+    cluster.run(seconds(2));
+    const auto events = cluster.events("FailedMount");
+    ASSERT_FALSE(events.empty()) << row.why;
+    EXPECT_EQ(events.back().string_at({"message"}), unresolved(row.why));
+    for (const HostCommand& each : cluster.host.commands())
+      EXPECT_FALSE(std::holds_alternative<SetUpVolumes>(each)) << row.why;
+  }
+}
+
+TEST_F(ClaimedVolumes, OfAnotherNodeAreRefused) {
+  volume_["spec"]["nodeAffinity"] = api::parse_json(R"({"required":{"nodeSelectorTerms":[{"matchFields":[
+      {"key":"metadata.name","operator":"In","values":["elsewhere"]}]}]}})")
+                                        .value();
+  run();
+  EXPECT_FALSE(is_started());
+  EXPECT_EQ(last_failure(),
+            "MountVolume.NodeAffinity check failed for volume \"disk\" : no matching NodeSelectorTerms");
+}
+
+TEST_F(ClaimedVolumes, ThatAreNotThereAreNamedByTheirOwnName) {
+  cluster_.host.fail_volumes({{"v", "path \"/mnt/disk\" does not exist"}});
+  run();
+  EXPECT_FALSE(is_started());
+  EXPECT_EQ(last_failure(),
+            "MountVolume.NewMounter initialization failed for volume \"disk\" : path \"/mnt/disk\" does not exist");
+  cluster_.host.fail_volumes({});
+  cluster_.run(seconds(10));
   EXPECT_TRUE(is_started());
 }
 

@@ -1,12 +1,15 @@
 // vectors/pod-lifecycle: expansion, volume_payload, empty_dir_memory, hosts_resolv.
-#include "agent/pods/container_env.h"
-#include "agent/pods/pod_hosts.h"
-#include "agent/pods/pod_resources.h"
+#include "agent/containers/container_env.h"
+#include "agent/containers/dns_config.h"
+#include "agent/containers/pod_hosts.h"
+#include "agent/containers/pod_resources.h"
 #include "agent/volumes/payload.h"
 #include "agent/volumes/volume_plan.h"
 #include "api/codec/codec.h"
 #include "api/text/base64.h"
 #include "support/vectors.h"
+
+#include <algorithm>
 
 namespace spillway::agent {
 namespace {
@@ -89,11 +92,42 @@ std::optional<Mismatch> volume_payload(const Json& row) {
   return with_requests(Json::object({{"files", files}}));
 }
 
-/// Rows of kinds hosts and hostname.
+std::vector<std::string> strings_at(const Json& in, std::string_view member) {
+  std::vector<std::string> made;
+  for (const Json& each : list_at(in, member)) made.emplace_back(each.string_at({}));
+  return made;
+}
+
+Json strings_of(const std::vector<std::string>& list) {
+  Json made = Json::array();
+  for (const std::string& each : list) made.if_array()->emplace_back(each);
+  return made;
+}
+
+/// Rows of kind resolv.
+std::optional<Mismatch> resolv(const api::Pod& pod, const Json& in, const Json& want) {
+  DnsFacts facts{.cluster_dns = strings_at(in, "clusterDNS"),
+                 .cluster_domain = std::string(in.string_at({"clusterDomain"})),
+                 .resolv_conf = std::nullopt,
+                 .node_ips = strings_at(in, "nodeIPs")};
+  if (in.find("hostResolvConf") != nullptr) facts.resolv_conf = std::string(in.string_at({"hostResolvConf"}));
+  auto made = pod_dns(pod, facts);
+  if (!made) return support::compare(want, Json::object({{"error", made.error().message}}));
+  std::ranges::sort(made->config.options);
+  Json events = Json::array();
+  for (const DnsWarning& each : made->warnings)
+    events.if_array()->emplace_back(fmt::format("Warning {} {}", each.reason, each.message));
+  return support::compare(want, Json::object({{"servers", strings_of(made->config.servers)},
+                                              {"searches", strings_of(made->config.searches)},
+                                              {"options", strings_of(made->config.options)},
+                                              {"events", events}}));
+}
+
 std::optional<Mismatch> hosts(const Json& row) {
   const Json& in = *row.find("in");
   const Json& want = *row.find("want");
   const api::Pod pod = api::decode<api::Pod>(*in.find("pod")).value();
+  if (in.string_at({"kind"}) == "resolv") return resolv(pod, in, want);
   const auto names = names_of(pod, std::string(in.string_at({"clusterDomain"})));
   if (!names) return support::compare(want, Json::object({{"error", names.error().message}}));
   if (in.string_at({"kind"}) == "hostname") {

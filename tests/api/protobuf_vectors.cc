@@ -1,5 +1,6 @@
-// Golden vectors of protobuf request bodies.
+// Golden vectors of protobuf: bodies of requests read, answers and events of watches written.
 #include "api/schema/protobuf.h"
+#include "api/schema/protobuf_writer.h"
 #include "api/text/base64.h"
 #include "support/vectors.h"
 
@@ -17,7 +18,29 @@ std::optional<support::Mismatch> check_protobuf(const Json& row) {
   return support::compare(want, *got);
 }
 
+std::string encoded(const Json& object) {
+  const Type* type = protobuf_type(object.string_at({"apiVersion"}), object.string_at({"kind"}));
+  return type != nullptr ? write_protobuf(*type, object) : std::string();
+}
+
+std::optional<support::Mismatch> check_encoding(const Json& row) {
+  const bool watch = row.string_at({"op"}) == "watch";
+  const std::string_view want = row.string_at({"want", watch ? "stream" : "body"});
+  std::string got;
+  if (watch) {
+    for (const Json& event : *row.at({"in", "events"})->if_array()) {
+      got += protobuf_frame(event.string_at({"type"}), encoded(*event.find("object")));
+    }
+  } else {
+    got = encoded(*row.at({"in", "object"}));
+  }
+  const std::string text = encode_base64(got);
+  if (text == want) return std::nullopt;
+  return support::Mismatch{std::string(want), text};
+}
+
 const bool kProtobuf = support::add_vector_check("api/protobuf", check_protobuf);
+const bool kProtobufEncode = support::add_vector_check("api/protobuf_encode", check_encoding);
 
 }  // namespace
 }  // namespace spillway::api

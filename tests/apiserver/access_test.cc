@@ -132,6 +132,51 @@ TEST_F(Access, ANodeSeesWhatItsPodsUse) {
             403);
 }
 
+TEST_F(Access, ANodeSeesTheVolumesOfItsPodsOnly) {
+  constexpr const char* kClaims = "/api/v1/namespaces/default/persistentvolumeclaims";
+  constexpr const char* kVolumes = "/api/v1/persistentvolumes";
+  const auto claim = [](const std::string& name, const std::string& volume) {
+    return R"({"metadata":{"name":")" + name + R"("},"spec":{"volumeName":")" + volume +
+           R"(","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})";
+  };
+  const auto volume = [](const std::string& name, const std::string& claimed) {
+    return R"({"metadata":{"name":")" + name +
+           R"("},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/x"},)"
+           R"("claimRef":{"namespace":"default","name":")" +
+           claimed + R"("}}})";
+  };
+  server.post("/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
+  ASSERT_EQ(server.post(kClaims, claim("mine", "of-mine")).code, 201);
+  ASSERT_EQ(server.post(kClaims, claim("other", "of-other")).code, 201);
+  ASSERT_EQ(server.post(kVolumes, volume("of-mine", "mine")).code, 201);
+  ASSERT_EQ(server.post(kVolumes, volume("of-other", "other")).code, 201);
+  ASSERT_EQ(server.post(kVolumes, volume("astray", "mine")).code, 201);  // says so, but the claim does not
+  EXPECT_EQ(get_as(kNode, std::string(kClaims) + "/mine").code, 403);
+  EXPECT_EQ(get_as(kNode, std::string(kVolumes) + "/of-mine").code, 403);
+  ASSERT_EQ(
+      server
+          .post(
+              "/api/v1/namespaces/default/pods",
+              R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"x"}],"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"mine"}}]}})")
+          .code,
+      201);
+  EXPECT_EQ(get_as(kNode, std::string(kClaims) + "/mine").code, 200);
+  EXPECT_EQ(get_as(kNode, std::string(kVolumes) + "/of-mine").code, 200);
+  for (const char* other :
+       {"/other", "/no-such", "", "?watch=1", "?fieldSelector=metadata.name%3Dmine", "/mine/status"})
+    EXPECT_EQ(get_as(kNode, std::string(kClaims) + other).code, 403) << other;
+  for (const char* other : {"/of-other", "/astray", "/no-such", "", "?watch=1", "/of-mine/status"})
+    EXPECT_EQ(get_as(kNode, std::string(kVolumes) + other).code, 403) << other;
+  const auto write = [&](const std::string& path, const char* body) {
+    return as(kNode, [&] { return server.merge(path, body); }).code;
+  };
+  EXPECT_EQ(write(std::string(kClaims) + "/mine", R"({"spec":{"volumeName":"of-other"}})"), 403);
+  EXPECT_EQ(write(std::string(kVolumes) + "/of-mine", R"({"spec":{"hostPath":{"path":"/"}}})"), 403);
+  EXPECT_EQ(write(std::string(kVolumes) + "/of-mine/status", R"({"status":{"phase":"Failed"}})"), 403);
+  EXPECT_EQ(as(kNode, [&] { return server.remove(std::string(kVolumes) + "/of-mine"); }).code, 403);
+  EXPECT_EQ(post_as(kNode, kVolumes, volume("new", "mine")).code, 403);
+}
+
 TEST_F(Access, ANodeHasNoWayThroughItsOwnProxy) {
   ASSERT_EQ(post_as(kNode, "/api/v1/nodes", R"({"metadata":{"name":"n1"}})").code, 201);
   for (const char* below : {"/proxy", "/proxy/", "/proxy/api/v1/secrets", "/log", "/stats", "/metrics"}) {

@@ -95,5 +95,51 @@ TEST(BootstrapSecrets, TheTableFollowsTheSecrets) {
   EXPECT_TRUE(server.bootstrap_tokens.known.empty());
 }
 
+Data ending(const TestServer& server, Duration from_now) {
+  const WallTime ends = server.now().wall + std::chrono::duration_cast<seconds>(from_now);
+  return with("expiration", api::format_time(ends));
+}
+
+TEST(BootstrapSecrets, GoWhenTheyHaveExpired) {
+  TestServer server;
+  const std::string secrets = "/api/v1/namespaces/kube-system/secrets";
+  const auto code = [&](const char* name) { return server.get(secrets + "/" + name).code; };
+  server.post(secrets, api::to_text(secret_of(ending(server, minutes(10)))));
+  server.post(secrets, api::to_text(secret_of(kGood, "bootstrap-token-stays")));
+  Json other = secret_of(ending(server, minutes(10)), "of-another-type");
+  other["type"] = "Opaque";
+  server.post(secrets, api::to_text(other));
+  Json elsewhere = secret_of(ending(server, minutes(10)));
+  elsewhere.make({"metadata", "namespace"}) = "default";
+  server.post("/api/v1/namespaces/default/secrets", api::to_text(elsewhere));
+  server.advance(minutes(9));
+  EXPECT_EQ(code("bootstrap-token-abcdef"), 200);
+  server.advance(minutes(2));
+  EXPECT_EQ(code("bootstrap-token-abcdef"), 404);
+  EXPECT_TRUE(server.bootstrap_tokens.known.empty());
+  EXPECT_EQ(code("bootstrap-token-stays"), 200) << "it never ends";
+  EXPECT_EQ(code("of-another-type"), 200);
+  EXPECT_EQ(server.get("/api/v1/namespaces/default/secrets/bootstrap-token-abcdef").code, 200);
+}
+
+TEST(BootstrapSecrets, WhoseExpirationIsPutOffStay) {
+  TestServer server;
+  const std::string secrets = "/api/v1/namespaces/kube-system/secrets";
+  const std::string path = secrets + "/bootstrap-token-abcdef";
+  server.post(secrets, api::to_text(secret_of(ending(server, minutes(10)))));
+  server.advance(minutes(5));
+  const Json later = Json::object({{"data", *secret_of(ending(server, hours(72))).find("data")}});
+  EXPECT_EQ(server.merge(path, api::to_text(later)).code, 200);
+  server.advance(hours(71));
+  EXPECT_EQ(server.get(path).code, 200);
+  server.restart();
+  EXPECT_EQ(server.get(path).code, 200);
+  server.advance(hours(2));
+  EXPECT_EQ(server.get(path).code, 404);
+  server.post(secrets, api::to_text(secret_of(with("expiration", "soon"))));
+  server.advance(minutes(1));
+  EXPECT_EQ(server.get(path).code, 404) << "what cannot be read has expired";
+}
+
 }  // namespace
 }  // namespace spillway::apiserver

@@ -110,6 +110,33 @@ TEST(TokenVolume, IsLeftOutWithoutACertificate) {
   EXPECT_EQ(text_at(make_pod(server, "p", ""), {"spec", "volumes"}), "none");
 }
 
+/// A pod of a class goes where the class may run, and says nothing against it.
+TEST(Pods, ARuntimeClassSaysWhereItsPodsRun) {
+  TestServer server;
+  ASSERT_EQ(server
+                .post("/apis/node.k8s.io/v1/runtimeclasses",
+                      R"({"metadata":{"name":"r"},"handler":"h","scheduling":{"nodeSelector":{"sealed":"yes"},
+                          "tolerations":[{"key":"sealed","operator":"Exists"}]}})")
+                .code,
+            201);
+  const Answer pod = make_pod(server, "p", "", R"("runtimeClassName":"r","nodeSelector":{"zone":"a"},)");
+  ASSERT_EQ(pod.code, 201) << pod.text;
+  EXPECT_EQ(text_at(pod, {"spec", "nodeSelector"}), R"({"sealed":"yes","zone":"a"})");
+  EXPECT_EQ(api::to_text(pod.body.at({"spec", "tolerations"})->if_array()->front()),
+            R"({"key":"sealed","operator":"Exists"})");
+  const std::size_t count = pod.body.at({"spec", "tolerations"})->if_array()->size();
+  const Answer same = make_pod(server, "same", "", R"("runtimeClassName":"r","nodeSelector":{"sealed":"yes"},
+                                                      "tolerations":[{"key":"sealed","operator":"Exists"}],)");
+  ASSERT_EQ(same.code, 201) << same.text;
+  EXPECT_EQ(same.body.at({"spec", "tolerations"})->if_array()->size(), count);
+  const Answer other = make_pod(server, "other", "", R"("runtimeClassName":"r","nodeSelector":{"sealed":"no"},)");
+  EXPECT_EQ(other.code, 403);
+  EXPECT_TRUE(
+      other.text.contains("conflict: runtimeClass.scheduling.nodeSelector[sealed] = yes; "
+                          "pod.spec.nodeSelector[sealed] = no"))
+      << other.text;
+}
+
 /// The class says what a pod costs beyond its containers; a pod may repeat it, and say nothing else.
 TEST(Pods, OverheadIsThatOfTheRuntimeClass) {
   TestServer server;
@@ -278,6 +305,23 @@ TEST(Pods, TokensAreBoundToWhatTheyName) {
   EXPECT_EQ(server.post(path, R"({"spec":{"expirationSeconds":60}})").code, 422);
   EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"p","uid":"other"}}})").code, 409);
   EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"none"}}})").code, 404);
+}
+
+TEST(Pods, TokensLiveNoLongerThanTheServerLets) {
+  TestServer server;
+  server.token_life_max = minutes(15);
+  server.restart();
+  const std::string path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+  const Answer longer = server.post(path, R"({"spec":{"expirationSeconds":901}})");
+  ASSERT_EQ(longer.code, 201) << longer.text;
+  EXPECT_EQ(longer.body.at({"spec", "expirationSeconds"})->if_int64(), 900);
+  EXPECT_EQ(longer.string_at({"status", "expirationTimestamp"}), "2026-01-01T00:15:00Z");
+  const auto warned = std::ranges::find(longer.headers, "Warning", &api::HeaderList::value_type::first);
+  ASSERT_NE(warned, longer.headers.end());
+  EXPECT_EQ(warned->second, R"(299 - "requested expiration of 901 seconds shortened to 900 seconds")");
+  const Answer shorter = server.post(path, R"({"spec":{"expirationSeconds":600}})");
+  EXPECT_EQ(shorter.body.at({"spec", "expirationSeconds"})->if_int64(), 600);
+  EXPECT_EQ(server.post(path, R"({"spec":{"expirationSeconds":60}})").code, 422);
 }
 
 constexpr const char* kTokenReviews = "/apis/authentication.k8s.io/v1/tokenreviews";

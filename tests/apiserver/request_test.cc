@@ -141,6 +141,8 @@ TEST(Route, WhatIsAskedAboutIsWhatIsDone) {
 struct AcceptCase {
   std::string_view accept;
   std::optional<Form> want;
+  Encoding encoding = Encoding::kJson;
+  Encodings known = Encodings::kProtobufToo;
 };
 
 TEST(Negotiation, TakesTheFirstFormItCanServe) {
@@ -148,22 +150,29 @@ TEST(Negotiation, TakesTheFirstFormItCanServe) {
       {"", Form::kObject},
       {"*/*", Form::kObject},
       {"application/json", Form::kObject},
-      {"application/vnd.kubernetes.protobuf, */*", Form::kObject},
+      {"application/vnd.kubernetes.protobuf, */*", Form::kObject, Encoding::kProtobuf},
+      {"application/vnd.kubernetes.protobuf, */*", Form::kObject, Encoding::kJson, Encodings::kJsonOnly},
+      {"application/json, application/vnd.kubernetes.protobuf", Form::kObject},
+      {"application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io, application/json", Form::kObject},
+      {"application/vnd.kubernetes.protobuf;stream=watch", Form::kObject, Encoding::kProtobuf},
       {"application/xml,application/json;q=0.5", Form::kObject},
       {"application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Form::kTable},
       {"application/json;as=Table;v=v2;g=meta.k8s.io, application/json", Form::kObject},
       {"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-       Form::kPartialMetadata},
+       Form::kPartialMetadata, Encoding::kProtobuf},
       {"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", Form::kPartialMetadata},
       {"application/json;as=Nothing;g=x;v=v1", std::nullopt},
       {"text/html", std::nullopt},
-      {"application/vnd.kubernetes.protobuf", std::nullopt},
+      {"application/vnd.kubernetes.protobuf", std::nullopt, Encoding::kJson, Encodings::kJsonOnly},
+      {"application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", std::nullopt},
   };
   for (const AcceptCase& row : rows) {
-    const auto form = negotiate(row.accept);
+    const auto form = negotiate(row.accept, row.known);
     EXPECT_EQ(form ? std::optional(form->form) : std::nullopt, row.want) << row.accept;
-    if (!form) {
+    if (form) {
+      EXPECT_EQ(form->encoding, row.encoding) << row.accept;
+    } else {
       EXPECT_EQ(form.error().code, 406);
     }
   }

@@ -126,6 +126,7 @@ void TestServer::start() {
                                                            .controllers = controllers_,
                                                            .gateway = &gateway_,
                                                            .signer = &signer_,
+                                                           .token_life_max = token_life_max,
                                                            .authenticator = &signer_,
                                                            .certificates = certificates_.get(),
                                                            .serving_authority = &authority_,

@@ -156,6 +156,7 @@ class TestServer {
   store::MemoryStore& store() { return store_; }
 
   TestBootstrapTokens bootstrap_tokens;
+  std::optional<Duration> token_life_max;  // of the next restart()
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
   /// Wake-ups that settle() made: slices of what one turn does not hold.

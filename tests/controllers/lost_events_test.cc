@@ -8,6 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 namespace spillway::controllers {
 namespace {
 
@@ -93,6 +96,28 @@ TEST_F(LostEvents, ALostAnswerToADeletionRemovesNoPodTooMany) {
     ASSERT_GE(cluster.pod_names().size(), 3U) << i;
   }
   EXPECT_THAT(cluster.pod_names(), SizeIs(3));
+}
+
+/// The set changes again and again while nothing has told that the pods are gone.
+TEST_F(LostEvents, ADeletionIsAskedForOnce) {
+  start(2);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 6));
+  cluster.advance(seconds(5));
+  ASSERT_THAT(cluster.pod_names(), SizeIs(6));
+  cluster.delay_events("/api/v1/pods", seconds(15));
+  cluster.requests.clear();
+  cluster.merge(kReplicaSets + "/web", *api::parse_json(R"({"spec":{"replicas":3}})"));
+  for (int i = 0; i < 5; ++i) {
+    cluster.advance(seconds(1));
+    cluster.merge(kReplicaSets + "/web",
+                  *api::parse_json(fmt::format(R"({{"metadata":{{"labels":{{"turn":"{}"}}}}}})", i)));
+  }
+  cluster.advance(seconds(30));
+  EXPECT_EQ(std::ranges::count_if(cluster.requests,
+                                  [](const std::string& request) {
+                                    return request.starts_with("DELETE ") && request.contains("/pods/");
+                                  }),
+            3);
 }
 
 TEST_F(LostEvents, AnswersThatComeTwiceCountOnce) {

@@ -89,13 +89,11 @@ class TestCluster::Connection {
  private:
   void carry(const client::SendCall& call) {
     if (!is_open()) return;
-    const std::optional<int> status = cluster_.injected(call.request);
-    if (status && *status != kLostAnswer) {
-      return deliver(client::CallDone{call.id, api::Response{*status, {}, "injected"}});
-    }
+    const std::optional<api::Response> injected = cluster_.injected(call.request);
+    if (injected && injected->status != kLostAnswer) return deliver(client::CallDone{call.id, *injected});
     surprise(cluster_.surprises_, call.request);
     const auto sink = std::make_shared<Sink>();
-    if (!status) {
+    if (!injected) {
       sink->response = [this, id = call.id, delay = cluster_.answer_delay(call.request)](const api::Response& answer) {
         deliver(client::CallDone{id, answer}, delay);
         if (cluster_.repeats_answers_) deliver(client::CallDone{id, answer}, delay + seconds(1));
@@ -196,8 +194,8 @@ void TestCluster::connect(client::ApiEngine& engine) {
   }
 }
 
-void TestCluster::fail(api::Method method, std::string part, int status, int times) {
-  failures_.push_back({method, std::move(part), status, times});
+void TestCluster::fail(api::Method method, std::string part, int status, int times, std::string body) {
+  failures_.push_back({method, std::move(part), status, times, std::move(body)});
 }
 
 void TestCluster::delay_answers(api::Method method, std::string part, Duration by) {
@@ -255,11 +253,11 @@ Duration TestCluster::answer_delay(const api::Request& request) const {
   return delay;
 }
 
-std::optional<int> TestCluster::injected(const api::Request& request) {
+std::optional<api::Response> TestCluster::injected(const api::Request& request) {
   for (Failure& failure : failures_) {
     if (failure.times == 0 || failure.method != request.method || !request.target.contains(failure.part)) continue;
     --failure.times;
-    return failure.status;
+    return api::Response{failure.status, {}, failure.body};
   }
   return std::nullopt;
 }

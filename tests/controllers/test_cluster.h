@@ -37,10 +37,10 @@ class TestCluster : private store::Watcher {
   /// Nothing reaches the engine nor the server from it until it is connected again. Nothing is broken visibly.
   void cut(client::ApiEngine& engine);
   void connect(client::ApiEngine& engine);
-  /// The next `times` requests of this method whose target contains `part` are answered with this status; kLostAnswer:
-  /// they are carried out and not answered.
+  /// The next `times` requests of this method whose target contains `part` are answered with this status and body;
+  /// kLostAnswer: they are carried out and not answered.
   static constexpr int kLostAnswer = 0;
-  void fail(api::Method method, std::string part, int status, int times);
+  void fail(api::Method method, std::string part, int status, int times, std::string body = "injected");
 
   /// Answers to requests of this method whose target contains `part` take so long, and watch events overtake them.
   void delay_answers(api::Method method, std::string part, Duration by);
@@ -116,6 +116,7 @@ class TestCluster : private store::Watcher {
     std::string part;
     int status;
     int times;
+    std::string body;
   };
 
   struct Surprise {
@@ -150,7 +151,7 @@ class TestCluster : private store::Watcher {
   void settle_store();
   void step(Connection& connection, const std::function<void(client::ApiEngine&)>& event);
   std::optional<Instant> next_due() const;
-  std::optional<int> injected(const api::Request& request);
+  std::optional<api::Response> injected(const api::Request& request);
   Duration answer_delay(const api::Request& request) const;
   /// Takes out of `surprises` what is meant for this request, and does it.
   static void surprise(std::vector<Surprise>& surprises, const api::Request& request);

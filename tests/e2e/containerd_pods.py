@@ -70,8 +70,12 @@ def generated():
         return importlib.import_module("cri_pods_pb2")
 
 
-def write_image(path):
-    """An OCI image of one layer: busybox, and links to it."""
+def applets():
+    return subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.replace("busybox\n", "").split()
+
+
+def write_image(path, image=IMAGE, ballast=b"", files=0, programs=()):
+    """An OCI image of one layer: busybox, links to it by all its names, further programs, a file of nothing but weight, and so many empty ones."""
     blobs = {}
 
     def blob(data, media_type, **more):
@@ -91,8 +95,14 @@ def write_image(path):
         for folder in ("bin", "data", "tmp"):
             entry(archive, folder, type=tarfile.DIRTYPE, mode=0o755)
         entry(archive, "bin/busybox", BUSYBOX.read_bytes(), mode=0o755)
-        for name in ("sh", "sleep", "dd", "cat"):
+        for name in applets():
             entry(archive, f"bin/{name}", type=tarfile.SYMTYPE, linkname="busybox")
+        for program in programs:
+            entry(archive, f"bin/{program.name}", program.read_bytes(), mode=0o755)
+        if ballast:
+            entry(archive, "data/ballast", ballast, mode=0o644)
+        for number in range(files):
+            entry(archive, f"data/{number}", b"", mode=0o644)
     content = layer.getvalue()
     config = {"architecture": "amd64", "os": "linux", "config": {"Entrypoint": ["/bin/sleep", "100000"], "Env": ["PATH=/bin"]},
               "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}"]}}
@@ -100,7 +110,7 @@ def write_image(path):
                 "config": blob(json.dumps(config).encode(), "application/vnd.oci.image.config.v1+json"),
                 "layers": [blob(content, "application/vnd.oci.image.layer.v1.tar")]}
     index = {"schemaVersion": 2, "manifests": [blob(json.dumps(manifest).encode(), manifest["mediaType"], platform={"architecture": "amd64", "os": "linux"},
-                                                    annotations={"io.containerd.image.name": IMAGE})]}
+                                                    annotations={"io.containerd.image.name": image})]}
     with tarfile.open(path, "w") as archive:
         entry(archive, "oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
         entry(archive, "index.json", json.dumps(index).encode())
@@ -112,9 +122,12 @@ class Containerd:
     def __init__(self, folder):
         self.folder = folder
         self.socket = folder / "containerd.sock"
-        (folder / "config.toml").write_text(CONFIG.format(folder=folder, image=IMAGE))
+        self.configure()
         self.log = open(folder / "containerd.log", "wb")
         self.daemon = subprocess.Popen(["containerd", "-c", folder / "config.toml"], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
+    def configure(self):
+        (self.folder / "config.toml").write_text(CONFIG.format(folder=self.folder, image=IMAGE))
 
     def tail(self):
         return (self.folder / "containerd.log").read_text()[-1500:]
@@ -126,12 +139,13 @@ class Containerd:
                 raise RuntimeError(f"containerd does not answer: {self.tail()}")
             time.sleep(0.1)
 
-    def import_image(self):
+    def import_image(self, image=IMAGE, ballast=b"", files=0):
         archive = self.folder / "image.tar"
-        write_image(archive)
+        write_image(archive, image, ballast, files)
         done = subprocess.run(["ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", archive], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"image not imported: {done.stdout}")
+        archive.unlink()
 
     def stop(self):
         self.daemon.terminate()

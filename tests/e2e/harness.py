@@ -2,6 +2,7 @@
 import base64
 import collections
 import contextlib
+import copy
 import http.client
 import json
 import os
@@ -15,7 +16,10 @@ import tempfile
 import time
 import unittest
 
+import own_containerd
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HIERARCHIES = pathlib.Path("/sys/fs/cgroup")
 BINARY = pathlib.Path(os.environ.get("SPILLWAY", ROOT / "build/dev/src/apps/spillway"))
 
 
@@ -116,6 +120,8 @@ class Api:
             raise
 
     def create(self, path, body):
+        if own_containerd.is_wanted() and path.endswith(("/pods", "/replicasets", "/daemonsets")):
+            body = own_containerd.adapted(copy.deepcopy(body))
         return self.request("POST", path, body)
 
     def delete(self, path, grace=None):
@@ -195,12 +201,61 @@ class Process:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
 
+def instance_of(state):
+    """The folder of a node's cgroup, as the agent names it: the state directory's 64-bit FNV-1a, cut to half."""
+    value = 0xcbf29ce484222325
+    for byte in str(state).encode():
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return f"{value % 2**32:08x}"
+
+
+def node_cgroups(state):
+    found = [hierarchy / "spillway" / instance_of(state) for hierarchy in [HIERARCHIES, *HIERARCHIES.iterdir()]]
+    return [folder for folder in found if folder.exists()]
+
+
+def state_folders(folder):
+    """Of the nodes that have run pods there."""
+    return [pods.parent for depth in range(1, 4) for pods in pathlib.Path(folder).glob("*/" * depth + "pods")]
+
+
+def pids_in(procs):
+    """Of a cgroup.procs that may go away meanwhile."""
+    try:
+        return [int(pid) for pid in procs.read_text().split()]
+    except OSError:
+        return []
+
+
+def processes_of_pods(folder, part="kubepods"):
+    """Those of `spillway up` or of agents whose files are below the folder; part "supervisors": what runs beside their containers."""
+    tops = [top for state in [pathlib.Path(folder) / "data", *state_folders(folder)] for top in node_cgroups(state)]
+    groups = [group for top in tops for node in os.listdir(top) for group, _, _ in os.walk(top / node / part)]  # what goes away meanwhile is passed by
+    return sorted({pid for group in groups for pid in pids_in(pathlib.Path(group, "cgroup.procs"))})
+
+
+def end_left_pods(folder):
+    """An agent leaves its pods to the next one: those of this folder's have none."""
+    for state in state_folders(folder):
+        for node in node_cgroups(state):
+            for at, _, _ in os.walk(node, topdown=False):
+                def is_gone(at=at):
+                    for pid in pids_in(pathlib.Path(at, "cgroup.procs")):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(OSError):
+                        os.rmdir(at)
+                    return not os.path.exists(at)
+                wait_for(f"{at} to go", is_gone)
+
+
 @contextlib.contextmanager
 def workspace():
     folder = tempfile.mkdtemp(prefix="spillway-e2e-")
     try:
         yield pathlib.Path(folder)
     finally:
+        end_left_pods(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -251,6 +306,8 @@ class Kubectl:
         return wait_for(f"the log of {name}", written)
 
     def apply(self, document):
+        if own_containerd.is_wanted():
+            document = own_containerd.adapted(copy.deepcopy(document))
         return self("apply", "-f", "-", given=json.dumps(document))
 
     def get(self, *arguments):
@@ -262,8 +319,11 @@ def one_node(folder, *more):
     """`spillway up` with one node "n" of 256Mi, once it is ready; `api` and `kubectl` of the process talk to it."""
     kubeconfig = folder / "kubeconfig"
     kubeconfig.unlink(missing_ok=True)
-    with running(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig", kubeconfig,
-                 "--node-name", "n", "--node-memory", "256Mi", *more) as process:
+    with contextlib.ExitStack() as stack:
+        if own_containerd.is_wanted() and not any(str(each).startswith("--container-runtime-endpoint") for each in more):
+            more = (*more, f"--container-runtime-endpoint=unix://{stack.enter_context(own_containerd.serving(folder)).socket}")
+        process = stack.enter_context(running(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig", kubeconfig,
+                                              "--node-name", "n", "--node-memory", "256Mi", *more))
         process.api = serving(process, kubeconfig)
         process.kubectl = Kubectl(kubeconfig)
         wait_for("the node", lambda: process.api.nodes_ready() == ["n"])

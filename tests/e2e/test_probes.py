@@ -2,6 +2,9 @@
 import http.server
 import json
 import shutil
+import socketserver
+import ssl
+import subprocess
 import threading
 import unittest
 
@@ -12,17 +15,46 @@ SLEEP = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"]
 
 
 class Answering(http.server.ThreadingHTTPServer):
-    """Answers every request with a status that the test sets for its path; keeps what was asked."""
+    """Answers every request with a status that the test sets for its path; keeps what was asked. With `certificate`, a file of it and its
+    key, by HTTPS."""
 
-    def __init__(self):
+    def __init__(self, certificate=None):
         self.status = {}
         self.asked = []
         super().__init__(("127.0.0.1", 0), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
     def port(self):
         return self.server_address[1]
+
+
+class Plain(socketserver.ThreadingTCPServer):
+    """Knows no TLS, and says so at once; keeps the first lines of other requests."""
+    daemon_threads = True
+
+    def __init__(self):
+        self.asked = []
+        super().__init__(("127.0.0.1", 0), PlainHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def port(self):
+        return self.server_address[1]
+
+
+class PlainHandler(socketserver.BaseRequestHandler):
+    def handle(self):
+        heard = self.request.recv(65536)
+        if heard.startswith(b"GET "):
+            self.server.asked.append(heard.split(b"\r\n")[0].decode())
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        else:
+            self.request.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -41,11 +73,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Probes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        node = cls.enterClassContext(one_node(cls.enterClassContext(workspace())))
+        folder = cls.enterClassContext(workspace())
+        node = cls.enterClassContext(one_node(folder))
         cls.kubectl = node.kubectl
         cls.server = Answering()
         cls.addClassCleanup(cls.server.server_close)
         cls.addClassCleanup(cls.server.shutdown)
+        certificate = folder / "server.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=nobody.example",
+                        "-keyout", certificate, "-out", folder / "only.pem"], check=True, capture_output=True)
+        certificate.write_bytes(certificate.read_bytes() + (folder / "only.pem").read_bytes())
+        cls.secure = Answering(certificate)
+        cls.addClassCleanup(cls.secure.server_close)
+        cls.addClassCleanup(cls.secure.shutdown)
 
     def start(self, document):
         name = document["metadata"]["name"]
@@ -80,6 +120,42 @@ class Probes(unittest.TestCase):
         self.kubectl("wait", "--for=condition=Ready=false", f"pod/{name}", "--timeout=20s")
         self.assertEqual(self.status(name, ".status.containerStatuses[0].restartCount"), "0")
         self.assertIn(("/ready", "kube-probe/1.32"), self.server.asked)
+
+    def asks_securely(self, path, port=None, **more):
+        return {"httpGet": {"scheme": "HTTPS", "host": "127.0.0.1", "port": port or self.secure.port, "path": path}, "periodSeconds": 1, **more}
+
+    def test_https_believes_every_certificate(self):
+        document = pod("secure", SLEEP)
+        document["spec"]["containers"][0]["readinessProbe"] = self.asks_securely("/safe", failureThreshold=1)
+        self.secure.status["/safe"] = 503
+        name = self.start(document)
+        wait_for("an event", lambda: self.events(name, "Unhealthy"))
+        self.assertEqual(self.events(name, "Unhealthy")[0], "Readiness probe failed: HTTP probe failed with statuscode: 503")
+        self.secure.status["/safe"] = 200
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
+        self.assertIn(("/safe", "kube-probe/1.32"), self.secure.asked)
+
+    def test_https_where_http_is_spoken(self):
+        with Plain() as server:
+            self.addCleanup(server.shutdown)
+            document = pod("plain", SLEEP, terminationGracePeriodSeconds=20)
+            container = document["spec"]["containers"][0]
+            container["readinessProbe"] = self.asks_securely("/plain", server.port, failureThreshold=1)
+            container["lifecycle"] = {"postStart": {"httpGet": self.asks_securely("/fallen", server.port)["httpGet"]}}
+            name = self.start(document)
+            wait_for("an event", lambda: self.events(name, "Unhealthy"))
+            url = f"https://127.0.0.1:{server.port}/plain"
+            self.assertEqual(self.events(name, "Unhealthy")[0], f'Readiness probe failed: Get "{url}": http: server gave HTTP response to HTTPS client')
+            self.assertEqual(self.events(name, "LifecycleHTTPFallback"),
+                             [f"request to HTTPS lifecycle hook 127.0.0.1:{server.port} got HTTP response, retry with HTTP succeeded"])
+            self.assertEqual(server.asked, ["GET /fallen HTTP/1.1"])
+
+    def test_health_that_nobody_serves(self):
+        document = pod("unserved", SLEEP)
+        document["spec"]["containers"][0]["readinessProbe"] = {"grpc": {"port": 1}, "periodSeconds": 1, "failureThreshold": 1}
+        name = self.start(document)
+        wait_for("an event", lambda: self.events(name, "Unhealthy"))
+        self.assertRegex(self.events(name, "Unhealthy")[0], r'Readiness probe failed: timeout: failed to connect service ".*:1" within 1s: context deadline exceeded')
 
     def test_liveness_restarts_the_container(self):
         document = pod("live", SLEEP)

@@ -3,7 +3,7 @@ import os
 import signal
 import unittest
 
-from harness import ApiError, can_write_cgroups, needs, pod, running, serving, wait_for, workspace
+from harness import ApiError, can_write_cgroups, needs, pod, processes_of_pods, running, serving, wait_for, workspace
 
 
 @needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
@@ -84,22 +84,30 @@ class Up(unittest.TestCase):
             self.assertEqual(process.child.returncode, 1)
             self.assertIn("node-memory: a node cannot have 1024000.0Gi on a machine with ", process.tail())
 
-    def test_objects_survive_a_kill_and_pods_come_back(self):
+    def test_objects_and_pods_survive_a_kill(self):
+        def container(api):
+            status = api.get("/api/v1/namespaces/default/pods/stays")["status"]
+            return status["phase"], status["containerStatuses"][0]["containerID"], status["containerStatuses"][0]["restartCount"], status["containerStatuses"][0]["state"]
+
         with workspace() as folder:
             with self.up(folder, "--node-memory", "256Mi") as process:
                 api = serving(process, folder / "kubeconfig")
                 api.create("/api/v1/namespaces/default/pods", pod("stays", ["tail", "-f", "/dev/null"]))
                 wait_for("the pod", lambda: api.pod_phases().get("stays") == "Running")
+                before, left = container(api), processes_of_pods(folder)
+                self.assertEqual(len(left), 1)
                 process.kill()
             os.remove(folder / "kubeconfig")
             with self.up(folder, "--node-memory", "256Mi") as process:
                 api = serving(process, folder / "kubeconfig")
                 wait_for("the node", lambda: api.nodes_ready() == ["n"])
-
-                def restarted():
-                    status = api.get("/api/v1/namespaces/default/pods/stays")["status"]
-                    return status["phase"] == "Running" and status["containerStatuses"][0].get("restartCount", 0) >= 1
-                wait_for("the pod again", restarted)
+                wait_for("the pod to be taken over", lambda: "syncloop add" in process.log.read_text())
+                self.assertIn("pods of an earlier process found", process.log.read_text())
+                self.assertEqual(container(api), before)
+                self.assertEqual(processes_of_pods(folder), left)
+                self.assertEqual(process.stop(), 0)
+                self.assertIn("pods are ended", process.log.read_text())
+                self.assertEqual(processes_of_pods(folder) + processes_of_pods(folder, "supervisors"), [])
 
     def test_interrupt_stops_in_order(self):
         with workspace() as folder, self.up(folder, "--node-memory", "128Mi") as process:

@@ -1,7 +1,6 @@
-#include "host/kernel/blocking_thread.h"
-
 #include "base/unique_fd.h"
 #include "host/disk/fs_probe.h"
+#include "host/kernel/blocking_threads.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -85,6 +84,47 @@ TEST(BlockingThread, AJobThatNeverEndsIsAbandoned) {
   }
   hang.release();
   EXPECT_FALSE(ended);
+}
+
+TEST(BlockingThreads, RunAsManyJobsAtOnceAsTheyAreAndTheOthersAfterThem) {
+  runtime::Loop loop;
+  BlockingThreads threads(loop, 2, 1);
+  const Hang first;
+  const Hang second;
+  int ended = 0;
+  ASSERT_TRUE(threads.submit(first.job([&] { ++ended; })));
+  ASSERT_TRUE(threads.submit(second.job([&] { ++ended; })));
+  first.begun->acquire();
+  second.begun->acquire();  // beside the first, which has not ended
+  ASSERT_TRUE(threads.submit([&]() -> runtime::Loop::Task {
+    return [&] {
+      EXPECT_EQ(ended, 1) << "it needs no more than one that is free";
+      first.release();
+    };
+  }));
+  EXPECT_FALSE(threads.submit([]() -> runtime::Loop::Task { return {}; })) << "the queue is full";
+  second.release();
+  std::function<void()> look = [&] {
+    if (ended == 2) return loop.stop();
+    loop.at(loop.now().mono + milliseconds(1), [&] { look(); });
+  };
+  look();
+  loop.run({});
+}
+
+TEST(BlockingThreads, OneIsAQueue) {
+  runtime::Loop loop;
+  BlockingThreads threads(loop, 0, 10);
+  std::vector<int> done;
+  for (const int number : {1, 2, 3})
+    ASSERT_TRUE(threads.submit([&, number]() -> runtime::Loop::Task {
+      return [&, number] {
+        done.push_back(number);
+        if (number == 3) loop.stop();
+      };
+    }));
+  loop.run({});
+  EXPECT_EQ(done, (std::vector{1, 2, 3}));
 }
 
 TEST(FsProbe, KnowsSizesOnceAsked) {

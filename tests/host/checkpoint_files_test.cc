@@ -2,6 +2,7 @@
 #include "host/files/checkpoint_files.h"
 
 #include "base/file.h"
+#include "host/files/resolver_file.h"
 #include "runtime/loop.h"
 
 #include <gtest/gtest.h>
@@ -30,6 +31,14 @@ class CheckpointFilesTest : public ::testing::Test {
   runtime::Loop loop_;
 };
 
+TEST_F(CheckpointFilesTest, AResolverFileIsReadOrRefusedInUpstreamsWords) {
+  const std::string file = (folder_ / "resolv.conf").string();
+  EXPECT_EQ(read_resolver_file(file).error().text(), "open " + file + ": no such file or directory");
+  EXPECT_EQ(read_resolver_file(folder_.string()).error().text(), "read " + folder_.string() + ": is a directory");
+  ASSERT_TRUE(replace_file(file, "nameserver 192.0.2.1\n"));
+  EXPECT_EQ(read_resolver_file(file).value(), "nameserver 192.0.2.1\n");
+}
+
 TEST_F(CheckpointFilesTest, WhatWaitsAtTheEndIsWritten) {
   {
     CheckpointFiles files(loop_, folder_, {});
@@ -46,7 +55,7 @@ TEST_F(CheckpointFilesTest, WhatIsSavedIsWrittenWhileTheLoopTurns) {
   for (int i = 0; i < 100; ++i) files.save(i % 2 == 0 ? "even" : "odd", std::to_string(i));
   const auto look = [this](auto& self) -> void {
     if (text_of("even") == "98" && text_of("odd") == "99") return loop_.stop();
-    loop_.at(loop_.now().mono + milliseconds(1), [this, &self] { self(self); });
+    loop_.at(loop_.now().mono + milliseconds(1), [&self] { self(self); });
   };
   loop_.post([&look] { look(look); });
   loop_.run({});

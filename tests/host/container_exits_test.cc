@@ -22,7 +22,11 @@ namespace {
 using agent::ContainerExited;
 using agent::ContainerStartFailed;
 using agent::PodStopped;
-using ContainerExits = RealMachine;
+
+/// Without supervisors, as on machines that refuse them.
+struct ContainerExits : RealMachine {
+  ContainerExits() { keeps_pods_ = false; }
+};
 
 std::ptrdiff_t open_descriptors() {
   return std::ranges::distance(std::filesystem::directory_iterator("/proc/self/fd"));

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace spillway::host {
 namespace {
@@ -46,6 +49,60 @@ TEST(SignalFate, PendingForAThreadOrForAll) {
     EXPECT_TRUE(is_pending(fmt::format("Name:\tx\n{}:\t{}\n", name, kTerm), SIGTERM)) << name;
   EXPECT_FALSE(is_pending("\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n", SIGTERM));
   EXPECT_FALSE(is_pending("", SIGTERM));
+}
+
+/// What /proc says of a process is a file that the test writes.
+UniqueFd text_file(std::string_view text) {
+  UniqueFd file(::memfd_create("status", 0));
+  EXPECT_EQ(::pwrite(file.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  return file;
+}
+
+class SignalledChild : public ::testing::Test {
+ protected:
+  SignalledChild() {
+    ::signal(SIGTERM, SIG_IGN);  // as the kernel drops it for the first process of a namespace
+    child_ = ::fork();
+    if (child_ == 0) {
+      for (;;) ::pause();
+    }
+    ::signal(SIGTERM, SIG_DFL);
+    handle_.pidfd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
+    handle_.call = text_file("7 0x7ffd 0x0 0x0 0x8 0x0 0x0 0x7ffd 0x7f10\n");
+  }
+
+  ~SignalledChild() override {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+
+  void reads(const char* blocked, const char* pending) {
+    handle_.status = text_file(fmt::format("{}SigPnd:\t{}\n", status_with(blocked, kNone, kNone), pending));
+  }
+
+  pid_t child_ = 0;
+  ContainerHandle handle_;
+};
+
+/// A shell blocks all signals around every fork: the next time may have come before anybody looked.
+TEST_F(SignalledChild, OneThatBlocksAgainIsStillInDoubt) {
+  reads(kTerm, kNone);
+  handle_.terminate();
+  ASSERT_TRUE(handle_.in_doubt);
+  reads(kTerm, kTerm);
+  handle_.look_again();
+  EXPECT_TRUE(handle_.in_doubt) << "it waits to be unblocked";
+  reads(kTerm, kNone);
+  handle_.look_again();
+  EXPECT_TRUE(handle_.in_doubt) << "dropped or taken";
+  EXPECT_FALSE(handle_.ended_for);
+  reads(kNone, kNone);
+  handle_.look_again();
+  EXPECT_FALSE(handle_.in_doubt);
+  EXPECT_TRUE(handle_.ended_for);
+  siginfo_t end{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child_), &end, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(end.si_status, SIGKILL);
 }
 
 TEST(IdRanges, ArePodsOwnAndComeBack) {

@@ -26,6 +26,7 @@ struct SlowSink final : api::PacedSink {
   bool write(std::shared_ptr<const std::string> chunk) override {
     if (gone) return false;
     response.body += *chunk;
+    if (on_text && !chunk->empty()) std::exchange(on_text, nullptr)();
     waiting += chunk->size();
     most_waiting = std::max(most_waiting, waiting);
     return true;
@@ -40,6 +41,7 @@ struct SlowSink final : api::PacedSink {
   std::size_t most_waiting = 0;
   bool ended = false;
   bool gone = false;
+  std::function<void()> on_text;  // once
 };
 
 class LogReaderTest : public ::testing::Test {
@@ -185,6 +187,46 @@ TEST_F(LogReaderTest, FollowsWhatIsWrittenBetweenItsEndAndTheRotation) {
       << sink->response.body;
   running_ = false;
   EXPECT_TRUE(run_until([&] { return sink->ended; }));
+}
+
+/// A container's last line before a rotation comes after the reader was at the end of its file, and the first of the
+/// next file before it looks whether it was rotated.
+TEST_F(LogReaderTest, FollowsALineThatComesJustBeforeTheRotation) {
+  write_log(path(), 1, 1);
+  const auto sink = open({.follow = true});
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\n"; }));
+  const std::string older = path() + ".20260102-030405";
+  sink->on_text = [&] {
+    write_log(path(), 3, 3);
+    std::filesystem::rename(path(), older);
+    write_log(path(), 4, 4);
+  };
+  write_log(path(), 2, 2);
+  ASSERT_TRUE(run_until([&] { return sink->response.body.ends_with("line 4\n"); })) << sink->response.body;
+  EXPECT_EQ(sink->response.body, "line 1\nline 2\nline 3\nline 4\n");
+  running_ = false;
+  EXPECT_TRUE(run_until([&] { return sink->ended; }));
+}
+
+/// A container runtime renames first and opens the new file when it is told to.
+TEST_F(LogReaderTest, FollowsAWriterThatIsSlowToTurnOver) {
+  write_log(path(), 1, 1);
+  const auto sink = open({.follow = true});
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\n"; }));
+  const std::string older = path() + ".20260102-030405";
+  std::filesystem::rename(path(), older);
+  write_log(older, 2, 2);  // nothing has its name now
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\nline 2\n"; }));
+  std::ofstream(path()).flush();  // and now nothing is in it
+  write_log(older, 3, 3);
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\nline 2\nline 3\n"; }));
+  write_log(older, 4, 4);
+  write_log(path(), 5, 5);
+  ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\nline 2\nline 3\nline 4\nline 5\n"; }))
+      << sink->response.body;
+  std::filesystem::rename(path(), older);
+  running_ = false;
+  EXPECT_TRUE(run_until([&] { return sink->ended; })) << "its file does not come back";
 }
 
 TEST_F(LogReaderTest, GoesOnThroughRotatedParts) {

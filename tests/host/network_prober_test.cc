@@ -9,7 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -52,6 +56,15 @@ TEST(HttpAnswerReader, UnderstandsEveryWayToEnd) {
   EXPECT_EQ(whole("HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n", 5).location, "/there");
 }
 
+TEST(HttpAnswerReader, IsFinishedWithWhatSaysNothingAtLength) {
+  HttpAnswerReader reader(1024, 16);
+  ASSERT_TRUE(reader.add("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;"));
+  std::optional<HttpAnswer> answer;
+  for (int i = 0; i < 100 && !answer; ++i) answer = *reader.add(std::string(64, 'x'));
+  ASSERT_TRUE(answer) << "a chunk whose line never ends";
+  EXPECT_EQ(answer->status, 200);
+}
+
 TEST(HttpAnswerReader, RefusesWhatIsNoAnswer) {
   for (const std::string_view text :
        {"SSH-2.0-x\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 99 x\r\n\r\n", "HTTP/2 200\r\n\r\n"})
@@ -80,9 +93,12 @@ class Server {
     thread_ = std::thread([this, text = *says] {
       const UniqueFd peer(::accept(socket_.get(), nullptr, nullptr));
       char buffer[4096];
-      const ssize_t count = ::recv(peer.get(), buffer, sizeof(buffer), 0);
+      ssize_t count = ::recv(peer.get(), buffer, sizeof(buffer), 0);
       if (count > 0) request_.assign(buffer, static_cast<std::size_t>(count));
       static_cast<void>(::send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL));
+      ::shutdown(peer.get(), SHUT_WR);
+      // What is not read makes the kernel reset the connection, and the answer may be lost.
+      while (count > 0) count = ::recv(peer.get(), buffer, sizeof(buffer), 0);
     });
   }
 
@@ -163,6 +179,91 @@ TEST(NetworkProber, ConnectsOrSaysWhyNot) {
   Probing named;
   named.prober.connect({.id = 1, .host = "no.example", .port = server.port(), .timeout = seconds(20)});
   EXPECT_TRUE(named.wait<agent::TcpTried>().outcome.error().message.contains("names are not looked up"));
+}
+
+/// TLS of a test: what is sent and read is shifted by one.
+class Shifted final : public SecureStream {
+ public:
+  enum class Hello { kUnsent, kSent };
+
+  Shifted(UniqueFd socket, Hello hello) : socket_(std::move(socket)), hello_(hello) {}
+
+  Step handshake() override {
+    if (++tries_ > 1) return Step::kDone;
+    if (hello_ == Hello::kUnsent) return Step::kWaitWrite;
+    return ::send(socket_.get(), "hello", 5, MSG_NOSIGNAL) == 5 ? Step::kWaitRead : Step::kFailed;
+  }
+
+  Moved read(std::span<char> into) override {
+    const ssize_t count = ::recv(socket_.get(), into.data(), std::min<std::size_t>(into.size(), 7), 0);
+    if (count < 0) return {errno == EAGAIN ? Step::kWaitRead : Step::kFailed};
+    if (count == 0) return {Step::kEnd};
+    for (char& c : into.first(static_cast<std::size_t>(count))) --c;
+    return {Step::kDone, static_cast<std::size_t>(count)};
+  }
+
+  Moved write(std::string_view from) override {
+    std::string text(from.substr(0, 5));
+    for (char& c : text) ++c;
+    const ssize_t count = ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    if (count < 0) return {errno == EAGAIN ? Step::kWaitWrite : Step::kFailed};
+    return {Step::kDone, static_cast<std::size_t>(count)};
+  }
+
+  std::string problem() const override { return {}; }
+
+ private:
+  UniqueFd socket_;
+  Hello hello_;
+  int tries_ = 0;
+};
+
+std::string shifted(std::string text) {
+  for (char& c : text) ++c;
+  return text;
+}
+
+struct SecureProbing : Probing {
+  using Hello = Shifted::Hello;
+
+  explicit SecureProbing(Hello how = Hello::kUnsent) : hello(how) {}
+
+  Hello hello;
+  NetworkProber secure{loop,
+                       [this](agent::HostEvent happened) {
+                         event = std::move(happened);
+                         loop.stop();
+                       },
+                       [this](UniqueFd socket) { return std::make_unique<Shifted>(std::move(socket), hello); }};
+
+  Result<HttpAnswer> get_securely(std::uint16_t port) {
+    containers::HttpAsk ask;
+    ask.tls = true;
+    ask.host = "127.0.0.1";
+    ask.port = port;
+    secure.ask({.id = 7, .ask = ask, .timeout = seconds(20)});
+    return wait<agent::HttpAnswered>().answer;
+  }
+};
+
+TEST(NetworkProber, AsksOverASecureStream) {
+  Server server(shifted("HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\nabcdefghijklmnopqrstuvwxyz"));
+  const auto answer = SecureProbing().get_securely(server.port());
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "abcdefghijklmnopqrstuvwxyz");
+  EXPECT_TRUE(server.request().starts_with(shifted("GET "))) << server.request();
+  Server until_end(shifted("HTTP/1.0 503 No\r\n\r\nnot ready"));
+  const auto last = SecureProbing().get_securely(until_end.port());
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(last->body, "not ready");
+}
+
+TEST(NetworkProber, TellsThatAServerSpeaksHttpOnly) {
+  Server plain("HTTP/1.0 400 Bad Request\r\n\r\n");
+  SecureProbing probing(SecureProbing::Hello::kSent);
+  EXPECT_EQ(probing.get_securely(plain.port()).error().message,
+            "Get \"https://127.0.0.1:" + std::to_string(plain.port()) +
+                "\": http: server gave HTTP response to HTTPS client");
 }
 
 }  // namespace

@@ -38,11 +38,26 @@ void RealMachine::SetUp() {
       *open_root(extra_controllers_), {.instance = instance, .node = "n1", .memory = mebibytes(128), .pids_max = 200});
   ASSERT_TRUE(slice) << slice.error().text();
   slice_ = *std::move(slice);
-  Result<std::unique_ptr<ProcessRuntime>> runtime =
-      ProcessRuntime::create(loop_, *slice_, *this, telemetry::Log(),
-                             {.state_dir = state_.string(), .isolation = isolation_, .housekeeping = housekeeping_});
+  make_runtime();
+  if (keeps_pods_) EXPECT_TRUE(run_until([&] { return count<agent::PodsFound>() > 0; }));
+  events_.clear();
+}
+
+void RealMachine::make_runtime() {
+  Result<std::unique_ptr<ProcessRuntime>> runtime = ProcessRuntime::create(loop_, *slice_, *this, telemetry::Log(),
+                                                                           {.state_dir = state_.string(),
+                                                                            .isolation = isolation_,
+                                                                            .housekeeping = housekeeping_,
+                                                                            .keeps_pods = keeps_pods_});
   ASSERT_TRUE(runtime) << runtime.error().text();
   runtime_ = *std::move(runtime);
+}
+
+void RealMachine::restart() {
+  if (runtime_) runtime_->leave_pods();
+  runtime_.reset();
+  events_.clear();
+  make_runtime();
 }
 
 void RealMachine::TearDown() {

@@ -53,6 +53,9 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
     return number;
   }
 
+  /// What runs the pods ends, and the next of its kind begins.
+  void restart();
+
   api::Summary observe();
 
   void create_pod(const std::string& uid, api::QosClass qos = api::QosClass::kBestEffort,
@@ -67,6 +70,7 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   ExtraControllers extra_controllers_;                                                    // of SetUp()
   ProcessRuntimeOptions::Isolation isolation_ = ProcessRuntimeOptions::Isolation::kNone;  // the same
   Duration housekeeping_ = seconds(2);                                                    // the same
+  bool keeps_pods_ = true;                                                                // the same
   runtime::Loop loop_;
   std::filesystem::path state_;
   std::optional<NodeSlice> slice_;
@@ -74,6 +78,8 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   std::deque<agent::HostEvent> events_;
 
  private:
+  void make_runtime();
+
   template <typename Event>
   static bool matches(const Event& event, const std::string& uid, const std::string& name) {
     if constexpr (requires { event.name; })

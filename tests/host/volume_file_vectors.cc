@@ -1,6 +1,6 @@
 // vectors/pod-lifecycle: atomic_writer, subpath, container_mounts, hostpath_type, fs_group, on files of this machine.
 // Whether a link that leads out of a volume leads to something is not told: two of upstream's messages count as one.
-#include "agent/pods/container_mounts.h"
+#include "agent/containers/container_mounts.h"
 #include "agent/volumes/payload.h"
 #include "api/codec/codec.h"
 #include "host/volumes/group_access.h"

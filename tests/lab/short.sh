@@ -1,6 +1,7 @@
 #!/bin/bash
 # The short form for CI: s2, s5, s7, s9, the brake, and the companion beside a kubelet, once each, and a confined pod; two machines side by side on four processors.
-# Fails on a wrong or missing victim, a kernel OOM kill, or what a scenario itself finds wrong. Exit code 77 (skipped) where QEMU, a kernel or a tool is missing. usage: short.sh SPILLWAY-BINARY
+# With "containerd": the scenarios named (s2 and s9), with the pods in a containerd.
+# Fails on a wrong or missing victim, a kernel OOM kill, or what a scenario itself finds wrong. Exit code 77 (skipped) where QEMU, a kernel or a tool is missing. usage: short.sh SPILLWAY-BINARY [containerd [SCENARIO...]]
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export SPILLWAY=$1
@@ -47,8 +48,16 @@ confined() {                             # what a confined pod sees on version 2
   "$here/vm" --memory 768M --timeout 240 --file "$out/spillway:/bin/spillway" --out "$out/confined" "$here/guest/confined"
 }
 "$here/run" --build
-confined; alone=$?
-first=("s2 spillway" "s5 spillway" "beside companion DRIVER=systemd") second=("brake spillway" "s7 spillway" "s9 spillway")
+if [ "${2:-}" = containerd ]; then
+  shift 2
+  [ -x "$peers/usr/bin/containerd" ] || skip "no containerd below build/peers (tools/peers)"
+  first=() second=() alone=0
+  [ $# -gt 0 ] || set -- s2 s9
+  for scenario in "$@"; do first+=("$scenario spillway-containerd"); done
+else
+  confined; alone=$?
+  first=("s2 spillway" "s5 spillway" "beside companion DRIVER=systemd") second=("brake spillway" "s7 spillway" "s9 spillway")
+fi
 [ "$(nproc)" -ge 4 ] || { lane "${first[@]}" "${second[@]}" && exit $alone; exit 1; }
 lane "${first[@]}" & other=$!
 lane "${second[@]}" && failed=$alone || failed=1

@@ -28,8 +28,9 @@ TEST(RequestBounds, TellsAClientThatKeepsSendingThatItsBodyIsTooLarge) {
     TestClient client(room.port);
     const std::string block(1024 * 1024, 'x');
     client.send(chunked ? "POST /big HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                        : "POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 4194304\r\n\r\n");
-    for (int i = 0; i < 4; ++i) client.send(chunked ? "100000\r\n" + block + "\r\n" : block);
+                        : "POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 25165824\r\n\r\n");
+    for (int i = 0; i < 24; ++i)
+      ASSERT_TRUE(client.send(chunked ? "100000\r\n" + block + "\r\n" : block)) << i << " MiB";
     EXPECT_EQ(client.answer().status, 413) << (chunked ? "chunked" : "with a length");
   }
 }

@@ -1,6 +1,7 @@
 #include "agent/companion/foreign_pods.h"
 
 #include "agent/contract/kill_grace.h"
+#include "agent/pods/forced_end.h"
 #include "agent/pods/pod_status.h"
 #include "agent/pods/pod_status_merge.h"
 
@@ -22,12 +23,6 @@ PodPlace place_of(const api::Pod& pod) {
           .cgroup_uid = cgroup_uid(pod),
           .containers = named_containers(pod),
           .volumes = disk_volumes(pod)};
-}
-
-/// Was it evicted for what it has on disk? Then the kubelet has to delete that before anybody else goes.
-bool frees_disk(const eviction::EvictPod& action) {
-  const auto signal = eviction::parse_signal(action.metric_label);
-  return signal && eviction::condition_of(*signal) == eviction::Condition::kDiskPressure;
 }
 
 /// As the kubelet reports an eviction.

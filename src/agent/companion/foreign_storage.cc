@@ -1,6 +1,6 @@
 #include "agent/companion/foreign_storage.h"
 
-#include "agent/pods/pod_storage.h"
+#include "agent/containers/pod_storage.h"
 
 #include <algorithm>
 #include <set>

@@ -104,7 +104,8 @@ std::optional<ContainerCgroup> parse_container_cgroup(std::string_view name) {
 
 std::vector<NamedContainer> named_containers(const api::Pod& pod) {
   std::vector<NamedContainer> named;
-  for (const auto* statuses : {&pod.status.init_container_statuses, &pod.status.container_statuses}) {
+  for (const auto* statuses : {&pod.status.init_container_statuses, &pod.status.container_statuses,
+                               &pod.status.ephemeral_container_statuses}) {
     for (const api::ContainerStatus& status : *statuses) {
       const std::size_t scheme = status.container_id.find("://");
       if (scheme == std::string::npos || scheme + 3 == status.container_id.size()) continue;

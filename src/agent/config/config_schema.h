@@ -22,8 +22,7 @@ enum class FieldType {
   kSequence,  // elements that are not looked at
 };
 
-/// kCompanion: only beside a kubelet (agent/companion).
-enum class Effect { kHere, kCompanion, kNone };
+enum class Effect { kHere, kNone };
 
 struct ConfigField {
   std::string_view name;

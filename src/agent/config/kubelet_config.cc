@@ -21,7 +21,9 @@ using api::Json;
 
 constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
 constexpr std::string_view kKind = "KubeletConfiguration";
+constexpr std::int64_t kLogWorkersMax = 8;  // each is a thread
 constexpr std::string_view kPressureGate = "KubeletPSI";
+constexpr std::string_view kGroupsGate = "SupplementalGroupsPolicy";
 
 std::string_view type_name(const Json& value) {
   switch (value.type()) {
@@ -51,7 +53,7 @@ std::string shown(const Json& value) {
 
 class Checker {
  public:
-  Checker(const ConfigDocument& document, ConfigReader reader) : document_(document), reader_(reader) {}
+  explicit Checker(const ConfigDocument& document) : document_(document) {}
 
   CheckedConfig run() {
     result_.value = Json::object();
@@ -103,8 +105,6 @@ class Checker {
     if (!read) return;
     if (field->effect == Effect::kNone) {
       add(ConfigFinding::Kind::kNotImplemented, name, "has no effect here: this agent does not implement it yet");
-    } else if (field->effect == Effect::kCompanion && reader_ == ConfigReader::kNode) {
-      add(ConfigFinding::Kind::kNotImplemented, name, "has an effect with --companion only");
     }
     result_.value[name] = *read;
   }
@@ -172,7 +172,7 @@ class Checker {
     for (const auto& [gate, each] : *value.if_object()) {
       const std::string at = fmt::format("{}[{}]", path, gate);
       if (!each.is_bool()) unexpected(at, describe(FieldType::kBool), each);
-      if (each.is_bool() && gate != kPressureGate) {
+      if (each.is_bool() && gate != kPressureGate && gate != kGroupsGate) {
         add(ConfigFinding::Kind::kNotImplemented, at, "has no effect here: this agent does not know the feature");
       }
     }
@@ -223,7 +223,6 @@ class Checker {
   }
 
   const ConfigDocument& document_;
-  ConfigReader reader_;
   CheckedConfig result_;
 };
 
@@ -282,6 +281,11 @@ Outcome read_bounds(const Json& effective, AgentOptions& options) {
   if (options.container_log_files_max <= 1) {
     return invalid("containerLogMaxFiles", "containerLogMaxFiles must be greater than 1");
   }
+  options.container_log_workers = integer_at(effective, "containerLogMaxWorkers");
+  if (options.container_log_workers < 1) {
+    return invalid("containerLogMaxWorkers", "containerLogMaxWorkers must be greater than or equal to 1");
+  }
+  options.container_log_workers = std::min(options.container_log_workers, kLogWorkersMax);
   const auto log_max = api::parse_quantity(effective.string_at({"containerLogMaxSize"}));
   options.container_log_max = log_max ? log_max->bytes() : Bytes{0};
   if (options.container_log_max <= Bytes{0}) return invalid("containerLogMaxSize", "must be positive");
@@ -315,8 +319,8 @@ std::optional<std::string> nearest_key(std::string_view key, const std::vector<s
   return found;
 }
 
-CheckedConfig check_config(const ConfigDocument& document, ConfigReader reader) {
-  return Checker(document, reader).run();
+CheckedConfig check_config(const ConfigDocument& document) {
+  return Checker(document).run();
 }
 
 Json merge_config(Json base, const Json& over) {
@@ -417,6 +421,8 @@ Result<AgentOptions> options_of(const Json& effective) {
   options.shutdown = std::move(shutdown);
   const Json* gate = effective.at({"featureGates", kPressureGate});
   if (gate != nullptr && gate->if_bool().value_or(false)) options.pressure_stats = PressureStats::kReported;
+  const Json* groups = effective.at({"featureGates", kGroupsGate});
+  if (groups != nullptr && groups->if_bool().value_or(false)) options.group_policies = SupplementalGroupPolicies::kOn;
   options.provider_id = effective.string_at({"providerID"});
   if (!is_true(effective, "registerNode")) options.registration = Registration::kNone;
   options.attach_detach =

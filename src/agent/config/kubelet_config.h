@@ -48,11 +48,8 @@ struct CheckedConfig {
   std::vector<ConfigFinding> findings;
 };
 
-/// Whom a configuration is for: some fields mean something to one of them only.
-enum class ConfigReader { kNode, kCompanion };
-
 /// Unknown keys (with the nearest known one), wrong types and values that are none; fields without an effect there.
-CheckedConfig check_config(const ConfigDocument& document, ConfigReader reader = ConfigReader::kNode);
+CheckedConfig check_config(const ConfigDocument& document);
 
 /// `over` wins: mappings merge key by key, lists and scalars are replaced, as upstream merges drop-in files.
 api::Json merge_config(api::Json base, const api::Json& over);

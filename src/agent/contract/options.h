@@ -2,6 +2,7 @@
 // Thread: any (plain values). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)"; spec "Node agent", 21.
 #pragma once
 
+#include "agent/contract/dns_facts.h"
 #include "agent/contract/enforcement_settings.h"
 #include "agent/contract/shutdown_settings.h"
 #include "api/object/meta.h"
@@ -64,6 +65,10 @@ enum class LocalStorageIsolation { kOff, kOn };
 /// Are pressure stall figures part of the statistics? Upstream's feature gate KubeletPSI.
 enum class PressureStats { kLeftOut, kReported };
 
+/// Does the node say whether its runtime carries out supplementalGroupsPolicy? Upstream's feature gate
+/// SupplementalGroupsPolicy, off in 1.32.
+enum class SupplementalGroupPolicies { kOff, kOn };
+
 enum class AttachDetach { kByController, kByAgent };
 
 /// kNone: somebody else makes the node; the agent reports the status of the one there is.
@@ -101,6 +106,7 @@ struct AgentOptions {
   /// What volumes are made from is read again after this time and up to half of it more.
   Duration sync_frequency = minutes(1);
   std::string cluster_domain;  // the end of names of pods and services
+  DnsFacts dns;                // what pods' resolvers follow from
   ManagerOptions managers;
   /// Without groups nothing is ended gracefully when the node shuts down.
   ShutdownSettings shutdown;
@@ -108,12 +114,14 @@ struct AgentOptions {
   std::optional<std::int64_t> pod_pids_max;  // of one pod; nullopt: no limit
   Bytes container_log_max = mebibytes(10);   // of one file
   std::int64_t container_log_files_max = 5;  // of one container
+  std::int64_t container_log_workers = 1;    // that rotate at the same time
   std::int64_t pods_per_core = 0;            // 0: pods_max alone counts
   std::int64_t status_images_max = 50;       // -1: all
   StatusProfile status_profile = StatusProfile::kLeases;
   LocalStorageIsolation local_storage = LocalStorageIsolation::kOn;
   ExtendedResources extended_resources = ExtendedResources::kKeep;
   PressureStats pressure_stats = PressureStats::kLeftOut;
+  SupplementalGroupPolicies group_policies = SupplementalGroupPolicies::kOff;
   AttachDetach attach_detach = AttachDetach::kByController;
   CloudProvider cloud_provider = CloudProvider::kNone;
   std::vector<std::string> node_ips;  // at most two

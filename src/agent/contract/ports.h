@@ -6,6 +6,8 @@
 #include "agent/contract/command_ports.h"
 #include "agent/contract/device_ports.h"
 #include "agent/contract/probe_ports.h"
+#include "agent/contract/remains_ports.h"
+#include "agent/contract/runtime_ports.h"
 #include "agent/contract/volume_ports.h"
 #include "api/object/pod.h"
 #include "api/object/summary.h"
@@ -19,6 +21,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -54,6 +57,7 @@ struct CreatePod {
   std::optional<std::int64_t> pids_max;
   bool host_network = false;
   PodIsolation isolation;
+  std::shared_ptr<const api::Pod> definition = nullptr;  // for machines that run images
 };
 
 /// Where a container may run; what is empty is not restricted. In the kernel's lists ("0-3,8").
@@ -94,6 +98,14 @@ struct StartContainer {
   std::vector<VolumeBinding> volumes;  // in this order; counts for confined pods only
   std::vector<ManagedFile> files;      // the same
   bool message_from_logs = false;      // FallbackToLogsOnError: without a message in its file the end of its log is one
+  /// For machines that run images: what the pod is now, and how its images can be had.
+  std::shared_ptr<const api::Pod> definition = nullptr;
+  std::vector<PullSecret> pull_secrets = {};
+  bool standard_input = false;   // clients may give it some; else it is empty
+  bool input_ends_once = false;  // with the first client that has given some
+  bool terminal = false;
+  std::string target = {};  // the container whose processes it sees; empty: it is among processes of its own
+  std::string image = {};   // as its definition names it: a machine that keeps pods tells it again (FoundContainer)
 };
 
 /// From now on the containers that share CPUs, running or not, have these.
@@ -118,7 +130,8 @@ struct StopContainer {
 struct StopPod {
   std::string uid;
   Duration grace{};
-  /// Answered only when what its containers wrote is deleted too, where somebody else deletes that.
+  /// Answered only when what its containers wrote is deleted too, but for their logs, or that takes too long: who looks
+  /// at the disks before would end another pod for it.
   bool storage_freed = false;
 };
 
@@ -171,9 +184,9 @@ struct ReclaimNode {
   std::vector<eviction::ReclaimAction> actions;  // in this order
 };
 
-using HostCommand =
-    std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer, LimitGroup, Observe,
-                 ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes, RunInContainer, AskHttp, TryTcp>;
+using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer,
+                                 LimitGroup, Observe, ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes,
+                                 RunInContainer, AskHttp, TryTcp, AskGrpc, RunSandbox, ListRemains, RemoveRemains>;
 
 // Events.
 
@@ -183,6 +196,8 @@ struct ContainerStarted {
   std::int32_t attempt = 0;
   std::int64_t pid = 0;
   WallTime at;
+  std::string container_id = {};  // with its scheme; empty: made from the names
+  std::string image_id = {};
 };
 
 struct ContainerStartFailed {
@@ -202,7 +217,9 @@ struct ContainerExited {
   bool oom_killed = false;
   WallTime started_at;
   WallTime finished_at;
-  std::string message = {};  // the termination message
+  std::string container_id = {};  // as of ContainerStarted
+  std::string reason = {};        // empty: it follows from the code
+  std::string message = {};       // the termination message
 };
 
 /// No process of the pod is left. Also the answer to StopPod for an unknown or empty pod.
@@ -267,7 +284,8 @@ struct Reacted {
 
 using HostEvent =
     std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed, PressureWake, Reacted,
-                 Reclaimed, GroupLimited, VolumesSetUp, RanInContainer, HttpAnswered, TcpTried>;
+                 Reclaimed, GroupLimited, VolumesSetUp, RanInContainer, HttpAnswered, TcpTried, GrpcAnswered,
+                 SandboxRan, SandboxLost, PodNotice, NodeNotice, RuntimeReported, PodsFound, RemainsListed>;
 
 struct HugePages {
   std::int64_t page_size_kib = 0;
@@ -303,6 +321,10 @@ struct MachineInfo {
   bool network_on_request = false;
   /// Pods are confined: their containers' security contexts are carried out, or refused.
   bool confines_pods = false;
+  /// Containers come from images, and pods have a sandbox.
+  bool runs_images = false;
+  /// Pods outlive the agent: PodsFound says what is there.
+  bool keeps_pods = false;
   /// Why AppArmor profiles cannot be enforced; empty: they can.
   std::string app_armor_error = "AppArmor is not enabled on the host";
 };

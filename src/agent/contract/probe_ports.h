@@ -1,9 +1,10 @@
-// What probes and hooks ask of the network: one request, one connection, each with a time-out and an answer.
+// What probes and hooks ask of the network: one request, one connection, one call, each with a time-out and an answer.
 // Thread: any (plain values). Source: spec "Pod lifecycle", 9.5.
 #pragma once
 
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/containers/grpc_action.h"
 #include "policy/containers/http_action.h"
 
 #include <cstdint>
@@ -26,6 +27,15 @@ struct TryTcp {
   Duration timeout{};
 };
 
+/// Health of a service, by Check of grpc.health.v1 in the clear. Answered by GrpcAnswered with the same id.
+struct AskGrpc {
+  std::uint64_t id = 0;
+  std::string host;
+  std::uint16_t port = 0;
+  std::string service;  // may be empty: the server as a whole
+  Duration timeout{};   // of the connection and the call together
+};
+
 /// The answer with the first containers::kProbeOutputMax bytes of its body, or why there is none.
 struct HttpAnswered {
   std::uint64_t id = 0;
@@ -36,6 +46,11 @@ struct HttpAnswered {
 struct TcpTried {
   std::uint64_t id = 0;
   Outcome outcome;
+};
+
+struct GrpcAnswered {
+  std::uint64_t id = 0;
+  containers::GrpcAnswer answer;
 };
 
 }  // namespace spillway::agent

@@ -29,6 +29,13 @@ struct HostPath {
   friend bool operator==(const HostPath&, const HostPath&) = default;
 };
 
+/// A directory of the machine that has to be there; never removed.
+struct LocalDirectory {
+  std::string path;
+
+  friend bool operator==(const LocalDirectory&, const LocalDirectory&) = default;
+};
+
 struct VolumeFile {
   std::string content;
   std::uint32_t mode = 0644;
@@ -48,7 +55,7 @@ struct VolumeFiles {
 struct VolumeSetup {
   std::string name;
   std::string plugin;  // "empty-dir", "configmap", …: names its directory
-  std::variant<EmptyDirectory, HostPath, VolumeFiles> content;
+  std::variant<EmptyDirectory, HostPath, VolumeFiles, LocalDirectory> content;
   std::optional<std::uint32_t> fs_group;  // a group id of the pod
 
   friend bool operator==(const VolumeSetup&, const VolumeSetup&) = default;
@@ -76,6 +83,8 @@ struct VolumesSetUp {
   std::vector<VolumeFailure> failures;
 };
 
+enum class Propagation { kNone, kHostToContainer, kBidirectional };
+
 /// Where a container sees a volume of its pod, or a part of it.
 struct VolumeBinding {
   std::string volume;
@@ -83,6 +92,7 @@ struct VolumeBinding {
   std::string container_path;
   bool read_only = false;
   bool recursively = false;  // read-only with everything that is mounted below it
+  Propagation propagation = Propagation::kNone;
 
   friend bool operator==(const VolumeBinding&, const VolumeBinding&) = default;
 };

@@ -142,16 +142,10 @@ void EvictionEngine::look_again(Now now) {
   }
 }
 
-bool EvictionEngine::is_hard_met() const {
-  return std::ranges::any_of(state_.thresholds, [&](const eviction::Threshold& threshold) {
-    return threshold.is_hard() && is_met(threshold, seen_, eviction::Reclaim::kWithout);
-  });
-}
-
 bool EvictionEngine::needs_pass(Now now) const {
   if (reclaim_) return false;
   if (!victims_.empty()) {
-    if (!victims_.give_way(is_hard_met(), seen_, now.mono)) return false;
+    if (!victims_.give_way(hard_met(state_.thresholds, seen_), seen_, now.mono)) return false;
     return !last_pass_ || now.mono - *last_pass_ >= kHelplessInterval;
   }
   if (!last_pass_ || pass_wanted_) return true;
@@ -251,7 +245,7 @@ void EvictionEngine::take_grace(Victim& victim) {
 
 /// A hard threshold does not wait for the long grace of a soft eviction.
 void EvictionEngine::preempt_graces(Now now) {
-  if (victims_.empty() || !is_hard_met()) return;
+  if (victims_.empty() || hard_met(state_.thresholds, seen_) == HardMet::kNone) return;
   for (Victim& victim : victims_.dying()) {
     if (victim.killed || victim.grace_end <= now.mono + kHardGrace) continue;
     victim.grace_end = now.mono + kHardGrace;

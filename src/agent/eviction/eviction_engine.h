@@ -43,6 +43,8 @@ class EvictionEngine {
   void on_pods_changed(Now now);
   /// The machine may have found pods it did not know: the whole is looked at, now.
   void look_at_everything(Now now);
+  /// An eviction of an earlier instance that is being finished: the next victim waits for it.
+  void resume(const JournalEntry& decided, Now now);
   /// The machine acted by itself: the same numbers are judged here, and everything follows as from a pass.
   void on_reacted(const Reacted& event, Now now);
 
@@ -77,7 +79,6 @@ class EvictionEngine {
   void learn(const Observed& event, Now now);
   /// Is the last pass too old, or did the picture change since?
   bool needs_pass(Now now) const;
-  bool is_hard_met() const;
   std::vector<eviction::Threshold> memory_thresholds_met() const;
   Duration next_interval(Now now) const;
   Duration pass_interval(Now now) const;

@@ -185,6 +185,19 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
   if (decisions_.acts()) post_evicted_event(context_, action, now);
 }
 
+void EvictionEngine::resume(const JournalEntry& decided, Now now) {
+  if (!decided.eviction) return;
+  const auto signal = eviction::parse_signal(decided.eviction->metric_label);
+  const std::int64_t grace = std::max(decided.eviction->grace_period_seconds, kStopSecondsMin);
+  victims_.add({.action = *decided.eviction,
+                .since = now.mono,
+                .grace_end = now.mono + seconds(grace),
+                .killed = false,
+                .frees_memory = signal && is_memory(*signal) &&
+                                decided.eviction->grace_period_seconds <= eviction::kHardGraceSeconds,
+                .available_then = {}});
+}
+
 void EvictionEngine::on_reacted(const Reacted& event, Now now) {
   if (event.escalated) {
     for (Victim& victim : victims_.dying()) {

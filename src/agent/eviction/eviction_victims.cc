@@ -13,7 +13,21 @@ namespace {
 /// A pod whose grace is over for that long without giving anything back holds up nothing urgent.
 constexpr Duration kOverdue = seconds(3);
 
+bool is_of_disk(eviction::Signal signal) {
+  return eviction::condition_of(signal) == eviction::Condition::kDiskPressure;
+}
+
 }  // namespace
+
+HardMet hard_met(std::span<const eviction::Threshold> thresholds, const eviction::Observations& seen) {
+  HardMet met = HardMet::kNone;
+  for (const eviction::Threshold& threshold : thresholds) {
+    if (!threshold.is_hard() || !is_met(threshold, seen, eviction::Reclaim::kWithout)) continue;
+    if (!is_of_disk(threshold.signal)) return HardMet::kOthers;
+    met = HardMet::kDisksOnly;
+  }
+  return met;
+}
 
 eviction::Signal Victim::signal() const {
   return eviction::parse_signal(action.metric_label).value_or(eviction::Signal::kMemoryAvailable);
@@ -43,9 +57,11 @@ bool Victims::any_frees_memory() const {
   return std::ranges::any_of(dying_, &Victim::frees_memory);
 }
 
-bool Victims::give_way(bool hard_met, const eviction::Observations& seen, Instant now) const {
+bool Victims::give_way(HardMet met, const eviction::Observations& seen, Instant now) const {
+  if (met == HardMet::kNone) return false;
   return std::ranges::all_of(dying_, [&](const Victim& victim) {
-    if (!hard_met || now < victim.grace_end + kOverdue) return false;
+    if (met == HardMet::kDisksOnly && is_of_disk(victim.signal())) return false;
+    if (now < victim.grace_end + kOverdue) return false;
     const auto& observation = seen[victim.signal()];
     return !victim.available_then || !observation || observation->available <= *victim.available_then;
   });

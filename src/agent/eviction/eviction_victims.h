@@ -9,10 +9,16 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace spillway::agent {
+
+/// What of the hard thresholds is met.
+enum class HardMet { kNone, kDisksOnly, kOthers };
+
+HardMet hard_met(std::span<const eviction::Threshold> thresholds, const eviction::Observations& seen);
 
 struct Victim {
   eviction::EvictPod action;
@@ -45,9 +51,10 @@ class Victims {
 
   const std::vector<Victim>& dying() const { return dying_; }
 
-  /// May the next pass begin though some are left? `hard_met`: a hard threshold is met now. True if every one of them
-  /// should have been gone for three seconds and nothing has become free since it was chosen.
-  bool give_way(bool hard_met, const eviction::Observations& seen, Instant now) const;
+  /// May the next pass begin though some are left? True if every one of them should have been gone for three seconds
+  /// and nothing has become free since it was chosen. A disk is given back only after its pod has ended: where nothing
+  /// else is short, who fills it is waited for as long as any pod.
+  bool give_way(HardMet met, const eviction::Observations& seen, Instant now) const;
 
   /// Victims whose runtime has exceeded their grace, each once.
   std::vector<Victim> take_exceeded(Instant now);

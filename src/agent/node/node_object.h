@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "policy/eviction/conditions.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct NodeFacts {
   eviction::ConditionSet pressure;
   std::vector<std::string> not_ready;  // why the node is not ready; empty: it is
   Result<std::vector<NodeImage>> images = std::vector<NodeImage>();
-  std::vector<RuntimeHandlerFacts> runtime_handlers;
+  std::vector<RuntimeHandler> runtime_handlers;
+  std::optional<bool> supplemental_groups_policy = {};  // of the runtime
 };
 
 /// Labels, taints and annotations of the node to register, without status.

@@ -48,14 +48,19 @@ void set_platform(api::Node& node, const PlatformFacts& facts) {
   node.status.node_info.architecture = facts.architecture;
 }
 
-void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandlerFacts>& handlers) {
+void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandler>& handlers) {
   node.status.runtime_handlers.clear();
-  for (const RuntimeHandlerFacts& handler : handlers) {
+  for (const RuntimeHandler& handler : handlers) {
     node.status.runtime_handlers.push_back(
         {.name = handler.name,
          .features = api::NodeRuntimeHandlerFeatures{.recursive_read_only_mounts = handler.recursive_read_only_mounts,
                                                      .user_namespaces = handler.user_namespaces}});
   }
+}
+
+void set_features(api::Node& node, std::optional<bool> supplemental_groups_policy) {
+  if (supplemental_groups_policy)
+    node.status.features = api::NodeFeatures{.supplemental_groups_policy = supplemental_groups_policy};
 }
 
 void set_volumes_in_use(api::Node& node, const std::optional<std::vector<std::string>>& volumes) {

@@ -3,6 +3,7 @@
 // vectors node-agent/node_status_setters.
 #pragma once
 
+#include "agent/contract/runtime_ports.h"
 #include "api/object/node.h"
 #include "base/error.h"
 
@@ -27,12 +28,6 @@ struct VersionFacts {
 /// An error is passed on with "error getting version info: " before it; nothing is set then.
 Outcome set_version_info(api::Node& node, const Result<VersionFacts>& facts);
 
-struct NodeImage {
-  std::vector<std::string> repo_digests;
-  std::vector<std::string> repo_tags;
-  std::int64_t size_bytes = 0;
-};
-
 /// The first `images_max` (-1: all) with five names each. An error is passed on with "error getting image list: "
 /// before it; no images are reported then. `images`: largest first.
 Outcome set_images(api::Node& node, const Result<std::vector<NodeImage>>& images, std::int64_t images_max);
@@ -44,13 +39,10 @@ struct PlatformFacts {
 
 void set_platform(api::Node& node, const PlatformFacts& facts);
 
-struct RuntimeHandlerFacts {
-  std::string name;
-  bool recursive_read_only_mounts = false;
-  bool user_namespaces = false;
-};
+void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandler>& handlers);
 
-void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandlerFacts>& handlers);
+/// nullopt: the runtime says nothing of it; what is reported stays.
+void set_features(api::Node& node, std::optional<bool> supplemental_groups_policy);
 
 /// nullopt: not known yet; what is reported stays.
 void set_volumes_in_use(api::Node& node, const std::optional<std::vector<std::string>>& volumes);

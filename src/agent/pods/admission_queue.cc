@@ -70,7 +70,8 @@ void AdmissionQueue::ask(Now now) {
 
 void AdmissionQueue::ask_one(const std::string& uid, const api::Pod& pod, Now now) {
   const std::vector<const api::Pod*> active = workers_.active();
-  const admission::NodeSituation situation = situation_();
+  admission::NodeSituation situation = situation_();
+  if (workers_.was_admitted(uid)) situation.conditions.clear();
   const admission::Answer answer = admission::admit_pod(situation, pod, active);
   record(pod, answer, now);
   if (!answer.victims.empty()) begin_preemption(pod, answer, now);

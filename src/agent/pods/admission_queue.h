@@ -33,6 +33,9 @@ class AdmissionQueue {
     /// Pods whose requests count, in namespace/name order.
     virtual std::vector<const api::Pod*> active() const = 0;
     virtual bool is_finished(const std::string& uid) const = 0;
+    /// An earlier process admitted it, and something of it is on the machine: what the node is short of now does not
+    /// count.
+    virtual bool was_admitted(const std::string& uid) const = 0;
     virtual void begin(const std::string& uid, Now now) = 0;
     virtual void refuse(const std::string& uid, const admission::Refusal& refusal, Now now) = 0;
     virtual void preempt(const admission::Victim& victim, Now now) = 0;

@@ -43,12 +43,17 @@ std::optional<Instance> instance_of(const PodWorker& worker, const ContainerRun&
 containers::PodSeen seen_of(const PodWorker& worker, const ProbesSeen& probes) {
   containers::PodSeen seen{.sandboxes = {}, .instances = {}, .liveness = probes.liveness, .startup = probes.startup};
   seen.sandboxes = sandboxes_of(worker);
-  for (const auto* list : {&worker.init_containers, &worker.containers}) {
+  for (const auto* list : worker.run_lists()) {
     for (const ContainerRun& run : *list) {
       if (auto instance = instance_of(worker, run)) seen.instances.push_back(*std::move(instance));
     }
   }
   return seen;
+}
+
+/// Runs, or is on its way up or down.
+bool is_held(const ContainerRun& run) {
+  return run.reading || run.state == ContainerRun::State::kStarting || run.state == ContainerRun::State::kRunning;
 }
 
 void begin_back_off(const PodWorker& worker, ContainerRun& run, Duration delay) {
@@ -61,9 +66,14 @@ void begin_back_off(const PodWorker& worker, ContainerRun& run, Duration delay) 
 /// Starts a container that is due, or lets it wait for its back-off.
 void start_or_wait(const PodWorker& worker, ContainerRun& run, Instant now, ContainerPlan& plan) {
   if (run.retry_at == Instant::max()) return;  // cannot be started, ever
+  if (run.permitted) {
+    plan.start.push_back(&run);
+    return;
+  }
   if (!run.retry_at) {
     const auto delay = run.back_off.ask(now, run.ended_at);
     if (!delay) {
+      run.permitted = true;
       plan.start.push_back(&run);
       return;
     }
@@ -100,12 +110,24 @@ void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuse
   }
 }
 
+/// Those that came since. True: there are any.
+bool add_ephemeral(PodWorker& worker) {
+  bool added = false;
+  for (const api::Container& container : worker.spec_source->spec.ephemeral_containers) {
+    if (worker.find_run(container.name) != nullptr) continue;
+    worker.ephemeral_containers.emplace_back().spec = &container;
+    added = true;
+  }
+  return added;
+}
+
 }  // namespace
 
 std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker) {
   return {{.id = worker.uid(),
            .attempt = 0,
-           .ready = worker.content == PodContent::kCreated && worker.phase != WorkerPhase::kTerminated,
+           .ready = worker.content == PodContent::kCreated && worker.phase != WorkerPhase::kTerminated &&
+                    worker.sandbox != PodSandbox::kLost,
            .host_network = worker.pod->spec.host_network,
            .ip = "of the node"}};
 }
@@ -113,7 +135,7 @@ std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker) {
 ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Instant now) {
   const containers::PodActions actions = containers::compute_pod_actions(*worker.pod, seen_of(worker, probes));
   ContainerPlan plan;
-  plan.finished = actions.kill_pod;
+  plan.finished = actions.kill_pod && !actions.create_sandbox;
   if (plan.finished) return plan;
   const auto is_due = [&](const std::string& name) {
     return std::ranges::find(actions.init_containers, name) != actions.init_containers.end() ||
@@ -122,14 +144,33 @@ ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Insta
   for (const containers::ContainerToStop& each : actions.stop) {
     if (ContainerRun* run = worker.find_run(each.name)) plan.stop.push_back({run, each, is_due(each.name)});
   }
-  for (const auto* names : {&actions.init_containers, &actions.containers}) {
+  for (const auto* names : {&actions.ephemeral_containers, &actions.init_containers, &actions.containers}) {
     for (const std::string& name : *names) {
       ContainerRun* run = worker.find_run(name);
       if (run == nullptr || std::ranges::find(plan.stop, run, &PlannedStop::run) != plan.stop.end()) continue;
+      if (actions.create_sandbox && is_held(*run)) continue;  // it ends with the old one first
       start_or_wait(worker, *run, now, plan);
     }
   }
   return plan;
+}
+
+bool holds_container(const PodWorker& worker) {
+  return std::ranges::any_of(worker.run_lists(), [](const auto* list) { return std::ranges::any_of(*list, is_held); });
+}
+
+void repeat_init_containers(PodWorker& worker) {
+  for (ContainerRun& run : worker.init_containers) {
+    run.again = false;
+    run.ended_at.reset();
+    run.retry_at.reset();
+    if (!run.ended) continue;
+    run.ended_before = std::exchange(run.ended, std::nullopt);
+    run.state = ContainerRun::State::kWaiting;
+    run.waiting_reason = "ContainerCreating";
+    run.waiting_message.clear();
+    ++run.restart_count;
+  }
 }
 
 void restore_containers(PodWorker& worker, Instant now) {
@@ -142,6 +183,10 @@ void restore_containers(PodWorker& worker, Instant now) {
   for (const api::Container& container : worker.spec_source->spec.containers) {
     worker.containers.emplace_back().spec = &container;
     restore(worker.containers.back(), worker.pod->status.container_statuses, now);
+  }
+  for (const api::Container& container : worker.spec_source->spec.ephemeral_containers) {
+    worker.ephemeral_containers.emplace_back().spec = &container;
+    restore(worker.ephemeral_containers.back(), worker.pod->status.ephemeral_container_statuses, now);
   }
 }
 
@@ -156,12 +201,13 @@ bool adopt_definitions(PodWorker& worker) {
     return true;
   };
   if (!find_all(worker.init_containers, worker.pod->spec.init_containers) ||
-      !find_all(worker.containers, worker.pod->spec.containers)) {
+      !find_all(worker.containers, worker.pod->spec.containers) ||
+      !find_all(worker.ephemeral_containers, worker.pod->spec.ephemeral_containers)) {
     return false;  // not the containers it has
   }
   bool changed = false;
   for (const auto& [run, container] : pairs) {
-    const bool another = run->spec->image != container->image;
+    const bool another = run->spec->image != container->image && !worker.is_ephemeral(*run);
     if (another && run->state == ContainerRun::State::kWaiting && run->waiting_reason == "CrashLoopBackOff") {
       run->back_off = {};  // it is that of a definition
       run->ended_at.reset();
@@ -171,7 +217,7 @@ bool adopt_definitions(PodWorker& worker) {
     run->spec = container;
   }
   worker.spec_source = worker.pod;
-  return changed;
+  return add_ephemeral(worker) || changed;
 }
 
 void record_exit(ContainerRun& run, api::ContainerState::Terminated ended, Instant now) {
@@ -179,6 +225,7 @@ void record_exit(ContainerRun& run, api::ContainerState::Terminated ended, Insta
   run.ended = std::move(ended);
   run.ended_at = now;
   run.retry_at.reset();
+  run.permitted = false;
   const auto stopped = std::exchange(run.stopping, std::nullopt);
   if (!stopped || !stopped->again) return;
   run.again = true;
@@ -190,8 +237,18 @@ void record_exit(ContainerRun& run, api::ContainerState::Terminated ended, Insta
   run.ended_at.reset();
 }
 
+void forget_start(ContainerRun& run) {
+  run.state = ContainerRun::State::kWaiting;
+  run.waiting_reason = "ContainerCreating";
+  run.waiting_message.clear();
+  run.retry_at.reset();
+  run.permitted = true;
+}
+
 void record_start_failure(PodWorker& worker, ContainerRun& run, std::string reason, std::string message, Now now) {
-  if (reason == "RunContainerError" && worker.pod->spec.restart_policy == "Never" && !api::is_sidecar(*run.spec)) {
+  const bool once =
+      worker.is_ephemeral(run) || (worker.pod->spec.restart_policy == "Never" && !api::is_sidecar(*run.spec));
+  if (reason == "RunContainerError" && once) {
     api::ContainerState::Terminated ended;
     ended.exit_code = kStartErrorExitCode;
     ended.reason = "StartError";

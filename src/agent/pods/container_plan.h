@@ -40,15 +40,25 @@ std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker);
 /// For a worker in kSyncing.
 ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Instant now);
 
+/// Some container runs, or is on its way up or down.
+bool holds_container(const PodWorker& worker);
+
+/// Its init containers run once more: their pod has lost its sandbox. Not while one is held.
+void repeat_init_containers(PodWorker& worker);
+
 /// The containers of a pod that this agent has not run yet. What an earlier agent left in the pod's status counts:
 /// finished containers stay finished, containers that ran then are gone now and start again if their policy says so.
 void restore_containers(PodWorker& worker, Instant now);
 
-/// Lets the containers of a worker follow a change of its pod. True: a definition changed.
+/// Lets the containers of a worker follow a change of its pod. True: a definition changed, or ephemeral containers
+/// came.
 bool adopt_definitions(PodWorker& worker);
 
 /// Takes the end of the current run into account.
 void record_exit(ContainerRun& run, api::ContainerState::Terminated ended, Instant now);
+
+/// A container could not be started because its pod lost its sandbox meanwhile: it starts anew with the next one.
+void forget_start(ContainerRun& run);
 
 /// The container could not be started.
 void record_start_failure(PodWorker& worker, ContainerRun& run, std::string reason, std::string message, Now now);

@@ -12,7 +12,13 @@ ForcedEnd evicted(const eviction::EvictPod& action) {
                      .reason = "Evicted",
                      .message = action.message,
                      .disruption = action.disruption_target ? std::optional(action.message) : std::nullopt},
-          .grace_period_seconds = action.grace_period_seconds};
+          .grace_period_seconds = action.grace_period_seconds,
+          .frees_disk = frees_disk(action)};
+}
+
+bool frees_disk(const eviction::EvictPod& action) {
+  const auto signal = eviction::parse_signal(action.metric_label);
+  return signal && eviction::condition_of(*signal) == eviction::Condition::kDiskPressure;
 }
 
 ForcedEnd shut_down_with(std::int64_t grace_seconds) {

@@ -16,7 +16,11 @@ namespace spillway::agent {
 struct ForcedEnd {
   admission::Ending ending;
   std::optional<std::int64_t> grace_period_seconds = {};  // overrides the pod's own
+  bool frees_disk = false;                                // it is for what the pod has on disk
 };
+
+/// Is it evicted for what it has on disk? Then that has to be deleted before another pod goes.
+bool frees_disk(const eviction::EvictPod& action);
 
 inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr std::string_view kDeadlineExceededMessage =

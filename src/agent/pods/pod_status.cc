@@ -19,15 +19,16 @@ using api::Json;
 using api::PodCondition;
 
 /// Fields of a status that are the agent's; the rest belongs to others.
-constexpr std::array<std::string_view, 9> kOwnFields{"phase",
-                                                     "reason",
-                                                     "message",
-                                                     "hostIP",
-                                                     "podIP",
-                                                     "qosClass",
-                                                     "startTime",
-                                                     "containerStatuses",
-                                                     "initContainerStatuses"};
+constexpr std::array<std::string_view, 10> kOwnFields{"phase",
+                                                      "reason",
+                                                      "message",
+                                                      "hostIP",
+                                                      "podIP",
+                                                      "qosClass",
+                                                      "startTime",
+                                                      "containerStatuses",
+                                                      "ephemeralContainerStatuses",
+                                                      "initContainerStatuses"};
 
 using containers::Instance;
 using containers::InstanceReport;
@@ -42,6 +43,7 @@ InstanceReport report_of(const ContainerRun& run, const api::ContainerState::Ter
                    .outdated = false};
   made.container_id = ended.container_id;
   made.image = run.image.empty() ? run.spec->image : run.image;
+  made.image_id = run.image_id;
   made.restart_count = run.restart_count;
   made.started_at = ended.started_at;
   made.finished_at = ended.finished_at;
@@ -57,7 +59,9 @@ std::vector<InstanceReport> reports_of(const PodWorker& worker, const ContainerR
     InstanceReport& newest = made.emplace_back();
     newest.instance.name = run.spec->name;
     newest.instance.state = Instance::State::kRunning;
-    newest.container_id = container_id(worker.uid(), run.spec->name, run.restart_count);
+    newest.container_id =
+        run.container_id.empty() ? container_id(worker.uid(), run.spec->name, run.restart_count) : run.container_id;
+    newest.image_id = run.image_id;
     newest.image = run.image.empty() ? run.spec->image : run.image;
     newest.restart_count = run.restart_count;
     newest.started_at = run.started_at;
@@ -72,6 +76,12 @@ bool waits(const ContainerRun& run) {
   return run.state == ContainerRun::State::kWaiting || run.state == ContainerRun::State::kStarting;
 }
 
+/// What has never begun waits for the pod as a whole, if that has to be initialized.
+std::string_view waiting_reason(const PodWorker& worker, const ContainerRun& run) {
+  const bool begins = run.waiting_reason == "ContainerCreating" && !run.ended && !run.ended_before;
+  return begins && !worker.init_containers.empty() ? "PodInitializing" : std::string_view(run.waiting_reason);
+}
+
 std::vector<api::ContainerStatus> statuses_of(const PodWorker& worker, containers::ContainerKind kind,
                                               const std::vector<ContainerRun>& runs,
                                               const std::vector<api::ContainerStatus>& before) {
@@ -83,10 +93,11 @@ std::vector<api::ContainerStatus> statuses_of(const PodWorker& worker, container
     if (waits(run)) {
       if (status.state.terminated) status.last_state = status.state;
       status.state = {};
-      status.state.waiting = {run.waiting_reason, run.waiting_message};
+      status.state.waiting = {std::string(waiting_reason(worker, run)), run.waiting_message};
       status.image = run.spec->image;
     }
     status.restart_count = run.restart_count;
+    if (kind == containers::ContainerKind::kEphemeral) continue;  // nobody asks whether it is ready
     const bool completed = status.state.terminated && status.state.terminated->exit_code == 0;
     const bool runs_first = kind == containers::ContainerKind::kInit && !api::is_sidecar(*run.spec);
     status.ready = runs_first ? completed : run.ready;
@@ -97,10 +108,13 @@ std::vector<api::ContainerStatus> statuses_of(const PodWorker& worker, container
 
 /// Together they fit into the bounds of a status.
 void cut_messages(api::PodStatus& status) {
-  const std::size_t count = status.init_container_statuses.size() + status.container_statuses.size();
+  const std::array lists = {&status.init_container_statuses, &status.container_statuses,
+                            &status.ephemeral_container_statuses};
+  std::size_t count = 0;
+  for (const auto* list : lists) count += list->size();
   if (count == 0) return;
   const std::size_t most = containers::kMessagesOfPodMax / count;
-  for (auto* list : {&status.init_container_statuses, &status.container_statuses}) {
+  for (auto* list : lists) {
     for (api::ContainerStatus& each : *list) {
       for (auto* state : {&each.state, &each.last_state}) {
         if (!state->terminated || state->terminated->message.size() <= most) continue;
@@ -139,6 +153,13 @@ Json conditions_patch(const std::vector<PodCondition>& reported, const std::vect
   return list;
 }
 
+/// Lists of addresses are merged: one that is none any more has to be taken out.
+Json address_list(const Json* before, const Json& now) {
+  Json list = Json::array({Json::object({{"ip", now}})});
+  if (before != nullptr) list.if_array()->push_back(Json::object({{"$patch", "delete"}, {"ip", *before}}));
+  return list;
+}
+
 }  // namespace
 
 std::string container_id(const std::string& uid, const std::string& container, std::int32_t attempt) {
@@ -154,6 +175,9 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
                                                worker.status.init_container_statuses);
   status.container_statuses =
       statuses_of(worker, containers::ContainerKind::kRegular, worker.containers, worker.status.container_statuses);
+  status.ephemeral_container_statuses =
+      statuses_of(worker, containers::ContainerKind::kEphemeral, worker.ephemeral_containers,
+                  worker.status.ephemeral_container_statuses);
   cut_messages(status);
   const bool any_started =
       std::ranges::any_of(worker.containers, [](const ContainerRun& run) { return run.running_since || run.ended; });
@@ -201,8 +225,8 @@ Json status_patch(const std::string& uid, const api::PodStatus& reported, const 
       if (field == "hostIP") changes["hostIPs"] = nullptr;
     } else if (old_value == nullptr || *old_value != *new_value) {
       changes[field] = *new_value;
-      if (field == "podIP") changes["podIPs"] = Json::array({Json::object({{"ip", *new_value}})});
-      if (field == "hostIP") changes["hostIPs"] = Json::array({Json::object({{"ip", *new_value}})});
+      if (field == "podIP") changes["podIPs"] = address_list(old_value, *new_value);
+      if (field == "hostIP") changes["hostIPs"] = address_list(old_value, *new_value);
     }
   }
   Json conditions = conditions_patch(reported.conditions, wanted.conditions);

@@ -2,7 +2,7 @@
 // Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle"; spec "Node agent", 15.
 #pragma once
 
-#include "agent/pods/container_env.h"
+#include "agent/containers/container_env.h"
 #include "agent/pods/pod_worker.h"
 #include "api/json/json.h"
 #include "api/object/pod.h"

@@ -6,12 +6,16 @@
 namespace spillway::agent {
 
 const ContainerRun* PodWorker::find_run(std::string_view container) const {
-  for (const auto* list : {&init_containers, &containers}) {
+  for (const auto* list : run_lists()) {
     const auto found =
         std::ranges::find_if(*list, [&](const ContainerRun& run) { return run.spec->name == container; });
     if (found != list->end()) return &*found;
   }
   return nullptr;
+}
+
+bool PodWorker::is_ephemeral(const ContainerRun& run) const {
+  return std::ranges::any_of(ephemeral_containers, [&](const ContainerRun& each) { return &each == &run; });
 }
 
 ContainerRun* PodWorker::find_run(std::string_view container) {

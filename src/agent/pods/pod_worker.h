@@ -3,7 +3,7 @@
 // Thread: loop (plain values). Source: spec "Node agent", 14.
 #pragma once
 
-#include "agent/pods/container_env.h"
+#include "agent/containers/container_env.h"
 #include "agent/pods/forced_end.h"
 #include "api/object/pod.h"
 #include "base/time.h"
@@ -12,6 +12,7 @@
 #include "policy/containers/pod_actions.h"
 #include "policy/containers/restart_back_off.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,11 +38,14 @@ struct ContainerRun {
   std::int32_t restart_count = 0;  // also the number of the next or current attempt
   std::optional<WallTime> started_at;
   std::optional<Instant> running_since;
+  std::string container_id;  // of the current or last run, as the runtime names it; empty: made from the names
+  std::string image_id;      // the same
   std::optional<api::ContainerState::Terminated> ended;         // the current run, once over
   std::optional<api::ContainerState::Terminated> ended_before;  // the run before the current one
   std::optional<Instant> ended_at;                              // of `ended`, as this process saw it
   containers::RestartBackOff back_off;
   std::optional<Instant> retry_at;  // waits for its back-off until then
+  bool permitted = false;           // its back-off is over: it starts as soon as its pod is ready for it
   std::optional<RunStop> stopping;
   bool again = false;  // was stopped to be started again
   // As probes and hooks say; see containers::is_started().
@@ -64,6 +68,10 @@ enum class PodContent { kNone, kNever, kCreated, kRemoved };
 /// is deleted there; kRetired: its file is gone or makes another pod now.
 enum class PodObject { kStands, kDeleting, kGone, kRetired };
 
+/// Where containers come from images. kAsked: RunSandbox was sent, or what it is to say is being read, and there was no
+/// problem yet. kLost: it ran, and is of no use any more; the next one waits until nothing is left in it.
+enum class PodSandbox { kNone, kAsked, kRuns, kLost };
+
 struct PodWorker {
   std::shared_ptr<const api::Pod> pod;  // as last seen
   /// Containers point into this one: the latest with the containers that this pod has.
@@ -71,11 +79,18 @@ struct PodWorker {
   WorkerPhase phase = WorkerPhase::kWaiting;
   std::vector<ContainerRun> init_containers;
   std::vector<ContainerRun> containers;
+  std::vector<ContainerRun> ephemeral_containers;
   std::optional<ForcedEnd> forced_end;
   PodContent content = PodContent::kNone;
   PodObject object = PodObject::kStands;
-  bool own_network = false;        // in a network namespace that only it can reach
-  std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
+  PodSandbox sandbox = PodSandbox::kNone;
+  std::vector<std::string> pod_ips;  // of its sandbox
+  std::optional<Instant> sandbox_lost_at;
+  containers::RestartBackOff sandbox_back_off;  // a pod can end its own sandbox, again and again
+  bool resumes = false;                         // static: how it stood before is still to be told by its mirror
+  std::string handler;                          // of its sandbox; empty: that of pods without a RuntimeClass
+  bool own_network = false;                     // in a network namespace that only it can reach
+  std::int64_t grace_seconds = 0;               // in effect while terminating; 0: not set yet
   std::optional<WallTime> start_time;
   Instant active_since{};  // the same as this process saw it; set in kSyncing
   api::PodStatus status;   // as last computed
@@ -87,6 +102,17 @@ struct PodWorker {
   std::optional<client::ApiClient::TimerId> stop_timer;
 
   const std::string& uid() const { return pod->metadata.uid; }
+
+  /// Init containers, regular ones, ephemeral ones.
+  std::array<std::vector<ContainerRun>*, 3> run_lists() {
+    return {&init_containers, &containers, &ephemeral_containers};
+  }
+
+  std::array<const std::vector<ContainerRun>*, 3> run_lists() const {
+    return {&init_containers, &containers, &ephemeral_containers};
+  }
+
+  bool is_ephemeral(const ContainerRun& run) const;
 
   /// nullptr: it has no such container.
   ContainerRun* find_run(std::string_view container);

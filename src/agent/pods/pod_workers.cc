@@ -1,12 +1,15 @@
 #include "agent/pods/pod_workers.h"
 
+#include "agent/containers/dns_config.h"
+#include "agent/containers/pod_resources.h"
+#include "agent/contract/container_end.h"
 #include "agent/contract/kill_grace.h"
-#include "agent/pods/container_mounts.h"
 #include "agent/pods/container_plan.h"
-#include "agent/pods/pod_hosts.h"
-#include "agent/pods/pod_resources.h"
+#include "agent/pods/pod_sandbox.h"
 #include "agent/pods/pod_status.h"
+#include "agent/pods/pod_takeover.h"
 #include "base/check.h"
+#include "policy/admission/apparmor.h"
 #include "policy/admission/arrival.h"
 
 #include <fmt/format.h>
@@ -32,14 +35,16 @@ bool waits_for_hook(const PodWorker& worker) {
   return std::ranges::any_of(worker.init_containers, hooked) || std::ranges::any_of(worker.containers, hooked);
 }
 
+/// Which list of the pod's the container is in.
+std::string_view list_name(const PodWorker& worker, const std::string& container) {
+  const auto is_it = [&](const ContainerRun& run) { return run.spec->name == container; };
+  if (std::ranges::any_of(worker.init_containers, is_it)) return "initContainers";
+  return std::ranges::any_of(worker.ephemeral_containers, is_it) ? "ephemeralContainers" : "containers";
+}
+
 bool by_key(const api::Pod* a, const api::Pod* b) {
   return std::tie(a->metadata.ns, a->metadata.name, a->metadata.uid) <
          std::tie(b->metadata.ns, b->metadata.name, b->metadata.uid);
-}
-
-std::string exit_reason(const ContainerExited& event) {
-  if (event.oom_killed) return "OOMKilled";
-  return event.exit_code == 0 ? "Completed" : "Error";
 }
 
 }  // namespace
@@ -71,10 +76,6 @@ PodWorker* PodWorkers::find(const std::string& uid) {
 const PodWorker* PodWorkers::find(const std::string& uid) const {
   const auto it = workers_.find(uid);
   return it == workers_.end() ? nullptr : &it->second;
-}
-
-PodAddresses PodWorkers::addresses() const {
-  return {context_.machine.internal_ip, context_.machine.internal_ip};
 }
 
 void PodWorkers::start(const client::ObjectCache<api::Pod>& pods, Now now) {
@@ -115,10 +116,11 @@ void PodWorkers::retire(const std::string& uid, Now now) {
 }
 
 void PodWorkers::set_mirror(const std::string& uid, const client::ObjectCache<api::Pod>::Ptr& mirror, Now now) {
-  const PodWorker* worker = find(uid);
+  PodWorker* worker = find(uid);
   if (worker == nullptr) return;
   if (!mirror) return status_.lose(uid);
   status_.observe(uid, *mirror);
+  resume_static(*worker, mirror->status, now);
   if (worker->phase != WorkerPhase::kWaiting) status_.want(uid, worker->status, now);
 }
 
@@ -162,9 +164,12 @@ void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
   worker.pod = pod;
   worker.status = pod->status;
   restore_containers(worker, now.mono);
+  const bool alive = claim(worker, now);
   if (api::is_terminal(*pod)) {
+    if (alive) return terminate(worker, now);
     worker.phase = WorkerPhase::kTerminated;
     status_.want(worker.uid(), worker.status, now);
+    if (decided_before_.contains(pod->metadata.uid)) remove_content(worker);
     finish(worker, now);
     return;
   }
@@ -206,13 +211,22 @@ void PodWorkers::begin(const std::string& uid, Now now) {
            "The pod has a network namespace of its own with nothing but the loopback device, as it asked for", now);
   }
   const std::optional<Bytes> memory_limit = create.memory_limit;
+  if (context_.machine.runs_images) create.definition = worker.pod;
   context_.host_commands.emplace_back(std::move(create));
-  if (context_.machine.confines_pods) {
+  if (context_.machine.runs_images) {
+    volumes_.add(worker.pod, memory_limit, now);
+  } else if (context_.machine.confines_pods) {
     volumes_.add(worker.pod, memory_limit, now);
     for (const LeftOut& each : left_out_of(*worker.pod)) {
       record(worker, {},
              each.weight == LeftOut::Weight::kWarning ? client::EventType::kWarning : client::EventType::kNormal,
              each.reason, each.message, now);
+    }
+    if (has_own_dns(*worker.pod, context_.options.dns)) {
+      const auto dns = pod_dns(*worker.pod, context_.options.dns);  // what is wrong with it each container says
+      for (const DnsWarning& each : dns ? dns->warnings : std::vector<DnsWarning>()) {
+        if (!each.about_node) record(worker, {}, client::EventType::kWarning, each.reason, each.message, now);
+      }
     }
   }
   prober_.add(*worker.pod, now);
@@ -221,6 +235,11 @@ void PodWorkers::begin(const std::string& uid, Now now) {
 
 void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusal, Now now) {
   PodWorker& worker = *find(uid);
+  if (worker.phase == WorkerPhase::kWaiting && worker.content == PodContent::kCreated) {  // it is there from before
+    record(worker, {}, client::EventType::kWarning, refusal.reason, refusal.message, now);
+    const api::PodStatus status = admission::refused_status(*worker.pod, refusal);
+    return end(worker, {.ending = {status.phase, status.reason, status.message, {}}, .grace_period_seconds = {}}, now);
+  }
   managers_.release(uid);
   worker.content = PodContent::kNever;
   worker.phase = WorkerPhase::kTerminated;
@@ -248,11 +267,12 @@ void PodWorkers::sync(PodWorker& worker, Now now) {
   apply_probes(worker);
   const ContainerPlan plan = plan_containers(worker, probes_seen(worker), now.mono);
   for (const PlannedStop& each : plan.stop) stop_run(worker, each, now);
+  if (worker.sandbox == PodSandbox::kLost && !plan.finished) leave_sandbox(worker, now);
   for (const ContainerRun* run : plan.backs_off) {
     record(worker, run->spec->name, client::EventType::kWarning, "BackOff",
            containers::back_off_event(run->spec->name, description_of(*worker.pod)), now);
   }
-  if (volumes_.is_ready(worker.uid())) {
+  if (volumes_.is_ready(worker.uid()) && (plan.start.empty() || has_sandbox(worker, now))) {
     for (ContainerRun* run : plan.start) {
       if (waits_for_hook(worker)) break;
       start_container(worker, *run, now);
@@ -273,7 +293,9 @@ void PodWorkers::on_volumes_ready(const std::string& uid, Now now) {
 
 /// Reads what its variables refer to, if they do, and goes on with launch().
 void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) {
-  const std::set<DataReference> references = env_references(*run.spec);
+  run.permitted = false;
+  std::set<DataReference> references = env_references(*run.spec);
+  if (context_.machine.runs_images) add_pull_secrets(*worker.pod, references);
   if (references.empty()) return create_container(worker, run, {}, now);
   run.reading = true;
 
@@ -304,6 +326,7 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
           if (waiting == nullptr) return;
           waiting->reading = false;
           if (again->phase != WorkerPhase::kSyncing) return;
+          if (again->sandbox == PodSandbox::kLost) return sync(*again, then);
           if (reading->error) {
             refuse_start(*again, *waiting, {"CreateContainerConfigError", reading->error->text()}, Retry::kYes, then);
           } else {
@@ -324,42 +347,31 @@ void PodWorkers::refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal
   if (retry == Retry::kYes) arm_retry(worker, *run.retry_at);
 }
 
-Outcome PodWorkers::add_mounts(const api::Pod& pod, const api::Container& container, const Environment& environment,
-                               StartContainer& start) const {
-  std::set<std::string> known;
-  std::set<std::string> read_only;
-  for (const api::Volume& volume : pod.spec.volumes) {
-    known.insert(volume.name);
-    if (is_always_read_only(volume)) read_only.insert(volume.name);
-  }
-  MountPlan plan = plan_mounts(container, known, read_only, environment, RecursiveReadOnly::kSupported);
-  if (plan.problem) return *std::move(plan.problem);
-  for (PlannedMount& mount : plan.mounts) {
-    if (mount.propagation != Propagation::kNone)
-      return invalid({}, "volume \"{}\" at {}: with the process runtime mounts are not propagated",
-                     mount.binding.volume, mount.binding.container_path);
-    start.volumes.push_back(std::move(mount.binding));
-  }
-  if (const std::string& path = container.termination_message_path; path.starts_with('/'))
-    start.files.push_back({.container_path = path, .content = {}, .is_message = true});
-  SPILLWAY_TRY(names, names_of(pod, context_.options.cluster_domain));
-  if (const auto host_name = kernel_host_name(pod, names); !host_name) return host_name.error();
-  if (plan.has_own_hosts) return {};
-  if (auto hosts = hosts_file(pod, names, {addresses().pod_ip})) start.files.push_back(*std::move(hosts));
-  return {};
-}
-
 void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now) {
   const Result<Environment> environment =
-      environment_of(*worker.pod, *run.spec, addresses(), sources, volumes_.allocatable());
+      environment_of(*worker.pod, *run.spec,
+                     {.addresses = addresses_of(worker),
+                      .sources = sources,
+                      .services = services_ ? std::optional(services_()) : std::nullopt,
+                      .allocatable = volumes_.allocatable()});
   if (!environment) {
-    const Retry retry = environment.error().code == ErrorCode::kNotFound ? Retry::kYes : Retry::kNo;
+    const ErrorCode code = environment.error().code;
+    const Retry retry =
+        code == ErrorCode::kNotFound || code == ErrorCode::kServiceUnavailable ? Retry::kYes : Retry::kNo;
     return refuse_start(worker, run, {"CreateContainerConfigError", environment.error().text()}, retry, now);
   }
-  const Result<std::vector<std::string>> command = command_line_of(*run.spec, *environment);
+  if (worker.is_ephemeral(run)) {  // it was not there when the pod was admitted
+    const admission::Answer answer =
+        admission::admit_app_armor_of(*worker.pod, *run.spec, context_.machine.app_armor_error);
+    if (answer.refusal)
+      return refuse_start(worker, run, {"CreateContainerConfigError", answer.refusal->message}, Retry::kNo, now);
+  }
+  const bool runs_images = context_.machine.runs_images;
+  const Result<std::vector<std::string>> command =
+      runs_images ? std::vector<std::string>() : command_line_of(*run.spec, *environment);
   if (!command) return refuse_start(worker, run, {"CreateContainerError", command.error().text()}, Retry::kNo, now);
   ContainerSecurity security;
-  if (context_.machine.confines_pods) {
+  if (context_.machine.confines_pods && !runs_images) {
     auto wanted =
         security_of(*worker.pod, *run.spec,
                     context_.options.seccomp_default ? SeccompDefault::kRuntimeDefault : SeccompDefault::kUnconfined);
@@ -367,10 +379,14 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
     security = *std::move(wanted);
   }
   StartContainer start;
-  if (context_.machine.confines_pods) {
-    const Outcome mounts = add_mounts(*worker.pod, *run.spec, *environment, start);
-    if (!mounts)
-      return refuse_start(worker, run, {"CreateContainerConfigError", mounts.error().text()}, Retry::kNo, now);
+  if (runs_images) {
+    start.definition = worker.pod;
+    start.pull_secrets = pull_secrets_of(*worker.pod, sources);
+  }
+  if (context_.machine.confines_pods || runs_images) {
+    const Outcome mounts = add_mounts(worker, *run.spec, *environment, start);
+    const Retry retry = runs_images ? Retry::kYes : Retry::kNo;  // the runtime may not have said yet what it can
+    if (!mounts) return refuse_start(worker, run, {"CreateContainerConfigError", mounts.error().text()}, retry, now);
   }
   if (run.ended) {
     run.ended_before = std::exchange(run.ended, std::nullopt);
@@ -386,6 +402,11 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
   const ContainerLimits limits = limits_of(*run.spec);
   start.message_from_logs = run.spec->termination_message_policy == "FallbackToLogsOnError";
   start.uid = worker.uid();
+  start.standard_input = run.spec->standard_input;
+  start.input_ends_once = run.spec->standard_input_once;
+  start.terminal = run.spec->tty;
+  if (worker.is_ephemeral(run)) start.target = run.spec->target_container_name;
+  start.image = run.image;
   start.name = run.spec->name;
   start.attempt = run.restart_count;
   start.argv = *command;
@@ -454,6 +475,8 @@ void PodWorkers::on_container_started(const ContainerStarted& event, Now now) {
   ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
   if (run == nullptr || run->restart_count != event.attempt || run->state != ContainerRun::State::kStarting) return;
   run->started_at = event.at;
+  run->container_id = event.container_id;
+  run->image_id = event.image_id;
   run->running_since = now.mono;
   record(*worker, event.name, client::EventType::kNormal, "Started", "Started container " + event.name, now);
   const auto hook = api::hook_of(*run->spec, "postStart");
@@ -465,26 +488,27 @@ void PodWorkers::on_container_start_failed(const ContainerStartFailed& event, No
   PodWorker* worker = find(event.uid);
   ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
   if (run == nullptr || run->restart_count != event.attempt || run->state != ContainerRun::State::kStarting) return;
-  record(*worker, event.name, client::EventType::kWarning, "Failed", "Error: " + event.message, now);
+  if (worker->sandbox == PodSandbox::kLost && worker->phase == WorkerPhase::kSyncing) {
+    forget_start(*run);  // that it failed follows from the loss, which is told
+    return sync(*worker, now);
+  }
+  const std::string_view why = is_image_problem(event.reason) ? event.reason : event.message;
+  record(*worker, event.name, client::EventType::kWarning, "Failed", fmt::format("Error: {}", why), now);
   record_start_failure(*worker, *run, event.reason, event.message, now);
+  if (is_image_problem(event.reason)) run->retry_at = now.mono + kSyncRetry;  // images have a back-off of their own
   on_gone_in_stop(*worker, event.name, now);
   worker->phase == WorkerPhase::kSyncing ? sync(*worker, now) : report(*worker, now);
 }
 
 void PodWorkers::on_container_exited(const ContainerExited& event, Now now) {
   PodWorker* worker = find(event.uid);
+  if (const auto found = found_.find(event.uid); found != found_.end()) note_exit(found->second, event);
   ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
   if (run == nullptr || run->restart_count != event.attempt) return;
   const bool over = run->state == ContainerRun::State::kWaiting || run->state == ContainerRun::State::kExited;
   if (over && worker->phase == WorkerPhase::kSyncing) return;
-  api::ContainerState::Terminated ended;
-  ended.exit_code = event.exit_code;
-  ended.signal = event.signal;
-  ended.reason = exit_reason(event);
-  ended.message = event.message;
-  ended.started_at = event.started_at;
-  ended.finished_at = event.finished_at;
-  ended.container_id = container_id(event.uid, event.name, event.attempt);
+  api::ContainerState::Terminated ended = terminated_by(event);
+  if (ended.container_id.empty()) ended.container_id = container_id(event.uid, event.name, event.attempt);
   record_exit(*run, std::move(ended), now.mono);
   if (worker->phase == WorkerPhase::kSyncing) return sync(*worker, now);
   run->state = ContainerRun::State::kExited;
@@ -495,7 +519,7 @@ void PodWorkers::on_container_exited(const ContainerExited& event, Now now) {
 void PodWorkers::report(PodWorker& worker, Now now) {
   if (worker.content == PodContent::kNever) return;
   apply_probes(worker);
-  worker.status = compute_status(worker, addresses(), now.wall);
+  worker.status = compute_status(worker, addresses_of(worker), now.wall);
   if (worker.object != PodObject::kGone) status_.want(worker.uid(), worker.status, now);
 }
 
@@ -503,9 +527,7 @@ void PodWorkers::record(const PodWorker& worker, const std::string& container, c
                         std::string_view reason, std::string_view message, Now now) {
   api::ObjectReference about = client::reference_to(*worker.pod);
   if (!container.empty()) {
-    const bool init =
-        std::ranges::any_of(worker.init_containers, [&](const auto& run) { return run.spec->name == container; });
-    about.field_path = fmt::format("spec.{}{{{}}}", init ? "initContainers" : "containers", container);
+    about.field_path = fmt::format("spec.{}{{{}}}", list_name(worker, container), container);
   }
   about.resource_version.clear();  // repeats of one event must be recognised across versions
   context_.events.record(about, type, reason, message, now);

@@ -5,6 +5,8 @@
 // Bounds: workers ≤ pods bound to this node. Source: Kubernetes docs, "Pod Lifecycle"; spec "Node agent", 14, 15.
 #pragma once
 
+#include "agent/containers/container_mounts.h"
+#include "agent/containers/container_security.h"
 #include "agent/contract/context.h"
 #include "agent/contract/evictable_pods.h"
 #include "agent/contract/journal.h"
@@ -12,7 +14,6 @@
 #include "agent/node/shutdown_engine.h"
 #include "agent/pods/admission_queue.h"
 #include "agent/pods/container_plan.h"
-#include "agent/pods/container_security.h"
 #include "agent/pods/notices.h"
 #include "agent/pods/pod_status_writer.h"
 #include "agent/pods/pod_worker.h"
@@ -42,11 +43,20 @@ class PodWorkers final : public EvictablePods,
              std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
              DecisionLog& decisions, telemetry::Registry* metrics);
 
+  /// What earlier processes of this node left on the machine. Before the first pod is known; pods that are known later
+  /// go on with it.
+  void take_over(const PodsFound& found);
+  /// Ends what was found and no pod has taken over. After all pods are known.
+  void end_unclaimed();
+
   /// Takes over the pods listed first, oldest first. Changes before are part of them.
   void start(const client::ObjectCache<api::Pod>& pods, Now now);
   /// A change of the informer's cache; before start() it is ignored, and always if it is about a mirror.
   void on_pod(const client::ObjectCache<api::Pod>::Ptr& before, const client::ObjectCache<api::Pod>::Ptr& after,
               Now now);
+
+  /// Containers are told of the cluster's Services from now on.
+  void tell_of_services(std::function<KnownServices()> services) { services_ = std::move(services); }
 
   /// A pod of this node's own: nobody but the agent is asked, and its status goes to its mirror.
   void add_static(const std::shared_ptr<const api::Pod>& pod, Now now);
@@ -60,12 +70,17 @@ class PodWorkers final : public EvictablePods,
   void on_container_exited(const ContainerExited& event, Now now);
   void on_pod_stopped(const PodStopped& event, Now now);
   void on_volumes_ready(const std::string& uid, Now now);
+  void on_sandbox_ran(const SandboxRan& event, Now now);
+  void on_sandbox_lost(const SandboxLost& event, Now now);
+  void on_notice(const PodNotice& notice, Now now);
 
   void on_http_answered(const HttpAnswered& event, Now now) { calls_.on_http_answered(event, now); }
 
   void on_ran(const RanInContainer& event, Now now) { calls_.on_ran(event, now); }
 
   void on_tcp_tried(const TcpTried& event, Now now) { calls_.on_tcp_tried(event, now); }
+
+  void on_grpc_answered(const GrpcAnswered& event, Now now) { calls_.on_grpc_answered(event, now); }
 
   void evict(const eviction::EvictPod& action, Urgency urgency, Now now) override;
   void kill_now(const std::string& uid) override;
@@ -75,6 +90,12 @@ class PodWorkers final : public EvictablePods,
   bool is_reported(const std::string& uid) const override;
   /// True also for a uid nobody knows.
   bool is_finished(const std::string& uid) const override;
+
+  /// What the container runtime's handlers can do; until then nothing is known of any.
+  void know_handlers(std::vector<RuntimeHandler> handlers) { handlers_ = std::move(handlers); }
+
+  /// What of a pod may go from the machine.
+  PodRemains remains_of(const std::string& uid) const;
 
   /// Called whenever a pod has no process left, for the first time.
   void when_finished(std::function<void(const std::string& uid, Now now)> listener) { on_finished_ = listener; }
@@ -97,6 +118,8 @@ class PodWorkers final : public EvictablePods,
   void seen(const std::shared_ptr<const api::Pod>& pod, Now now);
   void gone(const std::string& uid, Now now);
   void add(const std::shared_ptr<const api::Pod>& pod, Now now);
+  bool claim(PodWorker& worker, Now now);
+  bool was_admitted(const std::string& uid) const override;
   std::shared_ptr<const api::Pod> find_waiting(const std::string& uid) const override;
   void begin(const std::string& uid, Now now) override;
   void refuse(const std::string& uid, const admission::Refusal& refusal, Now now) override;
@@ -107,6 +130,7 @@ class PodWorkers final : public EvictablePods,
   void run_post_start(PodWorker& worker, ContainerRun& run, const api::Handler& hook, Now now);
   void on_post_start(const std::string& uid, const std::string& container, std::int32_t attempt,
                      const containers::ProbeJudgement& judgement, Now now);
+  void tell_of_fallback(const PodWorker& worker, const containers::ProbeJudgement& judgement, Now now);
   void set_running(PodWorker& worker, ContainerRun& run, Now now);
   void run_pre_stop(const PodWorker& worker, const api::Container& container, Duration grace,
                     std::function<void(Now)> done, Now now);
@@ -115,6 +139,8 @@ class PodWorkers final : public EvictablePods,
   void on_gone_in_stop(PodWorker& worker, const std::string& container, Now now);
   void apply_probes(PodWorker& worker);
   ProbesSeen probes_seen(const PodWorker& worker) const;
+  void resume_probes(const PodWorker& worker, const api::PodStatus& told);
+  void resume_static(PodWorker& worker, const api::PodStatus& told, Now now);
   std::optional<containers::ProbedContainer> look(const std::string& uid, const std::string& container,
                                                   Now now) const override;
   HandlerPlace place_of(const std::string& uid, const std::string& container) const override;
@@ -124,8 +150,10 @@ class PodWorkers final : public EvictablePods,
   void start_container(PodWorker& worker, ContainerRun& run, Now now);
   void refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now);
   void create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now);
-  Outcome add_mounts(const api::Pod& pod, const api::Container& container, const Environment& environment,
+  Outcome add_mounts(const PodWorker& worker, const api::Container& container, const Environment& environment,
                      StartContainer& start) const;
+  RecursiveReadOnly recursion_of(const PodWorker& worker) const;
+  Outcome add_resolver(const api::Pod& pod, StartContainer& start) const;
   void launch(StartContainer command, const Result<DeviceGrant>& devices, Now now);
   void arm_retry(PodWorker& worker, Instant due);
   void arm_deadline(PodWorker& worker);
@@ -141,7 +169,13 @@ class PodWorkers final : public EvictablePods,
   void report(PodWorker& worker, Now now);
   void record(const PodWorker& worker, const std::string& container, client::EventType type, std::string_view reason,
               std::string_view message, Now now);
-  PodAddresses addresses() const;
+  PodAddresses addresses_of(const PodWorker& worker) const;
+  /// False: it is asked for first, if the machine has sandboxes at all.
+  bool has_sandbox(PodWorker& worker, Now now);
+  void ask_for_sandbox(const PodWorker& worker);
+  void fail_sandbox(PodWorker& worker, const std::string& problem, Now now);
+  /// Has what still runs in a lost sandbox end.
+  void leave_sandbox(PodWorker& worker, Now now);
 
   AgentContext& context_;
   ResourceManagers& managers_;
@@ -150,10 +184,13 @@ class PodWorkers final : public EvictablePods,
   Prober prober_;
   PodStatusWriter status_;
   Notices notices_;
+  std::function<KnownServices()> services_;  // empty: containers are told of none
   std::function<void(const std::string&, Now)> on_finished_;
   std::function<void(const std::string&, Now)> on_forgotten_;
   AdmissionQueue admission_;
-  std::map<std::string, PodWorker> workers_;         // by uid
+  std::map<std::string, PodWorker> workers_;  // by uid
+  std::vector<RuntimeHandler> handlers_;
+  std::map<std::string, FoundPod> found_;            // not taken over yet, by uid
   std::map<std::string, ForcedEnd> decided_before_;  // evictions of an earlier instance, by uid
   bool started_ = false;
 };

@@ -31,6 +31,10 @@ bool has_time_for_order(const PodWorker& worker) {
   return worker.grace_seconds > 1 || !worker.forced_end;
 }
 
+StopPod stop_of(const PodWorker& worker, Duration grace) {
+  return {.uid = worker.uid(), .grace = grace, .storage_freed = worker.forced_end && worker.forced_end->frees_disk};
+}
+
 }  // namespace
 
 void PodWorkers::terminate(PodWorker& worker, Now now) {
@@ -39,7 +43,7 @@ void PodWorkers::terminate(PodWorker& worker, Now now) {
   cancel_timers(worker);
   worker.grace_seconds = effective_grace(0, grace_request(worker)).seconds;
   containers::ContainerNames alive;
-  for (const auto* list : {&worker.init_containers, &worker.containers}) {
+  for (const auto* list : worker.run_lists()) {
     for (const ContainerRun& run : *list) {
       if (is_alive(run)) alive.insert(run.spec->name);
       if (run.state != ContainerRun::State::kRunning) continue;
@@ -51,7 +55,7 @@ void PodWorkers::terminate(PodWorker& worker, Now now) {
     worker.orderly_stop.emplace(worker.pod->spec, alive, worker.grace_seconds, now.mono);
     advance_stop(worker, now);
   } else {
-    context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
+    context_.host_commands.emplace_back(stop_of(worker, stop_grace(worker)));
   }
   report(worker, now);
 }
@@ -77,7 +81,7 @@ void PodWorkers::advance_stop(PodWorker& worker, Now now) {
   if (!worker.orderly_stop) return;
   if (worker.orderly_stop->is_over()) {
     give_up_order(worker);
-    context_.host_commands.emplace_back(StopPod{worker.uid(), seconds(kStopSecondsMin)});
+    context_.host_commands.emplace_back(stop_of(worker, seconds(kStopSecondsMin)));
   } else if (!worker.stop_timer && worker.orderly_stop->due() > now.mono) {
     worker.stop_timer = context_.api.at(worker.orderly_stop->due(), [this, uid = worker.uid()](Now then) {
       PodWorker* again = find(uid);
@@ -117,7 +121,7 @@ void PodWorkers::shorten_grace(PodWorker& worker) {
   if (!grace.shortened) return;
   worker.grace_seconds = grace.seconds;
   give_up_order(worker);
-  context_.host_commands.emplace_back(StopPod{worker.uid(), stop_grace(worker)});
+  context_.host_commands.emplace_back(stop_of(worker, stop_grace(worker)));
 }
 
 void PodWorkers::evict(const eviction::EvictPod& action, Urgency urgency, Now now) {
@@ -162,13 +166,13 @@ void PodWorkers::kill_now(const std::string& uid) {
     const auto* stop = std::get_if<StopPod>(&command);
     return stop != nullptr && stop->uid == uid;
   });
-  commands.emplace_back(StopPod{uid, Duration{}});
+  commands.emplace_back(stop_of(*worker, Duration{}));
 }
 
 void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
   PodWorker* worker = find(event.uid);
   if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
-  for (auto* list : {&worker->init_containers, &worker->containers}) {
+  for (auto* list : worker->run_lists()) {
     for (ContainerRun& run : *list) {
       const bool ran = run.state == ContainerRun::State::kRunning || run.state == ContainerRun::State::kStarting;
       if (run.state == ContainerRun::State::kExited) continue;

@@ -57,6 +57,10 @@ std::string hook_failure(const api::Handler& hook, const ContainerRun& run, cons
   return "Cannot run handler: " + why;
 }
 
+bool has_succeeded(const containers::ProbeJudgement& hook) {
+  return hook.outcome == ProbeOutcome::kSuccess || hook.outcome == ProbeOutcome::kWarning;
+}
+
 GraceRequest grace_of(const PodWorker& worker) {
   return {.deletion_seconds = worker.pod->metadata.deletion_grace_period_seconds,
           .override_seconds = {},
@@ -66,7 +70,7 @@ GraceRequest grace_of(const PodWorker& worker) {
 }  // namespace
 
 void PodWorkers::apply_probes(PodWorker& worker) {
-  for (auto* list : {&worker.init_containers, &worker.containers}) {
+  for (auto* list : worker.run_lists()) {
     for (ContainerRun& run : *list) {
       const bool running = run.state == ContainerRun::State::kRunning;
       const auto verdicts = prober_.verdicts(worker.uid(), run.spec->name, id_of(worker, run));
@@ -78,7 +82,7 @@ void PodWorkers::apply_probes(PodWorker& worker) {
 
 ProbesSeen PodWorkers::probes_seen(const PodWorker& worker) const {
   ProbesSeen seen;
-  for (const auto* list : {&worker.init_containers, &worker.containers}) {
+  for (const auto* list : worker.run_lists()) {
     for (const ContainerRun& run : *list) {
       if (run.state != ContainerRun::State::kRunning) continue;
       const std::string id = id_of(worker, run);
@@ -116,7 +120,7 @@ HandlerPlace PodWorkers::place_of(const std::string& uid, const std::string& con
   if (run == nullptr) return {};
   return {.uid = uid,
           .container = run->spec,
-          .pod_ip = addresses().pod_ip,
+          .pod_ip = addresses_of(*worker).pod_ip,
           .own_network = worker->own_network,
           .expand = [literal = literal_env(*run->spec)](std::string_view word) { return expand(word, literal); },
           .purpose = containers::HttpPurpose::kProbe};
@@ -133,7 +137,7 @@ void PodWorkers::on_probe_result(const std::string& uid, ProbeKind kind, Now now
   PodWorker* worker = find(uid);
   if (worker == nullptr) return;
   if (kind == ProbeKind::kStartup) {
-    for (auto* list : {&worker->init_containers, &worker->containers})
+    for (const auto* list : std::as_const(*worker).run_lists())
       for (const ContainerRun& run : *list) prober_.wake(uid, run.spec->name, now);
   }
   worker->phase == WorkerPhase::kSyncing ? sync(*worker, now) : report(*worker, now);
@@ -151,6 +155,18 @@ void PodWorkers::stop_run(PodWorker& worker, const PlannedStop& planned, Now now
                                                 .liveness_probe_seconds = own_grace(run.spec->liveness_probe),
                                                 .pre_stop_seconds = {}});
   tell_to_end(worker, run, seconds(grace), now);
+}
+
+void PodWorkers::leave_sandbox(PodWorker& worker, Now now) {
+  for (auto* list : worker.run_lists()) {
+    for (ContainerRun& run : *list) {
+      if (run.state != ContainerRun::State::kRunning || run.stopping) continue;
+      run.stopping = RunStop{.again = !worker.is_ephemeral(run), .new_definition = false};
+      record(worker, run.spec->name, client::EventType::kNormal, "Killing", "Stopping container " + run.spec->name,
+             now);
+      tell_to_end(worker, run, seconds(container_stop_seconds(grace_of(worker), {})), now);
+    }
+  }
 }
 
 void PodWorkers::tell_to_end(PodWorker& worker, ContainerRun& run, Duration grace, Now now) {
@@ -180,7 +196,8 @@ void PodWorkers::run_pre_stop(const PodWorker& worker, const api::Container& con
           const containers::ProbeJudgement& judgement, Now then) {
         const PodWorker* again = find(uid);
         if (again == nullptr) return;
-        if (judgement.outcome != ProbeOutcome::kSuccess) {
+        tell_of_fallback(*again, judgement, then);
+        if (!has_succeeded(judgement)) {
           context_.log.info("preStop hook failed",
                             {{"pod_uid", uid}, {"container", name}, {"error", judgement.output}});
           record(*again, name, client::EventType::kWarning, "FailedPreStopHook", "PreStopHook failed", then);
@@ -188,6 +205,12 @@ void PodWorkers::run_pre_stop(const PodWorker& worker, const api::Container& con
         done(then);
       },
       now);
+}
+
+/// A hook that was to be asked by HTTPS.
+void PodWorkers::tell_of_fallback(const PodWorker& worker, const containers::ProbeJudgement& judgement, Now now) {
+  if (judgement.outcome != ProbeOutcome::kWarning) return;
+  record(worker, {}, client::EventType::kWarning, "LifecycleHTTPFallback", judgement.output, now);
 }
 
 void PodWorkers::run_post_start(PodWorker& worker, ContainerRun& run, const api::Handler& hook, Now now) {
@@ -208,8 +231,8 @@ void PodWorkers::on_post_start(const std::string& uid, const std::string& contai
   PodWorker* worker = find(uid);
   ContainerRun* run = worker == nullptr ? nullptr : worker->find_run(container);
   if (run == nullptr || run->restart_count != attempt || run->state != ContainerRun::State::kStarting) return;
-  if (judgement.outcome == ProbeOutcome::kSuccess || worker->phase != WorkerPhase::kSyncing)
-    return set_running(*worker, *run, now);
+  tell_of_fallback(*worker, judgement, now);
+  if (has_succeeded(judgement) || worker->phase != WorkerPhase::kSyncing) return set_running(*worker, *run, now);
   record(*worker, container, client::EventType::kWarning, "FailedPostStartHook", "PostStartHook failed", now);
   record(*worker, container, client::EventType::kNormal, "Killing", "FailedPostStartHook", now);
   run->waiting_reason = "PostStartHookError";

@@ -37,7 +37,7 @@ std::string_view name_of(ContainerRun::State state) {
 
 api::Json containers_of(const PodWorker& worker) {
   api::Json containers = api::Json::object();
-  for (const auto* runs : {&worker.init_containers, &worker.containers}) {
+  for (const auto* runs : worker.run_lists()) {
     for (const ContainerRun& run : *runs) {
       containers[run.spec->name] =
           api::Json::object({{"restarts", std::int64_t{run.restart_count}}, {"state", name_of(run.state)}});

@@ -20,6 +20,12 @@ ProbeJudgement error(std::string_view text) {
   return {ProbeOutcome::kError, std::string(text)};
 }
 
+std::string fell_back_to_http(const containers::HttpAsk& ask) {
+  const bool six = ask.host.contains(':');
+  return fmt::format("request to HTTPS lifecycle hook {}{}{}:{} got HTTP response, retry with HTTP succeeded",
+                     six ? "[" : "", ask.host, six ? "]" : "", ask.port);
+}
+
 }  // namespace
 
 void HandlerCalls::begin(const HandlerPlace& place, const api::Handler& handler, Duration timeout, Done done, Now now) {
@@ -28,10 +34,12 @@ void HandlerCalls::begin(const HandlerPlace& place, const api::Handler& handler,
             .purpose = place.purpose,
             .ask = {},
             .command = {},
+            .address = {},
             .timeout = timeout,
             .redirects = 0,
+            .fell_back = false,
             .deadline = now.mono + timeout};
-  const bool over_network = handler.http_get || handler.tcp_socket;
+  const bool over_network = handler.http_get || handler.tcp_socket || handler.grpc;
   if (over_network && place.own_network)
     return call.done(error("the pod has a network namespace of its own, which cannot be reached"), now);
   if (handler.http_get) {
@@ -56,8 +64,19 @@ void HandlerCalls::begin(const HandlerPlace& place, const api::Handler& handler,
     return;
   }
   if (handler.exec) return run(place, *handler.exec, std::move(call));
-  if (handler.grpc) return call.done(error("gRPC probes are not carried out by this agent"), now);
+  if (handler.grpc && place.purpose == HttpPurpose::kProbe)
+    return ask_health(place, *handler.grpc, std::move(call), now);
   call.done(error("invalid handler: no action is set that can be carried out"), now);
+}
+
+void HandlerCalls::ask_health(const HandlerPlace& place, const api::GrpcAction& action, Call call, Now now) {
+  const auto port = containers::port_of(fmt::format("{}", action.port), *place.container);
+  if (!port) return call.done(error(port.error().message), now);
+  const bool bracketed = place.pod_ip.contains(':');
+  call.address = fmt::format("{}{}{}:{}", bracketed ? "[" : "", place.pod_ip, bracketed ? "]" : "", *port);
+  const Duration timeout = call.timeout;
+  calls_.emplace(++last_id_, std::move(call));
+  context_.host_commands.emplace_back(AskGrpc{last_id_, place.pod_ip, *port, action.service, timeout});
 }
 
 void HandlerCalls::run(const HandlerPlace& place, const std::vector<std::string>& command, Call call) {
@@ -92,8 +111,18 @@ void HandlerCalls::forget(const std::string& uid) {
 void HandlerCalls::on_http_answered(const HttpAnswered& event, Now now) {
   auto call = take(event.id);
   if (!call) return;
+  const bool is_hook = call->purpose == HttpPurpose::kLifecycle;
+  if (is_hook && call->ask.tls && !event.answer && event.answer.error().message.ends_with(containers::kHttpForHttps)) {
+    containers::HttpAsk plain = call->ask;
+    plain.tls = false;
+    std::erase_if(plain.headers, [](const auto& each) { return each.first == "Authorization"; });
+    call->fell_back = true;
+    const Duration left = std::max<Duration>(call->deadline - now.mono, Duration{});
+    return ask(plain, *std::move(call), left);
+  }
   if (!event.answer) return call->done({ProbeOutcome::kFailure, event.answer.error().message}, now);
-  if (call->purpose == HttpPurpose::kLifecycle) return call->done({ProbeOutcome::kSuccess, {}}, now);
+  if (is_hook && call->fell_back) return call->done({ProbeOutcome::kWarning, fell_back_to_http(call->ask)}, now);
+  if (is_hook) return call->done({ProbeOutcome::kSuccess, {}}, now);
   const auto next = containers::follow(call->ask, *event.answer);
   if (!next) return call->done(containers::judge_http(*event.answer), now);
   if (call->redirects == containers::kRedirectsMax)
@@ -128,6 +157,12 @@ void HandlerCalls::on_tcp_tried(const TcpTried& event, Now now) {
   if (!call) return;
   if (event.outcome) return call->done({ProbeOutcome::kSuccess, {}}, now);
   call->done({ProbeOutcome::kFailure, event.outcome.error().message}, now);
+}
+
+void HandlerCalls::on_grpc_answered(const GrpcAnswered& event, Now now) {
+  auto call = take(event.id);
+  if (!call) return;
+  call->done(containers::judge_grpc(event.answer, call->address, call->timeout), now);
 }
 
 }  // namespace spillway::agent

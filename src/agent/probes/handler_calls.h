@@ -32,7 +32,8 @@ class HandlerCalls {
 
   explicit HandlerCalls(AgentContext& context) : context_(context) {}
 
-  /// `done` may be called before this returns. Of hooks an answer is a success, whatever it says.
+  /// `done` may be called before this returns. Of hooks an answer is a success, whatever it says; with
+  /// a warning if it took HTTP to have one.
   void begin(const HandlerPlace& place, const api::Handler& handler, Duration timeout, Done done, Now now);
   /// Calls for this pod end unheard.
   void forget(const std::string& uid);
@@ -40,6 +41,7 @@ class HandlerCalls {
   void on_http_answered(const HttpAnswered& event, Now now);
   void on_ran(const RanInContainer& event, Now now);
   void on_tcp_tried(const TcpTried& event, Now now);
+  void on_grpc_answered(const GrpcAnswered& event, Now now);
 
  private:
   struct Call {
@@ -48,12 +50,15 @@ class HandlerCalls {
     containers::HttpPurpose purpose = containers::HttpPurpose::kProbe;
     containers::HttpAsk ask;
     std::string command;  // for people
+    std::string address;  // the same: of a gRPC server
     Duration timeout{};
     int redirects = 0;
+    bool fell_back = false;  // a hook that was asked by HTTPS and answered by HTTP is asked again
     Instant deadline;
   };
 
   void ask(const containers::HttpAsk& ask, Call call, Duration timeout);
+  void ask_health(const HandlerPlace& place, const api::GrpcAction& action, Call call, Now now);
   void run(const HandlerPlace& place, const std::vector<std::string>& command, Call call);
   std::optional<Call> take(std::uint64_t id);
 

@@ -51,6 +51,16 @@ void Prober::remove(const std::string& uid) {
   }
 }
 
+void Prober::resume(const std::string& uid, const std::string& container, const std::string& id, Said said) {
+  using containers::ProbeResult;
+  const auto resume_one = [&](ProbeKind kind, ProbeResult result) {
+    const auto found = workers_.find({uid, container, kind});
+    if (found != workers_.end()) found->second.run.resume(id, result);
+  };
+  if (said.started) resume_one(ProbeKind::kStartup, ProbeResult::kSuccess);
+  resume_one(ProbeKind::kReadiness, said.ready ? ProbeResult::kSuccess : ProbeResult::kFailure);
+}
+
 void Prober::wake(const std::string& uid, const std::string& container, Now now) {
   for (const ProbeKind kind : {ProbeKind::kStartup, ProbeKind::kReadiness}) {
     const auto found = workers_.find({uid, container, kind});

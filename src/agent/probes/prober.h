@@ -49,6 +49,14 @@ class Prober {
   /// It has just started: its readiness is asked for at once.
   void wake(const std::string& uid, const std::string& container, Now now);
 
+  struct Said {
+    bool started = false;
+    bool ready = false;
+  };
+
+  /// What the probes of an earlier agent came to for the instance `id`, which runs on. Results there are count more.
+  void resume(const std::string& uid, const std::string& container, const std::string& id, Said said);
+
   /// `id`: of the instance that is meant.
   containers::ProbeVerdicts verdicts(const std::string& uid, const std::string& container, std::string_view id) const;
   /// nullopt: no result yet, or no such probe.

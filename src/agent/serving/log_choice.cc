@@ -11,7 +11,8 @@ std::string without_scheme(const std::string& id) {
 }
 
 const api::ContainerStatus* find_status(const api::PodStatus& status, std::string_view container) {
-  for (const auto* list : {&status.container_statuses, &status.init_container_statuses}) {
+  for (const auto* list :
+       {&status.container_statuses, &status.init_container_statuses, &status.ephemeral_container_statuses}) {
     for (const api::ContainerStatus& each : *list) {
       if (each.name == container) return &each;
     }

@@ -101,6 +101,8 @@ NodeAccess node_access(api::Method method, std::string_view path) {
     access.subresource = "log";
   } else if (below("/checkpoint")) {
     access.subresource = "checkpoint";
+  } else if (below("/exec") || below("/attach") || below("/portForward") || below("/run")) {
+    access.verb = "create";  // whoever may only read must not do it by a method that reads
   }
   return access;
 }

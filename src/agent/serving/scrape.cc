@@ -93,12 +93,14 @@ const Named* find_named(const std::vector<Named>& list, const std::string& name)
 
 const api::ContainerStatus* find_status(const api::Pod& pod, const std::string& name) {
   const api::ContainerStatus* status = find_named(pod.status.container_statuses, name);
-  return status != nullptr ? status : find_named(pod.status.init_container_statuses, name);
+  if (status == nullptr) status = find_named(pod.status.init_container_statuses, name);
+  return status != nullptr ? status : find_named(pod.status.ephemeral_container_statuses, name);
 }
 
 const api::Container* find_container(const api::Pod& pod, const std::string& name) {
   const api::Container* container = find_named(pod.spec.containers, name);
-  return container != nullptr ? container : find_named(pod.spec.init_containers, name);
+  if (container == nullptr) container = find_named(pod.spec.init_containers, name);
+  return container != nullptr ? container : find_named(pod.spec.ephemeral_containers, name);
 }
 
 std::optional<WallTime> start_of(const api::Pod& pod, const std::string& name) {
@@ -362,7 +364,8 @@ std::string kubelet_metrics(const KubeletFacts& facts, std::span<const api::Pod>
     desired.add(pod);
     if (pod.status.phase != "Succeeded" && pod.status.phase != "Failed") active.add(pod);
     const std::int64_t before = running;
-    for (const auto* statuses : {&pod.status.init_container_statuses, &pod.status.container_statuses}) {
+    for (const auto* statuses : {&pod.status.init_container_statuses, &pod.status.container_statuses,
+                                 &pod.status.ephemeral_container_statuses}) {
       for (const api::ContainerStatus& status : *statuses) {
         if (status.state.running) ++running;
         if (status.state.terminated) ++exited;

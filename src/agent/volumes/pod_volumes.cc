@@ -1,5 +1,6 @@
 #include "agent/volumes/pod_volumes.h"
 
+#include "agent/volumes/claimed_volume.h"
 #include "client/event_recorder.h"
 
 #include <fmt/format.h>
@@ -20,7 +21,8 @@ PodVolumes::PodVolumes(AgentContext& context, Rng rng, api::ResourceList allocat
     : context_(context),
       allocatable_(std::move(allocatable)),
       data_(context, rng.fork("data")),
-      tokens_(context, rng.fork("tokens")) {
+      tokens_(context, rng.fork("tokens")),
+      claims_(context) {
   data_.when_read([this](const DataReader::Key& key, Now now) {
     std::vector<std::string> users;
     for (const auto& [uid, record] : records_)
@@ -30,10 +32,12 @@ PodVolumes::PodVolumes(AgentContext& context, Rng rng, api::ResourceList allocat
       if (found != records_.end()) advance(found->second, now);
     }
   });
-  tokens_.when_answered([this](const std::string& uid, Now now) {
+  const auto go_on = [this](const std::string& uid, Now now) {
     const auto found = records_.find(uid);
     if (found != records_.end()) advance(found->second, now);
-  });
+  };
+  tokens_.when_answered(go_on);
+  claims_.when_answered(go_on);
 }
 
 void PodVolumes::add(const std::shared_ptr<const api::Pod>& pod, std::optional<Bytes> memory_limit, Now now) {
@@ -42,31 +46,44 @@ void PodVolumes::add(const std::shared_ptr<const api::Pod>& pod, std::optional<B
   Record& record = entry->second;
   record.pod = pod;
   record.spec_source = pod;
+  record.memory_limit = memory_limit;
+  record.ready = !add_mounted(record, now);
+  if (!record.ready) advance(record, now);
+}
+
+bool PodVolumes::add_mounted(Record& record, Now now) {
+  const api::Pod& pod = *record.spec_source;
   const auto memory = allocatable_.find(kMemoryResource);
   const VolumeFacts facts{
-      .pod_memory_limit = memory_limit,
+      .pod_memory_limit = record.memory_limit,
       .allocatable_memory = memory == allocatable_.end() ? std::nullopt : std::optional(memory->second.bytes())};
-  for (const api::Volume* spec : mounted_volumes(*pod)) {
+  const std::size_t before = record.volumes.size();
+  for (const api::Volume* spec : mounted_volumes(pod)) {
+    if (std::ranges::any_of(record.volumes, [&](const Volume& each) { return each.spec->name == spec->name; }))
+      continue;
     Volume& volume = record.volumes.emplace_back();
     volume.spec = spec;
     volume.has_payload = has_payload(*spec);
-    Result<VolumeSetup> setup = setup_of(*pod, *spec, facts);
+    volume.claim = claim_name_of(*spec);
+    if (volume.claim) {
+      volume.setup.name = spec->name;
+      claims_.hold(pod, *volume.claim);
+      continue;
+    }
+    Result<VolumeSetup> setup = setup_of(pod, *spec, facts);
     if (setup) {
       volume.setup = *std::move(setup);
     } else {
       volume.error = setup.error();
     }
-    for (const DataReference& each : references_of(*spec)) record.references.insert({pod->metadata.ns, each});
-    for (const TokenWish& each : tokens_of(*spec)) tokens_.hold(pod, each);
+    for (const DataReference& each : references_of(*spec)) {
+      if (record.references.insert({pod.metadata.ns, each}).second) data_.hold({pod.metadata.ns, each});
+    }
+    for (const TokenWish& each : tokens_of(*spec)) tokens_.hold(record.pod, each);
   }
-  if (record.volumes.empty()) {
-    records_.erase(entry);
-    return;
-  }
-  for (const DataReader::Key& key : record.references) data_.hold(key);
-  for (Volume& volume : record.volumes)
-    if (volume.error) fail(record, volume, *volume.error, now);
-  advance(record, now);
+  for (std::size_t i = before; i < record.volumes.size(); ++i)
+    if (record.volumes[i].error) fail(record, record.volumes[i], *record.volumes[i].error, now);
+  return record.volumes.size() > before;
 }
 
 void PodVolumes::update(const std::shared_ptr<const api::Pod>& pod, Now now) {
@@ -75,8 +92,25 @@ void PodVolumes::update(const std::shared_ptr<const api::Pod>& pod, Now now) {
   Record& record = found->second;
   const bool same = pod->metadata.labels == record.pod->metadata.labels &&
                     pod->metadata.annotations == record.pod->metadata.annotations;
+  const bool debugged = pod->spec.ephemeral_containers.size() > record.pod->spec.ephemeral_containers.size();
   record.pod = pod;
-  if (!same) advance(record, now);
+  const bool more = debugged && follow_spec(record) && add_mounted(record, now);
+  if (more) record.ready = false;
+  if (!same || more) advance(record, now);
+}
+
+/// The volumes of a pod stay what they are. False: these are others.
+bool PodVolumes::follow_spec(Record& record) {
+  const std::vector<api::Volume>& now = record.pod->spec.volumes;
+  std::vector<const api::Volume*> specs;
+  for (const Volume& volume : record.volumes) {
+    const auto found = std::ranges::find(now, volume.spec->name, &api::Volume::name);
+    if (found == now.end() || !(*found == *volume.spec)) return false;
+    specs.push_back(&*found);
+  }
+  for (std::size_t i = 0; i < specs.size(); ++i) record.volumes[i].spec = specs[i];
+  record.spec_source = record.pod;
+  return true;
 }
 
 void PodVolumes::remove(const std::string& uid) {
@@ -86,6 +120,7 @@ void PodVolumes::remove(const std::string& uid) {
   if (record.timer) context_.api.cancel(*record.timer);
   for (const DataReader::Key& key : record.references) data_.release(key);
   tokens_.release(uid);
+  claims_.release(uid);
   records_.erase(found);
 }
 
@@ -130,6 +165,40 @@ void PodVolumes::fill(Record& record, Volume& volume, Now now) {
   volume.asked = true;
 }
 
+void PodVolumes::resolve(Record& record, Volume& volume, Now now) {
+  const std::string& uid = record.pod->metadata.uid;
+  if (volume.error || !claims_.is_answered(uid, *volume.claim)) return;
+  const auto found = claims_.volume(uid, *volume.claim);
+  if (!found) return fail(record, volume, found.error(), now);
+  if (const Outcome mode = check_volume_mode(**found, volume.spec->name); !mode)
+    return fail(record, volume, mode.error(), now);
+  Result<VolumeSetup> setup = setup_of_claimed(*record.pod, volume.spec->name, **found);
+  if (!setup) return fail(record, volume, setup.error(), now);
+  volume.claimed = *found;
+  if (const Outcome node = check_node(**found, node_ ? node_() : api::ObjectMeta()); !node)
+    return fail(record, volume, node.error(), now);
+  volume.setup = *std::move(setup);
+  volume.asked = true;
+}
+
+/// In upstream's words, which name the step that failed.
+std::string PodVolumes::failure_text(const Record& record, const Volume& volume) {
+  const std::string& name = volume.spec->name;
+  const std::string& why = volume.error->message;
+  if (!volume.claim) return fmt::format("MountVolume.SetUp failed for volume \"{}\" : {}", name, why);
+  if (!volume.claimed) {
+    return fmt::format(
+        "Unable to attach or mount volumes: unmounted volumes=[{}], unattached volumes=[], failed to process "
+        "volumes=[{}]: error processing PVC {}/{}: {}",
+        name, name, record.pod->metadata.ns, *volume.claim, why);
+  }
+  std::string_view step = "MountVolume.SetUp failed";
+  if (std::holds_alternative<LocalDirectory>(volume.setup.content))
+    step = "MountVolume.NewMounter initialization failed";
+  if (volume.setup.plugin.empty()) step = "MountVolume.NodeAffinity check failed";
+  return fmt::format("{} for volume \"{}\" : {}", step, volume.claimed->metadata.name, why);
+}
+
 void PodVolumes::advance(Record& record, Now now) {
   if (record.command != 0) return;  // its answer comes here again
   SetUpVolumes command{.uid = record.pod->metadata.uid, .id = 0, .volumes = {}};
@@ -138,6 +207,8 @@ void PodVolumes::advance(Record& record, Now now) {
     if (volume.held_back) continue;
     if (volume.has_payload) {
       if (is_read(record, *volume.spec)) fill(record, volume, now);
+    } else if (volume.claim && !volume.claimed) {
+      resolve(record, volume, now);
     } else {
       volume.asked = !volume.made && !volume.error;
     }
@@ -172,9 +243,7 @@ void PodVolumes::fail(Record& record, Volume& volume, Error error, Now now) {
   const bool told = record.timer && volume.error == error;
   volume.error = std::move(error);
   if (!told)
-    context_.events.record(
-        about, client::EventType::kWarning, "FailedMount",
-        fmt::format("MountVolume.SetUp failed for volume \"{}\" : {}", volume.spec->name, volume.error->message), now);
+    context_.events.record(about, client::EventType::kWarning, "FailedMount", failure_text(record, volume), now);
   if (record.timer) return;
   record.back_off = record.back_off == Duration{} ? kRetryMin : std::min<Duration>(record.back_off * 2, kRetryMax);
   record.timer = context_.api.at(now.mono + record.back_off,
@@ -193,7 +262,12 @@ void PodVolumes::retry(const std::string& uid, Now now) {
     for (const DataReference& each : references_of(*volume.spec)) again.insert({record.pod->metadata.ns, each});
     if (volume.setup.name.empty()) fail(record, volume, *volume.error, now);  // not supported: said again
     if (!volume.has_payload && !volume.setup.name.empty()) volume.error.reset();
+    if (volume.claim && !volume.made) {
+      volume.claimed.reset();  // as it is by now
+      volume.setup = {.name = volume.spec->name, .plugin = {}, .content = {}, .fs_group = {}};
+    }
   }
+  claims_.ask_again(uid);
   for (const DataReader::Key& key : again) data_.read_again(key);
   tokens_.ask_again(uid);
   advance(record, now);

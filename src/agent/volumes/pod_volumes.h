@@ -1,10 +1,11 @@
 // The volumes of the pods of this node: what they are made from is read, the machine is asked to make them, and their
 // files follow the objects they come from for as long as the pod runs. A pod whose volumes are not there waits.
-// Thread: loop. Bounds: one record per pod that mounts volumes, one command under way for each. Source: spec "Pod
+// Thread: loop. Bounds: one record per pod, one command under way for each. Source: spec "Pod
 // lifecycle", 7; Kubernetes docs, "Volumes".
 #pragma once
 
 #include "agent/contract/context.h"
+#include "agent/volumes/claim_reader.h"
 #include "agent/volumes/data_reader.h"
 #include "agent/volumes/pod_tokens.h"
 #include "agent/volumes/volume_plan.h"
@@ -29,14 +30,17 @@ class PodVolumes {
   /// Called when the volumes of a pod are all there, for the first time.
   void when_ready(std::function<void(const std::string& uid, Now now)> listener) { on_ready_ = std::move(listener); }
 
+  /// Where the labels of this node are: volumes may ask for some.
+  void use_node(std::function<api::ObjectMeta()> node) { node_ = std::move(node); }
+
   /// The pod has been created on the machine. `memory_limit`: all its containers have one, their sum.
   void add(const std::shared_ptr<const api::Pod>& pod, std::optional<Bytes> memory_limit, Now now);
-  /// Its metadata may have changed.
+  /// Its metadata may have changed, and its containers may mount more of its volumes.
   void update(const std::shared_ptr<const api::Pod>& pod, Now now);
   /// It is being ended: nothing is brought up to date any more.
   void remove(const std::string& uid);
 
-  /// True also for a pod without volumes, and for one that was not added.
+  /// True also for a pod that mounts none, and for one that was not added.
   bool is_ready(const std::string& uid) const;
 
   /// What the node has to give.
@@ -52,7 +56,9 @@ class PodVolumes {
     const api::Volume* spec = nullptr;  // within Record::spec_source
     VolumeSetup setup;
     bool has_payload = false;
-    bool asked = false;  // the command under way has it
+    std::optional<std::string> claim;                      // stands for the volume that it is bound to
+    std::shared_ptr<const api::PersistentVolume> claimed;  // that one, once it is known
+    bool asked = false;                                    // the command under way has it
     bool made = false;
     bool current = false;        // as it was last asked for
     bool held_back = false;      // the machine could not make it: not before the next try
@@ -62,6 +68,7 @@ class PodVolumes {
   struct Record {
     std::shared_ptr<const api::Pod> pod;
     std::shared_ptr<const api::Pod> spec_source;
+    std::optional<Bytes> memory_limit;
     std::vector<Volume> volumes;
     std::set<DataReader::Key> references;
     std::uint64_t command = 0;  // under way; 0: none
@@ -70,8 +77,14 @@ class PodVolumes {
     std::optional<client::ApiClient::TimerId> timer;
   };
 
+  /// False: all that it mounts are there.
+  bool add_mounted(Record& record, Now now);
+  static bool follow_spec(Record& record);
   bool is_read(const Record& record, const api::Volume& volume) const;
   void fill(Record& record, Volume& volume, Now now);
+  /// Finds out what the claim stands for, as far as that is known.
+  void resolve(Record& record, Volume& volume, Now now);
+  static std::string failure_text(const Record& record, const Volume& volume);
   /// Does what can be done now.
   void advance(Record& record, Now now);
   void fail(Record& record, Volume& volume, Error error, Now now);
@@ -82,6 +95,8 @@ class PodVolumes {
   api::ResourceList allocatable_;
   DataReader data_;
   PodTokens tokens_;
+  ClaimReader claims_;
+  std::function<api::ObjectMeta()> node_;
   std::function<void(const std::string&, Now)> on_ready_;
   std::map<std::string, Record> records_;  // by uid
   std::uint64_t last_command_ = 0;

@@ -33,7 +33,9 @@ std::vector<const api::Volume*> mounted_volumes(const api::Pod& pod) {
 }
 
 bool is_always_read_only(const api::Volume& volume) {
-  return has_payload(volume);
+  if (volume.source != "persistentVolumeClaim") return has_payload(volume);
+  const api::Json* read_only = volume.definition.find("readOnly");
+  return read_only != nullptr && read_only->if_bool().value_or(false);
 }
 
 std::optional<Bytes> memory_directory_size(const api::EmptyDirVolume& volume, std::optional<Bytes> pod_memory_limit,

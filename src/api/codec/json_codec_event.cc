@@ -1,19 +1,9 @@
 #include "api/codec/codec.h"
 #include "api/codec/json_codec_instances.h"
 #include "api/codec/json_codec_meta.h"
+#include "api/object/service.h"
 
 namespace spillway::api {
-
-template <typename V>
-void describe(V& v, Is<ObjectReference> auto& reference) {
-  v.field("kind", reference.kind);
-  v.field("apiVersion", reference.api_version);
-  v.field("namespace", reference.ns);
-  v.field("name", reference.name);
-  v.field("uid", reference.uid);
-  v.field("resourceVersion", reference.resource_version);
-  v.field("fieldPath", reference.field_path);
-}
 
 template <typename V>
 void describe(V& v, Is<Event> auto& event) {
@@ -47,7 +37,25 @@ void describe(V& v, Is<Lease> auto& lease) {
   });
 }
 
+template <typename V>
+void describe(V& v, Is<ServicePort> auto& port) {
+  v.field("name", port.name);
+  v.field("protocol", port.protocol);
+  v.field("port", port.port);
+}
+
+template <typename V>
+void describe(V& v, Is<Service> auto& service) {
+  v.type_meta(Service::kApiVersion, Service::kKind);
+  v.object("metadata", service.metadata);
+  v.nested("spec", [&](V& spec) {
+    spec.field("clusterIP", service.cluster_ip);
+    spec.list("ports", service.ports);
+  });
+}
+
 template struct Codec<Event>;
 template struct Codec<Lease>;
+template struct Codec<Service>;
 
 }  // namespace spillway::api

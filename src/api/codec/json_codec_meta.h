@@ -4,6 +4,7 @@
 
 #include "api/codec/json_decoder.h"
 #include "api/codec/json_writer.h"
+#include "api/object/event.h"
 #include "api/object/meta.h"
 #include "api/object/taint.h"
 
@@ -41,6 +42,17 @@ void describe(V& v, Is<ObjectMeta> auto& meta) {
   v.field("annotations", meta.annotations);
   v.list("ownerReferences", meta.owner_references, "uid", &OwnerReference::uid);
   v.field("finalizers", meta.finalizers);
+}
+
+template <typename V>
+void describe(V& v, Is<ObjectReference> auto& reference) {
+  v.field("kind", reference.kind);
+  v.field("apiVersion", reference.api_version);
+  v.field("namespace", reference.ns);
+  v.field("name", reference.name);
+  v.field("uid", reference.uid);
+  v.field("resourceVersion", reference.resource_version);
+  v.field("fieldPath", reference.field_path);
 }
 
 template <typename V>

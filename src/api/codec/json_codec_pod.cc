@@ -101,6 +101,9 @@ void describe(V& v, Is<SecurityContext> auto& context) {
     capabilities.field("drop", context.capabilities_drop);
   });
   v.object("seccompProfile", context.seccomp);
+  v.field("allowPrivilegeEscalation", context.allow_privilege_escalation);
+  v.field("procMount", context.proc_mount);
+  v.field("seLinuxOptions", context.selinux);
 }
 
 template <typename V>
@@ -111,6 +114,8 @@ void describe(V& v, Is<PodSecurityContext> auto& context) {
   v.field("supplementalGroups", context.supplemental_groups);
   v.field("fsGroup", context.fs_group);
   v.object("seccompProfile", context.seccomp);
+  v.field("supplementalGroupsPolicy", context.supplemental_groups_policy);
+  v.field("seLinuxOptions", context.selinux);
 }
 
 template <typename V>
@@ -136,9 +141,15 @@ void describe(V& v, Is<PodOs> auto& os) {
 }
 
 template <typename V>
+void describe(V& v, Is<SecretReference> auto& reference) {
+  v.field("name", reference.name);
+}
+
+template <typename V>
 void describe(V& v, Is<Container> auto& container) {
   v.kept("name", container.name);
   v.field("image", container.image);
+  v.field("imagePullPolicy", container.image_pull_policy);
   v.field("command", container.command);
   v.field("args", container.args);
   v.field("workingDir", container.working_dir);
@@ -158,6 +169,10 @@ void describe(V& v, Is<Container> auto& container) {
   v.field("lifecycle", container.lifecycle);
   v.field("terminationMessagePath", container.termination_message_path);
   v.field("terminationMessagePolicy", container.termination_message_policy);
+  v.field("stdin", container.standard_input);
+  v.field("stdinOnce", container.standard_input_once);
+  v.field("tty", container.tty);
+  v.field("targetContainerName", container.target_container_name);
 }
 
 template <typename V>
@@ -204,6 +219,9 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.field("preemptionPolicy", spec.preemption_policy);
   v.field("schedulerName", spec.scheduler_name);
   v.field("serviceAccountName", spec.service_account_name);
+  v.list("imagePullSecrets", spec.image_pull_secrets, "name", &SecretReference::name);
+  v.field("runtimeClassName", spec.runtime_class_name);
+  v.field("hostUsers", spec.host_users);
   v.field("hostNetwork", spec.host_network);
   v.field("hostIPC", spec.host_ipc);
   v.field("hostPID", spec.host_pid);
@@ -217,6 +235,10 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.field("enableServiceLinks", spec.enable_service_links);
   v.field("readinessGates", spec.readiness_gates);
   v.object("os", spec.os);
+  if constexpr (V::kReads) {
+    const Json* context = v.here().find("securityContext");
+    spec.security.given = context != nullptr && !context->is_null();
+  }
   v.nested("securityContext", [&](V& context) {
     context.list("sysctls", spec.sysctls, "name", &Sysctl::name);
     context.object("appArmorProfile", spec.app_armor);

@@ -107,18 +107,24 @@ struct SecurityContext {
   std::vector<std::string> capabilities_add;
   std::vector<std::string> capabilities_drop;
   std::optional<SeccompProfile> seccomp;
+  std::optional<bool> allow_privilege_escalation;
+  std::string proc_mount;  // "", Default, Unmasked
+  Json selinux;            // seLinuxOptions; null if absent
 
   friend bool operator==(const SecurityContext&, const SecurityContext&) = default;
 };
 
 /// securityContext of a pod, without sysctls and its AppArmor profile.
 struct PodSecurityContext {
+  bool given = false;  // the member is there, if only as {}
   std::optional<std::int64_t> run_as_user;
   std::optional<std::int64_t> run_as_group;
   std::optional<bool> run_as_non_root;
   std::vector<std::int64_t> supplemental_groups;
   std::optional<std::int64_t> fs_group;
   std::optional<SeccompProfile> seccomp;
+  std::string supplemental_groups_policy;  // "", Merge, Strict
+  Json selinux;                            // seLinuxOptions; null if absent
 
   friend bool operator==(const PodSecurityContext&, const PodSecurityContext&) = default;
 };
@@ -149,9 +155,17 @@ struct PodOs {
   friend bool operator==(const PodOs&, const PodOs&) = default;
 };
 
+/// A Secret of the pod's namespace.
+struct SecretReference {
+  std::string name;
+
+  friend bool operator==(const SecretReference&, const SecretReference&) = default;
+};
+
 struct Container {
   std::string name;
   std::string image;
+  std::string image_pull_policy;  // "", Always, IfNotPresent, Never
   std::vector<std::string> command;
   std::vector<std::string> args;
   std::string working_dir;
@@ -165,7 +179,11 @@ struct Container {
   std::vector<VolumeMount> volume_mounts;
   std::string termination_message_path;
   std::string termination_message_policy;  // "", File, FallbackToLogsOnError
-  Json liveness_probe;                     // null if absent, as the next three; read by api/object/probe.h
+  bool standard_input = false;
+  bool standard_input_once = false;
+  bool tty = false;
+  std::string target_container_name;  // ephemeral containers only: whose processes it sees
+  Json liveness_probe;                // null if absent, as the next three; read by api/object/probe.h
   Json readiness_probe;
   Json startup_probe;
   Json lifecycle;
@@ -209,6 +227,9 @@ struct PodSpec {
   std::string preemption_policy;
   std::string scheduler_name;
   std::string service_account_name;
+  std::vector<SecretReference> image_pull_secrets;
+  std::string runtime_class_name;
+  std::optional<bool> host_users;
   bool host_network = false;
   bool host_ipc = false;
   bool host_pid = false;

@@ -1,5 +1,5 @@
 // Request bodies in Kubernetes' protobuf envelope ("k8s\0", runtime.Unknown), read into the same canonical documents as
-// JSON bodies. Unknown fields are skipped. Answers are JSON, so nothing is encoded here.
+// JSON bodies. Unknown fields are skipped. The way back is protobuf_writer.h.
 // Thread: any (pure). Source: Kubernetes docs, "Kubernetes API Concepts", protobuf encoding; spec "API server
 // contract", 5.4.
 #pragma once

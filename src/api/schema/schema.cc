@@ -63,9 +63,10 @@ constexpr std::array kValueKinds = {
 constexpr std::string_view kDeleteOptions = "meta/v1.DeleteOptions";
 constexpr std::string_view kMapPrefix = "map<string,";
 
-/// Messages with metadata that only occur inside others.
-bool is_template(std::string_view name) {
-  return name == "core/v1.PodTemplateSpec" || name == "core/v1.PersistentVolumeClaimTemplate";
+/// Messages with metadata that only occur inside others, or are a view of them.
+bool is_part(std::string_view name) {
+  return name == "core/v1.PodTemplateSpec" || name == "core/v1.PersistentVolumeClaimTemplate" ||
+         name == "meta/v1.PartialObjectMetadata";
 }
 
 std::string_view take_word(std::string_view& text, char separator) {
@@ -184,7 +185,9 @@ class Schema {
   void finish(Type& type) {
     add_json_fields(type, type.json_fields_);
     std::sort(type.json_fields_.begin(), type.json_fields_.end());
-    const bool has_metadata = type.find("metadata") != nullptr && !is_template(type.name_);
+    for (const Field& field : type.fields_) type.wire_fields_.push_back(&field);
+    std::ranges::sort(type.wire_fields_, {}, [](const Field* field) { return field->number; });
+    const bool has_metadata = type.find("metadata") != nullptr && !is_part(type.name_);
     if (!has_metadata && type.name_ != kDeleteOptions) return;
     std::string_view rest = type.name_;
     const std::string_view prefix = take_word(rest, '/');

@@ -81,6 +81,9 @@ class Type {
   /// As declared; inlined fields are one entry.
   std::span<const Field> fields() const { return fields_; }
 
+  /// By their numbers; inlined fields are one entry.
+  std::span<const Field* const> wire_fields() const { return wire_fields_; }
+
   /// By JSON name, sorted; the fields of inlined messages stand in place of them.
   std::span<const std::pair<std::string_view, const Field*>> json_fields() const { return json_fields_; }
 
@@ -97,6 +100,7 @@ class Type {
   std::string_view kind_;
   bool atomic_ = false;
   std::vector<Field> fields_;
+  std::vector<const Field*> wire_fields_;
   std::vector<std::pair<std::string_view, const Field*>> json_fields_;
 };
 

@@ -34,7 +34,10 @@ std::optional<std::string> node_identity(const api::UserInfo& user) {
   return user.name.substr(api::kNodeUserPrefix.size());
 }
 
-NodeAuthorizer::NodeAuthorizer(Core& core) : pods_(core.cache.of(core.registry.get("pods"))) {}
+NodeAuthorizer::NodeAuthorizer(Core& core)
+    : pods_(core.cache.of(core.registry.get("pods"))),
+      volumes_(core.cache.of(core.registry.get("persistentvolumes"))),
+      claims_(core.cache.of(core.registry.get("persistentvolumeclaims"))) {}
 
 bool NodeAuthorizer::any_pod_refers(const std::string& node, std::string_view ns, ReferenceKind kind,
                                     std::string_view name) const {
@@ -42,6 +45,17 @@ bool NodeAuthorizer::any_pod_refers(const std::string& node, std::string_view ns
   if (pods == nullptr || name.empty()) return false;
   return std::ranges::any_of(
       *pods, [&](const auto& pod) { return pod.second->ns == ns && refers_to(pod.second->document(), kind, name); });
+}
+
+bool NodeAuthorizer::any_pod_mounts(const std::string& node, std::string_view volume) const {
+  const ObjectPtr found = volumes_.find(object_key({}, volume));
+  if (!found) return false;
+  const Json& document = found->document();
+  const std::string_view ns = document.string_at({"spec", "claimRef", "namespace"});
+  const std::string_view name = document.string_at({"spec", "claimRef", "name"});
+  const ObjectPtr claim = ns.empty() ? nullptr : claims_.find(object_key(ns, name));
+  if (!claim || claim->document().string_at({"spec", "volumeName"}) != volume) return false;
+  return any_pod_refers(node, ns, ReferenceKind::kPersistentVolumeClaim, name);
 }
 
 Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttributes& request) const {
@@ -63,6 +77,13 @@ Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttrib
     if (one_of(resource, {"secrets", "configmaps"}) && request.subresource.empty()) {
       const ReferenceKind kind = resource == "secrets" ? ReferenceKind::kSecret : ReferenceKind::kConfigMap;
       return reads && any_pod_refers(*node, request.ns, kind, request.name) ? allowed() : denied(*node);
+    }
+    if (resource == "persistentvolumeclaims" || resource == "persistentvolumes") {
+      if (verb != "get" || !request.subresource.empty()) return denied(*node);
+      const bool related = resource == "persistentvolumes"
+                               ? any_pod_mounts(*node, request.name)
+                               : any_pod_refers(*node, request.ns, ReferenceKind::kPersistentVolumeClaim, request.name);
+      return related ? allowed() : denied(*node);
     }
     if (resource == "serviceaccounts") {
       const bool may =

@@ -27,7 +27,12 @@ class NodeAuthorizer final : public Authorizer {
   /// True if a pod on the node names that object of its namespace.
   bool any_pod_refers(const std::string& node, std::string_view ns, ReferenceKind kind, std::string_view name) const;
 
+  /// True if the volume and a claim that a pod on the node names are bound to each other.
+  bool any_pod_mounts(const std::string& node, std::string_view volume) const;
+
   const ResourceCache& pods_;
+  const ResourceCache& volumes_;
+  const ResourceCache& claims_;
 };
 
 }  // namespace spillway::apiserver

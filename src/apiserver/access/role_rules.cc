@@ -68,8 +68,7 @@ Json to_json(const PolicyRule& rule) {
 }
 
 RoleRules::RoleRules(Core& core)
-    : core_(core),
-      roles_(core.cache.of(core.registry.get("roles.rbac.authorization.k8s.io"))),
+    : roles_(core.cache.of(core.registry.get("roles.rbac.authorization.k8s.io"))),
       role_bindings_(core.cache.of(core.registry.get("rolebindings.rbac.authorization.k8s.io"))),
       cluster_roles_(core.cache.of(core.registry.get("clusterroles.rbac.authorization.k8s.io"))),
       cluster_role_bindings_(core.cache.of(core.registry.get("clusterrolebindings.rbac.authorization.k8s.io"))) {}

@@ -62,7 +62,6 @@ class RoleRules final : public Authorizer, public Collector {
   void add_bindings(const ResourceCache& cache) const;
   static bool is_bound(const Binding& binding, const api::UserInfo& user);
 
-  Core& core_;
   const ResourceCache& roles_;
   const ResourceCache& role_bindings_;
   const ResourceCache& cluster_roles_;

@@ -4,7 +4,10 @@
 #include "api/text/time_text.h"
 #include "apiserver/request/body.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -75,7 +78,7 @@ void TokenPath::create(const ExchangePtr& exchange) {
   if (!admitted) return exchange->fail(admitted.error());
 
   const Json* wanted = request.at({"spec", "expirationSeconds"});
-  const std::int64_t life = wanted == nullptr ? kSecondsDefault : wanted->if_int64().value_or(kSecondsDefault);
+  std::int64_t life = wanted == nullptr ? kSecondsDefault : wanted->if_int64().value_or(kSecondsDefault);
   api::FieldErrors errors;
   if (life < kSecondsMin)
     errors.invalid("spec.expirationSeconds", life, "may not specify a duration less than 10 minutes");
@@ -83,6 +86,12 @@ void TokenPath::create(const ExchangePtr& exchange) {
     errors.invalid("spec.expirationSeconds", life, "may not specify a duration larger than 2^32 seconds");
   if (!errors.empty()) {
     return exchange->fail(api::invalid_status({"authentication.k8s.io", "TokenRequest"}, "", errors));
+  }
+  if (const auto longest = life_max_ ? std::chrono::floor<std::chrono::seconds>(*life_max_).count() : life;
+      life > longest) {
+    exchange->warnings.push_back(
+        fmt::format("requested expiration of {} seconds shortened to {} seconds", life, longest));
+    life = longest;
   }
   api::AccountToken token;
   if (const auto bound = bind(*account, request, token); !bound) return exchange->fail(bound.error());

@@ -7,15 +7,18 @@
 #include "apiserver/ports/tokens.h"
 #include "apiserver/read/core.h"
 #include "apiserver/request/exchange.h"
+#include "base/time.h"
 
+#include <optional>
 #include <string>
 
 namespace spillway::apiserver {
 
 class TokenPath {
  public:
-  TokenPath(Core& core, const NodeRestriction& restriction, const TokenSigner* signer)
-      : core_(core), restriction_(restriction), signer_(signer) {}
+  /// `life_max`: of a token; nullopt: as long as is asked for.
+  TokenPath(Core& core, const NodeRestriction& restriction, const TokenSigner* signer, std::optional<Duration> life_max)
+      : core_(core), restriction_(restriction), signer_(signer), life_max_(life_max) {}
 
   void create(const ExchangePtr& exchange);
 
@@ -26,6 +29,7 @@ class TokenPath {
   Core& core_;
   const NodeRestriction& restriction_;
   const TokenSigner* signer_;
+  std::optional<Duration> life_max_;
 };
 
 }  // namespace spillway::apiserver

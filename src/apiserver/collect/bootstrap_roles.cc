@@ -76,8 +76,9 @@ Json::Array node_bootstrap() {
 /// What `view` shows: everything of a namespace but its secrets and roles.
 Json::Array view_rules() {
   return {rule(kRead, {""},
-               {"configmaps", "events", "namespaces", "namespaces/status", "pods", "pods/log", "pods/status",
-                "serviceaccounts", "services", "services/status"}),
+               {"configmaps", "events", "namespaces", "namespaces/status", "persistentvolumeclaims",
+                "persistentvolumeclaims/status", "pods", "pods/log", "pods/status", "serviceaccounts", "services",
+                "services/status"}),
           rule(kRead, {"apps"},
                {"controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale",
                 "deployments/status", "replicasets", "replicasets/scale", "replicasets/status"}),
@@ -88,8 +89,12 @@ Json::Array view_rules() {
 Json::Array edit_rules() {
   Json::Array rules = view_rules();
   rules.push_back(rule(kRead, {""}, {"secrets"}));
-  rules.push_back(rule(kWrite, {""}, {"configmaps", "events", "pods", "secrets", "serviceaccounts", "services"}));
+  rules.push_back(
+      rule(kWrite, {""},
+           {"configmaps", "events", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts", "services"}));
   rules.push_back(rule({"create"}, {""}, {"pods/eviction", "serviceaccounts/token"}));
+  rules.push_back(rule(kRead, {""}, {"pods/attach", "pods/exec", "pods/portforward"}));
+  rules.push_back(rule(kWrite, {""}, {"pods/attach", "pods/exec", "pods/portforward"}));
   rules.push_back(
       rule(kWrite, {"apps"}, {"daemonsets", "deployments", "deployments/scale", "replicasets", "replicasets/scale"}));
   rules.push_back(rule(kWrite, {"policy"}, {"poddisruptionbudgets"}));

@@ -1,6 +1,7 @@
 #include "apiserver/collect/expiry.h"
 
 #include "api/object/meta.h"
+#include "api/text/base64.h"
 #include "api/text/time_text.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace {
 constexpr Duration kEventLife = hours(1);
 constexpr Duration kSettledRequestLife = hours(1);
 constexpr Duration kOpenRequestLife = hours(24);
+constexpr Duration kTokenLookEvery = hours(24);
 constexpr Duration kSweepEvery = seconds(10);
 constexpr Duration kCompactEvery = seconds(60);
 constexpr Duration kHistoryAge = minutes(5);
@@ -27,7 +29,7 @@ std::optional<WallTime> latest_of(std::initializer_list<std::string_view> texts)
   return latest;
 }
 
-Duration life_of_event(const api::Json&) {
+std::optional<Duration> life_of_event(const api::Json&, WallTime) {
   return kEventLife;
 }
 
@@ -41,7 +43,7 @@ const api::Json::Array* conditions_of(const api::Json& request) {
   return conditions == nullptr ? nullptr : conditions->if_array();
 }
 
-Duration life_of_request(const api::Json& request) {
+std::optional<Duration> life_of_request(const api::Json& request, WallTime) {
   if (!request.string_at({"status", "certificate"}).empty()) return kSettledRequestLife;
   const api::Json::Array* conditions = conditions_of(request);
   const bool refused = conditions != nullptr && std::ranges::any_of(*conditions, [](const api::Json& one) {
@@ -61,21 +63,43 @@ std::optional<WallTime> request_seen(const api::Json& request) {
   return latest;
 }
 
+std::optional<Duration> life_of_token(const api::Json& secret, WallTime now) {
+  const bool is_token = secret.string_at({"metadata", "namespace"}) == "kube-system" &&
+                        secret.string_at({"type"}) == "bootstrap.kubernetes.io/token";
+  if (!is_token) return std::nullopt;
+  const std::string expiration = api::decode_base64(secret.string_at({"data", "expiration"})).value_or("?");
+  if (expiration.empty()) return std::nullopt;
+  const Result<WallTime> time = api::parse_time(expiration);
+  if (!time || *time <= now) return Duration{};
+  return *time - now < kTokenLookEvery ? Duration(*time - now) : kTokenLookEvery;
+}
+
+std::optional<WallTime> now_seen(const api::Json&) {
+  return std::nullopt;
+}
+
 }  // namespace
 
 const Expiry::Rule kEventExpiry{"events", life_of_event, event_seen};
 const Expiry::Rule kRequestExpiry{"certificatesigningrequests.certificates.k8s.io", life_of_request, request_seen};
+const Expiry::Rule kTokenExpiry{"secrets", life_of_token, now_seen, true};
 
-Expiry::Expiry(Core& core, Remover& remover, const Rule& rule)
-    : core_(core), remover_(remover), rule_(rule), objects_(core.cache.of(core.registry.get(rule.plural))) {}
+Expiry::Expiry(Core& core, Remover& remover, const Rule& rule, Wanted wanted)
+    : core_(core),
+      remover_(remover),
+      rule_(rule),
+      wanted_(wanted),
+      objects_(core.cache.of(core.registry.get(rule.plural))) {}
 
 void Expiry::load() {
+  if (wanted_ == Wanted::kNo) return;
   loaded_ = true;
   for (const auto& [key, object] : objects_.objects()) {
     const api::Json document = object->document();
     const std::optional<WallTime> seen = rule_.last_seen(document);
     const Duration age = seen && *seen < core_.now.wall ? Duration(core_.now.wall - *seen) : Duration(0);
-    expect(key, core_.now.mono + std::max(Duration(0), rule_.life(document) - age));
+    if (const auto life = rule_.life(document, core_.now.wall))
+      expect(key, core_.now.mono + std::max(Duration(0), *life - age));
   }
   arm();
 }
@@ -91,13 +115,20 @@ void Expiry::expect(const std::string& key, Instant due) {
 
 void Expiry::on_event(const ResourceCache& cache, const EventPtr& event) {
   if (!loaded_ || &cache != &objects_) return;
-  if (event->object) {
-    expect(event->object->key, event->at + rule_.life(event->object->document()));
+  const auto life = event->object ? rule_.life(event->object->document(), core_.now.wall) : std::nullopt;
+  if (life) {
+    expect(event->object->key, event->at + *life);
     arm();
-  } else if (const auto entry = due_by_key_.find(event->previous->key); entry != due_by_key_.end()) {
-    due_.erase({entry->second, entry->first});
-    due_by_key_.erase(entry);
+  } else {
+    forget(event->object ? event->object->key : event->previous->key);
   }
+}
+
+void Expiry::forget(const std::string& key) {
+  const auto entry = due_by_key_.find(key);
+  if (entry == due_by_key_.end()) return;
+  due_.erase({entry->second, entry->first});
+  due_by_key_.erase(entry);
 }
 
 void Expiry::arm() {
@@ -120,6 +151,11 @@ void Expiry::sweep() {
     due_by_key_.erase(key);
     const ObjectPtr object = objects_.find(key);
     if (!object) continue;
+    const auto life = rule_.by_wall_clock ? rule_.life(object->document(), core_.now.wall) : std::nullopt;
+    if (life && *life > Duration(0)) {
+      expect(key, core_.now.mono + *life);
+      continue;
+    }
     ++removing_;
     DeleteOptions options;
     options.resource_version = std::to_string(object->revision.number());

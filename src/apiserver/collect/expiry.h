@@ -1,5 +1,5 @@
 // What the server forgets with time: Events after an hour, certificate requests that are settled after an hour and
-// others after a day, history of the store after some minutes.
+// others after a day, bootstrap tokens when they say so, history of the store after some minutes.
 // Thread: loop. Bounds: kCollectorWritesMax deletions in flight. Source: spec "API server contract", 14.2, 22.4.
 #pragma once
 
@@ -16,17 +16,22 @@
 
 namespace spillway::apiserver {
 
-/// Deletes the objects of one resource some time after they were last written.
+/// Deletes the objects of one resource some time after they were last written, or at a time that they carry.
 class Expiry final : public Collector {
  public:
   struct Rule {
     std::string_view plural;  // "events", "certificatesigningrequests.certificates.k8s.io"
-    Duration (*life)(const api::Json& object) = nullptr;
+    /// From `now` on, when the object was written, or is seen by a new process. nullopt: it stays.
+    std::optional<Duration> (*life)(const api::Json& object, WallTime now) = nullptr;
     /// The last sign of life that an object carries; for what was there when the server started.
     std::optional<WallTime> (*last_seen)(const api::Json& object) = nullptr;
+    /// Its life ends at a time of the clock on the wall: that is looked at once more before the object goes.
+    bool by_wall_clock = false;
   };
 
-  Expiry(Core& core, Remover& remover, const Rule& rule);
+  enum class Wanted { kNo, kYes };
+
+  Expiry(Core& core, Remover& remover, const Rule& rule, Wanted wanted = Wanted::kYes);
 
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
@@ -35,12 +40,14 @@ class Expiry final : public Collector {
 
  private:
   void expect(const std::string& key, Instant due);
+  void forget(const std::string& key);
   void arm();
   void sweep();
 
   Core& core_;
   Remover& remover_;
   Rule rule_;
+  Wanted wanted_;
   const ResourceCache& objects_;
   std::set<std::pair<Instant, std::string>> due_;
   std::map<std::string, Instant> due_by_key_;  // the same entries
@@ -53,6 +60,9 @@ class Expiry final : public Collector {
 extern const Expiry::Rule kEventExpiry;
 /// As the controller manager cleans them: an hour after they were issued, denied or failed, else a day after they came.
 extern const Expiry::Rule kRequestExpiry;
+/// As the controller manager's token cleaner does: Secrets of kube-system that are bootstrap tokens, once their
+/// expiration has passed, or if it cannot be read.
+extern const Expiry::Rule kTokenExpiry;
 
 /// Compacts the store once a minute: keeps five minutes and ten thousand revisions, of a busy store at most two hundred
 /// thousand.

@@ -48,10 +48,14 @@ void RootCaPublisher::on_event(const ResourceCache& cache, const EventPtr& event
 }
 
 void RootCaPublisher::run() {
-  while (!dirty_.empty() && writing_.size() < kCollectorWritesMax) {
-    const std::string ns = *dirty_.begin();
-    dirty_.erase(dirty_.begin());
-    if (!writing_.contains(ns)) look_at(ns);
+  for (auto next = dirty_.begin(); next != dirty_.end() && writing_.size() < kCollectorWritesMax;) {
+    if (writing_.contains(*next)) {
+      ++next;  // what happens during a write is looked at after it
+      continue;
+    }
+    const std::string ns = *next;
+    next = dirty_.erase(next);
+    look_at(ns);
   }
 }
 
@@ -99,7 +103,7 @@ void RootCaPublisher::settle(const std::string& ns, const StatusResult<Written>&
   writing_.erase(ns);
   const bool settled = result || result.error().reason == "AlreadyExists" || result.error().reason == "Invalid" ||
                        result.error().code == 404 || result.error().code == 403;
-  if (settled) return;
+  if (settled) return run();
   core_.timers.at(core_.now.mono + kRetry, [this, ns] {
     dirty_.insert(ns);
     run();

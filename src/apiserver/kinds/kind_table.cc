@@ -15,6 +15,8 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"", "Event"}, event_hooks()},
       {{"", "Namespace"}, namespace_hooks()},
       {{"", "Node"}, node_hooks()},
+      {{"", "PersistentVolume"}, persistent_volume_hooks()},
+      {{"", "PersistentVolumeClaim"}, persistent_volume_claim_hooks()},
       {{"", "Pod"}, pod_hooks()},
       {{"", "Secret"}, secret_hooks()},
       {{"", "Service"}, service_hooks()},
@@ -33,7 +35,8 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"rbac.authorization.k8s.io", "RoleBinding"}, role_binding_hooks()},
       {{"scheduling.k8s.io", "PriorityClass"}, priority_class_hooks()},
       {{"storage.k8s.io", "CSIDriver"}, csi_driver_hooks()},
-      {{"storage.k8s.io", "CSINode"}, csi_node_hooks()}};
+      {{"storage.k8s.io", "CSINode"}, csi_node_hooks()},
+      {{"storage.k8s.io", "StorageClass"}, storage_class_hooks()}};
   const auto found = kTable.find({group, kind});
   return found == kTable.end() ? kNeutral : found->second;
 }

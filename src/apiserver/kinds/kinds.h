@@ -21,6 +21,10 @@ KindHooks node_hooks();
 // storage.cc
 KindHooks csi_node_hooks();
 KindHooks csi_driver_hooks();
+// persistent_volumes.cc
+KindHooks persistent_volume_hooks();
+KindHooks persistent_volume_claim_hooks();
+KindHooks storage_class_hooks();
 // lease.cc
 KindHooks lease_hooks();
 // runtime_class.cc

@@ -47,12 +47,12 @@ bool ListJob::choose(SliceBudget& budget) {
   candidates_ = {};
   entries_ = {};
   all_chosen_ = true;
-  ListMeta meta{plan_.at, {}, std::nullopt};
+  meta_ = {plan_.at, {}, std::nullopt};
   if (behind_ != 0 && !chosen_.empty()) {
-    meta.continue_token = encode_continue({plan_.at, chosen_.back()->key});
-    if (everything) meta.remaining = behind_;
+    meta_.continue_token = encode_continue({plan_.at, chosen_.back()->key});
+    if (everything) meta_.remaining = behind_;
   }
-  text_ = plan_.rendering.list_head(meta);
+  text_ = plan_.rendering.list_head(meta_);
   text_.reserve(text_.size() + chosen_bytes_ + chosen_.size() * plan_.rendering.overhead() + 16);
   return true;
 }
@@ -62,17 +62,15 @@ bool ListJob::write(SliceBudget& budget, WallTime now) {
   for (; written_ < chosen_.size(); ++written_) {
     const ObjectPtr& object = chosen_[written_];
     if (!budget.take(plan_.rendering.cost(*object))) return false;
-    if (written_ != 0) text_ += ',';
-    plan_.rendering.append_item(*object, now, text_);
+    plan_.rendering.append_item(*object, written_ == 0, now, text_);
   }
-  text_ += Rendering::kListTail;
   return true;
 }
 
 bool ListJob::step(SliceBudget& budget, WallTime now) {
   if (exchange_->finished()) return true;
   if (!choose(budget) || !write(budget, now)) return false;
-  exchange_->answer_json(200, std::move(text_));
+  exchange_->answer_object(200, plan_.rendering.end_list(meta_, std::move(text_)));
   return true;
 }
 

@@ -53,6 +53,7 @@ class ListJob {
   std::size_t chosen_bytes_ = 0;
   std::size_t behind_ = 0;
   bool all_chosen_ = false;
+  ListMeta meta_;
   std::size_t written_ = 0;
   std::string text_;
 };

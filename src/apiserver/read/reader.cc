@@ -69,7 +69,7 @@ void Reader::get(const ExchangePtr& exchange) {
                  const Route& route = exchange->route;
                  const ObjectPtr object = core_.cache.of(resource).find(object_key(route.ns, route.name));
                  if (!object) return exchange->fail(api::not_found_status(resource.group_resource(), route.name));
-                 exchange->answer_json(200, rendering.object(*object, core_.now.wall), rendering.document(*object));
+                 exchange->answer_object(200, rendering.object(*object, core_.now.wall), rendering.document(*object));
                });
 }
 

@@ -1,5 +1,6 @@
 #include "apiserver/read/rendering.h"
 
+#include "api/schema/protobuf_writer.h"
 #include "apiserver/resource/slice_queue.h"
 #include "base/check.h"
 
@@ -11,6 +12,8 @@ namespace spillway::apiserver {
 namespace {
 
 using api::Json;
+
+constexpr std::string_view kListTail = "]}";
 
 constexpr std::array<TableColumn, 2> kNeutralColumns{
     TableColumn{"Name", "string", "name", 0, "Name must be unique within a namespace."},
@@ -45,10 +48,9 @@ Json list_meta(const ListMeta& meta) {
   return out;
 }
 
-std::string wrap(WatchEventType type, std::string_view object) {
+std::string line_of(std::string_view name, std::string_view object) {
   constexpr std::string_view kHead = "{\"type\":\"";
   constexpr std::string_view kMiddle = "\",\"object\":";
-  const std::string_view name = to_string(type);
   std::string line;
   line.reserve(kHead.size() + name.size() + kMiddle.size() + object.size() + 2);
   line += kHead;
@@ -90,11 +92,43 @@ api::StatusResult<Rendering> Rendering::of(const Resource& resource, const Answe
   return Rendering(resource, form, include);
 }
 
-std::string Rendering::body(const StoredObject& object) const {
-  if (is_verbatim()) return *object.text;
+std::string_view Rendering::stream_type() const {
+  return is_protobuf() ? api::kProtobufStreamType : "application/json";
+}
+
+/// The document that is answered for an object, of anything but a Table.
+Json Rendering::shown(const StoredObject& object) const {
   Json document = object.document();
-  if (form_.form == Form::kPartialMetadata) return api::to_text(metadata_only(document));
-  return api::to_text(resource_->view.from_stored(document));
+  if (form_.form == Form::kPartialMetadata) return metadata_only(document);
+  return resource_->view.from_stored != nullptr ? resource_->view.from_stored(document) : document;
+}
+
+std::string Rendering::body(const StoredObject& object) const {
+  return is_verbatim() ? *object.text : encoded(shown(object));
+}
+
+std::string Rendering::encoded(const Json& document) const {
+  return is_protobuf() ? api::write_protobuf(item_type(), document) : api::to_text(document);
+}
+
+std::string Rendering::wrap(std::string_view event_type, std::string_view object) const {
+  return is_protobuf() ? api::protobuf_frame(event_type, object) : line_of(event_type, object);
+}
+
+const api::Type& Rendering::item_type() const {
+  const bool partial = form_.form == Form::kPartialMetadata;
+  const api::Type* type = partial ? api::find_type("meta/v1.PartialObjectMetadata")
+                                  : api::find_kind(resource_->api_version(), resource_->kind);
+  SPILLWAY_CHECK(type != nullptr);  // by negotiation: no protobuf for others
+  return *type;
+}
+
+std::string Rendering::list_kind() const {
+  return form_.form == Form::kPartialMetadata ? "PartialObjectMetadataList" : std::string(resource_->kind) + "List";
+}
+
+std::string Rendering::list_version() const {
+  return form_.form == Form::kPartialMetadata ? "meta.k8s.io/" + form_.meta_version : resource_->api_version();
 }
 
 Json Rendering::metadata_only(const Json& document) const {
@@ -140,32 +174,35 @@ std::string Rendering::object(const StoredObject& object, WallTime now) const {
 }
 
 std::string Rendering::list_head(const ListMeta& meta) const {
+  if (is_protobuf()) return {};  // what comes first holds the length of the items
   if (is_table()) {
     std::string text = api::to_text(table(nullptr, list_meta(meta), true, WallTime()));  // "rows" comes last
     SPILLWAY_CHECK(text.ends_with(kListTail));
     text.resize(text.size() - kListTail.size());
     return text;
   }
-  std::string kind = std::string(resource_->kind) + "List";
-  std::string api_version = resource_->api_version();
-  if (form_.form == Form::kPartialMetadata) {
-    kind = "PartialObjectMetadataList";
-    api_version = "meta.k8s.io/" + form_.meta_version;
-  }
-  std::string out = "{\"kind\":\"" + kind + "\",\"apiVersion\":\"" + api_version + "\",\"metadata\":";
+  std::string out = "{\"kind\":\"" + list_kind() + "\",\"apiVersion\":\"" + list_version() + "\",\"metadata\":";
   api::append_text(list_meta(meta), out);
   out += ",\"items\":[";
   return out;
 }
 
-void Rendering::append_item(const StoredObject& object, WallTime now, std::string& out) const {
-  if (is_verbatim()) {
-    out += *object.text;
-  } else if (is_table()) {
+void Rendering::append_item(const StoredObject& object, bool first, WallTime now, std::string& out) const {
+  if (is_protobuf()) return api::append_protobuf_item(item_type(), shown(object), out);
+  if (!first) out += ',';
+  if (is_table()) {
     api::append_text(row(object, now), out);
+  } else if (is_verbatim()) {
+    out += *object.text;
   } else {
     out += body(object);
   }
+}
+
+std::string Rendering::end_list(const ListMeta& meta, std::string text) const {
+  if (is_protobuf()) return api::write_protobuf_list(list_version(), list_kind(), list_meta(meta), text);
+  text += kListTail;
+  return text;
 }
 
 std::size_t Rendering::cost(const StoredObject& object) const {
@@ -173,15 +210,15 @@ std::size_t Rendering::cost(const StoredObject& object) const {
 }
 
 std::string Rendering::frame(WatchEventType type, const StoredObject& object, bool columns, WallTime now) const {
-  if (is_verbatim()) return wrap(type, *object.text);
-  if (!is_table()) return wrap(type, body(object));
-  return wrap(type, api::to_text(table(&object, list_meta({object.revision, {}, {}}), columns, now)));
+  if (is_verbatim()) return wrap(to_string(type), *object.text);
+  if (!is_table()) return wrap(to_string(type), body(object));
+  return wrap(to_string(type), api::to_text(table(&object, list_meta({object.revision, {}, {}}), columns, now)));
 }
 
 std::string Rendering::bookmark(store::Revision revision, bool initial_end) const {
   Json meta = Json::object({{"resourceVersion", std::to_string(revision.number())}});
   if (is_table()) {
-    return wrap(WatchEventType::kBookmark, api::to_text(table(nullptr, std::move(meta), false, WallTime())));
+    return wrap(to_string(WatchEventType::kBookmark), api::to_text(table(nullptr, std::move(meta), false, WallTime())));
   }
   // What every object has besides is null, as an empty object of the kind would show it.
   meta["creationTimestamp"] = nullptr;
@@ -191,11 +228,13 @@ std::string Rendering::bookmark(store::Revision revision, bool initial_end) cons
       Json::object({{"kind", partial ? std::string("PartialObjectMetadata") : std::string(resource_->kind)},
                     {"apiVersion", partial ? "meta.k8s.io/" + form_.meta_version : resource_->api_version()},
                     {"metadata", std::move(meta)}});
-  return wrap(WatchEventType::kBookmark, api::to_text(object));
+  return wrap(to_string(WatchEventType::kBookmark), encoded(object));
 }
 
-std::string error_frame(const api::Status& status) {
-  return "{\"type\":\"ERROR\",\"object\":" + api::to_text(api::to_json(status)) + "}\n";
+std::string Rendering::error_frame(const api::Status& status) const {
+  const Json document = api::to_json(status);
+  if (!is_protobuf()) return wrap("ERROR", api::to_text(document));
+  return wrap("ERROR", api::write_protobuf(*api::find_kind("v1", "Status"), document));
 }
 
 }  // namespace spillway::apiserver

@@ -5,6 +5,7 @@
 #include "api/exchange/exchange.h"
 #include "api/exchange/status.h"
 #include "api/json/json.h"
+#include "api/schema/schema.h"
 #include "apiserver/read/stored_object.h"
 #include "apiserver/request/negotiation.h"
 #include "apiserver/resource/resource_registry.h"
@@ -42,19 +43,26 @@ class Rendering {
   friend bool operator==(const Rendering&, const Rendering&) = default;
 
   /// The stored bytes are what this rendering writes.
-  bool is_verbatim() const { return form_.form == Form::kObject && resource_->view.from_stored == nullptr; }
+  bool is_verbatim() const {
+    return form_.form == Form::kObject && resource_->view.from_stored == nullptr && !is_protobuf();
+  }
 
   bool is_table() const { return form_.form == Form::kTable; }
+
+  bool is_protobuf() const { return form_.encoding == Encoding::kProtobuf; }
+
+  /// The Content-Type of a watch.
+  std::string_view stream_type() const;
 
   std::string object(const StoredObject& object, WallTime now) const;
 
   /// What object() says, if it is at hand in parsed form; else null.
   api::DocumentPtr document(const StoredObject& object) const { return is_verbatim() ? object.parsed : nullptr; }
 
-  // A list is its head, its items with commas between them, and kListTail.
-  static constexpr std::string_view kListTail = "]}";
+  // A list begins with its head; its items follow, each appended; then it is ended.
   std::string list_head(const ListMeta& meta) const;
-  void append_item(const StoredObject& object, WallTime now, std::string& out) const;
+  void append_item(const StoredObject& object, bool first, WallTime now, std::string& out) const;
+  std::string end_list(const ListMeta& meta, std::string text) const;
 
   /// What writing the object costs (slice_queue.h).
   std::size_t cost(const StoredObject& object) const;
@@ -62,13 +70,22 @@ class Rendering {
   /// Bytes by which an item may be longer than the object's text.
   std::size_t overhead() const { return is_verbatim() ? 1 : 1'024; }
 
-  /// One line of a watch stream with its newline. `columns`: a Table carries its column definitions.
+  /// One event of a watch: in JSON a line with its newline, in protobuf a frame with its length. `columns`: a Table
+  /// carries its column definitions.
   std::string frame(WatchEventType type, const StoredObject& object, bool columns, WallTime now) const;
-  /// A BOOKMARK line; `initial_end` marks the end of the initial events.
+  /// A BOOKMARK; `initial_end` marks the end of the initial events.
   std::string bookmark(store::Revision revision, bool initial_end) const;
+  /// An ERROR, which ends a watch.
+  std::string error_frame(const api::Status& status) const;
 
  private:
+  api::Json shown(const StoredObject& object) const;
   std::string body(const StoredObject& object) const;
+  std::string encoded(const api::Json& document) const;
+  std::string wrap(std::string_view event_type, std::string_view object) const;
+  const api::Type& item_type() const;
+  std::string list_kind() const;
+  std::string list_version() const;
   api::Json metadata_only(const api::Json& document) const;
   api::Json row(const StoredObject& object, WallTime now) const;
   api::Json table(const StoredObject* object, api::Json meta, bool columns, WallTime now) const;
@@ -77,8 +94,5 @@ class Rendering {
   AnswerForm form_;
   IncludeObject include_;
 };
-
-/// {"type":"ERROR","object":STATUS} and a newline.
-std::string error_frame(const api::Status& status);
 
 }  // namespace spillway::apiserver

@@ -76,7 +76,7 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
                                              .selection = std::move(selection)});
   Exchange& with = *watch->exchange;
   watch->cache = &core_.cache.of(*with.route.resource);
-  with.open_stream("application/json", [this, id = watch->id] {
+  with.open_stream(watch->rendering.stream_type(), [this, id = watch->id] {
     const auto found = watches_.find(id);
     if (found != watches_.end()) drop(*found->second);
   });
@@ -178,7 +178,7 @@ bool WatchHub::send_history(Watch& watch, SliceBudget& budget) {
   if (watch.closed) return true;
   if (!watch.cache->covers(watch.sent)) {
     const api::Status status = store::too_old(watch.sent, core_.store.compacted());
-    if (write(watch, error_frame(status))) end(watch);
+    if (write(watch, watch.rendering.error_frame(status))) end(watch);
     return true;
   }
   for (const EventPtr& event : watch.cache->events_after(watch.sent)) {
@@ -247,9 +247,9 @@ void WatchHub::send_bookmark(Watch& watch) {
 void WatchHub::arm(const WatchPtr& watch, const ListOptions& options) {
   Duration life =
       kLifeMin + Duration(static_cast<Duration::rep>(core_.rng.below(static_cast<std::uint64_t>(kLifeMin.count()))));
-  constexpr std::int64_t kSecondsMax = 1'000'000;
+  constexpr std::int64_t kTimeoutSecondsMax = 1'000'000;
   if (options.timeout_seconds && *options.timeout_seconds > 0) {
-    life = seconds(std::min(*options.timeout_seconds, kSecondsMax));
+    life = seconds(std::min(*options.timeout_seconds, kTimeoutSecondsMax));
   }
   const Instant end_at = core_.now.mono + life;
   watch->end_timer = core_.timers.at(end_at, [this, held = std::weak_ptr(watch)] {

@@ -1,5 +1,7 @@
 #include "apiserver/request/exchange.h"
 
+#include "api/schema/protobuf.h"
+#include "api/schema/protobuf_writer.h"
 #include "base/check.h"
 
 #include <utility>
@@ -71,18 +73,26 @@ void Exchange::send(api::Response response) {
   sink->on_response(std::move(response));
 }
 
-void Exchange::answer(int code, const api::Json& document) {
+void Exchange::answer(int code, const api::Json& document, api::HeaderList headers) {
+  if (form.encoding == Encoding::kProtobuf) {
+    const api::Type* type = api::protobuf_type(document.string_at({"apiVersion"}), document.string_at({"kind"}));
+    if (type != nullptr) {
+      return answer(code, api::write_protobuf(*type, document), api::kProtobufContentType, std::move(headers));
+    }
+  }
   const bool pretty = query_flag(target, "pretty");
-  answer(code, (pretty ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json");
+  answer(code, (pretty ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json",
+         std::move(headers));
 }
 
-void Exchange::answer_json(int code, std::string text, api::DocumentPtr document) {
+void Exchange::answer_object(int code, std::string bytes, api::DocumentPtr document) {
   if (finished()) return;
-  if (text.size() <= kPrettyBytesMax && query_flag(target, "pretty")) {
-    if (const Result<api::Json> parsed = api::parse_json(text)) return answer(code, *parsed);
+  if (form.encoding == Encoding::kProtobuf) return answer(code, std::move(bytes), api::kProtobufContentType);
+  if (bytes.size() <= kPrettyBytesMax && query_flag(target, "pretty")) {
+    if (const Result<api::Json> parsed = api::parse_json(bytes)) return answer(code, *parsed);
   }
-  text += '\n';
-  send({code, standard_headers("application/json"), std::move(text), std::move(document)});
+  bytes += '\n';
+  send({code, standard_headers("application/json"), std::move(bytes), std::move(document)});
 }
 
 void Exchange::fail(const api::Status& status) {
@@ -90,7 +100,7 @@ void Exchange::fail(const api::Status& status) {
   if (status.details && status.details->retry_after_seconds) {
     headers.emplace_back("Retry-After", std::to_string(*status.details->retry_after_seconds));
   }
-  answer(status.code, api::to_text(api::to_json(status)) + "\n", "application/json", std::move(headers));
+  answer(status.code, api::to_json(status), std::move(headers));
 }
 
 void Exchange::open_stream(std::string_view content_type, std::function<void()> drop) {

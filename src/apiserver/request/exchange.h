@@ -49,10 +49,11 @@ class Exchange {
   Instant started{};
 
   void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});
-  /// JSON with a final newline; indented when `pretty` was asked for.
-  void answer(int code, const api::Json& document);
-  /// `document`: what the text says, or null.
-  void answer_json(int code, std::string text, api::DocumentPtr document = nullptr);
+  /// In the encoding of `form`, where the document's kind has one. JSON ends with a newline and is indented when
+  /// `pretty` was asked for.
+  void answer(int code, const api::Json& document, api::HeaderList headers = {});
+  /// `bytes`: encoded as `form` says, JSON without a newline. `document`: what they say, or null.
+  void answer_object(int code, std::string bytes, api::DocumentPtr document = nullptr);
   void fail(const api::Status& status);
 
   /// Begins a streaming answer. `drop` is called if the client goes away before end().

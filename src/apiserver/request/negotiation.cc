@@ -1,5 +1,6 @@
 #include "apiserver/request/negotiation.h"
 
+#include "api/schema/protobuf.h"
 #include "base/ascii.h"
 
 #include <algorithm>
@@ -54,25 +55,35 @@ bool is_json(const MediaType& media) {
   return media.type == "application/json" || media.type == "application/*" || media.type == "*/*";
 }
 
+bool is_protobuf(const MediaType& media) {
+  return media.type == api::kProtobufContentType;
+}
+
 api::Status not_acceptable() {
   return make_error(ErrorCode::kNotAcceptable,
                     "only the following media types are accepted: application/json, "
                     "application/json;as=Table;v=v1;g=meta.k8s.io, "
-                    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io");
+                    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io, "
+                    "application/vnd.kubernetes.protobuf, "
+                    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io");
 }
 
 }  // namespace
 
-api::StatusResult<AnswerForm> negotiate(std::string_view accept) {
+api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encodings) {
   for (const MediaType& media : parse_accept(accept)) {
-    if (!is_json(media)) continue;
+    const Encoding encoding = is_protobuf(media) ? Encoding::kProtobuf : Encoding::kJson;
+    if (encoding == Encoding::kJson && !is_json(media)) continue;
     const std::string_view as = media.parameter("as");
-    if (as.empty()) return AnswerForm{};
+    if (as.empty()) {
+      if (encoding == Encoding::kProtobuf && encodings == Encodings::kJsonOnly) continue;
+      return AnswerForm{.encoding = encoding};
+    }
     const std::string_view version = media.parameter("v");
     if (media.parameter("g") != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) continue;
-    if (as == "Table") return AnswerForm{Form::kTable, std::string(version)};
+    if (as == "Table" && encoding == Encoding::kJson) return AnswerForm{Form::kTable, std::string(version)};
     if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") {
-      return AnswerForm{Form::kPartialMetadata, std::string(version)};
+      return AnswerForm{Form::kPartialMetadata, std::string(version), encoding};
     }
   }
   return not_acceptable();

@@ -12,15 +12,21 @@ namespace spillway::apiserver {
 /// The shape in which objects are answered.
 enum class Form { kObject, kTable, kPartialMetadata };
 
+enum class Encoding { kJson, kProtobuf };
+
 struct AnswerForm {
   Form form = Form::kObject;
   std::string meta_version = "v1";  // of Table and PartialObjectMetadata: "v1" or "v1beta1"
+  Encoding encoding = Encoding::kJson;
 
   friend bool operator==(const AnswerForm&, const AnswerForm&) = default;
 };
 
-/// The first acceptable type. 406 if there is none.
-api::StatusResult<AnswerForm> negotiate(std::string_view accept);
+/// What answers of a resource can be written in besides JSON, which all can.
+enum class Encodings { kJsonOnly, kProtobufToo };
+
+/// The first acceptable type. 406 if there is none. A Table is always JSON.
+api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encodings);
 
 /// The version ("v2", "v2beta1") if aggregated discovery is asked for before plain JSON; empty for plain JSON. 406 if
 /// neither is acceptable.

@@ -15,6 +15,7 @@ using enum Verb;
 constexpr VerbSet kAllVerbs{kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete, kDeleteCollection};
 constexpr VerbSet kReadWrite{kGet, kPatch, kUpdate};
 constexpr VerbSet kCreateOnly{kCreate};
+constexpr VerbSet kConnect{kCreate, kGet};
 constexpr VerbSet kMeasured{kGet, kList};
 
 constexpr std::array<std::pair<Verb, std::string_view>, 8> kVerbNames{{{kCreate, "create"},
@@ -107,6 +108,9 @@ constexpr std::array<std::string_view, 1> kDs{"ds"};
 constexpr std::array<std::string_view, 1> kPdb{"pdb"};
 constexpr std::array<std::string_view, 1> kPc{"pc"};
 constexpr std::array<std::string_view, 1> kCsr{"csr"};
+constexpr std::array<std::string_view, 1> kPv{"pv"};
+constexpr std::array<std::string_view, 1> kPvc{"pvc"};
+constexpr std::array<std::string_view, 1> kSc{"sc"};
 
 // Kinds whose checks of metadata differ from the usual ones.
 constexpr MetadataChecks kNoOwnChecks{.create = 0, .update_whole = 0, .update_change = 0, .status_change = 0};
@@ -123,10 +127,14 @@ constexpr Subresource kScale{SubresourceId::kScale, "scale", kReadWrite, "autosc
 constexpr std::array kStatusOnly{kStatus};
 constexpr std::array kScaleAndStatus{kScale, kStatus};
 constexpr std::array kPodSubresources{
+    Subresource{SubresourceId::kExec, "attach", kConnect, "", "v1", "PodAttachOptions"},
     Subresource{SubresourceId::kBinding, "binding", kCreateOnly, "", "v1", "Binding"},
     Subresource{SubresourceId::kEphemeralContainers, "ephemeralcontainers", kReadWrite, {}, {}, {}},
     Subresource{SubresourceId::kEviction, "eviction", kCreateOnly, "policy", "v1", "Eviction"},
-    Subresource{SubresourceId::kLog, "log", VerbSet{kGet}, {}, {}, {}}, kStatus};
+    Subresource{SubresourceId::kExec, "exec", kConnect, "", "v1", "PodExecOptions"},
+    Subresource{SubresourceId::kLog, "log", VerbSet{kGet}, {}, {}, {}},
+    Subresource{SubresourceId::kExec, "portforward", kConnect, "", "v1", "PodPortForwardOptions"},
+    kStatus};
 constexpr std::array kNodeSubresources{
     Subresource{SubresourceId::kProxy, "proxy", VerbSet{kGet}, "", "v1", "NodeProxyOptions"}, kStatus};
 constexpr std::array kNamespaceSubresources{
@@ -217,6 +225,25 @@ std::vector<Resource> table(KindTable hooks) {
        .fields = kNodeFields,
        .status_subresource = true,
        .keeps_status_on_create = true},
+      {.version = "v1",
+       .plural = "persistentvolumeclaims",
+       .singular = "persistentvolumeclaim",
+       .kind = "PersistentVolumeClaim",
+       .verbs = kAllVerbs,
+       .storage = below("persistentvolumeclaims"),
+       .short_names = kPvc,
+       .subresources = kStatusOnly,
+       .status_subresource = true},
+      {.version = "v1",
+       .plural = "persistentvolumes",
+       .singular = "persistentvolume",
+       .kind = "PersistentVolume",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("persistentvolumes"),
+       .short_names = kPv,
+       .subresources = kStatusOnly,
+       .status_subresource = true},
       {.version = "v1",
        .plural = "pods",
        .singular = "pod",
@@ -495,6 +522,16 @@ std::vector<Resource> table(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("csinodes"),
        .metadata = kCsiNodeChecks},
+      {.group = "storage.k8s.io",
+       .version = "v1",
+       .plural = "storageclasses",
+       .singular = "storageclass",
+       .kind = "StorageClass",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("storageclasses"),
+       .short_names = kSc,
+       .put_creates = true},
   };
   for (Resource& row : rows) row.hooks = &hooks(row.group, row.kind);
   return rows;

@@ -57,6 +57,7 @@ enum class SubresourceId {
   kBinding,
   kEviction,
   kLog,
+  kExec,  // and attach, portforward: a connection that is handed on
   kEphemeralContainers,
   kFinalize,
   kToken,

@@ -63,8 +63,8 @@ void WritePath::answer(const ExchangePtr& exchange, StatusResult<Written> result
   const auto rendering = Rendering::of(*exchange->route.resource, exchange->form, exchange->target);
   if (!rendering) return exchange->fail(rendering.error());
   const StoredObject& object = *result->object;
-  exchange->answer_json(result->created ? 201 : 200, rendering->object(object, core_.now.wall),
-                        rendering->document(object));
+  exchange->answer_object(result->created ? 201 : 200, rendering->object(object, core_.now.wall),
+                          rendering->document(object));
 }
 
 StatusResult<void> WritePath::check_create(const Exchange& exchange) const {

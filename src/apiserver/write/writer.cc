@@ -40,6 +40,7 @@ Endpoint endpoint_of(SubresourceId part) {
     case SubresourceId::kBinding:
     case SubresourceId::kEviction:
     case SubresourceId::kLog:
+    case SubresourceId::kExec:
     case SubresourceId::kToken:
     case SubresourceId::kProxy:
       return Endpoint::kMain;
@@ -235,6 +236,7 @@ api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std:
     case SubresourceId::kBinding:
     case SubresourceId::kEviction:
     case SubresourceId::kLog:
+    case SubresourceId::kExec:
     case SubresourceId::kFinalize:
     case SubresourceId::kToken:
     case SubresourceId::kProxy:

@@ -75,7 +75,8 @@ class AgentProcess {
                                          .client_authority_pem = server.authority_pem,
                                          .port = command_.port,
                                          .ips = command_.node_ips,
-                                         .hidden = hidden_},
+                                         .hidden = hidden_,
+                                         .leaves_pods = command_.pods_at_stop == "leave"},
                                         std::move(server.transport)));
     process_.add(std::move(node));
     if (command_.bootstrap_kubeconfig.empty()) return {};
@@ -94,11 +95,15 @@ class AgentProcess {
 }  // namespace
 
 int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
+  if (command.companion.enabled && command.pods_at_stop != "leave") {
+    print_error(invalid("--pods-at-stop", "the pods beside --companion are the kubelet's"));
+    return cli::kExitUsage;
+  }
   if (command.companion.enabled) return run_companion(log, command);
   if (command.companion != cli::CompanionArgs{}) {
     print_error(invalid("agent",
                         "--shadow, --kubelet, --kubelet-certificate-authority, --pods-from, --shadow-window, "
-                        "--pages-address, --container-runtime-endpoint and --root-dir need --companion"));
+                        "--pages-address and --root-dir need --companion"));
     return cli::kExitUsage;
   }
   if (command.print_config) return print_node_config(command.node);

@@ -76,12 +76,9 @@ int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
     return cli::kExitUsage;
   };
   if (const Outcome flags = check_flags(command); !flags) return refuse(flags.error());
-  cli::NodeArgs given = command.node;
-  if (!command.companion.runtime_endpoint.empty()) {
-    given.config.flags["containerRuntimeEndpoint"] = command.companion.runtime_endpoint;
-  }
-  if (!check_node_config(given, agent::ConfigReader::kCompanion)) return cli::kExitUsage;
-  auto config = read_node_config(given.config, agent::ConfigReader::kCompanion);
+  const cli::NodeArgs& given = command.node;
+  if (!check_node_config(given)) return cli::kExitUsage;
+  auto config = read_node_config(given.config);
   if (!config) return refuse(config.error());
   if (const auto eviction = agent::companion_eviction(config->value, nullptr); !eviction) {
     return refuse(eviction.error());

@@ -14,6 +14,7 @@
 #include "client/leader_election.h"
 #include "client/shadow_engine.h"
 #include "controllers/controller_set.h"
+#include "runtime/entropy.h"
 #include "yaml/yaml_document.h"
 
 #include <algorithm>
@@ -56,7 +57,7 @@ class ElectionPart final : public Part {
 };
 
 /// Of kube-controller-manager, and not here: naming them changes nothing.
-constexpr std::array<std::string_view, 20> kOtherControllers{"bootstrap-signer-controller",
+constexpr std::array<std::string_view, 19> kOtherControllers{"bootstrap-signer-controller",
                                                              "bootstrapsigner",
                                                              "cloud-node-lifecycle-controller",
                                                              "cronjob-controller",
@@ -70,7 +71,6 @@ constexpr std::array<std::string_view, 20> kOtherControllers{"bootstrap-signer-c
                                                              "namespace-controller",
                                                              "node-ipam-controller",
                                                              "node-route-controller",
-                                                             "persistentvolume-binder-controller",
                                                              "resourcequota-controller",
                                                              "service-lb-controller",
                                                              "statefulset-controller",
@@ -78,7 +78,7 @@ constexpr std::array<std::string_view, 20> kOtherControllers{"bootstrap-signer-c
                                                              "tokencleaner"};
 
 Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
-  controllers::ControllerSet::Enabled enabled{false, false, false, false, false};
+  controllers::ControllerSet::Enabled enabled{false, false, false, false, false, false, false};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
@@ -88,7 +88,13 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
                             std::pair("taint-eviction-controller", &enabled.taint_eviction),
                             std::pair("pod-garbage-collector-controller", &enabled.pod_gc),
                             std::pair("replicaset-controller", &enabled.replica_set),
-                            std::pair("daemonset-controller", &enabled.daemon_set)};
+                            std::pair("daemonset-controller", &enabled.daemon_set),
+                            std::pair("persistentvolume-binder", &enabled.volume_binder),
+                            std::pair("persistentvolume-binder-controller", &enabled.volume_binder),
+                            std::pair("pvc-protection", &enabled.volume_protection),
+                            std::pair("pv-protection", &enabled.volume_protection),
+                            std::pair("persistentvolumeclaim-protection-controller", &enabled.volume_protection),
+                            std::pair("persistentvolume-protection-controller", &enabled.volume_protection)};
   std::vector<std::string> words;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -113,9 +119,7 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
 class ControllerProcess {
  public:
   ControllerProcess(const cli::LogArgs& log, const cli::ControllerCommand& command)
-      : command_(command),
-        process_(log),
-        rng_(static_cast<std::uint64_t>(process_.loop().now().wall.time_since_epoch().count())) {}
+      : command_(command), process_(log), rng_(runtime::entropy()) {}
 
   int run(controllers::ControllerSet::Options options) {
     options_ = std::move(options);

@@ -12,6 +12,7 @@
 #include "policy/decision_json.h"
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/preemption_outlook.h"
+#include "policy/storage/pod_claims.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -40,6 +41,38 @@ struct Findings {
   std::optional<Decision> lifecycle;  // how the controllers see that node
   std::vector<Error> silent;          // who could not be asked
 };
+
+/// The claims of a pod that waits, as things stand now. The lookup's answers end with it.
+storage::PodClaims claims_now(ClusterView& cluster, const api::Pod& pod) {
+  if (storage::claims_of(pod).empty()) return {};
+  const auto read = [&cluster]<typename T>(const std::string& path,
+                                           std::map<std::string, std::shared_ptr<const T>>& into) {
+    for (const api::Json& each : cluster.list(path)) {
+      auto value = api::decode<T>(each);
+      if (value) into.emplace(value->metadata.name, std::make_shared<const T>(*value));
+    }
+  };
+  std::map<std::string, std::shared_ptr<const api::PersistentVolumeClaim>> claims;
+  std::map<std::string, std::shared_ptr<const api::PersistentVolume>> volumes;
+  std::map<std::string, std::shared_ptr<const api::StorageClass>> classes;
+  read(client::object_path("v1", "persistentvolumeclaims", pod.metadata.ns), claims);
+  read(client::object_path("v1", "persistentvolumes", {}), volumes);
+  read(client::object_path("storage.k8s.io/v1", "storageclasses", {}), classes);
+  const auto find_in = [](const auto& map, const std::string& name) {
+    const auto found = map.find(name);
+    return found == map.end() ? nullptr : found->second;
+  };
+  const auto all = [&volumes](const api::PersistentVolumeClaim&) {
+    std::vector<storage::VolumePtr> list;
+    for (const auto& [name, volume] : volumes) list.push_back(volume);
+    return list;
+  };
+  return storage::claims_for(
+      pod, {.claim = [&](const std::string&, const std::string& name) { return find_in(claims, name); },
+            .volume = [&](const std::string& name) { return find_in(volumes, name); },
+            .storage_class = [&](const std::string& name) { return find_in(classes, name); },
+            .volumes_for = all});
+}
 
 bool is_about(const policy::Subject& subject, const api::PodKey& pod) {
   return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
@@ -187,7 +220,16 @@ class Explainer {
       for (const api::Pod& pod : pods[node]) found.push_back(&pod);
       return found;
     };
-    const scheduling::Placement placement = scheduling::place_pod(waiting, nodes);
+    const storage::PodClaims claims = claims_now(*cluster_, waiting);
+    const auto filter = [&claims](const api::Node& node) {
+      return storage::plan_claims(claims, node.metadata, {}).refusal;
+    };
+    if (!claims.problem.empty()) {
+      decision.reasons = scheduling::refuse_everywhere(claims.problem, nodes.size()).reasons;
+      return;
+    }
+    const scheduling::Placement placement =
+        scheduling::place_pod(waiting, nodes, scheduling::NodeConditions::kByTaints, filter);
     if (placement.node) {
       decision.reasons = placement.reasons;
       return;

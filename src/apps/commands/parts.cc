@@ -6,6 +6,7 @@
 #include "apps/server/api_server_part.h"
 #include "apps/view/remote.h"
 #include "controllers/scheduling/scheduler.h"
+#include "runtime/entropy.h"
 
 #include <utility>
 
@@ -26,7 +27,7 @@ int run_engine(const cli::LogArgs& log, const cli::ClusterArgs& api, MakeEngine 
     print_error(server.error());
     return cli::kExitUsage;
   }
-  const Rng rng(static_cast<std::uint64_t>(process.loop().now().wall.time_since_epoch().count()));
+  const Rng rng(runtime::entropy());
   process.add(std::make_unique<EnginePart>(process.loop(), make_engine(process, rng), std::move(server->transport)));
   return process.run();
 }

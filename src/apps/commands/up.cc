@@ -14,6 +14,7 @@
 #include "apps/server/api_server_part.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
+#include "runtime/entropy.h"
 
 #include <string>
 #include <utility>
@@ -41,7 +42,7 @@ class Up {
 
  private:
   void start_engines() {
-    const Rng rng(static_cast<std::uint64_t>(process_.loop().now().wall.time_since_epoch().count()));
+    const Rng rng(runtime::entropy());
     auto set = std::make_unique<controllers::ControllerSet>(*make_controller_options(command_.controller),
                                                             rng.fork("controller"), process_.log(), process_.metrics());
     controllers::ControllerSet& controllers = *set;

@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "host/kernel/kernel_file.h"
+#include "runtime/entropy.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -26,7 +27,7 @@ CompanionPart::CompanionPart(Process& process, CompanionPartOptions options, std
       options_(std::move(options)),
       api_(std::move(api)),
       kubelet_(std::move(kubelet)),
-      feed_({.pods = options_.args.pods_from_kubelet}, rng_for(process, options_.name).fork("feed"),
+      feed_({.pods = options_.args.pods_from_kubelet}, Rng(runtime::entropy()).fork("feed"),
             {[this](Result<agent::KubeletSettings> settings, Now) {
                process_.loop().post(
                    [this, settings = std::move(settings)]() mutable { on_settings(std::move(settings)); });

@@ -8,6 +8,7 @@
 #include "host/kernel/resident_memory.h"
 #include "host/observation/machine_info.h"
 #include "policy/eviction/memory_estimate.h"
+#include "runtime/entropy.h"
 
 #include <utility>
 
@@ -71,10 +72,6 @@ std::map<std::string, CompanionPages::Page> pages_of(Process& process, const age
 }
 
 }  // namespace
-
-Rng rng_for(Process& process, const std::string& name) {
-  return Rng(fnv1a64(name, static_cast<std::uint64_t>(process.loop().now().wall.time_since_epoch().count())));
-}
 
 std::string thresholds_text(const eviction::ThresholdConfig& config) {
   std::string text;
@@ -182,7 +179,7 @@ Outcome RunningCompanion::make_engine(Process& process, const CompanionPartOptio
                                                                         : agent::PodSource::kApiServer,
                                .shadow_window = options.args.shadow_window,
                                .disks = agent::disks_of(options.own_config)},
-                              std::move(machine), rng_for(process, options.name),
+                              std::move(machine), Rng(runtime::entropy()),
                               {process.log(), &process.metrics(), parts.journal.get(), parts.reaction.get()}, history));
   parts.companion = companion.get();
   parts.engine = std::move(companion);

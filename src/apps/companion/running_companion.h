@@ -35,8 +35,6 @@ struct CompanionPartOptions {
 /// "memory.available<100Mi,nodefs.available<10%"; empty: they do not parse.
 std::string thresholds_text(const eviction::ThresholdConfig& config);
 
-Rng rng_for(Process& process, const std::string& name);
-
 class RunningCompanion {
  public:
   /// `settings`: null if a shadow has to do without. `api` must outlive it. Errors: no cgroups of a kubelet, thresholds

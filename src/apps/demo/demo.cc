@@ -122,7 +122,7 @@ Outcome Demo::start_cluster() {
                                                  .kubeconfig = kubeconfig, .context = {}, .cluster = {}, .user = {}}));
   cluster_ = std::make_unique<ClusterView>(loop_, std::move(remote.transport));
 
-  std::vector<std::string> second{"agent", "--kubeconfig", kubeconfig, "--port", "0"};
+  std::vector<std::string> second{"agent", "--kubeconfig", kubeconfig, "--port", "0", "--pods-at-stop", "end"};
   const std::vector<std::string> flags = node_flags("node-2", folder_ + "/nodes");
   second.insert(second.end(), flags.begin(), flags.end());
   SPILLWAY_TRY(agent, ChildProcess::start(second, folder_ + "/node-2.log"));
@@ -204,8 +204,9 @@ void Demo::explain_eviction() {
   screen_.line("`spillway explain pod/hog` reads the journal that was written before the kill:\n");
   std::istringstream lines(cli::explain(entry->decision, std::nullopt, cli::Paint::kNone));
   for (std::string line; std::getline(lines, line);) screen_.line(line);
-  screen_.passed(fmt::format("evicted: {}{}", entry->decision.subject.text(),
-                             entry->emergency ? " (at once: the memory left would not have lasted a second)" : ""));
+  screen_.passed(
+      fmt::format("evicted: {}{}", entry->decision.subject.text(),
+                  entry->emergency ? " (at once: the memory left would not have lasted for its grace)" : ""));
 }
 
 void Demo::check_survivors() {

@@ -2,6 +2,7 @@
 
 #include "api/text/identities.h"
 #include "base/rng.h"
+#include "runtime/entropy.h"
 #include "wire/client/http_client.h"
 
 #include <utility>
@@ -11,8 +12,8 @@ namespace {
 
 constexpr std::string_view kClusterName = "spillway";
 
-Rng rng_of(const std::string& node_name, WallTime now) {
-  return Rng(fnv1a64(node_name, static_cast<std::uint64_t>(now.time_since_epoch().count()))).fork("client-certificate");
+Rng rotation_rng() {
+  return Rng(runtime::entropy()).fork("client-certificate");
 }
 
 /// Where the server is, and nothing of who one is there.
@@ -66,8 +67,7 @@ BootstrapPart::BootstrapPart(Process& process, const Options& options, Remote re
     : transport_(std::move(remote.transport)),
       keys_(options.node_name, options.kubeconfig, std::move(cluster),
             [&process, done = std::move(done)](const wire::Kubeconfig&) { process.loop().post(done); }),
-      certificate_(agent::CertificatePurpose::kClient, keys_, process.log(),
-                   rng_of(options.node_name, process.loop().now().wall)),
+      certificate_(agent::CertificatePurpose::kClient, keys_, process.log(), rotation_rng()),
       driver_(process.loop(), certificate_, *transport_) {}
 
 Result<std::unique_ptr<BootstrapPart>> BootstrapPart::create(Process& process, const Options& options,
@@ -94,8 +94,7 @@ RotationPart::RotationPart(Process& process, const std::string& node_name, wire:
       agent_(agent),
       transport_(std::move(remote.transport)),
       keys_(node_name, config.path, config, [this](const wire::Kubeconfig& renewed) { use(renewed); }),
-      certificate_(agent::CertificatePurpose::kClient, keys_, process.log(),
-                   rng_of(node_name, process.loop().now().wall), end),
+      certificate_(agent::CertificatePurpose::kClient, keys_, process.log(), rotation_rng(), end),
       driver_(process.loop(), certificate_, *transport_) {}
 
 Result<std::unique_ptr<RotationPart>> RotationPart::create(Process& process, const std::string& node_name,

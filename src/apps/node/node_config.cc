@@ -1,6 +1,7 @@
 #include "apps/node/node_config.h"
 
 #include "agent/config/gate_config.h"
+#include "agent/config/image_config.h"
 #include "agent/config/registration_config.h"
 #include "apps/process/drop_in.h"
 #include "apps/process/process.h"
@@ -35,6 +36,8 @@ Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
   if (!options) return options.error();
   const auto gate = agent::gate_of(agent::effective_config(config.value, std::nullopt));
   if (!gate) return gate.error();
+  const auto images = agent::image_gc_of(agent::effective_config(config.value, std::nullopt));
+  if (!images) return images.error();
   return {};
 }
 
@@ -52,12 +55,12 @@ Result<agent::ConfigDocument> read_config_document(const std::string& file) {
   return document;
 }
 
-Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args, agent::ConfigReader reader) {
+Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {
   SPILLWAY_TRY(files, configuration_files(args.file, args.directory));
   NodeConfig config{.value = api::Json::object(), .findings = {}};
   for (const std::string& file : files) {
     SPILLWAY_TRY(document, read_config_document(file));
-    agent::CheckedConfig checked = agent::check_config(document, reader);
+    agent::CheckedConfig checked = agent::check_config(document);
     config.value = agent::merge_config(std::move(config.value), checked.value);
     std::ranges::move(checked.findings, std::back_inserter(config.findings));
   }
@@ -65,8 +68,8 @@ Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args, agent::Conf
   return config;
 }
 
-bool check_node_config(const cli::NodeArgs& args, agent::ConfigReader reader) {
-  const auto config = read_node_config(args.config, reader);
+bool check_node_config(const cli::NodeArgs& args) {
+  const auto config = read_node_config(args.config);
   if (!config) {
     print_error(config.error());
     return false;

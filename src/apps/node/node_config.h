@@ -24,12 +24,11 @@ Result<agent::ConfigDocument> read_config_document(const std::string& file);
 
 /// File, then the directory's *.conf in the order of their names, then flags. Errors as read_config_document; what is
 /// wrong with the content is in the findings.
-Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args,
-                                    agent::ConfigReader reader = agent::ConfigReader::kNode);
+Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args);
 
 /// Prints everything that is wrong or without effect in the configuration and the labels, one line each; false if they
 /// cannot be used.
-bool check_node_config(const cli::NodeArgs& args, agent::ConfigReader reader = agent::ConfigReader::kNode);
+bool check_node_config(const cli::NodeArgs& args);
 
 /// Prints the configuration in effect on a node with so much memory (absent: upstream's defaults) as YAML.
 int print_node_config(const cli::NodeArgs& args);

@@ -1,6 +1,7 @@
 #include "apps/node/node_options.h"
 
 #include "agent/config/gate_config.h"
+#include "agent/config/image_config.h"
 #include "apps/node/node_config.h"
 #include "base/rng.h"
 
@@ -101,11 +102,14 @@ std::string node_state_dir(const std::string& given, const std::string& data_dir
 
 Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_name, Bytes memory) {
   SPILLWAY_TRY(config, read_node_config(args.config));
-  NodeSetup setup{.agent = {}, .gate = {}, .configuration = agent::effective_config(config.value, memory)};
+  NodeSetup setup{
+      .agent = {}, .gate = {}, .image_gc = {}, .configuration = agent::effective_config(config.value, memory)};
   SPILLWAY_TRY(options, agent::options_of(setup.configuration));
   SPILLWAY_TRY(gate, agent::gate_of(setup.configuration));
   setup.agent = std::move(options);
   setup.gate = std::move(gate);
+  SPILLWAY_TRY(image_gc, agent::image_gc_of(setup.configuration));
+  setup.image_gc = image_gc;
   setup.agent.node_name = std::move(node_name);
   setup.agent.labels.insert(args.labels.begin(), args.labels.end());
   if (!args.register_schedulable && setup.agent.registration == agent::Registration::kSchedulable) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/contract/gate_settings.h"
+#include "agent/contract/image_settings.h"
 #include "agent/contract/options.h"
 #include "api/json/json.h"
 #include "base/error.h"
@@ -17,6 +18,7 @@ namespace spillway::apps {
 struct NodeSetup {
   agent::AgentOptions agent;
   agent::GateSettings gate;
+  agent::ImageGcPolicy image_gc;
   api::Json configuration;  // the KubeletConfiguration in effect
 };
 

@@ -24,12 +24,12 @@ std::string pod_list(const agent::Agent& agent) {
       {{"kind", "PodList"}, {"apiVersion", "v1"}, {"metadata", api::Json::object()}, {"items", std::move(items)}}));
 }
 
-Result<std::int32_t> choose_attempt(const agent::Agent& agent, const api::PodKey& key, const std::string& container,
+Result<std::int32_t> choose_attempt(const RunningNode& node, const api::PodKey& key, const std::string& container,
                                     agent::LogInstance wanted) {
-  for (const api::Pod& pod : agent.pods()) {
+  for (const api::Pod& pod : node.agent->pods()) {
     if (pod.key() != key) continue;
     SPILLWAY_TRY(id, agent::choose_log(pod, container, wanted));
-    if (const auto attempt = agent::attempt_of(id)) return *attempt;
+    if (const auto attempt = node.runtime->attempt_of(id)) return *attempt;
     return make_error(ErrorCode::kInternalError, "\"{}\" is no container of this agent", id);
   }
   return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", key.text());
@@ -98,9 +98,8 @@ host::KubeletEndpoint::Options node_pages(Process& process, const RunningNode& n
                                         facts.push_back({each.name, !each.problem});
                                       return agent::health_metrics(facts);
                                     }};
-  options.choose_log = [&node](const api::PodKey& pod, const std::string& container,
-                                         agent::LogInstance wanted) {
-    return choose_attempt(*node.agent, pod, container, wanted);
+  options.choose_log = [&node](const api::PodKey& pod, const std::string& container, agent::LogInstance wanted) {
+    return choose_attempt(node, pod, container, wanted);
   };
   options.health = [&process, &node] {
     return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem(process, node)},

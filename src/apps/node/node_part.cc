@@ -13,7 +13,8 @@ constexpr Duration kShutdownGrace = seconds(2);
 Result<std::unique_ptr<NodePart>> NodePart::create(Process& process, const NodePartOptions& options,
                                                    std::unique_ptr<client::Transport> transport) {
   SPILLWAY_TRY(node, start_node(process, options, std::move(transport)));
-  return std::unique_ptr<NodePart>(new NodePart(process, std::move(node)));  // NOLINT: private constructor
+  return std::unique_ptr<NodePart>(
+      new NodePart(process, std::move(node), options.leaves_pods));  // NOLINT: private constructor
 }
 
 /// If pods are to be ended gracefully, that comes first; a second signal ends the process at once.
@@ -36,6 +37,18 @@ void NodePart::stop_now(runtime::Loop::Task done) {
   if (node_->server) node_->server->set_endpoint(nullptr);
   // std::function wants something it can copy.
   const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));
+  const auto pods = static_cast<std::uint64_t>(node_->runtime->pods().size());
+  if (leaves_pods_ && node_->runtime->leave_pods()) {
+    process_.log().info("pods run on without their agent, until it is started again",
+                        {{"node", node_->name}, {"pods", pods}});
+    process_.loop().post([this, finish] {
+      node_->endpoint.reset();
+      node_->runtime.reset();
+      end_server(finish);
+    });
+    return;
+  }
+  if (pods > 0) process_.log().info("pods are ended", {{"node", node_->name}, {"pods", pods}});
   node_->runtime->shutdown(kShutdownGrace, [this, finish] {
     process_.loop().post([this, finish] {
       node_->endpoint.reset();
@@ -43,10 +56,14 @@ void NodePart::stop_now(runtime::Loop::Task done) {
       if (const Outcome removed = node_->slice->remove(); !removed) {
         process_.log().warning("cgroup was not removed", {{"node", node_->name}, {"error", removed.error().text()}});
       }
-      if (!node_->server) return (*finish)();
-      node_->server->stop([finish] { (*finish)(); });
+      end_server(finish);
     });
   });
+}
+
+void NodePart::end_server(const std::shared_ptr<runtime::Loop::Task>& done) {
+  if (!node_->server) return (*done)();
+  node_->server->stop([done] { (*done)(); });
 }
 
 }  // namespace spillway::apps

@@ -25,12 +25,15 @@ class NodePart final : public Part {
   const std::string& name() const { return node_->name; }
 
  private:
-  NodePart(Process& process, std::unique_ptr<RunningNode> node) : process_(process), node_(std::move(node)) {}
+  NodePart(Process& process, std::unique_ptr<RunningNode> node, bool leaves_pods)
+      : process_(process), node_(std::move(node)), leaves_pods_(leaves_pods) {}
 
   void stop_now(runtime::Loop::Task done);
+  void end_server(const std::shared_ptr<runtime::Loop::Task>& done);
 
   Process& process_;
   std::unique_ptr<RunningNode> node_;
+  bool leaves_pods_;
 };
 
 }  // namespace spillway::apps

@@ -1,16 +1,24 @@
 #include "apps/node/running_node.h"
 
+#include "agent/companion/kubelet_settings.h"
 #include "agent/devices/pinning_checkpoint.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/node_object.h"
+#include "agent/node/node_software.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_pages.h"
+#include "apps/node/probe_streams.h"
 #include "host/cgroup/reserved_cgroup.h"
+#include "host/files/resolver_file.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/resident_memory.h"
 #include "host/observation/machine_info.h"
+#include "host/pods/cri_runtime.h"
+#include "host/process/process_runtime.h"
 #include "host/reaction/memory_gauge.h"
+#include "host/supervisor/supervisor_program.h"
+#include "runtime/entropy.h"
 #include "yaml/yaml_document.h"
 
 #include <filesystem>
@@ -51,30 +59,77 @@ Result<api::Json> parse_manifest(const std::string& file, const std::string& tex
   return std::move(yaml.value);
 }
 
+bool is_set(const api::Json& configuration, std::string_view key, bool fallback) {
+  const api::Json* found = configuration.find(key);
+  return found == nullptr ? fallback : found->if_bool().value_or(fallback);
+}
+
 /// Names a family, no address.
 bool is_any_address(const std::string& ip) {
   return ip == "0.0.0.0" || ip == "::";
+}
+
+host::LogLimits log_limits(const agent::AgentOptions& wanted) {
+  return {.file_max = wanted.container_log_max, .files_max = static_cast<int>(wanted.container_log_files_max)};
 }
 
 /// What the agent is told of its machine and of what was wished.
 struct NodeFacts {
   agent::MachineInfo machine;
   NodeSetup setup;
+  std::string runtime_socket;  // empty: pods are processes
 };
 
-Result<NodeFacts> read_facts(const RunningNode& node, const NodePartOptions& options) {
+/// What the container runtime says of itself, and what pods have by it. One that does not answer yet says it later.
+void describe_runtime(Process& process, const std::string& socket, agent::MachineInfo& machine) {
+  const auto runtime = host::ask_runtime_name(socket);
+  if (!runtime) process.log().warning("no container runtime yet", {{"error", runtime.error().text()}});
+  machine.runs_images = true;
+  machine.keeps_pods = true;
+  machine.container_runtime_version =
+      runtime ? agent::runtime_version_text(runtime->name, runtime->version) : std::string();
+  machine.shared_namespaces = {.ipc = false, .net = false};
+  machine.network_on_request = false;
+}
+
+/// Empty: pods are to have none of the machine's.
+std::string resolver_file(const api::Json& configuration) {
+  const api::Json* file = configuration.find("resolvConf");
+  return std::string(file == nullptr ? std::string_view("/etc/resolv.conf") : file->string_at({}));
+}
+
+/// What a pod's resolver follows from.
+agent::DnsFacts read_dns_facts(const api::Json& configuration, const std::string& cluster_domain,
+                               const std::string& node_ip) {
+  agent::DnsFacts made;
+  if (const api::Json* servers = configuration.find("clusterDNS"); servers != nullptr && servers->if_array() != nullptr)
+    for (const api::Json& each : *servers->if_array()) made.cluster_dns.emplace_back(each.string_at({}));
+  made.cluster_domain = cluster_domain;
+  made.node_ips = {node_ip};
+  const std::string path = resolver_file(configuration);
+  if (!path.empty()) made.resolv_conf = host::read_resolver_file(path);
+  return made;
+}
+
+Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const NodePartOptions& options) {
   SPILLWAY_TRY(machine, host::read_machine_info(*node.slice, options.state_dir));
   machine.hostname = options.name;  // as the kubelet's --hostname-override: several nodes share this machine
-  machine.confines_pods = options.args.process_isolation != "none";
   SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
+  SPILLWAY_TRY(socket, agent::runtime_socket(setup.configuration));
+  machine.confines_pods = socket.empty() && options.args.process_isolation != "none";
+  if (!socket.empty())
+    describe_runtime(process, socket, machine);
+  else
+    machine.keeps_pods = node.slice->options().leftovers == host::Leftovers::kKeep;
   setup.agent.node_ips = options.ips;
   if (const Outcome checked = agent::check_addresses(setup.agent, machine); !checked) {
     return Error{ErrorCode::kInvalid, checked.error().message, "--node-ip"};
   }
   if (!options.ips.empty() && !is_any_address(options.ips.front())) machine.internal_ip = options.ips.front();
+  setup.agent.dns = read_dns_facts(setup.configuration, setup.agent.cluster_domain, machine.internal_ip);
   host::set_blind_zones(*node.slice, setup.agent.eviction);
   SPILLWAY_TRY_VOID(check_reserved_cgroups(*node.slice, agent::enforced_limits(machine, setup.agent)));
-  return NodeFacts{std::move(machine), std::move(setup)};
+  return NodeFacts{std::move(machine), std::move(setup), std::move(socket)};
 }
 
 /// Its server, if it has one, and the configuration that says so.
@@ -104,6 +159,60 @@ Outcome open_server(Process& process, const NodePartOptions& options, NodeFacts&
   return {};
 }
 
+Result<std::unique_ptr<host::PodRuntime>> open_processes(Process& process, const NodePartOptions& options,
+                                                         const NodeFacts& facts, RunningNode& node) {
+  using Isolation = host::ProcessRuntimeOptions::Isolation;
+  const agent::AgentOptions& wanted = facts.setup.agent;
+  if (!facts.machine.confines_pods) {
+    process.log().warning(
+        "pods are not confined (--process-isolation=none): they are root on this machine and read its keys",
+        {{"node", node.name}});
+  }
+  SPILLWAY_TRY(runtime, host::ProcessRuntime::create(
+                            process.loop(), *node.slice, *node.host_events, process.log(),
+                            {.state_dir = options.state_dir,
+                             .logs = log_limits(wanted),
+                             .pressure = wanted.pressure_stats,
+                             .isolation = facts.machine.confines_pods ? Isolation::kNamespaces : Isolation::kNone,
+                             .hidden = options.hidden,
+                             .secure_streams = probe_streams(),
+                             .keeps_pods = facts.machine.keeps_pods}));
+  return std::unique_ptr<host::PodRuntime>(std::move(runtime));
+}
+
+/// What its containers' limits follow from.
+host::CriRuntimeOptions container_options(const NodePartOptions& options, const NodeFacts& facts,
+                                          const RunningNode& node) {
+  const api::Json& configuration = node.configuration;
+  const std::string& version = facts.machine.container_runtime_version;
+  host::CriRuntimeOptions made{.state_dir = options.state_dir,
+                               .runtime_name = version.substr(0, version.find("://")),
+                               .socket = facts.runtime_socket,
+                               .owner = fmt::format("{}.{}", options.instance, options.name),
+                               .pressure = facts.setup.agent.pressure_stats,
+                               .resources = {},
+                               .dns = facts.setup.agent.dns,
+                               .resolver_file = resolver_file(configuration),
+                               .seccomp_default = facts.setup.agent.seccomp_default,
+                               .image_gc = facts.setup.image_gc,
+                               .logs = log_limits(facts.setup.agent),
+                               .log_workers = static_cast<std::size_t>(facts.setup.agent.container_log_workers),
+                               .secure_streams = probe_streams()};
+  made.resources.cgroup_v2 = facts.machine.cgroup_version == 2;
+  made.resources.cpu_cfs_quota = is_set(configuration, "cpuCFSQuota", true);
+  made.resources.single_process_oom_kill = is_set(configuration, "singleProcessOOMKill", false);
+  made.resources.machine_memory = facts.machine.memory;
+  return made;
+}
+
+Result<std::unique_ptr<host::PodRuntime>> open_containers(Process& process, const NodePartOptions& options,
+                                                          const NodeFacts& facts, RunningNode& node) {
+  auto calls = std::make_unique<host::CriCalls>(process.loop(), facts.runtime_socket);
+  SPILLWAY_TRY(runtime, host::CriRuntime::create(process.loop(), *node.slice, std::move(calls), *node.host_events,
+                                                 process.log(), container_options(options, facts, node)));
+  return std::unique_ptr<host::PodRuntime>(std::move(runtime));
+}
+
 /// What carries the agent's commands out, and what reacts before the agent does.
 Outcome open_machine(Process& process, const NodePartOptions& options, const NodeFacts& facts, RunningNode& node) {
   runtime::Loop& loop = process.loop();
@@ -112,22 +221,10 @@ Outcome open_machine(Process& process, const NodePartOptions& options, const Nod
   node.device_events = std::make_unique<DeviceEvents>();
   SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process.log()));
   node.journal = std::move(journal);
-  using Isolation = host::ProcessRuntimeOptions::Isolation;
-  if (!facts.machine.confines_pods) {
-    process.log().warning(
-        "pods are not confined (--process-isolation=none): they are root on this machine and read its keys",
-        {{"node", node.name}});
-  }
-  SPILLWAY_TRY(runtime, host::ProcessRuntime::create(
-                            loop, *node.slice, *node.host_events, process.log(),
-                            {.state_dir = options.state_dir,
-                             .logs = {.file_max = agent_options.container_log_max,
-                                      .files_max = static_cast<int>(agent_options.container_log_files_max)},
-                             .pressure = agent_options.pressure_stats,
-                             .isolation = facts.machine.confines_pods ? Isolation::kNamespaces : Isolation::kNone,
-                             .hidden = options.hidden}));
+  SPILLWAY_TRY(runtime, facts.runtime_socket.empty() ? open_processes(process, options, facts, node)
+                                                     : open_containers(process, options, facts, node));
   node.runtime = std::move(runtime);
-  host::ProcessRuntime& pods = *node.runtime;
+  host::PodRuntime& pods = *node.runtime;
   SPILLWAY_TRY(reaction, host::MemoryReaction::create(
                              loop, *node.slice,
                              {.receiver = *node.host_events,
@@ -160,11 +257,10 @@ Outcome make_agent(Process& process, const NodePartOptions& options, NodeFacts f
                                        .memory = saved(agent::kMemoryStateFile)};
   // Without a record of devices nobody knows whether what the node had of them is still true.
   if (node.plugins && !checkpoints.devices) facts.setup.agent.extended_resources = agent::ExtendedResources::kForget;
-  const auto at = static_cast<std::uint64_t>(process.loop().now().wall.time_since_epoch().count());
-  SPILLWAY_TRY(agent, agent::Agent::create(std::move(facts.setup.agent), std::move(facts.machine),
-                                           Rng(fnv1a64(options.name, at)),
-                                           {process.log(), &process.metrics(), node.journal.get(), node.reaction.get()},
-                                           history, checkpoints));
+  SPILLWAY_TRY(
+      agent, agent::Agent::create(std::move(facts.setup.agent), std::move(facts.machine), Rng(runtime::entropy()),
+                                  {process.log(), &process.metrics(), node.journal.get(), node.reaction.get()}, history,
+                                  checkpoints));
   node.agent = std::move(agent);
   return {};
 }
@@ -207,24 +303,35 @@ void begin(Process& process, agent::MachineInfo machine, RunningNode& node) {
       });
 }
 
-Result<std::unique_ptr<host::NodeSlice>> make_slice(const NodePartOptions& options) {
+/// Whether pods outlive this process, whichever way.
+host::Leftovers leftovers_of(Process& process, const NodePartOptions& options, const std::string& socket) {
+  if (!socket.empty()) return host::Leftovers::kKeep;
+  const Outcome possible = host::check_supervision();
+  if (possible) return host::Leftovers::kKeep;
+  process.log().warning("pods end with their agent", {{"node", options.name}, {"error", possible.error().text()}});
+  return host::Leftovers::kEnd;
+}
+
+Result<std::unique_ptr<host::NodeSlice>> make_slice(Process& process, const NodePartOptions& options) {
   SPILLWAY_TRY(wishes, make_node_setup(options.args, options.name, options.args.memory.value_or(Bytes{})));
   host::ExtraControllers extra;
   if (wishes.agent.managers.pins()) extra.push_back(host::Controller::kCpuset);
   if (!options.args.memory && host::has_huge_pages()) extra.push_back(host::Controller::kHugetlb);
   SPILLWAY_TRY(mounts, host::read_cgroup_mounts(extra));
   SPILLWAY_TRY(root, host::find_writable_root(mounts));
+  SPILLWAY_TRY(socket, agent::runtime_socket(wishes.configuration));
   host::NodeSliceOptions wanted{.root = options.args.memory ? host::NodeRoot::kSlice : host::NodeRoot::kHost,
                                 .instance = options.instance,
                                 .node = options.name,
                                 .memory = options.args.memory,
-                                .pids_max = options.args.pids_max};
+                                .pids_max = options.args.pids_max,
+                                .leftovers = leftovers_of(process, options, socket)};
   SPILLWAY_TRY(slice, host::NodeSlice::create(std::move(root), std::move(wanted)));
   return std::make_unique<host::NodeSlice>(std::move(slice));
 }
 
 Outcome start(Process& process, const NodePartOptions& options, RunningNode& node) {
-  SPILLWAY_TRY(facts, read_facts(node, options));
+  SPILLWAY_TRY(facts, read_facts(process, node, options));
   SPILLWAY_TRY_VOID(open_server(process, options, facts, node));
   SPILLWAY_TRY_VOID(open_machine(process, options, facts, node));
   agent::MachineInfo machine = facts.machine;
@@ -239,7 +346,7 @@ Outcome start(Process& process, const NodePartOptions& options, RunningNode& nod
 Result<std::unique_ptr<RunningNode>> start_node(Process& process, const NodePartOptions& options,
                                                 std::unique_ptr<client::Transport> transport) {
   SPILLWAY_TRY_VOID(make_directory(options.state_dir));
-  SPILLWAY_TRY(slice, make_slice(options));
+  SPILLWAY_TRY(slice, make_slice(process, options));
   auto node = std::make_unique<RunningNode>();
   node->name = options.name;
   node->transport = std::move(transport);
@@ -248,7 +355,8 @@ Result<std::unique_ptr<RunningNode>> start_node(Process& process, const NodePart
     const std::unique_ptr<host::NodeSlice> made = std::move(node->slice);
     node->reaction.reset();
     node->runtime.reset();
-    ignored(made->remove(), "the first error is the one to report");
+    if (made->options().leftovers == host::Leftovers::kEnd)
+      ignored(made->remove(), "the first error is the one to report");
     return started.error();
   }
   return node;

@@ -14,7 +14,7 @@
 #include "host/files/journal_file.h"
 #include "host/files/manifest_files.h"
 #include "host/kubelet_endpoint.h"
-#include "host/process/process_runtime.h"
+#include "host/pods/pod_runtime.h"
 #include "host/reaction/memory_reaction.h"
 #include "runtime/engine_driver.h"
 
@@ -37,6 +37,7 @@ struct NodePartOptions {
   std::optional<std::uint16_t> port;  // of that server; 0: any free one; nullopt: the configuration's
   std::vector<std::string> ips;       // the node's addresses, at most two; empty: the machine's
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
+  bool leaves_pods = false;           // pods that outlive the process run on when it stops
 };
 
 /// Made in this order, each of those before it; ended in the other.
@@ -47,7 +48,7 @@ struct RunningNode {
   std::unique_ptr<HostEvents> host_events;
   std::unique_ptr<DeviceEvents> device_events;
   std::unique_ptr<host::JournalFile> journal;
-  std::unique_ptr<host::ProcessRuntime> runtime;
+  std::unique_ptr<host::PodRuntime> runtime;
   std::unique_ptr<host::MemoryReaction> reaction;
   std::unique_ptr<host::DevicePlugins> plugins;  // null: plugins cannot register here
   std::unique_ptr<agent::Agent> agent;

@@ -2,6 +2,7 @@
 
 #include "apps/server/certificates.h"
 #include "host/kernel/kernel_file.h"
+#include "runtime/entropy.h"
 #include "wire/client/kubeconfig.h"
 
 #include <sys/stat.h>
@@ -97,11 +98,12 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
       apiserver::ApiServer::Options{
-          .seed = static_cast<std::uint64_t>(loop.now().wall.time_since_epoch().count()),
+          .seed = runtime::entropy(),
           .version = SPILLWAY_VERSION,
           .controllers = controllers_,
           .gateway = &gateway_,
           .signer = token_key_.get(),
+          .token_life_max = args_.token_life_max,
           .authenticator = authenticator_.get(),
           .certificates = &certificate_reader_,
           .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
@@ -153,8 +155,9 @@ Outcome ApiServerPart::serve() {
   options.authenticator = authenticator_;
   if (!args_.insecure_http) {
     SPILLWAY_TRY(agents_authority, agents_authority_pem());
-    SPILLWAY_TRY(credentials,
-                 prepare_credentials(data_dir_, args_.bind_address, agents_authority, process_.loop().now().wall));
+    const auto protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11;
+    SPILLWAY_TRY(credentials, prepare_credentials(data_dir_, args_.bind_address, agents_authority, protocols,
+                                                  process_.loop().now().wall));
     options.tls = credentials.server;
     config = std::move(credentials.administrator);
     nodes_tls = credentials.nodes;

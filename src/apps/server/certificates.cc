@@ -113,7 +113,8 @@ Result<WallTime> NodeServingKeys::install(const std::string& certificate_pem) {
 }
 
 Result<Credentials> prepare_credentials(const std::string& data_dir, const std::string& bind_address,
-                                        const std::string& serving_authority_pem, WallTime now) {
+                                        const std::string& serving_authority_pem, wire::Protocols protocols,
+                                        WallTime now) {
   SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki", now));
   CertificateRequest serving{
       .use = CertificateRequest::Use::kServer,
@@ -129,7 +130,8 @@ Result<Credentials> prepare_credentials(const std::string& data_dir, const std::
 
   Credentials credentials;
   SPILLWAY_TRY(server_context, wire::TlsContext::make_server({.identity = std::move(server),
-                                                              .client_authority_pem = authority.certificate_pem()}));
+                                                              .client_authority_pem = authority.certificate_pem(),
+                                                              .protocols = protocols}));
   credentials.server = std::move(server_context);
   SPILLWAY_TRY(node_context, wire::TlsContext::make_client({.authority_pem = serving_authority_pem,
                                                             .verify = !serving_authority_pem.empty(),

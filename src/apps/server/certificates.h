@@ -25,7 +25,8 @@ struct Credentials {
 /// Makes what is missing or expired under DATA_DIR/pki. `serving_authority_pem`: who signs for agents; empty: whoever
 /// answers for a node is believed. Errors name the file.
 Result<Credentials> prepare_credentials(const std::string& data_dir, const std::string& bind_address,
-                                        const std::string& serving_authority_pem, WallTime now);
+                                        const std::string& serving_authority_pem, wire::Protocols protocols,
+                                        WallTime now);
 
 /// The authority under DATA_DIR/pki/kubelet-serving. It is not the cluster's: what it signs names whatever a node says,
 /// and clients of the API server must not believe that.

@@ -121,10 +121,12 @@ struct ServingArgs {
   std::string write_kubeconfig;  // empty: DATA_DIR/kubeconfig
   std::string token_auth_file;
   bool insecure_http = false;
+  bool http2_off = false;
   /// Signed the serving certificates of agents that ours has not signed; empty: none besides.
   std::string kubelet_certificate_authority;
   bool kubelet_insecure_tls = false;
   bool bootstrap_tokens = false;           // are believed
+  std::optional<Duration> token_life_max;  // of service accounts' tokens; nullopt: as long as is asked for
   std::vector<std::string> admission_off;  // names of admission plug-ins
 };
 
@@ -150,7 +152,6 @@ struct CompanionArgs {
   bool pods_from_kubelet = false;
   Duration shadow_window = minutes(1);
   std::string pages_address = "127.0.0.1:10270";  // of its own pages; empty: none
-  std::string runtime_endpoint;                   // containerRuntimeEndpoint; empty: as the configuration file says
   std::string root_dir = "/var/lib/kubelet";      // of the kubelet
 
   friend bool operator==(const CompanionArgs&, const CompanionArgs&) = default;
@@ -172,7 +173,8 @@ struct AgentCommand {
   std::string node_name;
   std::vector<std::string>
       node_ips;  // at most two, that the node reports; it serves on the first; empty: the machine's
-  std::optional<std::uint16_t> port;  // 0: any free port; nullopt: the configuration's
+  std::optional<std::uint16_t> port;   // 0: any free port; nullopt: the configuration's
+  std::string pods_at_stop = "leave";  // or end
   NodeArgs node;
   CompanionArgs companion;
 };

@@ -91,6 +91,17 @@ bool is_loopback(const std::string& address) {
   return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
 }
 
+/// Agents renew a token no more often than every ten seconds.
+Result<std::optional<Duration>> parse_token_life(const std::string& text) {
+  constexpr Duration kLifeMin = seconds(20);
+  constexpr Duration kLifeMax = seconds(std::int64_t{1} << 32);
+  SPILLWAY_TRY(life, parse_positive_duration(text));
+  if (life < kLifeMin || life > kLifeMax) {
+    return make_error(ErrorCode::kInvalid, "must be between 20 seconds and 2^32 seconds, got \"{}\"", text);
+  }
+  return std::optional<Duration>(life);
+}
+
 void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
@@ -109,10 +120,14 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                "Do not verify who answers for a node: for kubelets with certificates of their own making");
   app.add_flag("--enable-bootstrap-token-auth", args.bootstrap_tokens,
                "Believe the bootstrap tokens in Secrets of kube-system, with which a machine asks to become a node");
+  add_parsed(app, "--service-account-max-token-expiration", args.token_life_max, parse_token_life,
+             "Tokens of service accounts that are asked for with a longer life get this one", "DURATION",
+             "as long as is asked for");
   app.add_option("--disable-admission-plugins", args.admission_off,
                  "PodTolerationRestriction: pods that are not BestEffort get no toleration of memory pressure")
       ->check(CLI::IsMember({"PodTolerationRestriction"}))
       ->delimiter(',');
+  app.add_flag("--disable-http2-serving", args.http2_off, "Speak HTTP/1.1 only");
   app.add_flag("--insecure-http", args.insecure_http,
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {

@@ -208,6 +208,12 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   add_setting(app, config, "--reserved-memory", "reservedMemory", reserved_memory_setting,
               "Of the NUMA nodes, e.g. 0:memory=1Gi;1:memory=2Gi", "NODE:TYPE=QUANTITY[,...][;...]", "");
   add_setting(app, config, "--max-pods", "maxPods", count_setting, "Pods this node takes", "INT", "110");
+  add_setting(
+      app, config, "--container-runtime-endpoint", "containerRuntimeEndpoint", text_setting,
+      "CRI socket of the container runtime that runs the pods, e.g. unix:///run/containerd/containerd.sock; "
+      "without one they are processes of this machine. With --companion: it is asked what containers and images "
+      "have on disk",
+      "SOCKET", "");
   add_setting(app, config, "--pod-manifest-path", "staticPodPath", path_setting,
               "File or directory of pods that this node runs whatever the API server says", "PATH", "");
   add_setting(app, config, "--file-check-frequency", "fileCheckFrequency", duration_setting,

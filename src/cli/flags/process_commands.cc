@@ -63,9 +63,6 @@ void add_companion(CLI::App& app, CompanionArgs& args) {
   add_parsed(app, "--pages-address", args.pages_address, parse_pages_address,
              "With --companion: where it serves /metrics, /healthz and /debug/spillway; 0: nowhere", "ADDRESS:PORT",
              "127.0.0.1:10270");
-  app.add_option("--container-runtime-endpoint", args.runtime_endpoint,
-                 "With --companion: CRI socket of the node's container runtime, asked what containers and images have "
-                 "on disk, e.g. unix:///run/containerd/containerd.sock");
   app.add_option("--root-dir", args.root_dir,
                  "With --companion: the kubelet's directory; nodefs is the file system it is on")
       ->capture_default_str();
@@ -99,6 +96,12 @@ void define_agent(Commands& commands) {
              "Address the node reports, and serves logs and metrics on; with a comma, one of the other family besides",
              "ADDRESS[,ADDRESS]", "the machine's");
   app.add_option("--port", agent->port, "Its port; 0: any free one")->default_str("10250");
+  app.add_option(
+         "--pods-at-stop", agent->pods_at_stop,
+         "What becomes of its pods when the agent is told to stop: leave (they run on, and the next start takes "
+         "them over) or end")
+      ->check(CLI::IsMember({"leave", "end"}))
+      ->capture_default_str();
   add_node(app, agent->node);
   add_companion(app, agent->companion);
   commands.choose(app, agent);

@@ -4,6 +4,7 @@
 #include "api/text/time_text.h"
 #include "controllers/shared/paths.h"
 #include "policy/scheduling/preemption_outlook.h"
+#include "policy/storage/claim_rules.h"
 
 #include <fmt/format.h>
 
@@ -41,9 +42,17 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log)
       nodes_(client_, client::object_path("v1", "nodes", {})),
       pods_(client_, client::object_path("v1", "pods", {}),
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
+      storage_(client_),
       events_(client_, rng.fork("events"), options_.scheduler_name) {
   nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
+  storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
+  storage_.volumes().listen({[this](const auto& before, const auto& after, Now) {
+    const bool matters = !before || !after || before->claim_ref != after->claim_ref ||
+                         before->status.phase != after->status.phase || before->required_nodes != after->required_nodes;
+    if (matters) try_claimants_again();
+  }});
+  storage_.classes().listen({[this](const auto&, const auto&, Now) { try_claimants_again(); }});
 }
 
 void Scheduler::start(Now now) {
@@ -88,13 +97,16 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
       try_refused_again();
     }
   }
+  if (before && (!after || before->metadata.uid != after->metadata.uid)) end_wait(before->metadata.uid);
   if (!after) {
     refused_.erase(key);
+    claimants_.erase(key);
     return;
   }
   if (!after->spec.node_name.empty()) {
     assumed_.erase(after->metadata.uid);
     refused_.erase(key);
+    claimants_.erase(key);
   }
   const std::string now_on = node_of(*after);
   if (!now_on.empty()) {
@@ -144,25 +156,57 @@ void Scheduler::schedule(Now now) {
     const client::ObjectKey key = queue_.extract(queue_.begin()).value().key;
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || !is_mine(*pod) || !node_of(*pod).empty()) continue;
-    const scheduling::Placement placement = scheduling::place_pod(*pod, loads_, options_.conditions);
-    if (placement.node) {
-      if (log_.enabled(telemetry::Level::kDebug)) {
-        log_.debug("placing pod",
-                   {{"pod", key}, {"node", *placement.node}, {"reasons", render_all(placement.reasons)}});
-      }
-      bind(pod, *placement.node, now);
-    } else {
+    const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
+    if (!claims.problem.empty()) {
+      claimants_.insert(key);
+      refuse(pod, scheduling::refuse_everywhere(claims.problem, loads_.size()), now);
+      continue;
+    }
+    const bool has_claims = !claims.bound.empty() || !claims.unbound.empty();
+    const auto filter = [&](const api::Node& node) {
+      return storage::plan_claims(claims, node.metadata, taken_).refusal;
+    };
+    const scheduling::Placement placement = scheduling::place_pod(
+        *pod, loads_, options_.conditions, has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter());
+    if (!placement.node) {
+      if (has_claims) claimants_.insert(key);
       refuse(pod, placement, now);
+      continue;
+    }
+    if (log_.enabled(telemetry::Level::kDebug)) {
+      log_.debug("placing pod", {{"pod", key}, {"node", *placement.node}, {"reasons", render_all(placement.reasons)}});
+    }
+    assume(*pod, *placement.node);
+    ++bindings_;
+    if (claims.unbound.empty()) {
+      bind(pod, *placement.node);
+    } else {
+      bind_claims(pod, *placement.node, storage::plan_claims(claims, loads_.at(*placement.node).node->metadata, taken_),
+                  now);
     }
   }
 }
 
-void Scheduler::bind(const PodPtr& pod, const std::string& node, Now) {
-  const client::ObjectKey key = key_of(*pod);
-  assumed_[pod->metadata.uid] = node;
-  pods_by_node_[node].insert(key);
+void Scheduler::assume(const api::Pod& pod, const std::string& node) {
+  assumed_[pod.metadata.uid] = node;
+  pods_by_node_[node].insert(key_of(pod));
   recount(node);
-  ++bindings_;
+}
+
+void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
+  const client::ObjectKey key = key_of(*pod);
+  if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
+  pods_by_node_[node].erase(key);
+  recount(node);
+  if (const PodPtr current = pods_.cache().find(key); current && is_mine(*current)) {
+    client_.at(now.mono + seconds(1), [this, key](Now) {
+      if (const PodPtr again = pods_.cache().find(key); again && is_mine(*again)) queue_.insert(turn_of(*again));
+    });
+  }
+}
+
+void Scheduler::bind(const PodPtr& pod, const std::string& node) {
+  const client::ObjectKey key = key_of(*pod);
   const api::Json binding = api::Json::object(
       {{"apiVersion", "v1"},
        {"kind", "Binding"},
@@ -174,21 +218,14 @@ void Scheduler::bind(const PodPtr& pod, const std::string& node, Now) {
                    --bindings_;
                    if (outcome) {
                      refused_.erase(key);
+                     claimants_.erase(key);
                      log_.info("pod bound", {{"pod", key}, {"node", node}});
                      events_.record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
                                     fmt::format("Successfully assigned {} to {}", key, node), then);
                      return;  // the assumption holds until the cache shows the node
                    }
                    log_.warning("binding failed", {{"pod", key}, {"node", node}, {"error", outcome.error().text()}});
-                   if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
-                   pods_by_node_[node].erase(key);
-                   recount(node);
-                   if (const PodPtr current = pods_.cache().find(key); current && is_mine(*current)) {
-                     client_.at(then.mono + seconds(1), [this, key](Now) {
-                       if (const PodPtr again = pods_.cache().find(key); again && is_mine(*again))
-                         queue_.insert(turn_of(*again));
-                     });
-                   }
+                   give_up(pod, node, then);
                  });
 }
 

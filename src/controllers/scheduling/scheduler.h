@@ -1,6 +1,8 @@
 // The scheduler: binds pods without a node, one decision after the other, by priority and age, to the node the rules of
 // policy/scheduling choose. An engine of its own, because it also runs alone.
-// Thread: loop. Bounds: 64 bindings in flight. A pod that fits nowhere waits for a change of the cluster, or a minute.
+// A claim that waits for its first pod is given a volume when that pod is placed; the pod is bound once the claim is.
+// Thread: loop. Bounds: 64 bindings in flight. A pod that fits nowhere waits for a change of the cluster, or a minute;
+// one whose claims are given volumes, for ten minutes.
 // Source: Kubernetes docs, "Kubernetes Scheduler"; spec "Pod admission", scheduler.
 #pragma once
 
@@ -11,8 +13,10 @@
 #include "client/engine.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
+#include "controllers/shared/storage_cache.h"
 #include "policy/node_load.h"
 #include "policy/scheduling/place.h"
+#include "policy/storage/pod_claims.h"
 #include "telemetry/log.h"
 
 #include <map>
@@ -31,6 +35,7 @@ class Scheduler final : public client::ApiEngine {
     scheduling::NodeConditions conditions = scheduling::NodeConditions::kByTaints;
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = seconds(60);
+    Duration claims_timeout = seconds(600);
   };
 
   Scheduler(Options options, Rng rng, telemetry::Log log);
@@ -78,7 +83,21 @@ class Scheduler final : public client::ApiEngine {
   /// Something changed that may make room: everybody refused gets another turn.
   void try_refused_again();
   void schedule(Now now);
-  void bind(const PodPtr& pod, const std::string& node, Now now);
+  /// It counts on the node from now on.
+  void assume(const api::Pod& pod, const std::string& node);
+  /// It does not after all; it gets another turn.
+  void give_up(const PodPtr& pod, const std::string& node, Now now);
+  void bind(const PodPtr& pod, const std::string& node);
+  /// First its claims: each gets its volume, and is waited for.
+  struct ClaimWait;
+  void bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now);
+  void on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcome& outcome, Now now);
+  void end_wait(const std::string& uid);
+  /// Binds the pods whose claims are bound by now, and gives up on those that have waited for too long.
+  void look_at_waits(Now now);
+  void on_claim(const StorageCache::ClaimPtr& before, const StorageCache::ClaimPtr& after, Now now);
+  /// Volumes or classes changed: pods with claims get another turn.
+  void try_claimants_again();
   /// The pods that count on a node.
   std::vector<const api::Pod*> pods_on(const std::string& node) const;
   void refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now);
@@ -88,7 +107,11 @@ class Scheduler final : public client::ApiEngine {
   client::ApiClient client_;
   client::Informer<api::Node> nodes_;
   client::Informer<api::Pod> pods_;
+  StorageCache storage_;
   client::EventRecorder events_;
+  std::map<std::string, std::shared_ptr<ClaimWait>> waits_;  // by uid of the pod
+  std::set<std::string> taken_;                              // volumes that waiting pods get
+  std::set<client::ObjectKey> claimants_;                    // refused pods that have claims
   std::map<std::string, policy::NodeLoad> loads_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
   std::map<std::string, std::string> assumed_;  // pod uid → node

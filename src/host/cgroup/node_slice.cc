@@ -164,9 +164,11 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
     if (tries == kCreateTriesMax)
       return make_error(ErrorCode::kConflict, "cgroup {} keeps disappearing", slice.slice_.path());
   }
-  SPILLWAY_TRY(leftovers, slice.slice_.children());
-  SPILLWAY_TRY_VOID(kill_all(slice.slice_));
-  for (const std::string& name : leftovers) SPILLWAY_TRY_VOID(destroy_tree(slice.slice_, name, kPatience));
+  if (slice.options_.leftovers == Leftovers::kEnd) {
+    SPILLWAY_TRY(leftovers, slice.slice_.children());
+    SPILLWAY_TRY_VOID(kill_all(slice.slice_));
+    for (const std::string& name : leftovers) SPILLWAY_TRY_VOID(destroy_tree(slice.slice_, name, kPatience));
+  }
   const Outcome built = slice.build_tree();
   if (!built) return explain(built.error());
   return slice;

@@ -19,12 +19,16 @@ namespace spillway::host {
 
 enum class NodeRoot { kSlice, kHost };
 
+/// What a dead process left in the node's cgroup. kKeep: pods run on.
+enum class Leftovers { kEnd, kKeep };
+
 struct NodeSliceOptions {
   NodeRoot root = NodeRoot::kSlice;
   std::string instance = "default";
   std::string node;
   std::optional<Bytes> memory;           // of a slice: required, at least 16 MiB
   std::optional<std::int64_t> pids_max;  // of a slice; absent: no limit
+  Leftovers leftovers = Leftovers::kEnd;
 };
 
 /// What can be said before anything is made: which cgroup to build in, or exactly what is missing and how to get it.
@@ -48,7 +52,8 @@ class NodeSlice {
   static Result<NodeSlice> attach(CgroupDir root, KubeletTree tree);
 
   /// `root` comes from find_writable_root (or is a fake tree). Leftovers of the same node of a dead process are killed
-  /// and removed first. kConflict: a running process has a node of that name. kInvalid: a bad name or size.
+  /// and removed first, unless they are to be kept. kConflict: a running process has a node of that name. kInvalid: a
+  /// bad name or size.
   static Result<NodeSlice> create(CgroupDir root, NodeSliceOptions options);
 
   NodeSlice(NodeSlice&&) = default;

@@ -310,16 +310,16 @@ struct DevicePlugins::Impl {
   }
 
   void listen_to(agent::PluginId id, Plugin& plugin) {
-    const auto listed = [this, shared = shared, watch = std::weak_ptr(alive), id] {
-      shared->loop.post([this, watch, id] {
+    const auto listed = [this, held = shared, watch = std::weak_ptr(alive), id] {
+      held->loop.post([this, watch, id] {
         if (!watch.expired()) on_listed(id);
       });
     };
-    const auto ended = [this, shared = shared, watch = std::weak_ptr(alive), id](const grpc::Status& status) {
-      shared->loop.post([this, watch, id, why = text_of(status)] {
+    const auto ended = [this, held = shared, watch = std::weak_ptr(alive), id](const grpc::Status& status) {
+      held->loop.post([this, watch, id, why = text_of(status)] {
         if (!watch.expired()) on_ended(id, why);
       });
-      shared->in_flight.leave();
+      held->in_flight.leave();
     };
     shared->in_flight.enter();
     plugin.stream = std::make_shared<DeviceStream>(listed, ended);
@@ -372,13 +372,13 @@ struct DevicePlugins::Impl {
     cancels[number] = [pending] { pending->context.TryCancel(); };
     shared->in_flight.enter();
     start(*plugin->second.stub, &pending->context, &pending->request, &pending->response,
-          [this, shared = shared, watch = std::weak_ptr(alive), pending, number, then](const grpc::Status& status) {
-            shared->loop.post([this, watch, pending, number, then, status]() mutable {
+          [this, held = shared, watch = std::weak_ptr(alive), pending, number, then](const grpc::Status& status) {
+            held->loop.post([this, watch, pending, number, then, status]() mutable {
               if (watch.expired()) return;
               cancels.erase(number);
               then(status, pending->response);
             });
-            shared->in_flight.leave();
+            held->in_flight.leave();
           });
   }
 

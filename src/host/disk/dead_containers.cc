@@ -56,12 +56,16 @@ void delete_spent(const std::string& folder, agent::ReclaimOutcome& outcome) {
 
 }  // namespace
 
-void delete_log(const std::string& folder, const std::string& log) {
+Outcome delete_log(const std::string& folder, const std::string& log) {
+  Outcome outcome;
   std::error_code error;
   for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
     std::error_code failed;
-    if (log_of(file.path()) == log) fs::remove(file.path(), failed);
+    if (log_of(file.path()) != log) continue;
+    fs::remove(file.path(), failed);
+    if (failed && outcome) outcome = errno_error(file.path().string(), failed.value());
   }
+  return outcome;
 }
 
 agent::ReclaimOutcome delete_dead_logs(const std::vector<PodLogs>& pods) {

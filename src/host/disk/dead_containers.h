@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "base/error.h"
 
 #include <set>
 #include <string>
@@ -21,7 +22,7 @@ struct PodLogs {
 /// Deletes every log that belongs to no live one, and what is spent, as far as it can; names the first problem.
 agent::ReclaimOutcome delete_dead_logs(const std::vector<PodLogs>& pods);
 
-/// Deletes one log of `folder` with what was rotated off it.
-void delete_log(const std::string& folder, const std::string& log);
+/// Deletes one log of `folder` with what was rotated off it, as far as it can. The first that could not be deleted.
+Outcome delete_log(const std::string& folder, const std::string& log);
 
 }  // namespace spillway::host

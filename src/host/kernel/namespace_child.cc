@@ -74,6 +74,13 @@ Result<UniqueFd> NamespaceChild::open(const char* name) const {
   return fd;
 }
 
+Result<UniqueFd> NamespaceChild::root() const {
+  const std::string path = fmt::format("/proc/{}/root", pid_);
+  UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return errno_error(path, errno);
+  return fd;
+}
+
 Outcome NamespaceChild::map_ids(std::uint32_t first, std::uint32_t count) const {
   const std::string map = fmt::format("0 {} {}\n", first, count);
   for (const char* file : {"uid_map", "gid_map"})

@@ -62,19 +62,23 @@ Result<PodNamespaces> PodNamespaces::create(const NamespaceWish& wish) {
   if (!child) return Error{child.error().code, child.error().text(), "namespaces of a pod cannot be made"};
   if (wish.view) SPILLWAY_TRY_VOID(child->map_ids(wish.view->first_id, kPodIds));
   for (auto [wanted, name, into] :
-       {std::tuple(wish.ipc, "ipc", &made.ipc_), std::tuple(wish.network, "net", &made.network_),
-        std::tuple(named, "uts", &made.host_name_), std::tuple(wish.view.has_value(), "mnt", &made.mounts_),
-        std::tuple(wish.view.has_value(), "user", &made.users_)}) {
+       {std::tuple(wish.ipc, "ipc", &made.parts_.ipc), std::tuple(wish.network, "net", &made.parts_.network),
+        std::tuple(named, "uts", &made.parts_.host_name), std::tuple(wish.view.has_value(), "mnt", &made.parts_.mounts),
+        std::tuple(wish.view.has_value(), "user", &made.parts_.users)}) {
     if (!wanted) continue;
     SPILLWAY_TRY(fd, child->open(name));
     *into = std::move(fd);
+  }
+  if (wish.view) {
+    SPILLWAY_TRY(root, child->root());
+    made.parts_.root = std::move(root);
   }
   return made;
 }
 
 std::vector<int> PodNamespaces::fds() const {
   std::vector<int> all;
-  for (const UniqueFd* fd : {&ipc_, &network_, &host_name_}) {
+  for (const UniqueFd* fd : {&parts_.ipc, &parts_.network, &parts_.host_name}) {
     if (*fd) all.push_back(fd->get());
   }
   return all;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::host {
@@ -34,25 +35,46 @@ struct NamespaceWish {
 
 class PodNamespaces {
  public:
+  /// What it is made of; empty: that is the machine's. Another process may hold them as well.
+  struct Parts {
+    UniqueFd ipc;
+    UniqueFd network;
+    UniqueFd host_name;
+    UniqueFd mounts;
+    UniqueFd users;
+    UniqueFd root;
+  };
+
+  /// Those of a pod that an earlier process made.
+  static PodNamespaces adopt(Parts parts) {
+    PodNamespaces made;
+    made.parts_ = std::move(parts);
+    return made;
+  }
+
+  const Parts& parts() const { return parts_; }
+
   /// kForbidden: no right to make them (CAP_SYS_ADMIN). Errors of a view say which step failed.
   static Result<PodNamespaces> create(const NamespaceWish& wish);
 
-  bool has_network() const { return static_cast<bool>(network_); }
+  bool has_network() const { return static_cast<bool>(parts_.network); }
 
   /// Borrowed: to be entered while still root. Without those of the view.
   std::vector<int> fds() const;
 
   /// Of the view, borrowed; -1: there is none. Who has entered the user namespace has lost the right to the others.
-  int mounts() const { return mounts_.get(); }
+  int mounts() const { return parts_.mounts.get(); }
 
-  int users() const { return users_.get(); }
+  int users() const { return parts_.users.get(); }
+
+  /// The root directory of the view, before any container mounts something on top; empty: there is none.
+  const UniqueFd& root() const { return parts_.root; }
+
+  /// Of its network; -1: the machine's.
+  int network() const { return parts_.network.get(); }
 
  private:
-  UniqueFd ipc_;
-  UniqueFd network_;
-  UniqueFd host_name_;
-  UniqueFd mounts_;
-  UniqueFd users_;
+  Parts parts_;
 };
 
 }  // namespace spillway::host

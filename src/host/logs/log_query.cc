@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace spillway::host {
 namespace {
@@ -75,18 +76,27 @@ void LogPrinter::add(std::string_view text, std::string& out) {
     }
     text.remove_prefix(end + 1);
     if (pending_.empty()) {
-      print(piece, out);
+      print(piece, "\n", out);
     } else {
       pending_ += piece;
-      print(pending_, out);
+      print(pending_, "\n", out);
       pending_.clear();
     }
   }
 }
 
-void LogPrinter::print(std::string_view line, std::string& out) {
+void LogPrinter::finish(std::string& out) {
+  const bool wanted = query_.tail_lines != 0;  // of no lines the last one is none either
+  if (wanted && !pending_.empty() && !is_full()) print(pending_, {}, out);
+  pending_.clear();
+}
+
+void LogPrinter::print(std::string_view line, std::string_view end, std::string& out) {
   const std::optional<LogRecord> record = parse_log_record(line);
-  if (!record) return;
+  if (!std::exchange(begun_, true) && !record)
+    problem_ =
+        make_error(ErrorCode::kInternalError, "failed to get parse function: unsupported log format: \"{}\\n\"", line);
+  if (!record || problem_) return;
   if (query_.since) {
     const Result<WallTime> at = api::parse_time(record->time);
     if (!at || *at < *query_.since) return;
@@ -96,7 +106,7 @@ void LogPrinter::print(std::string_view line, std::string& out) {
     append(" ", out);
   }
   append(record->text, out);
-  if (!record->partial) append("\n", out);
+  if (!record->partial) append(end, out);
   line_open_ = record->partial;
 }
 

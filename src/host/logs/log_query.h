@@ -38,20 +38,28 @@ class LogPrinter {
  public:
   explicit LogPrinter(const LogQuery& query) : query_(query) {}
 
-  /// Appends to `out`. A piece that ends within a line is kept for the next one. Lines that are no records are left
-  /// out.
+  /// Appends to `out`. A piece that ends within a line is kept for the next one. Later
+  /// lines that are no records are left out.
   void add(std::string_view text, std::string& out);
+
+  /// Nothing follows: what is kept is the last line, without its end.
+  void finish(std::string& out);
+
+  /// The first line was no record: this is no log, and nothing is printed.
+  const std::optional<Error>& problem() const { return problem_; }
 
   /// limit_bytes have been printed: there is nothing more to come.
   bool is_full() const { return query_.limit_bytes && printed_ >= *query_.limit_bytes; }
 
  private:
-  void print(std::string_view line, std::string& out);
+  void print(std::string_view line, std::string_view end, std::string& out);
   void append(std::string_view text, std::string& out);
 
   LogQuery query_;
   std::string pending_;
   bool line_open_ = false;
+  bool begun_ = false;  // a line has been seen
+  std::optional<Error> problem_;
   std::int64_t printed_ = 0;
 };
 

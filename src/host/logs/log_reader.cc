@@ -48,6 +48,11 @@ bool is_same_file(int fd, const std::string& path) {
          held.st_dev == named.st_dev;
 }
 
+bool has_bytes(int fd) {
+  struct stat held = {};
+  return ::fstat(fd, &held) == 0 && held.st_size > 0;
+}
+
 }  // namespace
 
 /// What was there when the log was opened, on its way through the thread and back.
@@ -63,6 +68,9 @@ struct LogReader::Slice {
   std::string text;
   bool last = false;
 };
+
+LogReader::Stream::Stream() = default;
+LogReader::Stream::~Stream() = default;
 
 LogReader::LogReader(runtime::Loop& loop) : loop_(loop), thread_(loop, kStreamsMax) {}
 
@@ -80,7 +88,9 @@ Result<LogReader::Slice> LogReader::read_slice(std::unique_ptr<Stored> stored) {
   while (slice.text.empty() && !slice.last) {
     SPILLWAY_TRY(text, slice.stored->source->read(kSliceBytes));
     slice.stored->printer.add(text, slice.text);
+    if (slice.stored->printer.problem()) return *slice.stored->printer.problem();
     slice.last = text.empty();
+    if (slice.last && !slice.stored->query.follow) slice.stored->printer.finish(slice.text);
   }
   return slice;
 }
@@ -187,24 +197,34 @@ void LogReader::read_on(StreamId id) {
   const Result<std::string> text = read_rest(stream.file.get(), stream.path, kSliceBytes);
   std::string printed;
   if (text) stream.printer->add(*text, printed);
-  Duration wait = kLookEvery;
-  if (!text || stream.printer->is_full()) {
-    stream.stage = Stage::kEnding;
-    wait = Duration::zero();
-  } else if (text->size() == kSliceBytes) {
-    wait = Duration::zero();
-  } else if (!is_same_file(stream.file.get(), stream.path)) {  // rotated, and read to its end
-    stream.file.reset(::open(stream.path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!stream.file) stream.stage = Stage::kEnding;
-    wait = Duration::zero();
-  } else if (stream.ended) {
-    stream.stage = Stage::kEnding;
-    wait = Duration::zero();
-  }
   const std::shared_ptr<api::ResponseSink> sink = stream.sink;
   if (!printed.empty() && !sink->write(std::make_shared<const std::string>(std::move(printed)))) return end(id);
-  // The sink may have closed it.
-  if (const auto still = streams_.find(id); still != streams_.end()) arm(id, still->second, wait);
+  const auto still = streams_.find(id);  // the sink may have closed it
+  if (still == streams_.end()) return;
+  arm(id, still->second, wait_after_reading(still->second, text ? std::optional(text->size()) : std::nullopt));
+}
+
+/// How long to wait for the next look, after so many bytes; nullopt: the file could not be read.
+Duration LogReader::wait_after_reading(Stream& stream, std::optional<std::size_t> bytes) {
+  const bool has_more = bytes == kSliceBytes && !stream.printer->is_full();
+  if (has_more) return Duration::zero();
+  const bool is_done = !bytes || stream.printer->is_full();
+  if (!is_done && !is_same_file(stream.file.get(), stream.path)) return turn_over(stream);
+  if (!is_done && !stream.ended) return kLookEvery;
+  stream.stage = Stage::kEnding;
+  return Duration::zero();
+}
+
+/// The log was rotated. The writer may go on in the older part until the new one has something in it: the older part
+/// is read once more then, because it was read before this was seen. How long to wait for the next look.
+Duration LogReader::turn_over(Stream& stream) {
+  UniqueFd next(::open(stream.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!stream.ended && !(next && has_bytes(next.get()))) return kLookEvery;
+  if (!std::exchange(stream.turned, true)) return Duration::zero();
+  stream.turned = false;
+  stream.file = std::move(next);
+  if (!stream.file) stream.stage = Stage::kEnding;
+  return Duration::zero();
 }
 
 void LogReader::arm(StreamId id, Stream& stream, Duration wait) {

@@ -57,6 +57,9 @@ class LogReader {
   enum class Stage { kStored, kFollowing, kEnding };
 
   struct Stream {
+    Stream();
+    ~Stream();
+
     std::string path;
     bool follow = false;
     std::function<bool()> is_running;
@@ -69,6 +72,7 @@ class LogReader {
     UniqueFd inotify;
     std::optional<runtime::Loop::TimerId> timer;
     Duration pause = Duration::zero();  // the last one for a client that takes too little
+    bool turned = false;                // another file has its name, and nothing in it yet when last seen
     bool ended = false;                 // the container was seen ended: what is read now is the last
   };
 
@@ -79,6 +83,8 @@ class LogReader {
   bool submit_slice(StreamId id, std::unique_ptr<Stored> stored);
   void follow(StreamId id, Stream& stream);
   void read_on(StreamId id);
+  static Duration wait_after_reading(Stream& stream, std::optional<std::size_t> bytes);
+  static Duration turn_over(Stream& stream);
   void end(StreamId id);
   void fail(StreamId id, const Error& error);
   void arm(StreamId id, Stream& stream, Duration wait);

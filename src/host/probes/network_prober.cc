@@ -3,6 +3,7 @@
 #include "host/probes/http_answer_reader.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -54,6 +55,13 @@ std::optional<Address> address_of(const std::string& host, std::uint16_t port) {
   return made;
 }
 
+/// What there is to be read next.
+bool begins_with(int socket, std::string_view text) {
+  std::array<char, 8> first{};
+  const ssize_t seen = ::recv(socket, first.data(), text.size(), MSG_PEEK | MSG_DONTWAIT);
+  return seen == static_cast<ssize_t>(text.size()) && std::string_view(first.data(), text.size()) == text;
+}
+
 std::string request_text(const containers::HttpAsk& ask) {
   std::string host = address_text(ask.host, ask.port);
   std::string headers;
@@ -79,6 +87,9 @@ struct NetworkProber::Attempt {
   std::string request;
   std::size_t sent = 0;
   bool connected = false;
+  bool tls = false;
+  std::unique_ptr<SecureStream> stream;  // over `fd`
+  bool secured = false;
   HttpAnswerReader reader{kHeadMax, containers::kProbeOutputMax};
   runtime::Loop::TimerId timer = 0;
 
@@ -91,8 +102,8 @@ struct NetworkProber::Attempt {
   }
 };
 
-NetworkProber::NetworkProber(runtime::Loop& loop, std::function<void(agent::HostEvent)> emit)
-    : loop_(loop), emit_(std::move(emit)) {}
+NetworkProber::NetworkProber(runtime::Loop& loop, std::function<void(agent::HostEvent)> emit, SecureStreams secure)
+    : loop_(loop), emit_(std::move(emit)), secure_(std::move(secure)) {}
 
 NetworkProber::~NetworkProber() {
   while (!attempts_.empty()) take(attempts_.begin()->first);
@@ -104,7 +115,8 @@ void NetworkProber::ask(const agent::AskHttp& command) {
   attempt->port = command.ask.port;
   attempt->url = command.ask.url();
   attempt->request = request_text(command.ask);
-  if (command.ask.tls) {
+  attempt->tls = command.ask.tls;
+  if (attempt->tls && !secure_) {
     emit_(agent::HttpAnswered{command.id, invalid({}, "Get \"{}\": HTTPS is not spoken to pods", attempt->url)});
     return;
   }
@@ -139,6 +151,7 @@ void NetworkProber::on_ready(std::uint64_t id) {
   if (found == attempts_.end()) return;
   Attempt& attempt = *found->second;
   if (!attempt.connected) return on_connected(id, attempt);
+  if (attempt.stream && !attempt.secured) return handshake(id, attempt);
   attempt.sent < attempt.request.size() ? send(id, attempt) : receive(id, attempt);
 }
 
@@ -148,13 +161,65 @@ void NetworkProber::on_connected(std::uint64_t id, Attempt& attempt) {
   if (::getsockopt(attempt.fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error != 0) return fail(id, fmt::format("connect: {}", reason_of(error)));
   attempt.connected = true;
+  if (attempt.tls) return secure(id, attempt);
   if (attempt.is_http()) return send(id, attempt);
   take(id);
   emit_(agent::TcpTried{id, {}});
 }
 
+void NetworkProber::secure(std::uint64_t id, Attempt& attempt) {
+  UniqueFd same(::fcntl(attempt.fd.get(), F_DUPFD_CLOEXEC, 3));
+  if (!same) return fail(id, reason_of(errno));
+  attempt.stream = secure_(std::move(same));
+  if (!attempt.stream) return fail(id, "TLS is not available");
+  handshake(id, attempt);
+}
+
+void NetworkProber::handshake(std::uint64_t id, Attempt& attempt) {
+  // A server that knows no TLS says so in its own tongue.
+  if (begins_with(attempt.fd.get(), "HTTP/")) return fail(id, std::string(containers::kHttpForHttps));
+  const SecureStream::Step step = attempt.stream->handshake();
+  // The head of a record, five bytes, has been read by then.
+  if (step == SecureStream::Step::kFailed && begins_with(attempt.fd.get(), "1."))
+    return fail(id, std::string(containers::kHttpForHttps));
+  if (!settle(id, attempt, step)) return;
+  attempt.secured = true;
+  send(id, attempt);
+}
+
+bool NetworkProber::settle(std::uint64_t id, Attempt& attempt, SecureStream::Step step) {
+  switch (step) {
+    case SecureStream::Step::kDone:
+      return true;
+    case SecureStream::Step::kWaitRead:
+      loop_.rewatch_fd(attempt.fd.get(), POLLIN);
+      return false;
+    case SecureStream::Step::kWaitWrite:
+      loop_.rewatch_fd(attempt.fd.get(), POLLOUT);
+      return false;
+    case SecureStream::Step::kEnd:
+      if (attempt.secured && attempt.sent == attempt.request.size()) {
+        Result<containers::HttpAnswer> last = attempt.reader.end();
+        last ? answer(id, *std::move(last)) : fail(id, last.error().message);
+      } else {
+        fail(id, "EOF");
+      }
+      return false;
+    case SecureStream::Step::kFailed:
+      fail(id, "tls: " + attempt.stream->problem());
+      return false;
+  }
+  return false;
+}
+
 void NetworkProber::send(std::uint64_t id, Attempt& attempt) {
   while (attempt.sent < attempt.request.size()) {
+    if (attempt.stream) {
+      const auto moved = attempt.stream->write(std::string_view(attempt.request).substr(attempt.sent));
+      if (!settle(id, attempt, moved.step)) return;
+      attempt.sent += moved.bytes;
+      continue;
+    }
     const ssize_t count = ::send(attempt.fd.get(), attempt.request.data() + attempt.sent,
                                  attempt.request.size() - attempt.sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
@@ -163,10 +228,18 @@ void NetworkProber::send(std::uint64_t id, Attempt& attempt) {
     attempt.sent += static_cast<std::size_t>(count);
   }
   loop_.rewatch_fd(attempt.fd.get(), POLLIN);
+  if (attempt.stream) receive(id, attempt);  // it may have come with the handshake
 }
 
 void NetworkProber::receive(std::uint64_t id, Attempt& attempt) {
   std::array<char, kChunk> buffer{};
+  while (attempt.stream) {
+    const auto moved = attempt.stream->read(buffer);
+    if (!settle(id, attempt, moved.step)) return;
+    auto read = attempt.reader.add(std::string_view(buffer.data(), moved.bytes));
+    if (!read) return fail(id, read.error().message);
+    if (*read) return answer(id, **std::move(read));
+  }
   const ssize_t count = ::recv(attempt.fd.get(), buffer.data(), buffer.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (count < 0) return fail(id, fmt::format("read: {}", reason_of(errno)));

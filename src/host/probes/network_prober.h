@@ -1,11 +1,12 @@
 // Carries out the requests and connections of probes and hooks: one socket each, never waited for, ended by its
-// time-out. Names are not looked up: who is asked is an address, or "localhost".
+// time-out. Names are not looked up: who is asked is an address, or "localhost". No certificate is verified.
 // Thread: loop. Bounds: kAttemptsMax at a time, kHeadMax bytes of a head, containers::kProbeOutputMax of a body.
 // Source: spec "Pod lifecycle", 9.5; RFC 9112.
 #pragma once
 
 #include "agent/contract/ports.h"
 #include "base/unique_fd.h"
+#include "host/probes/secure_stream.h"
 #include "runtime/loop.h"
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class NetworkProber {
   static constexpr std::size_t kHeadMax = 64 * 1024;
 
   /// `emit` is called with each answer, also from inside ask() and connect().
-  NetworkProber(runtime::Loop& loop, std::function<void(agent::HostEvent)> emit);
+  NetworkProber(runtime::Loop& loop, std::function<void(agent::HostEvent)> emit, SecureStreams secure = {});
   ~NetworkProber();
   NetworkProber(const NetworkProber&) = delete;
   NetworkProber& operator=(const NetworkProber&) = delete;
@@ -36,6 +37,10 @@ class NetworkProber {
   void begin(std::uint64_t id, std::unique_ptr<Attempt> attempt, Duration timeout);
   void on_ready(std::uint64_t id);
   void on_connected(std::uint64_t id, Attempt& attempt);
+  void secure(std::uint64_t id, Attempt& attempt);
+  void handshake(std::uint64_t id, Attempt& attempt);
+  /// False: it cannot go on now; another event follows, or the attempt is over.
+  bool settle(std::uint64_t id, Attempt& attempt, SecureStream::Step step);
   void send(std::uint64_t id, Attempt& attempt);
   void receive(std::uint64_t id, Attempt& attempt);
   void fail(std::uint64_t id, const std::string& text);
@@ -44,6 +49,7 @@ class NetworkProber {
 
   runtime::Loop& loop_;
   std::function<void(agent::HostEvent)> emit_;
+  SecureStreams secure_;
   std::map<std::uint64_t, std::unique_ptr<Attempt>> attempts_;
 };
 

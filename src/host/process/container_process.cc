@@ -6,6 +6,7 @@
 #include "host/kernel/call_filter.h"
 #include "host/kernel/kernel_file.h"
 #include "host/process/pod_root.h"
+#include "host/spawn/terminal.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,6 +28,7 @@ constexpr std::size_t kDrainBytesMax = 1'048'576;  // what a full pipe can still
 constexpr Duration kDoubtWaitMin = milliseconds(1);
 constexpr Duration kDoubtWaitMax = milliseconds(100);
 constexpr Duration kEmptyWaitMax = milliseconds(50);
+constexpr Duration kPaceInterval = milliseconds(10);
 
 Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
   std::array<int, 2> ends = {-1, -1};
@@ -54,7 +56,9 @@ std::vector<MountStep> container_mounts(CgroupVersion version) {
 }
 
 ContainerProcess::ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start)
-    : loop_(loop), log_(std::move(log)), owner_(owner), start_(std::move(start)) {}
+    : loop_(loop), log_(std::move(log)), owner_(owner), start_(std::move(start)) {
+  stderr_.channel = api::Channel::kErr;
+}
 
 ContainerProcess::~ContainerProcess() {
   release();
@@ -152,28 +156,79 @@ Result<Confinement> ContainerProcess::confinement(std::vector<UniqueFd>& held) c
   return made;
 }
 
-Outcome ContainerProcess::spawn_process() {
-  SPILLWAY_TRY(out, make_pipe());
-  SPILLWAY_TRY(err, make_pipe());
+/// What is ours of each stream, and what is the program's. A terminal is all three.
+Outcome ContainerProcess::open_streams(Ends& in, Ends& out, Ends& err) {
+  if (start_.command.terminal) {
+    UniqueFd root;
+    if (!start_.first_id) root.reset(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    SPILLWAY_TRY(terminal, open_terminal(start_.first_id ? start_.namespaces->root() : root));
+    plan_.terminal = true;
+    out.first.reset(::fcntl(terminal.ours.get(), F_DUPFD_CLOEXEC, 3));
+    console_->open_terminal(std::move(terminal.ours), start_.command.standard_input);
+    in.second.reset(::fcntl(terminal.theirs.get(), F_DUPFD_CLOEXEC, 3));
+    out.second = std::move(terminal.theirs);
+    return out.first && in.second ? Outcome() : Outcome(errno_error("terminal", errno));
+  }
+  if (start_.command.standard_input) {
+    SPILLWAY_TRY(made, make_pipe());
+    ::fcntl(made.first.get(), F_SETFL, 0);  // the program's; ours does not block
+    ::fcntl(made.second.get(), F_SETFL, O_NONBLOCK);
+    console_->open(std::move(made.second), start_.command.input_ends_once);
+    in.second = std::move(made.first);
+  }
+  SPILLWAY_TRY(made_out, make_pipe());
+  SPILLWAY_TRY(made_err, make_pipe());
+  out = std::move(made_out);
+  err = std::move(made_err);
+  return {};
+}
+
+/// What holds for the container's first process and for every other that is begun beside it.
+Outcome ContainerProcess::plan_process(std::vector<UniqueFd>& held) {
   plan_.argv = start_.command.argv;
   for (const auto& [name, value] : start_.command.env) plan_.environment.push_back(fmt::format("{}={}", name, value));
   plan_.working_dir = start_.command.working_dir;
   plan_.oom_score_adj = start_.command.oom_score_adj;
   plan_.cgroup = &cgroup_;
   plan_.open_files_max = start_.open_files_max;
-  plan_.stdout_fd = out.second.get();
-  plan_.stderr_fd = err.second.get();
   plan_.namespaces = start_.namespaces;
-  plan_.sysctls = start_.sysctls;
-  std::vector<UniqueFd> held;
   if (start_.first_id) {
     SPILLWAY_TRY(confined, confinement(held));
     plan_.confinement = std::move(confined);
   }
-  SPILLWAY_TRY(process, spawn(plan_));
+  return {};
+}
+
+Outcome ContainerProcess::spawn_process() {
+  Ends in;
+  Ends out;
+  Ends err;
+  SPILLWAY_TRY_VOID(open_streams(in, out, err));
+  std::vector<UniqueFd> held;
+  SPILLWAY_TRY_VOID(plan_process(held));
+  plan_.stdin_fd = in.second ? in.second.get() : -1;
+  plan_.stdout_fd = out.second.get();
+  plan_.stderr_fd = err.second ? err.second.get() : out.second.get();
+  plan_.sysctls = start_.sysctls;
+  plan_.shared_pids = start_.pids ? start_.pids.get() : -1;
+  if (start_.supervision) SPILLWAY_TRY_VOID(prepare_supervisor(out, err, held));
+  Result<SpawnedProcess> process = spawn(plan_);
+  plan_.supervisor.reset();
+  start_.pids.reset();
   start_.mounts.clear();
-  pid_ = process.pid;
-  pidfd_ = std::move(process.pidfd);
+  if (!process) return process.error();
+  if (supervisor_) supervisor_->live(process->supervisor, std::move(process->supervisor_pidfd));
+  status_ = std::move(process->status);
+  if (!supervisor_) {
+    stdout_.pipe = std::move(out.first);
+    stderr_.pipe = std::move(err.first);
+  }
+  return hold_process(process->pid, std::move(process->pidfd));
+}
+
+Outcome ContainerProcess::hold_process(pid_t pid, UniqueFd pidfd) {
+  pid_ = pid;
+  pidfd_ = std::move(pidfd);
   handle_ = std::make_shared<ContainerHandle>();
   handle_->name = name();
   handle_->pidfd.reset(::fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
@@ -183,9 +238,6 @@ Outcome ContainerProcess::spawn_process() {
     handle_->status.reset(::open(fmt::format("/proc/{}/status", pid_).c_str(), O_RDONLY | O_CLOEXEC));
     handle_->call.reset(::open(fmt::format("/proc/{}/syscall", pid_).c_str(), O_RDONLY | O_CLOEXEC));
   }
-  status_ = std::move(process.status);
-  stdout_.pipe = std::move(out.first);
-  stderr_.pipe = std::move(err.first);
   return {};
 }
 
@@ -195,7 +247,8 @@ Outcome ContainerProcess::start() {
   Outcome made;
   Result<ContainerLog> log_file = ContainerLog::create(start_.log_path, start_.log_limits);
   if (log_file) {
-    log_file_ = *std::move(log_file);
+    if (!start_.supervision) log_file_ = *std::move(log_file);  // else it writes it
+    started_at_ = loop_.now().wall;
     made = spawn_process();
   } else {
     made = log_file.error();
@@ -204,14 +257,27 @@ Outcome ContainerProcess::start() {
     ignored(start_.pod->remove_child(start_.command.name), "the pod's removal takes it along");
     return made;
   }
-  started_at_ = loop_.now().wall;
-  loop_.watch_fd(status_.get(), POLLIN, [this] { on_status(); });
-  loop_.watch_fd(pidfd_.get(), POLLIN, [this] { on_process_end(); });
-  for (Output* output : {&stdout_, &stderr_})
-    loop_.watch_fd(output->pipe.get(), POLLIN, [this, output] {
-      if (!pump(*output, kPumpBytesMax)) close_output(*output);
-    });
+  watch();
   return {};
+}
+
+void ContainerProcess::watch() {
+  if (status_) loop_.watch_fd(status_.get(), POLLIN, [this] { on_status(); });
+  loop_.watch_fd(pidfd_.get(), POLLIN, [this] { on_process_end(); });
+  for (Output* output : {&stdout_, &stderr_}) watch_output(*output);
+  if (!supervisor_) return;
+  loop_.watch_fd(supervisor_->pidfd(), POLLIN, [this] { on_supervisor_end(); });
+  console_->tell([this] { relay(); }, [this] { static_cast<void>(supervisor_->tell(SupervisorOrder::kCloseInput)); });
+}
+
+Result<UniqueFd> ContainerProcess::pids() const {
+  if (end_ || status_ || !failure_.empty() || killing_)
+    return make_error(ErrorCode::kNotFound, "unable to find target container {}", name());
+  if (!plan_.confinement || !plan_.confinement->own_pids) return UniqueFd();
+  // Its number is its own until we have collected it.
+  UniqueFd fd(::open(fmt::format("/proc/{}/ns/pid", pid_).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return errno_error("processes of the target container", errno);
+  return fd;
 }
 
 Result<EntryPlan> ContainerProcess::entry(std::vector<std::string> argv) const {
@@ -261,13 +327,18 @@ void ContainerProcess::on_status() {
 }
 
 void ContainerProcess::on_process_end() {
-  const Result<std::optional<ProcessEnd>> end = reap(pidfd_.get());
-  if (end && !*end) return;
-  if (!end) log_.error("exit status lost", {{"container", name()}, {"error", end.error().text()}});
-  loop_.unwatch_fd(pidfd_.get());
-  end_ = end ? end->value_or(ProcessEnd{255, 0}) : ProcessEnd{255, 0};
-  if (handle_->ended_for && end_->signal == SIGKILL) end_ = ProcessEnd{128 + SIGTERM, SIGTERM};
   finished_at_ = loop_.now().wall;
+  if (supervisor_) {
+    loop_.unwatch_fd(pidfd_.get());
+    end_ = supervised_end();
+  } else {
+    const Result<std::optional<ProcessEnd>> end = reap(pidfd_.get());
+    if (end && !*end) return;
+    if (!end) log_.error("exit status lost", {{"container", name()}, {"error", end.error().text()}});
+    loop_.unwatch_fd(pidfd_.get());
+    end_ = end ? end->value_or(ProcessEnd{255, 0}) : ProcessEnd{255, 0};
+  }
+  if (handle_->ended_for && end_->signal == SIGKILL) end_ = ProcessEnd{128 + SIGTERM, SIGTERM};
   if (status_) on_status();
   check_empty();
 }
@@ -282,15 +353,38 @@ bool ContainerProcess::pump(Output& output, std::size_t bytes_max) {
     open = got > 0 || (got < 0 && errno == EAGAIN);
     if (got <= 0) break;
     total += static_cast<std::size_t>(got);
-    output.framer.add({chunk.data(), static_cast<std::size_t>(got)}, loop_.now().wall, records);
+    const std::string_view said(chunk.data(), static_cast<std::size_t>(got));
+    output.framer.add(said, loop_.now().wall, records);
+    console_->say(output.channel, said);
   }
   write_log(records);
   return open;
 }
 
+void ContainerProcess::watch_output(Output& output) {
+  if (!output.pipe || std::exchange(output.watched, true)) return;
+  loop_.watch_fd(output.pipe.get(), POLLIN, [this, &output] {
+    if (!pump(output, kPumpBytesMax)) return close_output(output);
+    if (console_->is_held_up()) pace();
+  });
+}
+
+void ContainerProcess::pace() {
+  for (Output* output : {&stdout_, &stderr_})
+    if (output->pipe && std::exchange(output->watched, false)) loop_.unwatch_fd(output->pipe.get());
+  if (std::exchange(relay_watched_, false)) loop_.unwatch_fd(relay_.get());
+  if (pace_timer_) return;
+  pace_timer_ = loop_.at(loop_.now().mono + kPaceInterval, [this] {
+    pace_timer_.reset();
+    if (console_->is_held_up()) return pace();
+    for (Output* output : {&stdout_, &stderr_}) watch_output(*output);
+    hear_relay();
+  });
+}
+
 void ContainerProcess::close_output(Output& output) {
   if (!output.pipe) return;
-  loop_.unwatch_fd(output.pipe.get());
+  if (std::exchange(output.watched, false)) loop_.unwatch_fd(output.pipe.get());
   output.pipe.reset();
   std::string records;
   output.framer.finish(loop_.now().wall, records);
@@ -351,7 +445,7 @@ void ContainerProcess::kill() {
 
 void ContainerProcess::check_empty() {
   const Result<bool> empty = is_empty(cgroup_);
-  if (empty && *empty) return complete();
+  if (empty && *empty) return supervisor_ && !drained_ ? drain() : complete();
   kill();  // what the first process left behind
 }
 
@@ -361,30 +455,47 @@ void ContainerProcess::complete() {
     if (output->pipe) static_cast<void>(pump(*output, kDrainBytesMax));
     close_output(*output);
   }
+  hear_relay();
+  console_->close();
   release();
   if (mounts_) owner_.dispose(std::move(mounts_));
   const Outcome removed = start_.pod->remove_child(name());
   ignored(removed, "the next attempt or the pod's removal tries again");
   const agent::StartContainer& command = start_.command;
-  if (!failure_.empty())
+  if (!failure_.empty() && !adopted_)
     return owner_.on_failed({command.uid, command.name, command.attempt, failure_reason_, failure_});
   const ProcessEnd end = end_.value_or(ProcessEnd{255, 0});
-  owner_.on_exited({.uid = command.uid,
-                    .name = command.name,
-                    .attempt = command.attempt,
-                    .exit_code = end.exit_code,
-                    .signal = end.signal,
-                    .oom_killed = oom_kills && *oom_kills > 0 && end.exit_code != 0,
-                    .started_at = started_at_,
-                    .finished_at = finished_at_});
+  owner_.on_exited(
+      {.uid = command.uid,
+       .name = command.name,
+       .attempt = command.attempt,
+       .exit_code = end.exit_code,
+       .signal = end.signal,
+       .oom_killed = oom_kills && *oom_kills > 0 && end.exit_code != 0,
+       .started_at = started_at_,
+       .finished_at = finished_at_,
+       .container_id = {},
+       .reason = lost_ ? "ContainerStatusUnknown" : "",
+       .message = lost_ ? "The supervisor of the container is gone: how it ended cannot be told" : failure_});
 }
 
 void ContainerProcess::release() {
-  for (std::optional<runtime::Loop::TimerId>* timer : {&grace_timer_, &empty_timer_, &doubt_timer_}) {
+  console_->tell({}, {});
+  if (std::exchange(relay_watched_, false)) loop_.unwatch_fd(relay_.get());
+  relay_.reset();
+  if (drain_) loop_.unwatch_fd(drain_.get());
+  drain_.reset();
+  if (supervisor_ && supervisor_->pidfd() >= 0) loop_.unwatch_fd(supervisor_->pidfd());
+  for (std::optional<runtime::Loop::TimerId>* timer :
+       {&grace_timer_, &empty_timer_, &doubt_timer_, &pace_timer_, &drain_timer_}) {
     if (*timer) loop_.cancel(**timer);
     timer->reset();
   }
-  for (UniqueFd* fd : {&status_, &pidfd_, &stdout_.pipe, &stderr_.pipe}) {
+  for (Output* output : {&stdout_, &stderr_}) {
+    if (std::exchange(output->watched, false)) loop_.unwatch_fd(output->pipe.get());
+    output->pipe.reset();
+  }
+  for (UniqueFd* fd : {&status_, &pidfd_}) {
     if (*fd) loop_.unwatch_fd(fd->get());
     fd->reset();
   }

@@ -15,6 +15,8 @@
 #include "host/reaction/reaction_target.h"
 #include "host/spawn/entry_child.h"
 #include "host/spawn/process_spawn.h"
+#include "host/streams/container_console.h"
+#include "host/supervisor/supervisor.h"
 #include "host/volumes/volume_set.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
@@ -31,6 +33,13 @@ namespace spillway::host {
 
 /// What a confined container mounts on top of its pod's view.
 std::vector<MountStep> container_mounts(CgroupVersion version);
+
+/// How containers get supervisors.
+struct Supervision {
+  int program = -1;
+  const CgroupDir* cgroup = nullptr;  // of supervisors; outlives the container
+  int volumes = -1;                   // the mount namespace of the node's volumes; -1: there is none
+};
 
 class ContainerProcess {
  public:
@@ -56,6 +65,9 @@ class ContainerProcess {
     std::optional<std::uint32_t> first_id;  // of the pod's view; nullopt: it has none
     bool own_pids = true;                   // counts with a view only
     std::vector<OpenedMount> mounts;        // the same
+    UniqueFd pids;                          // of the container whose processes it sees; empty: of its own
+    /// What it takes to have a supervisor; nullopt: it ends with us.
+    std::optional<Supervision> supervision = {};
   };
 
   ContainerProcess(runtime::Loop& loop, telemetry::Log log, Owner& owner, Start start);
@@ -65,6 +77,12 @@ class ContainerProcess {
 
   /// Makes cgroup, log and process. An error: nothing is left of it and no event follows.
   Outcome start();
+
+  /// In place of start(): it runs, or has ended, under the supervisor that an earlier process made for it.
+  Outcome adopt(Supervisor supervisor);
+
+  /// Once its end has been told: what still holds its pod's namespaces; nullopt: it has none.
+  std::optional<Supervisor> release_supervisor() { return std::exchange(supervisor_, std::nullopt); }
 
   /// SIGTERM now, SIGKILL to all after `grace`. A repeated stop can only shorten the grace.
   void stop(Duration grace);
@@ -77,11 +95,23 @@ class ContainerProcess {
 
   const CgroupDir& cgroup() const { return cgroup_; }
 
+  /// Its first process.
+  pid_t process() const { return pid_; }
+
   WallTime started_at() const { return started_at_; }
 
   /// How another program gets into it, as one of its own; holds only while this object lives. kNotFound: it does not
   /// run.
   Result<EntryPlan> entry(std::vector<std::string> argv) const;
+
+  /// Its pid namespace; empty: it is among the machine's processes. kNotFound: it does not run.
+  Result<UniqueFd> pids() const;
+
+  /// Null: it has none.
+  const Supervisor* supervisor() const { return supervisor_ ? &*supervisor_ : nullptr; }
+
+  /// For those who attach to it.
+  const std::shared_ptr<ContainerConsole>& console() const { return console_; }
 
   /// Binds it to the CPUs of the shared pool, if it is one of those that share.
   void share_cpus(std::string_view cpus);
@@ -91,19 +121,40 @@ class ContainerProcess {
   /// For the thread that acts on memory pressure; null before the start.
   const std::shared_ptr<ContainerHandle>& handle() const { return handle_; }
 
-  Bytes log_size() const { return log_file_ ? log_file_->size() : Bytes{}; }
+  Bytes log_size() const;
 
  private:
+  using Ends = std::pair<UniqueFd, UniqueFd>;  // ours, the program's
+
   struct Output {
     explicit Output(LogStream stream) : framer(stream) {}
 
     UniqueFd pipe;
     LogFramer framer;
+    api::Channel channel = api::Channel::kOut;  // of those who listen
+    bool watched = false;
   };
 
+  void watch();
+  Outcome hold_process(pid_t pid, UniqueFd pidfd);
+  /// What it is given stays open in `held` until it has been made.
+  Outcome prepare_supervisor(const Ends& out, const Ends& err, std::vector<UniqueFd>& held);
+  /// The supervisor's copy of the outputs, for those who listen.
+  void relay();
+  void hear_relay();
+  /// Has everything that was said written to the log.
+  void drain();
+  void on_drained();
+  void on_supervisor_end();
+  std::optional<ProcessEnd> supervised_end();
+  void watch_output(Output& output);
+  /// Whoever listens is behind: nothing is read until that changes.
+  void pace();
+  Outcome open_streams(Ends& in, Ends& out, Ends& err);
   Outcome make_cgroup();
   /// What its devices need stays open in `held` until the process has been made.
   Result<Confinement> confinement(std::vector<UniqueFd>& held) const;
+  Outcome plan_process(std::vector<UniqueFd>& held);
   Outcome spawn_process();
   void on_status();
   void on_process_end();
@@ -132,6 +183,13 @@ class ContainerProcess {
   std::shared_ptr<ContainerHandle> handle_;
   UniqueFd status_;
   UniqueFd mounts_;  // its mount namespace, held so that its end does not wait for the end of that
+  std::optional<Supervisor> supervisor_;
+  UniqueFd relay_;  // from it
+  bool relay_watched_ = false;
+  UniqueFd drain_;  // its end says that the log is complete
+  bool drained_ = false;
+  bool lost_ = false;  // nobody can tell how it ended
+  bool adopted_ = false;
   pid_t pid_ = 0;
   WallTime started_at_;
   WallTime finished_at_;
@@ -142,6 +200,9 @@ class ContainerProcess {
   std::optional<runtime::Loop::TimerId> grace_timer_;
   std::optional<runtime::Loop::TimerId> empty_timer_;
   std::optional<runtime::Loop::TimerId> doubt_timer_;
+  std::optional<runtime::Loop::TimerId> pace_timer_;
+  std::optional<runtime::Loop::TimerId> drain_timer_;
+  std::shared_ptr<ContainerConsole> console_ = std::make_shared<ContainerConsole>();
   Duration empty_wait_ = milliseconds(1);
   bool killing_ = false;
 };

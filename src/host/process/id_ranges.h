@@ -14,6 +14,10 @@ class IdRanges {
   /// The first of 65,536 ids nobody else has. Which, follows from the pod's uid, so that two agents of one machine
   /// rarely choose the same. Not more than kCount at a time.
   std::uint32_t take(std::string_view pod_uid);
+
+  /// Those that a pod of an earlier process has.
+  void keep(std::uint32_t first) { taken_.insert((first - kFirst) / kSize); }
+
   void release(std::uint32_t first);
 
   static constexpr std::uint32_t kFirst = 0x0008'0000;  // what the convention leaves to containers

@@ -37,6 +37,9 @@ class PodIsolator {
   /// `work`: the pod's directory, which becomes its own.
   Result<IsolatedPod> isolate(const agent::CreatePod& pod, const std::string& work);
 
+  /// The ids of a pod that was isolated by an earlier process.
+  void keep(std::uint32_t first_id) { ids_.keep(first_id); }
+
   /// The ids of a pod that is gone.
   void release(std::uint32_t first_id) { ids_.release(first_id); }
 

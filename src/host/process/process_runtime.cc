@@ -1,12 +1,14 @@
 #include "host/process/process_runtime.h"
 
+#include "agent/serving/log_choice.h"
 #include "host/cgroup/cgroup_kill.h"
 #include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/reserved_cgroup.h"
 #include "host/devices/device_access.h"
 #include "host/disk/dead_containers.h"
 #include "host/kernel/kernel_file.h"
-#include "host/process/termination_message.h"
+#include "host/pods/termination_message.h"
+#include "host/volumes/managed_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -26,10 +28,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kRemovalsMax = 10'000;
 constexpr int kCgroupRemovalsMax = 100;
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-// No container can be called like these.
-constexpr std::string_view kWorkFolder = "_work";
-constexpr std::string_view kVolumeFolder = "_volumes";
-constexpr std::string_view kFileFolder = "_files";
 
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name.size() <= 253 && name != "." && name != ".." && !name.contains('/') &&
@@ -65,7 +63,8 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       checkpoints_(loop, options_.state_dir, log_),
       files_(loop, kRemovalsMax),
       volumes_(loop),
-      commands_(loop, [this](agent::RanInContainer answer) { emit(std::move(answer)); }) {}
+      commands_(loop, [this](agent::RanInContainer answer) { emit(std::move(answer)); }),
+      ports_(loop) {}
 
 Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
                                                                agent::Host::Receiver& receiver, telemetry::Log log,
@@ -77,25 +76,16 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& lo
   options.hidden.push_back(options.state_dir);
   const fs::path pods = state / "pods";
   SPILLWAY_TRY_VOID(make_directory(pods));
-  // Only what this runtime makes has two underscores in its name and can be of nobody else.
-  std::vector<fs::path> stale;
-  for (const fs::directory_entry& entry : fs::directory_iterator(pods, error)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory(error) && std::ranges::count(name, '_') == 2) stale.push_back(entry.path());
-  }
-  for (const fs::path& path : stale) {
-    fs::remove_all(path, error);
-    if (error) return errno_error(path.string(), error.value());
-  }
   std::unique_ptr<ProcessRuntime> runtime(
       new ProcessRuntime(loop, slice, receiver, std::move(log), std::move(options)));  // NOLINT: private constructor
   runtime->observer_.report_own_cgroup();
-  runtime->keep_house();
   runtime->program_folder_ = fs::path(own_program()).parent_path().string();
   if (runtime->options_.isolation == ProcessRuntimeOptions::Isolation::kNamespaces) {
     SPILLWAY_TRY(isolator, PodIsolator::create(pods.string(), runtime->options_.hidden, slice.kubepods().version()));
     runtime->isolator_ = std::move(isolator);
   }
+  SPILLWAY_TRY_VOID(runtime->options_.keeps_pods ? runtime->look_around() : runtime->remove_stale_pods());
+  runtime->keep_house();
   return runtime;
 }
 
@@ -125,7 +115,9 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
     pod.volumes =
         std::make_shared<VolumeSet>(VolumeSetOptions{.directory = fmt::format("{}/{}", pod.directory, kVolumeFolder),
                                                      .first_id = *pod.isolated.first_id,
-                                                     .hidden = options_.hidden});
+                                                     .hidden = options_.hidden,
+                                                     .kept = options_.keeps_pods,
+                                                     .mounts = std::exchange(pod.mounts, {})});
   }
   SPILLWAY_TRY(cgroup, slice_.parent_of(command.qos).create_child("pod" + command.uid));
   pod.cgroup = std::move(cgroup);
@@ -135,7 +127,19 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   limits.pids = command.pids_max;
   limits.cpu_shares = cpu_shares_of(command.qos == api::QosClass::kBestEffort ? 0 : command.cpu_request_milli);
   limits.cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0));
-  return apply_limits(pod.cgroup, limits);
+  SPILLWAY_TRY_VOID(apply_limits(pod.cgroup, limits));
+  if (!supervisor_program_) return {};
+  return write_record(fmt::format("{}/{}", pod.directory, kPodRecord),
+                      pod_record({command, pod.isolated.first_id, pod.created}));
+}
+
+/// One that an earlier process made, and of which no namespace was left.
+Outcome ProcessRuntime::ensure_made(PodEntry& pod) {
+  if (!std::exchange(pod.made, true)) {
+    const Outcome made = make_pod(pod);
+    if (!made) pod.broken = made.error();
+  }
+  return pod.broken ? Outcome(*pod.broken) : Outcome();
 }
 
 void ProcessRuntime::release_ids(const PodEntry& pod) {
@@ -172,7 +176,7 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
                   pods_.size() >= options_.pods_max ? fmt::format("this node runs {} pods already", pods_.size())
                                                     : fmt::format("pod {} is unknown", command.uid));
   PodEntry& pod = found->second;
-  if (pod.broken) return refuse(command, "CreateContainerError", pod.broken->text());
+  if (const Outcome made = ensure_made(pod); !made) return refuse(command, "CreateContainerError", made.error().text());
   if (pod.stopping || shutting_down_) return refuse(command, "RunContainerError", "the pod is being stopped");
   if (!is_plain_name(command.name) || command.name.starts_with('_'))
     return refuse(command, "CreateContainerError", fmt::format("\"{}\" cannot name a container", command.name));
@@ -193,6 +197,7 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
       {"HOME", work}};
   for (const auto& [name, value] : defaults)
     if (!has_variable(command, name)) command.env.emplace_back(name, value);
+  if (command.terminal && !has_variable(command, "TERM")) command.env.emplace_back("TERM", "xterm");
   if (command.working_dir.empty()) command.working_dir = work;
   // The pool may have changed since the agent said where it is to run.
   if (command.cpuset.shares && !shared_cpus_.empty()) command.cpuset.cpus = shared_cpus_;
@@ -209,11 +214,22 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
 void ProcessRuntime::launch(PodEntry& pod, agent::StartContainer command, const std::string& log_path,
                             std::vector<OpenedMount> mounts) {
   const agent::PodIsolation& isolation = pod.command.isolation;
+  UniqueFd pids;
+  if (!command.target.empty()) {
+    const auto target = pod.containers.find(command.target);
+    auto found = target == pod.containers.end()
+                     ? make_error(ErrorCode::kNotFound, "unable to find target container {}", command.target)
+                     : target->second->pids();
+    if (!found) return refuse(command, "CreateContainerConfigError", found.error().message);
+    pids = *std::move(found);
+  }
+  std::optional<Supervision> supervision;
+  if (supervisor_program_) supervision = Supervision{supervisor_program_.get(), &supervisors_, volumes_.mounts()};
   auto container = std::make_unique<ContainerProcess>(
       loop_, log_, static_cast<ContainerProcess::Owner&>(*this),
       ContainerProcess::Start{command, &pod.cgroup, pod.isolated.namespaces ? &*pod.isolated.namespaces : nullptr,
                               isolation.sysctls, log_path, options_.logs, open_files_max_, pod.isolated.first_id,
-                              !isolation.host_pids, std::move(mounts)});
+                              !isolation.host_pids, std::move(mounts), std::move(pids), supervision});
   const Outcome started = container->start();
   if (!started) return refuse(command, "CreateContainerError", started.error().text());
   pod.containers.emplace(command.name, std::move(container));
@@ -267,7 +283,7 @@ void ProcessRuntime::on_command(agent::SetUpVolumes command) {
   const auto found = pods_.find(command.uid);
   if (found == pods_.end()) return fail_all(fmt::format("pod {} is unknown", command.uid));
   PodEntry& pod = found->second;
-  if (pod.broken) return fail_all(pod.broken->text());
+  if (const Outcome made = ensure_made(pod); !made) return fail_all(made.error().text());
   if (!pod.volumes) return fail_all("the pod is being stopped");
   for (const agent::VolumeSetup& each : command.volumes) {
     const auto* empty = std::get_if<agent::EmptyDirectory>(&each.content);
@@ -280,21 +296,12 @@ void ProcessRuntime::on_command(agent::SetUpVolumes command) {
   if (!queued) fail_all("too many volumes are being made");
 }
 
-/// What is mounted goes, then what is on disk. Nobody waits for it.
-void ProcessRuntime::release_volumes(PodEntry& pod) {
-  if (!pod.volumes) return;
-  const std::string folder = fmt::format("{}/{}", pod.directory, kVolumeFolder);
-  const auto remove = [this, alive = std::weak_ptr(alive_), folder] {
-    if (alive.expired()) return;
-    const bool removing = files_.submit([folder]() -> runtime::Loop::Task {
-      std::error_code error;
-      fs::remove_all(folder, error);
-      return {};
-    });
-    if (!removing) log_.warning("volumes not removed", {{"directory", folder}});
-  };
-  if (!volumes_.release(std::exchange(pod.volumes, nullptr), remove))
-    log_.warning("volumes not removed", {{"directory", folder}});
+/// Its pods have no sandbox; asked for is one of a RuntimeClass.
+void ProcessRuntime::on_command(const agent::RunSandbox& command) {
+  std::string problem;
+  if (!command.handler.empty())
+    problem = fmt::format("no runtime for \"{}\" is configured: this node runs processes", command.handler);
+  emit(agent::SandboxRan{command.uid, {}, std::move(problem)});
 }
 
 void ProcessRuntime::change_target(PodEntry& pod) {
@@ -304,7 +311,7 @@ void ProcessRuntime::change_target(PodEntry& pod) {
 
 std::shared_ptr<const ReactionTarget> ProcessRuntime::find_target(const std::string& uid) {
   const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second.broken) return nullptr;
+  if (found == pods_.end() || found->second.broken || !found->second.cgroup) return nullptr;
   PodEntry& pod = found->second;
   if (!pod.target) {
     std::vector<std::shared_ptr<ContainerHandle>> handles;
@@ -342,6 +349,7 @@ void ProcessRuntime::on_command(const agent::StopPod& command) {
   const auto pod = pods_.find(command.uid);
   if (pod == pods_.end()) return emit(agent::PodStopped{command.uid});
   pod->second.stop_asked = true;
+  if (command.storage_freed && pod->second.freeing == FreeState::kUnasked) pod->second.freeing = FreeState::kAsked;
   stop_pod(pod->second, command.grace);
   settle(command.uid);
 }
@@ -361,7 +369,7 @@ void ProcessRuntime::on_command(const agent::RemoveContainer& command) {
   const std::string log = fmt::format("{}/{}.log", folder, command.attempt);
   if (is_log_live(log)) return;
   const bool queued = files_.submit([folder, log]() -> runtime::Loop::Task {
-    delete_log(folder, log);
+    ignored(delete_log(folder, log), "it goes with the pod");
     return {};
   });
   if (!queued) log_.warning("log of an ended container not removed", {{"log", log}});
@@ -389,76 +397,17 @@ void ProcessRuntime::on_command(const agent::SaveCheckpoint& command) {
   checkpoints_.save(command.file, command.text);
 }
 
-void ProcessRuntime::on_command(const agent::Observe& command) {
-  Result<api::Summary> seen =
-      command.depth == agent::ObserveDepth::kWhole ? observe_now() : observer_.observe_node_memory_alone(loop_.now());
-  // Pods, their logs and what they write are below one state directory: one file system, whatever it is.
-  emit(agent::Observed{command.id, std::move(seen), command.depth, eviction::StorageLayout{}});
-}
-
-void ProcessRuntime::on_command(const agent::ReclaimNode& command) {
-  std::vector<PodLogs> logs;
-  for (const auto& [uid, pod] : pods_) {
-    if (pod.directory.empty()) continue;
-    PodLogs& each = logs.emplace_back(PodLogs{pod.directory, {}, {}});
-    // A pod that was ended never starts again.
-    if (pod.stopping && pod.containers.empty()) each.spent = fmt::format("{}/{}", pod.directory, kWorkFolder);
-    for (const auto& [name, container] : pod.containers) each.live.insert(container->log_path());
-  }
-  const bool queued = files_.submit([this, alive = std::weak_ptr(alive_), command, logs]() -> runtime::Loop::Task {
-    agent::Reclaimed done{command.id, {}};
-    for (const eviction::ReclaimAction action : command.actions) {
-      if (action == eviction::ReclaimAction::kContainers) {
-        done.outcomes.push_back(delete_dead_logs(logs));
-      } else {
-        done.outcomes.push_back(
-            {.action = action, .deleted = 0, .freed = {}, .problem = "the process runtime has no images"});
-      }
-    }
-    return [this, alive, done = std::move(done)]() mutable {
-      if (!alive.expired()) receiver_.on_host_event(std::move(done));
-    };
-  });
-  if (!queued) log_.warning("too much is being deleted to reclaim anything", {{"node", slice_.options().node}});
-}
-
-Result<api::Summary> ProcessRuntime::observe_now() {
-  const std::vector<PodView> seen = views();
-  return observer_.observe(seen, loop_.now());
-}
-
-std::vector<PodView> ProcessRuntime::views() const {
-  std::vector<PodView> all;
-  all.reserve(pods_.size());
-  for (const auto& [uid, pod] : pods_) {
-    if (pod.broken) continue;
-    PodView view{uid,
-                 pod.command.pod,
-                 &pod.cgroup,
-                 fmt::format("{}/{}", pod.directory, kWorkFolder),
-                 {},
-                 pod.created,
-                 pod.command.isolation.network,
-                 {}};
-    for (const std::string& name : pod.disk_volumes)
-      if (pod.volumes)
-        view.volumes.push_back(
-            {name, fmt::format("{}/{}/kubernetes.io~empty-dir/{}", pod.directory, kVolumeFolder, name)});
-    for (const auto& [name, container] : pod.containers)
-      if (container->is_running())
-        view.containers.push_back({name, &container->cgroup(), container->log_size(), container->started_at()});
-    all.push_back(std::move(view));
-  }
-  return all;
-}
-
 void ProcessRuntime::on_started(agent::ContainerStarted event) {
+  release_holder(pods_.at(event.uid));
   emit(std::move(event));
 }
 
 void ProcessRuntime::on_failed(agent::ContainerStartFailed event) {
   const std::string uid = event.uid;
   const std::string name = event.name;
+  const auto container = pods_.at(uid).containers.find(name);
+  if (container != pods_.at(uid).containers.end())
+    if (auto supervisor = container->second->release_supervisor()) quit(*std::move(supervisor));
   emit(std::move(event));
   forget_container(uid, name);
 }
@@ -466,10 +415,20 @@ void ProcessRuntime::on_failed(agent::ContainerStartFailed event) {
 void ProcessRuntime::on_exited(agent::ContainerExited event) {
   const std::string uid = event.uid;
   const std::string name = event.name;
-  const PodEntry& pod = pods_.at(uid);
-  if (const auto ended = pod.containers.find(name); ended != pod.containers.end())
-    event.message =
-        read_termination_message(ended->second->command(), file_folder(pod, name), ended->second->log_path(), event);
+  PodEntry& pod = pods_.at(uid);
+  if (const auto ended = pod.containers.find(name); ended != pod.containers.end()) {
+    const agent::StartContainer& command = ended->second->command();
+    const bool has_file = std::ranges::any_of(command.files, &agent::ManagedFile::is_message);
+    std::string message =
+        read_termination_message({.message_file = has_file ? message_file(file_folder(pod, name)) : "",
+                                  .log = ended->second->log_path(),
+                                  .from_logs = command.message_from_logs,
+                                  .exit_code = event.exit_code,
+                                  .reason = {},
+                                  .message = {}});
+    if (event.message.empty()) event.message = std::move(message);
+    note_end(pod, *ended->second, event);
+  }
   emit(std::move(event));
   forget_container(uid, name);
 }
@@ -493,7 +452,12 @@ void ProcessRuntime::forget_container(const std::string& uid, const std::string&
 void ProcessRuntime::settle(const std::string& uid) {
   PodEntry& pod = pods_.at(uid);
   if (!pod.containers.empty()) return;
-  if (pod.stopping) release_volumes(pod);
+  if (pod.freeing == FreeState::kAsked && !pod.removing) return free_storage(uid);
+  if (pod.freeing == FreeState::kRunning && !pod.removing) return;
+  if (pod.stopping) {
+    release_holder(pod);
+    release_volumes(pod);
+  }
   if (pod.stop_asked) emit(agent::PodStopped{uid});
   pod.stop_asked = false;
   if (pod.removing) remove_pod(uid);
@@ -506,6 +470,7 @@ void ProcessRuntime::remove_pod(const std::string& uid) {
   PodEntry pod = std::move(entry->second);
   pods_.erase(entry);
   update_class_shares();
+  release_holder(pod);
   release_volumes(pod);
   release_ids(pod);
   if (pod.cgroup) remove_pod_cgroup(pod.command.qos, "pod" + uid, 0);
@@ -539,6 +504,7 @@ void ProcessRuntime::keep_house() {
     if (alive.expired()) return;
     const auto removed = orphans_.clear([this](std::string_view uid) { return pods_.contains(std::string(uid)); });
     for (const std::string& path : removed) log_.warning("orphaned pod cgroup removed", {{"cgroup", path}});
+    clear_strays();
     keep_house();
   });
 }
@@ -559,6 +525,7 @@ void ProcessRuntime::shutdown(Duration grace, std::function<void()> done) {
   bool idle = true;
   for (auto& [uid, pod] : pods_) {
     stop_pod(pod, grace);
+    if (pod.containers.empty()) release_holder(pod);
     idle = idle && pod.containers.empty();
   }
   if (idle && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
@@ -580,6 +547,59 @@ bool ProcessRuntime::is_log_live(const std::string& path) const {
   });
 }
 
+Result<ContainerAccess> ProcessRuntime::enter(const api::PodKey& pod, const std::string& uid,
+                                              const std::string& container, std::vector<std::string> argv) {
+  const PodEntry* entry = find_pod(pod);
+  if (entry == nullptr || (!uid.empty() && entry->command.uid != uid))
+    return make_error(ErrorCode::kNotFound, "pod does not exist");
+  const auto found = entry->containers.find(container);
+  if (found == entry->containers.end())
+    return make_error(ErrorCode::kInternalError, "container not found (\"{}\")", container);
+  Result<EntryPlan> plan = found->second->entry(std::move(argv));
+  if (!plan && plan.error().code == ErrorCode::kNotFound)
+    return make_error(ErrorCode::kInternalError, "{}", plan.error().text());
+  if (!plan) return plan.error();
+  return ContainerAccess{*std::move(plan), found->second->process()};
+}
+
+Result<std::shared_ptr<ContainerConsole>> ProcessRuntime::console(const api::PodKey& pod, const std::string& uid,
+                                                                  const std::string& container) const {
+  const PodEntry* entry = find_pod(pod);
+  if (entry == nullptr || (!uid.empty() && entry->command.uid != uid))
+    return make_error(ErrorCode::kNotFound, "pod does not exist");
+  const auto found = entry->containers.find(container);
+  if (found == entry->containers.end() || !found->second->is_running())
+    return make_error(ErrorCode::kInternalError, "container not found (\"{}\")", container);
+  return found->second->console();
+}
+
+Result<PortSession::Dial> ProcessRuntime::dial(const api::PodKey& pod, const std::string& uid) {
+  const PodEntry* entry = find_pod(pod);
+  if (entry == nullptr || (!uid.empty() && entry->command.uid != uid))
+    return make_error(ErrorCode::kNotFound, "pod not found");
+  if (entry->containers.empty())
+    return make_error(ErrorCode::kInternalError, "pod not found (\"{}_{}\")", pod.name, pod.ns);
+  return [this, alive = std::weak_ptr(alive_), found = entry->command.uid](std::uint16_t port,
+                                                                           PortSession::Answer answer) {
+    if (!alive.expired()) connect(found, port, std::move(answer));
+  };
+}
+
+void ProcessRuntime::connect(const std::string& uid, std::uint16_t port, PortSession::Answer answer) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.broken) return answer(make_error(ErrorCode::kNotFound, "the pod is gone"));
+  const PodEntry& pod = found->second;
+  PortTarget target{.network = {},
+                    .all_of_machine = pod.command.host_network,
+                    .processes = tree_pids(pod.cgroup).value_or(std::vector<pid_t>()),
+                    .cgroup = "pod" + uid};
+  if (pod.isolated.namespaces && pod.isolated.namespaces->has_network())
+    target.network.reset(::fcntl(pod.isolated.namespaces->network(), F_DUPFD_CLOEXEC, 3));
+  if (pod.isolated.namespaces && pod.isolated.namespaces->has_network() && !target.network)
+    return answer(errno_error("network of the pod", errno));
+  ports_.connect(std::move(target), port, std::move(answer));
+}
+
 Result<std::string> ProcessRuntime::find_log(const api::PodKey& pod, const std::string& container,
                                              std::int32_t attempt) const {
   const PodEntry* entry = find_pod(pod);
@@ -590,6 +610,10 @@ Result<std::string> ProcessRuntime::find_log(const api::PodKey& pod, const std::
   if (fs::exists(file, error)) return file.string();
   return make_error(ErrorCode::kNotFound, "container \"{}\" in pod \"{}\": the log of attempt {} is gone", container,
                     pod.name, attempt);
+}
+
+std::optional<std::int32_t> ProcessRuntime::attempt_of(const std::string& container_id) const {
+  return agent::attempt_of(container_id);
 }
 
 std::vector<api::PodKey> ProcessRuntime::pods() const {

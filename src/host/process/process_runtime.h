@@ -2,8 +2,9 @@
 // pods have namespaces of their own and see of this machine's files what PodRoot shows, and their pod's directory.
 // Executes the agent's host commands and tells what became of them. Thread: loop. Never waits; events come later, never
 // from inside execute(). Files are kept under <state>/pods/<namespace>_<name>_<uid>/: <container>/<attempt>.log, and
-// _work, the pod's directory. Source: agent/contract/ports.h; spec "Node agent", 14; Kubernetes docs, "Logging
-// Architecture", log locations.
+// _work, the pod's directory. With supervisors (docs/adr/0013-supervised-pods.md) pods outlive this object and its
+// process: _pod.json and _ends.jsonl are for the next one, which finds the rest beside them.
+// Source: agent/contract/ports.h; spec "Node agent", 14; Kubernetes docs, "Logging Architecture", log locations.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -16,12 +17,18 @@
 #include "host/kernel/blocking_thread.h"
 #include "host/logs/container_log.h"
 #include "host/observation/observer.h"
+#include "host/pods/pod_runtime.h"
+#include "host/probes/health_prober.h"
 #include "host/probes/network_prober.h"
 #include "host/process/container_commands.h"
 #include "host/process/container_process.h"
+#include "host/process/kept_records.h"
 #include "host/process/orphaned_cgroups.h"
 #include "host/process/pod_isolator.h"
 #include "host/reaction/reaction_target.h"
+#include "host/streams/port_connector.h"
+#include "host/streams/stream_sessions.h"
+#include "host/supervisor/supervisor.h"
 #include "host/volumes/volume_set.h"
 #include "host/volumes/volume_thread.h"
 #include "runtime/loop.h"
@@ -47,11 +54,15 @@ struct ProcessRuntimeOptions {
   enum class Isolation { kNone, kNamespaces } isolation = Isolation::kNone;
   Duration housekeeping = seconds(2);  // between two looks for cgroups of pods that are not there
   std::vector<std::string> hidden;     // files and directories that no confined pod sees, beside the state directory
+  SecureStreams secure_streams;        // for probes and hooks
+  /// Containers have supervisors, and what an earlier process left runs on and is told as PodsFound.
+  /// check_supervision() says whether that can be.
+  bool keeps_pods = false;
 };
 
-class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner {
+class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner {
  public:
-  /// Makes the directories. Those of pods that an earlier process left behind are removed. Errors of kNamespaces say
+  /// Makes the directories. What an earlier process left is taken over, or removed. Errors of kNamespaces say
   /// what the kernel or a missing right keeps from being made.
   static Result<std::unique_ptr<ProcessRuntime>> create(runtime::Loop& loop, const NodeSlice& slice,
                                                         agent::Host::Receiver& receiver, telemetry::Log log,
@@ -61,35 +72,40 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   ProcessRuntime& operator=(const ProcessRuntime&) = delete;
 
   void execute(agent::HostCommand command) override;
+  void shutdown(Duration grace, std::function<void()> done) override;
+  bool leave_pods() override;
+  Result<std::string> find_log(const api::PodKey& pod, const std::string& container,
+                               std::int32_t attempt) const override;
+  bool is_log_live(const std::string& path) const override;
+  /// Ids end in the attempt, but for those that were never told.
+  std::optional<std::int32_t> attempt_of(const std::string& container_id) const override;
+  Result<api::Summary> observe_now() override;
+  std::shared_ptr<const ReactionTarget> find_target(const std::string& uid) override;
 
-  /// Stops everything, with that grace, and refuses new starts. `done` is called once no process of any pod is left;
-  /// call again with zero grace to hurry.
-  void shutdown(Duration grace, std::function<void()> done);
+  Result<ContainerAccess> enter(const api::PodKey& pod, const std::string& uid, const std::string& container,
+                                std::vector<std::string> argv) override;
+  Result<std::shared_ptr<ContainerConsole>> console(const api::PodKey& pod, const std::string& uid,
+                                                    const std::string& container) const override;
+  Result<PortSession::Dial> dial(const api::PodKey& pod, const std::string& uid) override;
 
-  /// Where the log of an attempt of a container of a known pod is. kNotFound: the pod is not known, or nothing is left
-  /// of that attempt.
-  Result<std::string> find_log(const api::PodKey& pod, const std::string& container, std::int32_t attempt) const;
-
-  /// Whether a container that writes this log is alive.
-  bool is_log_live(const std::string& path) const;
-
-  /// The same pass that answers Observe, at once.
-  Result<api::Summary> observe_now();
-
-  /// What the thread that acts on memory pressure needs of a pod; null: there is no such pod, or it has no cgroup.
-  std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);
-
-  /// `before_event`: called before any event is told, for what must be told first. `targets_changed`: containers came
-  /// or went.
-  void listen(std::function<void()> before_event, std::function<void()> targets_changed) {
+  void listen(std::function<void()> before_event, std::function<void()> targets_changed) override {
     before_event_ = std::move(before_event);
     targets_changed_ = std::move(targets_changed);
   }
 
-  /// Pods that have a cgroup, by uid.
-  std::vector<api::PodKey> pods() const;
+  std::vector<api::PodKey> pods() const override;
 
  private:
+  // In a pod's directory; no container can be called like these.
+  static constexpr std::string_view kWorkFolder = "_work";
+  static constexpr std::string_view kVolumeFolder = "_volumes";
+  static constexpr std::string_view kFileFolder = "_files";
+  static constexpr std::string_view kPodRecord = "_pod.json";
+  static constexpr std::string_view kEndsRecord = "_ends.jsonl";
+
+  /// Of what a stopped pod has on disk.
+  enum class FreeState { kUnasked, kAsked, kRunning, kDone };
+
   struct PodEntry {
     agent::CreatePod command;
     WallTime created;
@@ -99,12 +115,18 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
     std::optional<Error> broken;  // it could not be made
     bool stopping = false;
     bool stop_asked = false;
+    FreeState freeing = FreeState::kUnasked;
     bool removing = false;
     std::map<std::string, std::unique_ptr<ContainerProcess>> containers;
     std::shared_ptr<VolumeSet> volumes;            // null: it is not confined, or has ended; the thread's alone
     std::set<std::string> disk_volumes;            // that its containers may write
     std::map<std::string, std::int32_t> awaited;   // containers whose mounts are being opened: attempts
     std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
+    bool made = true;                              // false: known from its record alone
+    std::optional<Supervisor> holder;              // of its namespaces, while no container runs
+    KeptEnds ends;
+    std::vector<std::string> mounts;                                 // of its volumes, by an earlier process
+    std::vector<std::pair<Supervisor, agent::StartContainer>> left;  // by an earlier process, not taken over yet
   };
 
   ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agent::Host::Receiver& receiver, telemetry::Log log,
@@ -123,10 +145,17 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void on_command(const agent::ReclaimNode& command);
   void on_command(agent::SetUpVolumes command);
   void on_command(const agent::RunInContainer& command);
+  void on_command(const agent::RunSandbox& command);
+
+  void on_command(const agent::ListRemains& /*command*/) {}  // nobody asks: it keeps nothing that nobody stands for
+
+  void on_command(const agent::RemoveRemains& /*command*/) {}
 
   void on_command(const agent::AskHttp& command) { prober_.ask(command); }
 
   void on_command(const agent::TryTcp& command) { prober_.connect(command); }
+
+  void on_command(const agent::AskGrpc& command) { health_.ask(command); }
 
   void on_started(agent::ContainerStarted event) override;
   void on_failed(agent::ContainerStartFailed event) override;
@@ -134,12 +163,29 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void dispose(UniqueFd mounts) override;
 
   static std::string file_folder(const PodEntry& pod, const std::string& container);
+  static bool is_kept_folder(std::string_view name);
+  Outcome remove_stale_pods() const;
+  Outcome look_around();
+  void read_kept_pods();
+  void read_kept_pod(const std::string& directory);
+  UniqueFd find_supervisors();
+  bool take_supervisor(Supervisor supervisor);
+  void take_namespaces(PodEntry& pod, const Supervisor& supervisor);
+  void clear_cgroups(PodEntry& pod);
+  void tell_found(const std::vector<std::string>& mounts);
+  void adopt_containers(PodEntry& pod, agent::FoundPod& found);
+  void note_end(PodEntry& pod, ContainerProcess& container, const agent::ContainerExited& event);
+  void release_holder(PodEntry& pod);
+  void quit(Supervisor supervisor);
+  void clear_strays();
+  Outcome ensure_made(PodEntry& pod);
   Outcome make_pod(PodEntry& pod);
   void open_mounts(PodEntry& pod, agent::StartContainer command, const std::string& log_path);
   void on_mounts(agent::StartContainer command, const std::string& log_path, Result<std::vector<OpenedMount>> opened);
   void launch(PodEntry& pod, agent::StartContainer command, const std::string& log_path,
               std::vector<OpenedMount> mounts);
-  void release_volumes(PodEntry& pod);
+  void release_volumes(PodEntry& pod, std::function<void()> done = {});
+  void free_storage(const std::string& uid);
   void refuse(const agent::StartContainer& command, std::string_view reason, std::string message);
   void stop_pod(PodEntry& pod, Duration grace);
   void forget_container(const std::string& uid, const std::string& name);
@@ -149,6 +195,7 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   void release_ids(const PodEntry& pod);
   void update_class_shares();
   void keep_house();
+  void connect(const std::string& uid, std::uint16_t port, PortSession::Answer answer);
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
   void change_target(PodEntry& pod);
@@ -162,7 +209,10 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   std::optional<std::uint64_t> open_files_max_ = raise_open_files();  // of programs
   Observer observer_;
   PodIsolator isolator_;
-  std::string program_folder_;  // of this program; empty: it cannot be told
+  std::string program_folder_;   // of this program; empty: it cannot be told
+  UniqueFd supervisor_program_;  // empty: pods end with this process
+  CgroupDir supervisors_;
+  std::set<pid_t> strays_;  // processes there that were nobody's at the last look
   std::map<std::string, PodEntry> pods_;
   std::string shared_cpus_;  // empty: nobody said
   std::function<void()> on_shut_down_;
@@ -175,7 +225,9 @@ class ProcessRuntime final : public agent::Host, private ContainerProcess::Owner
   BlockingThread files_;  // removes directories
   VolumeThread volumes_;
   ContainerCommands commands_;
-  NetworkProber prober_{loop_, [this](agent::HostEvent event) { emit(std::move(event)); }};
+  PortConnector ports_;
+  NetworkProber prober_{loop_, [this](agent::HostEvent event) { emit(std::move(event)); }, options_.secure_streams};
+  HealthProber health_{loop_, [this](agent::HostEvent event) { emit(std::move(event)); }};
 };
 
 }  // namespace spillway::host

@@ -37,11 +37,6 @@ struct EntryMakings {
   UniqueFd status;
 };
 
-/// Nobody may trace it, read its memory or have it dumped. Changes of identity set this anew.
-void seal_memory(int status) {
-  if (::syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) fail_child(status, ChildStep::kRights, errno);
-}
-
 /// The second child: in the container's pid namespace, with no rights but the container's.
 [[noreturn]] void become_program(const EntryMakings& plan) {
   if (::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) fail_child(kStatusFd, ChildStep::kSession, errno);

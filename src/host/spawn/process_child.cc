@@ -105,6 +105,10 @@ void reset_signals() {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof none);
 }
 
+void seal_memory(int status) {
+  if (::syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) fail_child(status, ChildStep::kRights, errno);
+}
+
 void drop_rights(const Confinement& own, int users, int status) {
   if (::syscall(SYS_setns, users, CLONE_NEWUSER) != 0) fail_child(status, ChildStep::kUsers, errno);
   for (unsigned right = 0; right < 64; ++right) {

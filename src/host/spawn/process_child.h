@@ -96,6 +96,9 @@ bool write_whole(int fd, const char* text, std::size_t size);
 /// No handler of ours, none blocked.
 void reset_signals();
 
+/// Nobody may trace it, read its memory or have it dumped, until its program runs. Changes of identity set this anew.
+void seal_memory(int status_fd);
+
 /// Somebody of the pod's, with these rights and no others, for good. `users`: the pod's user namespace.
 void drop_rights(const Confinement& own, int users, int status);
 

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/pidfd.h"
+#include "host/supervisor/supervisor_state.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -51,7 +52,9 @@ struct ChildPlan {
   const char* working_dir = "/";
   std::string oom_score;
   std::optional<rlimit> open_files;
-  UniqueFd null;
+  UniqueFd in;
+  int owned_in = -1;  // `in`, if it is the program's own
+  bool terminal = false;
   UniqueFd out;
   UniqueFd err;
   UniqueFd status;
@@ -91,14 +94,16 @@ void enter_view(const ChildPlan& plan, int status) {
     fail_child(status, Step::kView, errno);
   if (const auto broken = run_mount_steps(own.mounts)) fail_child(status, Step::kMounts, broken->error, broken->step);
   // A program may open its output again, as /dev/stdout.
-  for (const int fd : {plan.out.get(), plan.err.get()})
-    if (::syscall(SYS_fchown, fd, own.first_id + own.uid, own.first_id + own.gid) != 0)
+  for (const int fd : {plan.out.get(), plan.err.get(), plan.owned_in})
+    if (fd >= 0 && ::syscall(SYS_fchown, fd, own.first_id + own.uid, own.first_id + own.gid) != 0)
       fail_child(status, Step::kDescriptors, errno);
   ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr, 0, 0, 0);  // not ours; a kernel without keys has none
 }
 
 [[noreturn]] void run_child(const ChildPlan& plan) {
   const int status = plan.status.get();
+  // Beside a target, processes of the container see this one before its program runs.
+  if (plan.confinement != nullptr) seal_memory(status);
   plan.cgroup.finish(status);
   isolate(plan, status);
   if (::syscall(SYS_setsid) < 0) fail_child(status, Step::kSession, errno);
@@ -110,19 +115,63 @@ void enter_view(const ChildPlan& plan, int status) {
   if (plan.confinement != nullptr) {
     enter_view(plan, status);
     drop_rights(*plan.confinement, plan.users, status);
+    seal_memory(status);
   }
   if (::syscall(SYS_chdir, plan.working_dir) != 0) fail_child(status, Step::kWorkingDir, errno);
   ::syscall(SYS_umask, 022);
   if (plan.open_files && ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &*plan.open_files, nullptr) != 0)
     fail_child(status, Step::kLimits, errno);
-  if (::syscall(SYS_dup3, plan.null.get(), 0, 0) < 0 || ::syscall(SYS_dup3, plan.out.get(), 1, 0) < 0 ||
+  if (::syscall(SYS_dup3, plan.in.get(), 0, 0) < 0 || ::syscall(SYS_dup3, plan.out.get(), 1, 0) < 0 ||
       ::syscall(SYS_dup3, plan.err.get(), 2, 0) < 0 || ::syscall(SYS_dup3, status, kStatusFd, O_CLOEXEC) < 0 ||
       ::syscall(SYS_close_range, kStatusFd + 1, ~0U, 0) != 0)
     fail_child(status, Step::kDescriptors, errno);
+  if (plan.terminal && ::syscall(SYS_ioctl, 0, TIOCSCTTY, 0) != 0) fail_child(kStatusFd, Step::kSession, errno);
   reset_signals();
   if (plan.calls.len > 0 && ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &plan.calls) != 0)
     fail_child(kStatusFd, Step::kCallFilter, errno);
   run_program(plan.candidates, plan.argv.data(), plan.environment.data());
+}
+
+/// What a supervisor needs before it is one.
+struct SupervisorMakings {
+  CgroupJoin cgroup;
+  std::vector<std::pair<UniqueFd, int>> descriptors;  // out of the way, and where they belong
+  UniqueFd program;
+  int state = -1;
+  UniqueFd made;  // is told of the program's process
+};
+
+/// The program's process comes first, so that nothing here holds it up.
+[[noreturn]] void become_supervisor(ChildPlan& child, const SupervisorMakings& own, unsigned long namespaces) {
+  const int made = own.made.get();
+  const CgroupJoin::Cloned program = child.cgroup.clone(namespaces);
+  if (program.pid == 0) run_child(child);
+  if (program.pid < 0) fail_child(made, Step::kCloned, errno);
+  const auto number = static_cast<std::int32_t>(program.pid);
+  ::syscall(SYS_pwrite64, own.state, &number, sizeof number, offsetof(SupervisorState, process));
+  const Report report{Step::kCloned, 0, static_cast<std::size_t>(program.pid)};
+  ::syscall(SYS_write, made, &report, sizeof report);
+  own.cgroup.finish(made);
+  ::syscall(SYS_setsid);  // it leads no session yet
+  if (::syscall(SYS_dup3, program.pidfd, kProcessFd, 0) < 0) fail_child(made, Step::kDescriptors, errno);
+  for (const auto& [ours, number_there] : own.descriptors)
+    if (::syscall(SYS_dup3, ours.get(), number_there, 0) < 0) fail_child(made, Step::kDescriptors, errno);
+  const long null = ::syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
+  for (int fd = 0; fd < 3; ++fd)
+    if (::syscall(SYS_dup3, null, fd, 0) < 0 && errno != EINVAL) fail_child(made, Step::kDescriptors, errno);
+  if (::syscall(SYS_dup3, own.program.get(), kSupervisorFds, O_CLOEXEC) < 0)
+    fail_child(made, Step::kDescriptors, errno);
+  for (int fd = kStateFd; fd < kSupervisorFds; ++fd) {
+    bool given = fd == kProcessFd;
+    for (const auto& [ours, number_there] : own.descriptors) given = given || number_there == fd;
+    if (!given) ::syscall(SYS_close, fd);
+  }
+  ::syscall(SYS_close_range, kSupervisorFds + 1, ~0U, 0);
+  char name[] = "spillway-supervisor";
+  char* const argv[] = {name, nullptr};
+  char* const environment[] = {nullptr};
+  ::syscall(SYS_execveat, kSupervisorFds, "", argv, environment, AT_EMPTY_PATH);
+  for (;;) ::syscall(SYS_exit_group, 127);
 }
 
 std::string_view path_of(std::span<const std::string> environment) {
@@ -159,10 +208,12 @@ Result<ChildPlan> prepare(const SpawnPlan& plan) {
   child.oom_score = fmt::format("{}", plan.oom_score_adj);
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null) return errno_error("/dev/null", errno);
-  SPILLWAY_TRY(raised_null, raised(null.get()));
+  SPILLWAY_TRY(in, raised(plan.stdin_fd >= 0 ? plan.stdin_fd : null.get()));
   SPILLWAY_TRY(out, raised(plan.stdout_fd));
   SPILLWAY_TRY(err, raised(plan.stderr_fd));
-  child.null = std::move(raised_null);
+  child.in = std::move(in);
+  if (plan.stdin_fd >= 0) child.owned_in = child.in.get();
+  child.terminal = plan.terminal;
   child.out = std::move(out);
   child.err = std::move(err);
   return child;
@@ -208,6 +259,83 @@ std::string describe(const SpawnPlan& plan, const Report& report) {
       break;
   }
   return exec_failure(plan.argv[0], report.error);
+}
+
+/// Beyond all numbers that are filled anew.
+Result<UniqueFd> raised_beyond(int fd, int first) {
+  UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, first));
+  if (!copy) return errno_error("dup", errno);
+  return copy;
+}
+
+Result<SupervisorMakings> prepare_supervisor(const SpawnPlan& plan, int made) {
+  SupervisorMakings own;
+  SPILLWAY_TRY(cgroup, CgroupJoin::prepare(plan.supervisor->cgroup));
+  own.cgroup = std::move(cgroup);
+  own.state = plan.supervisor->state;
+  for (const auto& [ours, number] : plan.supervisor->descriptors) {
+    if (ours < 0) continue;
+    SPILLWAY_TRY(copy, raised_beyond(ours, kSupervisorFds + 1));
+    own.descriptors.emplace_back(std::move(copy), number);
+  }
+  SPILLWAY_TRY(program, raised_beyond(plan.supervisor->program, kSupervisorFds + 1));
+  own.program = std::move(program);
+  SPILLWAY_TRY(made_end, raised_beyond(made, kSupervisorFds + 1));
+  own.made = std::move(made_end);
+  return own;
+}
+
+/// The supervisor, and from it the program's process.
+Result<SpawnedProcess> spawn_supervised(const SpawnPlan& plan, ChildPlan& child, UniqueFd status,
+                                        unsigned long namespaces) {
+  std::array<int, 2> ends = {-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("pipe", errno);
+  const UniqueFd made(ends[0]);
+  UniqueFd made_end(ends[1]);
+  SPILLWAY_TRY(own, prepare_supervisor(plan, made_end.get()));
+  made_end.reset();
+  const bool shares_pids = plan.confinement && plan.shared_pids >= 0;
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const CgroupJoin::Cloned cloned = own.cgroup.clone(0);
+  if (cloned.pid == 0) {
+    // Only its children are in there.
+    if (shares_pids && ::syscall(SYS_setns, plan.shared_pids, CLONE_NEWPID) != 0)
+      fail_child(own.made.get(), Step::kNamespace, errno);
+    become_supervisor(child, own, namespaces);
+  }
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (cloned.pid < 0) return errno_error("clone", error);
+  UniqueFd supervisor(cloned.pidfd);
+  own.made.reset();
+  Report report = {};
+  ssize_t got = 0;
+  do {
+    got = ::read(made.get(), &report, sizeof report);
+  } while (got < 0 && errno == EINTR);
+  const auto pid = static_cast<pid_t>(report.index);
+  Result<UniqueFd> pidfd = UniqueFd();
+  if (got != static_cast<ssize_t>(sizeof report))
+    pidfd = make_error(ErrorCode::kInternalError, "a supervisor was killed");
+  else if (report.step == Step::kNamespace)
+    pidfd = errno_error("processes of the target container", report.error);
+  else if (report.error != 0)
+    pidfd = errno_error("clone", report.error);
+  else
+    pidfd = open_pidfd(pid);
+  if (!pidfd) {
+    ignored(send_signal(supervisor.get(), SIGKILL), "it has ended");
+    pollfd waited{supervisor.get(), POLLIN, 0};
+    while (::poll(&waited, 1, -1) < 0 && errno == EINTR) {
+    }
+    ignored(reap(supervisor.get()), "it is gone");
+    return pidfd.error();
+  }
+  return SpawnedProcess{pid, *std::move(pidfd), std::move(status), static_cast<pid_t>(cloned.pid),
+                        std::move(supervisor)};
 }
 
 }  // namespace
@@ -263,18 +391,33 @@ Result<SpawnedProcess> spawn(const SpawnPlan& plan) {
 
   SPILLWAY_TRY(cgroup, CgroupJoin::prepare(plan.cgroup));
   child.cgroup = std::move(cgroup);
+  const bool shares_pids = plan.confinement && plan.shared_pids >= 0;
+  const unsigned long namespaces = plan.confinement && plan.confinement->own_pids && !shares_pids ? CLONE_NEWPID : 0;
+  if (plan.supervisor) return spawn_supervised(plan, child, std::move(status), namespaces);
+  UniqueFd own_pids;
+  if (plan.shared_pids >= 0) {
+    own_pids.reset(::open("/proc/thread-self/ns/pid_for_children", O_RDONLY | O_CLOEXEC));
+    if (!own_pids) return errno_error("/proc/thread-self/ns/pid_for_children", errno);
+  }
   // A signal handler of ours must not run in the child.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const unsigned long namespaces = plan.confinement && plan.confinement->own_pids ? CLONE_NEWPID : 0;
-  const CgroupJoin::Cloned cloned = child.cgroup.clone(namespaces);
-  if (cloned.pid == 0) run_child(child);
-  const int error = errno;
+  // Only children of this thread that are made until it is back are in there.
+  const bool entered = !shares_pids || ::setns(plan.shared_pids, CLONE_NEWPID) == 0;
+  int error = errno;
+  CgroupJoin::Cloned cloned;
+  if (entered) {
+    cloned = child.cgroup.clone(namespaces);
+    if (cloned.pid == 0) run_child(child);
+    error = errno;
+    if (shares_pids) SPILLWAY_CHECK(::setns(own_pids.get(), CLONE_NEWPID) == 0);
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (cloned.pid < 0 && shares_pids) return errno_error("processes of the target container", error);
   if (cloned.pid < 0) return errno_error("clone", error);
-  return SpawnedProcess{static_cast<pid_t>(cloned.pid), UniqueFd(cloned.pidfd), std::move(status)};
+  return SpawnedProcess{static_cast<pid_t>(cloned.pid), UniqueFd(cloned.pidfd), std::move(status), 0, UniqueFd()};
 }
 
 Outcome try_out(SpawnPlan plan) {

@@ -1,6 +1,7 @@
 // Starts one process of a container: inside its cgroup before the first instruction of its program, in a session of its
 // own, with nothing inherited but what the plan names. The child reports a failure through a close-on-exec pipe.
-// Thread: loop. Never waits for the child. Source: clone(2) (CLONE_INTO_CGROUP, CLONE_PIDFD), close_range(2).
+// Thread: loop. Never waits for the child; with a supervisor, for one clone more, which that makes.
+// Source: clone(2) (CLONE_INTO_CGROUP, CLONE_PIDFD), close_range(2), execveat(2).
 #pragma once
 
 #include "base/error.h"
@@ -21,27 +22,44 @@
 
 namespace spillway::host {
 
+/// A process between us and the program, which stays its parent when we go. It is made from our memory as well, makes
+/// the program's first, and then becomes `program`.
+struct SupervisorPlan {
+  int program = -1;
+  const CgroupDir* cgroup = nullptr;
+  std::vector<std::pair<int, int>> descriptors;  // it is given: ours, and the number there (SupervisorFd)
+  int state = -1;                                // its SupervisorState: learns the number of the program's process
+};
+
 struct SpawnPlan {
   std::vector<std::string> argv;         // not empty
   std::vector<std::string> environment;  // "NAME=value"; PATH of it finds argv[0]
   std::string working_dir;
   std::int32_t oom_score_adj = 0;
   const CgroupDir* cgroup = nullptr;
+  int stdin_fd = -1;  // nothing to read
   int stdout_fd = -1;
   int stderr_fd = -1;
+  bool terminal = false;                      // stdin_fd is one, and becomes the one that controls the session
   const PodNamespaces* namespaces = nullptr;  // to be entered; null: ours
   /// Written before the program runs: names with dots between their parts, and values.
   std::vector<std::pair<std::string, std::string>> sysctls;
   /// The soft limit of open files that the program starts with; absent: ours.
   std::optional<std::uint64_t> open_files_max;
+  /// The pid namespace of a container, to be in instead of one of its own; -1: none.
+  int shared_pids = -1;
   /// Needs `namespaces` with a view.
   std::optional<Confinement> confinement;
+  /// Of a supervisor; nullopt: the program is our own child.
+  std::optional<SupervisorPlan> supervisor = {};
 };
 
 struct SpawnedProcess {
   pid_t pid = 0;
   UniqueFd pidfd;
-  UniqueFd status;  // readable once the program runs (end of file) or has failed to start (a report)
+  UniqueFd status;       // readable once the program runs (end of file) or has failed to start (a report)
+  pid_t supervisor = 0;  // our child, the program's parent; 0: there is none
+  UniqueFd supervisor_pidfd;
 };
 
 /// Errors: no process could be made. Everything after that comes through `status`.

@@ -5,11 +5,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace spillway::host {
@@ -19,46 +21,53 @@ constexpr mode_t kReadFiles = 0440;
 constexpr mode_t kWriteFiles = 0660;
 constexpr mode_t kEnterFolders = 0110;
 
-/// `fd` is open for reading. The change of owner takes the setgid bit away, so the mode comes after it.
-Outcome change(int fd, std::string_view name, const struct stat& status, gid_t group, GroupAccess access) {
-  if (::fchown(fd, static_cast<uid_t>(-1), group) != 0) return errno_error(name, errno);
-  mode_t mode = (status.st_mode & 07777) | (access == GroupAccess::kRead ? kReadFiles : kWriteFiles);
-  if (S_ISDIR(status.st_mode)) mode |= S_ISGID | kEnterFolders;
-  if (::fchmod(fd, mode) != 0) return errno_error(name, errno);
-  return {};
+/// The change of owner takes the setgid bit away, so the mode comes after it.
+mode_t mode_for(const struct stat& status, GroupAccess access) {
+  const mode_t mode = (status.st_mode & 07777) | (access == GroupAccess::kRead ? kReadFiles : kWriteFiles);
+  return S_ISDIR(status.st_mode) ? mode | S_ISGID | kEnterFolders : mode;
 }
 
 void keep_first(Outcome& first, const Outcome& next) {
   if (first) first = next;
 }
 
-Outcome give(int directory, gid_t group, GroupAccess access);
+/// Whoever writes to a volume that outlives pods may nest folders without end: each level takes a descriptor.
+constexpr int kDepthMax = 100;
 
-Outcome give_entry(int directory, const char* name, gid_t group, GroupAccess access) {
+Outcome give(int directory, gid_t group, GroupAccess access, int depth);
+
+/// Whoever writes to the volume can put something else in the place of a name, be it a device: nothing but folders is
+/// ever opened, and what is changed is what was looked at.
+Outcome give_entry(int directory, const char* name, gid_t group, GroupAccess access, int depth) {
+  UniqueFd entry(::openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status = {};
-  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return errno_error(name, errno);
-  if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
-    if (::fchownat(directory, name, static_cast<uid_t>(-1), group, AT_SYMLINK_NOFOLLOW) != 0)
-      return errno_error(name, errno);
-    return {};
+  if (!entry || ::fstat(entry.get(), &status) != 0) return errno_error(name, errno);
+  if (S_ISDIR(status.st_mode)) {
+    const UniqueFd folder(::openat(entry.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder) return errno_error(name, errno);
+    entry.reset();
+    return give(folder.get(), group, access, depth + 1);
   }
-  const int kind = S_ISDIR(status.st_mode) ? O_DIRECTORY : O_NONBLOCK;
-  const UniqueFd fd(::openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind));
-  if (!fd || ::fstat(fd.get(), &status) != 0) return errno_error(name, errno);
-  if (S_ISDIR(status.st_mode)) return give(fd.get(), group, access);
-  return change(fd.get(), name, status, group, access);
+  if (::fchownat(entry.get(), "", static_cast<uid_t>(-1), group, AT_EMPTY_PATH) != 0) return errno_error(name, errno);
+  if (!S_ISREG(status.st_mode)) return {};
+  const std::string path = fmt::format("/proc/self/fd/{}", entry.get());
+  if (::chmod(path.c_str(), mode_for(status, access)) != 0) return errno_error(name, errno);
+  return {};
 }
 
-Outcome give(int directory, gid_t group, GroupAccess access) {
+Outcome give(int directory, gid_t group, GroupAccess access, int depth) {
+  if (depth > kDepthMax) return errno_error("volume", ELOOP);
   struct stat status = {};
   if (::fstat(directory, &status) != 0) return errno_error("volume", errno);
-  Outcome first = change(directory, "volume", status, group, access);
+  Outcome first;
+  if (::fchown(directory, static_cast<uid_t>(-1), group) != 0 || ::fchmod(directory, mode_for(status, access)) != 0)
+    first = errno_error("volume", errno);
   const int listed = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(listed < 0 ? nullptr : ::fdopendir(listed), ::closedir);
   if (!entries) return errno_error("volume", errno);
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") keep_first(first, give_entry(directory, entry->d_name, group, access));
+    if (name != "." && name != "..") keep_first(first, give_entry(directory, entry->d_name, group, access, depth));
   }
   return first;
 }
@@ -66,7 +75,7 @@ Outcome give(int directory, gid_t group, GroupAccess access) {
 }  // namespace
 
 Outcome give_to_group(int directory, gid_t group, GroupAccess access) {
-  return give(directory, group, access);
+  return give(directory, group, access, 0);
 }
 
 }  // namespace spillway::host

@@ -10,7 +10,8 @@ namespace spillway::host {
 
 enum class GroupAccess { kRead, kReadWrite };
 
-/// The directory and everything in it, without following links. The first error; the others are done nevertheless.
+/// The directory and everything in it, a hundred levels deep, without following links. The first error; the others are
+/// done nevertheless.
 Outcome give_to_group(int directory, gid_t group, GroupAccess access);
 
 }  // namespace spillway::host

@@ -92,4 +92,18 @@ Result<UniqueFd> open_host_path(const agent::HostPath& wanted, std::span<const s
   return std::move(found->fd);
 }
 
+Result<UniqueFd> open_local_directory(const std::string& path, std::span<const std::string> hidden) {
+  const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return errno_error("/", errno);
+  const WalkRules rules{.base = "/", .links = WalkRules::Links::kOfRoot, .make = {}};
+  Result<WalkedPath> found = walk_path(root.get(), path, rules);
+  if (!found && found.error().code == ErrorCode::kNotFound) return invalid({}, "path \"{}\" does not exist", path);
+  if (!found) return found.error();
+  SPILLWAY_TRY_VOID(check_hidden(found->fd.get(), hidden));
+  if (!S_ISDIR(found->status.st_mode)) return invalid({}, "only directory and block device are supported");
+  UniqueFd directory(::openat(found->fd.get(), ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory) return errno_error(path, errno);
+  return directory;
+}
+
 }  // namespace spillway::host

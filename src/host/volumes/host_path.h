@@ -15,4 +15,7 @@ namespace spillway::host {
 /// files and directories, or a link on the way is not root's. Errors of the type are upstream's.
 Result<UniqueFd> open_host_path(const agent::HostPath& wanted, std::span<const std::string> hidden);
 
+/// The directory of a local volume, opened for reading, under the same rules. Errors are upstream's.
+Result<UniqueFd> open_local_directory(const std::string& path, std::span<const std::string> hidden);
+
 }  // namespace spillway::host

@@ -14,7 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -40,6 +42,12 @@ Outcome mount_memory(const std::string& target, std::string options) {
   return errno_error(target, errno);
 }
 
+/// What is not made here.
+std::string path_of_machine(const agent::VolumeSetup& setup) {
+  if (const auto* local = std::get_if<agent::LocalDirectory>(&setup.content)) return local->path;
+  return std::get<agent::HostPath>(setup.content).path;
+}
+
 Result<UniqueFd> clone_mount(int fd, bool recursive) {
   const unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? AT_RECURSIVE : 0U);
   UniqueFd tree(static_cast<int>(::syscall(SYS_open_tree, fd, "", flags)));
@@ -59,14 +67,37 @@ Outcome protect(int tree, std::uint64_t attributes, bool recursive) {
 
 }  // namespace
 
-Outcome VolumeSet::enter_namespace() {
+Outcome VolumeSet::enter_namespace(int found) {
+  if (found >= 0) {
+    // A thread that shares its root directory with others cannot change to another namespace.
+    if (::unshare(CLONE_FS) != 0 || ::setns(found, CLONE_NEWNS) != 0)
+      return errno_error("the mount namespace of volumes that are there", errno);
+    return {};
+  }
   if (::unshare(CLONE_NEWNS) != 0) return errno_error("a mount namespace for volumes", errno);
   if (::syscall(SYS_mount, nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
     return errno_error("a mount namespace for volumes", errno);
   return {};
 }
 
+VolumeSet::VolumeSet(VolumeSetOptions options) : options_(std::move(options)) {
+  const std::string parts = options_.directory + "-parts/";
+  for (const std::string& mount : options_.mounts) {
+    if (!mount.starts_with(parts)) {
+      found_.insert(mount);
+      continue;
+    }
+    std::size_t number = 0;
+    std::from_chars(mount.data() + parts.size(), mount.data() + mount.size(), number);
+    next_part_ = std::max(next_part_, number + 1);
+    parts_.push_back(mount);
+  }
+}
+
 VolumeSet::~VolumeSet() {
+  if (keep_) return;
+  for (const std::string& mount : found_) ::syscall(SYS_umount2, mount.c_str(), kDetach | kNoFollow);
+  for (const std::string& part : parts_) ::syscall(SYS_umount2, part.c_str(), kDetach | kNoFollow);
   for (auto& [name, volume] : volumes_) {
     volume.root.reset();
     if (volume.mounted) ::syscall(SYS_umount2, volume.directory.c_str(), kDetach | kNoFollow);
@@ -79,6 +110,7 @@ Outcome VolumeSet::make_directory(Volume& volume, bool in_memory, std::optional<
   std::error_code error;
   fs::create_directories(volume.directory, error);
   if (error) return errno_error(volume.directory, error.value());
+  if (in_memory && found_.erase(volume.directory) > 0) volume.mounted = true;
   if (in_memory && !volume.mounted) {
     SPILLWAY_TRY_VOID(mount_memory(volume.directory, size ? fmt::format("size={}", size->count()) : "size=50%"));
     volume.mounted = true;
@@ -86,6 +118,12 @@ Outcome VolumeSet::make_directory(Volume& volume, bool in_memory, std::optional<
   volume.root.reset(::open(volume.directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!volume.root) return errno_error(volume.directory, errno);
   return {};
+}
+
+/// It has the mode that is the last thing an empty directory gets before a pod writes to it.
+bool VolumeSet::is_given(const Volume& volume) {
+  struct stat now = {};
+  return ::fstat(volume.root.get(), &now) == 0 && (now.st_mode & kEmptyDirectoryMode) == kEmptyDirectoryMode;
 }
 
 Outcome VolumeSet::give_to_pod(const Volume& volume) const {
@@ -108,9 +146,19 @@ Outcome VolumeSet::set_up(const agent::VolumeSetup& setup, WallTime at) {
     volume.root = std::move(opened);
     return {};
   }
+  if (const auto* local = std::get_if<agent::LocalDirectory>(&setup.content)) {
+    SPILLWAY_TRY(opened, open_local_directory(local->path, options_.hidden));
+    volume.root = std::move(opened);
+    // As upstream: files that cannot be given are left as they are, and the pod finds out.
+    if (setup.fs_group) {
+      (void)give_to_group(volume.root.get(), options_.first_id + *setup.fs_group, GroupAccess::kReadWrite);
+    }
+    return {};
+  }
   if (const auto* empty = std::get_if<agent::EmptyDirectory>(&setup.content)) {
     if (!is_new) return {};
     SPILLWAY_TRY_VOID(make_directory(volume, empty->in_memory, empty->size));
+    if (options_.kept && is_given(volume)) return {};
     Outcome given = give_to_pod(volume);
     if (!given) volume.root.reset();  // the next try begins there
     return given;
@@ -142,7 +190,7 @@ Result<OpenedMount> VolumeSet::open(const agent::VolumeBinding& binding, const s
   if (::fstat(volume.root.get(), &root) != 0) return errno_error(binding.volume, errno);
   WalkRules rules;
   if (!binding.sub_path.empty()) {
-    rules.base = of_machine ? std::get<agent::HostPath>(volume.setup.content).path : volume.directory;
+    rules.base = of_machine ? path_of_machine(volume.setup) : volume.directory;
     rules.make = WalkRules::Made{.mode = root.st_mode & 07777, .uid = root.st_uid, .gid = root.st_gid};
     if (!S_ISDIR(root.st_mode))
       return invalid({}, "failed to create subPath directory for volumeMount \"{}\" of container \"{}\"",
@@ -166,6 +214,34 @@ Result<OpenedMount> VolumeSet::open(const agent::VolumeBinding& binding, const s
   SPILLWAY_TRY_VOID(protect(tree.get(), attributes, true));
   if (binding.read_only) SPILLWAY_TRY_VOID(protect(tree.get(), MOUNT_ATTR_RDONLY, binding.recursively));
   return OpenedMount{std::move(tree), S_ISDIR(part->status.st_mode), binding.container_path};
+}
+
+Result<std::string> VolumeSet::bind_part(OpenedMount part) {
+  const fs::path target = fs::path(fmt::format("{}-parts", options_.directory)) / std::to_string(next_part_++);
+  std::error_code error;
+  fs::create_directories(part.is_directory ? target : target.parent_path(), error);
+  if (error) return errno_error(target.string(), error.value());
+  if (!part.is_directory) {
+    const UniqueFd file(::open(target.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file) return errno_error(target.string(), errno);
+  }
+  if (::syscall(SYS_move_mount, part.mount.get(), "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    return errno_error(target.string(), errno);
+  parts_.push_back(target.string());
+  return target.string();
+}
+
+Result<PlacedMount> VolumeSet::place(const agent::VolumeBinding& binding, const std::string& container) {
+  const auto found = volumes_.find(binding.volume);
+  if (found == volumes_.end() || !found->second.root)
+    return invalid({}, "cannot find volume \"{}\" to mount into container \"{}\"", binding.volume, container);
+  const Volume& volume = found->second;
+  if (binding.sub_path.empty()) {
+    return PlacedMount{volume.directory.empty() ? path_of_machine(volume.setup) : volume.directory, binding};
+  }
+  SPILLWAY_TRY(part, open(binding, container));
+  SPILLWAY_TRY(target, bind_part(std::move(part)));
+  return PlacedMount{std::move(target), binding};
 }
 
 }  // namespace spillway::host

@@ -1,6 +1,7 @@
 // The volumes of one pod on this machine: directories below its own, and file systems in memory that only the thread's
-// mount namespace knows, so that nothing of them outlives the process. What a container gets of them is a mount of its
-// own, opened without following a link out of the volume.
+// mount namespace knows, so that nothing of them outlives the process, unless somebody else mounts them: then they stay
+// until they are taken away, by whatever process. What a container gets of them is a mount of its own, opened without
+// following a link out of the volume.
 // Thread: one at a time, which has entered a mount namespace of its own (VolumeSet::enter_namespace) and on which all
 // calls are made; may wait for file systems. Source: spec "Pod lifecycle", 6.10, 7; mount_namespaces(7), open_tree(2).
 #pragma once
@@ -10,8 +11,11 @@
 #include "base/time.h"
 #include "base/unique_fd.h"
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +25,8 @@ struct VolumeSetOptions {
   std::string directory;            // of the pod's volumes, on disk
   std::uint32_t first_id = 0;       // of ours; the pod's 0
   std::vector<std::string> hidden;  // files and directories of the machine that no pod gets
+  bool kept = false;                // an earlier process may have made some of it: that stays as it is
+  std::vector<std::string> mounts;  // of that process, below the directory or beside it
 };
 
 /// What a container mounts: detached, with its attributes.
@@ -30,22 +36,34 @@ struct OpenedMount {
   std::string path;  // in the container
 };
 
+/// The same where somebody else mounts it: a path of the machine.
+struct PlacedMount {
+  std::string host_path;
+  agent::VolumeBinding binding;
+};
+
 class VolumeSet {
  public:
-  explicit VolumeSet(VolumeSetOptions options) : options_(std::move(options)) {}
+  explicit VolumeSet(VolumeSetOptions options);
 
-  /// Takes what is mounted away.
+  /// Takes what is mounted away, unless it is to stay.
   ~VolumeSet();
   VolumeSet(const VolumeSet&) = delete;
   VolumeSet& operator=(const VolumeSet&) = delete;
 
   /// Once, by the thread. What is mounted on the machine later is seen there too; what is mounted there is seen by
-  /// nobody else.
-  static Outcome enter_namespace();
+  /// nobody else. `found`: the namespace of an earlier process, to be in instead of a new one; -1: there is none.
+  static Outcome enter_namespace(int found = -1);
+
+  /// What is mounted stays when this goes. On any thread.
+  void keep() { keep_ = true; }
 
   Outcome set_up(const agent::VolumeSetup& setup, WallTime at);
   /// Errors are upstream's where a container cannot be made for them.
   Result<OpenedMount> open(const agent::VolumeBinding& binding, const std::string& container);
+  /// The same for somebody else to mount, on a thread that did not enter a namespace. A part of a volume is bound to a
+  /// path of its own, so that no link is followed later.
+  Result<PlacedMount> place(const agent::VolumeBinding& binding, const std::string& container);
 
  private:
   struct Volume {
@@ -55,11 +73,17 @@ class VolumeSet {
     bool mounted = false;
   };
 
+  Result<std::string> bind_part(OpenedMount part);
   Outcome make_directory(Volume& volume, bool in_memory, std::optional<Bytes> size);
+  static bool is_given(const Volume& volume);
   Outcome give_to_pod(const Volume& volume) const;
 
   VolumeSetOptions options_;
   std::map<std::string, Volume> volumes_;
+  std::vector<std::string> parts_;  // where parts of volumes are bound to
+  std::size_t next_part_ = 0;
+  std::set<std::string> found_;  // mounts of volumes by an earlier process, not taken over yet
+  std::atomic<bool> keep_ = false;
 };
 
 }  // namespace spillway::host

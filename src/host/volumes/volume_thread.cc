@@ -1,7 +1,15 @@
 #include "host/volumes/volume_thread.h"
 
+#include "host/kernel/kernel_file.h"
 #include "host/volumes/managed_file.h"
+#include "host/volumes/mount_points.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace spillway::host {
@@ -9,14 +17,7 @@ namespace {
 
 constexpr std::size_t kJobsMax = 10'000;
 
-/// What the thread mounts is its own.
-Outcome enter_namespace() {
-  thread_local const Outcome entered = VolumeSet::enter_namespace();
-  return entered;
-}
-
 Result<std::vector<OpenedMount>> open_all(VolumeSet& volumes, const VolumeThread::Mounts& wanted) {
-  SPILLWAY_TRY_VOID(enter_namespace());
   std::vector<OpenedMount> mounts;
   for (const agent::VolumeBinding& each : wanted.volumes) {
     SPILLWAY_TRY(mount, volumes.open(each, wanted.container));
@@ -29,17 +30,70 @@ Result<std::vector<OpenedMount>> open_all(VolumeSet& volumes, const VolumeThread
   return mounts;
 }
 
+Result<PlacedMount> write_file(const VolumeThread::Mounts& wanted, const agent::ManagedFile& file) {
+  std::error_code error;
+  std::filesystem::create_directories(wanted.folder, error);
+  if (error) return errno_error(wanted.folder, error.value());
+  const std::string path =
+      fmt::format("{}/{}", wanted.folder, std::filesystem::path(file.container_path).filename().string());
+  std::string text = file.content;
+  if (!file.machine_file.empty()) {
+    SPILLWAY_TRY(machine, read_file(file.machine_file));
+    text += machine;
+  }
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!fd) return errno_error(path, errno);
+  SPILLWAY_TRY_VOID(write_all(fd.get(), text + file.more, path));
+  agent::VolumeBinding binding;
+  binding.container_path = file.container_path;
+  return PlacedMount{path, std::move(binding)};
+}
+
+Result<std::vector<PlacedMount>> place_all(VolumeSet& volumes, const VolumeThread::Mounts& wanted) {
+  std::vector<PlacedMount> mounts;
+  for (const agent::VolumeBinding& each : wanted.volumes) {
+    SPILLWAY_TRY(mount, volumes.place(each, wanted.container));
+    mounts.push_back(std::move(mount));
+  }
+  for (const agent::ManagedFile& each : wanted.files) {
+    SPILLWAY_TRY(mount, write_file(wanted, each));
+    mounts.push_back(std::move(mount));
+  }
+  return mounts;
+}
+
 }  // namespace
 
-VolumeThread::VolumeThread(runtime::Loop& loop) : thread_(loop, kJobsMax) {}
+VolumeThread::VolumeThread(runtime::Loop& loop, Namespace mounts_in) : mounts_in_(mounts_in), thread_(loop, kJobsMax) {}
+
+/// What the thread mounts is its own.
+Outcome VolumeThread::enter_own(Namespace mounts_in, const Home& home) {
+  if (mounts_in == Namespace::kMachine || *home >= 0) return {};
+  SPILLWAY_TRY_VOID(VolumeSet::enter_namespace());
+  *home = ::open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  if (*home < 0) return errno_error("/proc/thread-self/ns/mnt", errno);
+  return {};
+}
+
+bool VolumeThread::enter(UniqueFd found, std::function<void(Result<std::vector<std::string>>)> done) {
+  return thread_.submit([fd = std::move(found), home = home_, done = std::move(done)]() mutable -> runtime::Loop::Task {
+    Outcome entered = VolumeSet::enter_namespace(fd.get());
+    if (entered) *home = fd.release();
+    Result<std::string> text =
+        entered ? read_file("/proc/thread-self/mountinfo") : Result<std::string>(entered.error());
+    Result<std::vector<std::string>> mounts =
+        text ? mount_points(*text) : Result<std::vector<std::string>>(text.error());
+    return [done = std::move(done), mounts = std::move(mounts)]() mutable { done(std::move(mounts)); };
+  });
+}
 
 bool VolumeThread::set_up(std::shared_ptr<VolumeSet> volumes, agent::SetUpVolumes command, WallTime at,
                           std::function<void(agent::VolumesSetUp)> done) {
-  return thread_.submit([volumes = std::move(volumes), command = std::move(command), at,
+  return thread_.submit([volumes = std::move(volumes), command = std::move(command), at, own = mounts_in_, home = home_,
                          done = std::move(done)]() mutable -> runtime::Loop::Task {
     agent::VolumesSetUp answer{command.uid, command.id, {}};
     for (const agent::VolumeSetup& each : command.volumes) {
-      Outcome made = enter_namespace();
+      Outcome made = enter_own(own, home);
       if (made) made = volumes->set_up(each, at);
       if (!made) answer.failures.push_back({each.name, made.error().text()});
     }
@@ -50,12 +104,24 @@ bool VolumeThread::set_up(std::shared_ptr<VolumeSet> volumes, agent::SetUpVolume
 
 bool VolumeThread::open(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
                         std::function<void(Result<std::vector<OpenedMount>>)> done) {
-  return thread_.submit([volumes = std::move(volumes), wanted = std::move(wanted),
+  return thread_.submit([volumes = std::move(volumes), wanted = std::move(wanted), own = mounts_in_, home = home_,
                          done = std::move(done)]() mutable -> runtime::Loop::Task {
+    const Outcome entered = enter_own(own, home);
     // A task is copied; what was opened is not.
-    const auto opened = std::make_shared<Result<std::vector<OpenedMount>>>(open_all(*volumes, wanted));
+    const auto opened = std::make_shared<Result<std::vector<OpenedMount>>>(
+        entered ? open_all(*volumes, wanted) : Result<std::vector<OpenedMount>>(entered.error()));
     volumes.reset();
     return [done = std::move(done), opened] { done(std::move(*opened)); };
+  });
+}
+
+bool VolumeThread::place(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
+                         std::function<void(Result<std::vector<PlacedMount>>)> done) {
+  return thread_.submit([volumes = std::move(volumes), wanted = std::move(wanted),
+                         done = std::move(done)]() mutable -> runtime::Loop::Task {
+    Result<std::vector<PlacedMount>> placed = place_all(*volumes, wanted);
+    volumes.reset();
+    return [done = std::move(done), placed = std::move(placed)]() mutable { done(std::move(placed)); };
   });
 }
 

@@ -1,14 +1,16 @@
 // The thread on which the volumes of all pods are made, opened and taken away: their file systems may hang. It has a
-// mount namespace of its own. Thread: loop; answers come there. Bounds: 10,000 jobs that wait.
+// mount namespace of its own unless others mount them. Thread: loop; answers come there. Bounds: 10,000 jobs that wait.
 #pragma once
 
 #include "agent/contract/ports.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "base/unique_fd.h"
 #include "host/kernel/blocking_thread.h"
 #include "host/volumes/volume_set.h"
 #include "runtime/loop.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,7 +21,17 @@ namespace spillway::host {
 
 class VolumeThread {
  public:
-  explicit VolumeThread(runtime::Loop& loop);
+  /// kMachine: what is mounted is seen by others, who mount it into containers.
+  enum class Namespace { kOwn, kMachine };
+
+  explicit VolumeThread(runtime::Loop& loop, Namespace mounts_in = Namespace::kOwn);
+
+  /// From now on in the namespace of an earlier process's thread; first of all. `done` gets the paths that something is
+  /// mounted on there.
+  bool enter(UniqueFd found, std::function<void(Result<std::vector<std::string>>)> done);
+
+  /// The namespace, once something has been done in it; -1: none, or the machine's. Borrowed.
+  int mounts() const { return *home_; }
 
   /// What one container mounts.
   struct Mounts {
@@ -36,10 +48,22 @@ class VolumeThread {
   /// The same. Opens all, or tells the first error.
   bool open(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
             std::function<void(Result<std::vector<OpenedMount>>)> done);
+  /// The same, for others to mount. Files are written to `folder` by their names.
+  bool place(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
+             std::function<void(Result<std::vector<PlacedMount>>)> done);
   /// The same. What is mounted goes, after everything that was asked for before.
   bool release(std::shared_ptr<VolumeSet> volumes, std::function<void()> done);
 
  private:
+  using Home = std::shared_ptr<std::atomic<int>>;
+
+  static Outcome enter_own(Namespace mounts_in, const Home& home);
+
+  Namespace mounts_in_;
+  Home home_ = {new std::atomic<int>(-1), [](std::atomic<int>* fd) {
+                  UniqueFd(fd->load()).reset();
+                  delete fd;
+                }};
   BlockingThread thread_;
 };
 

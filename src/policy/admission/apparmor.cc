@@ -60,27 +60,38 @@ Answer cannot_enforce(std::string_view why, policy::Reason reason) {
   return refuse("AppArmor", fmt::format("Cannot enforce AppArmor: {}", why), std::move(reason));
 }
 
+Answer judge_profile(const api::Pod& pod, const api::Container& container) {
+  const std::optional<api::AppArmorProfile> profile = profile_of(pod, container);
+  if (!profile || profile->type != kLocalhost) return {};
+  const std::optional<std::string>& name = profile->localhost_profile;
+  if (name && name->find_first_not_of(" \t\n\v\f\r") != std::string::npos) return {};
+  // Upstream prints the profile the way its language prints a struct.
+  return cannot_enforce(fmt::format("invalid empty AppArmor profile name: "
+                                    "\"&AppArmorProfile{{Type:Localhost,LocalhostProfile:{},}}\"",
+                                    name ? "*" + *name : "nil"),
+                        {policy::ReasonCode::kAppArmorUnavailable, {{"container", container.name}}});
+}
+
+Answer unavailable(std::string_view host_error) {
+  return cannot_enforce(host_error, {policy::ReasonCode::kAppArmorUnavailable, {{"error", std::string(host_error)}}});
+}
+
 }  // namespace
 
 Answer admit_app_armor(const api::Pod& pod, std::string_view host_error) {
   if (pod.status.phase != "Pending" || !asks_for_profile(pod)) return {};
-  if (!host_error.empty()) {
-    return cannot_enforce(host_error, {policy::ReasonCode::kAppArmorUnavailable, {{"error", std::string(host_error)}}});
-  }
+  if (!host_error.empty()) return unavailable(host_error);
   for (const Containers* list : all_containers(pod.spec)) {
     for (const api::Container& container : *list) {
-      const std::optional<api::AppArmorProfile> profile = profile_of(pod, container);
-      if (!profile || profile->type != kLocalhost) continue;
-      const std::optional<std::string>& name = profile->localhost_profile;
-      if (name && name->find_first_not_of(" \t\n\v\f\r") != std::string::npos) continue;
-      // Upstream prints the profile the way its language prints a struct.
-      return cannot_enforce(fmt::format("invalid empty AppArmor profile name: "
-                                        "\"&AppArmorProfile{{Type:Localhost,LocalhostProfile:{},}}\"",
-                                        name ? "*" + *name : "nil"),
-                            {policy::ReasonCode::kAppArmorUnavailable, {{"container", container.name}}});
+      if (Answer answer = judge_profile(pod, container); answer.refusal) return answer;
     }
   }
   return {};
+}
+
+Answer admit_app_armor_of(const api::Pod& pod, const api::Container& container, std::string_view host_error) {
+  if (!host_error.empty() && confines(profile_of(pod, container))) return unavailable(host_error);
+  return judge_profile(pod, container);
 }
 
 }  // namespace spillway::admission

@@ -33,6 +33,13 @@ std::string_view name_of(ProbeKind kind) {
 
 }  // namespace
 
+void ProbeRun::resume(std::string container_id, ProbeResult result) {
+  if (last_ != ProbeResult::kUnknown) return;
+  container_id_ = std::move(container_id);
+  result_ = result;
+  on_hold_ = kind_ == ProbeKind::kStartup;
+}
+
 ProbeRun::Turn ProbeRun::begin(const ProbedContainer& container) {
   if (container.pod_finished) return Turn::kEnd;
   if (container.id.empty()) return Turn::kWait;

@@ -42,6 +42,8 @@ class ProbeRun {
 
   ProbeRun(ProbeKind kind, ProbeThresholds thresholds) : kind_(kind), thresholds_(thresholds) {}
 
+  /// What an earlier agent's runs came to for this container. Without effect once a run of this one has counted.
+  void resume(std::string container_id, ProbeResult result);
   /// Whether the container is to be probed now.
   Turn begin(const ProbedContainer& container);
   /// What the probe that begin() asked for came to. True: the result is another one than before.

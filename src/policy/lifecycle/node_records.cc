@@ -80,7 +80,7 @@ std::optional<HealthRecord> NodeRecords::record(Id id) const {
                       .ready = std::nullopt,
                       .lease_renewed = time(Entry::kRenewed, entry.lease_renewed),
                       .lease_seen = time(Entry::kSeen, entry.lease_seen)};
-  if (has(Entry::kReady)) {
+  if (has(Entry::kReadiness)) {
     record.ready =
         HealthRecord::Ready{entry.ready, time(Entry::kHeartbeat, entry.heartbeat), time(Entry::kTurned, entry.turned)};
   }
@@ -103,7 +103,7 @@ void NodeRecords::set_record(Id id, const HealthRecord& record) {
   keep(Entry::kRenewed, record.lease_renewed, entry.lease_renewed);
   keep(Entry::kSeen, record.lease_seen, entry.lease_seen);
   if (record.ready) {
-    entry.present |= Entry::kReady;
+    entry.present |= Entry::kReadiness;
     entry.ready = record.ready->status;
     keep(Entry::kHeartbeat, record.ready->heartbeat, entry.heartbeat);
     keep(Entry::kTurned, record.ready->transition, entry.turned);

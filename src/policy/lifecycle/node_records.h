@@ -50,7 +50,7 @@ class NodeRecords {
    private:
     friend class NodeRecords;
 
-    enum : std::uint8_t { kRecord = 1, kReady = 2, kHeartbeat = 4, kTurned = 8, kRenewed = 16, kSeen = 32 };
+    enum : std::uint8_t { kRecord = 1, kReadiness = 2, kHeartbeat = 4, kTurned = 8, kRenewed = 16, kSeen = 32 };
 
     std::uint8_t present = 0;  // which of the following there are
     Readiness ready = Readiness::kUnknown;

@@ -66,6 +66,13 @@ std::optional<Refusal> check_resources(const PendingPod& pod, const policy::Node
   return result;
 }
 
+std::optional<Refusal> check_volumes(const api::Node& node, const VolumeFilter& volumes) {
+  if (!volumes) return std::nullopt;
+  std::string problem = volumes(node);
+  if (problem.empty()) return std::nullopt;
+  return refusal(Filter::kVolumeBinding, ReasonCode::kNodeSelectorMismatch, {{"volumes", problem}}, problem);
+}
+
 bool holds(const api::Node& node, std::string_view type) {
   const api::NodeCondition* condition = api::find_condition(node.status.conditions, type);
   return condition != nullptr && condition->status == "True";
@@ -111,6 +118,8 @@ std::string_view to_string(Filter filter) {
       return "NodePorts";
     case Filter::kNodeResourcesFit:
       return "NodeResourcesFit";
+    case Filter::kVolumeBinding:
+      return "VolumeBinding";
     case Filter::kCheckNodeCondition:
       return "CheckNodeCondition";
     case Filter::kCheckNodeMemoryPressure:
@@ -123,7 +132,8 @@ std::string_view to_string(Filter filter) {
   return {};
 }
 
-std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& load, NodeConditions conditions) {
+std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& load, NodeConditions conditions,
+                                  const VolumeFilter& volumes) {
   const api::Node& node = *load.node;
   const bool literally = conditions == NodeConditions::kLiterally;
   if (literally) {
@@ -135,6 +145,7 @@ std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad&
   if (auto no = check_affinity(pod, node)) return no;
   if (auto no = check_ports(pod, load)) return no;
   if (auto no = check_resources(pod, load)) return no;
+  if (auto no = check_volumes(node, volumes)) return no;
   return literally ? check_pressures(*pod.pod, node) : std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// May this pod run on this node? Six filters in upstream's order; the first that says no ends it, with upstream's
+// May this pod run on this node? Seven filters in upstream's order; the first that says no ends it, with upstream's
 // words. Thread: any (pure). Source: Kubernetes docs, "Scheduling Framework"; spec "Pod admission", 15; vectors
 // admission/scheduler_filter.
 #pragma once
@@ -8,6 +8,7 @@
 #include "policy/reason.h"
 #include "policy/scheduling/pending_pod.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ enum class Filter {
   kNodeAffinity,
   kNodePorts,
   kNodeResourcesFit,
+  kVolumeBinding,
   // With NodeConditions::kLiterally alone.
   kCheckNodeCondition,
   kCheckNodeMemoryPressure,
@@ -55,9 +57,13 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
-/// nullopt: the pod fits. kLiterally: the node's condition is asked first (ready, network available), its pressures
-/// last; memory pressure keeps BestEffort pods away, the others keep all.
+/// What the pod's claims have against a node, in upstream's words; empty: nothing.
+using VolumeFilter = std::function<std::string(const api::Node& node)>;
+
+/// nullopt: the pod fits. `volumes` may be empty. kLiterally: the node's condition is asked first (ready, network
+/// available), its pressures last; memory pressure keeps BestEffort pods away, the others keep all.
 std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& node,
-                                  NodeConditions conditions = NodeConditions::kByTaints);
+                                  NodeConditions conditions = NodeConditions::kByTaints,
+                                  const VolumeFilter& volumes = {});
 
 }  // namespace spillway::scheduling

@@ -65,8 +65,16 @@ std::string unavailable_text(std::size_t nodes, const std::map<std::string, std:
   return fmt::format("0/{} nodes are available: {}.", nodes, fmt::join(parts, ", "));
 }
 
+Placement refuse_everywhere(std::string_view problem, std::size_t nodes) {
+  Placement refused;
+  refused.reasons = {policy::Reason{policy::ReasonCode::kNodeSelectorMismatch, {{"volumes", std::string(problem)}}}};
+  refused.message = fmt::format("0/{} nodes are available: {}.", nodes, problem);
+  if (nodes == 0) refused.message = "no nodes available to schedule pods";
+  return refused;
+}
+
 Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
-                    NodeConditions conditions) {
+                    NodeConditions conditions, const VolumeFilter& volumes) {
   PendingPod pending = make_pending(pod);
   for (PendingImage& image : pending.images) image.nodes_ppm = share_of_nodes_ppm(image.name, nodes);
   Placement refused;
@@ -83,7 +91,7 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
       ++counts[std::string(kExcludedByName)];
       continue;
     }
-    std::optional<Refusal> no = refuse_pod(pending, load, conditions);
+    std::optional<Refusal> no = refuse_pod(pending, load, conditions, volumes);
     if (!no) {
       candidates.push_back({&name, load.pod_count});
       scores.push_back(score_node(pending, load));

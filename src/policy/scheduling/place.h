@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::scheduling {
@@ -28,6 +29,9 @@ std::string unavailable_text(std::size_t nodes, const std::map<std::string, std:
 
 /// `nodes` by name.
 Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
-                    NodeConditions conditions = NodeConditions::kByTaints);
+                    NodeConditions conditions = NodeConditions::kByTaints, const VolumeFilter& volumes = {});
+
+/// What keeps the pod from every node alike: "0/3 nodes are available: pod has unbound immediate ….".
+Placement refuse_everywhere(std::string_view problem, std::size_t nodes);
 
 }  // namespace spillway::scheduling

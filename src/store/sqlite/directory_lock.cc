@@ -1,5 +1,7 @@
 #include "store/sqlite/directory_lock.h"
 
+#include "base/file.h"
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -12,10 +14,6 @@
 
 namespace spillway::store::sqlite {
 namespace {
-
-std::string reason_of(int cause) {
-  return std::error_code(cause, std::generic_category()).message();
-}
 
 /// What the holder wrote, if it is a number; it may be just about to write it.
 std::string holder_of(int descriptor) {
@@ -36,9 +34,9 @@ DirectoryLock::~DirectoryLock() {
 Result<DirectoryLock> DirectoryLock::take(const std::string& directory, const std::string& file) {
   const std::string path = directory + "/" + file;
   DirectoryLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock.descriptor_ < 0) return invalid(path, "cannot open the lock file: {}", reason_of(errno));
+  if (lock.descriptor_ < 0) return invalid(path, "cannot open the lock file: {}", errno_error({}, errno).message);
   if (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return invalid(path, "cannot lock: {}", reason_of(errno));
+    if (errno != EWOULDBLOCK) return invalid(path, "cannot lock: {}", errno_error({}, errno).message);
     return make_error(ErrorCode::kConflict, "data directory {} is in use by {}", directory,
                       holder_of(lock.descriptor_));
   }

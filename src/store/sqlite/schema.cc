@@ -1,5 +1,6 @@
 #include "store/sqlite/schema.h"
 
+#include "base/file.h"
 #include "base/unique_fd.h"
 
 #include <fcntl.h>
@@ -32,10 +33,6 @@ constexpr const char* kTables = R"(
   INSERT INTO state VALUES(1, 0, 0, 0, 0);
 )";
 
-std::string reason_of(int cause) {
-  return std::error_code(cause, std::generic_category()).message();
-}
-
 Error in_file(const std::string& path, Error error) {
   error.at = path;
   return error;
@@ -45,7 +42,7 @@ Error in_file(const std::string& path, Error error) {
 /// SQLite itself would notice a foreign file only after it has recovered a journal into it.
 Outcome check_file(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!file) return invalid(path, "cannot open the database: {}", reason_of(errno));
+  if (!file) return invalid(path, "cannot open the database: {}", errno_error({}, errno).message);
   struct stat found{};
   if (::fstat(file.get(), &found) != 0 || (found.st_uid != ::geteuid() && found.st_uid != 0) ||
       (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
@@ -54,7 +51,7 @@ Outcome check_file(const std::string& path) {
   }
   std::array<char, kMagic.size()> start{};
   const ssize_t size = ::pread(file.get(), start.data(), start.size(), 0);
-  if (size < 0) return invalid(path, "cannot read the database: {}", reason_of(errno));
+  if (size < 0) return invalid(path, "cannot read the database: {}", errno_error({}, errno).message);
   if (size == 0) return {};
   if (std::string_view(start.data(), static_cast<std::size_t>(size)) != kMagic) {
     return invalid(path, "not a Spillway database");

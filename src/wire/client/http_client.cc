@@ -148,6 +148,18 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     if (it != exchanges_.end() && it->second.connection != nullptr) it->second.connection->pause(paused);
   }
 
+  void write(std::uint64_t id, std::string_view bytes) {
+    const auto it = exchanges_.find(id);
+    if (it != exchanges_.end() && it->second.connection != nullptr) it->second.connection->write(bytes);
+  }
+
+  void on_written(HttpClientConnection& connection, std::size_t bytes) override {
+    Exchange* exchange = exchange_on(connection);
+    if (exchange == nullptr) return;
+    const std::shared_ptr<Listener> listener = exchange->listener;
+    listener->on_written(bytes);
+  }
+
   void on_open(HttpClientConnection& connection) override { cancel_timer(carriers_.at(&connection).timer); }
 
   void on_head(HttpClientConnection& connection, const api::Response& head) override {
@@ -155,7 +167,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     if (exchange == nullptr) return;
     exchange->head_seen = true;
     if (head.status == kUnauthorized) credentials_.on_refused(loop_.now().mono);
-    if (exchange->kind == Kind::kStream) cancel_timer(exchange->timer);
+    if (exchange->kind != Kind::kCall) cancel_timer(exchange->timer);
     const std::shared_ptr<Listener> listener = exchange->listener;
     listener->on_head(head);
   }
@@ -243,7 +255,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
 
   /// Gives an exchange a connection, or a place in the queue for one.
   void admit(std::uint64_t id) {
-    if (exchanges_.at(id).kind == Kind::kStream) return carry(id, open());
+    if (exchanges_.at(id).kind != Kind::kCall) return carry(id, open());
     if (waiting_.size() >= limits_.waiting_max) return refuse_soon(id);
     waiting_.push_back(id);
     serve_waiting();
@@ -314,7 +326,9 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     }
     std::string text = format_request_head(head, body.size(), host_text());
     text += body;
-    connection.send(std::move(text), head.method);
+    using Upgrade = ResponseParser::Upgrade;
+    connection.send(std::move(text), head.method,
+                    exchange.kind == Kind::kUpgrade ? Upgrade::kAsked : Upgrade::kNotAsked);
   }
 
   std::string host_text() const {
@@ -413,6 +427,10 @@ void HttpClient::start(std::uint64_t id, api::Request request, Kind kind, Durati
 
 void HttpClient::cancel(std::uint64_t id) {
   pool_->cancel(id);
+}
+
+void HttpClient::write(std::uint64_t id, std::string_view bytes) {
+  pool_->write(id, bytes);
 }
 
 void HttpClient::pause(std::uint64_t id) {

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace spillway::wire {
 
@@ -47,8 +48,9 @@ class HttpClient {
   };
 
   enum class Kind {
-    kCall,    // `answer_max` bounds the whole answer
-    kStream,  // `answer_max` bounds the time to its header
+    kCall,     // `answer_max` bounds the whole answer
+    kStream,   // `answer_max` bounds the time to its header
+    kUpgrade,  // the same; after an answer 101 the connection is not HTTP any more, see write()
   };
 
   /// Hears of one exchange: on_head, on_data, then on_done, which is the last. Not called from inside start().
@@ -57,6 +59,10 @@ class HttpClient {
     virtual ~Listener() = default;
     virtual void on_head(const api::Response& head) = 0;
     virtual void on_data(std::string data) = 0;
+
+    /// So many bytes of write() have left.
+    virtual void on_written(std::size_t bytes) { static_cast<void>(bytes); }
+
     /// An error means that the answer is missing or cut off: kServiceUnavailable, naming the server.
     virtual void on_done(std::optional<Error> error) = 0;
   };
@@ -73,6 +79,8 @@ class HttpClient {
   void cancel(std::uint64_t id);
   /// From now on new connections show this one's certificate; connections that show another end after their exchange.
   void use_certificate(std::shared_ptr<const TlsContext> tls);
+  /// Sends bytes on an upgraded connection. The caller bounds them by on_written().
+  void write(std::uint64_t id, std::string_view bytes);
   /// Stops and resumes reading the answer.
   void pause(std::uint64_t id);
   void resume(std::uint64_t id);

@@ -102,17 +102,27 @@ std::optional<std::string> HttpClientConnection::peer_problem() const {
                      expected.common_name, expected.organization);
 }
 
-void HttpClientConnection::send(std::string request, api::Method method) {
+void HttpClientConnection::send(std::string request, api::Method method, ResponseParser::Upgrade upgrade) {
   const auto self = shared_from_this();
   ++exchanges_;
   output_ = std::move(request);
   sent_ = 0;
   input_.clear();
-  parser_ = std::make_unique<ResponseParser>(method);
+  parser_ = std::make_unique<ResponseParser>(method, upgrade);
+  may_upgrade_ = upgrade == ResponseParser::Upgrade::kAsked;
   head_reported_ = false;
   touched_ = false;
   paused_ = false;
   if (phase_ != Phase::kOpen) return;
+  flush();
+  if (phase_ == Phase::kOpen) update_interest();
+}
+
+void HttpClientConnection::write(std::string_view bytes) {
+  if (phase_ != Phase::kOpen || !upgraded_) return;
+  const auto self = shared_from_this();
+  output_.append(bytes);
+  unreported_ += bytes.size();
   flush();
   if (phase_ == Phase::kOpen) update_interest();
 }
@@ -142,6 +152,7 @@ void HttpClientConnection::flush() {
   }
   output_ = {};
   sent_ = 0;
+  if (unreported_ > 0) owner_.on_written(*this, std::exchange(unreported_, 0));
 }
 
 void HttpClientConnection::receive() {
@@ -165,6 +176,10 @@ void HttpClientConnection::receive() {
       case ByteStream::Step::kFailed:
         return break_off(stream_->problem());
       case ByteStream::Step::kEnd: {
+        if (upgraded_) {
+          close();
+          return owner_.on_complete(*this, false);
+        }
         if (!busy()) return break_off("closed by the server");
         if (const auto end = parser_->finish(); !end) return break_off(end.error().message);
         close();
@@ -172,6 +187,11 @@ void HttpClientConnection::receive() {
       }
       case ByteStream::Step::kDone:
         break;
+    }
+    if (upgraded_) {
+      owner_.on_data(*this, std::string(buffer.data(), moved.bytes));
+      if (phase_ != Phase::kOpen) return;
+      continue;
     }
     if (!busy()) return break_off("the server spoke without being asked");
     touched_ = true;
@@ -187,6 +207,11 @@ void HttpClientConnection::feed() {
   if (*step == ResponseParser::Step::kNeedMore) return;
   if (!std::exchange(head_reported_, true)) owner_.on_head(*this, parser_->head());
   if (phase_ != Phase::kOpen) return;  // the owner has closed it
+  if (may_upgrade_ && parser_->head().status == 101) {
+    upgraded_ = true;
+    if (!input_.empty()) owner_.on_data(*this, std::exchange(input_, {}));
+    return;
+  }
   if (std::string data = parser_->take_body(); !data.empty()) owner_.on_data(*this, std::move(data));
   if (phase_ != Phase::kOpen || *step != ResponseParser::Step::kDone) return;
   const bool reusable = parser_->keep_alive() && output_.empty() && input_.empty();

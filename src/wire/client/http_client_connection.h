@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::wire {
@@ -25,6 +26,8 @@ class HttpClientConnection final : public std::enable_shared_from_this<HttpClien
     virtual void on_open(HttpClientConnection& connection) = 0;
     virtual void on_head(HttpClientConnection& connection, const api::Response& head) = 0;
     virtual void on_data(HttpClientConnection& connection, std::string data) = 0;
+    /// What was given to write() has left.
+    virtual void on_written(HttpClientConnection& connection, std::size_t bytes) = 0;
     /// The answer is whole. `reusable`: the connection waits for another request; else it has closed itself.
     virtual void on_complete(HttpClientConnection& connection, bool reusable) = 0;
     /// The connection is closed. `untouched`: no byte of an answer had come.
@@ -42,7 +45,10 @@ class HttpClientConnection final : public std::enable_shared_from_this<HttpClien
   /// Tries the addresses in order. May report on_broken() at once.
   void connect(std::vector<std::string> addresses);
   /// One whole request; sent as soon as the connection is there.
-  void send(std::string request, api::Method method);
+  /// `upgrade`: it asks to leave HTTP. After an answer 101 all that comes is data, and write() sends as it is.
+  void send(std::string request, api::Method method,
+            ResponseParser::Upgrade upgrade = ResponseParser::Upgrade::kNotAsked);
+  void write(std::string_view bytes);
   void pause(bool paused);
   /// Nothing is reported afterwards.
   void close();
@@ -93,6 +99,9 @@ class HttpClientConnection final : public std::enable_shared_from_this<HttpClien
   bool head_reported_ = false;
   bool touched_ = false;
   int exchanges_ = 0;
+  bool may_upgrade_ = false;
+  bool upgraded_ = false;
+  std::size_t unreported_ = 0;  // bytes of write() that have not been told as written
 };
 
 }  // namespace spillway::wire

@@ -16,6 +16,8 @@ namespace {
 
 std::string_view reason_phrase(int status) {
   switch (status) {
+    case 101:
+      return "Switching Protocols";
     case 200:
       return "OK";
     case 201:
@@ -73,14 +75,23 @@ bool is_framing(std::string_view name) {
 void append_header(std::string_view name, std::string_view value, std::string& out) {
   out += name;
   out += ": ";
-  std::ranges::transform(value, std::back_inserter(out), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && c != '\t') || byte == 0x7f ? ' ' : c;
-  });
+  out += field_value(value);
   out += "\r\n";
 }
 
 }  // namespace
+
+std::string field_value(std::string_view text) {
+  std::string value(text);
+  std::ranges::replace_if(
+      value,
+      [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return (byte < 0x20 && c != '\t') || byte == 0x7f;
+      },
+      ' ');
+  return value;
+}
 
 std::string format_response_head(const api::Response& response, const ResponseFrame& frame) {
   std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_phrase(response.status));
@@ -95,12 +106,20 @@ std::string format_response_head(const api::Response& response, const ResponseFr
   return out;
 }
 
+std::string format_upgrade_head(const api::Response& response) {
+  std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_phrase(response.status));
+  for (const auto& [name, value] : response.headers) append_header(name, value, out);
+  out += "\r\n";
+  return out;
+}
+
 std::string format_request_head(const api::Request& request, std::size_t body_bytes, std::string_view host) {
   std::string out = fmt::format("{} {} HTTP/1.1\r\n", api::to_string(request.method), request.target);
   append_header("Host", host, out);
   for (const auto& [name, value] : request.headers) {
     if (!is_framing(name) && !equal_ignoring_case(name, "host")) append_header(name, value, out);
   }
+  if (!request.header("upgrade").empty()) append_header("Connection", "Upgrade", out);
   const bool expects_body = request.method == api::Method::kPost || request.method == api::Method::kPut ||
                             request.method == api::Method::kPatch;
   if (body_bytes > 0 || expects_body) {

@@ -25,9 +25,20 @@ struct ResponseFrame {
   WallTime date;
 };
 
+/// Answers of this status have no body and no length.
+constexpr bool is_bodyless(int status) {
+  return status == 204 || status == 304;
+}
+
+/// A value that cannot end its field: control characters become blanks.
+std::string field_value(std::string_view text);
+
 /// Status line and headers with the empty line. Headers of `response` that belong to the framing are left out; control
 /// characters in values become blanks, so that no value can start a header of its own.
 std::string format_response_head(const api::Response& response, const ResponseFrame& frame);
+
+/// The same of an answer after which the connection is not HTTP any more: all headers as they are.
+std::string format_upgrade_head(const api::Response& response);
 
 /// Request line and headers with the empty line; `host` as the Host header says it. Content-Length is set if there is
 /// a body (of `body_bytes`; request.body is not looked at) or the method expects one.

@@ -348,10 +348,14 @@ struct ResponseParser::Impl {
   }
 
   bool no_body;
+  bool may_upgrade = false;
   std::optional<Message> message;
 };
 
-ResponseParser::ResponseParser(api::Method to) : impl_(std::make_unique<Impl>(to == api::Method::kHead)) {}
+ResponseParser::ResponseParser(api::Method to, Upgrade upgrade)
+    : impl_(std::make_unique<Impl>(to == api::Method::kHead)) {
+  impl_->may_upgrade = upgrade == Upgrade::kAsked;
+}
 
 ResponseParser::~ResponseParser() = default;
 
@@ -359,7 +363,8 @@ Result<ResponseParser::Step> ResponseParser::feed(std::string& input) {
   constexpr std::size_t kUnparsedMax = std::size_t{64} * 1024;
   error_code error;
   pump(*impl_->message, input, kUnparsedMax, error);
-  while (!error && impl_->message->is_done() && impl_->message->head.status / 100 == 1) {
+  const auto is_interim = [this](int status) { return status / 100 == 1 && !(status == 101 && impl_->may_upgrade); };
+  while (!error && impl_->message->is_done() && is_interim(impl_->message->head.status)) {
     impl_->message.emplace(impl_->no_body);
     pump(*impl_->message, input, kUnparsedMax, error);
   }

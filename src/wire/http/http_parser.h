@@ -58,8 +58,11 @@ class ResponseParser {
  public:
   enum class Step { kNeedMore, kBody, kDone };
 
+  /// Whether the request asked to leave HTTP: then 101 is an answer, without a body, and no interim one.
+  enum class Upgrade { kNotAsked, kAsked };
+
   /// `to`: the method of the request (an answer to HEAD has no body).
-  explicit ResponseParser(api::Method to);
+  explicit ResponseParser(api::Method to, Upgrade upgrade = Upgrade::kNotAsked);
   ~ResponseParser();
   ResponseParser(const ResponseParser&) = delete;
   ResponseParser& operator=(const ResponseParser&) = delete;

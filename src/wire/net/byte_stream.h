@@ -55,6 +55,9 @@ class ByteStream {
 
   virtual std::optional<PeerCertificate> peer_certificate() const { return std::nullopt; }
 
+  /// What the handshake chose to speak ("h2"); empty: nothing was said of it.
+  virtual std::string_view protocol() const { return {}; }
+
   const Socket& socket() const { return socket_; }
 
   /// After kFailed: why, in words.

@@ -1,6 +1,5 @@
 #include "wire/server/http_connection.h"
 
-#include "api/text/identities.h"
 #include "runtime/clock.h"
 
 #include <poll.h>
@@ -10,33 +9,21 @@
 
 namespace spillway::wire {
 
-namespace {
-
-constexpr int kReadsPerTurn = 8;  // then the other connections of the thread have their turn
-constexpr std::size_t kLingerMax = std::size_t{4} * 1024 * 1024;
-constexpr Duration kLingerTime = seconds(2);
-
-bool is_bodyless(int status) {
-  return status == 204 || status == 304;
-}
-
-}  // namespace
-
-HttpConnection::HttpConnection(std::uint64_t id, Owner& owner, std::unique_ptr<ByteStream> stream, std::string address)
+HttpConnection::HttpConnection(std::uint64_t id, ConnectionOwner& owner, std::unique_ptr<ByteStream> stream,
+                               std::string address)
     : id_(id),
       owner_(owner),
       stream_(std::move(stream)),
-      address_(std::move(address)),
-      client_(address_),
+      intake_(id, owner, std::move(address)),
       parser_(owner.options().limits.request),
-      output_(*stream_) {}
+      writer_(*stream_, output_),
+      stall_(owner.options().limits) {}
 
 HttpConnection::~HttpConnection() {
   if (current_.exchange) current_.exchange->gone = true;
 }
 
 void HttpConnection::start() {
-  enter(Phase::kHandshake);
   interest_ = POLLIN;
   owner_.loop()->watch_fd(stream_->socket().fd(), interest_, [weak = weak_from_this()] {
     const auto self = weak.lock();
@@ -44,46 +31,23 @@ void HttpConnection::start() {
     if (self->interest_ == 0) return self->close();  // reported although nothing is waited for: the peer is gone
     self->on_ready();
   });
+  owner_.set_idle(id_, true);
+  if (!intake_.accept(stream_->peer_certificate())) return close();
+  enter(Phase::kIdle);
   on_ready();
 }
 
 void HttpConnection::on_ready() {
   const auto self = shared_from_this();  // a callback may close the connection
   if (phase_ == Phase::kClosed) return;
-  if (phase_ == Phase::kHandshake && !shake_hands()) return;
   flush();
   if (phase_ != Phase::kClosed) receive();
   if (phase_ != Phase::kClosed) update_interest();
 }
 
-/// True once data may flow.
-bool HttpConnection::shake_hands() {
-  const ByteStream::Step step = stream_->handshake();
-  if (step == ByteStream::Step::kDone) {
-    input_wants_write_ = false;
-    peer_ = stream_->peer_certificate();
-    if (peer_ && !peer_->problem) {
-      client_ = peer_->common_name;
-      if (!prove(rank_of({peer_->common_name, "", peer_->organizations}))) {
-        close();
-        return false;
-      }
-    }
-    enter(Phase::kIdle);
-    return true;
-  }
-  if (step == ByteStream::Step::kEnd || step == ByteStream::Step::kFailed) {
-    owner_.options().log.debug("tls handshake failed", {{"err", stream_->problem()}});
-    close();
-    return false;
-  }
-  input_wants_write_ = step == ByteStream::Step::kWaitWrite;
-  update_interest();
-  return false;
-}
-
 bool HttpConnection::wants_input() const {
   if (end_of_input_) return false;
+  if (current_.upgraded) return current_.exchange && current_.exchange->input_bytes < kInputMax;
   return phase_ != Phase::kAnswer || input_.size() < kPipelinedMax;
 }
 
@@ -116,11 +80,21 @@ void HttpConnection::receive() {
       if (lingered_bytes_ > kLingerMax) return close();
       continue;
     }
+    if (current_.upgraded) {
+      pass_input({scratch.data(), moved.bytes});
+      continue;
+    }
     input_.append(scratch.data(), moved.bytes);
     if (phase_ != Phase::kAnswer) parse();
     if (phase_ != Phase::kClosed) settle_account();
     if (phase_ == Phase::kClosed) return;
   }
+}
+
+void HttpConnection::pass_input(std::string_view bytes) {
+  if (!current_.exchange) return;
+  current_.exchange->input_bytes.fetch_add(bytes.size());
+  owner_.pass_input(current_.exchange, std::string(bytes));
 }
 
 void HttpConnection::look_again() {
@@ -164,30 +138,18 @@ void HttpConnection::parse() {
 /// Finds out who sends the request, once its head is complete. False: it has been refused. Who could not be found out
 /// is told with the answer.
 bool HttpConnection::authenticate() {
-  const HttpServer::Options& options = owner_.options();
-  current_.user = api::UserInfo{std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
-  if (options.authenticator)
-    current_.user = options.authenticator->authenticate(peer_, parser_.request(), runtime::RealClock::read().wall);
-  if (!*current_.user) return true;
-  const ClientRank rank = rank_of(**current_.user);
-  if (rank != ClientRank::kUnproven) client_ = (*current_.user)->name;
-  if (prove(rank)) return true;
-  owner_.desk().refusals->count(Refusal::kConnections, client_, runtime::RealClock::read_mono());
+  current_.user = intake_.identify(parser_.request());
+  if (!*current_.user || intake_.admit(**current_.user)) return true;
   refuse(make_error(ErrorCode::kTooManyRequests, "too many connections, please try again later"), 429);
   return false;
-}
-
-bool HttpConnection::prove(ClientRank rank) {
-  if (rank == ClientRank::kUnproven || rank == rank_) return true;
-  rank_ = rank;
-  return owner_.prove(id_, rank);
 }
 
 void HttpConnection::dispatch() {
   current_.http_1_0 = parser_.http_1_0();
   current_.keep_alive = parser_.keep_alive() && !current_.http_1_0;
   if (!current_.user && !authenticate()) return;
-  if (*current_.user && is_too_large(parser_.request().body.size())) return refuse_body();
+  if (*current_.user && intake_.is_too_large(parser_.request().body.size()))
+    return refuse(intake_.too_large(), std::nullopt);
   Result<api::UserInfo> identified = *std::exchange(current_.user, std::nullopt);
   api::Request request = parser_.take();
   current_.method = request.method;
@@ -196,28 +158,9 @@ void HttpConnection::dispatch() {
   enter(Phase::kAnswer);
 
   if (!identified) return send_answer(status_response(identified.error()));
-  api::UserInfo user = *std::move(identified);
-  const HttpServer::Options& options = owner_.options();
-  const bool keeps_token =
-      options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHandler;
-  if (!keeps_token) std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
-
-  current_.exchange = std::make_shared<HttpExchange>();
-  current_.exchange->client = user.name;
-  current_.exchange->rank = rank_of(user);
-  current_.exchange->of = class_of(current_.exchange->rank, current_.method, request.target);
-  const bool reads = current_.method == api::Method::kGet || current_.method == api::Method::kHead;
-  current_.exchange->repeatable = reads && current_.exchange->of != RequestClass::kHeartbeat;
-  auto sink = std::make_shared<HttpSink>(current_.exchange, weak_from_this(), owner_.loop(), owner_.desk());
-  const auto refusal = owner_.deliver(current_.exchange, std::move(request), std::move(user), std::move(sink));
-  if (!refusal) return;
-  owner_.desk().refusals->count(*refusal, current_.exchange->client, runtime::RealClock::read_mono());
-  current_.exchange->gone = true;  // nothing more comes of it
-  current_.exchange.reset();
-  send_answer(
-      *refusal == Refusal::kWaitingBytes
-          ? no_room_response()
-          : status_response(make_error(ErrorCode::kTooManyRequests, "too many requests, please try again later")));
+  auto handed_over = intake_.hand_over(std::move(request), *std::move(identified), weak_from_this());
+  if (auto* answer = std::get_if<api::Response>(&handed_over)) return send_answer(std::move(*answer));
+  current_.exchange = std::get<std::shared_ptr<HttpExchange>>(std::move(handed_over));
 }
 
 /// Answers a request that could not be taken in, and closes: where the next one would begin is unknown.
@@ -227,21 +170,16 @@ void HttpConnection::refuse(const Error& error, std::optional<int> http_status) 
   const api::Request& request = parser_.request();
   current_.method = request.method;
   enter(Phase::kAnswer);
-  const HttpServer::Options& options = owner_.options();
-  if (error.code == ErrorCode::kRequestEntityTooLarge && options.authenticator && !current_.user) {
-    const auto user = options.authenticator->authenticate(peer_, request, runtime::RealClock::read().wall);
+  if (error.code == ErrorCode::kRequestEntityTooLarge && !current_.user) {
+    const auto user = intake_.identify(request);
     if (!user) return send_answer(status_response(user.error()));
   }
-  if (error.code == ErrorCode::kBadRequest)
-    owner_.desk().refusals->count(Refusal::kMalformed, client_, runtime::RealClock::read_mono());
+  if (error.code == ErrorCode::kBadRequest) intake_.count(Refusal::kMalformed);
   send_answer(status_response(error, http_status));
 }
 
 std::string HttpConnection::head_of(api::Response& response, Framing framing, std::size_t body_bytes) {
-  if (response.header("audit-id").empty()) response.headers.emplace_back("Audit-Id", owner_.make_audit_id());
-  if (response.header("cache-control").empty()) {
-    response.headers.emplace_back("Cache-Control", "no-cache, private");
-  }
+  intake_.complete(response);
   return format_response_head(response, {framing, body_bytes, current_.keep_alive, runtime::RealClock::read().wall});
 }
 
@@ -304,7 +242,29 @@ void HttpConnection::on_answer_data(const std::shared_ptr<HttpExchange>& exchang
                                  .of_stream = true,
                                  .gzip = nullptr,
                                  .charge = std::move(charge)});
-  if (output_.waits() == OutputQueue::Wait::kNothing) flush();
+  if (writer_.waits() == SocketWriter::Wait::kNothing) flush();
+  if (phase_ != Phase::kClosed) update_interest();
+}
+
+void HttpConnection::on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response head) {
+  if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
+  const auto self = shared_from_this();
+  if (end_of_input_) return close();
+  current_.body = CurrentRequest::AnswerBody::kUntilEnd;
+  current_.keep_alive = false;
+  current_.upgraded = true;
+  output_.add(format_upgrade_head(head));
+  if (!input_.empty()) pass_input(std::exchange(input_, {}));
+  settle_account();
+  flush();
+  if (phase_ != Phase::kClosed) receive();  // what TLS has decrypted already is reported by no socket
+  if (phase_ != Phase::kClosed) update_interest();
+}
+
+void HttpConnection::on_input_room(const std::shared_ptr<HttpExchange>& exchange) {
+  if (phase_ == Phase::kClosed || exchange != current_.exchange || !current_.upgraded) return;
+  const auto self = shared_from_this();
+  receive();
   if (phase_ != Phase::kClosed) update_interest();
 }
 
@@ -318,43 +278,23 @@ void HttpConnection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange
 }
 
 void HttpConnection::flush() {
-  const OutputQueue::Flushed flushed = output_.flush();
-  if (current_.exchange) current_.exchange->waiting_bytes.fetch_sub(flushed.stream_bytes);
-  if (flushed.failed) return close();
-  if (output_.waits() != OutputQueue::Wait::kNothing) {
-    if (!write_deadline_) watch_progress();
-    return;
+  const SocketWriter::Flushed flushed = writer_.flush();
+  const std::size_t sent = output_.take_sent_stream_bytes();
+  if (current_.exchange) current_.exchange->waiting_bytes.fetch_sub(sent);
+  if (flushed == SocketWriter::Flushed::kFailed) return close();
+  if (writer_.waits() != SocketWriter::Wait::kNothing) {
+    if (!stall_.due()) stall_.begin(runtime::RealClock::read_mono(), writer_.taken_bytes());
+    return arm_timer();
   }
-  write_deadline_.reset();
+  stall_.end();
   if (current_.answered) on_drained();
-}
-
-/// Begins to look whether the client takes what waits for it.
-void HttpConnection::watch_progress() {
-  const HttpLimits& limits = owner_.options().limits;
-  watched_since_ = runtime::RealClock::read_mono();
-  taken_before_ = output_.taken_bytes();
-  write_deadline_ = watched_since_ + std::min(limits.stalled_pressed_max, limits.stalled_max);
-  arm_timer();
-}
-
-bool HttpConnection::is_stalled(Instant now) {
-  const HttpLimits& limits = owner_.options().limits;
-  if (output_.taken_bytes() - taken_before_ >= static_cast<std::int64_t>(limits.taken_bytes_min)) {
-    watch_progress();
-    return false;
-  }
-  const Instant last = watched_since_ + limits.stalled_max;
-  if (now >= last || owner_.desk().ledger->pressed()) return true;
-  write_deadline_ = std::min(now + limits.stalled_pressed_max, last);
-  arm_timer();
-  return false;
 }
 
 /// The answer has left completely.
 void HttpConnection::on_drained() {
   const CurrentRequest done = std::exchange(current_, {});
-  if (!done.keep_alive || end_of_input_) return linger(done.refused ? Unread::kRest : Unread::kNothing);
+  if (!done.keep_alive || end_of_input_)
+    return linger(done.refused || done.upgraded ? Unread::kRest : Unread::kNothing);
   enter(Phase::kIdle);
   settle_account();
   if (input_.empty()) {
@@ -397,21 +337,9 @@ void HttpConnection::close() {
   drop_exchange();
   if (timer_due_) owner_.loop()->cancel(timer_);
   owner_.loop()->unwatch_fd(stream_->socket().fd());
-  owner_.account(-static_cast<std::ptrdiff_t>(std::exchange(accounted_, 0)), rank_);
+  owner_.account(-static_cast<std::ptrdiff_t>(std::exchange(accounted_, 0)), intake_.rank());
   output_.clear();
   owner_.on_closed(id_);
-}
-
-/// For a client that has not shown who it is.
-bool HttpConnection::is_too_large(std::size_t body_bytes) const {
-  const HttpServer::Options& options = owner_.options();
-  return rank_ == ClientRank::kUnproven && options.authenticator && body_bytes > options.limits.unproven_body_bytes_max;
-}
-
-void HttpConnection::refuse_body() {
-  refuse(make_error(ErrorCode::kRequestEntityTooLarge, "Request entity too large: limit is {} without credentials",
-                    owner_.options().limits.unproven_body_bytes_max),
-         std::nullopt);
 }
 
 /// Keeps the server's count of request bytes in memory true.
@@ -419,11 +347,12 @@ void HttpConnection::settle_account() {
   const std::size_t held = input_.size() + current_.body_bytes + parser_.request().body.size();
   const auto change = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(accounted_);
   accounted_ = held;
-  const bool room = owner_.account(change, rank_);
+  const bool room = owner_.account(change, intake_.rank());
   if (phase_ != Phase::kBody && phase_ != Phase::kHeader) return;
-  if (phase_ == Phase::kBody && is_too_large(parser_.request().body.size())) return refuse_body();
+  if (phase_ == Phase::kBody && intake_.is_too_large(parser_.request().body.size()))
+    return refuse(intake_.too_large(), std::nullopt);
   if (room) return;
-  owner_.desk().refusals->count(Refusal::kRequestBytes, client_, runtime::RealClock::read_mono());
+  intake_.count(Refusal::kRequestBytes);
   refuse(make_error(ErrorCode::kTooManyRequests, "too many requests at once, please try again later"), 429);
 }
 
@@ -432,12 +361,9 @@ void HttpConnection::enter(Phase phase) {
   if (phase == Phase::kAnswer) ++requests_;
   phase_ = phase;
   const HttpLimits& limits = owner_.options().limits;
-  const bool unproven = rank_ == ClientRank::kUnproven;
+  const bool unproven = intake_.rank() == ClientRank::kUnproven;
   std::optional<Duration> at_most;
   switch (phase) {
-    case Phase::kHandshake:
-      at_most = limits.handshake_max;
-      break;
     case Phase::kIdle:
       at_most = unproven ? std::min(limits.unproven_idle_max, limits.idle_max) : limits.idle_max;
       break;
@@ -464,7 +390,7 @@ void HttpConnection::enter(Phase phase) {
 /// than moving it with every request.
 void HttpConnection::arm_timer() {
   std::optional<Instant> due = phase_deadline_;
-  if (write_deadline_ && (!due || *write_deadline_ < *due)) due = write_deadline_;
+  if (stall_.due() && (!due || *stall_.due() < *due)) due = stall_.due();
   if (!due || (timer_due_ && *timer_due_ <= *due)) return;
   if (timer_due_) owner_.loop()->cancel(timer_);
   timer_due_ = due;
@@ -476,16 +402,16 @@ void HttpConnection::arm_timer() {
 void HttpConnection::on_timer() {
   timer_due_.reset();
   const Instant now = runtime::RealClock::read_mono();
-  if (write_deadline_ && *write_deadline_ <= now && is_stalled(now)) {
+  if (stall_.due() && *stall_.due() <= now &&
+      stall_.is_stalled(now, writer_.taken_bytes(), owner_.desk().ledger->pressed())) {
     if (current_.streams()) owner_.count_slow_stream();
-    owner_.desk().refusals->count(Refusal::kStalled, client_, now);
+    intake_.count(Refusal::kStalled);
     return close();
   }
   if (phase_deadline_ && *phase_deadline_ <= now) {
     const bool asked = phase_ == Phase::kHeader || phase_ == Phase::kBody;
-    const bool asks = phase_ == Phase::kHandshake || (phase_ == Phase::kIdle && requests_ == 0);
-    if (asked || asks)
-      owner_.desk().refusals->count(asked ? Refusal::kRequestTime : Refusal::kHandshakeTime, client_, now);
+    const bool asks = phase_ == Phase::kIdle && requests_ == 0;
+    if (asked || asks) intake_.count(asked ? Refusal::kRequestTime : Refusal::kHandshakeTime);
     return close();
   }
   arm_timer();
@@ -493,8 +419,8 @@ void HttpConnection::on_timer() {
 
 void HttpConnection::update_interest() {
   short interest = 0;
-  if (wants_input() || output_.waits() == OutputQueue::Wait::kReadable) interest |= POLLIN;
-  if (input_wants_write_ || output_.waits() == OutputQueue::Wait::kWritable) interest |= POLLOUT;
+  if (wants_input() || writer_.waits() == SocketWriter::Wait::kReadable) interest |= POLLIN;
+  if (input_wants_write_ || writer_.waits() == SocketWriter::Wait::kWritable) interest |= POLLOUT;
   if (interest == interest_) return;
   interest_ = interest;
   owner_.loop()->rewatch_fd(stream_->socket().fd(), interest);

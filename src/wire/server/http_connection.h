@@ -1,4 +1,4 @@
-// One client's connection to an HttpServer: handshake, requests one after the other, their answers.
+// One client's HTTP/1.1 connection to an HttpServer: requests one after the other, their answers.
 // Thread: the connection's loop, always. Bounds: http_limits.h; one request at a time, up to kPipelinedMax bytes of
 // later ones wait.
 #pragma once
@@ -8,73 +8,51 @@
 #include "wire/http/http_head.h"
 #include "wire/http/http_parser.h"
 #include "wire/net/byte_stream.h"
+#include "wire/server/client_connection.h"
 #include "wire/server/http_exchange.h"
-#include "wire/server/http_server.h"
 #include "wire/server/output_queue.h"
+#include "wire/server/request_intake.h"
+#include "wire/server/socket_writer.h"
+#include "wire/server/stall_watch.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
 namespace spillway::wire {
 
-class HttpConnection final : public AnswerTaker, public std::enable_shared_from_this<HttpConnection> {
+class HttpConnection final : public ClientConnection,
+                             public AnswerTaker,
+                             public std::enable_shared_from_this<HttpConnection> {
  public:
-  /// What a connection needs of its server. Thread: the connection's, unless said otherwise.
-  class Owner {
-   public:
-    virtual ~Owner() = default;
-    virtual const std::shared_ptr<runtime::Loop>& loop() const = 0;
-    virtual const HttpServer::Options& options() const = 0;
-    /// Memory to read into, shared by the connections of the thread.
-    virtual std::span<char> scratch() = 0;
-    /// What the connection's client has shown. False: there is no place for it.
-    virtual bool prove(std::uint64_t connection, ClientRank rank) = 0;
-    /// Whether nothing is asked or answered on the connection.
-    virtual void set_idle(std::uint64_t connection, bool idle) = 0;
-    virtual const AnswerDesk& desk() const = 0;
-    /// Passes a request to the handler; its answer comes back through the AnswerTaker calls. Else why it is refused.
-    virtual std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, api::Request request,
-                                           api::UserInfo user, std::shared_ptr<HttpSink> sink) = 0;
-    /// Tells the handler that nobody reads the answer.
-    virtual void report_gone(std::shared_ptr<HttpExchange> exchange) = 0;
-    /// `change` more (or fewer) bytes of requests are in memory. False: there are too many for a client of this rank.
-    virtual bool account(std::ptrdiff_t change, ClientRank rank) = 0;
-    virtual void count_slow_stream() = 0;
-    /// A new Audit-Id.
-    virtual std::string make_audit_id() = 0;
-    /// The last call of a connection; it is destroyed soon after.
-    virtual void on_closed(std::uint64_t connection) = 0;
-  };
-
   static constexpr std::size_t kPipelinedMax = std::size_t{64} * 1024;
+  /// Of an upgraded connection: bytes that were read and that the handler has not used.
+  static constexpr std::size_t kInputMax = std::size_t{256} * 1024;
 
-  /// `address`: where the client is.
-  HttpConnection(std::uint64_t id, Owner& owner, std::unique_ptr<ByteStream> stream, std::string address);
+  /// `stream`: data may flow. `address`: where the client is.
+  HttpConnection(std::uint64_t id, ConnectionOwner& owner, std::unique_ptr<ByteStream> stream, std::string address);
   ~HttpConnection() override;
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  /// The last name its client has shown, or where it is.
-  const std::string& client() const { return client_; }
+  const std::string& client() const override { return intake_.client(); }
 
-  void start();
-  /// Closes once the request at hand, if any, has been answered; ends a stream at once.
-  void wind_down();
-  /// Closes now.
-  void close();
+  void start() override;
+  void wind_down() override;
+  void close() override;
 
   void on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) override;
   void on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) override;
   void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
                       ByteLedger::Charge charge) override;
   void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) override;
+  void on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response head) override;
+  void on_input_room(const std::shared_ptr<HttpExchange>& exchange) override;
 
  private:
-  enum class Phase { kHandshake, kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
+  enum class Phase { kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
 
   /// From the end of a request's head until its answer has left.
   struct CurrentRequest {
@@ -92,22 +70,20 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
     bool refused = false;  // it was not taken in whole
     AnswerBody body = AnswerBody::kWhole;
     bool answered = false;  // the answer is queued whole
+    bool upgraded = false;  // what follows is not HTTP
 
     bool streams() const { return body != AnswerBody::kWhole; }
   };
 
   void on_ready();
-  bool shake_hands();
 
   void receive();
   bool wants_input() const;
+  void pass_input(std::string_view bytes);
   void on_end_of_input();
   void look_again();
   void parse();
   bool authenticate();
-  bool prove(ClientRank rank);
-  bool is_too_large(std::size_t body_bytes) const;
-  void refuse_body();
   void dispatch();
   void refuse(const Error& error, std::optional<int> http_status);
   void send_answer(api::Response response);
@@ -115,8 +91,6 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   std::string head_of(api::Response& response, Framing framing, std::size_t body_bytes);
 
   void flush();
-  void watch_progress();
-  bool is_stalled(Instant now);
   void on_drained();
   enum class Unread { kNothing, kRest };  // of the last request
   void linger(Unread unread);
@@ -129,13 +103,10 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   void update_interest();
 
   std::uint64_t id_;
-  Owner& owner_;
+  ConnectionOwner& owner_;
   std::unique_ptr<ByteStream> stream_;
-  std::string address_;
-  std::optional<PeerCertificate> peer_;
-  ClientRank rank_ = ClientRank::kUnproven;  // what it has shown so far
-  std::string client_;                       // the last name it has shown, or its address
-  Phase phase_ = Phase::kHandshake;
+  RequestIntake intake_;
+  Phase phase_ = Phase::kIdle;
   short interest_ = 0;
   bool input_wants_write_ = false;  // TLS, before it can read on
   bool end_of_input_ = false;
@@ -148,11 +119,10 @@ class HttpConnection final : public AnswerTaker, public std::enable_shared_from_
   CurrentRequest current_;
 
   OutputQueue output_;
-  Instant watched_since_{};        // the client's progress, while output waits
-  std::int64_t taken_before_ = 0;  // at watched_since_
+  SocketWriter writer_;
+  StallWatch stall_;
 
   std::optional<Instant> phase_deadline_;
-  std::optional<Instant> write_deadline_;
   std::optional<Instant> timer_due_;
   runtime::Loop::TimerId timer_ = 0;
 };

@@ -61,6 +61,22 @@ void HttpSink::on_stream(api::Response head) {
   });
 }
 
+void HttpSink::on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInput> input) {
+  seat_ = {};
+  if (exchange_->ended || exchange_->gone) return input->on_input_end();
+  if (std::exchange(streaming_, true)) return;
+  exchange_->input = std::move(input);
+  post([head = std::move(head)](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) mutable {
+    taker.on_answer_upgrade(exchange, std::move(head));
+  });
+}
+
+void HttpSink::on_input_used(std::size_t bytes) {
+  if (bytes == 0) return;
+  exchange_->input_bytes.fetch_sub(bytes);
+  post([](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) { taker.on_input_room(exchange); });
+}
+
 bool HttpSink::write(std::shared_ptr<const std::string> chunk) {
   if (exchange_->ended || exchange_->gone) return false;
   if (chunk->empty()) return true;
@@ -83,7 +99,9 @@ bool HttpSink::write(std::shared_ptr<const std::string> chunk) {
 
 void HttpSink::on_end() {
   if (std::exchange(exchange_->ended, true)) return;
+  const auto input = std::exchange(exchange_->input, nullptr);
   post([](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) { taker.on_answer_end(exchange); });
+  if (input) input->on_input_end();  // last: whoever hears of it may let go of this sink
 }
 
 api::Response no_room_response() {

@@ -2,7 +2,7 @@
 // Thread: as said per member.
 #pragma once
 
-#include "api/exchange/paced_sink.h"
+#include "api/exchange/upgrade.h"
 #include "runtime/loop.h"
 #include "wire/server/byte_ledger.h"
 #include "wire/server/http_server.h"
@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,15 +25,18 @@ struct HttpExchange {
   ClientRank rank = ClientRank::kUnproven;
   RequestClass of = RequestClass::kOrdinary;
   bool repeatable = false;  // nothing happens by it: it may be refused once it has been carried out
+  std::int32_t stream = 0;  // of HTTP/2, on its connection
 
   // Both threads.
   std::atomic<bool> gone = false;              // set by the connection: nobody reads the answer any more
   std::atomic<std::size_t> waiting_bytes = 0;  // of a stream: handed over, not yet taken by the socket
+  std::atomic<std::size_t> input_bytes = 0;    // of an upgraded connection: read, not yet used by the handler
 
   // Loop only.
   bool handed_over = false;  // the handler has it
   bool ended = false;        // the answer is complete, or abandoned
   RequestHandler::Ticket ticket = 0;
+  std::shared_ptr<api::UpgradedInput> input;  // once it is upgraded, until it has ended
 };
 
 /// What is shared by the answers of a server.
@@ -57,12 +61,16 @@ class AnswerTaker {
   virtual void on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) = 0;
   virtual void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
                               ByteLedger::Charge charge) = 0;
+  /// The connection leaves HTTP.
+  virtual void on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response head) = 0;
+  /// The handler has used up input.
+  virtual void on_input_room(const std::shared_ptr<HttpExchange>& exchange) = 0;
   virtual void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) = 0;
 };
 
 /// The handler's side of an answer: posts it to the connection. A sink that goes without an answer answers 500, or cuts
 /// the stream. Thread: loop.
-class HttpSink final : public api::PacedSink {
+class HttpSink final : public api::UpgradingSink {
  public:
   HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
            std::shared_ptr<runtime::Loop> taker_loop, AnswerDesk desk);
@@ -74,6 +82,8 @@ class HttpSink final : public api::PacedSink {
   void on_stream(api::Response head) override;
   bool write(std::shared_ptr<const std::string> chunk) override;
   void on_end() override;
+  void on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInput> input) override;
+  void on_input_used(std::size_t bytes) override;
 
   std::size_t waiting_bytes() const override { return exchange_->waiting_bytes; }
 

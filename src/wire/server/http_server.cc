@@ -1,16 +1,18 @@
 #include "wire/server/http_server.h"
 
 #include "base/rng.h"
+#include "runtime/entropy.h"
 #include "runtime/loop_thread.h"
 #include "wire/net/socket.h"
 #include "wire/server/byte_ledger.h"
+#include "wire/server/connection_handshake.h"
 #include "wire/server/connection_table.h"
+#include "wire/server/http2_connection.h"
 #include "wire/server/http_connection.h"
 #include "wire/server/refusals.h"
 #include "wire/server/request_line.h"
 
 #include <poll.h>
-#include <sys/random.h>
 
 #include <array>
 #include <atomic>
@@ -26,13 +28,6 @@ namespace {
 constexpr std::size_t kScratchBytes = std::size_t{64} * 1024;
 constexpr int kAcceptsPerTurn = 64;
 constexpr Duration kAcceptPause = milliseconds(100);
-
-std::uint64_t random_seed() {
-  std::uint64_t seed = 0;
-  // Audit-Ids need to differ, not to be secret; a kernel without entropy still differs by its address.
-  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = reinterpret_cast<std::uintptr_t>(&seed);
-  return seed;
-}
 
 telemetry::Gauge waiting_gauge(telemetry::Registry* metrics) {
   if (metrics == nullptr) return {};
@@ -77,9 +72,10 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
 };
 
 /// One thread with its share of the connections; the first one accepts them. Thread: its own, except where said.
-class HttpServer::Core::Shard final : public HttpConnection::Owner {
+class HttpServer::Core::Shard final : public ConnectionOwner {
  public:
-  explicit Shard(Core& core) : core_(core), tls_(core.options.tls), rng_(random_seed()), thread_("spillway-http") {}
+  explicit Shard(Core& core)
+      : core_(core), tls_(core.options.tls), rng_(runtime::entropy()), thread_("spillway-http") {}
 
   ~Shard() override { core_.count_connection(-static_cast<int>(connections_.size())); }
 
@@ -128,10 +124,17 @@ class HttpServer::Core::Shard final : public HttpConnection::Owner {
     return std::nullopt;
   }
 
+  void pass_input(std::shared_ptr<HttpExchange> exchange, std::string bytes) override {
+    core_.loop.post([exchange = std::move(exchange), bytes = std::move(bytes)]() mutable {
+      if (const auto input = exchange->input) input->on_input(std::move(bytes));
+    });
+  }
+
   void report_gone(std::shared_ptr<HttpExchange> exchange) override {
     core_.loop.post([weak = core_.weak_from_this(), exchange = std::move(exchange)] {
       const auto core = weak.lock();
       if (!core || std::exchange(exchange->ended, true) || !exchange->handed_over) return;
+      if (const auto input = std::exchange(exchange->input, nullptr)) input->on_input_end();
       core->handler.on_abandoned(exchange->ticket);
     });
   }
@@ -152,6 +155,16 @@ class HttpServer::Core::Shard final : public HttpConnection::Owner {
                        low >> 48, low & 0xffffffffffffULL);
   }
 
+  void on_established(std::uint64_t id, std::unique_ptr<ByteStream> stream, std::string address) override {
+    std::shared_ptr<ClientConnection> connection;
+    if (stream->protocol() == kHttp2)
+      connection = std::make_shared<Http2Connection>(id, *this, std::move(stream), std::move(address));
+    else
+      connection = std::make_shared<HttpConnection>(id, *this, std::move(stream), std::move(address));
+    connections_.insert_or_assign(id, connection);
+    connection->start();
+  }
+
   void on_closed(std::uint64_t connection) override {
     connections_.erase(connection);
     core_.table.remove(connection);
@@ -166,7 +179,7 @@ class HttpServer::Core::Shard final : public HttpConnection::Owner {
       return;
     }
     auto stream = tls_ ? tls_->accept_stream(std::move(socket)) : make_plain_stream(std::move(socket));
-    const auto connection = std::make_shared<HttpConnection>(id, *this, std::move(stream), std::move(address));
+    const auto connection = std::make_shared<ConnectionHandshake>(id, *this, std::move(stream), std::move(address));
     connections_.emplace(id, connection);
     connection->start();
   }
@@ -182,7 +195,7 @@ class HttpServer::Core::Shard final : public HttpConnection::Owner {
   void give_up(std::uint64_t id) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
-    const std::shared_ptr<HttpConnection> connection = found->second;
+    const std::shared_ptr<ClientConnection> connection = found->second;
     core_.desk.refusals->count(Refusal::kDisplaced, connection->client(), loop()->now().mono);
     connection->close();
   }
@@ -263,7 +276,7 @@ class HttpServer::Core::Shard final : public HttpConnection::Owner {
   bool stopping_ = false;
   bool reported_ = false;
   std::uint64_t last_connection_ = 0;
-  std::map<std::uint64_t, std::shared_ptr<HttpConnection>> connections_;
+  std::map<std::uint64_t, std::shared_ptr<ClientConnection>> connections_;
   runtime::LoopThread thread_;  // last: nothing runs before the rest is there
 };
 

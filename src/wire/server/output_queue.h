@@ -1,45 +1,31 @@
-// What a connection has to send, encoded piece by piece as its socket takes it: heads, bodies, chunks of streams.
-// Thread: the connection's loop. Bounds: 64 KiB are encoded at once and 512 KiB in one flush(); how much waits is
-// bounded by who adds it (ByteLedger). Source: RFC 9112, 7.1.
+// What an HTTP/1.1 connection has to send, encoded piece by piece as its socket takes it: heads, bodies, chunks of
+// streams. Thread: the connection's loop. Bounds: how much waits is bounded by who adds it (ByteLedger).
+// Source: RFC 9112, 7.1.
 #pragma once
 
 #include "wire/http/gzip_stream.h"
-#include "wire/net/byte_stream.h"
 #include "wire/server/byte_ledger.h"
+#include "wire/server/socket_writer.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace spillway::wire {
 
-class OutputQueue {
+class OutputQueue final : public SocketWriter::Source {
  public:
   /// Bytes to send, a slice at a time. `charge` is held until they have left.
   struct Piece {
     std::shared_ptr<const std::string> data;
     bool as_chunks = false;
-    bool of_stream = false;            // counted in Flushed::stream_bytes
+    bool of_stream = false;            // counted in take_sent_stream_bytes()
     std::unique_ptr<GzipStream> gzip;  // compresses on the way; the piece is then a whole chunked body
     ByteLedger::Charge charge = {};
     std::size_t taken = 0;  // bytes of data already encoded
   };
-
-  /// What holds the output up.
-  enum class Wait {
-    kNothing,
-    kWritable,  // the socket takes no more, or the other connections of the thread have their turn
-    kReadable,  // TLS wants to read first
-  };
-
-  struct Flushed {
-    bool failed = false;           // the connection is unusable
-    std::size_t stream_bytes = 0;  // of streams, which the socket has now
-  };
-
-  explicit OutputQueue(ByteStream& stream) : stream_(stream) {}
 
   void add(std::string text) { add(Piece{.data = std::make_shared<const std::string>(std::move(text)), .gzip = {}}); }
 
@@ -47,29 +33,19 @@ class OutputQueue {
 
   void clear() { pieces_.clear(); }
 
-  /// Sends what the socket takes.
-  Flushed flush();
+  /// Of streams, which the socket has taken since the last call.
+  std::size_t take_sent_stream_bytes() { return std::exchange(sent_stream_bytes_, 0); }
 
-  /// Of the last flush().
-  Wait waits() const { return waits_; }
+  std::size_t fill(std::string& ready) override;
 
-  bool empty() const { return pieces_.empty() && sent_ == sending_.size(); }
-
-  /// What the client's system has taken. The bytes of TLS are left out, so only differences count.
-  std::int64_t taken_bytes() const;
+  void on_sent() override { sent_stream_bytes_ += std::exchange(ready_stream_bytes_, 0); }
 
  private:
-  void fill();
-  void encode_slice(Piece& piece);
+  void encode_slice(Piece& piece, std::string& ready);
 
-  ByteStream& stream_;
   std::deque<Piece> pieces_;
-  std::string sending_;  // encoded front of the pieces
-  std::size_t sent_ = 0;
-  std::size_t sending_stream_bytes_ = 0;
-  std::size_t encoded_bytes_ = 0;  // in this flush
-  Wait waits_ = Wait::kNothing;
-  std::uint64_t written_bytes_ = 0;
+  std::size_t ready_stream_bytes_ = 0;
+  std::size_t sent_stream_bytes_ = 0;
 };
 
 }  // namespace spillway::wire

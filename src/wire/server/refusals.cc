@@ -29,6 +29,8 @@ std::string_view to_string(Refusal refusal) {
       return "waiting_bytes";
     case Refusal::kStalled:
       return "stalled";
+    case Refusal::kFlood:
+      return "flood";
   }
   return "";
 }

@@ -25,6 +25,7 @@ enum class Refusal {
   kQueue,          // too many requests wait
   kWaitingBytes,   // too many bytes wait for clients
   kStalled,        // a client that took too little of its answer
+  kFlood,          // a client that makes work and asks nothing (flood_guard.h)
 };
 
 std::string_view to_string(Refusal refusal);
@@ -38,7 +39,7 @@ class Refusals {
   void count(Refusal refusal, std::string_view who, Instant now);
 
  private:
-  static constexpr std::size_t kReasons = 9;
+  static constexpr std::size_t kReasons = 10;
 
   struct Reason {
     telemetry::Counter counter;

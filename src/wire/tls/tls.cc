@@ -76,13 +76,17 @@ Outcome trust(SSL_CTX* context, std::string_view pem) {
   return {};
 }
 
-/// HTTP/1.1 is what we speak; a client that offers other protocols only is answered without one.
+/// A list of protocols as the handshake carries it: each with its length before it, the one that is liked best first.
+constexpr std::string_view kSpoken = "\x02h2\x08http/1.1";
+constexpr std::string_view kSpokenHttp11 = "\x08http/1.1";
+
+/// A client that offers none of ours is answered without a choice.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
-                    unsigned offered_size, void*) {
-  static constexpr unsigned char kHttp11[] = "\x08http/1.1";
+                    unsigned offered_size, void* spoken) {
+  const auto& ours = *static_cast<const std::string_view*>(spoken);
   unsigned char* match = nullptr;
-  if (SSL_select_next_proto(&match, chosen_size, kHttp11, sizeof kHttp11 - 1, offered, offered_size) !=
-      OPENSSL_NPN_NEGOTIATED) {
+  if (SSL_select_next_proto(&match, chosen_size, reinterpret_cast<const unsigned char*>(ours.data()),
+                            static_cast<unsigned>(ours.size()), offered, offered_size) != OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_NOACK;
   }
   *chosen = match;
@@ -103,7 +107,8 @@ TlsContext::TlsContext(std::shared_ptr<ssl_ctx_st> context, bool verify_peer)
 Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const ServerOptions& options) {
   SPILLWAY_TRY(context, make_context(TLS_server_method()));
   SPILLWAY_TRY_VOID(use_identity(context.get(), options.identity));
-  SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+  const std::string_view& spoken = options.protocols == Protocols::kHttp11 ? kSpokenHttp11 : kSpoken;
+  SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, const_cast<std::string_view*>(&spoken));  // only read
   const bool verify_peer = !options.client_authority_pem.empty();
   if (verify_peer) {
     SPILLWAY_TRY_VOID(trust(context.get(), options.client_authority_pem));
@@ -121,6 +126,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const ClientOp
     SPILLWAY_TRY_VOID(trust(context.get(), options.authority_pem));
   } else if (options.verify && SSL_CTX_set_default_verify_paths(context.get()) != 1) {
     return make_error(ErrorCode::kInternalError, "the system's certificate authorities: {}", take_openssl_problem());
+  }
+  if (options.protocols != Protocols::kHttp11) {
+    const auto* offered = reinterpret_cast<const unsigned char*>(kSpoken.data());
+    if (SSL_CTX_set_alpn_protos(context.get(), offered, static_cast<unsigned>(kSpoken.size())) != 0)
+      return make_error(ErrorCode::kInternalError, "protocols: {}", take_openssl_problem());
   }
   SSL_CTX_set_verify(context.get(), options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
   return std::make_shared<const TlsContext>(std::move(context), options.verify);

@@ -28,18 +28,25 @@ struct TlsSubject {
   std::string organization;  // one of them
 };
 
+/// What is offered to clients that ask for it (ALPN).
+enum class Protocols { kHttp11, kHttp2AndHttp11 };
+
+inline constexpr std::string_view kHttp2 = "h2";
+
 class TlsContext {
  public:
   struct ServerOptions {
     KeyPair identity;
     /// Clients may show a certificate signed by this authority; empty: none is asked for.
     std::string client_authority_pem;
+    Protocols protocols = Protocols::kHttp11;
   };
 
   struct ClientOptions {
     std::string authority_pem;  // whom to believe; empty: the system's authorities
     bool verify = true;
     std::optional<KeyPair> identity;
+    Protocols protocols = Protocols::kHttp11;
   };
 
   /// kInvalid: which of the PEM texts does not parse or does not match.

@@ -130,6 +130,13 @@ class TlsStream final : public ByteStream {
     return peer;
   }
 
+  std::string_view protocol() const override {
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(ssl_.get(), &name, &size);
+    return {reinterpret_cast<const char*>(name), size};
+  }
+
  private:
   Step step_of(int result) {
     const int system_error = errno;

@@ -1,6 +1,6 @@
 #include "wire/transport/node_gateway.h"
 
-#include "api/exchange/paced_sink.h"
+#include "api/exchange/upgrade.h"
 #include "api/text/identities.h"
 #include "wire/server/http_exchange.h"
 
@@ -60,6 +60,10 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
       });
     }
 
+    void on_written(std::size_t bytes) override {
+      tell([bytes](Relay& to) { to.on_written(bytes); });
+    }
+
     void on_done(std::optional<Error> error) override {
       tell([error = std::move(error)](Relay& to) { to.on_done(error); });
     }
@@ -85,7 +89,8 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
                               answer_max = gateway_.options_.answer_max, endpoint = std::move(endpoint),
                               request = std::move(request)]() mutable {
       ear->client.emplace(*io, std::move(endpoint), limits);
-      ear->client->start(kOnlyExchange, std::move(request), HttpClient::Kind::kStream, answer_max, ear);
+      const auto kind = request.header("upgrade").empty() ? HttpClient::Kind::kStream : HttpClient::Kind::kUpgrade;
+      ear->client->start(kOnlyExchange, std::move(request), kind, answer_max, ear);
     });
     arm(kProbeInterval);
   }
@@ -95,28 +100,72 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
     if (timer_) gateway_.loop_.cancel(*timer_);
     timer_.reset();
     sink_.reset();
+    if (!ear_) return nullptr;  // the end of the answer has ended it already
     std::shared_ptr<Ear> ear = std::move(ear_);
     gateway_.io_.loop().post([ear] { ear->client.reset(); });
     gateway_.relays_.erase(id_);  // may be the end of this
     return ear;
   }
 
+  /// What the client sends once its connection is upgraded.
+  void send(std::string bytes) {
+    if (!ear_) return;
+    gateway_.io_.loop().post([ear = ear_, bytes = std::move(bytes)] {
+      if (ear->client) ear->client->write(kOnlyExchange, bytes);
+    });
+  }
+
  private:
+  struct Input final : api::UpgradedInput {
+    explicit Input(std::weak_ptr<Relay> to) : relay(std::move(to)) {}
+
+    void on_input(std::string bytes) override {
+      if (const auto alive = relay.lock()) alive->send(std::move(bytes));
+    }
+
+    void on_input_end() override {
+      const auto alive = relay.lock();
+      if (alive && alive->sink_) alive->stop();
+    }
+
+    std::weak_ptr<Relay> relay;
+  };
+
+  void on_written(std::size_t bytes) {
+    if (const auto upgraded = api::upgrading(sink_)) upgraded->on_input_used(bytes);
+  }
+
+  bool streams() const { return head_ && (head_->ok() || upgraded_); }
+
   void on_head(api::Response head) {
+    if (head.status == 101) return on_upgrade(std::move(head));
     std::erase_if(head.headers, [](const auto& header) { return belongs_to_connection(header.first); });
     head_ = std::move(head);
     if (head_->ok()) sink_->on_stream(*head_);
   }
 
-  void on_data(std::shared_ptr<const std::string> chunk) {
-    const std::size_t size = chunk->size();
-    if (!head_->ok()) {
-      head_->body.append(*chunk, 0, kRefusalBytesMax - std::min(kRefusalBytesMax, head_->body.size()));
-    } else if (!sink_->write(std::move(chunk))) {
-      sink_->on_end();
+  void on_upgrade(api::Response head) {
+    const auto upgraded = api::upgrading(sink_);
+    if (upgraded == nullptr) {
+      sink_->on_response(status_response(make_error(ErrorCode::kInternalError, "this connection cannot be upgraded")));
       stop();
       return;
     }
+    upgraded_ = true;
+    head_ = head;
+    upgraded->on_upgrade(std::move(head), std::make_shared<Input>(weak_from_this()));
+  }
+
+  void on_data(std::shared_ptr<const std::string> chunk) {
+    const std::size_t size = chunk->size();
+    if (!streams()) {
+      head_->body.append(*chunk, 0, kRefusalBytesMax - std::min(kRefusalBytesMax, head_->body.size()));
+    } else if (const auto sink = sink_; !sink->write(std::move(chunk))) {
+      sink->on_end();
+      stop();
+      return;
+    }
+    if (!sink_) return;
     held_ += size;
     keep_pace();
   }
@@ -126,8 +175,9 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
       const Error problem = error ? *error : make_error(ErrorCode::kServiceUnavailable, "no answer");
       sink_->on_response(status_response(
           make_error(ErrorCode::kServiceUnavailable, "cannot reach node \"{}\": {}", node_, problem.text())));
-    } else if (head_->ok()) {
-      sink_->on_end();
+    } else if (streams()) {
+      const auto sink = sink_;  // its end may be the end of this
+      sink->on_end();
     } else {
       sink_->on_response(*std::move(head_));
     }
@@ -152,9 +202,10 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
 
   void on_timer() {
     timer_.reset();
-    const bool gone = head_ && head_->ok() && !sink_->write(std::make_shared<const std::string>());
+    const bool gone = streams() && !sink_->write(std::make_shared<const std::string>());
     if (!gone) return keep_pace();
-    sink_->on_end();
+    const auto sink = sink_;
+    sink->on_end();
     stop();
   }
 
@@ -164,6 +215,7 @@ class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay>
   std::shared_ptr<api::ResponseSink> sink_;
   std::shared_ptr<Ear> ear_;
   std::optional<api::Response> head_;
+  bool upgraded_ = false;
   std::size_t held_ = 0;  // bytes not yet reported as taken
   std::optional<runtime::Loop::TimerId> timer_;
 };
@@ -176,7 +228,8 @@ HttpsNodeGateway::~HttpsNodeGateway() {
   std::vector<std::shared_ptr<Relay::Ear>> ears;
   for (const auto& [id, relay] : open) ears.push_back(relay->stop());
   io_.stop();
-  for (const auto& ear : ears) ear->client.reset();  // ear and client hold each other
+  for (const auto& ear : ears)
+    if (ear) ear->client.reset();  // ear and client hold each other
 }
 
 void HttpsNodeGateway::open(const std::string& node, const std::string& host, int port, api::Request request,

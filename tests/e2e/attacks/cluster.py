@@ -39,6 +39,7 @@ GRANTS = [
     ("pod-admin", "ours", [("", "pods pods/log pods/status pods/eviction pods/binding pods/ephemeralcontainers", "*", ""),
         ("", "configmaps", "*", ""),
                            ("apps", "replicasets replicasets/scale deployments daemonsets", "*", "")]),
+    ("debugger", "ours", [("", "pods/ephemeralcontainers", "get update patch", ""), ("", "pods", "get", "")]),
     ("log-reader", "ours", [("", "pods/log", "get", ""), ("", "pods", "get list watch", "")]),
 ]
 
@@ -155,11 +156,18 @@ class Cluster:
                                    "spec": {"taints": [{"key": "kept", "effect": "NoSchedule"}]}})
             make("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", {"metadata": {"name": name}, "spec": {"holderIdentity": name}})
             make("/apis/storage.k8s.io/v1/csinodes", {"metadata": {"name": name}, "spec": {"drivers": []}})
+        for namespace, claim in (("ours", "data"), ("theirs", "data")):
+            size = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+            make(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", {"metadata": {"name": claim},
+                "spec": {**size, "volumeName": f"{namespace}-disk"}})
+            make("/api/v1/persistentvolumes", {"metadata": {"name": f"{namespace}-disk"}, "spec": {"capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"], "hostPath": {"path": f"/srv/{namespace}"}, "claimRef": {"namespace": namespace, "name": claim}}})
+        disk = [{"name": "disk", "persistentVolumeClaim": {"claimName": "data"}}]
         reference = [{"name": "V", "valueFrom": {"secretKeyRef": {"name": "mounted", "key": "value"}}},
                      {"name": "W", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "a"}}}]
-        self.bound_pod("ours", "on-n1", "n1", serviceAccountName="app", env=reference)
+        self.bound_pod("ours", "on-n1", "n1", serviceAccountName="app", env=reference, volumes=disk)
         self.bound_pod("ours", "on-n2", "n2", serviceAccountName="app")
-        self.bound_pod("theirs", "other", "n2", env=[{"name": "V", "valueFrom": {"secretKeyRef": {"name": "hidden", "key": "value"}}}])
+        self.bound_pod("theirs", "other", "n2", volumes=disk, env=[{"name": "V", "valueFrom": {"secretKeyRef": {"name": "hidden", "key": "value"}}}])
         for name, namespace, rules in GRANTS:
             self.grant(name, namespace, [rule(*each) for each in rules])
         make(f"{RBAC}/namespaces/ours/rolebindings", {"metadata": {"name": "editor"}, "roleRef": role_ref("ClusterRole", "edit"),

@@ -135,6 +135,13 @@ def of_what_pods_refer_to():
             ("a ConfigMap of another namespace", "GET", f"{THEIRS}/configmaps/settings"),
             ("deletion of its pod's ConfigMap", "DELETE", f"{OURS}/configmaps/settings"),
             ("an account none of its pods uses", "GET", f"{OURS}/serviceaccounts/spare"), ("all accounts", "GET", f"{OURS}/serviceaccounts"),
+            ("a claim of another namespace", "GET", f"{THEIRS}/persistentvolumeclaims/data"),
+            ("all claims", "GET", f"{OURS}/persistentvolumeclaims"), ("watch of its pod's claim", "GET",
+                f"{OURS}/persistentvolumeclaims?watch=1&fieldSelector=metadata.name%3Ddata"),
+            ("its pod's claim by its status", "GET", f"{OURS}/persistentvolumeclaims/data/status"),
+            ("a volume of another namespace", "GET", "/api/v1/persistentvolumes/theirs-disk"), ("all volumes", "GET", "/api/v1/persistentvolumes"),
+            ("a volume that does not exist", "GET", "/api/v1/persistentvolumes/no-such"),
+            ("classes of storage", "GET", "/apis/storage.k8s.io/v1/storageclasses"),
             ("all namespaces", "GET", "/api/v1/namespaces"), ("a namespace", "GET", "/api/v1/namespaces/theirs"),
             ("all roles", "GET", f"{RBAC}/clusterroles"),
             ("all bindings", "GET", f"{RBAC}/clusterrolebindings"), ("events", "GET", f"{THEIRS}/events"),
@@ -151,10 +158,24 @@ def of_what_pods_refer_to():
                                                                           "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io",
                                                                               "name": "system:nodes"}]}),
             ("a workload", "/apis/apps/v1/namespaces/ours/daemonsets", {"metadata": {"name": "evil"}, "spec": {}}),
+            ("a volume", "/api/v1/persistentvolumes", {"metadata": {"name": "evil"}, "spec": {"capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/"}}}),
+            ("a claim", f"{OURS}/persistentvolumeclaims", {"metadata": {"name": "evil"}, "spec": {"accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}}}}),
+            ("a class of storage", "/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": "evil"}, "provisioner": "x"}),
             ("a priority class", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "evil"}, "value": 1}),
             ("a runtime class", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "evil"}, "handler": "x"})):
         yield n1(name, "POST", path, body, absent=f"{path}/evil")
     yield n1("PUT of its pod's Secret", "PUT", f"{OURS}/secrets/mounted", {"metadata": {"name": "mounted"}}, unchanged=f"{OURS}/secrets/mounted")
+    for name, path, body in (
+            ("its pod's claim, led to another volume", f"{OURS}/persistentvolumeclaims/data", {"spec": {"volumeName": "theirs-disk"}}),
+            ("status of its pod's claim", f"{OURS}/persistentvolumeclaims/data/status", {"status": {"capacity": {"storage": "9Gi"}}}),
+            ("its pod's volume, led elsewhere", "/api/v1/persistentvolumes/ours-disk", {"spec": {"hostPath": {"path": "/"}}}),
+            ("another volume, claimed for its pod", "/api/v1/persistentvolumes/theirs-disk", {"spec": {"claimRef": {"namespace": "ours"}}}),
+            ("status of its pod's volume", "/api/v1/persistentvolumes/ours-disk/status", {"status": {"phase": "Failed"}})):
+        yield n1(name, "PATCH", path, body, "merge")
+    for path in (f"{OURS}/persistentvolumeclaims/data", "/api/v1/persistentvolumes/ours-disk", "/api/v1/persistentvolumes/theirs-disk"):
+        yield n1(f"deletion of {path}", "DELETE", path)
     yield n1("patch of its pod's ConfigMap", "PATCH", f"{OURS}/configmaps/settings", {"data": {"a": "2"}}, "merge",
         unchanged=f"{OURS}/configmaps/settings")
 

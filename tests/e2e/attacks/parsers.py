@@ -101,7 +101,7 @@ def media_types():
         yield Ask(f"a body of {name[:40]}", "pod-admin", "POST", f"{MAPS}?dryRun=All", b"{}", type=name,
             want=(415,) if "a=b" not in name else (201, 400, 415, 422))
     for name in ("text/html", "application/xml", "application/cbor", "application/json;as=Tables;v=v1;g=meta.k8s.io",
-            "application/json;as=Table;v=v9;g=meta.k8s.io", "image/png", "application/vnd.kubernetes.protobuf"):
+            "application/json;as=Table;v=v9;g=meta.k8s.io", "image/png", "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io"):
         yield Ask(f"an answer as {name}", "pod-admin", "GET", SETTINGS, headers={"Accept": name}, want=406)
     yield Ask("an answer as 10,000 things", "pod-admin", "GET", SETTINGS, headers={"Accept": "text/x;q=0.1," * 4000 + "text/html"}, want=406)
 

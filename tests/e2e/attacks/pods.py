@@ -97,9 +97,15 @@ def surroundings(cluster):
     yield Act("secrets of the server in the environment", lambda c: "a key" if re.search(r"PRIVATE KEY|KUBECONFIG|eyJ", text) else None)
 
 
+def supervisors():
+    """Processes beside containers of the process runtime, of every node of this machine."""
+    return sorted({int(pid) for group in pathlib.Path("/sys/fs/cgroup").glob("**/spillway/**/supervisors/cgroup.procs") for pid in group.read_text().split()})
+
+
 def reaching_out(cluster):
     """What a confined pod tries to reach: all of it is refused, since it is not there or not its own."""
     agent, server, folder = cluster.agent.child.pid, cluster.server.child.pid, cluster.folder
+    supervisor = wait_for("a supervisor", supervisors)[0]
     groups = " ".join(sorted({str(path.parent) for path in pathlib.Path("/sys/fs/cgroup").glob("*/cgroup.procs")} |
                              ({"/sys/fs/cgroup"} if pathlib.Path("/sys/fs/cgroup/cgroup.procs").exists() else set())))
     outside = folder / "outside"
@@ -119,6 +125,11 @@ def reaching_out(cluster):
         "memory of the agent": f"head -c 1 /proc/{agent}/mem",
         "the root of the agent": f"ls /proc/{agent}/root/", "the command line of the server": f"cat /proc/{server}/cmdline",
         "a signal to the agent": f"kill -0 {agent}", "a signal to the server": f"kill -0 {server}",
+        "a signal to a supervisor": f"kill -9 {supervisor}", "descriptors of a supervisor": f"ls /proc/{supervisor}/fd/",
+        "memory of a supervisor": f"head -c 1 /proc/{supervisor}/mem", "a supervisor by its name": "grep -l spillway-super /proc/[0-9]*/comm",
+        "a socket of a supervisor": "grep -i supervis /proc/net/unix", "records of pods": f"cat {folder}/state/*/pods/*/_pod.json",
+        "ends of containers": "find / -xdev -name _ends.jsonl | grep .",
+        "a place among the supervisors": f"for g in $(find {groups} -name supervisors); do sh -c \"echo \\$\\$ > $g/cgroup.procs\" && exit 0; done; exit 1",
         "the score of the agent": same.format(f"/proc/{agent}/oom_score_adj"),
         "the processes of the machine": "[ $(ls -d /proc/[0-9]* | wc -l) -gt 20 ]",
         "its cgroup by its full name": "grep -q kubepods /proc/self/cgroup",

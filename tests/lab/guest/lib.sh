@@ -7,6 +7,11 @@ MB=1048576
 FILL_DIR=/data/pods/filler                     # where a pod that fills a disk writes
 PATH=$PATH:/lab/bin:/lab; mkdir -p /run/lab /run/lab/queue; : >$PODS; : >/run/lab/noted; : >/run/lab/faults
 case $AGENT in spillway*) FILL_DIR=fill;; esac  # in the pod's own directory
+IMAGE=none VOLUMES='' MOUNTS=''
+case $AGENT in *-containerd)             # such pods see nothing of the guest but what they wait for
+  IMAGE=spillway.test/busybox:1 VOLUMES='"volumes":[{"name":"lab","hostPath":{"path":"/run/lab"}}],'
+  MOUNTS=',"volumeMounts":[{"name":"lab","mountPath":"/run/lab","readOnly":true}]';;
+esac
 if [ "$CGROUP" = v2 ]; then CGROOTS=/sys/fs/cgroup; else CGROOTS="/sys/fs/cgroup/memory /sys/fs/cgroup/pids"; fi
 mem_total() { awk '/MemTotal/{print int($2/1024)}' /proc/meminfo; }
 mkcg() {                                 # a path, made in every hierarchy
@@ -65,8 +70,8 @@ queue_pod() {
   esac
   echo "$name $qos $prio $req" >>/run/lab/queue/order
   cat >"/run/lab/queue/$name.json" <<J
-{"apiVersion":"v1","kind":"Pod","metadata":{"name":"$name"},"spec":{$node"terminationGracePeriodSeconds":30,"priorityClassName":"$(class_of $prio)",
- "containers":[{"name":"c","image":"none","command":[${args#,}],"resources":{$res}}]}}
+{"apiVersion":"v1","kind":"Pod","metadata":{"name":"$name"},"spec":{$node$VOLUMES"terminationGracePeriodSeconds":30,"priorityClassName":"$(class_of $prio)",
+ "containers":[{"name":"c","image":"$IMAGE","command":[${args#,}],"resources":{$res}$MOUNTS}]}}
 J
 }
 class_of() { case $1 in 0) ;; 2000001000) echo system-node-critical;; *) echo "p$1";; esac; }
@@ -112,6 +117,6 @@ note() { echo "\"$1\":$2" >>/run/lab/noted; }     # NAME JSON: told beside the r
 fault() { echo "fault: $*"; echo "\"$*\"" >>/run/lab/faults; }   # what makes the outcome a wrong one, whoever died
 go() { : >/run/lab/go; }                 # pods that wait for it: sh -c 'until [ -e /run/lab/go ]; do sleep 0.05; done; exec hog ...'
 wait_go="until [ -e /run/lab/go ]; do usleep 20000; done; exec"
-finish() { awk '{print $6}' $PODS | while read -r p; do kill -9 "$p"; done 2>/dev/null; [ "$(cat /run/agent.pid)" = 0 ] || kill -9 "$(cat /run/agent.pid)" 2>/dev/null; dmesg | grep -E 'Killed process|oom-kill:' | tail -20
+finish() { awk '$6 > 0 {print $6}' $PODS | while read -r p; do kill -9 "$p"; done 2>/dev/null; [ "$(cat /run/agent.pid)" = 0 ] || kill -9 "$(cat /run/agent.pid)" 2>/dev/null; dmesg | grep -E 'Killed process|oom-kill:' | tail -20
   sed -i "s|}\$|,\"noted\":{$(paste -sd, /run/lab/noted)},\"faults\":[$(paste -sd, /run/lab/faults)]}|" /out/result.json
   sed 's/^/RESULT /' /out/result.json; }

@@ -82,6 +82,30 @@ api::StatusResult<void> admit_service_account(api::Json& pod, const AdmissionCon
   return {};
 }
 
+/// Where pods of a class may run is where this one may, besides what it says itself.
+api::StatusResult<void> add_scheduling(api::Json& pod, const api::Json& scheduling) {
+  api::Json& spec = pod["spec"];
+  if (const api::Json::Object* wanted = value_of(scheduling, "nodeSelector").if_object()) {
+    for (const auto& [key, value] : *wanted) {
+      const api::Json* own = std::as_const(spec).at({"nodeSelector", key});
+      if (own != nullptr && !(*own == value)) {
+        return forbidden(pod, fmt::format("pod rejected: conflict: runtimeClass.scheduling.nodeSelector[{}] = {}; "
+                                          "pod.spec.nodeSelector[{}] = {}",
+                                          key, value.string_at({}), key, own->string_at({})));
+      }
+      spec.make({"nodeSelector", key}) = value;
+    }
+  }
+  for (const api::Json& each : elements(scheduling, "tolerations")) {
+    const api::Json::Array& own = elements(std::as_const(spec), "tolerations");
+    if (std::ranges::find(own, each) != own.end()) continue;
+    api::Json& list = spec["tolerations"];
+    if (!list.is_array()) list = api::Json::array();
+    list.if_array()->push_back(each);
+  }
+  return {};
+}
+
 api::StatusResult<void> admit_runtime_class(api::Json& pod, const AdmissionContext& context) {
   api::Json& spec = pod["spec"];
   const std::string name(text(spec, "runtimeClassName"));
@@ -90,7 +114,9 @@ api::StatusResult<void> admit_runtime_class(api::Json& pod, const AdmissionConte
     runtime_class = context.cluster.find("runtimeclasses.node.k8s.io", "", name);
     if (!runtime_class) return forbidden(pod, fmt::format("pod rejected: RuntimeClass \"{}\" not found", name));
   }
-  const api::Json* overhead = runtime_class ? runtime_class->at({"overhead", "podFixed"}) : nullptr;
+  if (!runtime_class) return {};
+  SPILLWAY_TRY_VOID(add_scheduling(pod, value_of(*runtime_class, "scheduling")));
+  const api::Json* overhead = runtime_class->at({"overhead", "podFixed"});
   if (overhead == nullptr) return {};
   if (has(spec, "overhead") && !(spec["overhead"] == *overhead)) {
     return forbidden(pod, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");

@@ -57,11 +57,7 @@ void check_node_term(const CheckedField& term) {
 }
 
 void check_node_affinity(const CheckedField& affinity) {
-  if (const CheckedField required = affinity[kRequired]) {
-    const CheckedField terms = required["nodeSelectorTerms"];
-    if (terms.empty()) terms.required("must have at least one node selector term");
-    terms.each(check_node_term);
-  }
+  if (const CheckedField required = affinity[kRequired]) check_node_selector(required);
   const CheckedField preferred = affinity[kPreferred];
   preferred.each([](const CheckedField& term) {
     check_weight(term["weight"]);
@@ -132,6 +128,12 @@ void check_pod_affinity(const CheckedField& affinity) {
 }
 
 }  // namespace
+
+void check_node_selector(const CheckedField& selector) {
+  const CheckedField terms = selector["nodeSelectorTerms"];
+  if (terms.empty()) terms.required("must have at least one node selector term");
+  terms.each(check_node_term);
+}
 
 void check_affinity(const CheckedField& affinity) {
   check_node_affinity(affinity["nodeAffinity"]);

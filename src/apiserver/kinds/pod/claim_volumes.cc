@@ -90,6 +90,8 @@ void check_data_sources(const CheckedField& spec) {
   }
 }
 
+}  // namespace
+
 void check_claim_spec(const CheckedField& spec) {
   check_access_modes(spec["accessModes"]);
   const CheckedField selector = spec["selector"];
@@ -102,8 +104,6 @@ void check_claim_spec(const CheckedField& spec) {
   mode.optional_one_of(kVolumeModes);
   check_data_sources(spec);
 }
-
-}  // namespace
 
 void check_google_disk(const CheckedField& source) {
   const CheckedField partition = source["partition"];

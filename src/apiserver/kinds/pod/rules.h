@@ -1,4 +1,5 @@
-// The rules of a pod spec, one family per file. Within the room only; pod.h is what others use.
+// The rules of a pod spec, one family per file. Within the room, and kinds/volumes, which shares the rules of sources;
+// pod.h is what others use.
 // Every function adds what is wrong with the field it is given. Thread: any (pure).
 // Source: Kubernetes API reference, "Pod"; vectors api/validation_create_pod.
 #pragma once
@@ -63,6 +64,8 @@ void check_google_disk(const CheckedField& source);
 void check_amazon_disk(const CheckedField& source);
 void check_csi(const CheckedField& source);
 void check_ephemeral_volume(const CheckedField& source);
+/// What a claim asks for: access modes, selector, storage, class, mode, data sources.
+void check_claim_spec(const CheckedField& spec);
 
 // containers.cc
 struct ContainerContext {
@@ -112,6 +115,8 @@ void check_tolerations(const CheckedField& tolerations);
 void check_spread_constraints(const CheckedField& constraints);
 void check_gates(const CheckedField& spec);
 void check_affinity(const CheckedField& affinity);
+/// A v1.NodeSelector: at least one term.
+void check_node_selector(const CheckedField& selector);
 void check_dns(const CheckedField& spec);
 void check_host_aliases(const CheckedField& aliases);
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kPrefix = "kube-api-access-";
 constexpr std::string_view kPlace = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::int64_t kTokenSeconds = 3'607;  // recognizable; agents renew it before an hour has passed
-constexpr std::int64_t kMode = 0644;
+constexpr std::int64_t kTokenVolumeMode = 0644;
 
 bool is_there(const api::Json& container) {
   return std::ranges::any_of(elements(container, "volumeMounts"),
@@ -46,7 +46,8 @@ api::Json token_volume(const std::string& name) {
                               Json::object({{"configMap", std::move(authority)}}),
                               Json::object({{"downwardAPI", std::move(downward)}})});
   return Json::object(
-      {{"name", name}, {"projected", Json::object({{"sources", std::move(sources)}, {"defaultMode", kMode}})}});
+      {{"name", name},
+       {"projected", Json::object({{"sources", std::move(sources)}, {"defaultMode", kTokenVolumeMode}})}});
 }
 
 }  // namespace

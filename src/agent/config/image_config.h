@@ -1,0 +1,17 @@
+// The members of a KubeletConfiguration about images.
+// Thread: any (pure). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)"; spec "Node agent", 17.4.
+#pragma once
+
+#include "agent/contract/image_settings.h"
+#include "api/json/json.h"
+#include "base/error.h"
+
+namespace spillway::agent {
+
+/// kInvalid, in upstream's words: percentages out of range, or the low one above the high one.
+Outcome check_policy(const ImageGcPolicy& policy);
+
+/// `effective`: checked, with defaults. Errors as of check_policy.
+Result<ImageGcPolicy> image_gc_of(const api::Json& effective);
+
+}  // namespace spillway::agent

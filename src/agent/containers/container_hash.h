@@ -1,0 +1,13 @@
+// The hash by which a container is known to run by the definition it has now: two agents that follow each other must
+// come to the same. Thread: any (pure). Source: spec "Pod lifecycle", 13.3; vectors pod-lifecycle/container_hash.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace spillway::agent {
+
+/// Lower-case hexadecimal digits, without leading zeros.
+std::string container_hash(std::string_view name, std::string_view image);
+
+}  // namespace spillway::agent

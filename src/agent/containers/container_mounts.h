@@ -1,0 +1,40 @@
+// The volume mounts of a container as what it sees of which volume.
+// Thread: any (pure). Source: Kubernetes docs, "Volumes", subPath, mount propagation, recursive read-only mounts; spec
+// "Pod lifecycle", 6.10.
+#pragma once
+
+#include "agent/containers/container_env.h"
+#include "agent/contract/volume_ports.h"
+#include "api/object/pod.h"
+#include "base/error.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct PlannedMount {
+  VolumeBinding binding;
+  Propagation propagation = Propagation::kNone;
+};
+
+struct MountPlan {
+  std::vector<PlannedMount> mounts;  // in the order of the container's volumeMounts
+  bool has_own_hosts = false;        // one of them is its /etc/hosts
+  /// Why there can be no more, in upstream's words; what stands in `mounts` comes before it.
+  std::optional<Error> problem;
+};
+
+/// What the runtime can do about mounts below a read-only one.
+enum class RecursiveReadOnly { kUnsupported, kSupported };
+
+/// `read_only`: volumes of the pod that are so by themselves. `volumes`: all that there are.
+MountPlan plan_mounts(const api::Container& container, const std::set<std::string>& volumes,
+                      const std::set<std::string>& read_only, const Environment& environment,
+                      RecursiveReadOnly recursion);
+
+inline constexpr std::string_view kHostsPath = "/etc/hosts";
+
+}  // namespace spillway::agent

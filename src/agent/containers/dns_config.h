@@ -1,0 +1,44 @@
+// What a pod's resolver is told: name servers, search domains, options.
+// Thread: any (pure). Source: Kubernetes docs, "DNS for Services and Pods"; spec "Pod lifecycle", 6.9; vectors
+// pod-lifecycle/hosts_resolv.
+#pragma once
+
+#include "agent/contract/dns_facts.h"
+#include "api/object/pod.h"
+#include "base/error.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct DnsConfig {
+  std::vector<std::string> servers;
+  std::vector<std::string> searches;
+  std::vector<std::string> options;
+
+  friend bool operator==(const DnsConfig&, const DnsConfig&) = default;
+};
+
+/// Warnings for an event; those of the node besides, once for each pod.
+struct DnsWarning {
+  std::string reason;  // "DNSConfigForming", "MissingClusterDNS"
+  std::string message;
+  bool about_node = false;
+};
+
+struct PodDns {
+  DnsConfig config;
+  std::vector<DnsWarning> warnings;
+};
+
+/// Does the pod ask for other servers than the machine's, or is it to have those of the cluster?
+bool has_own_dns(const api::Pod& pod, const DnsFacts& facts);
+
+/// As /etc/resolv.conf.
+std::string resolv_conf(const DnsConfig& config);
+
+/// In upstream's words: the machine's file cannot be read, or not as one.
+Result<PodDns> pod_dns(const api::Pod& pod, const DnsFacts& facts);
+
+}  // namespace spillway::agent

@@ -1,0 +1,27 @@
+// The variables by which a container finds Services: <NAME>_SERVICE_HOST, <NAME>_SERVICE_PORT, <NAME>_PORT_….
+// Thread: any (pure). Source: Kubernetes docs, "Service", Discovering services, Environment variables; spec "Pod
+// lifecycle", 6.7.
+#pragma once
+
+#include "api/object/pod.h"
+#include "api/object/service.h"
+#include "base/error.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace spillway::agent {
+
+/// What is known of the cluster's Services.
+struct KnownServices {
+  std::vector<std::shared_ptr<const api::Service>> all;
+  bool read = false;  // at least once
+};
+
+/// Those of the pod's namespace, if it wants service links, and "kubernetes" of the namespace "default" always, unless
+/// its own namespace has one of that name. Errors, in upstream's words: kInvalid, nothing says whether it wants links;
+/// kServiceUnavailable, nobody has read the Services yet, which a static pod does not wait for.
+Result<api::StringMap> service_variables(const api::Pod& pod, const KnownServices& services);
+
+}  // namespace spillway::agent

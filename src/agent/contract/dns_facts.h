@@ -1,0 +1,22 @@
+// What the resolvers of a node's pods follow from, beside the pods.
+// Thread: any (values). Source: spec "Pod lifecycle", 6.9.
+#pragma once
+
+#include "base/error.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct DnsFacts {
+  std::vector<std::string> cluster_dns;
+  std::string cluster_domain;
+  /// The text of the machine's file, or why it cannot be read: then no pod can be told anything. nullopt: there is to
+  /// be none, and pods that want what the machine has ask the machine.
+  std::optional<Result<std::string>> resolv_conf;
+  std::vector<std::string> node_ips;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,20 @@
+// When images that no container uses are removed.
+// Thread: any (plain values). Source: Kubernetes docs, "Garbage Collection", container image lifecycle.
+#pragma once
+
+#include "base/time.h"
+
+#include <cstdint>
+
+namespace spillway::agent {
+
+struct ImageGcPolicy {
+  std::int64_t high_threshold_percent = 85;  // of the file system in use: from then on space is freed
+  std::int64_t low_threshold_percent = 80;   // down to this
+  Duration min_age = minutes(2);             // since it was first seen; a younger one is left alone
+  Duration max_age{};                        // since it was last used; zero: images do not age
+
+  friend bool operator==(const ImageGcPolicy&, const ImageGcPolicy&) = default;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,123 @@
+// What the agent asks of a machine whose containers come from images, and what that tells beside the rest of ports.h.
+// A machine without images (MachineInfo::runs_images) is never asked, and tells none of it.
+// Thread: any (values). Source: spec "Pod lifecycle", 4, 5.10-5.13, 8, 12.1, 13.
+#pragma once
+
+#include "api/object/pod.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// Has the sandbox of a pod that was created run, once its volumes are there. Answered by SandboxRan.
+struct RunSandbox {
+  std::string uid;
+  std::string handler = {};  // of its RuntimeClass; empty: the runtime's own
+};
+
+/// What a Secret says about registries, decoded.
+struct PullSecret {
+  std::string type;  // "kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg"
+  std::string data;
+
+  friend bool operator==(const PullSecret&, const PullSecret&) = default;
+};
+
+/// The addresses of a pod; none: it is in the machine's network. `problem`: why there is no sandbox.
+struct SandboxRan {
+  std::string uid;
+  std::vector<std::string> ips;
+  std::string problem;
+};
+
+/// The sandbox of a pod that was told of is not ready any more, or is gone. Told once for each sandbox; a RunSandbox
+/// makes the next one. Containers that were in it may run on: they are told like all others when they end.
+struct SandboxLost {
+  std::string uid;
+};
+
+/// Something for an event about a pod, or about one of its containers.
+struct PodNotice {
+  enum class Weight { kNormal, kWarning };
+
+  std::string uid;
+  std::string container;  // empty: about the pod
+  Weight weight = Weight::kNormal;
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const PodNotice&, const PodNotice&) = default;
+};
+
+/// For an event about the node: a warning.
+struct NodeNotice {
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const NodeNotice&, const NodeNotice&) = default;
+};
+
+struct NodeImage {
+  std::vector<std::string> repo_digests;
+  std::vector<std::string> repo_tags;
+  std::int64_t size_bytes = 0;
+
+  friend bool operator==(const NodeImage&, const NodeImage&) = default;
+};
+
+/// A handler of the runtime, and what it can do.
+struct RuntimeHandler {
+  std::string name;  // empty: the one of pods without a RuntimeClass
+  bool recursive_read_only_mounts = false;
+  bool user_namespaces = false;
+
+  friend bool operator==(const RuntimeHandler&, const RuntimeHandler&) = default;
+};
+
+/// How the runtime stands; told when that changes.
+struct RuntimeReported {
+  std::string problem;                             // as the node's Ready condition says it; empty: none
+  std::string network_problem;                     // the same
+  std::vector<NodeImage> images;                   // largest first
+  std::string version;                             // "containerd://1.6.20"; empty: as MachineInfo says
+  std::vector<RuntimeHandler> handlers;            // as the runtime lists them; older ones list none
+  std::optional<bool> supplemental_groups_policy;  // whether it carries one out; nullopt: it does not say
+
+  friend bool operator==(const RuntimeReported&, const RuntimeReported&) = default;
+};
+
+/// A container that an earlier process of this node started, and that the machine still knows.
+struct FoundContainer {
+  std::string name;
+  std::int32_t attempt = 0;
+  std::string container_id;  // "containerd://…"; empty: made from the names
+  std::string image;
+  std::string image_id;
+  std::string hash;  // of the definition it was made by: container_hash(); empty: what follows from the image
+  WallTime started_at;
+  std::optional<api::ContainerState::Terminated> ended;  // nullopt: it runs
+};
+
+/// A pod of which something is left on the machine, be it no more than its cgroup or directory.
+struct FoundPod {
+  std::string uid;
+  bool has_sandbox = false;  // one that is ready
+  std::vector<std::string> ips;
+  std::vector<FoundContainer> containers;  // of one name the newest first
+  /// The attempt after the last one that has left a log, by container. Missing: none has.
+  std::map<std::string, std::int32_t> after_logs = {};
+  std::string handler = {};  // of its sandbox
+};
+
+/// What earlier processes of this node left. Told once, before anything else about a pod, by a machine that keeps pods
+/// (MachineInfo::keeps_pods); until then no pod begins.
+struct PodsFound {
+  std::vector<FoundPod> pods;
+};
+
+}  // namespace spillway::agent

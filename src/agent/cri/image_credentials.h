@@ -1,0 +1,25 @@
+// Which user names and passwords of pull Secrets are tried at the registry of an image, in which order.
+// Thread: any (pure). Source: Kubernetes docs, "Pull an Image from a Private Registry"; spec "Pod lifecycle", 8.6;
+// vectors pod-lifecycle/image_credentials.
+#pragma once
+
+#include "agent/contract/runtime_ports.h"
+#include "base/error.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+struct ImageCredential {
+  std::string username;
+  std::string password;
+
+  friend bool operator==(const ImageCredential&, const ImageCredential&) = default;
+};
+
+/// For the repository of an image (ImageName). Empty: none fits, it is tried without. kInvalid: a Secret that is none.
+Result<std::vector<ImageCredential>> credentials_for(const std::string& repository,
+                                                     const std::vector<PullSecret>& secrets);
+
+}  // namespace spillway::agent

@@ -1,0 +1,63 @@
+// What happened to containers between two lists of the runtime, and whether the lists come in time (upstream's PLEG).
+// A pod whose status could not be had keeps its record, so that its events come again.
+// Thread: loop (plain values). Source: spec "Pod lifecycle", 2.1-2.5; vectors pod-lifecycle/pleg_traces.
+#pragma once
+
+#include "base/time.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+/// kUnknown: also one that was created and has not run.
+enum class ListedState { kRunning, kExited, kUnknown };
+
+/// One pod of a list. Sandboxes count as containers: ready is running.
+struct ListedPod {
+  struct Item {
+    std::string id;
+    ListedState state = ListedState::kUnknown;
+  };
+
+  std::vector<Item> containers;
+  std::vector<Item> sandboxes;
+};
+
+struct LifecycleEvent {
+  enum class Kind { kStarted, kDied, kRemoved, kChanged };
+
+  Kind kind = Kind::kChanged;
+  std::string id;
+
+  friend bool operator==(const LifecycleEvent&, const LifecycleEvent&) = default;
+};
+
+class LifecycleRecords {
+ public:
+  static constexpr Duration kListedWithin = minutes(3);
+
+  /// By uid: events in order. With an empty list: only to be looked at again. Each pod is to be answered by
+  /// on_inspected().
+  std::map<std::string, std::vector<LifecycleEvent>> on_list(std::map<std::string, ListedPod> pods, Instant now);
+  /// True: the status of the pod was had, or the pod is gone.
+  void on_inspected(const std::string& uid, bool successful);
+  bool is_gone(const std::string& uid) const;
+
+  /// Pods whose status could not be had.
+  const std::set<std::string>& to_inspect() const { return to_inspect_; }
+
+  /// Why lists do not come in time, in upstream's words; nullopt: they do.
+  std::optional<std::string> problem(Instant now) const;
+
+ private:
+  std::map<std::string, ListedPod> current_;
+  std::map<std::string, ListedPod> told_;  // what events were told about
+  std::set<std::string> to_inspect_;
+  std::optional<Instant> listed_;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,28 @@
+// Which namespaces of a pod the runtime shares with the machine, and the ids its users have there.
+// Thread: any (pure). Values are documents with the field names of the CRI. Source: spec "Pod lifecycle", 6.2, 6.12.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/pod.h"
+#include "base/error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace spillway::agent {
+
+/// kOff: the feature gate UserNamespacesSupport is; else whether the runtime, or the handler of the pod's
+/// RuntimeClass, has user namespaces.
+enum class UserNamespaces { kOff, kUnsupported, kSupported };
+
+struct NamespaceWish {
+  UserNamespaces user_namespaces = UserNamespaces::kOff;
+  std::string runtime_handler;         // named in errors; empty: the default
+  std::int64_t first_host_id = 65536;  // of the pod's range of 65,536, if it has one
+};
+
+/// kInvalid, in upstream's words.
+Result<api::Json> namespace_options(const api::Pod& pod, const NamespaceWish& wish);
+
+}  // namespace spillway::agent

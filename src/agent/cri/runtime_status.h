@@ -1,0 +1,30 @@
+// What a container runtime says of itself, read from its answer to Status.
+// Thread: any (pure). Bounds: kHandlersMax handlers, as many as a node's status can carry. Source: CRI v1,
+// StatusResponse; spec "Node agent", 4.7, 4.8, 7; KEP-3857.
+#pragma once
+
+#include "agent/contract/runtime_ports.h"
+#include "api/json/json.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+inline constexpr std::size_t kHandlersMax = 100;
+
+struct RuntimeStatus {
+  std::string problem;          // as the node's Ready condition says it; empty: none
+  std::string network_problem;  // the same
+  std::vector<RuntimeHandler> handlers;
+  std::optional<bool> supplemental_groups_policy;  // nullopt: it does not say
+
+  friend bool operator==(const RuntimeStatus&, const RuntimeStatus&) = default;
+};
+
+/// `answer`: with the names of cri.proto; what is zero may be missing.
+RuntimeStatus runtime_status(const api::Json& answer);
+
+}  // namespace spillway::agent

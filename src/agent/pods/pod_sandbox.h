@@ -1,0 +1,23 @@
+// What pods need beside containers where these come from images: the sandbox, what a Secret says about registries.
+// Thread: any (pure). Source: spec "Pod lifecycle", 4, 5.13, 8.
+#pragma once
+
+#include "agent/containers/container_env.h"
+#include "agent/contract/ports.h"
+
+#include <set>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+/// The Secrets of a pod's imagePullSecrets, none of which has to be there.
+void add_pull_secrets(const api::Pod& pod, std::set<DataReference>& references);
+
+/// Those that are there and speak of registries, in the pod's order.
+std::vector<PullSecret> pull_secrets_of(const api::Pod& pod, const EnvSources& sources);
+
+/// The reason why a container waits is about its image; the event says no more than that.
+bool is_image_problem(std::string_view reason);
+
+}  // namespace spillway::agent

@@ -1,0 +1,83 @@
+// The pods that files of this node define: started and ended with their files, whether there is an API server or not,
+// and mirrored there while there is one.
+// Thread: loop. Invariants: one worker per full name at a time: a changed pod ends before its successor starts; a
+// mirror is written by nobody else's wish: deleted it is made again, of another content it is replaced; a file that
+// cannot be read as a pod keeps the pod it last made. Bounds: as many entries as files and mirrors; one write per
+// mirror in flight, retried with back-off up to 30 s. Source: Kubernetes docs, "Create static Pods"; spec "Node agent",
+// 16.
+#pragma once
+
+#include "agent/contract/context.h"
+#include "agent/contract/static_manifests.h"
+#include "agent/pods/pod_workers.h"
+#include "agent/static_pods/static_pod.h"
+#include "api/json/json.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
+#include "client/object_cache.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace spillway::agent {
+
+class StaticPods {
+ public:
+  using PodPtr = client::ObjectCache<api::Pod>::Ptr;
+
+  /// `node`: this node's object; null while it is not known.
+  StaticPods(AgentContext& context, PodWorkers& workers, std::function<std::shared_ptr<const api::Node>()> node);
+
+  /// All files there are. Before the first call no mirror is deleted for want of a file.
+  void on_manifests(const StaticManifests& read, Now now);
+  /// The mirrors in the API server are known.
+  void on_synced(Now now);
+  /// A change of a pod in the API server.
+  void on_pod(const PodPtr& before, const PodPtr& after, Now now);
+  void on_node_known(Now now);
+  /// The worker of this uid is not there any more.
+  void on_forgotten(const std::string& uid, Now now);
+
+  /// For people and /debug/spillway: no contract.
+  api::Json state() const;
+
+ private:
+  struct Entry {
+    std::optional<StaticPod> wanted;  // nullopt: no file has it
+    std::string uid;                  // of the worker; empty: none
+    PodPtr mirror;                    // null: none
+    bool writing = false;             // a create or delete of the mirror is in flight
+    bool moved = false;               // the mirror has changed since that began
+    Duration back_off{};
+    std::optional<Instant> retry_at;
+  };
+
+  using Files = std::map<std::string, StaticPod>;
+  using Problems = std::map<std::string, std::string>;  // by file; of the directory: ""
+
+  Files read_files(const StaticManifests& read, Problems& problems, Now now) const;
+  static std::map<api::PodKey, const StaticPod*> pods_of(const Files& files, Problems& problems);
+  void tell(Problems problems);
+  void settle(Now now);
+  void reconcile(const api::PodKey& key, Now now);
+  void run_pod(Entry& entry, Now now);
+  void write_mirror(const api::PodKey& key, Entry& entry, Now now);
+  void on_written(const api::PodKey& key, const char* what, const Result<api::Json>& outcome, Now now);
+
+  AgentContext& context_;
+  PodWorkers& workers_;
+  std::function<std::shared_ptr<const api::Node>()> node_;
+  std::map<api::PodKey, Entry> entries_;
+  Files files_;        // what each last made
+  Problems problems_;  // as told
+  std::set<api::PodKey> dirty_;
+  bool settling_ = false;
+  bool delivered_ = false;
+  bool synced_ = false;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,83 @@
+// PersistentVolumes, the claims that ask for them, and the classes both name. Thread: any (plain values).
+// Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim", "StorageClass".
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/event.h"
+#include "api/object/meta.h"
+#include "api/object/pod.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::api {
+
+inline constexpr std::string_view kClaimBindCompleted = "pv.kubernetes.io/bind-completed";
+inline constexpr std::string_view kBoundByController = "pv.kubernetes.io/bound-by-controller";
+inline constexpr std::string_view kProvisionedBy = "pv.kubernetes.io/provisioned-by";
+inline constexpr std::string_view kBetaStorageClass = "volume.beta.kubernetes.io/storage-class";
+inline constexpr std::string_view kClaimProtection = "kubernetes.io/pvc-protection";
+inline constexpr std::string_view kVolumeProtection = "kubernetes.io/pv-protection";
+inline constexpr std::string_view kNoProvisioner = "kubernetes.io/no-provisioner";
+inline constexpr std::string_view kWaitForFirstConsumer = "WaitForFirstConsumer";
+
+struct PersistentVolumeClaim {
+  static constexpr std::string_view kKind = "PersistentVolumeClaim";
+  static constexpr std::string_view kApiVersion = "v1";
+  ObjectMeta metadata;
+  std::vector<std::string> access_modes;
+  Json selector;  // null: any volume
+  ResourceList requests;
+  std::string volume_name;
+  std::optional<std::string> storage_class_name;
+  std::string volume_mode;  // empty: Filesystem
+
+  struct Status {
+    std::string phase;  // Pending, Bound, Lost
+    std::vector<std::string> access_modes;
+    ResourceList capacity;
+
+    friend bool operator==(const Status&, const Status&) = default;
+  } status;
+
+  friend bool operator==(const PersistentVolumeClaim&, const PersistentVolumeClaim&) = default;
+};
+
+struct PersistentVolume {
+  static constexpr std::string_view kKind = "PersistentVolume";
+  static constexpr std::string_view kApiVersion = "v1";
+  ObjectMeta metadata;
+  ResourceList capacity;
+  std::vector<std::string> access_modes;
+  std::optional<ObjectReference> claim_ref;
+  std::string reclaim_policy;  // Retain, Delete, Recycle
+  std::string storage_class_name;
+  std::string volume_mode;  // empty: Filesystem
+  Json required_nodes;      // a v1.NodeSelector; null: every node reaches it
+  Json host_path;           // null: it is of another type
+  Json local;               // the same
+
+  struct Status {
+    std::string phase;  // Pending, Available, Bound, Released, Failed
+    std::string message;
+    std::string reason;
+
+    friend bool operator==(const Status&, const Status&) = default;
+  } status;
+
+  friend bool operator==(const PersistentVolume&, const PersistentVolume&) = default;
+};
+
+struct StorageClass {
+  static constexpr std::string_view kKind = "StorageClass";
+  static constexpr std::string_view kApiVersion = "storage.k8s.io/v1";
+  ObjectMeta metadata;
+  std::string provisioner;
+  std::string volume_binding_mode;  // empty: Immediate
+
+  friend bool operator==(const StorageClass&, const StorageClass&) = default;
+};
+
+}  // namespace spillway::api

@@ -1,0 +1,34 @@
+// Documents in Kubernetes' protobuf encoding, byte for byte as upstream writes them: what is not behind a pointer is
+// written even when it is empty, fields in the order of their numbers, maps in the order of their keys.
+// Thread: any (pure). Cost: linear in the document. Source: Kubernetes docs, "Kubernetes API Concepts", protobuf
+// encoding; spec "API server contract", 5.4.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/schema/schema.h"
+
+#include <string>
+#include <string_view>
+
+namespace spillway::api {
+
+/// The Content-Type of a watch that is answered so.
+inline constexpr std::string_view kProtobufStreamType = "application/vnd.kubernetes.protobuf;stream=watch";
+
+/// The type of a document by its apiVersion and kind: of a list, that of its items. nullptr: none is known.
+const Type* protobuf_type(std::string_view api_version, std::string_view kind);
+
+/// A whole answer: "k8s\0" and the object with its kind. `document` is canonical; of a list (`kind` ends with List),
+/// `type` is that of its items. What `type` does not know is left out.
+std::string write_protobuf(const Type& type, const Json& document);
+
+/// One item of a list, as it stands between others.
+void append_protobuf_item(const Type& type, const Json& document, std::string& out);
+/// A whole list of items that are written already. `meta`: ListMeta as JSON.
+std::string write_protobuf_list(std::string_view api_version, std::string_view kind, const Json& meta,
+                                std::string_view items);
+
+/// One event of a watch with its length in front. `object`: as write_protobuf() says it.
+std::string protobuf_frame(std::string_view event_type, std::string_view object);
+
+}  // namespace spillway::api

@@ -1,0 +1,90 @@
+// What goes over a connection on which somebody talks with a program: its input, its outputs, the size of its terminal,
+// and at last how it ended. Over WebSocket: v5 and v4 in binary messages, whose first byte names the channel; v4 in
+// base64; over SPDY: spdy_channels.h. Thread: any (pure). Bounds: bytes of a message.
+// Source: spec "Pod lifecycle", 11.3, 11.4, 11.5.
+#pragma once
+
+#include "api/stream/websocket.h"
+#include "base/error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::api {
+
+enum class Channel : std::uint8_t { kIn = 0, kOut = 1, kErr = 2, kStatus = 3, kResize = 4 };
+
+struct TerminalSize {
+  std::uint16_t width = 0;
+  std::uint16_t height = 0;
+
+  friend bool operator==(const TerminalSize&, const TerminalSize&) = default;
+};
+
+/// What a client said.
+struct ChannelInput {
+  enum class Kind { kData, kEnd, kResize, kClosed };
+
+  Kind kind = Kind::kData;  // kEnd: no more input; kClosed: the client leaves
+  std::string data;
+  TerminalSize size;
+};
+
+/// How a program ended, as metav1.Status without a kind. `exit_code`: of the program; an error: why there is none.
+std::string command_status(const Result<std::int32_t>& exit_code);
+
+/// One or more {"Width":80,"Height":24}, back to back: the last whole one. What follows stays in `text`.
+std::optional<TerminalSize> parse_terminal_size(std::string& text);
+
+/// Why a program did not end well, in one line.
+std::string command_failure(const Result<std::int32_t>& exit_code);
+
+/// The channels, however they are carried.
+class CommandChannels {
+ public:
+  virtual ~CommandChannels() = default;
+  /// What a client sent, in order; `reply` gets what is to be sent back at once. An error ends the connection.
+  virtual Result<std::vector<ChannelInput>> feed(std::string_view bytes, std::string& reply) = 0;
+
+  /// Whether the client has opened all it asked for: nothing is said to it before.
+  virtual bool ready() const { return true; }
+
+  /// To be sent before anything else: says that the server is there.
+  virtual std::string greeting(Channel lowest) = 0;
+  virtual std::string message(Channel channel, std::string_view data) = 0;
+  /// The last words: how it ended, and the end of the connection.
+  virtual std::string farewell(const Result<std::int32_t>& exit_code) = 0;
+};
+
+class WebSocketChannels final : public CommandChannels {
+ public:
+  static constexpr std::size_t kMessageBytesMax = std::size_t{1} << 20U;
+
+  /// Names this can speak, best first.
+  static std::span<const std::string_view> protocols();
+
+  /// `protocol`: one of protocols().
+  explicit WebSocketChannels(std::string_view protocol);
+
+  Result<std::vector<ChannelInput>> feed(std::string_view bytes, std::string& reply) override;
+
+  std::string greeting(Channel lowest) override { return message(lowest, {}); }
+
+  std::string message(Channel channel, std::string_view data) override;
+  std::string farewell(const Result<std::int32_t>& exit_code) override;
+  /// The same with a status that somebody else has written.
+  std::string farewell_with(std::string_view status);
+
+ private:
+  void take(WebSocketMessage message, std::vector<ChannelInput>& inputs, std::string& reply);
+
+  bool text_;        // base64
+  bool ends_input_;  // v5
+  WebSocketReader reader_;
+  std::string resize_;
+};
+
+}  // namespace spillway::api

@@ -1,0 +1,124 @@
+#include "apiserver/nodes/pod_connect.h"
+
+#include "api/exchange/upgrade.h"
+#include "api/stream/stream_options.h"
+#include "api/stream/websocket.h"
+#include "apiserver/nodes/pod_container.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+namespace spillway::apiserver {
+namespace {
+
+using api::Json;
+
+constexpr std::size_t kReasonBytesMax = 4096;  // of an agent's refusal
+
+/// What the two ends agree on with each other. Nothing that says who the client is.
+constexpr std::array<std::string_view, 7> kPassedOn = {"connection",
+                                                       "upgrade",
+                                                       "sec-websocket-key",
+                                                       "sec-websocket-version",
+                                                       "sec-websocket-protocol",
+                                                       "sec-websocket-extensions",
+                                                       "x-stream-protocol-version"};
+
+/// Passes the agent's answer on: a refusal with its status, an upgraded connection as it is.
+class ConnectSink final : public api::UpgradingSink {
+ public:
+  explicit ConnectSink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
+
+  void on_response(api::Response response) override {
+    std::string_view why = std::string_view(response.body).substr(0, kReasonBytesMax);
+    why = why.substr(0, why.find_last_not_of("\r\n") + 1);
+    const int status = response.ok() ? 500 : response.status;
+    exchange_->fail(
+        make_error(api::error_code_of({}, status), "{}", why.empty() ? "the node agent gave no reason" : why));
+  }
+
+  void on_stream(api::Response head) override {
+    static_cast<void>(head);
+    exchange_->fail(make_error(ErrorCode::kInternalError, "the node agent did not upgrade the connection"));
+  }
+
+  void on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInput> input) override {
+    if (exchange_->finished()) return input->on_input_end();
+    upgraded_ = api::upgrading(exchange_->release());
+    if (upgraded_ == nullptr) return input->on_input_end();
+    upgraded_->on_upgrade(std::move(head), std::move(input));
+  }
+
+  bool write(std::shared_ptr<const std::string> chunk) override {
+    return upgraded_ != nullptr && upgraded_->write(std::move(chunk));
+  }
+
+  void on_end() override {
+    const auto upgraded = upgraded_;  // its end may be the end of this
+    if (upgraded != nullptr) upgraded->on_end();
+  }
+
+  void on_input_used(std::size_t bytes) override {
+    if (upgraded_ != nullptr) upgraded_->on_input_used(bytes);
+  }
+
+  std::size_t waiting_bytes() const override { return upgraded_ == nullptr ? 0 : upgraded_->waiting_bytes(); }
+
+ private:
+  ExchangePtr exchange_;
+  std::shared_ptr<api::UpgradingSink> upgraded_;
+};
+
+/// "80,443": as the client says, which only old ones do.
+std::string port_query(const api::Target& target) {
+  std::string ports;
+  for (const auto& [name, value] : target.query)
+    if (name == "ports") ports += (ports.empty() ? "" : ",") + value;
+  return ports.empty() ? std::string() : fmt::format("port={}", api::percent_encode(ports));
+}
+
+/// A command is for exec alone.
+std::string stream_query(const api::Target& target, bool has_command) {
+  std::string query = api::to_query(api::requested_streams(target));
+  for (const auto& [name, value] : target.query)
+    if (has_command && name == "command")
+      query += fmt::format("{}command={}", query.empty() ? "" : "&", api::percent_encode(value));
+  return query;
+}
+
+/// What the agent is asked for.
+api::StatusResult<std::string> agent_target(const api::Target& asked, const Route& route, const Json& pod) {
+  const std::string_view what = route.subresource->name;
+  const std::string place = fmt::format("{}/{}", api::percent_encode(route.ns), api::percent_encode(route.name));
+  if (what == "portforward") return fmt::format("/portForward/{}?{}", place, port_query(asked));
+  const auto container = pick_container(pod, asked.find("container"));
+  if (!container) return container.error();
+  return fmt::format("/{}/{}/{}?{}", what, place, api::percent_encode(*container), stream_query(asked, what == "exec"));
+}
+
+}  // namespace
+
+void PodConnect::connect(const ExchangePtr& exchange) {
+  const Route& route = exchange->route;
+  const ObjectPtr found = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
+  if (!found) return exchange->fail(api::not_found_status(route.resource->group_resource(), route.name));
+  const Json pod = found->document();
+  const auto target = agent_target(exchange->target, route, pod);
+  if (!target) return exchange->fail(target.error());
+  const auto agent = agent_of(core_, pod);
+  if (!agent) return exchange->fail(agent.error());
+  if (gateway_ == nullptr) return exchange->fail(no_way_to(agent->node));
+  if (!api::asks_for_upgrade(exchange->request(), "websocket") &&
+      !api::asks_for_upgrade(exchange->request(), "SPDY/3.1"))
+    return exchange->fail(make_error(ErrorCode::kBadRequest, "Upgrade request required"));
+  api::Request request{
+      .method = exchange->request().method, .target = *target, .headers = {}, .body = {}, .document = {}};
+  for (const auto& header : exchange->request().headers)
+    if (std::ranges::find(kPassedOn, header.first) != kPassedOn.end()) request.headers.push_back(header);
+  gateway_->open(agent->node, agent->address.host, agent->address.port, std::move(request),
+                 std::make_shared<ConnectSink>(exchange));
+}
+
+}  // namespace spillway::apiserver

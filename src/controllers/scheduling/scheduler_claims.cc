@@ -1,0 +1,111 @@
+// Claims that are given a volume when their first pod is placed.
+#include "controllers/scheduling/scheduler.h"
+#include "policy/storage/claim_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::controllers {
+
+/// A pod that has a node and waits for its claims.
+struct Scheduler::ClaimWait {
+  PodPtr pod;
+  std::string node;
+  storage::ClaimPlan plan;
+  Instant until;
+  std::size_t writes = 0;  // not answered yet
+  bool failed = false;
+};
+
+void Scheduler::bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now) {
+  auto wait = std::make_shared<ClaimWait>();
+  wait->pod = pod;
+  wait->node = node;
+  wait->plan = std::move(plan);
+  wait->until = now.mono + options_.claims_timeout;
+  for (const auto& [claim, volume] : wait->plan.bindings) taken_.insert(volume->metadata.name);
+  waits_[pod->metadata.uid] = wait;
+  std::vector<storage::StorageWrite> writes;
+  for (const auto& [claim, volume] : wait->plan.bindings) {
+    if (auto write = storage::reserve(*volume, *claim)) writes.push_back(*std::move(write));
+  }
+  wait->writes = writes.size();
+  for (const storage::StorageWrite& write : writes) {
+    client_.patch(path_of(write), client::PatchType::kMerge, write.patch,
+                  [this, wait](const Result<api::Json>& outcome, Now then) {
+                    on_reserved(wait, outcome ? Outcome() : Outcome(outcome.error()), then);
+                  });
+  }
+  client_.at(wait->until, [this](Now then) { look_at_waits(then); });
+  if (writes.empty()) {
+    --bindings_;
+    look_at_waits(now);
+  }
+}
+
+void Scheduler::on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcome& outcome, Now now) {
+  if (!outcome && !std::exchange(wait->failed, true)) {
+    log_.warning("a claim got no volume",
+                 {{"pod", wait->pod->key().text()}, {"node", wait->node}, {"error", outcome.error().text()}});
+  }
+  if (--wait->writes > 0) return;
+  --bindings_;  // whoever binds the claims may take long; others are not held up by it
+  const auto known = waits_.find(wait->pod->metadata.uid);
+  if (known == waits_.end() || known->second != wait) return;  // the pod is gone
+  if (wait->failed) {
+    end_wait(wait->pod->metadata.uid);
+    return give_up(wait->pod, wait->node, now);
+  }
+  look_at_waits(now);
+}
+
+void Scheduler::end_wait(const std::string& uid) {
+  const auto found = waits_.find(uid);
+  if (found == waits_.end()) return;
+  for (const auto& [claim, volume] : found->second->plan.bindings) taken_.erase(volume->metadata.name);
+  waits_.erase(found);
+}
+
+void Scheduler::look_at_waits(Now now) {
+  std::vector<std::shared_ptr<ClaimWait>> ended;
+  const auto is_bound = [this](const auto& binding) {
+    const auto claim = storage_.claims().find(client::key_of(binding.first->metadata));
+    return claim && claim->metadata.uid == binding.first->metadata.uid && storage::is_bind_completed(*claim) &&
+           claim->volume_name == binding.second->metadata.name;
+  };
+  for (const auto& [uid, wait] : waits_) {
+    if (wait->writes > 0) continue;
+    wait->failed = !std::ranges::all_of(wait->plan.bindings, is_bound);
+    if (!wait->failed || wait->until <= now.mono) ended.push_back(wait);
+  }
+  for (const std::shared_ptr<ClaimWait>& wait : ended) {
+    end_wait(wait->pod->metadata.uid);
+    if (wait->failed) {
+      give_up(wait->pod, wait->node, now);
+      continue;
+    }
+    ++bindings_;
+    bind(wait->pod, wait->node);
+  }
+}
+
+void Scheduler::on_claim(const StorageCache::ClaimPtr& before, const StorageCache::ClaimPtr& after, Now now) {
+  const api::PersistentVolumeClaim& claim = after ? *after : *before;
+  look_at_waits(now);
+  for (const client::ObjectKey& key : claimants_) {
+    const PodPtr pod = pods_.cache().find(key);
+    if (!pod || pod->metadata.ns != claim.metadata.ns || !is_mine(*pod)) continue;
+    const std::vector<std::string> names = storage::claims_of(*pod);
+    if (std::ranges::find(names, claim.metadata.name) != names.end()) queue_.insert(turn_of(*pod));
+  }
+}
+
+void Scheduler::try_claimants_again() {
+  for (const client::ObjectKey& key : claimants_) {
+    if (const PodPtr pod = pods_.cache().find(key); pod && is_mine(*pod)) queue_.insert(turn_of(*pod));
+  }
+}
+
+}  // namespace spillway::controllers

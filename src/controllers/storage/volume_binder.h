@@ -1,0 +1,75 @@
+// Binds claims and volumes to each other, releases volumes whose claims are gone, and says of every claim that waits
+// what it waits for. Each write is guarded by the version it was decided on; what follows from it is decided when it is
+// seen. Thread: loop. Bounds: 64 calls under way, one for each claim and volume, 256 looks in a step; retries back off
+// to 60 s. Source: Kubernetes docs, "Persistent Volumes"; policy/storage.
+#pragma once
+
+#include "client/event_recorder.h"
+#include "client/work_queue.h"
+#include "controllers/shared/queue_metrics.h"
+#include "controllers/shared/storage_cache.h"
+#include "controllers/storage/claim_users.h"
+#include "policy/storage/storage_write.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace spillway::controllers {
+
+class VolumeBinder {
+ public:
+  /// All of it must outlive the binder.
+  struct Parts {
+    client::ApiClient& client;
+    client::EventRecorder& events;
+    const telemetry::Log& log;
+    StorageCache& storage;
+    ClaimUsers& users;
+  };
+
+  VolumeBinder(Parts parts, telemetry::Registry& metrics);
+  VolumeBinder(const VolumeBinder&) = delete;
+  VolumeBinder& operator=(const VolumeBinder&) = delete;
+
+  /// Once the caches are filled.
+  void start(Now now);
+  /// Works off what is due; called at the end of every step.
+  void run(Now now);
+
+ private:
+  using ClaimPtr = StorageCache::ClaimPtr;
+  using ClassPtr = StorageCache::ClassPtr;
+
+  static constexpr int kLooksMax = 256;  // in one step
+  static constexpr std::size_t kCallsMax = 64;
+
+  void on_claim(const ClaimPtr& before, const ClaimPtr& after, Now now);
+  void on_volume(const storage::VolumePtr& before, const storage::VolumePtr& after, Now now);
+  void on_class(const ClassPtr& before, const ClassPtr& after, Now now);
+  void look_at_claim(const client::ObjectKey& key, Now now);
+  void look_at_volume(const std::string& name, Now now);
+  void touch_claim(const client::ObjectKey& key, Now now);
+  void touch_volume(const std::string& name, Now now);
+  void touch_waiting(const std::string& storage_class, Now now);
+  /// Of a claim as it is said: once, until it says something else.
+  void tell(const std::string& work, const api::ObjectReference& about, const storage::StorageEvent& event, Now now);
+  void send(const std::string& work, const storage::StorageWrite& write);
+  /// A volume's claim is not among those seen: is it really gone?
+  void ask_for_claim(const std::string& work, const storage::VolumePtr& volume);
+  void end_call(const std::string& work, const Outcome& outcome, Now now);
+  void arm();
+
+  Parts parts_;
+  client::WorkQueue queue_;  // "claim/NS/NAME", "volume/NAME"
+  QueueMetrics queue_metrics_;
+  std::map<std::string, std::string> told_;  // by work: of a claim that waits
+  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  std::size_t calls_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace spillway::controllers

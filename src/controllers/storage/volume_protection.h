@@ -1,0 +1,58 @@
+// Keeps claims that pods use and volumes that are bound from being deleted: their finalizer goes when nobody needs them
+// any more. Before that of a claim goes, its namespace's pods are read once more: a cache may be behind.
+// Thread: loop. Bounds: 4 calls under way, one for each claim and volume, 256 looks in a step; retries back off to 60
+// s. Source: Kubernetes docs, "Persistent Volumes", Storage Object in Use Protection.
+#pragma once
+
+#include "client/work_queue.h"
+#include "controllers/shared/storage_cache.h"
+#include "controllers/storage/claim_users.h"
+#include "telemetry/log.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace spillway::controllers {
+
+class VolumeProtection {
+ public:
+  /// All of it must outlive this.
+  struct Parts {
+    client::ApiClient& client;
+    const telemetry::Log& log;
+    StorageCache& storage;
+    ClaimUsers& users;
+  };
+
+  explicit VolumeProtection(Parts parts);
+  VolumeProtection(const VolumeProtection&) = delete;
+  VolumeProtection& operator=(const VolumeProtection&) = delete;
+
+  void start(Now now);
+  void run(Now now);
+
+ private:
+  static constexpr int kLooksMax = 256;  // in one step
+  static constexpr std::size_t kCallsMax = 4;
+
+  void touch(std::string_view kind, const std::string& key, Now now);
+  void look_at_claim(const client::ObjectKey& key);
+  void look_at_volume(const std::string& name);
+  void ask_for_pods(const std::string& work, const StorageCache::ClaimPtr& claim);
+  /// With the finalizer, or without.
+  void write(const std::string& work, const std::string& path, const api::ObjectMeta& meta, std::string_view finalizer,
+             bool wanted);
+  void end_call(const std::string& work, const Outcome& outcome, Now now);
+  void finish(const std::string& work);
+  void arm();
+
+  Parts parts_;
+  client::WorkQueue queue_;  // "claim/NS/NAME", "volume/NAME"
+  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  std::size_t calls_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,104 @@
+// Logs that the runtime writes: turned over while containers run, gone before what wrote them is.
+#include "host/disk/dead_containers.h"
+#include "host/pods/cri_runtime.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+using api::Json;
+
+constexpr Duration kRotateInterval = seconds(10);
+
+}  // namespace
+
+void CriRuntime::rotate_logs() {
+  for (auto& [uid, pod] : pods_) {
+    for (auto& [name, container] : pod.containers) {
+      if (!container.running || container.rotating || pod.stopping) continue;
+      container.rotating =
+          log_files_.submit([this, uid = uid, name = name, id = container.id, limits = options_.logs,
+                             path = fmt::format("{}/{}/{}.log", pod.directory, name, container.attempt),
+                             now = loop_.now().wall]() -> runtime::Loop::Task {
+            Result<LogTurn> turn = turn_log(path, limits, now);
+            return [this, uid, name, id, turn = std::move(turn)] { on_turned(uid, name, id, turn); };
+          });
+    }
+  }
+  loop_.at(loop_.now().mono + kRotateInterval, [this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) rotate_logs();
+  });
+}
+
+void CriRuntime::on_turned(const std::string& uid, const std::string& name, const std::string& id,
+                           const Result<LogTurn>& turn) {
+  Pod* pod = find(uid);
+  const auto container = pod == nullptr ? std::map<std::string, Container>::iterator{} : pod->containers.find(name);
+  const bool is_same = pod != nullptr && container != pod->containers.end() && container->second.id == id;
+  if (is_same) container->second.rotating = false;
+  if (!turn) {
+    log_.warning("log of a container not rotated",
+                 {{"pod_uid", uid}, {"container", name}, {"error", turn.error().text()}});
+    return;
+  }
+  if (turn->what == LogTurn::What::kShort) return;
+  if (is_same) container->second.rotating = true;
+  reopen_log(uid, name, id, *turn);
+}
+
+/// Also of a container that has ended meanwhile: then the runtime refuses, and its log has its name again.
+void CriRuntime::reopen_log(const std::string& uid, const std::string& name, const std::string& id, LogTurn turn) {
+  call("ReopenContainerLog", Json::object({{"container_id", id}}), kRuntimeCallMax,
+       [this, uid, name, id, turn = std::move(turn)](Result<Json> reopened) {
+         Pod* pod = find(uid);
+         if (pod == nullptr) return;
+         const auto container = pod->containers.find(name);
+         const bool is_same = container != pod->containers.end() && container->second.id == id;
+         if (is_same) container->second.rotating = false;
+         if (reopened) return;
+         log_.warning("the container runtime did not reopen a log",
+                      {{"pod_uid", uid}, {"container", name}, {"error", reopened.error().text()}});
+         if (turn.what != LogTurn::What::kRenamed) return;
+         const std::string path = turn.older.substr(0, turn.older.rfind('.'));
+         const bool queued = log_files_.submit([path, older = turn.older]() -> runtime::Loop::Task {
+           ignored(turn_back(path, older), "then the log goes on under its older name");
+           return {};
+         });
+         if (!queued) log_.warning("log of a container has another name now", {{"log", turn.older}});
+       });
+}
+
+void CriRuntime::on_command(const agent::RemoveContainer& command) {
+  remove_ended(command.uid, command.name, command.attempt);
+}
+
+/// Its logs go first. What cannot be removed is there for the next look at what the runtime lists.
+void CriRuntime::remove_ended(const std::string& uid, const std::string& name, std::int32_t attempt) {
+  const Pod* pod = find(uid);
+  if (pod == nullptr || pod->directory.empty() || name.contains('/')) return;
+  const auto instance = pod->ended.find({name, attempt});
+  if (instance == pod->ended.end()) return;
+  const std::string folder = fmt::format("{}/{}", pod->directory, name);
+  const auto remove = [this, uid, key = instance->first, id = instance->second](const Outcome& deleted) {
+    if (!deleted)
+      return log_.warning("log of an ended container not removed",
+                          {{"pod_uid", uid}, {"error", deleted.error().text()}});
+    call("RemoveContainer", Json::object({{"container_id", id}}), kRuntimeCallMax,
+         [this, uid, key](Result<Json> removed) {
+           if (!removed && removed.error().code != ErrorCode::kNotFound)
+             return log_.warning("ended container not removed", {{"pod_uid", uid}, {"error", removed.error().text()}});
+           if (Pod* again = find(uid)) again->ended.erase(key);
+         });
+  };
+  const bool queued =
+      files_.submit([folder, log = fmt::format("{}/{}.log", folder, attempt), remove]() -> runtime::Loop::Task {
+        Outcome deleted = delete_log(folder, log);
+        return [remove, deleted = std::move(deleted)] { remove(deleted); };
+      });
+  if (!queued) log_.warning("log of an ended container not removed", {{"pod_uid", uid}, {"container", name}});
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,189 @@
+// What the runtime and the disk still have of pods, for a planner; and what it wants gone of that.
+#include "host/pods/cri_runtime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+namespace fs = std::filesystem;
+using api::Json;
+
+constexpr std::int64_t kUnknownStop = 2;  // seconds that a container has to end of which nobody knows whether it runs
+
+WallTime created_at(const Json& item) {
+  return WallTime(std::chrono::duration_cast<WallTime::duration>(nanoseconds(number_in(item, {"created_at"}))));
+}
+
+agent::RuntimeState state_of(const Json& container) {
+  switch (number_in(container, {"state"})) {
+    case 0:
+      return agent::RuntimeState::kCreated;
+    case 1:
+      return agent::RuntimeState::kRunning;
+    case 2:
+      return agent::RuntimeState::kExited;
+    default:
+      return agent::RuntimeState::kUnknown;
+  }
+}
+
+std::vector<std::string> directories_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
+    const std::string name = each->path().filename().string();
+    if (std::ranges::count(name, '_') == 2) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+void CriRuntime::on_command(const agent::ListRemains& /*command*/) {
+  if (options_.owner.empty() || looked_around_ != LookedAround::kDone || shutting_down_) return;
+  call("ListPodSandbox", filter(), kRuntimeCallMax, [this](Result<Json> sandboxes) {
+    if (!sandboxes) return;
+    call("ListContainers", filter(), kRuntimeCallMax,
+         [this, sandboxes = *std::move(sandboxes)](Result<Json> containers) {
+           if (!containers) return;
+           agent::RemainsListed listed;
+           std::map<std::string, std::string> uid_of;
+           for (const Json& each : list_in(sandboxes, "items")) {
+             agent::RemainingSandbox& made = listed.sandboxes.emplace_back();
+             made.id = each.string_at({"id"});
+             made.pod_uid = each.string_at({"metadata", "uid"});
+             made.ready = number_in(each, {"state"}) == 0;
+             made.created = created_at(each);
+             uid_of[made.id] = made.pod_uid;
+           }
+           for (const Json& each : list_in(*containers, "containers")) {
+             agent::RemainingContainer& made = listed.containers.emplace_back();
+             made.id = each.string_at({"id"});
+             made.name = each.string_at({"metadata", "name"});
+             made.attempt = static_cast<std::int32_t>(number_in(each, {"metadata", "attempt"}));
+             made.sandbox = each.string_at({"pod_sandbox_id"});
+             made.pod_uid = uid_of[made.sandbox];
+             made.state = state_of(each);
+             made.created = created_at(each);
+           }
+           tell_remains(std::move(listed));
+         });
+  });
+}
+
+void CriRuntime::tell_remains(agent::RemainsListed listed) {
+  const bool queued = files_.submit(
+      [this, folder = options_.state_dir + "/pods", listed = std::move(listed)]() mutable -> runtime::Loop::Task {
+        listed.directories = directories_in(folder);
+        return [this, listed = std::move(listed)]() mutable { emit(std::move(listed)); };
+      });
+  if (!queued) log_.warning("what is left of pods is not looked at: too much is being removed");
+}
+
+void CriRuntime::on_command(agent::RemoveRemains command) {
+  if (shutting_down_) return;
+  remove_containers(std::move(command.containers),
+                    [this, sandboxes = std::move(command.sandboxes), directories = std::move(command.directories)] {
+                      remove_idle_sandboxes(sandboxes, [this, directories] { remove_directories(directories); });
+                    });
+}
+
+/// One after the other, so that the runtime has one call of it at a time.
+void CriRuntime::remove_containers(std::vector<agent::ContainerRemoval> left, std::function<void()> then) {
+  if (left.empty()) return then();
+  const agent::ContainerRemoval next = left.front();
+  left.erase(left.begin());
+  remove_container(next, [this, left = std::move(left), then = std::move(then)]() mutable {
+    remove_containers(std::move(left), std::move(then));
+  });
+}
+
+void CriRuntime::remove_container(const agent::ContainerRemoval& removal, std::function<void()> then) {
+  for (const auto& [uid, pod] : pods_) {
+    const auto is_this = [&](const auto& entry) { return entry.second == removal.id; };
+    if (pod.removing && std::ranges::any_of(pod.ended, is_this)) return then();
+    // One that is on its way may be listed as created, and is not known by its id yet.
+    const bool lives =
+        std::ranges::any_of(pod.containers, [&](const auto& entry) { return entry.second.id == removal.id; });
+    if (lives) return then();
+    const auto ended = std::ranges::find_if(pod.ended, is_this);
+    if (ended == pod.ended.end()) continue;
+    remove_ended(uid, ended->first.first, ended->first.second);
+    return then();
+  }
+  const auto remove = [this, id = removal.id, then] {
+    call("RemoveContainer", Json::object({{"container_id", id}}), kRuntimeCallMax,
+         [this, id, then](Result<Json> removed) {
+           if (!removed && removed.error().code != ErrorCode::kNotFound)
+             log_.warning("container not removed", {{"id", id}, {"error", removed.error().text()}});
+           then();
+         });
+  };
+  if (!removal.stop_first) return remove();
+  const Json request = Json::object({{"container_id", removal.id}, {"timeout", kUnknownStop}});
+  call("StopContainer", request, kRuntimeCallMax, [this, id = removal.id, remove, then](Result<Json> stopped) {
+    if (stopped) return remove();
+    log_.warning("container of unknown state not ended", {{"id", id}, {"error", stopped.error().text()}});
+    then();
+  });
+}
+
+/// Of pods that are known only what they have left behind.
+void CriRuntime::remove_idle_sandboxes(std::vector<std::string> left, std::function<void()> then) {
+  if (left.empty()) return then();
+  const std::string id = left.front();
+  left.erase(left.begin());
+  const auto next = [this, left = std::move(left), then = std::move(then)] { remove_idle_sandboxes(left, then); };
+  const auto owner = std::ranges::find_if(
+      pods_, [&](const auto& entry) { return !entry.second.removing && entry.second.old_sandboxes.contains(id); });
+  if (owner == pods_.end()) return next();
+  const Json request = Json::object({{"pod_sandbox_id", id}});
+  call("StopPodSandbox", request, kRuntimeCallMax, [this, id, request, next, uid = owner->first](Result<Json> stopped) {
+    if (!stopped && stopped.error().code != ErrorCode::kNotFound) {
+      log_.warning("sandbox not stopped", {{"id", id}, {"error", stopped.error().text()}});
+      return next();
+    }
+    call("RemovePodSandbox", request, kRuntimeCallMax, [this, id, next, uid](Result<Json> removed) {
+      Pod* pod = find(uid);
+      if (removed && pod != nullptr) {
+        pod->old_sandboxes.erase(id);
+        pod->lost_sandboxes.erase(id);
+      }
+      if (!removed) log_.warning("sandbox not removed", {{"id", id}, {"error", removed.error().text()}});
+      next();
+    });
+  });
+}
+
+/// Never one that something is mounted below: that would be deleted with it.
+void CriRuntime::remove_directories(std::vector<std::string> names) {
+  if (names.empty()) return;
+  const std::vector<std::string> mounts = mounts_of_pods();
+  for (const std::string& name : names) {
+    const std::string path = fmt::format("{}/pods/{}", options_.state_dir, name);
+    const bool plain = !name.empty() && !name.contains('/') && name.front() != '.';
+    const bool used = std::ranges::any_of(pods_, [&](const auto& entry) { return entry.second.directory == path; });
+    const bool holds =
+        std::ranges::any_of(mounts, [&](const std::string& each) { return each.starts_with(path + "/"); });
+    if (!plain || used) continue;
+    if (holds) {
+      log_.warning("directory of a pod that is gone not removed: something is mounted in it", {{"directory", path}});
+      continue;
+    }
+    const bool queued = files_.submit([path]() -> runtime::Loop::Task {
+      std::error_code error;
+      fs::remove_all(path, error);
+      return {};
+    });
+    if (!queued) return log_.warning("directory of a pod that is gone not removed", {{"directory", path}});
+  }
+}
+
+}  // namespace spillway::host

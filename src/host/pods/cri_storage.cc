@@ -1,0 +1,157 @@
+// What pods in a container runtime take of disks, and what is removed when these are full.
+#include "agent/companion/foreign_storage.h"
+#include "agent/cri/image_name.h"
+#include "host/disk/dead_containers.h"
+#include "host/pods/cri_runtime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::host {
+namespace {
+
+constexpr Duration kLookAgain = milliseconds(50);
+constexpr Duration kLookMax = seconds(5);
+
+}  // namespace
+
+std::vector<PodView> CriRuntime::views() const {
+  std::vector<PodView> all;
+  all.reserve(pods_.size());
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.broken || pod.removing || !pod.cgroup) continue;
+    PodView view{.uid = uid,
+                 .pod = pod.command.pod,
+                 .cgroup = &pod.cgroup,
+                 .work_directory = {},
+                 .containers = {},
+                 .started = pod.created,
+                 .own_network = !pod.command.host_network,
+                 .volumes = {}};
+    for (const std::string& name : pod.disk_volumes)
+      view.volumes.push_back({name, fmt::format("{}/_volumes/kubernetes.io~empty-dir/{}", pod.directory, name)});
+    for (const auto& [name, container] : pod.containers)
+      if (container.running && container.cgroup)
+        view.containers.push_back({name, &container.cgroup, {}, container.started_at});
+    all.push_back(std::move(view));
+  }
+  return all;
+}
+
+PodFolder CriRuntime::folder_of(const std::string& uid, const Pod& pod) {
+  return {.uid = uid, .logs = pod.directory, .directory = pod.directory + "/_files", .volumes = {}};
+}
+
+Result<api::Summary> CriRuntime::observe_now() {
+  const Now now = loop_.now();
+  const std::vector<PodView> seen = views();
+  SPILLWAY_TRY(summary, observer_.observe(seen, now));
+  const agent::StorageReading* storage = storage_.latest(now.mono);
+  agent::describe_node(summary.node, storage);
+  if (storage != nullptr) {
+    for (api::PodStats& pod : summary.pods) agent::describe_pod(pod, pod.uid, summary.node.fs, *storage);
+  }
+  ask_for_storage();
+  return summary;
+}
+
+void CriRuntime::ask_for_storage() {
+  std::vector<PodFolder> folders;
+  for (const auto& [uid, pod] : pods_)
+    if (!pod.broken && !pod.directory.empty()) folders.push_back(folder_of(uid, pod));
+  storage_.refresh(std::move(folders));
+}
+
+/// While the runtime says nothing of disks, no pod is judged by what it has on them.
+void CriRuntime::on_command(const agent::Observe& command) {
+  const bool whole = command.depth == agent::ObserveDepth::kWhole;
+  agent::Observed seen{
+      command.id, whole ? observe_now() : observer_.observe_node_memory_alone(loop_.now()), command.depth, {}};
+  const agent::StorageReading* storage = storage_.latest(loop_.now().mono);
+  if (storage != nullptr) seen.layout = agent::storage_layout(*storage);
+  if (seen.summary && !whole) agent::describe_node(seen.summary->node, storage);
+  if (seen.summary && storage == nullptr) agent::leave_disks_out(*seen.summary);
+  emit(std::move(seen));
+}
+
+Result<agent::ImageFileSystem> CriRuntime::image_file_system() const {
+  const agent::StorageReading* storage = storage_.latest(loop_.now().mono);
+  api::NodeStats node;
+  agent::describe_node(node, storage);
+  if (!node.image_fs || !node.image_fs->capacity_bytes || !node.image_fs->available_bytes)
+    return agent::ImageFileSystem{};
+  return agent::ImageFileSystem{static_cast<std::int64_t>(*node.image_fs->capacity_bytes),
+                                static_cast<std::int64_t>(*node.image_fs->available_bytes)};
+}
+
+/// By its repository: which of its tags a container wants is not told apart.
+bool CriRuntime::is_wanted(const ListedImage& image) const {
+  const auto repository_of = [](const std::string& name) {
+    const auto parsed = agent::parse_image_name(name);
+    return parsed ? parsed->repository : std::string();
+  };
+  for (const auto& [uid, pod] : pods_) {
+    for (const auto& [container, wanted] : pod.starting) {
+      if (wanted == image.id) return true;
+      const std::string repository = repository_of(wanted);
+      if (std::ranges::any_of(image.names, [&](const auto& name) { return repository_of(name) == repository; }))
+        return true;
+    }
+  }
+  return false;
+}
+
+void CriRuntime::on_command(const agent::ReclaimNode& command) {
+  reclaim(command.actions, agent::Reclaimed{command.id, {}});
+}
+
+/// One action after the other.
+void CriRuntime::reclaim(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done) {
+  if (actions.empty()) return tell_reclaimed(std::move(done), loop_.now().mono);
+  const eviction::ReclaimAction action = actions.front();
+  actions.erase(actions.begin());
+  if (action == eviction::ReclaimAction::kImages) {
+    return image_collector_.reclaim(
+        [this, actions = std::move(actions), done = std::move(done)](const ImageCollector::Reclaimed& images) mutable {
+          done.outcomes.push_back({.action = eviction::ReclaimAction::kImages,
+                                   .deleted = images.images,
+                                   .freed = Bytes(images.bytes),
+                                   .problem = images.problem});
+          reclaim(std::move(actions), std::move(done));
+        });
+  }
+  reclaim_logs(std::move(actions), std::move(done));
+}
+
+/// Once the disks have been looked at after it, or that takes too long: who judges by an older look evicts for nothing.
+void CriRuntime::tell_reclaimed(agent::Reclaimed done, Instant ended) {
+  const Instant now = loop_.now().mono;
+  const agent::StorageReading* storage = storage_.latest(now);
+  if ((storage != nullptr && storage->begun.mono > ended) || now - ended >= kLookMax) return emit(std::move(done));
+  ask_for_storage();
+  loop_.at(now + kLookAgain, [this, alive = std::weak_ptr(alive_), done = std::move(done), ended]() mutable {
+    if (!alive.expired()) tell_reclaimed(std::move(done), ended);
+  });
+}
+
+void CriRuntime::reclaim_logs(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done) {
+  std::vector<PodLogs> logs;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.directory.empty()) continue;
+    PodLogs& each = logs.emplace_back(PodLogs{pod.directory, {}, {}});
+    for (const auto& [name, container] : pod.containers)
+      if (container.running) each.live.insert(fmt::format("{}/{}/{}.log", pod.directory, name, container.attempt));
+  }
+  const bool queued = files_.submit([this, alive = std::weak_ptr(alive_), logs, actions = std::move(actions),
+                                     done = std::move(done)]() mutable -> runtime::Loop::Task {
+    done.outcomes.push_back(delete_dead_logs(logs));
+    return [this, alive, actions = std::move(actions), done = std::move(done)]() mutable {
+      if (!alive.expired()) reclaim(std::move(actions), std::move(done));
+    };
+  });
+  if (!queued) log_.warning("too much is being deleted to reclaim anything", {{"node", slice_.options().node}});
+}
+
+}  // namespace spillway::host

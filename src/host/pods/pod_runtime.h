@@ -1,0 +1,59 @@
+// What a node needs of whatever runs its pods, beside carrying out commands: where logs are, statistics at once, whom a
+// reaction to memory pressure ends. Implemented by ProcessRuntime and CriRuntime. Thread: loop.
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "api/object/meta.h"
+#include "api/object/summary.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "host/reaction/reaction_target.h"
+#include "host/streams/stream_sessions.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+/// How long the files of a pod may take to go before it counts as stopped all the same (StopPod::storage_freed).
+inline constexpr Duration kFreeMax = seconds(10);
+
+class PodRuntime : public agent::Host, public StreamedContainers {
+ public:
+  /// Stops everything, with that grace, and refuses new starts. `done` is called once no process of any pod is left;
+  /// call again with zero grace to hurry.
+  virtual void shutdown(Duration grace, std::function<void()> done) = 0;
+
+  /// Pods are to run on when this goes; nothing is asked of it afterwards. False: they cannot.
+  virtual bool leave_pods() { return false; }
+
+  /// Where the log of an attempt of a container of a known pod is. kNotFound: the pod is not known, or nothing is left
+  /// of that attempt.
+  virtual Result<std::string> find_log(const api::PodKey& pod, const std::string& container,
+                                       std::int32_t attempt) const = 0;
+
+  /// Whether a container that writes this log is alive.
+  virtual bool is_log_live(const std::string& path) const = 0;
+
+  /// The attempt whose id in a pod's status this is, without its scheme; nullopt: it is not known.
+  virtual std::optional<std::int32_t> attempt_of(const std::string& container_id) const = 0;
+
+  /// The same pass that answers Observe, at once.
+  virtual Result<api::Summary> observe_now() = 0;
+
+  /// What the thread that acts on memory pressure needs of a pod; null: there is no such pod, or it has no cgroup.
+  virtual std::shared_ptr<const ReactionTarget> find_target(const std::string& uid) = 0;
+
+  /// `before_event`: called before any event is told, for what must be told first. `targets_changed`: containers came
+  /// or went.
+  virtual void listen(std::function<void()> before_event, std::function<void()> targets_changed) = 0;
+
+  /// Pods that have a cgroup, by uid.
+  virtual std::vector<api::PodKey> pods() const = 0;
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,103 @@
+// A client that talks with a server of container streams, as container runtimes are: the runtime has said at which
+// address it waits for one connection, and what goes over that is handed on, translated where the client speaks
+// something else. The client's connection is upgraded once the server has agreed. Thread: loop. Bounds: of input what
+// the client's connection may hold, kWaitingMax of output, kHeadMax of the server's head; kAgreeMax until the server
+// has agreed; idle kIdleMax. Source: spec "Pod lifecycle", 11.2.
+#pragma once
+
+#include "api/exchange/upgrade.h"
+#include "api/stream/stream_translation.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "base/unique_fd.h"
+#include "host/streams/stream_session.h"
+#include "runtime/loop.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::host {
+
+/// Where a stream is served: on this machine's loopback, in plain HTTP.
+struct StreamAddress {
+  bool six = false;  // ::1
+  std::uint16_t port = 0;
+  std::string path;  // with its query
+
+  friend bool operator==(const StreamAddress&, const StreamAddress&) = default;
+};
+
+/// "http://127.0.0.1:35041/exec/8xS1oJfk". kInvalid: it is elsewhere, or no such address.
+Result<StreamAddress> parse_stream_address(std::string_view url);
+
+/// A client that waits to be upgraded.
+struct RelayedClient {
+  std::shared_ptr<api::UpgradingSink> sink;
+  api::Response head;               // of the upgrade
+  bool names_protocol = false;      // the head is to say which protocol the server has chosen
+  std::vector<std::string> offers;  // protocols of the streams, for the server
+  std::unique_ptr<api::StreamTranslation> translation;
+};
+
+class RelaySession final : public StreamSession, public std::enable_shared_from_this<RelaySession> {
+ public:
+  static constexpr std::size_t kWaitingMax = std::size_t{256} * 1024;
+  static constexpr std::size_t kHeadMax = std::size_t{16} * 1024;
+  static constexpr Duration kAgreeMax = seconds(30);
+  static constexpr Duration kIdleMax = hours(4);
+
+  RelaySession(runtime::Loop& loop, RelayedClient client);
+  ~RelaySession() override;
+  RelaySession(const RelaySession&) = delete;
+  RelaySession& operator=(const RelaySession&) = delete;
+
+  /// The runtime is asked: it must have agreed in time.
+  void open() override;
+  /// What the runtime has answered.
+  void connect(const Result<std::string>& url);
+
+  bool over() const override { return client_.sink == nullptr; }
+
+  void cut() override;
+  void on_input(std::string bytes) override;
+
+  void on_input_end() override { cut(); }
+
+ private:
+  void on_ready();
+  bool finish_connecting();
+  void write_server();
+  void read_server();
+  void take_head();
+  void take(std::string_view bytes);
+  void tell_client(std::string bytes);
+  void refuse(int status, const std::string& why);
+  void finish();
+  void watch();
+  void pace();
+  void look_for_idleness();
+  void release();
+
+  bool is_full() const { return client_.sink != nullptr && client_.sink->waiting_bytes() > kWaitingMax; }
+
+  runtime::Loop& loop_;
+  RelayedClient client_;  // its sink is null once it is over
+  StreamAddress address_;
+  UniqueFd server_;
+  bool connected_ = false;
+  bool upgraded_ = false;
+  bool watched_ = false;
+  std::string head_;       // of the server, while it is incomplete
+  std::string to_server_;  // waits
+  std::size_t unused_ = 0;
+  std::optional<runtime::Loop::TimerId> pace_timer_;
+  std::optional<runtime::Loop::TimerId> time_out_;
+  Instant active_{};
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,23 @@
+// One upgraded connection of a client with something of this node. Thread: loop.
+#pragma once
+
+#include "api/exchange/upgrade.h"
+
+#include <string>
+
+namespace spillway::host {
+
+class StreamSession : public api::UpgradedInput {
+ public:
+  /// Once the connection is upgraded.
+  virtual void open() = 0;
+  /// Nothing of it is left: it may be forgotten.
+  virtual bool over() const = 0;
+  /// Ends it at once, as when the client leaves.
+  virtual void cut() = 0;
+};
+
+/// An answer to a client that is not upgraded.
+void refuse_stream(api::ResponseSink& sink, int status, const std::string& text);
+
+}  // namespace spillway::host

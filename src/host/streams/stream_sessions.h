@@ -1,0 +1,106 @@
+// Whoever talks with programs of this node's containers: exec, attach, forwarded ports. Connections are upgraded here,
+// and counted. Thread: loop. Bounds: kSessionsMax at once. Source: spec "Pod lifecycle", 11.1, 11.4.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/object/pod.h"
+#include "base/error.h"
+#include "host/streams/attach_session.h"
+#include "host/streams/channel_session.h"
+#include "host/streams/exec_session.h"
+#include "host/streams/port_session.h"
+#include "host/streams/stream_session.h"
+#include "runtime/loop.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+/// What a client wants of a pod.
+struct StreamWish {
+  enum class What { kExec, kAttach, kPorts };
+
+  What what = What::kExec;
+  api::PodKey pod;
+  std::string uid;                // empty: whoever asks does not say
+  std::string container;          // but for kPorts
+  std::vector<std::string> argv;  // kExec
+  api::StreamOptions options;     // but for kPorts
+  std::vector<std::int32_t> ports;
+};
+
+/// Port: a container runtime that serves streams itself.
+class StreamServer {
+ public:
+  virtual ~StreamServer() = default;
+  /// Whether there is something to be streamed from; the options become those of the container. kNotFound: there is no
+  /// such pod; kInternalError: the container does not run.
+  virtual Outcome check(StreamWish& wish) = 0;
+  /// Asks where the stream is served: a URL, for one connection.
+  virtual void ask(const StreamWish& wish, std::move_only_function<void(Result<std::string>)> answer) = 0;
+};
+
+/// Port: the containers of this node, as streams need them.
+class StreamedContainers {
+ public:
+  virtual ~StreamedContainers() = default;
+  /// `uid`: empty if whoever asks does not say. kNotFound: there is no such pod; kInternalError: the container does not
+  /// run.
+  virtual Result<ContainerAccess> enter(const api::PodKey& pod, const std::string& uid, const std::string& container,
+                                        std::vector<std::string> argv) = 0;
+  /// What a container that runs says and hears; not null. The same errors.
+  virtual Result<std::shared_ptr<ContainerConsole>> console(const api::PodKey& pod, const std::string& uid,
+                                                            const std::string& container) const = 0;
+  /// How ports of the pod are reached; the same errors.
+  virtual Result<PortSession::Dial> dial(const api::PodKey& pod, const std::string& uid) = 0;
+
+  /// Who serves the streams instead; then the rest is not asked. Null: nobody.
+  virtual StreamServer* stream_server() { return nullptr; }
+};
+
+class StreamSessions {
+ public:
+  static constexpr std::size_t kSessionsMax = 256;
+
+  StreamSessions(runtime::Loop& loop, StreamedContainers& containers) : loop_(loop), containers_(containers) {}
+
+  ~StreamSessions();
+  StreamSessions(const StreamSessions&) = delete;
+  StreamSessions& operator=(const StreamSessions&) = delete;
+
+  /// "/exec/NAMESPACE/POD[/UID]/CONTAINER?command=…&input=1…". Refuses, or upgrades the connection.
+  void exec(const api::Request& request, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
+
+  /// "/attach/NAMESPACE/POD[/UID]/CONTAINER?output=1…": the same.
+  void attach(const api::Request& request, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
+
+  /// "/portForward/NAMESPACE/POD[/UID]": the same.
+  void forward(const api::Request& request, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
+
+ private:
+  struct Upgrade {
+    std::shared_ptr<api::UpgradingSink> sink;
+    api::Response head;
+    std::unique_ptr<api::CommandChannels> channels;
+  };
+
+  /// nullopt: the request has been refused.
+  std::optional<Upgrade> accept(const api::Request& request, const api::StreamOptions& options,
+                                const std::shared_ptr<api::ResponseSink>& sink);
+  /// Hands the client on to the server of the runtime.
+  void relay(StreamServer& server, const api::Request& request, StreamWish wish,
+             const std::shared_ptr<api::ResponseSink>& sink);
+  void begin(api::UpgradingSink& sink, api::Response head, const std::shared_ptr<StreamSession>& session);
+
+  runtime::Loop& loop_;
+  StreamedContainers& containers_;
+  std::vector<std::shared_ptr<StreamSession>> sessions_;
+  std::shared_ptr<std::size_t> forwards_ = std::make_shared<std::size_t>(0);
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,84 @@
+// A container's supervisor, as an agent sees it: made by this one or by an earlier one, and held by descriptors. It
+// keeps what must outlive agents: the first process as its child, the ends of the pipes, the namespaces of the pod.
+// What it knows is read from the memory both share; what it is told are single words (SupervisorOrder). Thread: loop.
+// Never waits. Source: docs/adr/0013-supervised-pods.md; pidfd_getfd(2), memfd_create(2), unix(7).
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+#include "base/unique_fd.h"
+#include "host/kernel/pidfd.h"
+#include "host/logs/container_log.h"
+#include "host/supervisor/supervisor_state.h"
+#include "runtime/loop.h"
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::host {
+
+struct SupervisorWish {
+  std::string record;  // of the container, for the next agent; at most kRecordBytesMax
+  std::string log_path;
+  LogLimits log_limits;
+  WallTime started_at;
+};
+
+class Supervisor {
+ public:
+  /// What it will share with agents; there is no process yet.
+  static Result<Supervisor> prepare(const SupervisorWish& wish);
+  /// One that an earlier agent started. kInvalid: it is none, or of a kind that this agent does not know.
+  static Result<Supervisor> find(pid_t pid);
+
+  /// What it is to be born with of this: ours, and the number there.
+  std::vector<std::pair<int, int>> descriptors() const;
+
+  /// It lives.
+  void live(pid_t pid, UniqueFd pidfd) {
+    pid_ = pid;
+    pidfd_ = std::move(pidfd);
+    orders_.reset();
+  }
+
+  pid_t pid() const { return pid_; }
+
+  /// Of its process; -1: there is none yet.
+  int pidfd() const { return pidfd_.get(); }
+
+  /// False: what it kept is lost.
+  bool is_alive() const;
+
+  Result<SupervisorState> state() const;
+  Result<std::string> record() const;
+  /// A copy of what it holds under that number; empty: nothing, or it is gone.
+  UniqueFd copy(SupervisorFd number) const;
+
+  /// False: it is gone or does not take what it is told.
+  bool tell(SupervisorOrder order, int with = -1) const;
+  /// It goes, and is collected if it is our child.
+  void quit(runtime::Loop& loop);
+
+ private:
+  UniqueFd state_;
+  UniqueFd orders_;  // its end, until it lives
+  UniqueFd give_orders_;
+  pid_t pid_ = 0;
+  UniqueFd pidfd_;
+};
+
+/// As wait(2) has it.
+ProcessEnd end_of(std::int32_t wait_status);
+
+/// What the last field of /proc/PID/stat of a process that has ended and is not collected says; nullopt: it runs, or
+/// the text does not say.
+std::optional<ProcessEnd> end_in_stat(std::string_view stat);
+
+/// How the first process of a container has ended; nullopt: nobody can tell any more. It must have ended.
+std::optional<ProcessEnd> read_end(const Supervisor& supervisor, pid_t process);
+
+}  // namespace spillway::host

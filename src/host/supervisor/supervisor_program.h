@@ -1,0 +1,17 @@
+// The program that is a container's supervisor: a part of this binary, handed to the kernel as a file in memory, so
+// that it is always of this binary's version and needs no file on the machine. Thread: any. Source: memfd_create(2),
+// execveat(2).
+#pragma once
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+
+namespace spillway::host {
+
+/// To be executed by descriptor. Nothing can write to it any more.
+Result<UniqueFd> open_supervisor_program();
+
+/// Whether this machine lets a process take over what another one holds. The error says which call is refused.
+Outcome check_supervision();
+
+}  // namespace spillway::host

@@ -1,0 +1,73 @@
+// What a container's supervisor and the agents that come and go beside it share: a page of memory, the numbers of the
+// descriptors it holds, and the words it is told. Numbers and members keep their meaning: an agent of any later version
+// has to understand supervisors that an earlier one started. What is added comes at the end, with a new version.
+// Thread: any (one writer per member). Source: docs/adr/0013-supervised-pods.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace spillway::host {
+
+inline constexpr std::uint32_t kSupervisorMagic = 0x53'70'69'6C;
+inline constexpr std::uint32_t kSupervisorVersion = 1;
+inline constexpr std::size_t kLogPathMax = 2048;  // with the zero at its end
+inline constexpr std::size_t kStateBytes = 4096;
+inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;  // what follows the page: the container's record
+
+enum class SupervisedPhase : std::uint32_t {
+  kRuns,   // or has not begun
+  kEnded,  // wait_status and finished_at hold
+  kTold,   // its end has been written down; the process has been collected
+};
+
+/// At the beginning of the shared memory. Written before the start by the agent that makes it, but for what names its
+/// writer.
+struct SupervisorState {
+  std::uint32_t magic = kSupervisorMagic;
+  std::uint32_t version = kSupervisorVersion;
+  std::int32_t process = 0;  // the container's first, of the machine's numbers; by whoever made it
+  SupervisedPhase phase = SupervisedPhase::kRuns;  // by the supervisor
+  std::int32_t wait_status = 0;                    // as wait(2) has it; by the supervisor
+  std::int64_t finished_at_micros = 0;             // since 1970; by the supervisor
+  std::uint64_t log_bytes = 0;                     // of all parts of the log; by the supervisor
+  std::uint32_t log_fails = 0;                     // 1: the last records could not be written; by the supervisor
+  std::uint32_t record_bytes = 0;
+  std::int64_t started_at_micros = 0;
+  std::int64_t log_file_max = 0;  // bytes
+  std::int32_t log_files_max = 0;
+  char log_path[kLogPathMax] = {};
+};
+
+static_assert(sizeof(SupervisorState) <= kStateBytes);
+
+/// What it holds, by number. Those it has not are closed.
+enum SupervisorFd : int {
+  kStateFd = 3,
+  kOrdersFd = 4,      // where it is told what to do
+  kGiveOrdersFd = 5,  // the other end, for the next agent
+  kStdoutFd = 6,      // of the container; its terminal, if it has one
+  kStderrFd = 7,
+  kStdinFd = 8,     // where its input goes
+  kProcessFd = 9,   // the container's first process
+  kVolumesFd = 10,  // the mount namespace of the node's volumes
+  kIpcFd = 11,      // namespaces of the pod
+  kNetworkFd = 12,
+  kHostNameFd = 13,
+  kMountsFd = 14,
+  kUsersFd = 15,
+  kRootFd = 16,        // the root directory of its view
+  kSupervisorFds = 17  // one more than the last
+};
+
+/// One byte each. A descriptor comes with kListen and kFinish.
+enum class SupervisorOrder : char {
+  kListen = 'L',      // copy the outputs there: packets of api::Channel's number and what was said
+  kFinish = 'F',      // every process has ended: write what is left to the log, then close the descriptor
+  kCollect = 'C',     // the end is written down
+  kCloseInput = 'I',  // the container's input has ended
+  kQuit = 'Q',        // nothing of it is needed any more
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,36 @@
+// What becomes of a claim: bound to a volume both ways, waiting, or lost; each look asks for at most one write.
+// Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding; "Storage Classes"; the events of the
+// persistent volume controller.
+#pragma once
+
+#include "api/object/storage.h"
+#include "policy/storage/storage_write.h"
+#include "policy/storage/volume_match.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::storage {
+
+/// What a look at a claim knows.
+struct ClaimView {
+  const api::PersistentVolumeClaim* claim = nullptr;
+  /// The volume that the claim names; null: there is none of that name.
+  VolumePtr named;
+  /// Volumes of the claim's class, and those reserved for it.
+  std::vector<VolumePtr> volumes;
+  /// The class that the claim names; null: there is none of that name, or it names none.
+  std::shared_ptr<const api::StorageClass> storage_class;
+  /// What a claim without a class gets; empty: there is no default.
+  std::string default_class;
+  /// Pods that name the claim and have no node yet, joined by commas.
+  std::string waiting_pods;
+};
+
+StorageStep decide_claim(const ClaimView& view);
+
+bool is_bind_completed(const api::PersistentVolumeClaim& claim);
+/// Bound when a pod is placed.
+bool waits_for_pod(const api::StorageClass& storage_class);
+
+}  // namespace spillway::storage

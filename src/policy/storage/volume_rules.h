@@ -1,0 +1,29 @@
+// What becomes of a volume: free, bound, released when its claim is gone, and then kept. Nothing here removes data.
+// Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding, Reclaiming; docs/compat.md.
+#pragma once
+
+#include "api/object/storage.h"
+#include "policy/storage/storage_write.h"
+
+namespace spillway::storage {
+
+/// The claim that the volume's claimRef names, as it is known.
+struct VolumeView {
+  const api::PersistentVolume* volume = nullptr;
+  /// Null: there is none of that name and uid.
+  const api::PersistentVolumeClaim* claim = nullptr;
+  /// The API server said so just now, not a cache.
+  bool claim_is_gone = false;
+};
+
+struct VolumeStep {
+  StorageStep step;
+  /// Whether the claim is really gone has to be asked first.
+  bool ask_for_claim = false;
+
+  friend bool operator==(const VolumeStep&, const VolumeStep&) = default;
+};
+
+VolumeStep decide_volume(const VolumeView& view);
+
+}  // namespace spillway::storage

@@ -1,0 +1,111 @@
+// A server's side of one HTTP/2 connection as a state machine without I/O: bytes in, requests out; answers in, bytes
+// out. Streams, header compression, flow control in both directions, and the limits against clients that make work.
+// Only http2_session.cc knows nghttp2. Thread: one at a time; no call from within a call of the Handler may feed() or
+// pull(). Source: RFC 9113, RFC 7541, RFC 9218; spec "HTTP/2", 3-5.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "base/time.h"
+#include "wire/http2/flood_guard.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::wire {
+
+struct Http2Bounds {
+  std::uint32_t streams_max = 100;                                   // at the same time
+  std::uint32_t stream_window_bytes = std::uint32_t{256} * 1024;     // of a request's body, not yet consumed
+  std::int32_t connection_window_bytes = std::int32_t{1024} * 1024;  // of all of them
+  std::size_t head_bytes_max = std::size_t{64} * 1024;               // names and values, 32 more for each field
+  std::size_t fields_max = 256;
+};
+
+class Http2Session {
+ public:
+  using StreamId = std::int32_t;
+
+  /// Why a stream or the connection ends. Source: RFC 9113, 7.
+  enum class Code : std::uint32_t {
+    kNoError = 0,
+    kProtocolError = 1,
+    kInternalError = 2,
+    kRefusedStream = 7,
+    kCancel = 8,
+    kEnhanceYourCalm = 11,
+    kHttp11Required = 13,
+  };
+
+  enum class Body { kNone, kFollows };
+
+  /// What is left to send of the body of an answer. Neither bytes nor the last: more comes later, and resume() then.
+  struct BodyPart {
+    std::string_view bytes;
+    bool last = false;
+  };
+
+  /// How answers share the connection: a lower urgency goes first; incremental ones take turns.
+  struct Priority {
+    std::uint32_t urgency = 3;  // 0 to 7
+    bool incremental = true;
+  };
+
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    /// The head of a request is complete.
+    virtual void on_head(StreamId stream, api::Request head, Body body) = 0;
+    /// It was too large: an answer is expected all the same.
+    virtual void on_large_head(StreamId stream, api::Request head) = 0;
+    /// Bytes of a body: they hold up the client until they are consumed().
+    virtual void on_body(StreamId stream, std::string_view bytes) = 0;
+    /// A body is complete. Not called for a request without one.
+    virtual void on_body_end(StreamId stream) = 0;
+    /// The stream is no more, complete or not.
+    virtual void on_stream_closed(StreamId stream) = 0;
+    /// The next `max` bytes at most of the body of an answer. They stay where they are until on_body_sent().
+    virtual BodyPart next_body(StreamId stream, std::size_t max) = 0;
+    virtual void on_body_sent(StreamId stream, std::size_t bytes) = 0;
+  };
+
+  Http2Session(Handler& handler, const Http2Bounds& bounds);
+  ~Http2Session();
+  Http2Session(const Http2Session&) = delete;
+  Http2Session& operator=(const Http2Session&) = delete;
+
+  /// False: this is no HTTP/2; what is to be sent is not worth sending.
+  [[nodiscard]] bool feed(std::string_view bytes, Instant now);
+  /// Adds what is to be sent to `out`, until that has `size` bytes or nothing is left. False: out of memory.
+  [[nodiscard]] bool pull(std::string& out, std::size_t size);
+  /// A head has begun and is not complete.
+  bool awaits_head() const;
+  /// The connection has nothing more to tell nor to hear, once what is pulled has left.
+  bool is_over() const;
+  /// Why it was ended by us, if it was because of what the client did.
+  std::optional<FloodGuard::Frame> flood() const;
+
+  /// The head of an answer; 100 comes before another one. With kFollows the body is asked for by next_body().
+  void respond(StreamId stream, const api::Response& head, Body body);
+  /// There is more of a body.
+  void resume(StreamId stream);
+  void set_priority(StreamId stream, Priority priority);
+  /// A body's bytes were used, or dropped: as many more may come.
+  void consume(StreamId stream, std::size_t bytes);
+  void reset(StreamId stream, Code code);
+
+  void ping();
+  /// No new streams; those there are go on.
+  void go_away();
+  /// The connection ends as soon as that is told.
+  void terminate(Code code);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace spillway::wire

@@ -1,0 +1,48 @@
+// The body of one answer on its way out, piece by piece, compressed on the way where that was agreed.
+// Thread: the connection's loop. Bounds: how much waits is bounded by who adds it (ByteLedger).
+#pragma once
+
+#include "wire/http/gzip_stream.h"
+#include "wire/server/byte_ledger.h"
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spillway::wire {
+
+class AnswerBody {
+ public:
+  struct Piece {
+    std::shared_ptr<const std::string> data;
+    bool of_stream = false;            // counted by take()
+    std::unique_ptr<GzipStream> gzip;  // the piece is then a whole body
+    ByteLedger::Charge charge = {};
+    std::size_t taken = 0;
+  };
+
+  void add(Piece piece) { pieces_.push_back(std::move(piece)); }
+
+  bool empty() const { return pieces_.empty() && packed_taken_ == packed_.size(); }
+
+  struct Part {
+    std::string_view bytes;  // empty: there are none yet
+    bool last = false;       // of what has been added
+  };
+
+  /// The next bytes, `max` at most; they stay where they are until take().
+  Part next(std::size_t max);
+  /// So many of them are used. How many of those were of a stream.
+  std::size_t take(std::size_t bytes);
+  /// Drops what waits.
+  void clear();
+
+ private:
+  std::deque<Piece> pieces_;
+  std::string packed_;  // of the front piece, if that is compressed
+  std::size_t packed_taken_ = 0;
+};
+
+}  // namespace spillway::wire

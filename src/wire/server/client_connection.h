@@ -1,0 +1,69 @@
+// One client's connection to an HttpServer, whatever protocol it speaks, and what it needs of the server.
+// Thread: the connection's loop, always.
+#pragma once
+
+#include "base/time.h"
+#include "runtime/loop.h"
+#include "wire/net/byte_stream.h"
+#include "wire/server/http_exchange.h"
+#include "wire/server/http_server.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace spillway::wire {
+
+/// Reads of one connection; then the others of the thread have their turn.
+inline constexpr int kReadsPerTurn = 8;
+/// Of a connection that has said its last word: many clients read no answer before all of their body has left.
+inline constexpr std::size_t kLingerMax = std::size_t{32} * 1024 * 1024;
+inline constexpr Duration kLingerTime = seconds(2);
+
+class ClientConnection {
+ public:
+  virtual ~ClientConnection() = default;
+  virtual void start() = 0;
+  /// The last name its client has shown, or where it is.
+  virtual const std::string& client() const = 0;
+  /// Closes once what was asked has been answered; ends streams at once.
+  virtual void wind_down() = 0;
+  /// Closes now.
+  virtual void close() = 0;
+};
+
+/// Port: what a connection needs of its server. Thread: the connection's, unless said otherwise.
+class ConnectionOwner {
+ public:
+  virtual ~ConnectionOwner() = default;
+  virtual const std::shared_ptr<runtime::Loop>& loop() const = 0;
+  virtual const HttpServer::Options& options() const = 0;
+  /// Memory to read into, shared by the connections of the thread.
+  virtual std::span<char> scratch() = 0;
+  /// What the connection's client has shown. False: there is no place for it.
+  virtual bool prove(std::uint64_t connection, ClientRank rank) = 0;
+  /// Whether nothing is asked or answered on the connection.
+  virtual void set_idle(std::uint64_t connection, bool idle) = 0;
+  virtual const AnswerDesk& desk() const = 0;
+  /// Passes a request to the handler; its answer comes back through the AnswerTaker calls. Else why it is refused.
+  virtual std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, api::Request request,
+                                         api::UserInfo user, std::shared_ptr<HttpSink> sink) = 0;
+  /// Hands on what an upgraded connection has read.
+  virtual void pass_input(std::shared_ptr<HttpExchange> exchange, std::string bytes) = 0;
+  /// Tells the handler that nobody reads the answer.
+  virtual void report_gone(std::shared_ptr<HttpExchange> exchange) = 0;
+  /// `change` more (or fewer) bytes of requests are in memory. False: there are too many for a client of this rank.
+  virtual bool account(std::ptrdiff_t change, ClientRank rank) = 0;
+  virtual void count_slow_stream() = 0;
+  /// A new Audit-Id.
+  virtual std::string make_audit_id() = 0;
+  /// Hands shaken: another connection, of the protocol that was chosen, takes over.
+  virtual void on_established(std::uint64_t connection, std::unique_ptr<ByteStream> stream, std::string address) = 0;
+  /// The last call of a connection; it is destroyed soon after.
+  virtual void on_closed(std::uint64_t connection) = 0;
+};
+
+}  // namespace spillway::wire

@@ -1,0 +1,84 @@
+#include "wire/server/request_intake.h"
+
+#include "api/text/identities.h"
+#include "runtime/clock.h"
+
+#include <utility>
+
+namespace spillway::wire {
+
+RequestIntake::RequestIntake(std::uint64_t connection, ConnectionOwner& owner, std::string address)
+    : connection_(connection), owner_(owner), client_(std::move(address)) {}
+
+bool RequestIntake::accept(std::optional<PeerCertificate> peer) {
+  peer_ = std::move(peer);
+  if (!peer_ || peer_->problem) return true;
+  client_ = peer_->common_name;
+  return prove(rank_of({peer_->common_name, "", peer_->organizations}));
+}
+
+Result<api::UserInfo> RequestIntake::identify(const api::Request& head) const {
+  const HttpServer::Options& options = owner_.options();
+  if (options.authenticator) return options.authenticator->authenticate(peer_, head, runtime::RealClock::read().wall);
+  return api::UserInfo{std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
+}
+
+bool RequestIntake::admit(const api::UserInfo& user) {
+  const ClientRank rank = rank_of(user);
+  if (rank != ClientRank::kUnproven) client_ = user.name;
+  if (prove(rank)) return true;
+  count(Refusal::kConnections);
+  return false;
+}
+
+bool RequestIntake::prove(ClientRank rank) {
+  if (rank == ClientRank::kUnproven || rank == rank_) return true;
+  rank_ = rank;
+  return owner_.prove(connection_, rank);
+}
+
+bool RequestIntake::is_too_large(std::size_t body_bytes) const {
+  const HttpServer::Options& options = owner_.options();
+  return rank_ == ClientRank::kUnproven && options.authenticator && body_bytes > options.limits.unproven_body_bytes_max;
+}
+
+Error RequestIntake::too_large() const {
+  return make_error(ErrorCode::kRequestEntityTooLarge, "Request entity too large: limit is {} without credentials",
+                    owner_.options().limits.unproven_body_bytes_max);
+}
+
+std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_over(api::Request request,
+                                                                                    api::UserInfo user,
+                                                                                    std::weak_ptr<AnswerTaker> taker,
+                                                                                    std::int32_t stream) {
+  const HttpServer::Options& options = owner_.options();
+  const bool keeps_token =
+      options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHandler;
+  if (!keeps_token) std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
+
+  auto exchange = std::make_shared<HttpExchange>();
+  exchange->client = user.name;
+  exchange->rank = rank_of(user);
+  exchange->of = class_of(exchange->rank, request.method, request.target);
+  const bool reads = request.method == api::Method::kGet || request.method == api::Method::kHead;
+  exchange->repeatable = reads && exchange->of != RequestClass::kHeartbeat;
+  exchange->stream = stream;
+  auto sink = std::make_shared<HttpSink>(exchange, std::move(taker), owner_.loop(), owner_.desk());
+  const auto refusal = owner_.deliver(exchange, std::move(request), std::move(user), std::move(sink));
+  if (!refusal) return exchange;
+  owner_.desk().refusals->count(*refusal, exchange->client, runtime::RealClock::read_mono());
+  exchange->gone = true;  // nothing more comes of it
+  if (*refusal == Refusal::kWaitingBytes) return no_room_response();
+  return status_response(make_error(ErrorCode::kTooManyRequests, "too many requests, please try again later"));
+}
+
+void RequestIntake::complete(api::Response& answer) const {
+  if (answer.header("audit-id").empty()) answer.headers.emplace_back("Audit-Id", owner_.make_audit_id());
+  if (answer.header("cache-control").empty()) answer.headers.emplace_back("Cache-Control", "no-cache, private");
+}
+
+void RequestIntake::count(Refusal refusal) const {
+  owner_.desk().refusals->count(refusal, client_, runtime::RealClock::read_mono());
+}
+
+}  // namespace spillway::wire

@@ -1,0 +1,58 @@
+// From the head of a request to the handler: who sends it, whether there is a place for him, and an exchange for the
+// answer. Of one connection, whatever protocol it speaks. Thread: the connection's loop.
+#pragma once
+
+#include "wire/server/client_connection.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace spillway::wire {
+
+class RequestIntake {
+ public:
+  /// `address`: where the client is.
+  RequestIntake(std::uint64_t connection, ConnectionOwner& owner, std::string address);
+
+  /// The client may have shown a certificate. False: there is no place for it.
+  bool accept(std::optional<PeerCertificate> peer);
+
+  /// The last name it has shown, or its address.
+  const std::string& client() const { return client_; }
+
+  /// What it has shown so far.
+  ClientRank rank() const { return rank_; }
+
+  /// Who sends a request of this head; anonymous where nobody asks. The error is the answer.
+  Result<api::UserInfo> identify(const api::Request& head) const;
+  /// Counts what he has shown. False: there is no place for the connection of such a client, which is counted.
+  bool admit(const api::UserInfo& user);
+  /// A body that only a client that has shown who it is may send.
+  bool is_too_large(std::size_t body_bytes) const;
+  Error too_large() const;
+
+  /// Passes the request on; its answer comes to `taker`. `stream`: see HttpExchange. Or the answer of who is refused.
+  std::variant<std::shared_ptr<HttpExchange>, api::Response> hand_over(api::Request request, api::UserInfo user,
+                                                                       std::weak_ptr<AnswerTaker> taker,
+                                                                       std::int32_t stream = 0);
+
+  /// What every answer has.
+  void complete(api::Response& answer) const;
+
+  void count(Refusal refusal) const;
+
+ private:
+  bool prove(ClientRank rank);
+
+  std::uint64_t connection_;
+  ConnectionOwner& owner_;
+  std::string client_;
+  std::optional<PeerCertificate> peer_;
+  ClientRank rank_ = ClientRank::kUnproven;
+};
+
+}  // namespace spillway::wire

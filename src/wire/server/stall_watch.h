@@ -1,0 +1,36 @@
+// Whether a client takes what waits for it: so many bytes in so much time. No I/O; time is an argument.
+// Thread: one at a time. Bounds: HttpLimits::stalled_max and what stands with it.
+#pragma once
+
+#include "base/time.h"
+#include "wire/http/http_limits.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace spillway::wire {
+
+class StallWatch {
+ public:
+  explicit StallWatch(const HttpLimits& limits) : limits_(limits) {}
+
+  /// Something waits. `taken`: what the client has taken so far; only differences count.
+  void begin(Instant now, std::int64_t taken);
+
+  /// Nothing waits.
+  void end() { due_.reset(); }
+
+  /// When to ask is_stalled() next; nullopt: nothing waits.
+  std::optional<Instant> due() const { return due_; }
+
+  /// From due() on. `pressed`: the memory is needed for others, so that it has less time.
+  bool is_stalled(Instant now, std::int64_t taken, bool pressed);
+
+ private:
+  const HttpLimits& limits_;
+  std::optional<Instant> due_;
+  Instant since_{};
+  std::int64_t taken_before_ = 0;
+};
+
+}  // namespace spillway::wire

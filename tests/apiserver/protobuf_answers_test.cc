@@ -1,0 +1,137 @@
+// Answers in protobuf say what answers in JSON say: objects, lists, metadata alone, events of watches, refusals.
+#include "api/schema/protobuf.h"
+#include "api/schema/protobuf_writer.h"
+#include "apiserver/server_fixture.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::apiserver {
+namespace {
+
+constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
+constexpr std::string_view kPartial = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+std::string type_of(const api::HeaderList& headers) {
+  for (const auto& [name, value] : headers) {
+    if (name == "Content-Type") return value;
+  }
+  return {};
+}
+
+/// What `document` is in protobuf.
+std::string in_protobuf(const api::Json& document) {
+  const api::Type* type = api::protobuf_type(document.string_at({"apiVersion"}), document.string_at({"kind"}));
+  EXPECT_NE(type, nullptr) << api::to_text(document);
+  return type != nullptr ? api::write_protobuf(*type, document) : std::string();
+}
+
+class ProtobufAnswers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"a", "b", "c"}) {
+      const Answer made = server.post(
+          kMaps, fmt::format(R"({{"metadata":{{"name":"{}","labels":{{"w":"{}"}}}},"data":{{"k":"v"}}}})", name, name));
+      ASSERT_EQ(made.code, 201) << made.text;
+    }
+  }
+
+  /// The same question twice: the bytes are those of what JSON says.
+  void expect_same(const std::string& target, std::string_view protobuf, const std::string& json) {
+    const Answer plain = server.get(target, json);
+    const Answer binary = server.get(target, std::string(protobuf));
+    EXPECT_EQ(binary.code, plain.code) << target;
+    EXPECT_EQ(type_of(binary.headers), kProtobuf) << target;
+    EXPECT_EQ(binary.text, in_protobuf(plain.body)) << target;
+  }
+
+  TestServer server;
+};
+
+TEST_F(ProtobufAnswers, ObjectsListsAndRefusals) {
+  expect_same(kMaps + "/a", kProtobuf, "application/json");
+  expect_same(kMaps, kProtobuf, "application/json");
+  expect_same(kMaps + "?labelSelector=w%3Dnone", kProtobuf, "application/json");
+  expect_same(kMaps + "/none", kProtobuf, "application/json");
+  expect_same("/apis/rbac.authorization.k8s.io/v1/clusterroles", kProtobuf, "application/json");
+}
+
+TEST_F(ProtobufAnswers, MetadataAlone) {
+  const std::string json = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+  expect_same(kMaps + "/a", kPartial, json);
+  expect_same(kMaps, kPartial, json);
+}
+
+TEST_F(ProtobufAnswers, APageSaysWhereTheNextBegins) {
+  const Answer plain = server.get(kMaps + "?limit=2", "application/json");
+  const Answer binary = server.get(kMaps + "?limit=2", std::string(kProtobuf));
+  ASSERT_FALSE(plain.string_at({"metadata", "continue"}).empty());
+  EXPECT_EQ(binary.text, in_protobuf(plain.body));
+}
+
+TEST_F(ProtobufAnswers, ADocumentThatWasReadIsTheOneThatWasWritten) {
+  const Answer binary = server.get(kMaps + "/a", std::string(kProtobuf));
+  const auto read = api::read_protobuf(*api::find_kind("v1", "ConfigMap"), binary.text);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(api::to_text(*read), api::to_text(server.get(kMaps + "/a").body));
+}
+
+TEST_F(ProtobufAnswers, WritesAnswerAsTheirClientReads) {
+  const Answer made =
+      server.call(api::Method::kPost, kMaps, R"({"metadata":{"name":"d"}})", {{"accept", std::string(kProtobuf)}});
+  EXPECT_EQ(made.code, 201);
+  EXPECT_EQ(made.text, in_protobuf(server.get(kMaps + "/d").body));
+  const Answer gone = server.call(api::Method::kDelete, kMaps + "/d", {}, {{"accept", std::string(kProtobuf)}});
+  EXPECT_EQ(gone.code, 200);
+  EXPECT_EQ(type_of(gone.headers), kProtobuf);
+}
+
+TEST_F(ProtobufAnswers, EventsOfAWatch) {
+  const std::string target =
+      kMaps + "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+  const auto plain = server.send(api::Method::kGet, target, {}, {{"accept", "application/json"}});
+  const auto binary = server.send(api::Method::kGet, target, {}, {{"accept", std::string(kProtobuf)}});
+  server.merge(kMaps + "/b", R"({"data":{"k":"2"}})");
+  server.remove(kMaps + "/c");
+  ASSERT_TRUE(binary->response);
+  EXPECT_EQ(type_of(binary->response->headers), api::kProtobufStreamType);
+  std::string want;
+  for (const api::Json& event : plain->events()) {
+    want += api::protobuf_frame(event.string_at({"type"}), in_protobuf(*event.find("object")));
+  }
+  EXPECT_EQ(plain->events().size(), 6U);  // three, the marker, a change, a deletion
+  EXPECT_EQ(binary->text, want);
+}
+
+TEST_F(ProtobufAnswers, AWatchThatIsTooLateIsToldSo) {
+  const std::uint64_t head = server.store().revision().number();
+  server.store().compact(store::Revision(head - 1), [](const Result<store::Revision>& done) { ASSERT_TRUE(done); });
+  server.restart();
+  const std::string target = kMaps + "?watch=1&resourceVersion=1";
+  const auto plain = server.send(api::Method::kGet, target, {}, {{"accept", "application/json"}});
+  const auto binary = server.send(api::Method::kGet, target, {}, {{"accept", std::string(kProtobuf)}});
+  ASSERT_EQ(plain->events().size(), 1U);
+  EXPECT_EQ(plain->events().front().string_at({"type"}), "ERROR");
+  EXPECT_EQ(binary->text, api::protobuf_frame("ERROR", in_protobuf(*plain->events().front().find("object"))));
+}
+
+TEST_F(ProtobufAnswers, TablesAndMetricsStayJson) {
+  const Answer table = server.get(
+      kMaps,
+      "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1");
+  EXPECT_EQ(type_of(table.headers), "application/json");
+  EXPECT_EQ(table.string_at({"kind"}), "Table");
+  const std::string metrics = "/apis/metrics.k8s.io/v1beta1/nodes";
+  EXPECT_EQ(server.get(metrics, std::string(kProtobuf)).code, 406);
+  EXPECT_EQ(type_of(server.get(metrics, std::string(kProtobuf) + ",application/json").headers), "application/json");
+}
+
+TEST_F(ProtobufAnswers, ARefusalIsWrittenAsItsClientReads) {
+  server.user = {"nobody", {}, {"system:authenticated"}};
+  const Answer plain = server.get(kMaps + "/a", "application/json");
+  const Answer binary = server.get(kMaps + "/a", std::string(kProtobuf));
+  EXPECT_EQ(binary.code, 403);
+  EXPECT_EQ(binary.text, in_protobuf(plain.body));
+}
+
+}  // namespace
+}  // namespace spillway::apiserver

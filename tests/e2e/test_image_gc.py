@@ -1,0 +1,121 @@
+"""A file system of images that is full: what no container uses goes first, then the pod that has written most there. A real containerd
+whose images are on a file system of their own, a small one in memory.
+"""
+import os
+import subprocess
+import time
+import unittest
+
+import containerd_pods
+from harness import can_write_cgroups, needs, one_node, wait_for, workspace
+from own_containerd import IMAGE, NEEDS, Containerd
+from test_containers import PODS, pod
+
+MIB = 1 << 20
+FILE_SYSTEM = 128 * MIB
+SETTLED = 5.0  # seconds for which a condition that has cleared stays clear
+FILLERS = [f"spillway.test/filler-{number}:1" for number in range(3)]
+INODES = 8000
+CONFIG = """apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+evictionHard:
+  {threshold}
+imageMinimumGCAge: 0s
+evictionPressureTransitionPeriod: 1s
+"""
+
+
+class SmallStore(unittest.TestCase):
+    """A node whose images are on a file system of their own."""
+    threshold = size = ""
+
+    def setUp(self):
+        self.folder = self.enterContext(workspace())
+        self.store = self.folder / "containerd/root"
+        self.store.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", self.size, "images", self.store], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.store], check=True)
+        self.containerd = Containerd(self.folder / "containerd")
+        self.addCleanup(self.containerd.stop)
+        self.containerd.wait_until_it_answers()
+        self.containerd.import_image()
+        config = self.folder / "kubelet.yaml"
+        config.write_text(CONFIG.format(threshold=self.threshold))
+        self.node = self.enterContext(one_node(self.folder, "--config", config, f"--container-runtime-endpoint=unix://{self.containerd.socket}"))
+        self.api = self.node.api
+
+    def images(self):
+        return {name for name in self.containerd.ctr("images", "ls", "-q") if name.startswith("spillway.test/")}
+
+    def events(self):
+        return self.api.get("/api/v1/namespaces/default/events")["items"]
+
+    def told_of_pressure(self):
+        """It came and went between two looks."""
+        return any(each["reason"] == "NodeHasDiskPressure" for each in self.events())
+
+    def has_pressure(self):
+        conditions = self.api.get("/api/v1/nodes/n")["status"]["conditions"]
+        return next(each["status"] for each in conditions if each["type"] == "DiskPressure") == "True"
+
+
+@needs(can_write_cgroups() and not containerd_pods.missing(), NEEDS)
+class ImageGc(SmallStore):
+    threshold, size = "imagefs.available: 20Mi", f"size={FILE_SYSTEM}"
+
+    def fill(self, left):
+        """Leaves that many bytes of the file system."""
+        state = os.statvfs(self.store)
+        with open(self.store / "ballast", "ab") as file:
+            file.write(bytes(max(0, state.f_bavail * state.f_frsize - left)))
+
+    def test_unused_images_go_before_pods(self):
+        self.api.create(PODS, pod("stays", "sleep 1000"))
+        wait_for("the pod to run", lambda: self.api.pod_phases().get("stays") == "Running")
+        for image in FILLERS:
+            self.containerd.import_image(image, os.urandom(8 * MIB))
+        self.assertEqual(self.images(), {IMAGE, *FILLERS})
+        self.fill(left=10 * MIB)
+        wait_for("the unused images to go", lambda: self.images() == {IMAGE}, 60)
+        wait_for("the pressure to be over", lambda: not self.has_pressure(), 60)
+        self.assertEqual(self.api.pod_phases(), {"stays": "Running"})
+
+    def test_then_the_pod_that_wrote_most(self):
+        self.api.create(PODS, pod("quiet", "sleep 1000"))
+        self.api.create(PODS, pod("writer", f"busybox head -c {30 * MIB} /dev/zero > /tmp/written; sleep 1000", restartPolicy="Never"))
+        wait_for("the pods to run", lambda: self.api.pod_phases() == {"quiet": "Running", "writer": "Running"})
+        wait_for("what it wrote", lambda: os.statvfs(self.store).f_bavail * os.statvfs(self.store).f_frsize < FILE_SYSTEM - 30 * MIB)
+        self.fill(left=10 * MIB)
+        status = wait_for("the eviction", lambda: (lambda found: found if found.get("reason") == "Evicted" else None)(
+            self.api.get(f"{PODS}/writer")["status"]), 60)
+        self.assertIn("The node was low on resource: ephemeral-storage", status["message"])
+        self.assertEqual(self.api.pod_phases()["quiet"], "Running")
+        self.assertEqual(self.images(), {IMAGE})
+
+
+@needs(can_write_cgroups() and not containerd_pods.missing(), NEEDS)
+class ImageGcOfInodes(SmallStore):
+    """ImageGCNoEviction of docs/spec/e2e-eviction.md, scaled down."""
+    threshold, size = 'imagefs.inodesFree: "2000"', f"size={FILE_SYSTEM},nr_inodes={INODES}"
+
+    def test_unused_images_cure_what_a_pod_uses_up(self):
+        for image in FILLERS:
+            self.containerd.import_image(image, files=1200)
+        self.assertEqual(self.images(), {IMAGE, *FILLERS})
+        left = os.statvfs(self.store).f_favail
+        self.assertGreater(left, 2000)
+        files = left - 1000
+        self.api.create(PODS, pod("container-inode", f"i=0; while [ $i -lt {files} ]; do i=$((i+1)); : > /tmp/$i; done; echo all; sleep 1000", restartPolicy="Never"))
+        wait_for("the pressure", lambda: self.has_pressure() or self.told_of_pressure(), 60)
+        wait_for("the unused images to go", lambda: self.images() == {IMAGE}, 60)
+        wait_for("the pressure to be over", lambda: not self.has_pressure(), 60)
+        wait_for("its files", lambda: self.api.get(f"{PODS}/container-inode/log") == "all\n")
+        until = time.monotonic() + SETTLED
+        while time.monotonic() < until:
+            self.assertEqual((self.api.pod_phases(), self.has_pressure()), ({"container-inode": "Running"}, False))
+            time.sleep(0.2)
+        self.assertEqual([each["message"] for each in self.events() if each["reason"] == "Evicted"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

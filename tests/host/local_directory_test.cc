@@ -1,0 +1,95 @@
+// The directory of a local volume: it has to be there, and is given to a group without end of folders or files.
+#include "host/volumes/group_access.h"
+#include "host/volumes/host_path.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace spillway::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LocalDirectory : public ::testing::Test {
+ protected:
+  LocalDirectory() {
+    std::string name = fs::temp_directory_path() / "spillway-local-XXXXXX";
+    folder_ = fs::canonical(::mkdtemp(name.data()));
+  }
+
+  ~LocalDirectory() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  std::string error_of(const fs::path& path, const std::string& hidden = "/no/such") {
+    const std::array<std::string, 1> kept{hidden};
+    const auto opened = open_local_directory(path.string(), kept);
+    return opened ? "" : opened.error().message;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(LocalDirectory, HasToBeADirectoryThatIsThere) {
+  EXPECT_EQ(error_of(folder_), "");
+  EXPECT_EQ(error_of(folder_ / "none"), "path \"" + (folder_ / "none").string() + "\" does not exist");
+  std::ofstream(folder_ / "file").put('x');
+  EXPECT_EQ(error_of(folder_ / "file"), "only directory and block device are supported");
+  EXPECT_FALSE(fs::exists(folder_ / "none"));
+}
+
+TEST_F(LocalDirectory, HoldsNothingOfTheNode) {
+  fs::create_directories(folder_ / "state/pods");
+  EXPECT_NE(error_of(folder_ / "state", folder_ / "state"), "");
+  EXPECT_NE(error_of(folder_ / "state/pods", folder_ / "state"), "");
+  EXPECT_NE(error_of(folder_, folder_ / "state"), "");
+  fs::create_directories(folder_ / "disk");
+  EXPECT_EQ(error_of(folder_ / "disk", folder_ / "state"), "");
+}
+
+/// What stands there when it is opened may be a device that does something.
+TEST_F(LocalDirectory, IsGivenToAGroupWithoutOpeningFiles) {
+  const std::string file = (folder_ / "file").string();
+  const UniqueFd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(made);
+  const UniqueFd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(watch.get(), file.c_str(), IN_OPEN), 0);
+  const UniqueFd top(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_TRUE(give_to_group(top.get(), ::getgid(), GroupAccess::kReadWrite));
+  struct stat status = {};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0660U);
+  std::array<char, 256> events{};
+  EXPECT_EQ(::read(watch.get(), events.data(), events.size()), -1) << "it was opened";
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST_F(LocalDirectory, IsGivenToAGroupAHundredLevelsDeep) {
+  UniqueFd at(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; i < 150; ++i) {
+    ASSERT_EQ(::mkdirat(at.get(), "d", 0700), 0);
+    at.reset(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  const auto top = open_local_directory(folder_.string(), {});
+  ASSERT_TRUE(top);
+  EXPECT_FALSE(give_to_group(top->get(), ::getgid(), GroupAccess::kReadWrite));
+  struct stat first = {};
+  struct stat last = {};
+  ASSERT_EQ(::stat((folder_ / "d").c_str(), &first), 0);
+  ASSERT_EQ(::fstat(at.get(), &last), 0);
+  EXPECT_EQ(first.st_mode & 07777, 02770U);
+  EXPECT_EQ(last.st_mode & 07777, 0700U);
+}
+
+}  // namespace
+}  // namespace spillway::host
