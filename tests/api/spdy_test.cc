@@ -143,13 +143,13 @@ TEST(SpdyChannels, AreReadyOnceTheirStreamsAreOpen) {
   Client client;
   std::string reply;
   EXPECT_EQ(text_of(channels.feed(all({client.open(1, "error"), client.open(3, "stdout")}), reply)), "");
-  EXPECT_FALSE(channels.ready());
+  EXPECT_EQ(channels.readiness(), Readiness::kAwaited);
   EXPECT_EQ(
       text_of(channels.feed(all({client.open(5, "stdin"), SpdyWriter::data(5, "in"), SpdyWriter::data(5, "put", true),
                                  client.open(7, "resize"), SpdyWriter::data(7, R"({"Width":80,"Height":24})")}),
                             reply)),
       "input<end><80x24>");
-  EXPECT_TRUE(channels.ready());
+  EXPECT_EQ(channels.readiness(), Readiness::kCertain);
   EXPECT_EQ(channels.message(Channel::kOut, "out"), SpdyWriter::data(3, "out"));
   EXPECT_EQ(channels.message(Channel::kErr, "err"), "") << "nobody has opened it";
   EXPECT_EQ(text_of(channels.feed(SpdyWriter::reset(3, kSpdyCancelled), reply)), "");

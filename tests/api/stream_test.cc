@@ -126,6 +126,16 @@ TEST(WebSocketChannels, AreThoseOfRemoteCommands) {
             "1b3V0");
 }
 
+TEST(WebSocketChannels, AreCertainlyReadyOnceTheClientHasUsedOne) {
+  WebSocketChannels channels("v5.channel.k8s.io");
+  std::string reply;
+  EXPECT_EQ(channels.readiness(), Readiness::kLikely);
+  ASSERT_TRUE(channels.feed(masked('\x89', "p") + masked(kBinary, ""), reply));
+  EXPECT_EQ(channels.readiness(), Readiness::kLikely) << "its connection speaks, no channel of it";
+  ASSERT_TRUE(channels.feed(masked(kBinary, std::string("\0in", 3)), reply));
+  EXPECT_EQ(channels.readiness(), Readiness::kCertain);
+}
+
 TEST(CommandStatus, SaysHowItEnded) {
   EXPECT_EQ(command_status(0), R"({"metadata":{},"status":"Success"})");
   const auto failed = command_status(3);

@@ -295,8 +295,9 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
         return self.containerd.ctr("tasks", "ls", "-q")
 
     def first_processes(self):
+        """By container, of those that run. One that has ended shows its process or 0, depending on when containerd looked."""
         words = self.containerd.ctr("tasks", "ls")
-        return dict(words[at:at + 2] for at in range(3, len(words), 3))
+        return dict(words[at:at + 2] for at in range(3, len(words), 3) if words[at + 2] == "RUNNING")
 
     def process_key(self, uid, status):
         return status.get("containerID", "").split("//")[-1]

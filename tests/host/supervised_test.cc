@@ -1,5 +1,6 @@
 // Goal: what runs goes on when what runs the pods ends and begins again: the same processes, their logs without a gap,
 // ends told once and truly, nothing left of what nobody stands for.
+#include "host/attach_client.h"
 #include "host/cgroup/cgroup_kill.h"
 #include "host/kernel/kernel_file.h"
 #include "host/real_machine.h"
@@ -125,6 +126,27 @@ TEST_F(SupervisedTest, ARestartDisturbsNoProcessAndNoLog) {
   runtime_->execute(agent::StopPod{"u1", seconds(1)});
   ASSERT_TRUE(wait_for<PodStopped>("u1"));
   EXPECT_TRUE(run_until([&] { return supervisors().empty(); }));
+}
+
+TEST_F(SupervisedTest, ASlowSupervisorKeepsNoAnswerFromAnAttachedClient) {
+  create_pod("u1");
+  agent::StartContainer command{.uid = "u1", .name = "c"};
+  command.argv = {"/bin/sh", "-c", "while read x; do echo got $x; done"};
+  command.standard_input = true;
+  runtime_->execute(command);
+  ASSERT_TRUE(wait_for<ContainerStarted>("u1"));
+  const auto console = runtime_->console({"default", "pod-u1"}, "u1", "c");
+  ASSERT_TRUE(console) << console.error().text();
+  ASSERT_EQ(supervisors().size(), 1U);
+  const pid_t supervisor = supervisors().front();
+  ASSERT_EQ(::kill(supervisor, SIGSTOP), 0);
+  AttachClient client(loop_, *console);
+  client.says("one\n");
+  bool passed = false;
+  loop_.at(loop_.now().mono + milliseconds(200), [&] { passed = true; });  // time enough for a wrong answer
+  ASSERT_TRUE(run_until([&] { return passed; }));
+  ASSERT_EQ(::kill(supervisor, SIGCONT), 0);
+  EXPECT_TRUE(run_until([&] { return client.heard().contains("got one"); }, seconds(10)));
 }
 
 TEST_F(SupervisedTest, AnEndWhileNobodyWasThereIsToldOnceAndTruly) {

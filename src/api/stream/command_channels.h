@@ -6,6 +6,7 @@
 
 #include "api/stream/websocket.h"
 #include "base/error.h"
+#include "base/time.h"
 
 #include <cstdint>
 #include <optional>
@@ -42,6 +43,15 @@ std::optional<TerminalSize> parse_terminal_size(std::string& text);
 /// Why a program did not end well, in one line.
 std::string command_failure(const Result<std::int32_t>& exit_code);
 
+enum class Readiness {
+  kAwaited,  // nothing may be said to the client
+  kLikely,   // nothing shows that it is not ready; it may lose what it is told in the same moment
+  kCertain,
+};
+
+/// For a client that is likely to be ready. Without it 1 of 1,000 kubectl on a busy machine lost the first line.
+inline constexpr Duration kSettleTime = milliseconds(30);
+
 /// The channels, however they are carried.
 class CommandChannels {
  public:
@@ -49,8 +59,8 @@ class CommandChannels {
   /// What a client sent, in order; `reply` gets what is to be sent back at once. An error ends the connection.
   virtual Result<std::vector<ChannelInput>> feed(std::string_view bytes, std::string& reply) = 0;
 
-  /// Whether the client has opened all it asked for: nothing is said to it before.
-  virtual bool ready() const { return true; }
+  /// Whether the client has opened all it asked for.
+  virtual Readiness readiness() const = 0;
 
   /// To be sent before anything else: says that the server is there.
   virtual std::string greeting(Channel lowest) = 0;
@@ -71,6 +81,10 @@ class WebSocketChannels final : public CommandChannels {
 
   Result<std::vector<ChannelInput>> feed(std::string_view bytes, std::string& reply) override;
 
+  /// Certain once it has said something on a channel. client-go 1.32 reads before it has opened its channels and
+  /// drops what comes for those it does not know.
+  Readiness readiness() const override { return heard_ ? Readiness::kCertain : Readiness::kLikely; }
+
   std::string greeting(Channel lowest) override { return message(lowest, {}); }
 
   std::string message(Channel channel, std::string_view data) override;
@@ -83,6 +97,7 @@ class WebSocketChannels final : public CommandChannels {
 
   bool text_;        // base64
   bool ends_input_;  // v5
+  bool heard_ = false;
   WebSocketReader reader_;
   std::string resize_;
 };

@@ -26,10 +26,11 @@ SpdyChannels::SpdyChannels(std::string_view protocol, StreamOptions wanted)
       resizes_(status_is_json_ || protocol.starts_with("v3.")),
       wanted_(wanted) {}
 
-bool SpdyChannels::ready() const {
+Readiness SpdyChannels::readiness() const {
   const auto is_there = [this](Channel channel) { return streams_[static_cast<std::size_t>(channel)].has_value(); };
-  return is_there(Channel::kStatus) && (!wanted_.in || is_there(Channel::kIn)) &&
-         (!wanted_.out || is_there(Channel::kOut)) && (!wanted_.err || is_there(Channel::kErr));
+  const bool all = is_there(Channel::kStatus) && (!wanted_.in || is_there(Channel::kIn)) &&
+                   (!wanted_.out || is_there(Channel::kOut)) && (!wanted_.err || is_there(Channel::kErr));
+  return all ? Readiness::kCertain : Readiness::kAwaited;
 }
 
 std::optional<Channel> SpdyChannels::channel_of(SpdyStreamId id) const {

@@ -22,7 +22,7 @@ class SpdyChannels final : public CommandChannels {
   SpdyChannels(std::string_view protocol, StreamOptions wanted);
 
   Result<std::vector<ChannelInput>> feed(std::string_view bytes, std::string& reply) override;
-  bool ready() const override;
+  Readiness readiness() const override;
 
   std::string greeting(Channel) override { return {}; }
 

@@ -42,6 +42,8 @@ class ChannelTranslation final : public StreamTranslation {
   ChannelTranslation(std::string_view client_protocol, StreamOptions options)
       : channels_(client_protocol), options_(options) {}
 
+  Readiness readiness() const override { return channels_.readiness(); }
+
   std::string opening() override {
     std::string frames = writer_.open(kStatusStream, {{"streamType", "error"}});
     for (const auto& [wanted, stream, type] :

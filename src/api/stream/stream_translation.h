@@ -19,6 +19,9 @@ class StreamTranslation {
  public:
   virtual ~StreamTranslation() = default;
 
+  /// Of the client: nothing is said to either side before it is ready.
+  virtual Readiness readiness() const { return Readiness::kCertain; }
+
   /// For the server, first of all.
   virtual std::string opening() { return {}; }
 

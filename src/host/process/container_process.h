@@ -184,7 +184,8 @@ class ContainerProcess {
   UniqueFd status_;
   UniqueFd mounts_;  // its mount namespace, held so that its end does not wait for the end of that
   std::optional<Supervisor> supervisor_;
-  UniqueFd relay_;  // from it
+  UniqueFd relay_;            // from it
+  bool relay_heard_ = false;  // all that is said comes that way
   bool relay_watched_ = false;
   UniqueFd drain_;  // its end says that the log is complete
   bool drained_ = false;

@@ -96,14 +96,18 @@ void ContainerProcess::on_supervisor_end() {
   kill();
 }
 
+/// Somebody listens. Where nothing can be heard, whoever came may speak all the same.
 void ContainerProcess::relay() {
-  if (relay_) return;
+  if (relay_ && !relay_heard_) return;
+  if (relay_) return console_->on_heard();
   std::array<int, 2> ends = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) return;
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
+    return console_->on_heard();
   UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
-  if (!supervisor_->tell(SupervisorOrder::kListen, theirs.get())) return;
+  if (!supervisor_->tell(SupervisorOrder::kListen, theirs.get())) return console_->on_heard();
   relay_ = std::move(ours);
+  relay_heard_ = false;
   hear_relay();
 }
 
@@ -122,6 +126,11 @@ void ContainerProcess::hear_relay() {
     if (got < 0 && errno == EAGAIN) break;
     if (got <= 0) return end();
     const std::string_view said(packet.data(), static_cast<std::size_t>(got));
+    if (said.front() == 0) {
+      relay_heard_ = true;
+      console_->on_heard();
+      continue;
+    }
     console_->say(said.front() == 2 ? api::Channel::kErr : api::Channel::kOut, said.substr(1));
   }
   if (std::exchange(relay_watched_, true)) return;

@@ -13,7 +13,13 @@ void AttachSession::on_ready() {
   const auto console = console_.lock();
   if (console == nullptr) return finish(0);
   console->listen(std::static_pointer_cast<AttachSession>(shared_from_this()));
-  if (options().in) take_input(console->share_input());
+}
+
+/// Not before, or what the container answers could be lost.
+void AttachSession::on_listening() {
+  if (!is_open() || std::exchange(listens_, true)) return;
+  const auto console = console_.lock();
+  take_input(console && options().in ? console->share_input() : UniqueFd());
 }
 
 void AttachSession::on_output(api::Channel channel, std::string_view data) {

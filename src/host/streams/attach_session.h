@@ -19,6 +19,7 @@ class AttachSession final : public ChannelSession, public OutputListener {
                 std::unique_ptr<api::CommandChannels> channels, api::StreamOptions options,
                 std::weak_ptr<ContainerConsole> console);
 
+  void on_listening() override;
   void on_output(api::Channel channel, std::string_view data) override;
   void on_container_ended() override;
   bool is_behind() override;
@@ -33,6 +34,7 @@ class AttachSession final : public ChannelSession, public OutputListener {
   void on_client_gone() override;
 
   std::weak_ptr<ContainerConsole> console_;
+  bool listens_ = false;
   std::optional<Instant> stalled_since_;
   std::size_t stalled_bytes_ = 0;
 };

@@ -47,24 +47,27 @@ ChannelSession::~ChannelSession() {
 }
 
 void ChannelSession::open() {
+  active_ = loop_.now().mono;
+  look_for_idleness();
+  const api::Readiness readiness = channels_->readiness();
+  if (readiness == api::Readiness::kCertain) return begin();
+  const bool likely = readiness == api::Readiness::kLikely;
+  ready_timer_ = loop_.at(active_ + (likely ? api::kSettleTime : kReadyMax), [this, likely] {
+    const auto self = weak_from_this().lock();
+    ready_timer_.reset();
+    if (likely) return begin();
+    cut();
+  });
+}
+
+void ChannelSession::begin() {
+  if (!sink_ || std::exchange(begun_, true)) return;
+  if (ready_timer_) loop_.cancel(*ready_timer_);
+  ready_timer_.reset();
   const api::Channel lowest = options_.out   ? api::Channel::kOut
                               : options_.err ? api::Channel::kErr
                                              : api::Channel::kStatus;
-  active_ = loop_.now().mono;
-  look_for_idleness();
-  if (sink_) static_cast<void>(sink_->write(std::make_shared<const std::string>(channels_->greeting(lowest))));
-  ready_timer_ = loop_.at(active_ + kReadyMax, [this] {
-    ready_timer_.reset();
-    cut();
-  });
-  begin_if_ready();
-}
-
-void ChannelSession::begin_if_ready() {
-  if (begun_ || !channels_->ready()) return;
-  begun_ = true;
-  if (ready_timer_) loop_.cancel(*ready_timer_);
-  ready_timer_.reset();
+  static_cast<void>(sink_->write(std::make_shared<const std::string>(channels_->greeting(lowest))));
   on_ready();
 }
 
@@ -77,6 +80,7 @@ void ChannelSession::look_for_idleness() {
 }
 
 void ChannelSession::take_input(UniqueFd in) {
+  input_settled_ = true;
   in_ = std::move(in);
   write_input();
 }
@@ -156,19 +160,19 @@ void ChannelSession::on_input(std::string bytes) {
   const auto inputs = channels_->feed(bytes, reply);
   if (!inputs) return cut();
   if (!reply.empty() && !sink_->write(std::make_shared<const std::string>(std::move(reply)))) return cut();
-  begin_if_ready();
+  if (channels_->readiness() == api::Readiness::kCertain) begin();
   for (const api::ChannelInput& input : *inputs) {
     using Kind = api::ChannelInput::Kind;
     if (input.kind == Kind::kClosed) return cut();
     if (input.kind == Kind::kResize) on_resize(input.size);
-    if (input.kind == Kind::kData && (in_ || !begun_) && !in_ends_) input_ += input.data;
+    if (input.kind == Kind::kData && (in_ || !input_settled_) && !in_ends_) input_ += input.data;
     if (input.kind == Kind::kEnd) in_ends_ = true;
   }
   write_input();
 }
 
 void ChannelSession::write_input() {
-  if (!begun_) return;
+  if (!input_settled_) return;
   while (in_ && !input_.empty()) {
     const ssize_t written = write_quietly(in_.get(), input_);
     if (written < 0 && errno == EINTR) continue;

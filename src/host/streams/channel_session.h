@@ -34,7 +34,7 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
   ChannelSession(const ChannelSession&) = delete;
   ChannelSession& operator=(const ChannelSession&) = delete;
 
-  /// Greets the client, and begins when it is ready.
+  /// Greets the client and begins, once it is ready.
   void open() override;
 
   bool over() const override { return sink_ == nullptr && !holds_program(); }
@@ -50,7 +50,7 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
 
   /// The client has all its channels: the rest may be called.
   virtual void on_ready() = 0;
-  /// Where input goes; not blocking. Without one it is dropped.
+  /// Where input goes; not blocking. Empty: it is dropped. Until this is called input waits.
   void take_input(UniqueFd in);
   /// Where output comes from; not blocking.
   void take_output(api::Channel channel, UniqueFd from);
@@ -95,13 +95,14 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
   void pace();
   void end();
   void look_for_idleness();
-  void begin_if_ready();
+  void begin();
 
   runtime::Loop& loop_;
   std::shared_ptr<api::UpgradingSink> sink_;  // null: the client is gone
   std::unique_ptr<api::CommandChannels> channels_;
   api::StreamOptions options_;
   bool begun_ = false;
+  bool input_settled_ = false;  // take_input() has said where it goes; until then it waits
   UniqueFd in_;
   bool in_watched_ = false;
   bool in_ends_ = false;    // after what waits

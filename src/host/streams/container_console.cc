@@ -23,7 +23,12 @@ void ContainerConsole::open_terminal(UniqueFd terminal, bool takes_input) {
 void ContainerConsole::listen(std::weak_ptr<OutputListener> listener) {
   std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
   listeners_.push_back(std::move(listener));
-  if (on_listened_) on_listened_();
+  if (on_listened_) return on_listened_();
+  on_heard();
+}
+
+void ContainerConsole::on_heard() {
+  for_each_listener([](OutputListener& listener) { listener.on_listening(); });
 }
 
 void ContainerConsole::tell(std::function<void()> on_listened, std::function<void()> on_input_ended) {
@@ -36,11 +41,15 @@ bool ContainerConsole::has_listeners() const {
 }
 
 void ContainerConsole::say(api::Channel channel, std::string_view data) {
+  for_each_listener([&](OutputListener& listener) { listener.on_output(channel, data); });
+}
+
+void ContainerConsole::for_each_listener(const std::function<void(OutputListener&)>& act) {
   if (listeners_.empty()) return;
   std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
   const auto listeners = listeners_;
   for (const auto& each : listeners)
-    if (const auto listener = each.lock()) listener->on_output(channel, data);
+    if (const auto listener = each.lock()) act(*listener);
 }
 
 bool ContainerConsole::is_held_up() const {

@@ -17,6 +17,8 @@ namespace spillway::host {
 class OutputListener {
  public:
   virtual ~OutputListener() = default;
+  /// From now on it hears all that is said. May come again.
+  virtual void on_listening() = 0;
   virtual void on_output(api::Channel channel, std::string_view data) = 0;
   virtual void on_container_ended() = 0;
   /// It should not be told more for now.
@@ -32,13 +34,16 @@ class ContainerConsole {
 
   bool has_terminal() const { return has_terminal_; }
 
-  /// What is called when somebody begins to listen, and when its input has ended; nothing: nobody has to know.
+  /// What is called when somebody begins to listen, which has to lead to on_heard(), and when its input has ended.
+  /// Nothing: nobody has to know.
   void tell(std::function<void()> on_listened, std::function<void()> on_input_ended);
 
   bool has_listeners() const;
 
-  /// `listener` hears what it says from now on, and of its end.
+  /// `listener` will hear what it says, from on_listening() on, and of its end.
   void listen(std::weak_ptr<OutputListener> listener);
+  /// What it says comes to say() from now on.
+  void on_heard();
 
   void say(api::Channel channel, std::string_view data);
   /// Somebody who listens is behind: the container should not be read on.
@@ -54,6 +59,8 @@ class ContainerConsole {
   void close();
 
  private:
+  void for_each_listener(const std::function<void(OutputListener&)>& act);
+
   UniqueFd input_;
   bool ends_once_ = false;
   bool has_terminal_ = false;

@@ -68,7 +68,7 @@ Outcome ExecSession::begin(ContainerAccess access) {
   const int theirs = terminal.theirs.get();
   SPILLWAY_TRY_VOID(entry_->start({.in = theirs, .out = theirs, .err = theirs, .terminal = true}));
   take_output(api::Channel::kOut, UniqueFd(::fcntl(terminal_.get(), F_DUPFD_CLOEXEC, 3)));
-  if (options().in) take_input(UniqueFd(::fcntl(terminal_.get(), F_DUPFD_CLOEXEC, 3)));
+  take_input(options().in ? UniqueFd(::fcntl(terminal_.get(), F_DUPFD_CLOEXEC, 3)) : UniqueFd());
   return {};
 }
 
@@ -87,7 +87,7 @@ Outcome ExecSession::begin_with_pipes() {
   for (const UniqueFd* ours : {&in.write, &out.read, &err.read})
     if (*ours) stop_blocking(*ours);
   SPILLWAY_TRY_VOID(entry_->start({.in = in.read.get(), .out = out.write.get(), .err = err.write.get()}));
-  if (in.write) take_input(std::move(in.write));
+  take_input(std::move(in.write));
   if (out.read) take_output(api::Channel::kOut, std::move(out.read));
   if (err.read) take_output(api::Channel::kErr, std::move(err.read));
   return {};

@@ -217,11 +217,28 @@ void RelaySession::take_head() {
   if (client_.names_protocol)
     client_.head.headers.emplace_back("X-Stream-Protocol-Version", header_in(head, "x-stream-protocol-version"));
   upgraded_ = true;
-  to_server_ += client_.translation->opening();
   const auto sink = client_.sink;
   sink->on_upgrade(std::move(client_.head), shared_from_this());
-  tell_client(client_.translation->greeting());
+  if (over()) return;
+  if (client_.translation->readiness() == api::Readiness::kCertain) {
+    begin();
+  } else {
+    settle_timer_ = loop_.at(active_ + api::kSettleTime, [this] {
+      settle_timer_.reset();
+      const auto self = shared_from_this();
+      begin();
+      if (!over()) on_ready();
+    });
+  }
   if (!rest.empty() && !over()) take(rest);
+}
+
+void RelaySession::begin() {
+  if (std::exchange(begun_, true)) return;
+  if (settle_timer_) loop_.cancel(*settle_timer_);
+  settle_timer_.reset();
+  to_server_ += client_.translation->opening();
+  tell_client(client_.translation->greeting());
 }
 
 void RelaySession::look_for_idleness() {
@@ -248,6 +265,7 @@ void RelaySession::on_input(std::string bytes) {
   auto translated = client_.translation->to_server(bytes, reply);
   tell_client(std::move(reply));
   if (!translated) return cut();
+  if (client_.translation->readiness() == api::Readiness::kCertain) begin();
   if (over()) return;
   to_server_ += *translated;
   write_server();
@@ -284,7 +302,7 @@ void RelaySession::cut() {
 }
 
 void RelaySession::release() {
-  for (std::optional<runtime::Loop::TimerId>* timer : {&pace_timer_, &time_out_}) {
+  for (std::optional<runtime::Loop::TimerId>* timer : {&pace_timer_, &settle_timer_, &time_out_}) {
     if (*timer) loop_.cancel(**timer);
     timer->reset();
   }

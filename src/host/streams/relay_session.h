@@ -75,6 +75,7 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   void read_server();
   void take_head();
   void take(std::string_view bytes);
+  void begin();
   void tell_client(std::string bytes);
   void refuse(int status, const std::string& why);
   void finish();
@@ -91,11 +92,13 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   UniqueFd server_;
   bool connected_ = false;
   bool upgraded_ = false;
+  bool begun_ = false;  // both sides have been greeted
   bool watched_ = false;
   std::string head_;       // of the server, while it is incomplete
   std::string to_server_;  // waits
   std::size_t unused_ = 0;
   std::optional<runtime::Loop::TimerId> pace_timer_;
+  std::optional<runtime::Loop::TimerId> settle_timer_;
   std::optional<runtime::Loop::TimerId> time_out_;
   Instant active_{};
 };

@@ -63,7 +63,8 @@ enum SupervisorFd : int {
 
 /// One byte each. A descriptor comes with kListen and kFinish.
 enum class SupervisorOrder : char {
-  kListen = 'L',      // copy the outputs there: packets of api::Channel's number and what was said
+  kListen = 'L',      // copy the outputs there: packets of api::Channel's number and what was said; the first one, {0},
+                      // says that it listens
   kFinish = 'F',      // every process has ended: write what is left to the log, then close the descriptor
   kCollect = 'C',     // the end is written down
   kCloseInput = 'I',  // the container's input has ended

@@ -168,8 +168,9 @@ class Supervisor {
     }
     switch (static_cast<SupervisorOrder>(order)) {
       case SupervisorOrder::kListen:
-        packet_.clear();
         listener_ = std::move(given);
+        packet_.assign(1, '\0');
+        send_packet();
         break;
       case SupervisorOrder::kFinish:
         note_end();
