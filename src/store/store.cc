@@ -2,6 +2,16 @@
 
 namespace spillway::store {
 
+/// A store that has all writers to itself has delivered what its answers speak of.
+void Store::barrier(Completion<Revision> done) {
+  Range nothing;
+  nothing.limit = 1;
+  range(std::move(nothing), [done = std::move(done)](Result<RangeResult> result) mutable {
+    if (!result) return done(std::move(result.error()));
+    done(result->revision);
+  });
+}
+
 std::optional<Error> refuse_write(const Write& write, const StoreLimits& limits) {
   if (write.key.empty()) return make_error(ErrorCode::kBadRequest, "a write needs a key");
   if (write.key.size() > limits.key_bytes_max) {

@@ -51,7 +51,7 @@ struct Change {
   Revision revision;
   Revision create_revision;
   Value value;     // null: deleted
-  Value previous;  // null: created
+  Value previous;  // null: created, or a store in etcd, which does not tell
 };
 
 /// put (value set) or delete (value null) of one key, if the condition holds.
@@ -115,6 +115,13 @@ class Store {
   /// Forgets what was overwritten before `revision`; states from `revision` on stay readable. Answers compacted(),
   /// which is `revision` or already beyond it. kTimeout: `revision` lies in the future.
   virtual void compact(Revision revision, Completion<Revision> done) = 0;
+
+  /// The revision up to which every write has been delivered that anybody had been told of before the call, through
+  /// this store or another one of the same keys. kTimeout: it has not arrived.
+  virtual void barrier(Completion<Revision> done);
+
+  /// Others write the same keys: what has been delivered may be behind what they were told.
+  virtual bool is_shared() const { return false; }
 
   /// Why the store refuses writes for now, for people to read; nullopt: it takes them. A full disk still takes
   /// deletions and heartbeats.

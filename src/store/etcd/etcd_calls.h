@@ -1,0 +1,54 @@
+// Calls that one member answers, made again at another one or later while that can help and harm nobody.
+// Thread: loop. Bounds: an attempt takes at most kAttemptMax, a call as long as it is given. Source: spec "etcd as the
+// store", 3, 5.3, 8.2; its deadline outlasts etcd's own of 7 s, so that etcd's verdict arrives.
+#pragma once
+
+#include "base/rng.h"
+#include "store/etcd/etcd_failure.h"
+#include "store/etcd/etcd_metrics.h"
+#include "store/etcd/etcd_wire.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+
+namespace spillway::store {
+
+class EtcdCalls {
+ public:
+  static constexpr Duration kAttemptMax = seconds(8);
+
+  /// What may be asked again once it may have been done.
+  enum class Repeat { kAlways, kUnlessSent };
+
+  /// `uncertain`: an attempt before the answer, or the last one, may have been done all the same.
+  template <typename Answer>
+  using Done = std::move_only_function<void(std::expected<Answer, EtcdFailure> answer, bool uncertain)>;
+
+  EtcdCalls(EtcdTransport& transport, EtcdMetrics& metrics, Rng rng);
+
+  void range(EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done);
+  void txn(EtcdTxn txn, Repeat repeat, Duration at_most, Done<EtcdTxnAnswer> done);
+  void compact(Revision revision, Duration at_most, Done<Revision> done);
+
+ private:
+  template <typename Request, typename Answer>
+  struct Call;
+  template <typename Request, typename Answer>
+  void begin(Request request, Repeat repeat, Duration at_most, Done<Answer> done);
+  template <typename Request, typename Answer>
+  void attempt(std::shared_ptr<Call<Request, Answer>> call);
+  template <typename Request, typename Answer>
+  void on_failure(std::shared_ptr<Call<Request, Answer>> call, EtcdFailure failure);
+  Duration pause_after(std::size_t attempts);
+
+  EtcdTransport& transport_;
+  EtcdMetrics& metrics_;
+  Rng rng_;
+  std::size_t next_member_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace spillway::store

@@ -1,0 +1,27 @@
+// What a refusal of etcd means for what was asked. Thread: any (pure).
+// Source: etcd, api/v3rpc/rpctypes; spec "etcd as the store", 3.
+#pragma once
+
+#include "base/error.h"
+#include "store/etcd/etcd_wire.h"
+
+namespace spillway::store {
+
+enum class EtcdVerdict {
+  kCompacted,  // that revision is gone
+  kFuture,     // that revision is not there yet
+  kNoSpace,    // not done: its database is full
+  kBusy,       // not done: too many requests
+  kTooLarge,   // not done
+  kDenied,     // not done: wrong or missing credentials
+  kCorrupt,    // the members hold different data: nothing of it may be believed
+  kNotDone,    // another member may do it
+  kUnknown,    // it may have been done, or may be done yet
+};
+
+EtcdVerdict judge(const EtcdFailure& failure);
+
+/// For whoever asked: etcd's own words.
+Error error_of(const EtcdFailure& failure);
+
+}  // namespace spillway::store

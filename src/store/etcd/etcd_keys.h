@@ -1,0 +1,29 @@
+// Where the store's keys stand in etcd, and the ends of ranges of keys. Thread: any (pure).
+// Source: etcd v3 API, "Key ranges".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace spillway::store {
+
+/// Keys of the port begin with `root`; in etcd `prefix` stands in its place.
+class EtcdKeys {
+ public:
+  EtcdKeys(std::string root, std::string prefix) : root_(std::move(root)), prefix_(std::move(prefix)) {}
+
+  std::string in_etcd(std::string_view key) const;
+  /// nullopt: it is none of ours.
+  std::optional<std::string> in_port(std::string_view key) const;
+
+ private:
+  std::string root_;
+  std::string prefix_;
+};
+
+/// The first key behind all that begin with `prefix`; one zero byte, which is etcd's "to the end", if there is none.
+std::string end_of_prefix(std::string prefix);
+
+}  // namespace spillway::store

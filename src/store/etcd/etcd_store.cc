@@ -1,0 +1,397 @@
+#include "store/etcd/etcd_store.h"
+
+#include "store/too_old.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::store {
+namespace {
+
+constexpr std::size_t kFirstPage = 500;
+constexpr std::size_t kLargestPage = 10'000;
+constexpr std::size_t kPageBytes = std::size_t{16} * 1024 * 1024;
+constexpr int kCreateAttempts = 3;  // a key that exists and is gone by turns
+
+Error too_busy(std::size_t waiting) {
+  return make_error(ErrorCode::kTooManyRequests, "the store is busy: {} operations are waiting", waiting);
+}
+
+EtcdRange key_alone(std::string key) {
+  return {.key = std::move(key), .range_end = {}, .limit = 0, .at = {}, .count_only = false};
+}
+
+}  // namespace
+
+struct EtcdStore::WriteJob {
+  Write write;
+  EtcdTxn txn;
+  Completion<WriteResult> done;
+  std::size_t bytes = 0;
+  int attempts = 0;
+
+  bool creates() const { return write.value && write.expected == Revision(); }
+};
+
+struct EtcdStore::RangeJob {
+  Range range;
+  std::string end;
+  Completion<RangeResult> done;
+  RangeResult result;
+  std::string first;  // key in etcd
+  std::string next;   // the same
+  std::optional<Revision> at;
+  std::size_t page = kFirstPage;
+  std::size_t bytes = 0;
+  bool again = false;
+};
+
+EtcdStore::EtcdStore(std::unique_ptr<EtcdTransport> transport, Poster post, EtcdOptions options)
+    : transport_(std::move(transport)),
+      post_(std::move(post)),
+      options_(std::move(options)),
+      keys_(options_.root, options_.prefix),
+      metrics_(options_.metrics),
+      rng_(options_.seed),
+      calls_(*transport_, metrics_, rng_.fork("calls")) {}
+
+EtcdStore::~EtcdStore() {
+  for (const auto& [id, watch] : watches_) watch->close();
+}
+
+Revision EtcdStore::revision() const {
+  if (watches_.empty()) return seen_;
+  Revision least = watches_.begin()->second->delivered();
+  for (const auto& [id, watch] : watches_) least = std::min(least, watch->delivered());
+  return least;
+}
+
+template <typename T>
+void EtcdStore::complete(Result<T> result, Completion<T> done) {
+  post_([alive = std::weak_ptr(alive_), done = std::move(done), result = std::move(result)]() mutable {
+    if (!alive.expired()) done(std::move(result));
+  });
+}
+
+// Answers wait for what they speak of.
+
+void EtcdStore::note(Revision present) {
+  seen_ = std::max(seen_, present);
+  metrics_.revision.set(static_cast<double>(seen_.number()));
+}
+
+/// Runs `act` once everything up to `until` has been delivered, or after kHeldMax.
+void EtcdStore::hold(Revision until, std::move_only_function<void()> act) {
+  if (watches_.empty() || revision() >= until) return act();
+  const std::uint64_t id = ++last_held_;
+  held_.emplace(until, Held{id, std::move(act)});
+  transport_->after(kHeldMax, [this, alive = std::weak_ptr(alive_), id, until] {
+    if (alive.expired()) return;
+    const auto [first, last] = held_.equal_range(until);
+    const auto late = std::find_if(first, last, [id](const auto& each) { return each.second.id == id; });
+    if (late == last) return;
+    Held held = std::move(late->second);
+    held_.erase(late);
+    held.act();
+  });
+}
+
+void EtcdStore::release() {
+  while (!held_.empty() && (watches_.empty() || held_.begin()->first <= revision())) {
+    Held held = std::move(held_.begin()->second);
+    held_.erase(held_.begin());
+    held.act();
+  }
+}
+
+/// For whoever asked, and for whoever asks how the store is.
+Error EtcdStore::failed(const Failure& failure) {
+  const EtcdVerdict verdict = judge(failure);
+  if (verdict == EtcdVerdict::kNoSpace)
+    refusing_ = "etcd is out of space: compact it, defragment each member, then disarm the alarm";
+  else if (verdict == EtcdVerdict::kNotDone || verdict == EtcdVerdict::kUnknown || verdict == EtcdVerdict::kDenied ||
+           verdict == EtcdVerdict::kCorrupt)
+    refusing_ = "etcd does not answer: " + failure.message;
+  return error_of(failure);
+}
+
+// Writes
+
+void EtcdStore::write(Write write, Completion<WriteResult> done) {
+  if (std::optional<Error> error = refuse_write(write, options_.limits)) return complete<WriteResult>(std::move(*error), std::move(done));
+  const std::size_t bytes = write.key.size() + (write.value ? write.value->size() : 0);
+  if (pending_ >= options_.limits.pending_operations_max || pending_bytes_ + bytes > options_.limits.pending_bytes_max)
+    return complete<WriteResult>(too_busy(pending_), std::move(done));
+  ++pending_;
+  pending_bytes_ += bytes;
+  if (write.value) written_.emplace(write.key, write.value);
+  auto job = std::make_shared<WriteJob>(WriteJob{std::move(write), {}, std::move(done), bytes});
+  const Write& asked = job->write;
+  job->txn = {.key = keys_.in_etcd(asked.key), .put = asked.value};
+  if (asked.expected) {
+    job->txn.compare = EtcdTxn::Compare::kModRevision;
+    job->txn.compared = asked.expected->number();
+    job->txn.read_otherwise = !job->creates();  // upstream's shape of a creation has no other branch
+  }
+  try_write(std::move(job));
+}
+
+void EtcdStore::try_write(std::shared_ptr<WriteJob> job) {
+  ++job->attempts;
+  const auto repeat = job->write.expected ? EtcdCalls::Repeat::kAlways : EtcdCalls::Repeat::kUnlessSent;
+  const EtcdTxn& txn = job->txn;
+  calls_.txn(txn, repeat, kCallMax,
+             [this, job = std::move(job)](std::expected<EtcdTxnAnswer, Failure> done, bool uncertain) {
+               if (done) return on_txn(job, *std::move(done), uncertain);
+               const Error error = failed(done.error());
+               if (!uncertain) return answer(job, error);
+               metrics_.uncertain.add();
+               answer(job, make_error(ErrorCode::kTimeout, "{}; the write may have been stored", error.text()));
+             });
+}
+
+void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done, bool uncertain) {
+  note(done.present);
+  refusing_.reset();
+  // etcd finds that an absent key has mod_revision 0, and deletes none.
+  const bool committed = done.succeeded && (job->write.value || done.deleted > 0);
+  if (committed) {
+    WriteResult result{.committed = true, .revision = done.present, .current = {}};
+    if (!job->write.value) result.current = std::move(done.entry);
+    if (result.current) result.current->key = job->write.key;
+    return answer(job, std::move(result));
+  }
+  if (!done.succeeded && job->creates()) return on_exists(job, uncertain);
+  settle(job, std::move(done.entry), done.present, uncertain);
+}
+
+/// What there is already is asked for; if that is gone by then, the creation is tried again.
+void EtcdStore::on_exists(const std::shared_ptr<WriteJob>& job, bool uncertain) {
+  calls_.range(key_alone(job->txn.key), kCallMax,
+               [this, job, uncertain](std::expected<EtcdRangeAnswer, Failure> found, bool) {
+                 if (!found) return answer(job, failed(found.error()));
+                 note(found->present);
+                 if (found->entries.empty() && job->attempts < kCreateAttempts) return try_write(job);
+                 settle(job, found->entries.empty() ? std::nullopt : std::optional(std::move(found->entries.front())),
+                        found->present, uncertain);
+               });
+}
+
+/// Not done by the last attempt. After one that nobody knows of, the key as it stands tells: our bytes are there, or,
+/// of a deletion, nothing is.
+void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present,
+                       bool uncertain) {
+  if (found) found->key = job->write.key;
+  WriteResult result{.committed = false, .revision = present, .current = std::move(found)};
+  if (uncertain && job->write.value && result.current && *result.current->value == *job->write.value)
+    result = {.committed = true, .revision = result.current->mod_revision, .current = {}};
+  else if (uncertain && !job->write.value && !result.current)
+    result.committed = true;
+  answer(job, std::move(result));
+}
+
+void EtcdStore::answer(const std::shared_ptr<WriteJob>& job, Result<WriteResult> result) {
+  const Revision until = result ? result->revision : Revision();
+  hold(until, [this, job, result = std::move(result)]() mutable {
+    --pending_;
+    pending_bytes_ -= job->bytes;
+    const auto [first, last] = written_.equal_range(job->write.key);
+    const auto own = std::find_if(first, last, [&](const auto& each) { return each.second == job->write.value; });
+    if (own != last) written_.erase(own);
+    job->done(std::move(result));
+  });
+}
+
+Value EtcdStore::as_written(const std::string& key, Value value) {
+  const auto [first, last] = written_.equal_range(key);
+  for (auto own = first; own != last; ++own)
+    if (*own->second == *value) return own->second;
+  return value;
+}
+
+// Ranges
+
+void EtcdStore::range(Range range, Completion<RangeResult> done) {
+  if (pending_ >= options_.limits.pending_operations_max)
+    return complete<RangeResult>(too_busy(pending_), std::move(done));
+  if (range.at && (*range.at == Revision() || *range.at < compacted_))
+    return complete<RangeResult>(make_error(ErrorCode::kExpired, "revision {} is compacted, the oldest is {}",
+                                            range.at->number(), compacted_.number()),
+                                 std::move(done));
+  ++pending_;
+  auto job = std::make_shared<RangeJob>();
+  job->at = range.at;
+  job->next = keys_.in_etcd(range.prefix);
+  job->end = end_of_prefix(job->next);
+  if (job->next.empty()) job->next = std::string(1, '\0');
+  if (!range.start_after.empty() && range.start_after.starts_with(options_.root))
+    job->next = std::max(job->next, keys_.in_etcd(range.start_after) + '\0');
+  job->first = job->next;
+  job->range = std::move(range);
+  job->done = [this, done = std::move(done)](Result<RangeResult> result) mutable {
+    --pending_;
+    done(std::move(result));
+  };
+  next_page(job);
+}
+
+void EtcdStore::next_page(const std::shared_ptr<RangeJob>& job) {
+  const bool beyond = job->end != std::string(1, '\0') && job->next >= job->end;  // only the revision is wanted
+  EtcdRange page{.key = job->next,
+                 .range_end = beyond ? std::string() : job->end,
+                 .limit = job->range.limit != 0 ? job->range.limit : job->page,
+                 .at = job->at.value_or(Revision()),
+                 .count_only = beyond};
+  calls_.range(std::move(page), kCallMax, [this, job, beyond](std::expected<EtcdRangeAnswer, Failure> answer, bool) {
+    if (answer) {
+      if (beyond) answer->count = 0;
+      return on_page(job, *std::move(answer));
+    }
+    const bool compacted = judge(answer.error()) == EtcdVerdict::kCompacted;
+    if (compacted && !job->range.at && !std::exchange(job->again, true)) {  // it took too long: from the beginning
+      job->at.reset();
+      job->next = job->first;
+      job->result.entries.clear();
+      return next_page(job);
+    }
+    job->done(compacted ? error_of(answer.error()) : failed(answer.error()));
+  });
+}
+
+void EtcdStore::on_page(const std::shared_ptr<RangeJob>& job, EtcdRangeAnswer page) {
+  note(page.present);
+  refusing_.reset();
+  if (!job->at) job->at = page.present;
+  const std::size_t got = page.entries.size();
+  for (Entry& entry : page.entries) {
+    job->bytes += entry.value->size();
+    job->next = entry.key + '\0';
+    entry.key = keys_.in_port(entry.key).value_or(std::string());
+    job->result.entries.push_back(std::move(entry));
+  }
+  const std::size_t behind = page.count > got ? page.count - got : 0;
+  if (behind > 0 && got > 0 && job->range.limit == 0) {
+    const std::size_t mean = std::max<std::size_t>(job->bytes / job->result.entries.size(), 1);
+    job->page = std::clamp<std::size_t>(kPageBytes / mean, 1, std::min(job->page * 2, kLargestPage));
+    return next_page(job);
+  }
+  job->result.revision = *job->at;
+  job->result.remaining = behind;
+  hold(*job->at, [job] { job->done(std::move(job->result)); });
+}
+
+// Watches
+
+WatchId EtcdStore::watch(std::string prefix, Revision after, Watcher& watcher) {
+  const WatchId id = ++last_watch_;
+  auto watch = std::make_shared<EtcdWatch>(*transport_, keys_, metrics_, options_.log,
+                                           rng_.fork(fmt::format("watch {}", id)), *this,
+                                           EtcdWatch::Wanted{std::move(prefix), after, watcher, options_.tells_previous});
+  watches_.emplace(id, watch);
+  if (after >= compacted_) {
+    watch->begin();
+    return id;
+  }
+  post_([weak = std::weak_ptr(watch), error = too_old(after, compacted_), this] {
+    if (const auto alive = weak.lock()) on_watch_over(*alive, error);
+  });
+  return id;
+}
+
+void EtcdStore::unwatch(WatchId id) {
+  const auto found = watches_.find(id);
+  if (found == watches_.end()) return;
+  found->second->close();
+  watches_.erase(found);
+  if (held_.empty()) return;
+  post_([this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) release();
+  });
+}
+
+void EtcdStore::on_watch_over(EtcdWatch& watch, const Error& error) {
+  const auto found = std::ranges::find_if(watches_, [&](const auto& each) { return each.second.get() == &watch; });
+  if (found == watches_.end()) return;
+  const std::shared_ptr<EtcdWatch> over = found->second;
+  unwatch(found->first);
+  over->watcher().on_watch_end(error);
+}
+
+void EtcdStore::on_compaction_seen(Revision revision) {
+  compacted_ = std::max(compacted_, revision);
+}
+
+// Compaction
+
+void EtcdStore::compact(Revision revision, Completion<Revision> done) {
+  if (!options_.agrees_on_compaction) return compact_now(revision, std::move(done));
+  EtcdTxn turn{.key = std::string(kCompactionKey),
+               .put = std::make_shared<const std::string>(std::to_string(revision.number())),
+               .compare = EtcdTxn::Compare::kVersion,
+               .compared = static_cast<std::uint64_t>(compactions_),
+               .read_otherwise = true};
+  calls_.txn(std::move(turn), EtcdCalls::Repeat::kAlways, kCallMax,
+             [this, revision, done = std::move(done)](std::expected<EtcdTxnAnswer, Failure> answer, bool) mutable {
+               if (!answer) return done(failed(answer.error()));
+               note(answer->present);
+               if (!answer->succeeded) {  // another server has its turn
+                 compactions_ = answer->entry ? static_cast<std::int64_t>(answer->entry->version) : 0;
+                 return done(compacted_);
+               }
+               ++compactions_;
+               compact_now(revision, std::move(done));
+             });
+}
+
+void EtcdStore::compact_now(Revision revision, Completion<Revision> done) {
+  if (revision <= compacted_) return complete<Revision>(compacted_, std::move(done));
+  calls_.compact(revision, kCallMax,
+                 [this, done = std::move(done)](std::expected<Revision, Failure> answer, bool) mutable {
+                   if (!answer && judge(answer.error()) != EtcdVerdict::kCompacted)
+                     return done(judge(answer.error()) == EtcdVerdict::kFuture ? error_of(answer.error())
+                                                                              : failed(answer.error()));
+                   if (answer) on_compaction_seen(*answer);
+                   done(compacted_);
+                 });
+}
+
+// What everybody has written is reached.
+
+void EtcdStore::barrier(Completion<Revision> done) {
+  if (barriers_.size() >= options_.limits.pending_operations_max)
+    return complete<Revision>(too_busy(barriers_.size()), std::move(done));
+  barriers_.push_back(std::move(done));
+  if (!barrier_asked_) ask_barrier();
+}
+
+/// One question for all that have come meanwhile: who comes later may mean what was written later.
+void EtcdStore::ask_barrier() {
+  barrier_asked_ = true;
+  EtcdRange nothing = key_alone(keys_.in_etcd(options_.root) + "/health");
+  nothing.count_only = true;
+  calls_.range(std::move(nothing), kBarrierMax,
+               [this, waiting = std::exchange(barriers_, {})](std::expected<EtcdRangeAnswer, Failure> found,
+                                                              bool) mutable {
+                 barrier_asked_ = false;
+                 if (!barriers_.empty()) ask_barrier();
+                 if (!found) {
+                   const Error error = failed(found.error());
+                   for (Completion<Revision>& done : waiting) done(error);
+                   return;
+                 }
+                 refusing_.reset();
+                 note(found->present);
+                 hold(found->present, [this, until = found->present, waiting = std::move(waiting)]() mutable {
+                   const bool reached = watches_.empty() || revision() >= until;
+                   for (Completion<Revision>& done : waiting) {
+                     if (reached)
+                       done(until);
+                     else
+                       done(make_error(ErrorCode::kTimeout, "revision {} of etcd has not arrived, the newest is {}",
+                                       until.number(), revision().number()));
+                   }
+                 });
+               });
+}
+
+}  // namespace spillway::store

@@ -1,0 +1,90 @@
+// One watcher of the store's port and the watch of etcd that feeds it, over any number of streams: each goes on where
+// the last one ended, at another member. What arrives is not believed: versions of etcd in the field repeat events, leave
+// some out, or go back in time. All keys are watched, not only ours: every revision of etcd has an event then, so that a
+// gap shows, and every revision is reached.
+// Thread: loop. Invariant: for its prefix the watcher hears etcd's history once, in order, no revision cut.
+// Source: spec "etcd as the store", 4.
+#pragma once
+
+#include "base/rng.h"
+#include "store/etcd/etcd_keys.h"
+#include "store/etcd/etcd_metrics.h"
+#include "store/etcd/etcd_wire.h"
+#include "telemetry/log.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::store {
+
+/// Where kube-apiserver and this store agree on compaction; without a prefix.
+inline constexpr std::string_view kCompactionKey = "compact_rev_key";
+
+class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_shared_from_this<EtcdWatch> {
+ public:
+  /// Nothing heard for so long: the cluster is asked whether the watch is behind.
+  static constexpr Duration kQuietMax = seconds(10);
+  static constexpr Duration kCatchUpMax = seconds(5);
+
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void on_watch_delivered() = 0;
+    /// The watcher has not been told yet.
+    virtual void on_watch_over(EtcdWatch& watch, const Error& error) = 0;
+    virtual void on_compaction_seen(Revision revision) = 0;
+    /// The same bytes, of a write of ours if it is one.
+    virtual Value as_written(const std::string& key, Value value) = 0;
+  };
+
+  struct Wanted {
+    std::string prefix;  // of the port's keys
+    Revision after;
+    Watcher& watcher;
+    bool previous = false;  // changes tell the state before them
+  };
+
+  EtcdWatch(EtcdTransport& transport, const EtcdKeys& keys, EtcdMetrics& metrics, telemetry::Log log, Rng rng,
+            Owner& owner, Wanted wanted);
+
+  void begin();
+  /// Nothing is told any more.
+  void close();
+
+  Revision delivered() const { return delivered_; }
+
+  Watcher& watcher() const { return wanted_.watcher; }
+
+  void on_watch_message(EtcdWatchMessage message) override;
+  void on_watch_broken(const EtcdFailure& why) override;
+
+ private:
+  void open();
+  void resume();
+  void take(std::vector<EtcdEvent> events);
+  std::optional<Change> change_of(EtcdEvent& event);
+  void on_gap(Revision next);
+  void look_for_quiet();
+  void ask_whether_behind();
+  void later(Duration time, void (EtcdWatch::*act)());
+
+  EtcdTransport& transport_;
+  const EtcdKeys& keys_;
+  EtcdMetrics& metrics_;
+  telemetry::Log log_;
+  Rng rng_;
+  Owner& owner_;
+  Wanted wanted_;
+  Revision delivered_;
+  std::size_t member_;
+  std::unique_ptr<EtcdTransport::WatchStream> stream_;
+  std::vector<EtcdEvent> fragments_;
+  std::size_t failures_ = 0;  // since something was heard
+  std::optional<Revision> gap_after_;
+  Instant heard_{};
+  bool closed_ = false;
+};
+
+}  // namespace spillway::store

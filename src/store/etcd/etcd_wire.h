@@ -1,0 +1,111 @@
+// What the store asks of an etcd cluster and hears from it, and the port to whoever speaks to its members.
+// Thread: loop. Source: etcd v3 API; spec "etcd as the store", 3, 4.
+#pragma once
+
+#include "base/time.h"
+#include "store/store.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::store {
+
+/// A refusal of a member, or of the way to it: gRPC's code and message.
+struct EtcdFailure {
+  int code = 0;
+  std::string message;
+};
+
+struct EtcdRange {
+  std::string key;
+  std::string range_end;  // exclusive; empty: the key alone; one zero byte: to the end of all keys
+  std::size_t limit = 0;  // 0: none
+  Revision at;            // 0: now
+  bool count_only = false;
+};
+
+struct EtcdRangeAnswer {
+  Revision present;  // of the cluster, not of the state shown
+  std::vector<Entry> entries;
+  std::size_t count = 0;  // of keys from EtcdRange::key on, whatever the limit
+};
+
+/// A put or a deletion of one key, if a comparison holds.
+struct EtcdTxn {
+  enum class Compare { kNothing, kModRevision, kVersion };
+
+  std::string key;
+  Value put;  // null: delete
+  Compare compare = Compare::kNothing;
+  std::uint64_t compared = 0;   // what it must be
+  bool read_otherwise = false;  // where the comparison fails, tell the key as it stands
+};
+
+struct EtcdTxnAnswer {
+  Revision present;
+  bool succeeded = false;       // the comparison held
+  std::size_t deleted = 0;      // keys
+  std::optional<Entry> entry;  // the key before it was deleted, or as it stands where the comparison failed
+};
+
+struct EtcdEvent {
+  std::string key;
+  Value value;  // null: deleted
+  Revision revision;
+  Revision create_revision;  // of a deletion: 0 unless the state before was asked for
+  Value previous;            // only if asked for
+};
+
+struct EtcdWatchMessage {
+  bool canceled = false;
+  Revision compacted;     // canceled for that; else 0
+  std::string reason;     // why canceled; may be empty
+  bool fragment = false;  // more of the same follows
+  std::vector<EtcdEvent> events;
+};
+
+class EtcdTransport {
+ public:
+  template <typename Answer>
+  using Done = std::move_only_function<void(std::expected<Answer, EtcdFailure>)>;
+
+  class WatchReceiver {
+   public:
+    virtual ~WatchReceiver() = default;
+    virtual void on_watch_message(EtcdWatchMessage message) = 0;
+    /// The stream is over: nothing more comes of it.
+    virtual void on_watch_broken(const EtcdFailure& why) = 0;
+  };
+
+  /// One watch of a member; its destruction ends it, and nothing comes afterwards.
+  class WatchStream {
+   public:
+    virtual ~WatchStream() = default;
+  };
+
+  virtual ~EtcdTransport() = default;
+
+  /// How many members it knows; they are named by number.
+  virtual std::size_t members() const = 0;
+
+  /// The answers arrive on the loop, later, and none after the transport is gone.
+  virtual void range(std::size_t member, EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) = 0;
+  virtual void txn(std::size_t member, EtcdTxn txn, Duration at_most, Done<EtcdTxnAnswer> done) = 0;
+  /// Answers the revision asked for.
+  virtual void compact(std::size_t member, Revision revision, Duration at_most, Done<Revision> done) = 0;
+  /// All keys, from that revision on. `previous`: each event with the state before it, which costs etcd a read.
+  virtual std::unique_ptr<WatchStream> watch(std::size_t member, Revision from, bool previous,
+                                             WatchReceiver& receiver) = 0;
+
+  virtual Instant now() const = 0;
+  /// Runs `task` on the loop then; not after the transport is gone.
+  virtual void after(Duration time, std::move_only_function<void()> task) = 0;
+};
+
+}  // namespace spillway::store
