@@ -49,6 +49,7 @@ namespace {
 constexpr std::string_view kRoot = "/registry/";
 constexpr std::uint64_t kHistoryLoaded = 10'000;  // revisions replayed at start, so that watches can resume
 constexpr Duration kAnswerWithin = seconds(60);
+constexpr Duration kReadAgain = seconds(1);
 
 /// Of metrics the wire schema knows how they look in JSON alone.
 Encodings encodings_of(const Route& route) {
@@ -199,6 +200,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void on_cache_lost(const Error& error) override {
+    if (core_.store.is_shared() && serving_ && error.code == ErrorCode::kExpired) return rebase(error);
     core_.log.error("the store is lost", {{"error", error.text()}});
     lost_ = error.text();
     watching_.reset();
@@ -233,15 +235,39 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   // Start: state some way back, then the history up to now, then what every cluster has.
-  void load(store::Revision head) {
+  void load(store::Revision head, bool from_head = false) {
     const std::uint64_t back = head.number() > kHistoryLoaded ? head.number() - kHistoryLoaded : 0;
-    const store::Revision base = std::max(core_.store.compacted(), store::Revision(back));
-    core_.store.range({std::string(kRoot), {}, 0, base}, [this, head](Result<store::RangeResult> state) {
+    const store::Revision base = from_head ? head : std::max(core_.store.compacted(), store::Revision(back));
+    core_.store.range({std::string(kRoot), {}, 0, base}, [this, head, from_head](Result<store::RangeResult> state) {
+      // Of a store that others compact, less may be left.
+      if (!state && state.error().code == ErrorCode::kExpired && !from_head) return load(head, true);
       if (!state) return fail_start(state.error());
       if (const Outcome taken = cache_.load(*state); !taken) return fail_start(taken.error());
       loading_to_ = head;
       watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
       if (cache_.revision() >= head) loaded();
+    });
+  }
+
+  /// The store has gone on and history is missing: clients of watches begin anew, or resume where that is possible.
+  void rebase(const Error& why) {
+    core_.log.warning("the history of the store is missing: its present state is read", {{"error", why.text()}});
+    watching_.reset();
+    rebasing_ = true;
+    hub_.end_all();
+    read_present();
+  }
+
+  void read_present() {
+    core_.store.range({std::string(kRoot), {}, 0, std::nullopt}, [this](Result<store::RangeResult> state) {
+      if (!state) {
+        core_.log.warning("the store cannot be read", {{"error", state.error().text()}});
+        timers_.at(core_.now.mono + kReadAgain, [this] { read_present(); });
+        return;
+      }
+      cache_.rebase(*state);
+      rebasing_ = false;
+      watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
     });
   }
 
@@ -294,7 +320,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!lost_.empty()) return {.live = false, .ready = false, .why = lost_};
     if (stopping_) return {.live = true, .ready = false, .why = "shutting down"};
     if (auto why = core_.store.refusing()) return {.live = true, .ready = false, .why = *std::move(why)};
-    return {.live = true, .ready = serving_, .why = serving_ ? "" : "loading"};
+    const bool ready = serving_ && !rebasing_;
+    return {.live = true, .ready = ready, .why = ready ? "" : "loading"};
   }
 
   void dispatch(const ExchangePtr& exchange) {
@@ -310,7 +337,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     const api::Method method = exchange->request().method;
     exchange->asked = request_attributes(method, exchange->target);
     const RequestAttributes& asked = exchange->asked;
-    if (asked.is_resource && (stopping_ || !serving_ || !lost_.empty())) {
+    if (asked.is_resource && (stopping_ || !serving_ || rebasing_ || !lost_.empty())) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
     }
     auto route = find_route(registry_, asked);
@@ -329,7 +356,24 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
     if (!form) return exchange->fail(form.error());
-    perform(exchange);
+    if (!core_.store.is_shared() || !is_about_the_present(*exchange)) return perform(exchange);
+    core_.store.barrier([this, exchange](Result<store::Revision> reached) {
+      if (exchange->finished()) return;
+      if (!reached) return exchange->fail(api::retry_status(reached.error().code, reached.error().message, 1));
+      perform(exchange);
+    });
+  }
+
+  /// Whether another server's write that its client has been told of must be seen. Answers that end a write without
+  /// one, such as a conflict, are about the present, too.
+  static bool is_about_the_present(const Exchange& exchange) {
+    const auto given = [&](std::string_view name) {
+      const std::string* value = exchange.target.find(name);
+      return value != nullptr && !value->empty();
+    };
+    const Verb verb = exchange.route.verb;
+    const bool reads = verb == Verb::kGet || verb == Verb::kList || verb == Verb::kWatch;
+    return !reads || (!given("resourceVersion") && !given("continue"));
   }
 
   void perform(const ExchangePtr& exchange) {
@@ -432,6 +476,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   std::optional<store::Revision> loading_to_;
   bool driven_ = false;
   bool serving_ = false;
+  bool rebasing_ = false;
   bool stopping_ = false;
   std::string lost_;
   RequestId last_id_ = 0;

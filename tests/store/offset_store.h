@@ -71,6 +71,8 @@ class OffsetStore final : public Store {
       watcher.on_changes(lowered);
     }
 
+    void on_reached(Revision revision) override { watcher.on_reached(store.down(revision)); }
+
     void on_watch_end(const Error& error) override { watcher.on_watch_end(error); }
 
     const OffsetStore& store;

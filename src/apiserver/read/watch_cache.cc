@@ -3,6 +3,7 @@
 #include "base/check.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -132,6 +133,12 @@ void ResourceCache::remember(EventPtr event) {
   }
 }
 
+void ResourceCache::forget_history(store::Revision before) {
+  ring_.clear();
+  ring_bytes_ = 0;
+  horizon_ = before;
+}
+
 WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener) : listener_(listener) {
   for (const Resource& resource : registry.all()) {
     if (!resource.stored() || by_prefix_.contains(resource.storage)) continue;
@@ -254,6 +261,33 @@ void WatchCache::apply(const store::Change& change) {
 void WatchCache::on_changes(const std::vector<store::Change>& changes) {
   for (const store::Change& change : changes) apply(change);
   listener_.on_cache_progress();
+}
+
+void WatchCache::on_reached(store::Revision revision) {
+  revision_ = std::max(revision_, revision);
+  listener_.on_cache_progress();
+}
+
+void WatchCache::rebase(const store::RangeResult& state) {
+  std::vector<store::Change> changes;
+  std::set<std::string_view> present;
+  for (const store::Entry& entry : state.entries) {
+    ResourceCache* cache = cache_of_key(entry.key);
+    if (cache == nullptr) continue;
+    present.insert(entry.key);
+    const ObjectPtr known = cache->find(std::string_view(entry.key).substr(cache->resource().storage.size()));
+    if (known && known->revision == entry.mod_revision) continue;
+    changes.push_back({entry.key, entry.mod_revision, entry.create_revision, entry.value, nullptr});
+  }
+  for (const auto& cache : caches_)
+    for (const auto& [key, object] : cache->objects()) {
+      std::string store_key = cache->resource().storage + key;
+      if (!present.contains(store_key)) changes.push_back({std::move(store_key), state.revision, {}, nullptr, nullptr});
+    }
+  std::ranges::stable_sort(changes, {}, &store::Change::revision);
+  for (const store::Change& change : changes) apply(change);
+  for (const auto& cache : caches_) cache->forget_history(state.revision);
+  on_reached(state.revision);
 }
 
 void WatchCache::on_watch_end(const Error& error) {

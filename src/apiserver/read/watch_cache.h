@@ -75,6 +75,7 @@ class ResourceCache {
   void erase(const std::string& key);
   void index(const StoredObject& object, const ObjectPtr& value);
   void remember(EventPtr event);
+  void forget_history(store::Revision before);
 
   const Resource& resource_;
   ObjectMap objects_;
@@ -93,7 +94,7 @@ class WatchCache final : public store::Watcher {
     virtual void on_cache_event(ResourceCache& cache, const EventPtr& event) = 0;
     /// A batch of events has been delivered.
     virtual void on_cache_progress() = 0;
-    /// The store ended the watch: nothing can be served any more.
+    /// The store ended the watch. kExpired: it is there, only history is missing (rebase()).
     virtual void on_cache_lost(const Error& error) = 0;
   };
 
@@ -120,7 +121,12 @@ class WatchCache final : public store::Watcher {
   void forget(const store::Value& value);
   void forget_deletion(const std::string& store_key);
 
+  /// The state of a moment in place of the history that led there: what differs is told as events, and nothing older
+  /// is covered any more.
+  void rebase(const store::RangeResult& state);
+
   void on_changes(const std::vector<store::Change>& changes) override;
+  void on_reached(store::Revision revision) override;
   void on_watch_end(const Error& error) override;
 
  private:

@@ -183,7 +183,8 @@ bool WatchHub::send_history(Watch& watch, SliceBudget& budget) {
   }
   for (const EventPtr& event : watch.cache->events_after(watch.sent)) {
     if (watch.closed) return true;
-    if (!budget.take(watch.rendering.cost(event->object ? *event->object : *event->last))) return false;
+    const bool left = budget.take(watch.rendering.cost(event->object ? *event->object : *event->last));
+    if (!left && event->revision != watch.sent) return false;  // a revision is not cut
     Frames frames(event, core_.now.wall);
     deliver(watch, frames);
   }
@@ -219,7 +220,7 @@ void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
 
 void WatchHub::deliver(Watch& watch, Frames& frames) {
   const CacheEvent& event = frames.event();
-  if (watch.closed || event.revision <= watch.sent) return;
+  if (watch.closed || event.revision < watch.sent) return;  // one revision may have several events
   watch.sent = event.revision;
   const bool was = event.previous && watch.selection.matches(*event.previous);
   const bool is = event.object && watch.selection.matches(*event.object);

@@ -1,6 +1,7 @@
 #include "apps/server/api_server_part.h"
 
 #include "apps/server/certificates.h"
+#include "apps/server/etcd.h"
 #include "host/kernel/kernel_file.h"
 #include "runtime/entropy.h"
 #include "wire/client/kubeconfig.h"
@@ -84,10 +85,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, c
 Outcome ApiServerPart::open(std::function<void()> serving) {
   SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
   runtime::Loop& loop = process_.loop();
-  const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
-  SPILLWAY_TRY(store, store::SqliteStore::open(data_dir_ + "/spillway.db", post,
-                                               {.log = process_.log(), .metrics = &process_.metrics()}));
-  store_ = std::move(store);
+  SPILLWAY_TRY_VOID(open_store());
   SPILLWAY_TRY_VOID(open_tokens());
   if (!args_.insecure_http) {
     SPILLWAY_TRY(authority, open_serving_authority(data_dir_, loop.now().wall));
@@ -122,6 +120,21 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
     if (!ready) return process_.fail(ready.error());
     serving();
   });
+  return {};
+}
+
+Outcome ApiServerPart::open_store() {
+  runtime::Loop& loop = process_.loop();
+  const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
+  if (!args_.etcd.servers.empty()) {
+    SPILLWAY_TRY(opened, open_etcd_store(args_.etcd, post, process_.log(), process_.metrics()));
+    store_ = std::move(opened);
+    return {};
+  }
+  SPILLWAY_TRY(opened, store::SqliteStore::open(data_dir_ + "/spillway.db", post,
+                                                {.log = process_.log(), .metrics = &process_.metrics()}));
+  embedded_ = opened.get();
+  store_ = std::move(opened);
   return {};
 }
 
@@ -207,7 +220,7 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
   server_->stop();
   auto close_store = [this, done = std::move(done)]() mutable {
     http_.reset();
-    store_->stop();
+    if (embedded_ != nullptr) embedded_->stop();
     endpoint_.reset();
     server_.reset();
     store_.reset();

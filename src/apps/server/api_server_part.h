@@ -6,6 +6,7 @@
 #include "apps/server/local_gateway.h"
 #include "cli/flags/command_line.h"
 #include "store/sqlite/sqlite_store.h"
+#include "store/store.h"
 #include "wire/server/api_endpoint.h"
 #include "wire/server/authenticator.h"
 #include "wire/server/bootstrap_token_table.h"
@@ -51,6 +52,7 @@ class ApiServerPart final : public Part {
                 apiserver::ApiServer::Controllers controllers);
 
   Outcome open(std::function<void()> serving);
+  Outcome open_store();
   Outcome open_tokens();
   Outcome serve();
   Result<std::string> agents_authority_pem() const;
@@ -70,7 +72,8 @@ class ApiServerPart final : public Part {
   std::optional<wire::OpensslRequestAuthority> client_authority_;  // as serving_authority_
   std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;    // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
-  std::unique_ptr<store::SqliteStore> store_;
+  std::unique_ptr<store::Store> store_;
+  store::SqliteStore* embedded_ = nullptr;  // store_, unless it is an etcd
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<wire::ApiEndpoint> endpoint_;
   std::unique_ptr<wire::HttpServer> http_;

@@ -114,8 +114,19 @@ struct LeaderElectionArgs {
   std::string resource_namespace = "kube-system";
 };
 
+/// A cluster of etcd in place of the embedded store.
+struct EtcdArgs {
+  std::vector<std::string> servers;  // URLs; empty: the embedded store
+  std::string prefix = "/registry";
+  std::string ca_file;           // empty: the system's authorities
+  std::string certificate_file;  // empty: the client shows none
+  std::string key_file;
+  bool insecure = false;  // plain HTTP to other machines
+};
+
 struct ServingArgs {
   std::string data_dir;  // empty: the platform's default
+  EtcdArgs etcd;
   std::string bind_address = "127.0.0.1";
   std::uint16_t port = 6443;     // 0: any free port
   std::string write_kubeconfig;  // empty: DATA_DIR/kubeconfig

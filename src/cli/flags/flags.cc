@@ -102,9 +102,53 @@ Result<std::optional<Duration>> parse_token_life(const std::string& text) {
   return std::optional<Duration>(life);
 }
 
+/// The host of "http://HOST:PORT"; empty: it is no such URL.
+std::string_view plain_host(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  if (!url.starts_with(kScheme)) return {};
+  url.remove_prefix(kScheme.size());
+  const std::string_view host = url.substr(0, url.rfind(':'));
+  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+}
+
+void add_etcd(CLI::App& app, EtcdArgs& args) {
+  app.add_option("--etcd-servers", args.servers,
+                 "Keep objects in this etcd cluster instead of the embedded database: "
+                 "URLs, separated by commas")
+      ->delimiter(',');
+  app.add_option("--etcd-prefix", args.prefix, "What the keys in etcd begin with")
+      ->check([](const std::string& text) {
+        return text.size() > 1 && text.starts_with('/') && !text.ends_with('/')
+                   ? std::string()
+                   : fmt::format("must begin with a slash and not end with one, got \"{}\"", text);
+      })
+      ->capture_default_str();
+  app.add_option("--etcd-cafile", args.ca_file, "PEM file: who signs the certificates of etcd")->check(CLI::ExistingFile);
+  auto* certificate = app.add_option("--etcd-certfile", args.certificate_file, "PEM file: the certificate shown to etcd")
+                          ->check(CLI::ExistingFile);
+  auto* key = app.add_option("--etcd-keyfile", args.key_file, "PEM file: its key")->check(CLI::ExistingFile);
+  certificate->needs(key);
+  key->needs(certificate);
+  app.add_flag("--etcd-insecure", args.insecure, "Allow plain HTTP to an etcd of another machine");
+}
+
+/// Throws CLI::ValidationError.
+void check_etcd(const EtcdArgs& args) {
+  for (const std::string& url : args.servers) {
+    const std::string_view host = plain_host(url);
+    if (host.empty() || args.insecure || is_loopback(std::string(host))) continue;
+    throw CLI::ValidationError(
+        "--etcd-servers",
+        fmt::format("whoever is on the way reads and changes everything in plain HTTP: use https or, where the network "
+                    "is trusted, --etcd-insecure, got \"{}\"",
+                    url));
+  }
+}
+
 void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
+  add_etcd(app, args.etcd);
   app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
   app.add_option("--write-kubeconfig", args.write_kubeconfig,
@@ -131,6 +175,7 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_flag("--insecure-http", args.insecure_http,
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {
+    check_etcd(args.etcd);
     if (!args.insecure_http || is_loopback(args.bind_address)) return;
     throw CLI::ValidationError("--insecure-http",
                                fmt::format("makes everybody an administrator, so --bind-address must be a loopback "

@@ -113,6 +113,8 @@ void EtcdWatch::take(std::vector<EtcdEvent> events) {
     failures_ = 0;
     if (!changes.empty()) wanted_.watcher.on_changes(changes);
     if (closed_) return;
+    if (changes.empty() || changes.back().revision < delivered_) wanted_.watcher.on_reached(delivered_);
+    if (closed_) return;
     owner_.on_watch_delivered();
   }
   if (behind_gap && !closed_) on_gap(*behind_gap);

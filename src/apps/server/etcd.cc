@@ -1,0 +1,39 @@
+#include "apps/server/etcd.h"
+
+#include "base/file.h"
+#include "runtime/entropy.h"
+#include "store/etcd/etcd_store.h"
+#include "store/etcd/grpc_transport.h"
+
+#include <utility>
+
+namespace spillway::apps {
+namespace {
+
+/// Empty: none is named.
+Result<std::string> read_if_named(const std::string& path) {
+  return path.empty() ? Result<std::string>(std::string()) : read_file(path);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args, store::Poster post, telemetry::Log log,
+                                                      telemetry::Registry& metrics) {
+  store::GrpcTransportOptions options{.servers = args.servers, .ca_pem = {}, .certificate_pem = {}, .key_pem = {}};
+  for (const auto& [path, pem] :
+       {std::pair(&args.ca_file, &options.ca_pem), std::pair(&args.certificate_file, &options.certificate_pem),
+        std::pair(&args.key_file, &options.key_pem)}) {
+    SPILLWAY_TRY(read, read_if_named(*path));
+    *pem = std::move(read);
+  }
+  SPILLWAY_TRY(transport, store::GrpcTransport::create(options, post));
+  store::EtcdOptions kept;
+  kept.prefix = args.prefix;
+  kept.seed = runtime::entropy();
+  kept.log = std::move(log);
+  kept.metrics = &metrics;
+  return std::unique_ptr<store::Store>(
+      std::make_unique<store::EtcdStore>(std::move(transport), std::move(post), std::move(kept)));
+}
+
+}  // namespace spillway::apps
