@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
 # Starts `spillway apiserver` (first argument: the binary), runs the conformance suite against it, stops it.
 # The rest of the arguments go to the suite. CONFORMANCE_PASS_MIN: fewer passed checks are a failure (default: all).
+# CONFORMANCE_STORE=etcd: its objects are in an etcd, which is started for it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 binary=${1:?usage: conformance.sh BINARY [FLAG...]}
 shift
 folder=$(mktemp -d)
-"$binary" apiserver --data-dir "$folder/data" --port 0 --write-kubeconfig "$folder/kubeconfig" --log-level warning >"$folder/log" 2>&1 &
+flags=()
+etcd=
+if [ "${CONFORMANCE_STORE:-}" = etcd ]; then
+  python3 "$here/own_etcd.py" "$folder" >"$folder/url" &
+  etcd=$!
+  for _ in $(seq 200); do [ -s "$folder/url" ] && break; sleep 0.1; done
+  flags=("--etcd-servers=$(cat "$folder/url")")
+fi
+"$binary" apiserver --data-dir "$folder/data" --port 0 --write-kubeconfig "$folder/kubeconfig" --log-level warning "${flags[@]}" >"$folder/log" 2>&1 &
 server=$!
-trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$folder"' EXIT
+trap 'kill "$server" $etcd 2>/dev/null; wait "$server" $etcd 2>/dev/null; rm -rf "$folder"' EXIT
 for _ in $(seq 200); do
   [ -s "$folder/kubeconfig" ] && break
   kill -0 "$server" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }

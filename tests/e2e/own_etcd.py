@@ -1,0 +1,78 @@
+"""An etcd of a test's own: one member or three, on loopback ports, with everything below one folder.
+
+As a program: own_etcd.py FOLDER prints the URL of one member and serves until it is ended.
+"""
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+import peers
+
+PROGRAM = next((path for path in (peers.ROOT / "usr/bin/etcd", pathlib.Path("/usr/bin/etcd")) if os.access(path, os.X_OK)), None)
+NEEDS = "needs etcd"
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Member:
+    def __init__(self, folder, name, client, peer, cluster, more):
+        self.url = f"http://127.0.0.1:{client}"
+        peer_url = f"http://127.0.0.1:{peer}"
+        self.log = folder / f"{name}.log"
+        self.command = [PROGRAM, f"--name={name}", f"--data-dir={folder / name}", f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}",
+                        f"--listen-peer-urls={peer_url}", f"--initial-advertise-peer-urls={peer_url}", f"--initial-cluster={cluster}", *more]
+        self.child = None
+        self.start()
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.child = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=peers.environment())
+
+    def kill(self, number=signal.SIGKILL):
+        self.child.send_signal(number)
+        if number == signal.SIGKILL:
+            self.child.wait()
+
+
+class Cluster:
+    def __init__(self, folder, members, more):
+        folder.mkdir(parents=True, exist_ok=True)
+        ports = free_ports(2 * members)
+        cluster = ",".join(f"m{i}=http://127.0.0.1:{ports[members + i]}" for i in range(members))
+        self.members = [Member(folder, f"m{i}", ports[i], ports[members + i], cluster, more) for i in range(members)]
+
+    @property
+    def flag(self):
+        return "--etcd-servers=" + ",".join(each.url for each in self.members)
+
+    def stop(self):
+        for each in self.members:
+            with contextlib.suppress(ProcessLookupError):
+                each.kill(signal.SIGCONT)
+                each.kill()
+
+
+@contextlib.contextmanager
+def serving(folder, members=1, *more):
+    cluster = Cluster(folder / "etcd", members, more)
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+if __name__ == "__main__":
+    with serving(pathlib.Path(sys.argv[1])) as own:
+        print(own.members[0].url, flush=True)
+        signal.sigwait({signal.SIGTERM, signal.SIGINT})

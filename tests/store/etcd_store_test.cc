@@ -1,0 +1,402 @@
+// Goal: whatever an etcd and the way to it do wrong, no write is done twice or told wrongly, and no watcher misses an
+// event or hears one twice.
+#include "store/etcd/etcd_store.h"
+#include "store/fake_etcd.h"
+#include "store/store_client.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+
+namespace spillway::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Fault = FakeEtcd::Fault;
+
+TEST(EtcdFailures, AreJudgedByTheirWords) {
+  const std::vector<std::tuple<int, std::string, EtcdVerdict, ErrorCode>> rows = {
+      {11, "etcdserver: mvcc: required revision has been compacted", EtcdVerdict::kCompacted, ErrorCode::kExpired},
+      {11, "etcdserver: mvcc: required revision is a future revision", EtcdVerdict::kFuture, ErrorCode::kTimeout},
+      {8, "etcdserver: mvcc: database space exceeded", EtcdVerdict::kNoSpace, ErrorCode::kServiceUnavailable},
+      {8, "etcdserver: too many requests", EtcdVerdict::kBusy, ErrorCode::kTooManyRequests},
+      {8, "grpc: received message larger than max (3 vs. 2)", EtcdVerdict::kTooLarge, ErrorCode::kRequestEntityTooLarge},
+      {3, "etcdserver: request is too large", EtcdVerdict::kTooLarge, ErrorCode::kRequestEntityTooLarge},
+      {14, "etcdserver: request timed out, possibly due to previous leader failure", EtcdVerdict::kUnknown, ErrorCode::kTimeout},
+      {14, "etcdserver: leader changed", EtcdVerdict::kUnknown, ErrorCode::kTimeout},
+      {4, "Deadline Exceeded", EtcdVerdict::kUnknown, ErrorCode::kTimeout},
+      {14, "Socket closed", EtcdVerdict::kUnknown, ErrorCode::kTimeout},
+      {14, "etcdserver: no leader", EtcdVerdict::kNotDone, ErrorCode::kServiceUnavailable},
+      {14, "failed to connect to all addresses", EtcdVerdict::kNotDone, ErrorCode::kServiceUnavailable},
+      {7, "etcdserver: permission denied", EtcdVerdict::kDenied, ErrorCode::kServiceUnavailable},
+      {15, "etcdserver: corrupt cluster", EtcdVerdict::kCorrupt, ErrorCode::kServiceUnavailable},
+      {13, "Received RST_STREAM", EtcdVerdict::kUnknown, ErrorCode::kServiceUnavailable}};
+  for (const auto& [code, words, verdict, told] : rows) {
+    EXPECT_EQ(judge({code, words}), verdict) << words;
+    EXPECT_EQ(error_of({code, words}).code, told) << words;
+  }
+}
+
+TEST(EtcdKeys, StandUnderThePrefix) {
+  const EtcdKeys keys("/registry", "/mine");
+  EXPECT_EQ(keys.in_etcd("/registry/pods/a"), "/mine/pods/a");
+  EXPECT_EQ(keys.in_port("/mine/pods/a"), "/registry/pods/a");
+  EXPECT_FALSE(keys.in_port("/others/pods/a"));
+  EXPECT_EQ(end_of_prefix("/mine/"), "/mine0");
+  EXPECT_EQ(end_of_prefix("a\xff\xff"), "b");
+  EXPECT_EQ(end_of_prefix("\xff"), std::string(1, '\0'));
+  EXPECT_EQ(end_of_prefix(""), std::string(1, '\0'));
+}
+
+struct EtcdStoreTest : ::testing::Test {
+  EtcdStoreTest() { reopen(); }
+
+  void reopen() {
+    client_.reset();
+    EtcdOptions options;
+    options.root = "";
+    options.prefix = "/";
+    store_ = std::make_unique<EtcdStore>(etcd_.connect(), loop_.poster(), options);
+    client_.emplace(*store_, loop_);
+  }
+
+  Revision put(const std::string& key, const std::string& text) {
+    const auto done = client_->put(key, text);
+    EXPECT_TRUE(done && done->committed);
+    return done ? done->revision : Revision();
+  }
+
+  /// With the time it takes until somebody asks again.
+  Result<WriteResult> write(const std::string& key, const std::string& text, std::optional<Revision> expected) {
+    std::optional<Result<WriteResult>> answer;
+    store_->write({key, value_of(text), expected}, [&](Result<WriteResult> result) { answer = std::move(result); });
+    for (int turns = 0; turns < 100 && !answer; ++turns) {
+      loop_.run_posted();
+      if (!answer) etcd_.advance(milliseconds(200));
+    }
+    return answer ? *answer : make_error(ErrorCode::kInternalError, "no answer");
+  }
+
+  TestLoop loop_;
+  FakeEtcd etcd_{loop_};
+  std::unique_ptr<EtcdStore> store_;
+  std::optional<StoreClient> client_;
+};
+
+TEST_F(EtcdStoreTest, AWriteWhoseAnswerIsLostIsToldOnceAndTruly) {
+  etcd_.faults = {Fault::kAnswerLost};
+  const auto created = write("a", "1", Revision());
+  ASSERT_TRUE(created) << created.error().text();
+  EXPECT_TRUE(created->committed);
+  EXPECT_EQ(created->revision, etcd_.revision());
+  etcd_.faults = {Fault::kAnswerLost, Fault::kRequestLost, Fault::kNotReached};
+  const auto updated = write("a", "2", created->revision);
+  ASSERT_TRUE(updated);
+  EXPECT_TRUE(updated->committed);
+  EXPECT_EQ(updated->revision.number(), created->revision.number() + 1);
+  EXPECT_EQ(etcd_.writes_of("/a"), 2U);
+}
+
+TEST_F(EtcdStoreTest, AWriteThatWasNotDoneIsDoneByTheNextMember) {
+  for (const Fault fault : {Fault::kRequestLost, Fault::kNotReached}) {
+    etcd_.asked.clear();
+    etcd_.faults = {fault};
+    const auto done = write("a", "x", fault == Fault::kRequestLost ? Revision() : etcd_.revision());
+    ASSERT_TRUE(done && done->committed);
+    ASSERT_THAT(etcd_.asked, SizeIs(2));
+    EXPECT_NE(etcd_.asked[0], etcd_.asked[1]);
+  }
+  EXPECT_EQ(etcd_.writes_of("/a"), 2U);
+}
+
+TEST_F(EtcdStoreTest, WhatSomebodyElseWroteMeanwhileIsNotTakenForOurs) {
+  put("a", "1");
+  const Revision known = etcd_.revision();
+  etcd_.write({{"/a", value_of("theirs")}});
+  etcd_.faults = {Fault::kRequestLost};
+  const auto done = write("a", "ours", known);
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(done->committed);
+  ASSERT_TRUE(done->current);
+  EXPECT_EQ(*done->current->value, "theirs");
+  EXPECT_EQ(done->current->key, "a");
+}
+
+TEST_F(EtcdStoreTest, AnUnconditionalWriteIsNotRepeatedOnceItMayBeDone) {
+  etcd_.faults = {Fault::kNotReached, Fault::kAnswerLost};
+  const auto done = write("a", "1", std::nullopt);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kTimeout);
+  EXPECT_THAT(done.error().text(), HasSubstr("may have been stored"));
+  EXPECT_EQ(etcd_.writes_of("/a"), 1U);
+}
+
+TEST_F(EtcdStoreTest, ADeletionWhoseAnswerIsLostIsDone) {
+  const Revision known = put("a", "1");
+  etcd_.faults = {Fault::kAnswerLost};
+  const auto done = client_->remove("a", known);
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(done->committed);
+  EXPECT_EQ(etcd_.writes_of("/a"), 2U);
+}
+
+TEST_F(EtcdStoreTest, NothingThatCanDoItIsToldWhenTheTimeIsOver) {
+  etcd_.faults.assign(1000, Fault::kNotReached);
+  const auto done = write("a", "1", Revision());
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kServiceUnavailable);
+  EXPECT_THAT(store_->refusing().value_or(""), HasSubstr("no leader"));
+  EXPECT_LT(etcd_.asked.size(), 100U) << "it pauses";
+  etcd_.faults.clear();
+  put("a", "1");
+  EXPECT_FALSE(store_->refusing());
+}
+
+TEST_F(EtcdStoreTest, AFullDatabaseIsTold) {
+  etcd_.faults = {Fault::kNoSpace};
+  const auto done = write("a", "1", Revision());
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kServiceUnavailable);
+  EXPECT_EQ(etcd_.asked.size(), 1U) << "no member has more";
+  EXPECT_THAT(store_->refusing().value_or(""), HasSubstr("out of space"));
+}
+
+// Watches
+
+TEST_F(EtcdStoreTest, EventsThatComeAgainAreDropped) {
+  for (FakeEtcd::Member& member : etcd_.members) member.repeats = true;
+  RecordingWatcher watcher;
+  store_->watch("", etcd_.revision(), watcher);
+  put("a", "1");
+  put("a", "2");
+  EXPECT_THAT(watcher.seen, SizeIs(2));
+}
+
+TEST_F(EtcdStoreTest, WhatOneMemberLeavesOutAnotherOneKnows) {
+  std::size_t watches = 0;
+  for (std::size_t faulty = 0; faulty < 2; ++faulty) {  // the watch begins at one of them
+    reopen();
+    for (FakeEtcd::Member& member : etcd_.members) member.leaves_out.clear();
+    etcd_.members[faulty].leaves_out = {etcd_.revision().number() + 2};
+    etcd_.watches = 0;
+    RecordingWatcher watcher;
+    store_->watch("", etcd_.revision(), watcher);
+    loop_.run_posted();
+    for (int i = 0; i < 3; ++i) etcd_.write({{"/a", value_of(std::to_string(i))}});
+    for (int turns = 0; turns < 5; ++turns) etcd_.advance(seconds(1));
+    loop_.run_posted();
+    EXPECT_THAT(watcher.seen, SizeIs(3));
+    EXPECT_FALSE(watcher.end);
+    watches += etcd_.watches;
+    store_.reset();
+  }
+  EXPECT_EQ(watches, 3U) << "one of the two had to go on elsewhere";
+}
+
+TEST_F(EtcdStoreTest, WhatEveryMemberLeavesOutEndsTheWatch) {
+  for (FakeEtcd::Member& member : etcd_.members) member.leaves_out = {etcd_.revision().number() + 2};
+  RecordingWatcher watcher;
+  store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  for (int i = 0; i < 3; ++i) etcd_.write({{"/a", value_of(std::to_string(i))}});
+  loop_.run_posted();
+  for (int i = 0; i < 10; ++i) etcd_.advance(seconds(1));
+  EXPECT_THAT(watcher.seen, SizeIs(1)) << "up to the gap";
+  ASSERT_TRUE(watcher.end);
+  EXPECT_EQ(watcher.end->code, ErrorCode::kExpired);
+}
+
+struct BatchWatcher final : Watcher {
+  void on_changes(const std::vector<Change>& changes) override {
+    for (const Change& change : changes) revisions.push_back(change.revision.number());
+    batches.push_back(changes.size());
+  }
+
+  void on_reached(Revision revision) override { reached = revision; }
+
+  void on_watch_end(const Error& error) override { end = error; }
+
+  std::vector<std::uint64_t> revisions;
+  std::vector<std::size_t> batches;
+  std::optional<Revision> reached;
+  std::optional<Error> end;
+};
+
+TEST_F(EtcdStoreTest, ARevisionIsToldWholeHoweverItArrives) {
+  for (FakeEtcd::Member& member : etcd_.members) member.fragment = 1;
+  BatchWatcher watcher;
+  const Revision before = etcd_.revision();
+  store_->watch("", before, watcher);
+  loop_.run_posted();
+  etcd_.write({{"/a", value_of("1")}, {"/b", value_of("1")}, {"/c", value_of("1")}});
+  loop_.run_posted();
+  EXPECT_THAT(watcher.batches, ElementsAre(3U));
+  EXPECT_EQ(store_->revision(), etcd_.revision());
+}
+
+TEST_F(EtcdStoreTest, AWatchGoesOnWhereItWasBroken) {
+  RecordingWatcher watcher;
+  store_->watch("", etcd_.revision(), watcher);
+  put("a", "1");
+  for (int i = 0; i < 5; ++i) {
+    etcd_.break_watches();
+    loop_.run_posted();
+    etcd_.write({{"/a", value_of("x")}});
+    for (int turns = 0; turns < 10; ++turns) etcd_.advance(seconds(1));
+    loop_.run_posted();
+  }
+  EXPECT_THAT(watcher.seen, SizeIs(6));
+  EXPECT_EQ(etcd_.watches, 6U);
+}
+
+TEST_F(EtcdStoreTest, AWatchWhoseHistoryIsGoneEnds) {
+  for (FakeEtcd::Member& member : etcd_.members) member.silent = true;
+  BatchWatcher watcher;
+  store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  for (int i = 0; i < 3; ++i) etcd_.write({{"/a", value_of("x")}});
+  etcd_.compact(etcd_.revision());
+  for (FakeEtcd::Member& member : etcd_.members) member.silent = false;
+  etcd_.push();
+  loop_.run_posted();
+  ASSERT_TRUE(watcher.end);
+  EXPECT_EQ(watcher.end->code, ErrorCode::kExpired);
+  EXPECT_EQ(store_->compacted(), etcd_.revision());
+}
+
+TEST_F(EtcdStoreTest, KeysOfOthersMoveTheRevisionAlone) {
+  client_.reset();
+  EtcdOptions options;
+  options.root = "/registry";
+  options.prefix = "/mine";
+  store_ = std::make_unique<EtcdStore>(etcd_.connect(), loop_.poster(), options);
+  BatchWatcher watcher;
+  store_->watch("/registry/", etcd_.revision(), watcher);
+  loop_.run_posted();
+  const Revision ours = etcd_.write({{"/mine/a", value_of("1")}});
+  const Revision theirs = etcd_.write({{"/others/a", value_of("1")}});
+  loop_.run_posted();
+  EXPECT_THAT(watcher.revisions, ElementsAre(ours.number()));
+  EXPECT_EQ(watcher.reached, theirs);
+  EXPECT_EQ(store_->revision(), theirs);
+}
+
+TEST_F(EtcdStoreTest, AnAnswerWaitsForItsEventButNotForEver) {
+  RecordingWatcher watcher;
+  store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  for (FakeEtcd::Member& member : etcd_.members) member.silent = true;
+  std::optional<Result<WriteResult>> answer;
+  store_->write({"a", value_of("1"), std::nullopt}, [&](Result<WriteResult> result) { answer = std::move(result); });
+  loop_.run_posted();
+  EXPECT_FALSE(answer) << "its event has not come";
+  etcd_.advance(EtcdStore::kHeldMax);
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE((*answer)->committed);
+  EXPECT_THAT(watcher.seen, IsEmpty());
+  for (FakeEtcd::Member& member : etcd_.members) member.silent = false;
+  etcd_.push();
+  loop_.run_posted();
+  EXPECT_THAT(watcher.seen, SizeIs(1));
+}
+
+TEST_F(EtcdStoreTest, TheBytesOfAWriteOfOursAreShared) {
+  struct Keeps final : Watcher {
+    void on_changes(const std::vector<Change>& changes) override { value = changes.back().value; }
+
+    void on_watch_end(const Error&) override {}
+
+    Value value;
+  } watcher;
+
+  store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  const Value written = value_of("1");
+  bool done = false;
+  store_->write({"a", written, std::nullopt}, [&](const Result<WriteResult>&) { done = true; });
+  ASSERT_TRUE(loop_.run_until([&] { return done; }));
+  EXPECT_EQ(watcher.value, written) << "the same, not another of the same content";
+}
+
+// Barriers, ranges, compaction
+
+TEST_F(EtcdStoreTest, ManyBarriersAreTwoQuestions) {
+  int reached = 0;
+  for (int i = 0; i < 500; ++i)
+    store_->barrier([&](const Result<Revision>& result) { reached += result && *result == etcd_.revision() ? 1 : 0; });
+  loop_.run_posted();
+  EXPECT_EQ(reached, 500);
+  EXPECT_LE(etcd_.ranges, 2U);
+}
+
+TEST_F(EtcdStoreTest, ABarrierMeansWhatOthersWroteBeforeIt) {
+  RecordingWatcher watcher;
+  store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  for (FakeEtcd::Member& member : etcd_.members) member.silent = true;
+  etcd_.write({{"/a", value_of("1")}});
+  std::optional<Result<Revision>> reached;
+  store_->barrier([&](Result<Revision> result) { reached = std::move(result); });
+  loop_.run_posted();
+  EXPECT_FALSE(reached);
+  for (FakeEtcd::Member& member : etcd_.members) member.silent = false;
+  etcd_.push();
+  loop_.run_posted();
+  ASSERT_TRUE(reached);
+  EXPECT_EQ(**reached, etcd_.revision());
+  EXPECT_THAT(watcher.seen, SizeIs(1));
+}
+
+TEST_F(EtcdStoreTest, ABarrierThatIsNotReachedIsRefused) {
+  RecordingWatcher watcher;
+  store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  for (FakeEtcd::Member& member : etcd_.members) member.silent = true;
+  etcd_.write({{"/a", value_of("1")}});
+  std::optional<Result<Revision>> reached;
+  store_->barrier([&](Result<Revision> result) { reached = std::move(result); });
+  loop_.run_posted();
+  etcd_.advance(seconds(3));
+  ASSERT_TRUE(reached);
+  EXPECT_EQ(reached->error().code, ErrorCode::kTimeout);
+}
+
+TEST_F(EtcdStoreTest, ALongRangeIsOneStateInPages) {
+  std::vector<std::pair<std::string, Value>> many;
+  for (int i = 0; i < 1'700; ++i) many.emplace_back(fmt::format("/k{:05}", i), value_of("x"));
+  const Revision at = etcd_.write(many);
+  std::optional<Result<RangeResult>> shown;
+  etcd_.ranges = 0;
+  store_->range({.prefix = "k"}, [&](Result<RangeResult> result) { shown = std::move(result); });
+  etcd_.write({{"/k00000", value_of("new")}, {"/zz", value_of("")}});
+  loop_.run_posted();
+  ASSERT_TRUE(shown && *shown);
+  EXPECT_THAT((*shown)->entries, SizeIs(1'700));
+  EXPECT_EQ(etcd_.ranges, 3U) << "500, 1,000, the rest";
+  EXPECT_GE((*shown)->revision, at);
+  EXPECT_EQ((*shown)->entries.front().key, "k00000");
+}
+
+TEST_F(EtcdStoreTest, ServersAgreeWhoCompacts) {
+  EtcdOptions options;
+  options.root = "";
+  options.prefix = "/";
+  EtcdStore other(etcd_.connect(), loop_.poster(), options);
+  StoreClient there(other, loop_);
+  for (int interval = 0; interval < 4; ++interval) {
+    put("a", std::to_string(interval));
+    const Revision target = Revision(etcd_.revision().number() - 1);
+    const auto here = client_->compact(target);
+    const auto also = there.compact(target);
+    ASSERT_TRUE(here && also);
+  }
+  EXPECT_LE(etcd_.writes_of("compact_rev_key"), 8U);
+  EXPECT_GE(etcd_.writes_of("compact_rev_key"), 4U);
+  EXPECT_GT(std::max(store_->compacted(), other.compacted()), Revision(1));
+}
+
+}  // namespace
+}  // namespace spillway::store
