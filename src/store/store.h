@@ -90,8 +90,10 @@ class Watcher {
   virtual ~Watcher() = default;
   /// Changes of one commit or more, in revision order, without gaps for the watched prefix.
   virtual void on_changes(const std::vector<Change>& changes) = 0;
+
   /// Nothing up to this revision concerns the watch any more. Told where others write keys that it does not show.
   virtual void on_reached(Revision) {}
+
   /// The watch is over: kExpired if history was compacted, kServiceUnavailable if the store is gone.
   virtual void on_watch_end(const Error& error) = 0;
 };

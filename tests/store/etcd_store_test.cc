@@ -1,6 +1,7 @@
 // Goal: whatever an etcd and the way to it do wrong, no write is done twice or told wrongly, and no watcher misses an
 // event or hears one twice.
 #include "store/etcd/etcd_store.h"
+
 #include "store/fake_etcd.h"
 #include "store/store_client.h"
 
@@ -23,9 +24,11 @@ TEST(EtcdFailures, AreJudgedByTheirWords) {
       {11, "etcdserver: mvcc: required revision is a future revision", EtcdVerdict::kFuture, ErrorCode::kTimeout},
       {8, "etcdserver: mvcc: database space exceeded", EtcdVerdict::kNoSpace, ErrorCode::kServiceUnavailable},
       {8, "etcdserver: too many requests", EtcdVerdict::kBusy, ErrorCode::kTooManyRequests},
-      {8, "grpc: received message larger than max (3 vs. 2)", EtcdVerdict::kTooLarge, ErrorCode::kRequestEntityTooLarge},
+      {8, "grpc: received message larger than max (3 vs. 2)", EtcdVerdict::kTooLarge,
+       ErrorCode::kRequestEntityTooLarge},
       {3, "etcdserver: request is too large", EtcdVerdict::kTooLarge, ErrorCode::kRequestEntityTooLarge},
-      {14, "etcdserver: request timed out, possibly due to previous leader failure", EtcdVerdict::kUnknown, ErrorCode::kTimeout},
+      {14, "etcdserver: request timed out, possibly due to previous leader failure", EtcdVerdict::kUnknown,
+       ErrorCode::kTimeout},
       {14, "etcdserver: leader changed", EtcdVerdict::kUnknown, ErrorCode::kTimeout},
       {4, "Deadline Exceeded", EtcdVerdict::kUnknown, ErrorCode::kTimeout},
       {14, "Socket closed", EtcdVerdict::kUnknown, ErrorCode::kTimeout},

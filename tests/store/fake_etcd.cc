@@ -44,7 +44,8 @@ class FakeEtcd::Stream final : public EtcdTransport::WatchStream {
     for (std::size_t at = 0; at < events.size(); at += most) {
       const std::size_t end = std::min(at + most, events.size());
       EtcdWatchMessage message{.fragment = end < events.size()};
-      message.events.assign(events.begin() + static_cast<std::ptrdiff_t>(at), events.begin() + static_cast<std::ptrdiff_t>(end));
+      message.events.assign(events.begin() + static_cast<std::ptrdiff_t>(at),
+                            events.begin() + static_cast<std::ptrdiff_t>(end));
       tell(std::move(message));
     }
   }
@@ -81,7 +82,9 @@ class FakeEtcd::Client final : public EtcdTransport {
       etcd_.faults.pop_front();
     }
     etcd_.loop_.post([this, fault, txn = std::move(txn), done = std::move(done)]() mutable {
-      const auto fail = [&](int code, std::string words) { done(std::unexpected(EtcdFailure{code, std::move(words)})); };
+      const auto fail = [&](int code, std::string words) {
+        done(std::unexpected(EtcdFailure{code, std::move(words)}));
+      };
       if (fault == Fault::kNotReached) return fail(14, "etcdserver: no leader");
       if (fault == Fault::kNoSpace) return fail(8, "etcdserver: mvcc: database space exceeded");
       if (fault == Fault::kRequestLost) return fail(14, "etcdserver: request timed out");
@@ -177,8 +180,8 @@ std::expected<EtcdRangeAnswer, EtcdFailure> FakeEtcd::read(const EtcdRange& rang
   for (auto key = keys.lower_bound(range.key); key != keys.end() && (open || key->first < end); ++key) {
     ++answer.count;
     if (range.count_only || (range.limit != 0 && answer.entries.size() == range.limit)) continue;
-    answer.entries.push_back({key->first, key->second.value, key->second.create_revision, key->second.mod_revision,
-                              key->second.version});
+    answer.entries.push_back(
+        {key->first, key->second.value, key->second.create_revision, key->second.mod_revision, key->second.version});
   }
   return answer;
 }

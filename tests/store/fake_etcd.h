@@ -74,9 +74,9 @@ class FakeEtcd {
   }
 
   std::vector<Member> members;
-  std::deque<Fault> faults;  // of the next transactions
-  std::size_t ranges = 0;    // asked
-  std::size_t watches = 0;   // begun
+  std::deque<Fault> faults;        // of the next transactions
+  std::size_t ranges = 0;          // asked
+  std::size_t watches = 0;         // begun
   std::vector<std::size_t> asked;  // members, by transaction
 
  private:
@@ -86,6 +86,7 @@ class FakeEtcd {
   void apply(const std::string& key, const Value& value);
   EtcdTxnAnswer run(const EtcdTxn& txn);
   std::expected<EtcdRangeAnswer, EtcdFailure> read(const EtcdRange& range) const;
+
   const Key* find(const std::map<std::string, Key>& keys, const std::string& key) const {
     const auto found = keys.find(key);
     return found == keys.end() ? nullptr : &found->second;

@@ -1,5 +1,5 @@
-// A store whose revisions begin where another one stands: what a test of an empty store sees of an etcd that is not empty.
-// Thread: as the other store.
+// A store whose revisions begin where another one stands: what a test of an empty store sees of an etcd that is not
+// empty. Thread: as the other store.
 #pragma once
 
 #include "store/store.h"
@@ -81,9 +81,7 @@ class OffsetStore final : public Store {
 
   Revision up(Revision revision) const { return Revision(revision.number() + base_); }
 
-  Revision down(Revision revision) const {
-    return Revision(revision.number() > base_ ? revision.number() - base_ : 0);
-  }
+  Revision down(Revision revision) const { return Revision(revision.number() > base_ ? revision.number() - base_ : 0); }
 
   void lower(Entry& entry) const {
     entry.create_revision = down(entry.create_revision);

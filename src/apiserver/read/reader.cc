@@ -102,9 +102,8 @@ void Reader::list(const ExchangePtr& exchange) {
     page.at = token->revision;
     page.start_after = token->start_after;
     if (token->revision > core_.cache.revision() && !core_.store.is_shared()) return exchange->fail(expired_token());
-    return when_reached(exchange, token->revision, [this, exchange, page = std::move(page)]() mutable {
-      show(exchange, std::move(page));
-    });
+    return when_reached(exchange, token->revision,
+                        [this, exchange, page = std::move(page)]() mutable { show(exchange, std::move(page)); });
   }
   const store::Revision version = options->version.value_or(store::Revision(0));
   const bool exact = options->match == VersionMatch::kExact ||

@@ -123,9 +123,11 @@ void add_etcd(CLI::App& app, EtcdArgs& args) {
                    : fmt::format("must begin with a slash and not end with one, got \"{}\"", text);
       })
       ->capture_default_str();
-  app.add_option("--etcd-cafile", args.ca_file, "PEM file: who signs the certificates of etcd")->check(CLI::ExistingFile);
-  auto* certificate = app.add_option("--etcd-certfile", args.certificate_file, "PEM file: the certificate shown to etcd")
-                          ->check(CLI::ExistingFile);
+  app.add_option("--etcd-cafile", args.ca_file, "PEM file: who signs the certificates of etcd")
+      ->check(CLI::ExistingFile);
+  auto* certificate =
+      app.add_option("--etcd-certfile", args.certificate_file, "PEM file: the certificate shown to etcd")
+          ->check(CLI::ExistingFile);
   auto* key = app.add_option("--etcd-keyfile", args.key_file, "PEM file: its key")->check(CLI::ExistingFile);
   certificate->needs(key);
   key->needs(certificate);

@@ -9,6 +9,7 @@ namespace {
 constexpr Duration kFirstPause = milliseconds(25);
 constexpr Duration kLongestPause = seconds(1);
 constexpr std::size_t kDoublings = 6;
+constexpr Duration kComplainEvery = seconds(10);
 
 void ask(EtcdTransport& transport, std::size_t member, const EtcdRange& range, Duration at_most,
          EtcdTransport::Done<EtcdRangeAnswer> done) {
@@ -38,8 +39,12 @@ struct EtcdCalls::Call {
   bool uncertain = false;
 };
 
-EtcdCalls::EtcdCalls(EtcdTransport& transport, EtcdMetrics& metrics, Rng rng)
-    : transport_(transport), metrics_(metrics), rng_(rng), next_member_(rng_.below(transport.members())) {}
+EtcdCalls::EtcdCalls(EtcdTransport& transport, EtcdMetrics& metrics, telemetry::Log log, Rng rng)
+    : transport_(transport),
+      metrics_(metrics),
+      log_(std::move(log)),
+      rng_(rng),
+      next_member_(rng_.below(transport.members())) {}
 
 void EtcdCalls::range(EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) {
   begin(std::move(range), Repeat::kAlways, at_most, std::move(done));
@@ -86,6 +91,12 @@ void EtcdCalls::on_failure(std::shared_ptr<Call<Request, Answer>> call, EtcdFail
     return call->done(std::unexpected(std::move(failure)), uncertain);
   }
   metrics_.repeats.add();
+  const Instant now = transport_.now();
+  if (!complained_ || now - *complained_ >= kComplainEvery) {
+    complained_ = now;
+    log_.warning("a member of etcd does not answer; others are asked",
+                 {{"member", call->member}, {"members", transport_.members()}, {"error", failure.message}});
+  }
   call->member = (call->member + 1) % transport_.members();
   transport_.after(pause, [this, alive = std::weak_ptr(alive_), call = std::move(call)]() mutable {
     if (!alive.expired()) attempt(std::move(call));
@@ -97,7 +108,8 @@ Duration EtcdCalls::pause_after(std::size_t attempts) {
   const std::size_t rounds = attempts / transport_.members();
   if (rounds == 0 || attempts % transport_.members() != 0) return {};
   const Duration pause = std::min(kFirstPause * (std::int64_t{1} << std::min(rounds - 1, kDoublings)), kLongestPause);
-  return pause * 9 / 10 + Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(pause.count()) / 5 + 1)));
+  return pause * 9 / 10 +
+         Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(pause.count()) / 5 + 1)));
 }
 
 }  // namespace spillway::store

@@ -7,12 +7,14 @@
 #include "store/etcd/etcd_failure.h"
 #include "store/etcd/etcd_metrics.h"
 #include "store/etcd/etcd_wire.h"
+#include "telemetry/log.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace spillway::store {
 
@@ -27,7 +29,7 @@ class EtcdCalls {
   template <typename Answer>
   using Done = std::move_only_function<void(std::expected<Answer, EtcdFailure> answer, bool uncertain)>;
 
-  EtcdCalls(EtcdTransport& transport, EtcdMetrics& metrics, Rng rng);
+  EtcdCalls(EtcdTransport& transport, EtcdMetrics& metrics, telemetry::Log log, Rng rng);
 
   void range(EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done);
   void txn(EtcdTxn txn, Repeat repeat, Duration at_most, Done<EtcdTxnAnswer> done);
@@ -46,6 +48,8 @@ class EtcdCalls {
 
   EtcdTransport& transport_;
   EtcdMetrics& metrics_;
+  telemetry::Log log_;
+  std::optional<Instant> complained_;
   Rng rng_;
   std::size_t next_member_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);

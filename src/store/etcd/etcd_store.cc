@@ -53,7 +53,7 @@ EtcdStore::EtcdStore(std::unique_ptr<EtcdTransport> transport, Poster post, Etcd
       keys_(options_.root, options_.prefix),
       metrics_(options_.metrics),
       rng_(options_.seed),
-      calls_(*transport_, metrics_, rng_.fork("calls")) {}
+      calls_(*transport_, metrics_, options_.log, rng_.fork("calls")) {}
 
 EtcdStore::~EtcdStore() {
   for (const auto& [id, watch] : watches_) watch->close();
@@ -118,7 +118,8 @@ Error EtcdStore::failed(const Failure& failure) {
 // Writes
 
 void EtcdStore::write(Write write, Completion<WriteResult> done) {
-  if (std::optional<Error> error = refuse_write(write, options_.limits)) return complete<WriteResult>(std::move(*error), std::move(done));
+  if (std::optional<Error> error = refuse_write(write, options_.limits))
+    return complete<WriteResult>(std::move(*error), std::move(done));
   const std::size_t bytes = write.key.size() + (write.value ? write.value->size() : 0);
   if (pending_ >= options_.limits.pending_operations_max || pending_bytes_ + bytes > options_.limits.pending_bytes_max)
     return complete<WriteResult>(too_busy(pending_), std::move(done));
@@ -284,9 +285,9 @@ void EtcdStore::on_page(const std::shared_ptr<RangeJob>& job, EtcdRangeAnswer pa
 
 WatchId EtcdStore::watch(std::string prefix, Revision after, Watcher& watcher) {
   const WatchId id = ++last_watch_;
-  auto watch = std::make_shared<EtcdWatch>(*transport_, keys_, metrics_, options_.log,
-                                           rng_.fork(fmt::format("watch {}", id)), *this,
-                                           EtcdWatch::Wanted{std::move(prefix), after, watcher, options_.tells_previous});
+  auto watch =
+      std::make_shared<EtcdWatch>(*transport_, keys_, metrics_, options_.log, rng_.fork(fmt::format("watch {}", id)),
+                                  *this, EtcdWatch::Wanted{std::move(prefix), after, watcher, options_.tells_previous});
   watches_.emplace(id, watch);
   if (after >= compacted_) {
     watch->begin();
@@ -349,7 +350,7 @@ void EtcdStore::compact_now(Revision revision, Completion<Revision> done) {
                  [this, done = std::move(done)](std::expected<Revision, Failure> answer, bool) mutable {
                    if (!answer && judge(answer.error()) != EtcdVerdict::kCompacted)
                      return done(judge(answer.error()) == EtcdVerdict::kFuture ? error_of(answer.error())
-                                                                              : failed(answer.error()));
+                                                                               : failed(answer.error()));
                    if (answer) on_compaction_seen(*answer);
                    done(compacted_);
                  });
@@ -369,29 +370,29 @@ void EtcdStore::ask_barrier() {
   barrier_asked_ = true;
   EtcdRange nothing = key_alone(keys_.in_etcd(options_.root) + "/health");
   nothing.count_only = true;
-  calls_.range(std::move(nothing), kBarrierMax,
-               [this, waiting = std::exchange(barriers_, {})](std::expected<EtcdRangeAnswer, Failure> found,
-                                                              bool) mutable {
-                 barrier_asked_ = false;
-                 if (!barriers_.empty()) ask_barrier();
-                 if (!found) {
-                   const Error error = failed(found.error());
-                   for (Completion<Revision>& done : waiting) done(error);
-                   return;
-                 }
-                 refusing_.reset();
-                 note(found->present);
-                 hold(found->present, [this, until = found->present, waiting = std::move(waiting)]() mutable {
-                   const bool reached = watches_.empty() || revision() >= until;
-                   for (Completion<Revision>& done : waiting) {
-                     if (reached)
-                       done(until);
-                     else
-                       done(make_error(ErrorCode::kTimeout, "revision {} of etcd has not arrived, the newest is {}",
-                                       until.number(), revision().number()));
-                   }
-                 });
-               });
+  calls_.range(
+      std::move(nothing), kBarrierMax,
+      [this, waiting = std::exchange(barriers_, {})](std::expected<EtcdRangeAnswer, Failure> found, bool) mutable {
+        barrier_asked_ = false;
+        if (!barriers_.empty()) ask_barrier();
+        if (!found) {
+          const Error error = failed(found.error());
+          for (Completion<Revision>& done : waiting) done(error);
+          return;
+        }
+        refusing_.reset();
+        note(found->present);
+        hold(found->present, [this, until = found->present, waiting = std::move(waiting)]() mutable {
+          const bool reached = watches_.empty() || revision() >= until;
+          for (Completion<Revision>& done : waiting) {
+            if (reached)
+              done(until);
+            else
+              done(make_error(ErrorCode::kTimeout, "revision {} of etcd has not arrived, the newest is {}",
+                              until.number(), revision().number()));
+          }
+        });
+      });
 }
 
 }  // namespace spillway::store

@@ -2,7 +2,7 @@
 // compare the key's mod_revision, then put or delete, else read. What may have been done although nobody said so is
 // asked again where that harms nobody, and told as 504 where it cannot be found out.
 // Thread: loop. Bounds: StoreLimits. Answers are held until the watches have delivered what they speak of, at most
-// kHeldMax. Source: spec "etcd as the store", 3 to 6; docs/adr/0014-etcd.md.
+// kHeldMax. Source: spec "etcd as the store", 3 to 6; docs/adr/0016-etcd.md.
 #pragma once
 
 #include "store/etcd/etcd_calls.h"

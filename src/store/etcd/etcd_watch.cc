@@ -149,7 +149,8 @@ void EtcdWatch::look_for_quiet() {
 }
 
 void EtcdWatch::ask_whether_behind() {
-  const EtcdRange nothing{.key = std::string(kCompactionKey), .range_end = {}, .limit = 1, .at = {}, .count_only = true};
+  const EtcdRange nothing{
+      .key = std::string(kCompactionKey), .range_end = {}, .limit = 1, .at = {}, .count_only = true};
   transport_.range(member_, nothing, kCatchUpMax,
                    [weak = weak_from_this()](std::expected<EtcdRangeAnswer, EtcdFailure> answer) {
                      const auto self = weak.lock();

@@ -1,9 +1,8 @@
 // One watcher of the store's port and the watch of etcd that feeds it, over any number of streams: each goes on where
-// the last one ended, at another member. What arrives is not believed: versions of etcd in the field repeat events, leave
-// some out, or go back in time. All keys are watched, not only ours: every revision of etcd has an event then, so that a
-// gap shows, and every revision is reached.
-// Thread: loop. Invariant: for its prefix the watcher hears etcd's history once, in order, no revision cut.
-// Source: spec "etcd as the store", 4.
+// the last one ended, at another member. What arrives is not believed: versions of etcd in the field repeat events,
+// leave some out, or go back in time. All keys are watched, not only ours: every revision of etcd has an event then, so
+// that a gap shows, and every revision is reached. Thread: loop. Invariant: for its prefix the watcher hears etcd's
+// history once, in order, no revision cut. Source: spec "etcd as the store", 4.
 #pragma once
 
 #include "base/rng.h"

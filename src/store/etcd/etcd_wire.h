@@ -49,8 +49,8 @@ struct EtcdTxn {
 
 struct EtcdTxnAnswer {
   Revision present;
-  bool succeeded = false;       // the comparison held
-  std::size_t deleted = 0;      // keys
+  bool succeeded = false;      // the comparison held
+  std::size_t deleted = 0;     // keys
   std::optional<Entry> entry;  // the key before it was deleted, or as it stands where the comparison failed
 };
 

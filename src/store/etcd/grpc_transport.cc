@@ -300,7 +300,8 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::create(const GrpcTransport
   impl->post = std::move(post);
   for (const std::string& url : options.servers) {
     SPILLWAY_TRY(server, parse_etcd_server(url));
-    impl->members.push_back({rpc::KV::NewStub(channel_to(server, options)), rpc::Watch::NewStub(channel_to(server, options))});
+    impl->members.push_back(
+        {rpc::KV::NewStub(channel_to(server, options)), rpc::Watch::NewStub(channel_to(server, options))});
   }
   if (impl->members.empty()) return make_error(ErrorCode::kInvalid, "etcd needs at least one server");
   return std::unique_ptr<GrpcTransport>(new GrpcTransport(std::move(impl)));  // NOLINT: private constructor
@@ -392,7 +393,8 @@ void GrpcTransport::after(Duration time, std::move_only_function<void()> task) {
 Result<EtcdServer> parse_etcd_server(std::string_view url) {
   const bool secure = url.starts_with("https://");
   const auto refused = [&] {
-    return make_error(ErrorCode::kInvalid, "'{}' is no etcd server; expected http://HOST:PORT or https://HOST:PORT", url);
+    return make_error(ErrorCode::kInvalid, "'{}' is no etcd server; expected http://HOST:PORT or https://HOST:PORT",
+                      url);
   };
   if (!secure && !url.starts_with("http://")) return refused();
   std::string_view address = url.substr(secure ? 8 : 7);

@@ -49,6 +49,7 @@ struct EtcdServer {
   bool secure = false;
   std::string address;
 };
+
 Result<EtcdServer> parse_etcd_server(std::string_view url);
 
 }  // namespace spillway::store
