@@ -25,11 +25,12 @@ class FakeEtcd::Stream final : public EtcdTransport::WatchStream {
     if (member.silent) return;
     if (next_ <= etcd_.compacted_) return tell({.canceled = true, .compacted = etcd_.compacted_});
     std::vector<EtcdEvent> events;
+    const Revision first(next_.number() - (member.repeats ? 1 : 0));
     for (const EtcdEvent& event : etcd_.history_)
-      if (event.revision >= next_ && !member.leaves_out.contains(event.revision.number())) events.push_back(event);
+      if (event.revision >= first && !member.leaves_out.contains(event.revision.number())) events.push_back(event);
     next_ = std::max(next_, Revision(etcd_.revision_.number() + 1));
     if (events.empty()) return;
-    for (int times = member.repeats ? 2 : 1; times > 0; --times) send(events, member.fragment);
+    send(events, member.fragment);
   }
 
   void end() {
@@ -95,6 +96,7 @@ class FakeEtcd::Client final : public EtcdTransport {
   }
 
   void compact(std::size_t, Revision revision, Duration, Done<Revision> done) override {
+    ++etcd_.compactions;
     etcd_.loop_.post([this, revision, done = std::move(done)]() mutable {
       if (revision <= etcd_.compacted_)
         return done(std::unexpected(EtcdFailure{11, "etcdserver: mvcc: required revision has been compacted"}));

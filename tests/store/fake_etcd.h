@@ -30,7 +30,7 @@ class FakeEtcd {
   /// What one member does wrong with its watches.
   struct Member {
     std::set<std::uint64_t> leaves_out;  // revisions
-    bool repeats = false;                // each message once more
+    bool repeats = false;                // each message begins with what came last
     bool silent = false;                 // watches hear nothing, for now
     std::size_t fragment = 0;            // events of a message; 0: all
   };
@@ -77,6 +77,7 @@ class FakeEtcd {
   std::deque<Fault> faults;        // of the next transactions
   std::size_t ranges = 0;          // asked
   std::size_t watches = 0;         // begun
+  std::size_t compactions = 0;     // asked
   std::vector<std::size_t> asked;  // members, by transaction
 
  private:
