@@ -131,6 +131,9 @@ class Store {
   /// deletions and heartbeats.
   virtual std::optional<std::string> refusing() const { return std::nullopt; }
 
+  /// There is no space: puts are refused, whoever asks, until somebody has made room.
+  virtual bool is_full() const { return false; }
+
   /// The last revision whose changes have been delivered.
   virtual Revision revision() const = 0;
   virtual Revision compacted() const = 0;

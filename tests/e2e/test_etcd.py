@@ -230,6 +230,32 @@ class Etcd(unittest.TestCase):
         self.assertEqual(refused.exception.code, 409)
         api.request("PUT", f"{MAPS}/shared", api.get(f"{MAPS}/shared"))
 
+    def test_of_two_servers_one_stands_by(self):
+        cluster = self.enterContext(own_etcd.serving(self.folder))
+        first, api, kubeconfig = self.server(cluster, name="first")
+        shutil.copytree(self.folder / "first/pki", self.folder / "second/pki")  # the same authorities and keys
+        api.create(MAPS, config_map("kept"))
+        token = api.create("/api/v1/namespaces/default/serviceaccounts/default/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"})["status"]["token"]
+        later = self.folder / "second.kubeconfig"
+        second = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "second", "--port", "0", "--write-kubeconfig", later, cluster.flag))
+        wait_for("the second to stand by", lambda: "this one stands by" in second.log.read_text())
+        self.assertFalse(later.exists())
+        code, _, err = run("apiserver", "--data-dir", self.folder / "second", "--port", "0", cluster.flag)
+        self.assertEqual(code, 1)
+        self.assertIn("is in use by process", err)
+        first.child.send_signal(signal.SIGSTOP)  # to others it is gone
+        taken_over = serving(second, later, 40)
+        self.assertIsNotNone(taken_over.find(f"{MAPS}/kept"))
+        taken_over.create(MAPS, config_map("more"))
+        review = taken_over.create("/apis/authentication.k8s.io/v1/tokenreviews", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}})
+        self.assertEqual(review["status"]["user"]["username"], "system:serviceaccount:default:default")
+        first.child.send_signal(signal.SIGCONT)
+        self.assertEqual(first.child.wait(20), 1)
+        self.assertRegex(first.log.read_text(), "(has taken the lease|has not taken the lease of this server in time); this one ends")
+        self.assertEqual(second.stop(), 0)
+        third, _, _ = self.server(cluster, name="first")  # at once: the lease was given back
+        self.assertNotIn("stands by", third.log.read_text())
+
     def load(self, kubeconfig, since):
         recorder = Recorder(kubeconfig, since)
         writers = [Writer(kubeconfig, f"counter-{number}") for number in range(6)]

@@ -115,6 +115,19 @@ TEST_F(EtcdStoreTest, AWriteThatWasNotDoneIsDoneByTheNextMember) {
   EXPECT_EQ(etcd_.writes_of("/a"), 2U);
 }
 
+TEST_F(EtcdStoreTest, AMemberThatDidNotAnswerIsLeftAloneForAWhile) {
+  etcd_.members.resize(3);
+  reopen();
+  etcd_.faults = {Fault::kNotReached};
+  put("a", "1");
+  const std::size_t faulty = etcd_.asked.front();
+  for (int i = 0; i < 6; ++i) put("a", "x");
+  EXPECT_EQ(std::ranges::count(etcd_.asked, faulty), 1);
+  etcd_.advance(EtcdCalls::kAvoidedFor);
+  for (int i = 0; i < 3; ++i) put("a", "x");
+  EXPECT_EQ(std::ranges::count(etcd_.asked, faulty), 2);
+}
+
 TEST_F(EtcdStoreTest, WhatSomebodyElseWroteMeanwhileIsNotTakenForOurs) {
   put("a", "1");
   const Revision known = etcd_.revision();

@@ -20,6 +20,7 @@ namespace spillway::apps {
 namespace {
 
 constexpr Duration kStopGrace = seconds(5);
+constexpr Duration kGiveBackMax = seconds(1);
 const std::vector<std::string> kAdministratorGroups{"system:masters", "system:authenticated"};
 
 std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
@@ -115,11 +116,46 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
               },
           .pages = pages_});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
-  server_->start(loop.now(), [this, serving = std::move(serving)](Outcome ready) {
+  if (store_->is_shared()) return stand_by(std::move(serving));
+  begin(std::move(serving));
+  return {};
+}
+
+void ApiServerPart::begin(std::function<void()> serving) {
+  server_->start(process_.loop().now(), [this, serving = std::move(serving)](Outcome ready) {
     if (ready) ready = serve();
     if (!ready) return process_.fail(ready.error());
     serving();
   });
+}
+
+/// Begins once no other server of the store serves.
+Outcome ApiServerPart::stand_by(std::function<void()> serving) {
+  SPILLWAY_TRY(holder, server_name(data_dir_));
+  runtime::Loop& loop = process_.loop();
+  const store::ServerLease::Ports ports{
+      .now = [&loop] { return loop.now().mono; },
+      .after = [&loop](Duration time,
+                       std::move_only_function<void()> task) { loop.at(loop.now().mono + time, std::move(task)); }};
+  lease_ = std::make_unique<store::ServerLease>(
+      *store_, holder, ports,
+      store::ServerLease::Listener{
+          .on_taken = [this, serving = std::move(serving)]() mutable { begin(std::move(serving)); },
+          .on_lost =
+              [this](const std::string& why) {
+                process_.fail(make_error(ErrorCode::kConflict, "{}; this one ends", why));
+              },
+          .on_waiting =
+              [this](const std::string& other) {
+                store_answers_ = true;
+                process_.log().info("another server of this etcd serves; this one stands by", {{"server", other}});
+              },
+          .on_failure =
+              [this](const Error& error) {
+                if (!store_answers_) return process_.fail(error);
+                process_.log().warning("the lease of API servers cannot be had", {{"error", error.text()}});
+              }});
+  lease_->start();
   return {};
 }
 
@@ -127,6 +163,8 @@ Outcome ApiServerPart::open_store() {
   runtime::Loop& loop = process_.loop();
   const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
   if (!args_.etcd.servers.empty()) {
+    SPILLWAY_TRY(lock, store::sqlite::DirectoryLock::take(data_dir_, "spillway.lock"));
+    data_lock_ = std::move(lock);
     SPILLWAY_TRY(opened, open_etcd_store(args_.etcd, post, process_.log(), process_.metrics()));
     store_ = std::move(opened);
     return {};
@@ -223,11 +261,23 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
     if (embedded_ != nullptr) embedded_->stop();
     endpoint_.reset();
     server_.reset();
+    lease_.reset();
     store_.reset();
     done();
   };
-  if (!http_ || http_->port() == 0) return close_store();
-  http_->stop(kStopGrace, std::move(close_store));
+  auto give_back = [this, close = std::make_shared<runtime::Loop::Task>(std::move(close_store))] {
+    // Whichever comes first; not from within a call of the store.
+    const auto once = [this, close] {
+      process_.loop().post([close] {
+        if (auto task = std::exchange(*close, nullptr)) task();
+      });
+    };
+    if (!lease_) return once();
+    lease_->give_back(once);
+    process_.loop().at(process_.loop().now().mono + kGiveBackMax, once);
+  };
+  if (!http_ || http_->port() == 0) return give_back();
+  http_->stop(kStopGrace, std::move(give_back));
 }
 
 }  // namespace spillway::apps

@@ -5,6 +5,8 @@
 #include "apps/process/process.h"
 #include "apps/server/local_gateway.h"
 #include "cli/flags/command_line.h"
+#include "store/server_lease.h"
+#include "store/sqlite/directory_lock.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/store.h"
 #include "wire/server/api_endpoint.h"
@@ -53,6 +55,8 @@ class ApiServerPart final : public Part {
 
   Outcome open(std::function<void()> serving);
   Outcome open_store();
+  void begin(std::function<void()> serving);
+  Outcome stand_by(std::function<void()> serving);
   Outcome open_tokens();
   Outcome serve();
   Result<std::string> agents_authority_pem() const;
@@ -74,6 +78,9 @@ class ApiServerPart final : public Part {
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<store::Store> store_;
   store::SqliteStore* embedded_ = nullptr;  // store_, unless it is an etcd
+  store::sqlite::DirectoryLock data_lock_;  // of a store that does not lock the data directory itself
+  bool store_answers_ = false;
+  std::unique_ptr<store::ServerLease> lease_;  // null: no other server can have the same store
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<wire::ApiEndpoint> endpoint_;
   std::unique_ptr<wire::HttpServer> http_;

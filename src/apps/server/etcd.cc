@@ -1,5 +1,6 @@
 #include "apps/server/etcd.h"
 
+#include "apps/process/host_name.h"
 #include "base/file.h"
 #include "runtime/entropy.h"
 #include "store/etcd/etcd_store.h"
@@ -34,6 +35,16 @@ Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args,
   kept.metrics = &metrics;
   return std::unique_ptr<store::Store>(
       std::make_unique<store::EtcdStore>(std::move(transport), std::move(post), std::move(kept)));
+}
+
+Result<std::string> server_name(const std::string& data_dir) {
+  const std::string path = data_dir + "/server-name";
+  auto kept = read_file(path);
+  if (kept && !kept->empty()) return *std::move(kept);
+  if (!kept && kept.error().code != ErrorCode::kNotFound) return kept.error();
+  const std::string made = fmt::format("{}.{:016x}", host_name(), runtime::entropy());
+  SPILLWAY_TRY_VOID(replace_file(path, made));
+  return made;
 }
 
 }  // namespace spillway::apps

@@ -7,11 +7,15 @@
 #include "telemetry/metrics.h"
 
 #include <memory>
+#include <string>
 
 namespace spillway::apps {
 
 /// kInvalid, kForbidden, kNotFound: a flag, or a file it names. Whether etcd answers is seen by the first request.
 Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args, store::Poster post, telemetry::Log log,
                                                       telemetry::Registry& metrics);
+
+/// By which a server and the one that takes its place are one: made once in the data directory, "HOST.NUMBER".
+Result<std::string> server_name(const std::string& data_dir);
 
 }  // namespace spillway::apps

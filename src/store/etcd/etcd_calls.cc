@@ -44,7 +44,8 @@ EtcdCalls::EtcdCalls(EtcdTransport& transport, EtcdMetrics& metrics, telemetry::
       metrics_(metrics),
       log_(std::move(log)),
       rng_(rng),
-      next_member_(rng_.below(transport.members())) {}
+      next_member_(rng_.below(transport.members())),
+      avoided_until_(transport.members()) {}
 
 void EtcdCalls::range(EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) {
   begin(std::move(range), Repeat::kAlways, at_most, std::move(done));
@@ -60,7 +61,7 @@ void EtcdCalls::compact(Revision revision, Duration at_most, Done<Revision> done
 
 template <typename Request, typename Answer>
 void EtcdCalls::begin(Request request, Repeat repeat, Duration at_most, Done<Answer> done) {
-  next_member_ = (next_member_ + 1) % transport_.members();
+  next_member_ = healthy_after(next_member_);
   auto call = std::make_shared<Call<Request, Answer>>();
   *call = {std::move(request), repeat, transport_.now() + at_most, std::move(done), next_member_};
   attempt(std::move(call));
@@ -83,6 +84,8 @@ template <typename Request, typename Answer>
 void EtcdCalls::on_failure(std::shared_ptr<Call<Request, Answer>> call, EtcdFailure failure) {
   const EtcdVerdict verdict = judge(failure);
   call->uncertain = call->uncertain || verdict == EtcdVerdict::kUnknown;
+  if (verdict == EtcdVerdict::kNotDone || verdict == EtcdVerdict::kUnknown)
+    avoided_until_[call->member] = transport_.now() + kAvoidedFor;
   const bool helps = verdict == EtcdVerdict::kNotDone || verdict == EtcdVerdict::kUnknown;
   const bool harms = call->repeat == Repeat::kUnlessSent && call->uncertain;
   const Duration pause = pause_after(call->attempts);
@@ -97,10 +100,20 @@ void EtcdCalls::on_failure(std::shared_ptr<Call<Request, Answer>> call, EtcdFail
     log_.warning("a member of etcd does not answer; others are asked",
                  {{"member", call->member}, {"members", transport_.members()}, {"error", failure.message}});
   }
-  call->member = (call->member + 1) % transport_.members();
+  call->member = healthy_after(call->member);
   transport_.after(pause, [this, alive = std::weak_ptr(alive_), call = std::move(call)]() mutable {
     if (!alive.expired()) attempt(std::move(call));
   });
+}
+
+/// The next one that has answered lately; the next one, if none has.
+std::size_t EtcdCalls::healthy_after(std::size_t member) const {
+  const std::size_t members = transport_.members();
+  for (std::size_t step = 1; step <= members; ++step) {
+    const std::size_t next = (member + step) % members;
+    if (avoided_until_[next] <= transport_.now()) return next;
+  }
+  return (member + 1) % members;
 }
 
 /// None before every member has been asked once.

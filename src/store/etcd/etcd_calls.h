@@ -15,12 +15,15 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace spillway::store {
 
 class EtcdCalls {
  public:
   static constexpr Duration kAttemptMax = seconds(8);
+  /// A member that has not answered is asked by no new call for so long, while another one may be.
+  static constexpr Duration kAvoidedFor = seconds(10);
 
   /// What may be asked again once it may have been done.
   enum class Repeat { kAlways, kUnlessSent };
@@ -45,6 +48,7 @@ class EtcdCalls {
   template <typename Request, typename Answer>
   void on_failure(std::shared_ptr<Call<Request, Answer>> call, EtcdFailure failure);
   Duration pause_after(std::size_t attempts);
+  std::size_t healthy_after(std::size_t member) const;
 
   EtcdTransport& transport_;
   EtcdMetrics& metrics_;
@@ -52,6 +56,7 @@ class EtcdCalls {
   std::optional<Instant> complained_;
   Rng rng_;
   std::size_t next_member_;
+  std::vector<Instant> avoided_until_;  // by member
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

@@ -107,7 +107,8 @@ void EtcdStore::release() {
 /// For whoever asked, and for whoever asks how the store is.
 Error EtcdStore::failed(const Failure& failure) {
   const EtcdVerdict verdict = judge(failure);
-  if (verdict == EtcdVerdict::kNoSpace)
+  full_ = full_ || verdict == EtcdVerdict::kNoSpace;
+  if (full_)
     refusing_ = "etcd is out of space: compact it, defragment each member, then disarm the alarm";
   else if (verdict == EtcdVerdict::kNotDone || verdict == EtcdVerdict::kUnknown || verdict == EtcdVerdict::kDenied ||
            verdict == EtcdVerdict::kCorrupt)
@@ -153,7 +154,8 @@ void EtcdStore::try_write(std::shared_ptr<WriteJob> job) {
 
 void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done, bool uncertain) {
   note(done.present);
-  refusing_.reset();
+  full_ = full_ && !job->write.value;  // a full one still deletes
+  if (!full_) refusing_.reset();
   // etcd finds that an absent key has mod_revision 0, and deletes none.
   const bool committed = done.succeeded && (job->write.value || done.deleted > 0);
   if (committed) {
@@ -261,7 +263,7 @@ void EtcdStore::next_page(const std::shared_ptr<RangeJob>& job) {
 
 void EtcdStore::on_page(const std::shared_ptr<RangeJob>& job, EtcdRangeAnswer page) {
   note(page.present);
-  refusing_.reset();
+  if (!full_) refusing_.reset();
   if (!job->at) job->at = page.present;
   const std::size_t got = page.entries.size();
   for (Entry& entry : page.entries) {

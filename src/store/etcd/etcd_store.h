@@ -62,6 +62,8 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
 
   std::optional<std::string> refusing() const override { return refusing_; }
 
+  bool is_full() const override { return full_; }
+
   Revision revision() const override;
 
   Revision compacted() const override { return compacted_; }
@@ -119,6 +121,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   Revision compacted_;
   std::int64_t compactions_ = 0;  // upstream's logical time
   std::optional<std::string> refusing_;
+  bool full_ = false;
   std::vector<Completion<Revision>> barriers_;  // wait for the next question
   bool barrier_asked_ = false;
 };

@@ -1,0 +1,102 @@
+#include "store/server_lease.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::store {
+namespace {
+
+/// "HOLDER NUMBER": the number makes each write a different one.
+std::string_view holder_in(const Entry& lease) {
+  const std::string_view text = *lease.value;
+  return text.substr(0, text.find(' '));
+}
+
+}  // namespace
+
+ServerLease::ServerLease(Store& store, std::string holder, Ports ports, Listener listener)
+    : store_(store), holder_(std::move(holder)), ports_(std::move(ports)), listener_(std::move(listener)) {}
+
+void ServerLease::start() {
+  look();
+}
+
+void ServerLease::later() {
+  ports_.after(kLookEvery, [this, alive = std::weak_ptr(alive_)] {
+    if (alive.expired() || over_) return;
+    if (!held_) return look();
+    if (ports_.now() >= renewed_ + kActsFor) return lose("the store has not taken the lease of this server in time");
+    write(written_);
+  });
+}
+
+void ServerLease::look() {
+  store_.range({.prefix = std::string(kKey), .start_after = {}, .limit = 1, .at = {}},
+               [this, alive = std::weak_ptr(alive_)](Result<RangeResult> found) {
+                 if (alive.expired() || over_) return;
+                 if (!found) {
+                   listener_.on_failure(found.error());
+                   return later();
+                 }
+                 on_seen(found->entries.empty() ? std::nullopt : std::optional(std::move(found->entries.front())));
+               });
+}
+
+void ServerLease::on_seen(const std::optional<Entry>& lease) {
+  if (!lease) return write(Revision());
+  if (holder_in(*lease) == holder_) return write(lease->mod_revision);
+  const Instant now = ports_.now();
+  if (lease->mod_revision != seen_) {
+    seen_ = lease->mod_revision;
+    seen_at_ = now;
+  } else if (now - seen_at_ >= kHeldFor) {
+    return write(lease->mod_revision);
+  }
+  if (const std::string holder(holder_in(*lease)); holder != waits_for_) {
+    waits_for_ = holder;
+    listener_.on_waiting(holder);
+  }
+  later();
+}
+
+void ServerLease::write(Revision expected) {
+  asked_ = ports_.now();
+  auto value = std::make_shared<const std::string>(fmt::format("{} {}", holder_, ++writes_));
+  store_.write({.key = std::string(kKey), .value = std::move(value), .expected = expected},
+               [this, alive = std::weak_ptr(alive_)](const Result<WriteResult>& result) {
+                 if (!alive.expired() && !over_) on_written(result);
+               });
+}
+
+void ServerLease::on_written(const Result<WriteResult>& result) {
+  if (!result) {
+    if (!held_) listener_.on_failure(result.error());
+    if (store_.is_full()) renewed_ = asked_;  // nobody else could take it
+    return later();
+  }
+  if (!result->committed) {
+    if (!held_) return later();
+    return lose(result->current ? fmt::format("server {} has taken the lease", holder_in(*result->current))
+                                : "the lease of this server has been deleted");
+  }
+  written_ = result->revision;
+  renewed_ = asked_;
+  if (!std::exchange(held_, true)) listener_.on_taken();
+  if (!over_) later();
+}
+
+void ServerLease::lose(const std::string& why) {
+  over_ = true;
+  held_ = false;
+  listener_.on_lost(why);
+}
+
+void ServerLease::give_back(std::function<void()> done) {
+  over_ = true;
+  if (!std::exchange(held_, false)) return done();
+  store_.write({.key = std::string(kKey), .value = nullptr, .expected = written_},
+               [done = std::move(done)](const Result<WriteResult>&) { done(); });
+}
+
+}  // namespace spillway::store

@@ -1,0 +1,78 @@
+// Of several API servers of one store one serves at a time; the others stand by. Addresses of services, for example,
+// are handed out by what one process has seen. Whoever holds the lease writes it again and again; whoever sees it
+// unchanged for kHeldFor by its own clock takes it over, at once if it had held it itself. A holder that could not
+// write it for kActsFor acts no more, and is done well before anybody else begins. Thread: loop. Bounds: one request at
+// a time, which ends by itself. Source: client-go, leader election.
+#pragma once
+
+#include "base/time.h"
+#include "store/store.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::store {
+
+class ServerLease {
+ public:
+  static constexpr Duration kHeldFor = seconds(25);
+  static constexpr Duration kActsFor = seconds(20);  // etcd says after 7 s that its leader is gone
+  static constexpr Duration kLookEvery = seconds(2);
+  static constexpr std::string_view kKey = "/registry/spillway.dev/server";
+
+  struct Ports {
+    std::function<Instant()> now;
+    std::function<void(Duration, std::move_only_function<void()>)> after;
+  };
+
+  struct Listener {
+    /// Once: it may serve.
+    std::function<void()> on_taken;
+    /// Once, after on_taken: another one serves, or may soon. Nothing of this server may act any more.
+    std::function<void(const std::string& why)> on_lost;
+    /// Somebody else serves; each time that changes.
+    std::function<void(const std::string& holder)> on_waiting;
+    /// The store does not answer; nothing is held yet.
+    std::function<void(const Error& error)> on_failure;
+  };
+
+  /// `holder`: the same for a server and the one that takes its place on its machine; letters, digits, "-", ".", ":".
+  ServerLease(Store& store, std::string holder, Ports ports, Listener listener);
+  ServerLease(const ServerLease&) = delete;
+  ServerLease& operator=(const ServerLease&) = delete;
+
+  void start();
+  /// The next one need not wait. `done` runs when the store has answered; nothing is told any more.
+  void give_back(std::function<void()> done);
+
+  bool is_held() const { return held_; }
+
+ private:
+  void look();
+  void on_seen(const std::optional<Entry>& lease);
+  void write(Revision expected);
+  void on_written(const Result<WriteResult>& result);
+  void later();
+  void lose(const std::string& why);
+
+  Store& store_;
+  std::string holder_;
+  Ports ports_;
+  Listener listener_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::uint64_t writes_ = 0;
+  bool held_ = false;
+  bool over_ = false;
+  Revision written_;   // of our last write
+  Instant asked_{};    // when it was sent
+  Instant renewed_{};  // when the last one that was done was sent
+  Revision seen_;      // of somebody else's
+  Instant seen_at_{};
+  std::string waits_for_;
+};
+
+}  // namespace spillway::store
