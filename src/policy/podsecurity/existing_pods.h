@@ -14,18 +14,18 @@
 
 namespace spillway::podsecurity {
 
-/// How much of a namespace is looked at: pods, and bytes of their documents. The second stands for the second of time
-/// that upstream gives itself: a rule has no clock.
+/// How much of a namespace is looked at: pods, and bytes of documents that have to be parsed for it. The second stands
+/// for the time that upstream gives itself (a second): a rule has no clock, and the loop of a server less time.
 struct CheckBounds {
   std::size_t pods = 3'000;
-  std::size_t bytes = 32U << 20U;
+  std::size_t bytes = 2U << 20U;
 };
 
 /// A pod as it is known before its document is looked at.
 struct ExistingPod {
   std::string_view name;
   std::string_view controller;  // uid of the owner that controls it; empty: none does
-  std::size_t bytes = 0;        // of its document
+  std::size_t bytes = 0;        // of its document; 0: it is at hand
 };
 
 /// True if pods that stand under the old policy may violate the new one: its level is stricter, or its version another.

@@ -9,7 +9,6 @@ namespace spillway::podsecurity {
 
 namespace {
 
-constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
 constexpr std::array kLevels{Level::kPrivileged, Level::kBaseline, Level::kRestricted};
 
 const std::string* label(const api::Json& labels, std::string_view key) {
@@ -110,7 +109,7 @@ bool equivalent(const Policy& one, const Policy& other) {
 }
 
 std::string level_label(Mode mode) {
-  return fmt::format("{}{}", kPrefix, to_string(mode));
+  return fmt::format("{}{}", kLabelPrefix, to_string(mode));
 }
 
 std::string version_label(Mode mode) {

@@ -70,6 +70,7 @@ struct Policy {
 /// True if both ask for the same; "privileged" is the same in every version.
 bool equivalent(const Policy& one, const Policy& other);
 
+inline constexpr std::string_view kLabelPrefix = "pod-security.kubernetes.io/";
 /// "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/enforce-version".
 std::string level_label(Mode mode);
 std::string version_label(Mode mode);
