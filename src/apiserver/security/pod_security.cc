@@ -1,5 +1,6 @@
 #include "apiserver/security/pod_security.h"
 
+#include "base/utf8.h"
 #include "policy/podsecurity/existing_pods.h"
 #include "policy/podsecurity/pod_change.h"
 
@@ -20,6 +21,7 @@ using podsecurity::Mode;
 using podsecurity::NamespacePolicy;
 
 const Json kNothing;
+constexpr std::size_t kLoggedBytesMax = 1U << 10U;  // of what a line of the log says of a pod
 
 const Json& value_at(const Json& object, std::initializer_list<std::string_view> path) {
   const Json* found = object.at(path);
@@ -193,7 +195,7 @@ StatusResult<void> PodSecurity::judge(const Trial& trial) const {
                                                             {"namespace", namespace_of(write.object)},
                                                             {"name", name_of(write.object)},
                                                             {"user", write.user.name},
-                                                            {"why", why}};
+                                                            {"why", shortened(why, kLoggedBytesMax)}};
     level == telemetry::Level::kDebug ? core_.log.debug("pod security", fields)
                                       : core_.log.info("pod security", fields);
   };

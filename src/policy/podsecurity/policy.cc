@@ -118,6 +118,7 @@ std::string version_label(Mode mode) {
 
 NamespacePolicy policy_of(const api::Json& labels, const Policy& defaults) {
   NamespacePolicy found{.policy = defaults, .errors = {}};
+  if (labels.if_object() == nullptr || labels.if_object()->empty()) return found;
   const bool enforces = take_labels(labels, Mode::kEnforce, found);
   take_labels(labels, Mode::kAudit, found);
   take_labels(labels, Mode::kWarn, found);
