@@ -26,6 +26,8 @@
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/pages.h"
 #include "apiserver/request/request_metrics.h"
+#include "apiserver/security/pod_security.h"
+#include "apiserver/security/pod_security_metrics.h"
 #include "apiserver/signing/node_signer.h"
 #include "apiserver/signing/signing_check.h"
 #include "apiserver/subresource/eviction.h"
@@ -99,6 +101,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
         node_restriction_(core_),
         escalation_(roles_),
         signing_(authorizer_, options_.certificates),
+        pod_security_metrics_(metrics),
+        pod_security_(core_, pod_security_metrics_),
         tokens_(core_, node_restriction_, options_.signer, options_.token_life_max),
         bound_tokens_(core_),
         reviews_(core_, authorizer_, roles_, bound_tokens_, options_.authenticator),
@@ -121,6 +125,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
+    writer_.add_check(pod_security_);
     if (options_.controllers == Controllers::kOwn) writer_.tell_of_unattended();
     timers_.on_earlier([this] {
       if (!driven_ && options_.rearm) options_.rearm();
@@ -451,6 +456,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
   NodeRestriction node_restriction_;
   EscalationCheck escalation_;
   SigningCheck signing_;
+  PodSecurityMetrics pod_security_metrics_;
+  PodSecurity pod_security_;
   TokenPath tokens_;
   BoundTokens bound_tokens_;
   Reviews reviews_;

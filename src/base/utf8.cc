@@ -46,4 +46,11 @@ std::optional<std::size_t> find_non_text(std::string_view bytes) {
   return std::nullopt;
 }
 
+std::string shortened(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return std::string(text);
+  std::size_t end = bytes_max;
+  while (end > 0 && is_continuation(text[end])) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 }  // namespace spillway

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace spillway {
@@ -13,5 +14,8 @@ bool is_utf8(std::string_view text);
 /// Offset of the first byte that is not text: malformed UTF-8, or a control character other than tab, line feed and
 /// carriage return. nullopt: all of it is. yaml-cpp does not come back from some of these bytes.
 std::optional<std::size_t> find_non_text(std::string_view bytes);
+
+/// `text` in at most `bytes_max` bytes and a mark ("..."), cut between two characters.
+std::string shortened(std::string_view text, std::size_t bytes_max);
 
 }  // namespace spillway

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -74,6 +75,24 @@ TEST(Cost, WarningsOfAnAnswerAreBounded) {
   }
   EXPECT_GT(bytes, 1'000U);
   EXPECT_LT(bytes, 8U << 10U);
+}
+
+/// Warnings that are too long together are all told, each in part.
+TEST(Cost, LongWarningsAreCut) {
+  TestServer server;
+  std::string members;
+  for (int i = 0; i < 10; ++i) members += ",\"" + std::to_string(i) + std::string(800, 'x') + "\":1";
+  const Answer answer =
+      server.post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"c"})" + members + "}");
+  EXPECT_EQ(answer.code, 201);
+  int told = 0;
+  for (const auto& [name, value] : answer.headers) {
+    if (name != "Warning") continue;
+    EXPECT_TRUE(value.starts_with("299 - \"unknown field \\\"" + std::to_string(told++))) << value;
+    EXPECT_TRUE(value.ends_with("xxx...\"")) << value;
+    EXPECT_LT(value.size(), 300U);
+  }
+  EXPECT_EQ(told, 10);
 }
 
 constexpr int kMapCount = 600;

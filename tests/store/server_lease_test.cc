@@ -169,6 +169,14 @@ TEST_F(ServerLeaseTest, AHolderThatWasStoppedFindsThatAnotherServes) {
   EXPECT_EQ(first.told.size(), 2U);
 }
 
+TEST_F(ServerLeaseTest, AHolderThatIsOvertakenEndsWithItsNextWrite) {
+  Server first(*this, "a");
+  store_.write({std::string(ServerLease::kKey), value_of("b 1"), std::nullopt}, [](const Result<WriteResult>&) {});
+  loop_.run_posted();
+  advance(ServerLease::kLookEvery);
+  EXPECT_THAT(first.told, ElementsAre("taken", "lost: server b has taken the lease"));
+}
+
 TEST_F(ServerLeaseTest, AStoreThatIsFullForEverybodyTakesItFromNobody) {
   Server first(*this, "a");
   first.view.full = true;

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/json_string.h"
+#include "base/utf8.h"
 
 #include <algorithm>
 #include <array>
@@ -106,14 +107,6 @@ StatusDetails parse_details(const Json& document) {
     }
   }
   return details;
-}
-
-/// `text` in at most `bytes_max` bytes and a mark, between two characters.
-std::string shortened(std::string_view text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return std::string(text);
-  std::size_t end = bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0u) == 0x80u) --end;
-  return std::string(text.substr(0, end)) + "...";
 }
 
 /// The beginning of the value's text: no more of a large value is looked at than is told.

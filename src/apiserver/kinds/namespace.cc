@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 namespace spillway::apiserver::kinds {
@@ -77,64 +76,15 @@ void validate_namespace_update(const api::Json& object, const api::Json&, Endpoi
   validate_finalizers(object, endpoint == Endpoint::kFinalize, errors);
 }
 
-// The levels of pod security that a namespace asks for. Nothing here acts on them; a wrong one is refused all the same.
-
-bool is_security_level(std::string_view value) {
-  return value == "privileged" || value == "baseline" || value == "restricted";
-}
-
-/// "latest" or "v1.N".
-bool is_security_version(std::string_view value) {
-  if (value == "latest") return true;
-  if (!value.starts_with("v1.")) return false;
-  value.remove_prefix(3);
-  const bool digits = !value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
-  return digits && (value.size() == 1 || value.front() != '0');
-}
-
-api::FieldErrors security_label_errors(const api::Json& object) {
-  constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
-  api::FieldErrors errors;
-  const api::Json& labels = value_of(value_of(object, "metadata"), "labels");
-  for (const std::string_view mode : {"enforce", "audit", "warn"}) {
-    const std::string level = fmt::format("{}{}", kPrefix, mode);
-    const std::string version = level + "-version";
-    if (has(labels, level) && !is_security_level(text(labels, level))) {
-      errors.invalid(api::key_path("metadata.labels", level), value_of(labels, level),
-                     "must be one of privileged, baseline, restricted");
-    }
-    if (has(labels, version) && !is_security_version(text(labels, version))) {
-      errors.invalid(api::key_path("metadata.labels", version), value_of(labels, version),
-                     "must be \"latest\" or \"v1.x\"");
-    }
-  }
-  return errors;
-}
-
-api::StatusResult<void> admit_namespace(api::Json& object, const AdmissionContext&) {
-  const api::FieldErrors errors = security_label_errors(object);
-  if (errors.empty()) return {};
-  return api::invalid_status({"", "Namespace"}, object.string_at({"metadata", "name"}), errors);
-}
-
-/// What was wrong before may stay.
-api::StatusResult<void> admit_namespace_update(api::Json& object, const api::Json& old, Endpoint,
-                                               const AdmissionContext& context) {
-  if (!security_label_errors(old).empty()) return {};
-  return admit_namespace(object, context);
-}
-
 }  // namespace
 
 KindHooks namespace_hooks() {
   const TableDefinition table = namespace_table();
   return {.set_defaults = default_namespace,
           .prepare_create = start_namespace,
-          .admit_create = admit_namespace,
           .validate_create = validate_namespace,
           .name_create = label_with_name,
           .prepare_update = keep_finalizers,
-          .admit_update = admit_namespace_update,
           .validate_update = validate_namespace_update,
           .columns = table.columns,
           .table_row = table.row};

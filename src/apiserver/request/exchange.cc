@@ -3,6 +3,7 @@
 #include "api/schema/protobuf.h"
 #include "api/schema/protobuf_writer.h"
 #include "base/check.h"
+#include "base/utf8.h"
 
 #include <utility>
 
@@ -11,6 +12,7 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr std::size_t kWarningBytesMax = 4U << 10U;   // of all Warning headers of an answer; the rest is left out
+constexpr std::size_t kWarningCutBytes = 256;         // what is left of each where they are too long together
 constexpr std::size_t kPrettyBytesMax = 256U << 10U;  // longer answers are not indented
 
 /// A Warning header value may not carry quotes or control characters unescaped.
@@ -46,11 +48,14 @@ std::string Exchange::user_agent_name() const {
 api::HeaderList Exchange::standard_headers(std::string_view content_type) const {
   api::HeaderList headers{
       {"Audit-Id", audit_id_}, {"Cache-Control", "no-cache, private"}, {"Content-Type", std::string(content_type)}};
+  std::size_t all = 0;
+  for (const std::string& warning : warnings) all += warning.size();
   std::size_t bytes = 0;
   for (const std::string& warning : warnings) {
-    bytes += warning.size();
+    const std::string told = all > kWarningBytesMax ? shortened(warning, kWarningCutBytes) : warning;
+    bytes += told.size();
     if (bytes > kWarningBytesMax) break;
-    headers.emplace_back("Warning", warning_value(warning));
+    headers.emplace_back("Warning", warning_value(told));
   }
   return headers;
 }

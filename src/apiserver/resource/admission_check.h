@@ -1,5 +1,5 @@
-// Port: what may refuse a write for who writes it, after authorization and before validation; and what takes part in
-// validation though it is no pure function.
+// Port: what may refuse a write for who writes it, after authorization and before validation; what takes part in
+// validation though it is no pure function; and what has the last word on a valid object.
 // Thread: loop. Source: spec "API server contract", 4.8, 19.5, 19.7.
 #pragma once
 
@@ -9,17 +9,38 @@
 #include "apiserver/resource/resource_registry.h"
 
 #include <string>
+#include <vector>
 
 namespace spillway::apiserver {
+
+/// A write that nothing stands against so far: the object is admitted, defaulted and valid.
+struct ValidWrite {
+  const api::UserInfo& user;
+  const Resource& resource;
+  SubresourceId part = SubresourceId::kNone;
+  const api::Json& object;
+  const api::Json* old = nullptr;  // null: it is created
+  std::vector<std::string>& warnings;
+};
 
 class AdmissionCheck {
  public:
   virtual ~AdmissionCheck() = default;
-  /// `object` in stored form, with its final name and namespace.
-  virtual api::StatusResult<void> check_create(const api::UserInfo& user, const Resource& resource,
-                                               const api::Json& object) const = 0;
-  virtual api::StatusResult<void> check_update(const api::UserInfo& user, const Resource& resource, SubresourceId part,
-                                               const api::Json& object, const api::Json& old) const = 0;
+
+  /// `object` in stored form, with its final name and namespace. Default: admitted.
+  virtual api::StatusResult<void> check_create(const api::UserInfo& /*user*/, const Resource& /*resource*/,
+                                               const api::Json& /*object*/) const {
+    return {};
+  }
+
+  virtual api::StatusResult<void> check_update(const api::UserInfo& /*user*/, const Resource& /*resource*/,
+                                               SubresourceId /*part*/, const api::Json& /*object*/,
+                                               const api::Json& /*old*/) const {
+    return {};
+  }
+
+  /// Asked last, about valid objects only. Default: confirmed.
+  virtual api::StatusResult<void> confirm(const ValidWrite& /*write*/) const { return {}; }
 
   /// Adds what is wrong with an object that passed, where the hooks of its kind cannot see it. Default: nothing.
   virtual void validate_create(const Resource& /*resource*/, const api::Json& /*object*/,

@@ -6,14 +6,16 @@
 // status endpoint, optimistic concurrency, managedFields, no-op detection.
 //
 // Order on create: decode, set_defaults, prepare_create, admit_create, metadata rules + validate_create,
-// confirm_create, name_create. Order on update: decode, set_defaults, isolation, prepare_update, admit_update, metadata
-// rules + validate_update. Thread: any (pure functions). Source: spec "API server contract", 4.8, 7, 12, 15.
+// checks of the server (AdmissionCheck::confirm), confirm_create, name_create. Order on update: decode, set_defaults,
+// isolation, prepare_update, admit_update, metadata rules + validate_update. Thread: any (pure functions). Source: spec
+// "API server contract", 4.8, 7, 12, 15.
 #pragma once
 
 #include "api/exchange/exchange.h"
 #include "api/exchange/status.h"
 #include "api/json/json.h"
 #include "base/time.h"
+#include "policy/podsecurity/configuration.h"
 
 #include <functional>
 #include <optional>
@@ -46,6 +48,8 @@ struct AdmissionRules {
   /// Pods get the volume with the token of their account (plug-in ServiceAccount), from a server that issues tokens and
   /// publishes by what it is verified.
   bool token_volumes = true;
+  /// Pods and what makes them are held against the Pod Security Standards (plug-in PodSecurity); nullopt: they are not.
+  std::optional<podsecurity::Configuration> pod_security = podsecurity::Configuration{};
 };
 
 /// What admission may look at besides the object.

@@ -314,6 +314,11 @@ void Writer::create(CreateJob job, WriteDone done) {
   if (!errors.empty()) {
     return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
   }
+  for (const AdmissionCheck* check : checks_) {
+    const auto confirmed = check->confirm(
+        {.user = state->job.context.user, .resource = resource, .object = object, .warnings = state->warnings});
+    if (!confirmed) return state->done(confirmed.error());
+  }
   if (hooks.confirm_create != nullptr) {
     if (const auto confirmed = hooks.confirm_create(object, context); !confirmed) return state->done(confirmed.error());
   }
@@ -441,6 +446,15 @@ StatusResult<void> Writer::check_update(Update& state, const Resource& resource,
     hooks.validate_create(object, errors);
   }
   if (!errors.empty()) return api::invalid_status(resource.group_kind(), job.name, errors);
+  for (const AdmissionCheck* check : checks_) {
+    const auto confirmed = check->confirm({.user = job.context.user,
+                                           .resource = resource,
+                                           .part = job.part,
+                                           .object = object,
+                                           .old = &old,
+                                           .warnings = state.warnings});
+    if (!confirmed) return confirmed.error();
+  }
   return {};
 }
 

@@ -2,9 +2,11 @@
 
 #include "apps/server/certificates.h"
 #include "apps/server/etcd.h"
+#include "cli/config/admission_config.h"
 #include "host/kernel/kernel_file.h"
 #include "runtime/entropy.h"
 #include "wire/client/kubeconfig.h"
+#include "yaml/yaml_document.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,9 +52,19 @@ Outcome make_data_dir(const std::string& path) {
   return {};
 }
 
-apiserver::AdmissionRules admission_rules(const cli::ServingArgs& args) {
-  const bool off = std::ranges::find(args.admission_off, "PodTolerationRestriction") != args.admission_off.end();
-  return {.memory_pressure_toleration = !off};
+bool is_off(const cli::ServingArgs& args, std::string_view plugin) {
+  return std::ranges::find(args.admission_off, plugin) != args.admission_off.end();
+}
+
+Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, const telemetry::Log& log) {
+  apiserver::AdmissionRules rules{.memory_pressure_toleration = !is_off(args, "PodTolerationRestriction")};
+  if (!args.admission_config_file.empty()) {
+    SPILLWAY_TRY(found, cli::read_admission_file(args.admission_config_file, yaml::read_file));
+    for (const std::string& warning : found.warnings) log.warning("admission configuration", {{"warning", warning}});
+    rules.pod_security = std::move(found.pod_security);
+  }
+  if (is_off(args, "PodSecurity")) rules.pod_security.reset();
+  return rules;
 }
 
 }  // namespace
@@ -84,6 +96,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, c
 }
 
 Outcome ApiServerPart::open(std::function<void()> serving) {
+  SPILLWAY_TRY(admission, admission_rules(args_, process_.log()));
   SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
   runtime::Loop& loop = process_.loop();
   SPILLWAY_TRY_VOID(open_store());
@@ -109,7 +122,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .client_authority = client_authority_ ? &*client_authority_ : nullptr,
           .bootstrap_tokens = bootstrap_tokens_.get(),
           .root_ca_pem = client_authority_ ? client_authority_->certificate_pem() : std::string(),
-          .admission = admission_rules(args_),
+          .admission = std::move(admission),
           .rearm =
               [this] {
                 if (endpoint_) endpoint_->rearm();

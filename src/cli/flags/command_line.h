@@ -139,6 +139,7 @@ struct ServingArgs {
   bool bootstrap_tokens = false;           // are believed
   std::optional<Duration> token_life_max;  // of service accounts' tokens; nullopt: as long as is asked for
   std::vector<std::string> admission_off;  // names of admission plug-ins
+  std::string admission_config_file;       // what admission plug-ins are told; empty: nothing
 };
 
 struct UpCommand {

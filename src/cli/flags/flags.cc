@@ -170,9 +170,13 @@ void add_serving(CLI::App& app, ServingArgs& args) {
              "Tokens of service accounts that are asked for with a longer life get this one", "DURATION",
              "as long as is asked for");
   app.add_option("--disable-admission-plugins", args.admission_off,
-                 "PodTolerationRestriction: pods that are not BestEffort get no toleration of memory pressure")
-      ->check(CLI::IsMember({"PodTolerationRestriction"}))
+                 "PodSecurity: pods are not held against the Pod Security Standards; PodTolerationRestriction: pods "
+                 "that are not BestEffort get no toleration of memory pressure")
+      ->check(CLI::IsMember({"PodSecurity", "PodTolerationRestriction"}))
       ->delimiter(',');
+  app.add_option("--admission-control-config-file", args.admission_config_file,
+                 "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity")
+      ->check(CLI::ExistingFile);
   app.add_flag("--disable-http2-serving", args.http2_off, "Speak HTTP/1.1 only");
   app.add_flag("--insecure-http", args.insecure_http,
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");

@@ -1,0 +1,27 @@
+// An AdmissionConfiguration file: what the admission plug-ins of the API server are told. Of them PodSecurity alone
+// takes a configuration here. Read strictly: an unknown member is an error that names the nearest known one. Thread:
+// any. Source: Kubernetes docs, "kube-apiserver Admission (v1)", "Enforce Pod Security Standards by Configuring the
+// Built-in Admission Controller".
+#pragma once
+
+#include "base/error.h"
+#include "policy/podsecurity/configuration.h"
+#include "yaml/yaml_document.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spillway::cli {
+
+struct AdmissionFile {
+  podsecurity::Configuration pod_security;
+  std::vector<std::string> warnings;  // what has no effect here: "FILE:LINE: MEMBER: has no effect here"
+};
+
+/// `read` is asked for the file, and for one that it names (plugins[].path), relative to its folder.
+/// kInvalid: everything that is wrong, "FILE:LINE: MEMBER: what", or why a file cannot be read.
+Result<AdmissionFile> read_admission_file(const std::string& file,
+                                          const std::function<Result<yaml::Document>(const std::string&)>& read);
+
+}  // namespace spillway::cli

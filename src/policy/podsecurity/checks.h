@@ -1,0 +1,51 @@
+// The checks of the Pod Security Standards: each a function from a pod to what it has against it. Which check holds for
+// which level and version is the table in evaluate.cc. Thread: any (pure).
+// Source: Kubernetes docs, "Pod Security Standards".
+#pragma once
+
+#include "policy/podsecurity/container_findings.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace spillway::podsecurity {
+
+/// What one check has against a pod.
+struct Finding {
+  std::string reason;  // "host namespaces"
+  std::string detail;  // "hostNetwork, hostPID"; may be empty
+};
+
+/// nullopt: nothing. `minor`: of the version asked for, 0 to kNewestMinor.
+using Judge = std::optional<Finding> (*)(const PodView& pod, std::int32_t minor);
+
+// Baseline.
+std::optional<Finding> app_armor_profile(const PodView& pod, std::int32_t minor);
+std::optional<Finding> capabilities_baseline(const PodView& pod, std::int32_t minor);
+std::optional<Finding> host_namespaces(const PodView& pod, std::int32_t minor);
+std::optional<Finding> host_path_volumes(const PodView& pod, std::int32_t minor);
+std::optional<Finding> host_ports(const PodView& pod, std::int32_t minor);
+std::optional<Finding> privileged(const PodView& pod, std::int32_t minor);
+std::optional<Finding> proc_mount(const PodView& pod, std::int32_t minor);
+/// The type container_engine_t is allowed from v1.31 on.
+std::optional<Finding> selinux_options(const PodView& pod, std::int32_t minor);
+/// Annotations until v1.18, fields from v1.19 on.
+std::optional<Finding> seccomp_profile_baseline(const PodView& pod, std::int32_t minor);
+/// More of them are allowed from v1.27, v1.29 and v1.32 on.
+std::optional<Finding> sysctls(const PodView& pod, std::int32_t minor);
+std::optional<Finding> windows_host_process(const PodView& pod, std::int32_t minor);
+
+// Restricted.
+
+/// From this minor version on pods of Windows are spared what they cannot ask for.
+inline constexpr std::int32_t kWindowsSparedSince = 25;
+
+std::optional<Finding> allow_privilege_escalation(const PodView& pod, std::int32_t minor);
+std::optional<Finding> capabilities_restricted(const PodView& pod, std::int32_t minor);
+std::optional<Finding> restricted_volumes(const PodView& pod, std::int32_t minor);
+std::optional<Finding> run_as_non_root(const PodView& pod, std::int32_t minor);
+std::optional<Finding> run_as_user(const PodView& pod, std::int32_t minor);
+std::optional<Finding> seccomp_profile_restricted(const PodView& pod, std::int32_t minor);
+
+}  // namespace spillway::podsecurity

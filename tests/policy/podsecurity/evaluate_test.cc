@@ -1,0 +1,115 @@
+#include "policy/podsecurity/pods.h"
+
+#include <fmt/format.h>
+
+namespace spillway::podsecurity {
+namespace {
+
+// Wrong in every way there is.
+constexpr std::string_view kWorst = R"({
+  "hostNetwork":true,
+  "securityContext":{"runAsUser":0,"runAsNonRoot":false,"appArmorProfile":{"type":"Unconfined"},"seccompProfile":{"type":"Unconfined"},
+    "seLinuxOptions":{"user":"u"},"sysctls":[{"name":"a"}],"windowsOptions":{"hostProcess":true}},
+  "volumes":[{"name":"v","hostPath":{"path":"/"}}],
+  "containers":[{"name":"a","ports":[{"hostPort":1}],
+    "securityContext":{"privileged":true,"procMount":"Unmasked","capabilities":{"add":["SYS_ADMIN"]}}}]})";
+
+constexpr std::string_view kWorstMetadata =
+    R"({"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined"}})";
+
+constexpr std::string_view kGood = R"({
+  "securityContext":{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}},
+  "containers":[{"name":"a","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}}]})";
+
+std::string ids(const LevelVersion& by) {
+  std::string text;
+  for (const Violation& each : judge(by, kWorst, kWorstMetadata)) text += fmt::format("{} ", each.check);
+  return text;
+}
+
+/// Which checks hold for which version, in which order.
+TEST(PodSecurityStandards, GrowWithTheirVersions) {
+  const std::string baseline_ids =
+      "appArmorProfile capabilities_baseline hostNamespaces hostPathVolumes hostPorts privileged procMount "
+      "seLinuxOptions seccompProfile_baseline sysctls windowsHostProcess ";
+  for (int minor = 0; minor <= kNewestMinor; ++minor)
+    EXPECT_EQ(ids(baseline(fmt::format("v1.{}", minor))), baseline_ids);
+  const std::string v0 =
+      "appArmorProfile capabilities_baseline hostNamespaces hostPorts privileged procMount seLinuxOptions "
+      "seccompProfile_baseline sysctls windowsHostProcess restrictedVolumes runAsNonRoot ";
+  const std::string v8 =
+      "appArmorProfile capabilities_baseline hostNamespaces hostPorts privileged procMount seLinuxOptions "
+      "seccompProfile_baseline sysctls windowsHostProcess allowPrivilegeEscalation restrictedVolumes runAsNonRoot ";
+  const std::string v19 =
+      "appArmorProfile capabilities_baseline hostNamespaces hostPorts privileged procMount seLinuxOptions sysctls "
+      "windowsHostProcess allowPrivilegeEscalation restrictedVolumes runAsNonRoot seccompProfile_restricted ";
+  const std::string v22 =
+      "appArmorProfile hostNamespaces hostPorts privileged procMount seLinuxOptions sysctls windowsHostProcess "
+      "allowPrivilegeEscalation capabilities_restricted restrictedVolumes runAsNonRoot seccompProfile_restricted ";
+  const std::string v23 =
+      "appArmorProfile hostNamespaces hostPorts privileged procMount seLinuxOptions sysctls windowsHostProcess "
+      "allowPrivilegeEscalation capabilities_restricted restrictedVolumes runAsNonRoot runAsUser "
+      "seccompProfile_restricted ";
+  for (int minor = 0; minor <= kNewestMinor; ++minor) {
+    const std::string& wanted = minor < 8 ? v0 : minor < 19 ? v8 : minor < 22 ? v19 : minor < 23 ? v22 : v23;
+    EXPECT_EQ(ids(restricted(fmt::format("v1.{}", minor))), wanted) << minor;
+  }
+  for (const std::string_view later : {"v1.33", "v1.40", "v1.2147483647", "latest"}) {
+    EXPECT_EQ(ids(restricted(later)), v23);
+    EXPECT_EQ(ids(baseline(later)), baseline_ids);
+  }
+}
+
+TEST(PodSecurityStandards, PrivilegedAllowsEverything) {
+  for (const std::string_view version : {"v1.0", "v1.32", "latest"}) {
+    EXPECT_TRUE(judge(standard(Level::kPrivileged, version), kWorst, kWorstMetadata).empty());
+  }
+}
+
+TEST(PodSecurityStandards, RestrictedAllowsWhatIsGood) {
+  for (int minor = 0; minor <= kNewestMinor; ++minor) {
+    EXPECT_EQ(details_text(judge(restricted(fmt::format("v1.{}", minor)), kGood)), "");
+    EXPECT_EQ(details_text(judge(baseline(fmt::format("v1.{}", minor)), kGood)), "");
+  }
+}
+
+TEST(PodSecurityStandards, TellEverythingAtOnce) {
+  const auto violations = judge(restricted(), R"({"containers":[{"name":"a"}]})");
+  EXPECT_EQ(
+      details_text(violations),
+      R"(allowPrivilegeEscalation != false (container "a" must set securityContext.allowPrivilegeEscalation=false), )"
+      R"(unrestricted capabilities (container "a" must set securityContext.capabilities.drop=["ALL"]), )"
+      R"(runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true), )"
+      R"(seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"))");
+  EXPECT_EQ(reasons_text(violations),
+            "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile");
+}
+
+/// A document that is not what it should be is judged as if it said nothing.
+TEST(PodSecurityStandards, StandOddDocuments) {
+  for (const std::string_view spec :
+       {"null", "[]", "{}", R"({"containers":null,"securityContext":[],"volumes":{}})",
+        R"({"containers":[null,1,[],{"securityContext":null,"ports":[null]}],"volumes":[null]})",
+        R"({"containers":[{"name":1,"securityContext":{"capabilities":{"add":[1],"drop":1},"privileged":"true"}}]})"}) {
+    EXPECT_NO_FATAL_FAILURE(judge(baseline("v1.0"), spec, "[]"));
+    EXPECT_NO_FATAL_FAILURE(judge(restricted(), spec, R"({"annotations":[]})"));
+  }
+}
+
+TEST(PodSecurityStandards, AreShortAboutManyContainers) {
+  std::string spec = R"({"containers":[)";
+  for (int i = 0; i < 1'000; ++i) {
+    spec +=
+        fmt::format(R"({}{{"name":"a-rather-long-name-of-a-container-that-says-little-{}"}})", i == 0 ? "" : ",", i);
+  }
+  const auto violations = judge(restricted(), spec + "]}");
+  ASSERT_EQ(violations.size(), 4U);
+  for (const Violation& each : violations) {
+    EXPECT_LE(each.detail.size(), kDetailBytesMax + 3);
+    EXPECT_TRUE(each.detail.ends_with("..."));
+  }
+  EXPECT_LT(details_text(violations).size(), 10'000U);
+}
+
+}  // namespace
+}  // namespace spillway::podsecurity
