@@ -24,6 +24,10 @@ def own_maps(api):
     return {each["metadata"]["name"]: each.get("data", {}) for each in api.get(MAPS)["items"] if each["metadata"]["name"] != "kube-root-ca.crt"}
 
 
+def coded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
 class Gateway:
     """What another client of etcd reads and writes, by its JSON gateway."""
 
@@ -31,8 +35,8 @@ class Gateway:
         self.url = member.url
 
     def call(self, path, **fields):
-        coded = {name: base64.b64encode(value.encode()).decode() if isinstance(value, str) else value for name, value in fields.items()}
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(coded).encode()), timeout=10) as answer:
+        body = {name: coded(value) if isinstance(value, str) else value for name, value in fields.items()}
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode()), timeout=10) as answer:
             return json.load(answer)
 
     def value(self, key):
@@ -221,6 +225,15 @@ class Etcd(unittest.TestCase):
             found = api.get(f"{MAPS}/shared")
             self.assertEqual((found["data"]["n"], found["metadata"]["resourceVersion"]), (str(number), str(revision)))
         wait_for("the watch", lambda: len(recorder.events) == 199)
+        # Two objects in one revision are two events.
+        pair = []
+        for name in ("left", "right"):
+            document["metadata"] = {**document["metadata"], "name": name, "uid": f"uid-{name}"}
+            pair.append({"requestPut": {"key": coded(f"/registry/configmaps/default/{name}"), "value": coded(json.dumps(document))}})
+        gateway.call("kv/txn", success=pair)
+        wait_for("both", lambda: len(recorder.events) >= 201)
+        self.assertEqual([name for _, _, name, _ in recorder.events[199:]], ["left", "right"])
+        self.assertEqual(recorder.events[199][0], recorder.events[200][0])
         recorder.ended = True
         gateway.put("/others", "nothing of ours")
         self.assertGreaterEqual(int(api.get(MAPS)["metadata"]["resourceVersion"]), gateway.revision())

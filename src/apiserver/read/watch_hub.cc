@@ -93,7 +93,7 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
     start_from_state(watch, marker);
     return;
   }
-  watch->sent = from_version ? *options.version : core_.cache.revision();
+  watch->from = watch->sent = from_version ? *options.version : core_.cache.revision();
   catch_up(watch, {});
 }
 
@@ -115,7 +115,7 @@ void WatchHub::start_waiting() {
 }
 
 WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
-  watch.sent = core_.cache.revision();
+  watch.from = watch.sent = core_.cache.revision();
   Start start{.marker = marker};
   const auto add = [&start](const ObjectPtr& object) {
     start.objects.push_back(object);
@@ -220,7 +220,7 @@ void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
 
 void WatchHub::deliver(Watch& watch, Frames& frames) {
   const CacheEvent& event = frames.event();
-  if (watch.closed || event.revision < watch.sent) return;  // one revision may have several events
+  if (watch.closed || event.revision <= watch.from || event.revision < watch.sent) return;
   watch.sent = event.revision;
   const bool was = event.previous && watch.selection.matches(*event.previous);
   const bool is = event.object && watch.selection.matches(*event.object);

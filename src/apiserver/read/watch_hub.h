@@ -42,7 +42,8 @@ class WatchHub {
     Rendering rendering;
     Selection selection;
     const ResourceCache* cache = nullptr;
-    store::Revision sent;  // everything up to here has been sent or did not match
+    store::Revision from;  // events up to here are not for it
+    store::Revision sent;  // everything before has been sent or did not match; of this revision more may come
     bool behind = false;   // it is catching up: events are not for it yet
     bool columns_sent = false;
     bool closed = false;
