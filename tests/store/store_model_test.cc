@@ -1,7 +1,11 @@
 // Random work from a seed, on a store and on the model: every answer and every change must be the same.
 #include "base/rng.h"
+#include "store/etcd/etcd_store.h"
+#include "store/etcd/grpc_transport.h"
+#include "store/etcd_process.h"
 #include "store/memory_store.h"
 #include "store/model_store.h"
+#include "store/offset_store.h"
 #include "store/scratch_directory.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/store_client.h"
@@ -32,9 +36,11 @@ struct Followed {
   std::vector<std::string> want;
 };
 
+enum class Kind { kMemory, kSqlite, kEtcd };
+
 class RandomWork {
  public:
-  RandomWork(std::uint64_t seed, bool durable) : rng_(seed), durable_(durable) {}
+  RandomWork(std::uint64_t seed, Kind kind) : rng_(seed), seed_(seed), kind_(kind) {}
 
   void run(int steps) {
     reopen();
@@ -51,7 +57,7 @@ class RandomWork {
         unfollow();
       } else if (dice < 96) {
         compact();
-      } else if (durable_) {
+      } else if (kind_ == Kind::kSqlite) {
         reopen();
       }
       check_watchers();
@@ -63,7 +69,9 @@ class RandomWork {
     followed_.clear();
     client_.reset();
     store_.reset();
-    if (durable_) {
+    if (kind_ == Kind::kEtcd) {
+      open_etcd();
+    } else if (kind_ == Kind::kSqlite) {
       SqliteOptions options;
       options.group_writes_max = 1 + rng_.below(20);
       options.trim_rows_max = rng_.below(3) == 0 ? 0 : 5;  // leaves compacted rows in the log
@@ -76,6 +84,21 @@ class RandomWork {
     client_.emplace(*store_, loop_);
     EXPECT_EQ(store_->revision(), model_.revision());
     EXPECT_EQ(store_->compacted(), model_.compacted());
+  }
+
+  void open_etcd() {
+    auto transport = GrpcTransport::create({.servers = {EtcdProcess::shared()->url()}}, loop_.poster());
+    ASSERT_TRUE(transport) << transport.error().text();
+    EtcdOptions options;
+    options.root = "";
+    options.prefix = fmt::format("/model-{}/", seed_);
+    options.agrees_on_compaction = false;
+    options.tells_previous = true;
+    options.seed = seed_;
+    auto store = std::make_unique<EtcdStore>(*std::move(transport), loop_.poster(), options);
+    const Result<RangeResult> head = StoreClient(*store, loop_).range({});
+    ASSERT_TRUE(head) << head.error().text();
+    store_ = std::make_unique<OffsetStore>(std::move(store), head->revision);
   }
 
   std::string any_key() {
@@ -100,7 +123,8 @@ class RandomWork {
   }
 
   void write_burst() {
-    const std::uint64_t count = 1 + rng_.below(30);
+    const std::uint64_t drawn = 1 + rng_.below(30);
+    const std::uint64_t count = kind_ == Kind::kEtcd ? 1 : drawn;  // what is under way at once is done in any order
     std::vector<WriteResult> got;
     std::vector<WriteResult> want;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -191,7 +215,8 @@ class RandomWork {
   }
 
   Rng rng_;
-  bool durable_;
+  std::uint64_t seed_;
+  Kind kind_;
   int values_ = 0;
   TestLoop loop_;
   ScratchDirectory directory_;
@@ -204,7 +229,7 @@ class RandomWork {
 TEST(StoreModel, MemoryStoreIsTheModel) {
   for (std::uint64_t seed = 1; seed <= seeds_or(20); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    RandomWork(seed, false).run(200);
+    RandomWork(seed, Kind::kMemory).run(200);
     if (HasFailure()) break;
   }
 }
@@ -212,7 +237,16 @@ TEST(StoreModel, MemoryStoreIsTheModel) {
 TEST(StoreModel, SqliteStoreIsTheModel) {
   for (std::uint64_t seed = 1; seed <= seeds_or(8); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    RandomWork(seed, true).run(120);
+    RandomWork(seed, Kind::kSqlite).run(120);
+    if (HasFailure()) break;
+  }
+}
+
+TEST(StoreModel, EtcdStoreIsTheModel) {
+  if (EtcdProcess::shared() == nullptr) GTEST_SKIP() << "this machine has no etcd";
+  for (std::uint64_t seed = 1; seed <= seeds_or(4); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    RandomWork(seed, Kind::kEtcd).run(120);
     if (HasFailure()) break;
   }
 }
