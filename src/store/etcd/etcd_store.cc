@@ -60,8 +60,7 @@ EtcdStore::~EtcdStore() {
 }
 
 Revision EtcdStore::revision() const {
-  if (watches_.empty()) return seen_;
-  Revision least = watches_.begin()->second->delivered();
+  Revision least = seen_;  // a watch may begin behind it
   for (const auto& [id, watch] : watches_) least = std::min(least, watch->delivered());
   return least;
 }
@@ -102,6 +101,11 @@ void EtcdStore::release() {
     held_.erase(held_.begin());
     held.act();
   }
+}
+
+void EtcdStore::on_watch_delivered(Revision revision) {
+  note(revision);
+  release();
 }
 
 /// For whoever asked, and for whoever asks how the store is.

@@ -96,7 +96,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   void hold(Revision until, std::move_only_function<void()> act);
   void release();
 
-  void on_watch_delivered() override { release(); }
+  void on_watch_delivered(Revision revision) override;
 
   void on_watch_over(EtcdWatch& watch, const Error& error) override;
   void on_compaction_seen(Revision revision) override;

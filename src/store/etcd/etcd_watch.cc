@@ -115,7 +115,7 @@ void EtcdWatch::take(std::vector<EtcdEvent> events) {
     if (closed_) return;
     if (changes.empty() || changes.back().revision < delivered_) wanted_.watcher.on_reached(delivered_);
     if (closed_) return;
-    owner_.on_watch_delivered();
+    owner_.on_watch_delivered(delivered_);
   }
   if (behind_gap && !closed_) on_gap(*behind_gap);
 }

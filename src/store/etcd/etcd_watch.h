@@ -30,7 +30,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
   class Owner {
    public:
     virtual ~Owner() = default;
-    virtual void on_watch_delivered() = 0;
+    virtual void on_watch_delivered(Revision revision) = 0;
     /// The watcher has not been told yet.
     virtual void on_watch_over(EtcdWatch& watch, const Error& error) = 0;
     virtual void on_compaction_seen(Revision revision) = 0;

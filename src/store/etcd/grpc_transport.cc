@@ -141,6 +141,24 @@ std::shared_ptr<grpc::Channel> channel_to(const EtcdServer& server, const GrpcTr
   return grpc::CreateCustomChannel(server.address, credentials, arguments);
 }
 
+/// gRPC ends the threads of its callbacks with the last channel that had some; 1.51 can abort in them while it does
+/// (grpc_cq_internal_unref). One channel, which leads nowhere, lives as long as the process.
+void keep_callback_threads() {
+  struct Kept {
+    std::unique_ptr<rpc::KV::Stub> stub =
+        rpc::KV::NewStub(grpc::CreateChannel("unix:/dev/null/nowhere", grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    rpc::RangeRequest request;
+    rpc::RangeResponse response;
+  };
+
+  [[maybe_unused]] static const Kept* const kKept = [] {
+    auto* kept = new Kept;  // NOLINT: never freed
+    kept->stub->async()->Range(&kept->context, &kept->request, &kept->response, [](const grpc::Status&) {});
+    return kept;
+  }();
+}
+
 struct Member {
   std::unique_ptr<rpc::KV::Stub> keys;
   std::unique_ptr<rpc::Watch::Stub> watch;
@@ -163,9 +181,11 @@ struct GrpcTransport::Impl {
     under_way.emplace(what, std::move(cancel));
   }
 
+  /// The last that gRPC's thread does with the transport.
   void leave(const void* what) {
+    std::map<const void*, std::function<void()>>::node_type gone;
     const std::lock_guard lock(mutex);
-    under_way.erase(what);
+    gone = under_way.extract(what);
     idle.notify_all();
   }
 
@@ -296,6 +316,7 @@ GrpcTransport::~GrpcTransport() {
 }
 
 Result<std::unique_ptr<GrpcTransport>> GrpcTransport::create(const GrpcTransportOptions& options, Poster post) {
+  keep_callback_threads();
   auto impl = std::make_shared<Impl>();
   impl->post = std::move(post);
   for (const std::string& url : options.servers) {
@@ -380,13 +401,12 @@ void GrpcTransport::after(Duration time, std::move_only_function<void()> task) {
   if (time <= Duration::zero()) return impl_->to_loop(std::move(task));
   auto timer = std::make_shared<Timer>();
   timer->task = std::move(task);
-  impl_->enter(timer.get(), [weak = std::weak_ptr(timer)] {
-    if (const auto alive = weak.lock()) alive->alarm.Cancel();
-  });
-  timer->alarm.Set(std::chrono::system_clock::now() + time, [impl = impl_.get(), timer](bool due) {
-    if (due) impl->to_loop(std::move(timer->task));
-    timer->task = nullptr;  // the loop waits for this, where it is not due
-    impl->leave(timer.get());
+  // The alarm keeps its callback for as long as it lives: that holds no timer.
+  impl_->enter(timer.get(), [timer] { timer->alarm.Cancel(); });
+  timer->alarm.Set(std::chrono::system_clock::now() + time, [impl = impl_.get(), own = timer.get()](bool due) {
+    if (due) impl->to_loop(std::move(own->task));
+    own->task = nullptr;  // the loop waits for this, where it is not due
+    impl->leave(own);
   });
 }
 
