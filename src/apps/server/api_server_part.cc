@@ -1,17 +1,12 @@
 #include "apps/server/api_server_part.h"
 
 #include "apps/server/certificates.h"
+#include "apps/server/data_dir.h"
 #include "host/kernel/kernel_file.h"
 #include "runtime/entropy.h"
 #include "wire/client/kubeconfig.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <utility>
 
 namespace spillway::apps {
@@ -28,39 +23,12 @@ std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
   return fmt::format("{}://{}{}{}:{}", args.insecure_http ? "http" : "https", v6 ? "[" : "", host, v6 ? "]" : "", port);
 }
 
-/// Keys and objects with secrets are in it: it is its owner's alone, or at least nobody else's to write.
-Outcome make_data_dir(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  struct stat found{};
-  const bool made = !error && (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) && stat(path.c_str(), &found) == 0 &&
-                    access(path.c_str(), W_OK) == 0;
-  if (!made && !error) error = std::error_code(errno, std::generic_category());
-  if (made && !S_ISDIR(found.st_mode)) error = std::make_error_code(std::errc::not_a_directory);
-  if (error)
-    return Error{ErrorCode::kForbidden, fmt::format("data directory cannot be written: {}", error.message()), path};
-  if (found.st_uid != geteuid() && found.st_uid != 0) {
-    return Error{ErrorCode::kForbidden, fmt::format("data directory belongs to user {}", found.st_uid), path};
-  }
-  if ((found.st_mode & S_IWOTH) != 0) {
-    return Error{ErrorCode::kForbidden, "data directory may be written by everybody; expected mode 0700", path};
-  }
-  return {};
-}
-
 apiserver::AdmissionRules admission_rules(const cli::ServingArgs& args) {
   const bool off = std::ranges::find(args.admission_off, "PodTolerationRestriction") != args.admission_off.end();
   return {.memory_pressure_toleration = !off};
 }
 
 }  // namespace
-
-std::string resolve_data_dir(const std::string& given) {
-  if (!given.empty()) return std::filesystem::absolute(given).lexically_normal().string();
-  if (geteuid() == 0) return "/var/lib/spillway";
-  const char* home = std::getenv("HOME");
-  return (std::filesystem::path(home != nullptr ? home : ".") / ".local/share/spillway").string();
-}
 
 ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages,
                              apiserver::ApiServer::Controllers controllers)
@@ -85,7 +53,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
   runtime::Loop& loop = process_.loop();
   const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
-  SPILLWAY_TRY(store, store::SqliteStore::open(data_dir_ + "/spillway.db", post,
+  SPILLWAY_TRY(store, store::SqliteStore::open(store_file(data_dir_), post,
                                                {.log = process_.log(), .metrics = &process_.metrics()}));
   store_ = std::move(store);
   SPILLWAY_TRY_VOID(open_tokens());

@@ -76,7 +76,4 @@ class ApiServerPart final : public Part {
   std::unique_ptr<wire::HttpServer> http_;
 };
 
-/// DIR as given; else /var/lib/spillway for root, ~/.local/share/spillway for others.
-std::string resolve_data_dir(const std::string& given);
-
 }  // namespace spillway::apps
