@@ -1,12 +1,12 @@
 #include "apps/server/api_server_part.h"
 
-#include "apps/server/certificates.h"
 #include "apps/server/data_dir.h"
 #include "host/kernel/kernel_file.h"
 #include "runtime/entropy.h"
 #include "wire/client/kubeconfig.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace spillway::apps {
@@ -14,6 +14,7 @@ namespace spillway::apps {
 namespace {
 
 constexpr Duration kStopGrace = seconds(5);
+constexpr Duration kLookAtCertificates = minutes(1);
 const std::vector<std::string> kAdministratorGroups{"system:masters", "system:authenticated"};
 
 std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
@@ -58,10 +59,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   store_ = std::move(store);
   SPILLWAY_TRY_VOID(open_tokens());
   if (!args_.insecure_http) {
-    SPILLWAY_TRY(authority, open_serving_authority(data_dir_, loop.now().wall));
-    serving_authority_ = std::move(authority);
-    SPILLWAY_TRY(clients, open_client_authority(data_dir_, loop.now().wall));
-    client_authority_ = std::move(clients);
+    SPILLWAY_TRY_VOID(open_certificates());
   }
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
@@ -74,15 +72,16 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .token_life_max = args_.token_life_max,
           .authenticator = authenticator_.get(),
           .certificates = &certificate_reader_,
-          .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
-          .client_authority = client_authority_ ? &*client_authority_ : nullptr,
+          .serving_authority = certificates_ ? &certificates_->serving_authority() : nullptr,
+          .client_authority = certificates_ ? &certificates_->client_authority() : nullptr,
           .bootstrap_tokens = bootstrap_tokens_.get(),
-          .root_ca_pem = client_authority_ ? client_authority_->certificate_pem() : std::string(),
+          .root_ca_pem = certificates_ ? certificates_->client_authority().certificate_pem() : std::string(),
           .admission = admission_rules(args_),
           .rearm =
               [this] {
                 if (endpoint_) endpoint_->rearm();
               },
+          .checks = [this] { return checks(); },
           .pages = pages_});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
   server_->start(loop.now(), [this, serving = std::move(serving)](Outcome ready) {
@@ -121,11 +120,8 @@ Outcome ApiServerPart::serve() {
   wire::Kubeconfig config;
   std::shared_ptr<const wire::TlsContext> nodes_tls;
   options.authenticator = authenticator_;
-  if (!args_.insecure_http) {
-    SPILLWAY_TRY(agents_authority, agents_authority_pem());
-    const auto protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11;
-    SPILLWAY_TRY(credentials, prepare_credentials(data_dir_, args_.bind_address, agents_authority, protocols,
-                                                  process_.loop().now().wall));
+  if (certificates_) {
+    SPILLWAY_TRY(credentials, certificates_->credentials());
     options.tls = credentials.server;
     config = std::move(credentials.administrator);
     nodes_tls = credentials.nodes;
@@ -133,25 +129,71 @@ Outcome ApiServerPart::serve() {
   http_ = std::make_unique<wire::HttpServer>(process_.loop(), *endpoint_, std::move(options));
   SPILLWAY_TRY_VOID(http_->start());
   if (nodes_tls) reach_nodes(std::move(nodes_tls));
-  config.server = url_of(args_, http_->port());
-  const std::string path = args_.write_kubeconfig.empty() ? data_dir_ + "/kubeconfig" : args_.write_kubeconfig;
-  SPILLWAY_TRY_VOID(wire::write_kubeconfig(path, config, "spillway"));
-  process_.log().info("serving", {{"url", config.server}, {"kubeconfig", path}});
+  SPILLWAY_TRY_VOID(write_kubeconfig(std::move(config)));
+  process_.log().info("serving", {{"url", url_of(args_, http_->port())}, {"kubeconfig", kubeconfig_file()}});
+  if (certificates_) look_after_certificates();
   return {};
 }
 
-/// Who signs the serving certificates of agents; empty: nobody has to.
-Result<std::string> ApiServerPart::agents_authority_pem() const {
+Outcome ApiServerPart::write_kubeconfig(wire::Kubeconfig config) {
+  config.server = url_of(args_, http_->port());
+  return wire::write_kubeconfig(kubeconfig_file(), config, "spillway");
+}
+
+std::string ApiServerPart::kubeconfig_file() const {
+  return args_.write_kubeconfig.empty() ? data_dir_ + "/kubeconfig" : args_.write_kubeconfig;
+}
+
+Outcome ApiServerPart::open_certificates() {
   if (args_.kubelet_insecure_tls) {
     process_.log().warning("whoever answers for a node is believed", {{"flag", "--kubelet-insecure-tls"}});
-    return std::string();
   }
-  std::string pem = serving_authority_->certificate_pem();
-  if (!args_.kubelet_certificate_authority.empty()) {
-    SPILLWAY_TRY(more, read_file(args_.kubelet_certificate_authority));
-    pem += "\n" + more;
+  certificates_ = std::make_unique<ServerCertificates>(
+      ServerCertificates::Options{
+          .data_dir = data_dir_,
+          .bind_address = args_.bind_address,
+          .believe_every_agent = args_.kubelet_insecure_tls,
+          .agents_authority_file = args_.kubelet_certificate_authority,
+          .protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11},
+      process_.metrics());
+  SPILLWAY_TRY_VOID(certificates_->refresh(process_.loop().now().wall));
+  return {};
+}
+
+/// Once a minute, and when one is due: the wall clock may jump, a monotonic timer of eleven months would not notice.
+void ApiServerPart::look_after_certificates() {
+  const Now now = process_.loop().now();
+  const Outcome renewed = renew_certificates(now);
+  const std::string problem = renewed ? std::string() : renewed.error().text();
+  if (!problem.empty() && problem != renewal_problem_) {
+    process_.log().error("certificates are not renewed", {{"cause", problem}});
   }
-  return pem;
+  renewal_problem_ = problem;
+  certificates_->tell(now.wall);
+  const Duration left = std::chrono::duration_cast<Duration>(certificates_->due() - now.wall);
+  const Duration wait = left > Duration::zero() ? std::min<Duration>(left, kLookAtCertificates) : kLookAtCertificates;
+  certificate_timer_ = process_.loop().at(now.mono + wait, [this] { look_after_certificates(); });
+}
+
+/// New connections get the new ones; those that are open keep theirs.
+Outcome ApiServerPart::renew_certificates(Now now) {
+  if (certificates_->due() <= now.wall) {
+    SPILLWAY_TRY(is_new, certificates_->refresh(now.wall));
+    certificates_are_new_ = certificates_are_new_ || is_new;
+  }
+  if (!certificates_are_new_) return {};
+  SPILLWAY_TRY(credentials, certificates_->credentials());
+  http_->set_tls(std::move(credentials.server));
+  remote_nodes_->set_tls(std::move(credentials.nodes));
+  SPILLWAY_TRY_VOID(write_kubeconfig(std::move(credentials.administrator)));
+  certificates_are_new_ = false;
+  process_.log().info("certificates are renewed", {{"folder", data_dir_ + "/pki"}});
+  return {};
+}
+
+std::vector<apiserver::HealthCheck> ApiServerPart::checks() const {
+  if (!certificates_) return {};
+  return {{.name = "certificates", .problem = certificates_->problem(process_.loop().now().wall)}};
 }
 
 /// After the server has its port: an address that leads back to it is refused.
@@ -172,6 +214,7 @@ std::unique_ptr<client::Transport> ApiServerPart::connect(std::string user) {
 }
 
 void ApiServerPart::stop(runtime::Loop::Task done) {
+  if (certificate_timer_) process_.loop().cancel(*certificate_timer_);
   server_->stop();
   auto close_store = [this, done = std::move(done)]() mutable {
     http_.reset();
