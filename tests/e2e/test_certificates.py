@@ -79,6 +79,7 @@ class Certificates(unittest.TestCase):
                     self.assertAlmostEqual(left[role], year, delta=120)
                 for role in ("authority", "kubelet-serving-authority"):
                     self.assertAlmostEqual(left[role], 10 * year, delta=120)
+                self.assertRegex(api.get("/metrics"), r'apiserver_client_certificate_expiration_seconds_bucket\{le="\+Inf"\} [1-9]')
                 self.assertIn("[+]certificates ok\n", api.get("/readyz?verbose"))
                 self.assertEqual(api.get("/readyz/certificates"), "ok")
             due = datetime.datetime.now(datetime.timezone.utc) + LEFT

@@ -126,9 +126,13 @@ TEST(KeptCertificates, ARunningServerShowsTheNewOneToNewConnections) {
   ASSERT_LE(kept.due(), present());
   ASSERT_TRUE(refreshed(kept, present()));
   room.run([&] { room.server->set_tls(context()); });
-  TestClient fresh(room.port, careful->get());
-  ASSERT_TRUE(fresh.connected()) << fresh.problem();
-  EXPECT_EQ(asks(fresh), "here");
+  // The threads of the server hear of it one after the other; connections that overtake the word see the old one.
+  std::string answer;
+  for (int attempt = 0; attempt < 1'000 && answer.empty(); ++attempt) {
+    TestClient fresh(room.port, careful->get());
+    if (fresh.connected()) answer = asks(fresh);
+  }
+  EXPECT_EQ(answer, "here");
   EXPECT_EQ(asks(old), "here") << "a connection that is open stays";
 }
 

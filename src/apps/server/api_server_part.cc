@@ -97,7 +97,8 @@ Outcome ApiServerPart::open_tokens() {
   SPILLWAY_TRY(key, wire::TokenKey::open(data_dir_ + "/pki"));
   token_key_ = std::move(key);
   if (args_.bootstrap_tokens) bootstrap_tokens_ = std::make_shared<wire::BootstrapTokenTable>();
-  wire::Authenticator::Options options{.tokens = {}, .account_key = token_key_, .bootstrap_tokens = bootstrap_tokens_};
+  wire::Authenticator::Options options{
+      .tokens = {}, .account_key = token_key_, .bootstrap_tokens = bootstrap_tokens_, .metrics = &process_.metrics()};
   if (args_.insecure_http) {
     options.anonymous = {"admin", "", kAdministratorGroups};
     process_.log().warning("plain HTTP without authentication: every process of this machine is an administrator",

@@ -177,14 +177,6 @@ std::string contents_of(X509* certificate) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-Result<WallTime> end_of_certificate(const X509* certificate) {
-  std::tm until{};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until) != 1) {
-    return invalid("certificate", "has no end ({})", take_openssl_problem());
-  }
-  return WallTime(seconds(timegm(&until)));
-}
-
 }  // namespace
 
 Result<SigningRequestPair> make_signing_request(const CertificateRequest& request) {
