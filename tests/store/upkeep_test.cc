@@ -195,12 +195,12 @@ TEST_F(StoreRestore, OfACopyThatIsNoBackupGoesAheadAsWell) {
   open();
   write_some();
   close();
-  std::filesystem::copy_file(path_, copy_);
-  const auto report = restore(directory_.file("kept.db"));
+  const std::string fresh = directory_.file("fresh.db");
+  const auto report = sqlite::restore_database(path_, fresh, {}, go_on);
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->revision, Revision(5));
   EXPECT_EQ(report->goes_on, Revision(5 + kRevisionLead));
-  EXPECT_THAT(problems(path_), IsEmpty());
+  EXPECT_THAT(problems(fresh), IsEmpty());
 }
 
 TEST_F(StoreRestore, RefusesAStoreInUseOneThatIsThereAndStopsWithoutATrace) {
@@ -223,18 +223,33 @@ TEST_F(StoreRestore, RefusesAStoreInUseOneThatIsThereAndStopsWithoutATrace) {
   EXPECT_TRUE(read_file(path_) == there);
 }
 
-TEST_F(StoreRestore, ReplacesAStoreThatCannotBeReadAndKeepsItsJournal) {
+TEST_F(StoreRestore, ReplacesAStoreThatCannotBeRead) {
   open();
   write_some();
   back_up();
   close();
-  write_file(path_, "this was a database once, and is none any more, as one can see");
+  const std::string rubbish = "this was a database once, and is none any more, as one can see";
+  write_file(path_, rubbish);
   write_file(path_ + "-wal", "nor is this a journal");
   const std::string kept = directory_.file("kept.db");
   const auto report = restore(kept);
   ASSERT_TRUE(report) << report.error().text();
-  EXPECT_THAT(read_file(kept), HasSubstr("this was a database once"));
+  EXPECT_EQ(read_file(kept), rubbish);
   open();
+  EXPECT_THAT(list(), ElementsAre("a=a is 2 c1 m3 v2", "c=c is 1 c5 m5 v1"));
+}
+
+TEST_F(StoreRestore, TakesNothingFromTheJournalOfAStoreThatIsGone) {
+  open();
+  write_some();
+  back_up();
+  open();
+  put("a", "a is 3");
+  const std::string lost = directory_.file("lost.db");
+  std::filesystem::copy_file(path_ + "-wal", lost + "-wal");
+  const auto report = sqlite::restore_database(copy_, lost, {}, go_on);
+  ASSERT_TRUE(report) << report.error().text();
+  open_at(lost);
   EXPECT_THAT(list(), ElementsAre("a=a is 2 c1 m3 v2", "c=c is 1 c5 m5 v1"));
 }
 
