@@ -24,6 +24,7 @@ class Checker {
     history.end_of_log();
     const Outcome read = check_current(history);
     note("table current", read);
+    note("table current", check_revisions());
     if (read) {  // else what could not be read would count as missing
       history.end();
       check_sizes();
@@ -130,6 +131,19 @@ class Checker {
       const CheckedValue value = check_value_(row.key, rows.bytes(4));
       ++report_.objects[value.resource];
       if (!value.problem.empty()) report_.findings.add("{}: {}", row.key, value.problem);
+    }
+  }
+
+  /// Each revision wrote one object. SQLite sorts them, on the disk if they are many.
+  Outcome check_revisions() {
+    SPILLWAY_TRY(statement, connection_.prepare("SELECT mod_rev, min(key), max(key) FROM current GROUP BY mod_rev "
+                                                "HAVING count(*) > 1"));
+    Rows rows = statement.query();
+    for (;;) {
+      SPILLWAY_TRY(more, rows.next());
+      if (!more) return {};
+      report_.findings.add("{}: changed at revision {}, expected one of its own: it is that of {}", rows.bytes(2),
+                           rows.integer(0), rows.bytes(1));
     }
   }
 

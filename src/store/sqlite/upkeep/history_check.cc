@@ -85,11 +85,6 @@ void HistoryCheck::add(const CurrentRow& row) {
         "at most one per revision",
         row.key, row.created.number(), row.modified.number(), row.version);
   }
-  const auto [other, first] = modified_.emplace(row.modified, row.key);
-  if (!first) {
-    findings_.add("{}: changed at revision {}, expected one of its own: it is that of {}", row.key,
-                  row.modified.number(), other->second);
-  }
   const auto found = states_.find(row.key);
   if (found == states_.end()) {
     if (first_ && row.modified >= *first_ && row.modified <= head_) {

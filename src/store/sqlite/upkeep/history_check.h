@@ -62,7 +62,6 @@ class HistoryCheck {
   std::optional<Revision> first_;  // of the log
   Revision last_;
   std::map<std::string, State, std::less<>> states_;
-  std::map<Revision, std::string> modified_;
 };
 
 }  // namespace spillway::store::sqlite
