@@ -1,4 +1,5 @@
 // The check of a database: a sound one is found sound, and each damage that is planted is found, and named.
+#include "base/rng.h"
 #include "store/sqlite/upkeep/check.h"
 #include "store/upkeep_fixture.h"
 
@@ -111,6 +112,33 @@ TEST_F(StoreCheck, FindsFlippedBytesOfPages) {
     write_file(path_, bytes);
     EXPECT_THAT(problems(path_), Contains(HasSubstr("pages: "))) << "page " << page;
   }
+}
+
+/// Whatever a disk makes of the bytes: an answer comes. Not everything is found: most bytes are unused, or inside of a
+/// text that is still one.
+TEST_F(StoreCheck, AnswersWhateverIsInTheFile) {
+  open();
+  write_some();
+  put_many(60, 200);
+  close();
+  const std::string whole = read_file(path_);
+  Rng rng(4711);
+  int found = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes = whole;
+    const std::uint64_t flips = 1 + rng.below(4);
+    for (std::uint64_t i = 0; i < flips; ++i) {
+      char& byte = bytes[rng.below(bytes.size())];
+      byte = static_cast<char>(byte ^ static_cast<char>(1 + rng.below(255)));
+    }
+    if (rng.below(10) == 0) bytes.resize(rng.below(bytes.size()));
+    write_file(path_, bytes);
+    const auto report = sqlite::check_database(path_, check_value, go_on);
+    if (!report || report->findings.count() != 0) ++found;
+    std::filesystem::remove(path_ + "-wal");
+    std::filesystem::remove(path_ + "-shm");
+  }
+  EXPECT_GT(found, 50);
 }
 
 TEST_F(StoreCheck, SaysWhatItCannotRead) {
