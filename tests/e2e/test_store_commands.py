@@ -157,6 +157,8 @@ class StoreCommands(unittest.TestCase):
                 in_use = f"spillway: data directory {data} is in use by process {process.child.pid}\n"
                 self.assertEqual(store("restore", "--from", backup, "--data-dir", data, code=1), in_use)
                 self.assertEqual(store("restore", "--from", backup, "--data-dir", data, "--force", code=1), in_use)
+                (folder / "rubbish").write_text("told first is what needs no look at the file")
+                self.assertEqual(store("restore", "--from", folder / "rubbish", "--data-dir", data, code=1), in_use)
                 self.assertEqual(store("defrag", "--data-dir", data, code=1), in_use)
                 second = Process(folder, "up", "--nodes", "0", "--data-dir", data, "--port", "0")
                 self.assertEqual(second.child.wait(20), 1)

@@ -110,6 +110,7 @@ class StoreUpkeep {
   }
 
   int restore() {
+    if (const Outcome may = sqlite::may_restore(store_, command_.force); !may) return failed(may.error());
     const auto seen = look_at(command_.file);
     if (!seen) return failed(seen.error(), kExitUnreadable);
     if (seen->findings.count() != 0) {

@@ -74,15 +74,24 @@ Result<RestoreReport> make_copy(const std::string& from, const NewFile& file, Re
   return report;
 }
 
+Error is_in_the_way(const std::string& store) {
+  return Error{ErrorCode::kAlreadyExists, "there is a store already; --force keeps it beside the new one", store};
+}
+
 }  // namespace
+
+Outcome may_restore(const std::string& to, bool replaces) {
+  if (!is_there(std::filesystem::path(to).parent_path().string())) return {};
+  SPILLWAY_TRY_VOID(DirectoryLock::take_for(to));
+  if (is_there(to) && !replaces) return is_in_the_way(to);
+  return {};
+}
 
 Result<RestoreReport> restore_database(const std::string& from, const std::string& to, const std::string& keep_as,
                                        const GoOn& go_on) {
   SPILLWAY_TRY(lock, DirectoryLock::take_for(to));
   const bool replaces = is_there(to);
-  if (replaces && keep_as.empty()) {
-    return Error{ErrorCode::kAlreadyExists, "there is a store already; --force keeps it beside the new one", to};
-  }
+  if (replaces && keep_as.empty()) return is_in_the_way(to);
   if (replaces && is_there(keep_as)) return Error{ErrorCode::kAlreadyExists, "is there already", keep_as};
   SPILLWAY_TRY(file, NewFile::make(to, "restoring"));
   Result<RestoreReport> report = make_copy(from, file, replaces ? settle(to) : Revision(), go_on);

@@ -21,6 +21,10 @@ struct RestoreReport {
   std::string kept;  // where the store that was there is now; empty: there was none
 };
 
+/// Whether restore_database() would begin, before a long look at the copy: its kConflict, or its kAlreadyExists for a
+/// store that is there when `replaces` is false. Nobody is kept from changing that afterwards.
+Outcome may_restore(const std::string& to, bool replaces);
+
 /// `to`: the database of a directory that exists. `keep_as`: the name for the store that is there; empty: it must not
 /// be there. kConflict: a server uses it. kAlreadyExists: there is one, or something of the name `keep_as`. Errors of
 /// `from`, which should have been checked: as open_to_examine(). When it fails, what was there is still there.
