@@ -248,6 +248,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       if (!state && state.error().code == ErrorCode::kExpired && !from_head) return load(head, true);
       if (!state) return fail_start(state.error());
       if (const Outcome taken = cache_.load(*state); !taken) return fail_start(taken.error());
+      cache_started_ = true;
       loading_to_ = head;
       watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
       if (cache_.revision() >= head) loaded();
@@ -321,17 +322,34 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (code != 0) metrics_.answered(exchange, code, core_.now.mono);
   }
 
-  Pages::Health health() const {
-    if (!lost_.empty()) return {.live = false, .ready = false, .why = lost_};
-    if (stopping_) return {.live = true, .ready = false, .why = "shutting down"};
-    if (auto why = core_.store.refusing()) return {.live = true, .ready = false, .why = *std::move(why)};
-    const bool ready = serving_ && !rebasing_;
-    return {.live = true, .ready = ready, .why = ready ? "" : "loading"};
+  /// Why nothing is served; empty if something is.
+  std::string why_not_served() const {
+    if (!lost_.empty()) return lost_;
+    if (stopping_) return "shutting down";
+    return serving_ && !rebasing_ ? "" : "loading";
+  }
+
+  /// Each part, in the order in which they come up. Names that upstream has mean the same.
+  std::vector<HealthCheck> health() const {
+    using Cure = HealthCheck::Cure;
+    const bool loading = !cache_started_ || loading_to_.has_value() || rebasing_;
+    std::vector<HealthCheck> checks{
+        {.name = "ping", .cure = Cure::kRestart, .problem = {}},
+        {.name = "store", .cure = Cure::kRestart, .problem = lost_},
+        {.name = "store-writes", .problem = core_.store.refusing().value_or("")},
+        {.name = "informer-sync", .problem = loading ? "the objects of the store are being loaded" : ""},
+        {.name = "poststarthook/bootstrap-objects",
+         .problem = serving_ ? "" : "what every cluster has is not all there yet"}};
+    if (options_.checks) {
+      for (HealthCheck& check : options_.checks()) checks.push_back(std::move(check));
+    }
+    checks.push_back({.name = "shutdown", .problem = stopping_ ? "the server is shutting down" : ""});
+    return checks;
   }
 
   void dispatch(const ExchangePtr& exchange) {
     if (const auto& token = exchange->user().token) {
-      if (!serving_) return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
+      if (!serving_) return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
       if (const Outcome bound = bound_tokens_.check(*token); !bound) {
         return exchange->fail(make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", bound.error().message));
       }
@@ -343,7 +361,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     exchange->asked = request_attributes(method, exchange->target);
     const RequestAttributes& asked = exchange->asked;
     if (asked.is_resource && (stopping_ || !serving_ || rebasing_ || !lost_.empty())) {
-      return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, health().why, 1));
+      return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
     }
     auto route = find_route(registry_, asked);
     if (route) exchange->route = *route;  // what is refused is counted by it as well
@@ -352,7 +370,11 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (const Verdict verdict = authorizer_.authorize(exchange->user(), asked); !verdict.allowed) {
       return exchange->fail(refusal_status(exchange->user(), asked, verdict));
     }
-    if (pages_.answer(*exchange, health())) return;
+    if (is_health_page(exchange->target)) {
+      if (pages_.answer(*exchange, health())) return;
+    } else if (pages_.answer(*exchange, {})) {
+      return;
+    }
     if (!asked.is_resource && method == api::Method::kGet && options_.pages) {
       if (auto page = options_.pages(asked.path)) {
         return exchange->answer(page->status, std::move(page->body), page->header("Content-Type"));
@@ -481,6 +503,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   std::move_only_function<void(Outcome)> ready_;
   std::optional<store::WatchId> watching_;
   std::optional<store::Revision> loading_to_;
+  bool cache_started_ = false;  // since then loading_to_ tells
   bool driven_ = false;
   bool serving_ = false;
   bool rebasing_ = false;

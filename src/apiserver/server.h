@@ -5,6 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "apiserver/request/health.h"
 #include "apiserver/resource/kind_hooks.h"
 #include "base/error.h"
 #include "base/time.h"
@@ -57,6 +58,8 @@ class ApiServer {
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;
+    /// Parts of the process without which requests are not to come, as they are now. May be empty.
+    std::function<std::vector<HealthCheck>()> checks;
     /// Pages of whoever shares the process with the server: the answer to a GET of this path, for callers who may;
     /// nullopt for a path that is not one of them. May be empty.
     std::function<std::optional<api::Response>(std::string_view path)> pages;

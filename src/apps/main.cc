@@ -29,6 +29,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::ZonesCommand& zones) { return apps::run_zones(zones); },
                  [&](const cli::HoldCommand& hold) { return apps::run_hold(hold); },
                  [&](const cli::SimulateCommand& simulate) { return apps::run_simulate(simulate); },
+                 [&](const cli::StoreCommand& store) { return apps::run_store(store); },
                  [&](const cli::SwarmCommand& swarm) { return apps::run_swarm(swarm); }},
       line.command);
 }

@@ -133,7 +133,8 @@ void TestServer::start() {
                                                            .client_authority = &authority_,
                                                            .bootstrap_tokens = &bootstrap_tokens,
                                                            .root_ca_pem = root_ca_pem_,
-                                                           .admission = admission_});
+                                                           .admission = admission_,
+                                                           .checks = [this] { return more_checks; }});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {
     EXPECT_TRUE(outcome) << outcome.error().text();

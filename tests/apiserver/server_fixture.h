@@ -157,6 +157,7 @@ class TestServer {
 
   TestBootstrapTokens bootstrap_tokens;
   std::optional<Duration> token_life_max;  // of the next restart()
+  std::vector<HealthCheck> more_checks;    // of whoever shares the process with the server
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
   /// Wake-ups that settle() made: slices of what one turn does not hold.

@@ -99,7 +99,11 @@ class FullDisk(unittest.TestCase):
             with self.assertRaises(ApiError) as unready:
                 api.get("/readyz")
             self.assertEqual(unready.exception.code, 500)
-            self.assertIn("disk is full", unready.exception.status["message"])
+            self.assertIn("[-]store-writes failed: reason withheld\n", unready.exception.status["message"])
+            with self.assertRaises(ApiError) as why:
+                api.get("/readyz/store-writes")
+            self.assertIn("disk is full", why.exception.status["message"])
+            self.assertEqual(api.get("/readyz?exclude=store-writes"), "ok")
             self.assertEqual(api.get("/livez"), "ok")
             # Other things on the same disk take what is freed, so that it stays full.
             with open(disk / "eater", "wb", buffering=0) as eater, contextlib.suppress(OSError):

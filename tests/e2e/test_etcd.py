@@ -376,7 +376,7 @@ class Etcd(unittest.TestCase):
         self.assertEqual(refused.code, 503)
         self.assertIn("database space exceeded", str(refused))
         with self.assertRaises(ApiError) as unready:
-            api.get("/readyz")
+            api.get("/readyz/store-writes")
         self.assertIn("etcd is out of space", str(unready.exception.status))
         self.assertEqual(api.get("/livez"), "ok")
         api.delete(f"{MAPS}/large-0")

@@ -5,11 +5,15 @@
 #include "store/sqlite/database.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite_store.h"
+#include "store/sqlite/upkeep/backup.h"
+#include "store/sqlite/upkeep/defrag.h"
+#include "store/sqlite/upkeep/restore.h"
 #include "store/store_client.h"
 #include "store/test_loop.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -180,6 +184,44 @@ TEST_P(NoSpaceOnDisk, PassesWhenThereIsSpaceAgain) {
   ASSERT_TRUE(found);
   StoreClient client(*found, loop_);
   EXPECT_EQ(list(client), wanted);
+}
+
+TEST_F(SqliteFaults, UpkeepThatFindsNoSpaceLeavesEverythingAsItWas) {
+  const auto go_on = [](double) { return true; };
+  const auto files = [this] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path())) {
+      const std::string name = entry.path().string();
+      // Readers of a store at rest leave an empty journal.
+      if (!name.ends_with("-wal") && !name.ends_with("-shm")) names.push_back(name);
+    }
+    std::ranges::sort(names);
+    return names;
+  };
+  put("a", std::string(9'000, 'x'));
+  const std::string copy = directory_.file("copy.db");
+  ASSERT_TRUE(sqlite::write_backup(path_, copy, sqlite::Existing::kKept, go_on));
+  put("b", "after the backup");
+  client_.reset();
+  store_.reset();
+  const auto before = files();
+  for (const Fault fault : {Fault::kNoSpace, Fault::kShortWrite, Fault::kIo}) {
+    disk_.fail_writes(fault);
+    const auto backup = sqlite::write_backup(path_, copy + "2", sqlite::Existing::kKept, go_on);
+    const auto restore = sqlite::restore_database(copy, path_, path_ + ".kept", go_on);
+    const auto defrag = sqlite::defragment(path_, [](const sqlite::DefragPlan&) {}, go_on);
+    disk_.fail_writes(Fault::kNone);
+    ASSERT_FALSE(backup);
+    ASSERT_FALSE(restore);
+    ASSERT_FALSE(defrag);
+    const ErrorCode expected = fault == Fault::kIo ? ErrorCode::kInternalError : ErrorCode::kServiceUnavailable;
+    EXPECT_EQ(backup.error().code, expected) << backup.error().text();
+    EXPECT_EQ(restore.error().code, expected) << restore.error().text();
+    EXPECT_EQ(defrag.error().code, expected) << defrag.error().text();
+    EXPECT_EQ(files(), before);
+  }
+  open();
+  EXPECT_THAT(list(*client_), ElementsAre(HasSubstr("a=xxx"), "b=after the backup c2 m2 v1"));
 }
 
 }  // namespace

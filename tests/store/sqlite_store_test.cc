@@ -467,54 +467,6 @@ TEST_F(SqliteStoreTest, OldHistoryGoesAndTheFileShrinks) {
   EXPECT_LT(number("SELECT count(*) FROM log"), 2'100);
 }
 
-TEST_F(SqliteStoreTest, BackupIsTheStateAndGoesOnFarAhead) {
-  open();
-  put("a", "1");
-  put("b", "1");
-  put("a", "2");
-  ASSERT_TRUE(client_->remove("b"));
-  const std::string copy = directory_.file("copy.db");
-  std::optional<Result<Revision>> copied;
-  const auto copy_now = [&] {
-    copied.reset();
-    store_->backup(copy, [&](Result<Revision> result) { copied.emplace(std::move(result)); });
-    put("c", "written meanwhile");
-    EXPECT_TRUE(loop_.run_until([&] { return copied.has_value(); }));
-  };
-  copy_now();
-  ASSERT_TRUE(*copied) << copied->error().text();
-  EXPECT_GE(**copied, Revision(4));
-  copy_now();
-  ASSERT_FALSE(*copied);
-  EXPECT_EQ(copied->error().code, ErrorCode::kAlreadyExists);
-  EXPECT_EQ(std::filesystem::status(copy).permissions(),
-            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-  const Revision newest = store_->revision();
-  close();
-
-  std::filesystem::rename(copy, path_);
-  open();
-  EXPECT_GT(store_->revision(), newest);
-  EXPECT_EQ(list().front(), "a=2 c1 m3 v2");
-  RecordingWatcher watcher;
-  store_->watch("", newest, watcher);
-  ASSERT_TRUE(loop_.run_until([&] { return watcher.end.has_value(); }));
-  EXPECT_EQ(watcher.end->code, ErrorCode::kExpired) << "who knows the lost writes has to list again";
-  const Revision restored = store_->revision();
-  put("d", "1");
-  EXPECT_EQ(store_->revision(), Revision(restored.number() + 1));
-  open();
-  EXPECT_EQ(store_->revision(), Revision(restored.number() + 1));
-}
-
-TEST_F(SqliteStoreTest, BackupSaysWhyItFailed) {
-  open();
-  std::optional<Error> error;
-  store_->backup(directory_.file("absent/copy.db"), [&](Result<Revision> result) { error = result.error(); });
-  ASSERT_TRUE(loop_.run_until([&] { return error.has_value(); }));
-  EXPECT_THAT(error->text(), HasSubstr("absent/copy.db.partial: cannot make the backup: No such file or directory"));
-}
-
 TEST_F(SqliteStoreTest, CountsLiveAndHistoricBytesExactly) {
   open();
   for (int i = 0; i < 300; ++i) {

@@ -52,6 +52,22 @@ TEST(Authenticator, BadCertificateIs401) {
   EXPECT_FALSE(make_authenticator().authenticate(PeerCertificate{"", {"g"}, std::nullopt}, with({}), kNow));
 }
 
+TEST(Authenticator, ACertificateThatEndsWhileItsConnectionLastsIs401FromThenOn) {
+  telemetry::Registry metrics;
+  const Authenticator authenticator({.tokens = {}, .metrics = &metrics});
+  const PeerCertificate certificate{"admin", {"system:masters"}, std::nullopt, kNow};
+  EXPECT_TRUE(authenticator.authenticate(certificate, with({}), kNow - seconds(2'000)));
+  EXPECT_TRUE(authenticator.authenticate(certificate, with({}), kNow - seconds(1)));
+  const auto user = authenticator.authenticate(certificate, with({}), kNow);
+  ASSERT_FALSE(user);
+  EXPECT_EQ(user.error().code, ErrorCode::kUnauthorized);
+  EXPECT_THAT(user.error().message, HasSubstr("certificate has expired"));
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("apiserver_client_certificate_expiration_seconds_bucket{le=\"0\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("apiserver_client_certificate_expiration_seconds_bucket{le=\"1800\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("apiserver_client_certificate_expiration_seconds_bucket{le=\"3600\"} 3\n"));
+}
+
 TEST(Authenticator, TokenNamesUserUidAndGroups) {
   for (const char* header : {"Bearer secret", "bearer  secret "}) {
     const auto user = make_authenticator().authenticate(kNoCertificate, with({{"authorization", header}}), kNow);

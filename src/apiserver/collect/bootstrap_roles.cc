@@ -120,6 +120,8 @@ std::vector<Json> bootstrap_roles() {
                                                     "/openapi", "/openapi/*", "/readyz", "/version", "/version/"})}),
       role("system:public-info-viewer",
            {path_rule({"get"}, {"/healthz", "/livez", "/readyz", "/version", "/version/"})}),
+      role("system:monitoring", {path_rule({"get"}, {"/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics",
+                                                     "/metrics/slis", "/readyz", "/readyz/*"})}),
       role("system:basic-user",
            {rule({"create"}, {"authorization.k8s.io"}, {"selfsubjectaccessreviews", "selfsubjectrulesreviews"}),
             rule({"create"}, {"authentication.k8s.io"}, {"selfsubjectreviews"})}),
@@ -130,7 +132,7 @@ std::vector<Json> bootstrap_roles() {
       binding("cluster-admin", {"system:masters"}), binding("spillway:kubelet-client", {"spillway:kubelet-clients"}),
       binding("system:discovery", {"system:authenticated"}),
       binding("system:public-info-viewer", {"system:authenticated", "system:unauthenticated"}),
-      binding("system:basic-user", {"system:authenticated"})};
+      binding("system:monitoring", {"system:monitoring"}), binding("system:basic-user", {"system:authenticated"})};
   for (Json& one : node_bootstrap()) roles.push_back(std::move(one));
   return roles;
 }

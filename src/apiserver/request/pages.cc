@@ -20,10 +20,13 @@ constexpr std::string_view kImmutable = "public, immutable, max-age=31536000";
 
 }  // namespace
 
-bool Pages::answer(Exchange& exchange, const Health& health) {
+bool Pages::answer(Exchange& exchange, std::span<const HealthCheck> checks) {
   const std::vector<std::string>& at = exchange.target.segments;
   const bool read = exchange.request().method == api::Method::kGet;
-  if (health_page(exchange, health)) return true;
+  if (auto health = health_page(exchange.target, checks)) {
+    exchange.answer(health->code, std::move(health->body), kText, {{"X-Content-Type-Options", "nosniff"}});
+    return true;
+  }
   const bool root = at.empty();
   const bool version = at.size() == 1 && at[0] == "version";
   const bool metrics = at.size() == 1 && at[0] == "metrics";
@@ -37,32 +40,6 @@ bool Pages::answer(Exchange& exchange, const Health& health) {
   } else {
     exchange.answer(200, paths());
   }
-  return true;
-}
-
-bool Pages::health_page(Exchange& exchange, const Health& health) {
-  const std::vector<std::string>& at = exchange.target.segments;
-  if (at.empty() || at.size() > 2) return false;
-  const bool readiness = at[0] == "readyz";
-  if (!readiness && at[0] != "healthz" && at[0] != "livez") return false;
-  const std::pair<std::string_view, bool> checks[] = {{"ping", health.live}, {"store", health.ready}};
-  if (at.size() == 2) {
-    const auto check = std::ranges::find(checks, std::string_view(at[1]), &std::pair<std::string_view, bool>::first);
-    if (check == std::end(checks)) return false;
-    exchange.answer(check->second ? 200 : 500, check->second ? "ok" : health.why, kText);
-    return true;
-  }
-  const bool good = readiness ? health.live && health.ready : health.live;
-  std::string body = good ? "ok" : "not ready: " + health.why;
-  if (exchange.target.find("verbose") != nullptr || !good) {
-    body.clear();
-    for (const auto& [name, ok] : checks) {
-      if (!readiness && name == "store") continue;
-      body += ok ? fmt::format("[+]{} ok\n", name) : fmt::format("[-]{} failed: {}\n", name, health.why);
-    }
-    body += fmt::format("{} check {}\n", at[0], good ? "passed" : "failed");
-  }
-  exchange.answer(good ? 200 : 500, std::move(body), kText);
   return true;
 }
 
@@ -140,6 +117,7 @@ void Pages::cached(Exchange& exchange, std::string body, std::string_view conten
 }
 
 Json Pages::paths() const {
+  // Without those of the health of single parts, which not everybody may ask.
   std::vector<std::string> paths{"/api",     "/api/v1",     "/apis",       "/healthz", "/livez",
                                  "/metrics", "/openapi/v2", "/openapi/v3", "/readyz",  "/version"};
   for (const Resource& row : registry_.all()) {

@@ -4,9 +4,11 @@
 
 #include "apiserver/request/discovery.h"
 #include "apiserver/request/exchange.h"
+#include "apiserver/request/health.h"
 #include "apiserver/request/openapi.h"
 #include "telemetry/metrics.h"
 
+#include <span>
 #include <string>
 
 namespace spillway::apiserver {
@@ -20,18 +22,10 @@ class Pages {
         discovery_(registry),
         openapi_(registry, version_) {}
 
-  /// Whether the server is up (`live`) and whether it serves (`ready`).
-  struct Health {
-    bool live = true;
-    bool ready = false;
-    std::string why;  // not ready
-  };
-
   /// True if the path was one of these pages and has been answered.
-  bool answer(Exchange& exchange, const Health& health);
+  bool answer(Exchange& exchange, std::span<const HealthCheck> checks);
 
  private:
-  bool health_page(Exchange& exchange, const Health& health);
   bool discovery_page(Exchange& exchange);
   bool openapi_page(Exchange& exchange);
   void discovery_root(Exchange& exchange, bool core);

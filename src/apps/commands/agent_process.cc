@@ -6,7 +6,7 @@
 #include "apps/node/node_part.h"
 #include "apps/process/host_name.h"
 #include "apps/process/process.h"
-#include "apps/server/api_server_part.h"
+#include "apps/server/data_dir.h"
 #include "apps/view/remote.h"
 
 #include <string>

@@ -20,6 +20,8 @@ int run_hold(const cli::HoldCommand& command);
 /// Says why. kExitUnknown: nothing is known about it.
 int run_explain(const cli::ExplainCommand& command);
 int run_simulate(const cli::SimulateCommand& command);
+/// `store backup | restore | check | defrag`.
+int run_store(const cli::StoreCommand& command);
 int run_swarm(const cli::SwarmCommand& command);
 /// Allocates and touches memory at a rate, holds it, and ends by itself.
 int run_stress(const cli::StressCommand& command);

@@ -3,7 +3,6 @@
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/process/process.h"
-#include "apps/server/api_server_part.h"
 #include "apps/view/cluster_view.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"

@@ -1,6 +1,6 @@
 #include "apps/server/api_server_part.h"
 
-#include "apps/server/certificates.h"
+#include "apps/server/data_dir.h"
 #include "apps/server/etcd.h"
 #include "cli/config/admission_config.h"
 #include "host/kernel/kernel_file.h"
@@ -8,13 +8,8 @@
 #include "wire/client/kubeconfig.h"
 #include "yaml/yaml_document.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
+#include <chrono>
 #include <utility>
 
 namespace spillway::apps {
@@ -23,6 +18,7 @@ namespace {
 
 constexpr Duration kStopGrace = seconds(5);
 constexpr Duration kGiveBackMax = seconds(1);
+constexpr Duration kLookAtCertificates = minutes(1);
 const std::vector<std::string> kAdministratorGroups{"system:masters", "system:authenticated"};
 
 std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
@@ -30,26 +26,6 @@ std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
   const std::string host = any ? "127.0.0.1" : args.bind_address;
   const bool v6 = host.find(':') != std::string::npos;
   return fmt::format("{}://{}{}{}:{}", args.insecure_http ? "http" : "https", v6 ? "[" : "", host, v6 ? "]" : "", port);
-}
-
-/// Keys and objects with secrets are in it: it is its owner's alone, or at least nobody else's to write.
-Outcome make_data_dir(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  struct stat found{};
-  const bool made = !error && (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) && stat(path.c_str(), &found) == 0 &&
-                    access(path.c_str(), W_OK) == 0;
-  if (!made && !error) error = std::error_code(errno, std::generic_category());
-  if (made && !S_ISDIR(found.st_mode)) error = std::make_error_code(std::errc::not_a_directory);
-  if (error)
-    return Error{ErrorCode::kForbidden, fmt::format("data directory cannot be written: {}", error.message()), path};
-  if (found.st_uid != geteuid() && found.st_uid != 0) {
-    return Error{ErrorCode::kForbidden, fmt::format("data directory belongs to user {}", found.st_uid), path};
-  }
-  if ((found.st_mode & S_IWOTH) != 0) {
-    return Error{ErrorCode::kForbidden, "data directory may be written by everybody; expected mode 0700", path};
-  }
-  return {};
 }
 
 bool is_off(const cli::ServingArgs& args, std::string_view plugin) {
@@ -68,13 +44,6 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
 }
 
 }  // namespace
-
-std::string resolve_data_dir(const std::string& given) {
-  if (!given.empty()) return std::filesystem::absolute(given).lexically_normal().string();
-  if (geteuid() == 0) return "/var/lib/spillway";
-  const char* home = std::getenv("HOME");
-  return (std::filesystem::path(home != nullptr ? home : ".") / ".local/share/spillway").string();
-}
 
 ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages,
                              apiserver::ApiServer::Controllers controllers)
@@ -102,10 +71,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   SPILLWAY_TRY_VOID(open_store());
   SPILLWAY_TRY_VOID(open_tokens());
   if (!args_.insecure_http) {
-    SPILLWAY_TRY(authority, open_serving_authority(data_dir_, loop.now().wall));
-    serving_authority_ = std::move(authority);
-    SPILLWAY_TRY(clients, open_client_authority(data_dir_, loop.now().wall));
-    client_authority_ = std::move(clients);
+    SPILLWAY_TRY_VOID(open_certificates());
   }
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
@@ -118,15 +84,16 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .token_life_max = args_.token_life_max,
           .authenticator = authenticator_.get(),
           .certificates = &certificate_reader_,
-          .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
-          .client_authority = client_authority_ ? &*client_authority_ : nullptr,
+          .serving_authority = certificates_ ? &certificates_->serving_authority() : nullptr,
+          .client_authority = certificates_ ? &certificates_->client_authority() : nullptr,
           .bootstrap_tokens = bootstrap_tokens_.get(),
-          .root_ca_pem = client_authority_ ? client_authority_->certificate_pem() : std::string(),
+          .root_ca_pem = certificates_ ? certificates_->client_authority().certificate_pem() : std::string(),
           .admission = std::move(admission),
           .rearm =
               [this] {
                 if (endpoint_) endpoint_->rearm();
               },
+          .checks = [this] { return checks(); },
           .pages = pages_});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
   if (store_->is_shared()) return stand_by(std::move(serving));
@@ -182,7 +149,7 @@ Outcome ApiServerPart::open_store() {
     store_ = std::move(opened);
     return {};
   }
-  SPILLWAY_TRY(opened, store::SqliteStore::open(data_dir_ + "/spillway.db", post,
+  SPILLWAY_TRY(opened, store::SqliteStore::open(store_file(data_dir_), post,
                                                 {.log = process_.log(), .metrics = &process_.metrics()}));
   embedded_ = opened.get();
   store_ = std::move(opened);
@@ -194,7 +161,8 @@ Outcome ApiServerPart::open_tokens() {
   SPILLWAY_TRY(key, wire::TokenKey::open(data_dir_ + "/pki"));
   token_key_ = std::move(key);
   if (args_.bootstrap_tokens) bootstrap_tokens_ = std::make_shared<wire::BootstrapTokenTable>();
-  wire::Authenticator::Options options{.tokens = {}, .account_key = token_key_, .bootstrap_tokens = bootstrap_tokens_};
+  wire::Authenticator::Options options{
+      .tokens = {}, .account_key = token_key_, .bootstrap_tokens = bootstrap_tokens_, .metrics = &process_.metrics()};
   if (args_.insecure_http) {
     options.anonymous = {"admin", "", kAdministratorGroups};
     process_.log().warning("plain HTTP without authentication: every process of this machine is an administrator",
@@ -217,11 +185,8 @@ Outcome ApiServerPart::serve() {
   wire::Kubeconfig config;
   std::shared_ptr<const wire::TlsContext> nodes_tls;
   options.authenticator = authenticator_;
-  if (!args_.insecure_http) {
-    SPILLWAY_TRY(agents_authority, agents_authority_pem());
-    const auto protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11;
-    SPILLWAY_TRY(credentials, prepare_credentials(data_dir_, args_.bind_address, agents_authority, protocols,
-                                                  process_.loop().now().wall));
+  if (certificates_) {
+    SPILLWAY_TRY(credentials, certificates_->credentials());
     options.tls = credentials.server;
     config = std::move(credentials.administrator);
     nodes_tls = credentials.nodes;
@@ -229,25 +194,71 @@ Outcome ApiServerPart::serve() {
   http_ = std::make_unique<wire::HttpServer>(process_.loop(), *endpoint_, std::move(options));
   SPILLWAY_TRY_VOID(http_->start());
   if (nodes_tls) reach_nodes(std::move(nodes_tls));
-  config.server = url_of(args_, http_->port());
-  const std::string path = args_.write_kubeconfig.empty() ? data_dir_ + "/kubeconfig" : args_.write_kubeconfig;
-  SPILLWAY_TRY_VOID(wire::write_kubeconfig(path, config, "spillway"));
-  process_.log().info("serving", {{"url", config.server}, {"kubeconfig", path}});
+  SPILLWAY_TRY_VOID(write_kubeconfig(std::move(config)));
+  process_.log().info("serving", {{"url", url_of(args_, http_->port())}, {"kubeconfig", kubeconfig_file()}});
+  if (certificates_) look_after_certificates();
   return {};
 }
 
-/// Who signs the serving certificates of agents; empty: nobody has to.
-Result<std::string> ApiServerPart::agents_authority_pem() const {
+Outcome ApiServerPart::write_kubeconfig(wire::Kubeconfig config) {
+  config.server = url_of(args_, http_->port());
+  return wire::write_kubeconfig(kubeconfig_file(), config, "spillway");
+}
+
+std::string ApiServerPart::kubeconfig_file() const {
+  return args_.write_kubeconfig.empty() ? data_dir_ + "/kubeconfig" : args_.write_kubeconfig;
+}
+
+Outcome ApiServerPart::open_certificates() {
   if (args_.kubelet_insecure_tls) {
     process_.log().warning("whoever answers for a node is believed", {{"flag", "--kubelet-insecure-tls"}});
-    return std::string();
   }
-  std::string pem = serving_authority_->certificate_pem();
-  if (!args_.kubelet_certificate_authority.empty()) {
-    SPILLWAY_TRY(more, read_file(args_.kubelet_certificate_authority));
-    pem += "\n" + more;
+  certificates_ = std::make_unique<ServerCertificates>(
+      ServerCertificates::Options{
+          .data_dir = data_dir_,
+          .bind_address = args_.bind_address,
+          .believe_every_agent = args_.kubelet_insecure_tls,
+          .agents_authority_file = args_.kubelet_certificate_authority,
+          .protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11},
+      process_.metrics());
+  SPILLWAY_TRY_VOID(certificates_->refresh(process_.loop().now().wall));
+  return {};
+}
+
+/// Once a minute, and when one is due: the wall clock may jump, a monotonic timer of eleven months would not notice.
+void ApiServerPart::look_after_certificates() {
+  const Now now = process_.loop().now();
+  const Outcome renewed = renew_certificates(now);
+  const std::string problem = renewed ? std::string() : renewed.error().text();
+  if (!problem.empty() && problem != renewal_problem_) {
+    process_.log().error("certificates are not renewed", {{"cause", problem}});
   }
-  return pem;
+  renewal_problem_ = problem;
+  certificates_->tell(now.wall);
+  const Duration left = std::chrono::duration_cast<Duration>(certificates_->due() - now.wall);
+  const Duration wait = left > Duration::zero() ? std::min<Duration>(left, kLookAtCertificates) : kLookAtCertificates;
+  certificate_timer_ = process_.loop().at(now.mono + wait, [this] { look_after_certificates(); });
+}
+
+/// New connections get the new ones; those that are open keep theirs.
+Outcome ApiServerPart::renew_certificates(Now now) {
+  if (certificates_->due() <= now.wall) {
+    SPILLWAY_TRY(is_new, certificates_->refresh(now.wall));
+    certificates_are_new_ = certificates_are_new_ || is_new;
+  }
+  if (!certificates_are_new_) return {};
+  SPILLWAY_TRY(credentials, certificates_->credentials());
+  http_->set_tls(std::move(credentials.server));
+  remote_nodes_->set_tls(std::move(credentials.nodes));
+  SPILLWAY_TRY_VOID(write_kubeconfig(std::move(credentials.administrator)));
+  certificates_are_new_ = false;
+  process_.log().info("certificates are renewed", {{"folder", data_dir_ + "/pki"}});
+  return {};
+}
+
+std::vector<apiserver::HealthCheck> ApiServerPart::checks() const {
+  if (!certificates_) return {};
+  return {{.name = "certificates", .problem = certificates_->problem(process_.loop().now().wall)}};
 }
 
 /// After the server has its port: an address that leads back to it is refused.
@@ -268,6 +279,7 @@ std::unique_ptr<client::Transport> ApiServerPart::connect(std::string user) {
 }
 
 void ApiServerPart::stop(runtime::Loop::Task done) {
+  if (certificate_timer_) process_.loop().cancel(*certificate_timer_);
   server_->stop();
   auto close_store = [this, done = std::move(done)]() mutable {
     http_.reset();

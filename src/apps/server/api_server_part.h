@@ -4,6 +4,7 @@
 #include "apiserver/server.h"
 #include "apps/process/process.h"
 #include "apps/server/local_gateway.h"
+#include "apps/server/server_certificates.h"
 #include "cli/flags/command_line.h"
 #include "store/server_lease.h"
 #include "store/sqlite/directory_lock.h"
@@ -14,7 +15,6 @@
 #include "wire/server/bootstrap_token_table.h"
 #include "wire/server/http_server.h"
 #include "wire/tls/certificate_reader.h"
-#include "wire/tls/request_authority.h"
 #include "wire/tls/token_key.h"
 #include "wire/transport/in_process_transport.h"
 #include "wire/transport/node_gateway.h"
@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -59,8 +60,13 @@ class ApiServerPart final : public Part {
   Outcome stand_by(std::function<void()> serving);
   Outcome open_tokens();
   Outcome serve();
-  Result<std::string> agents_authority_pem() const;
+  Outcome open_certificates();
+  Outcome write_kubeconfig(wire::Kubeconfig config);
+  std::string kubeconfig_file() const;
   void reach_nodes(std::shared_ptr<const wire::TlsContext> tls);
+  void look_after_certificates();
+  Outcome renew_certificates(Now now);
+  std::vector<apiserver::HealthCheck> checks() const;
 
   Process& process_;
   cli::ServingArgs args_;
@@ -71,10 +77,11 @@ class ApiServerPart final : public Part {
   std::shared_ptr<const wire::Authenticator> authenticator_;
   LocalGateway gateway_;
   wire::OpensslCertificateReader certificate_reader_;
-  std::optional<wire::OpensslRequestAuthority>
-      serving_authority_;                                          // nullopt: without TLS there are no agents elsewhere
-  std::optional<wire::OpensslRequestAuthority> client_authority_;  // as serving_authority_
-  std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;    // null: they are not enabled
+  std::unique_ptr<ServerCertificates> certificates_;  // null: without TLS there are no agents elsewhere
+  bool certificates_are_new_ = false;                 // and not in use yet
+  std::string renewal_problem_;                       // that was told
+  std::optional<runtime::Loop::TimerId> certificate_timer_;
+  std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<store::Store> store_;
   store::SqliteStore* embedded_ = nullptr;  // store_, unless it is an etcd
@@ -85,8 +92,5 @@ class ApiServerPart final : public Part {
   std::unique_ptr<wire::ApiEndpoint> endpoint_;
   std::unique_ptr<wire::HttpServer> http_;
 };
-
-/// DIR as given; else /var/lib/spillway for root, ~/.local/share/spillway for others.
-std::string resolve_data_dir(const std::string& given);
 
 }  // namespace spillway::apps

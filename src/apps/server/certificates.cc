@@ -17,17 +17,6 @@ namespace {
 
 using wire::CertificateRequest;
 
-wire::CertificateRequest client(std::string name, std::string group) {
-  return {.use = CertificateRequest::Use::kClient,
-          .common_name = std::move(name),
-          .organizations = {std::move(group)},
-          .hosts = {}};
-}
-
-}  // namespace
-
-namespace {
-
 Result<std::string> read_pem(const std::string& path) {
   std::ifstream file(path);
   if (!file) return Error{ErrorCode::kNotFound, "cannot be read", path};
@@ -76,18 +65,6 @@ Result<ControllerCertificate> prepare_controller_server(const ControllerCertific
   return certificate;
 }
 
-Result<wire::OpensslRequestAuthority> open_serving_authority(const std::string& data_dir, WallTime now) {
-  // The folder above it is made with the cluster's authority.
-  SPILLWAY_TRY_VOID(wire::CertificateAuthority::open(data_dir + "/pki", now));
-  SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki/kubelet-serving", now));
-  return wire::OpensslRequestAuthority(std::move(authority), CertificateRequest::Use::kServer);
-}
-
-Result<wire::OpensslRequestAuthority> open_client_authority(const std::string& data_dir, WallTime now) {
-  SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki", now));
-  return wire::OpensslRequestAuthority(std::move(authority), CertificateRequest::Use::kClient);
-}
-
 NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address,
                                  std::string client_authority_pem, Use use)
     : wanted_{.use = CertificateRequest::Use::kServer,
@@ -110,37 +87,6 @@ Result<WallTime> NodeServingKeys::install(const std::string& certificate_pem) {
                wire::TlsContext::make_server({.identity = pair, .client_authority_pem = client_authority_pem_}));
   use_(std::move(context));
   return end;
-}
-
-Result<Credentials> prepare_credentials(const std::string& data_dir, const std::string& bind_address,
-                                        const std::string& serving_authority_pem, wire::Protocols protocols,
-                                        WallTime now) {
-  SPILLWAY_TRY(authority, wire::CertificateAuthority::open(data_dir + "/pki", now));
-  CertificateRequest serving{
-      .use = CertificateRequest::Use::kServer,
-      .common_name = "kube-apiserver",
-      .organizations = {},
-      .hosts = {"localhost", "127.0.0.1", "::1", host_name(), "kubernetes", "kubernetes.default"}};
-  const bool any = bind_address == "0.0.0.0" || bind_address == "::";
-  if (!any && bind_address != "127.0.0.1" && bind_address != "::1") serving.hosts.push_back(bind_address);
-  SPILLWAY_TRY(server, authority.keep("apiserver", serving, now));
-  SPILLWAY_TRY(admin, authority.keep("admin", client("kubernetes-admin", std::string(api::kMastersGroup)), now));
-  SPILLWAY_TRY(nodes, authority.keep("apiserver-kubelet-client",
-                                     client("kube-apiserver-kubelet-client", "spillway:kubelet-clients"), now));
-
-  Credentials credentials;
-  SPILLWAY_TRY(server_context, wire::TlsContext::make_server({.identity = std::move(server),
-                                                              .client_authority_pem = authority.certificate_pem(),
-                                                              .protocols = protocols}));
-  credentials.server = std::move(server_context);
-  SPILLWAY_TRY(node_context, wire::TlsContext::make_client({.authority_pem = serving_authority_pem,
-                                                            .verify = !serving_authority_pem.empty(),
-                                                            .identity = std::move(nodes)}));
-  credentials.nodes = std::move(node_context);
-  credentials.administrator.authority_pem = authority.certificate_pem();
-  credentials.administrator.certificate_pem = admin.certificate_pem;
-  credentials.administrator.key_pem = admin.key_pem;
-  return credentials;
 }
 
 Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::string& state_dir,

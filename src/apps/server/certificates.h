@@ -1,4 +1,4 @@
-// The certificates an API server serves with and hands out, kept in its data directory.
+// The certificates that servers of agents and controllers serve with. Those of the API server: server_certificates.h.
 #pragma once
 
 #include "agent/serving/node_certificate.h"
@@ -15,24 +15,6 @@
 #include <vector>
 
 namespace spillway::apps {
-
-struct Credentials {
-  std::shared_ptr<const wire::TlsContext> server;
-  std::shared_ptr<const wire::TlsContext> nodes;  // for requests to agents
-  wire::Kubeconfig administrator;                 // without the server's address
-};
-
-/// Makes what is missing or expired under DATA_DIR/pki. `serving_authority_pem`: who signs for agents; empty: whoever
-/// answers for a node is believed. Errors name the file.
-Result<Credentials> prepare_credentials(const std::string& data_dir, const std::string& bind_address,
-                                        const std::string& serving_authority_pem, wire::Protocols protocols,
-                                        WallTime now);
-
-/// The authority under DATA_DIR/pki/kubelet-serving. It is not the cluster's: what it signs names whatever a node says,
-/// and clients of the API server must not believe that.
-Result<wire::OpensslRequestAuthority> open_serving_authority(const std::string& data_dir, WallTime now);
-/// The cluster's own authority, under DATA_DIR/pki: signs what nodes show to the API server.
-Result<wire::OpensslRequestAuthority> open_client_authority(const std::string& data_dir, WallTime now);
 
 /// The keys of a node's HTTPS server. Nothing of them touches the disk: an agent that starts again asks again.
 class NodeServingKeys final : public agent::CertificateKeys {

@@ -1,6 +1,6 @@
 #include "apps/view/remote.h"
 
-#include "apps/server/api_server_part.h"
+#include "apps/server/data_dir.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -33,6 +33,18 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   return found.empty() ? "" : fmt::format(" (did you mean {}?)", found);
 }
 
+/// Whether the text has the word as a word, not as a part of another one.
+bool names_word(std::string_view text, std::string_view word) {
+  if (word.empty()) return false;
+  constexpr std::string_view kAround = " \"=:,;";
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || kAround.contains(text[at - 1]);
+    if (begins && (end == text.size() || kAround.contains(text[end]))) return true;
+  }
+  return false;
+}
+
 class Parser {
  public:
   std::variant<CommandLine, EarlyExit> parse(int argc, const char* const* argv) {
@@ -71,6 +83,7 @@ class Parser {
     define_offline_commands(commands_);
     define_explain(commands_);
     define_zone_commands(commands_);
+    define_store_commands(commands_);
   }
 
   /// To be suggested: not the brake of a whole cluster, which nobody should come to by a slip.
@@ -82,30 +95,69 @@ class Parser {
     return names;
   }
 
+  /// The innermost command that was named.
   const CLI::App& chosen() const {
-    const std::vector<CLI::App*> apps = app_.get_subcommands();
-    return apps.empty() ? static_cast<const CLI::App&>(app_) : *apps.front();
+    const CLI::App* app = &app_;
+    while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+    return *app;
+  }
+
+  bool is_chosen(std::string_view word) const {
+    const CLI::App* app = &chosen();
+    while (app != &app_ && app->get_name() != word) app = app->get_parent();
+    return app != &app_;
+  }
+
+  /// "store backup "; empty if none was named.
+  std::string chosen_words() const {
+    std::string words;
+    for (const CLI::App* app = &chosen(); app != &app_; app = app->get_parent()) words.insert(0, app->get_name() + " ");
+    return words;
+  }
+
+  /// The first word behind the command, unless it is a flag.
+  static std::string word_behind(const CLI::App& command, int argc, const char* const* argv) {
+    int at = 1;
+    if (command.get_parent() != nullptr) {
+      while (at < argc && command.get_name() != argv[at]) ++at;
+      ++at;
+    }
+    return at < argc && argv[at][0] != '-' ? argv[at] : "";
+  }
+
+  /// The first given word that the text names and nobody knows, flags first; empty if there is none.
+  std::string mistaken_word(std::string_view text, const std::vector<std::string>& known, int argc,
+                            const char* const* argv) const {
+    for (const bool flags : {true, false}) {
+      for (int i = 1; i < argc; ++i) {
+        const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+        if (word.starts_with("--") != flags || is_chosen(word) || !names_word(text, word)) continue;
+        if (std::ranges::find(known, word) == known.end()) return word;
+      }
+    }
+    return {};
   }
 
   std::string mistake(const CLI::ParseError& error, int argc, const char* const* argv) const {
     std::string text = error.what();
     std::vector<std::string> known;
-    if (app_.get_subcommands().empty()) {
-      known = command_names();
-      if (argc > 1 && argv[1][0] != '-') text = fmt::format("unknown command \"{}\"", argv[1]);
+    const std::vector<const CLI::App*> further = chosen().get_subcommands({});
+    if (!further.empty()) {
+      if (&chosen() == &app_) known = command_names();
+      if (&chosen() != &app_) {
+        for (const CLI::App* app : further) known.push_back(app->get_name());
+      }
+      if (const std::string word = word_behind(chosen(), argc, argv); !word.empty()) {
+        text = fmt::format("unknown command \"{}{}\"", chosen_words(), word);
+      }
     }
     collect_flags(app_, known);
     collect_flags(chosen(), known);
-    for (int i = 1; i < argc; ++i) {
-      const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
-      if (text.find(word) == std::string::npos || std::find(known.begin(), known.end(), word) != known.end()) continue;
+    if (const std::string word = mistaken_word(text, known, argc, argv); !word.empty()) {
       if (word.starts_with("--")) text = fmt::format("unknown flag {}", word);
       text += suggestion(word, known);
-      break;
     }
-    const std::string& command = chosen().get_name();
-    return fmt::format("spillway: {}; see `spillway {}--help`\n", text,
-                       app_.get_subcommands().empty() ? "" : command + " ");
+    return fmt::format("spillway: {}; see `spillway {}--help`\n", text, chosen_words());
   }
 
   CLI::App app_{"Keeps Kubernetes nodes alive under resource pressure and their workloads running when nodes fail.",
@@ -117,7 +169,11 @@ class Parser {
 }  // namespace
 
 CLI::App& Commands::add(const std::string& name, const std::string& help) {
-  CLI::App* app = root_.add_subcommand(name, help);
+  return add_to(root_, name, help);
+}
+
+CLI::App& Commands::add_to(CLI::App& group, const std::string& name, const std::string& help) {
+  CLI::App* app = group.add_subcommand(name, help);
   app->fallthrough();
   return *app;
 }

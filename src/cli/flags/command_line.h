@@ -290,9 +290,20 @@ struct SwarmCommand {
   std::int32_t jobs = 0;              // at a time; 0: one per processor
 };
 
-using Command =
-    std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DemoCommand,
-                 StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand, SimulateCommand, SwarmCommand>;
+/// Looks after the embedded store of an API server, on its machine.
+struct StoreCommand {
+  enum class Act { kBackup, kRestore, kCheck, kDefrag };
+
+  Act act = Act::kCheck;
+  std::string data_dir;  // empty: the platform's default
+  std::string file;      // backup: to, restore: from, check: in place of the store; empty: none
+  bool force = false;    // what is there may be replaced
+  OutputFormat output = OutputFormat::kText;
+};
+
+using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
+                             DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
+                             SimulateCommand, SwarmCommand, StoreCommand>;
 
 struct CommandLine {
   LogArgs log;

@@ -26,6 +26,9 @@ class Commands {
     on_chosen(app, [args]() -> Command { return *args; });
   }
 
+  /// A command of a command: `spillway GROUP NAME`.
+  static CLI::App& add_to(CLI::App& group, const std::string& name, const std::string& help);
+
   void choose(std::function<Command()> chosen) { chosen_ = std::move(chosen); }
 
   /// Only after a command line was read without a mistake.
@@ -45,5 +48,7 @@ void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);
 /// zones, hold, resume.
 void define_zone_commands(Commands& commands);
+/// store backup | restore | check | defrag.
+void define_store_commands(Commands& commands);
 
 }  // namespace spillway::cli

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace spillway::store::sqlite {
 namespace {
@@ -147,6 +148,13 @@ Result<std::int64_t> Connection::number(std::string_view sql) {
   SPILLWAY_TRY(found, rows.next());
   if (!found) return make_error(ErrorCode::kInternalError, "no answer to: {}", sql);
   return rows.integer(0);
+}
+
+void Connection::ask_to_go_on(std::function<bool()> go_on) {
+  constexpr int kSteps = 10'000;  // of SQLite's virtual machine: some tenths of a millisecond
+  go_on_ = std::make_unique<std::function<bool()>>(std::move(go_on));
+  const auto ask = [](void* function) { return (*static_cast<std::function<bool()>*>(function))() ? 0 : 1; };
+  sqlite3_progress_handler(handle_.get(), kSteps, ask, go_on_.get());
 }
 
 Trouble Connection::trouble() const {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -104,6 +105,9 @@ class Connection {
   /// The first column of the first row as a number; kInternalError if there is none.
   Result<std::int64_t> number(std::string_view sql);
 
+  /// Asked now and then while statements run: false ends the one at hand with an error.
+  void ask_to_go_on(std::function<bool()> go_on);
+
   Trouble trouble() const;
   /// Whether a transaction is open.
   bool in_transaction() const;
@@ -113,6 +117,7 @@ class Connection {
     void operator()(sqlite3* handle) const;
   };
 
+  std::unique_ptr<std::function<bool()>> go_on_;  // outlives the handle, which calls it
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 
@@ -46,6 +47,12 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& directory, const st
                     ::pwrite(lock.descriptor_, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
   static_cast<void>(told);
   return lock;
+}
+
+Result<DirectoryLock> DirectoryLock::take_for(const std::string& database) {
+  const std::filesystem::path path(database);
+  const std::string directory = path.has_parent_path() ? path.parent_path().string() : ".";
+  return take(directory, path.filename().string() + ".lock");
 }
 
 }  // namespace spillway::store::sqlite

@@ -24,6 +24,8 @@ class DirectoryLock {
   /// Takes `file` in `directory`. kConflict: "data directory D is in use by process N". kInvalid: the file cannot be
   /// made. Never waits.
   static Result<DirectoryLock> take(const std::string& directory, const std::string& file);
+  /// The lock of whoever writes to this database, whose directory must exist.
+  static Result<DirectoryLock> take_for(const std::string& database);
 
  private:
   explicit DirectoryLock(int descriptor) : descriptor_(descriptor) {}

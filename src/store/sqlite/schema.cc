@@ -154,6 +154,17 @@ Result<Connection> open_for_writing(const std::string& path, const SqliteOptions
   return in_file(path, prepared.error());
 }
 
+Result<Connection> open_to_examine(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) return errno_error(path, errno);
+  SPILLWAY_TRY(connection, Connection::open(path, Access::kReadOnly));
+  Outcome known = connection.exec("PRAGMA busy_timeout=5000");
+  if (known) known = check_identity(connection, path);
+  if (known) return connection;
+  if (known.error().code == ErrorCode::kInvalid) return known.error();
+  if (connection.trouble() == Trouble::kDamaged) return invalid(path, "not a Spillway database");
+  return in_file(path, known.error());
+}
+
 Result<Connection> open_for_reading(const std::string& path) {
   SPILLWAY_TRY(connection, Connection::open(path, Access::kReadOnly));
   const Outcome prepared = connection.exec("PRAGMA busy_timeout=5000; PRAGMA query_only=ON; PRAGMA cache_size=-8192");

@@ -19,6 +19,10 @@ inline constexpr std::int64_t kSchemaVersion = 1;
 /// Opens `path` for writing, creating it if it is absent or empty. kInvalid: the file is foreign, damaged or newer.
 Result<Connection> open_for_writing(const std::string& path, const SqliteOptions& options);
 
+/// A connection that only reads to any file: a store that may be in use, or a copy of one. kNotFound: there is none.
+/// kInvalid: not a Spillway database, or a newer one. Whether it is whole has not been looked at.
+Result<Connection> open_to_examine(const std::string& path);
+
 /// Another connection to a file that open_for_writing() has accepted.
 Result<Connection> open_for_reading(const std::string& path);
 

@@ -1,6 +1,5 @@
 #include "store/sqlite/sqlite_store.h"
 
-#include "store/sqlite/backup.h"
 #include "store/sqlite/directory_lock.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/writer.h"
@@ -176,8 +175,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path, 
   impl->post = post;
   impl->path = path;
   impl->limits = options.limits;
-  const std::string lock_name = std::filesystem::path(path).filename().string() + ".lock";
-  SPILLWAY_TRY(lock, sqlite::DirectoryLock::take(directory, lock_name));
+  SPILLWAY_TRY(lock, sqlite::DirectoryLock::take_for(path));
   impl->lock = std::move(lock);
   const std::size_t reads_max = options.limits.pending_operations_max;
   SPILLWAY_TRY(
@@ -230,18 +228,6 @@ void SqliteStore::compact(Revision revision, Completion<Revision> done) {
     return impl_->refuse(std::move(*refusal), std::move(done));
   }
   impl_->writer->submit(sqlite::CompactRequest{revision, std::move(done)});
-}
-
-void SqliteStore::backup(std::string path, Completion<Revision> done) {
-  if (std::optional<Error> refusal = impl_->reader->refusal()) {
-    return impl_->refuse(std::move(*refusal), std::move(done));
-  }
-  impl_->reader->submit([weak = std::weak_ptr(impl_), post = impl_->post, from = impl_->path, to = std::move(path),
-                         done = std::move(done)](sqlite::Snapshot&, sqlite::History&) mutable {
-    Impl::post_to(
-        post, std::move(weak),
-        [done = std::move(done), result = sqlite::write_backup(from, to)](Impl&) mutable { done(std::move(result)); });
-  });
 }
 
 std::optional<std::string> SqliteStore::refusing() const {

@@ -37,10 +37,6 @@ class SqliteStore final : public Store {
   Revision revision() const override;
   Revision compacted() const override;
 
-  /// Copies the present state to the new file `path`, while work goes on except for reads, which wait. The revision
-  /// copied. Put in place of the database, the copy starts far ahead of it: see sqlite/backup.h, also for the errors.
-  void backup(std::string path, Completion<Revision> done);
-
   /// Refuses new work, finishes what waits, moves everything into the main file and ends the threads. The completions
   /// of what waited, and the end of every watch, are posted. May be called twice.
   void stop();

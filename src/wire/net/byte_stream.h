@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/time.h"
 #include "wire/net/socket.h"
 
 #include <cstddef>
@@ -21,6 +22,7 @@ struct PeerCertificate {
   std::string common_name;
   std::vector<std::string> organizations;
   std::optional<std::string> problem;  // why it is not to be believed; nullopt: it verified
+  std::optional<WallTime> end = {};    // of what it says; connections may outlive it
 
   friend bool operator==(const PeerCertificate&, const PeerCertificate&) = default;
 };

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace spillway::wire {
@@ -139,6 +140,13 @@ Authenticator::Authenticator(Options options)
       account_key_(std::move(options.account_key)),
       bootstrap_tokens_(std::move(options.bootstrap_tokens)),
       tokens_judged_(options.judged) {
+  if (options.metrics != nullptr) {
+    certificate_left_ = options.metrics->histogram(
+        "apiserver_client_certificate_expiration_seconds",
+        "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
+        {0, 1'800, 3'600, 7'200, 21'600, 43'200, 86'400, 172'800, 345'600, 604'800, 2'592'000, 7'776'000, 15'552'000,
+         31'104'000});
+  }
   for (TokenEntry& entry : options.tokens) {
     add_group(entry.user, api::kAuthenticatedGroup);
     user_by_token_digest_.insert_or_assign(digest_of(entry.token), std::move(entry.user));
@@ -198,6 +206,12 @@ Result<api::UserInfo> Authenticator::identify(const std::optional<PeerCertificat
   if (certificate) {
     if (certificate->problem) {
       return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate: {}", *certificate->problem);
+    }
+    if (certificate->end) {
+      certificate_left_.observe(std::chrono::duration<double>(*certificate->end - now).count());
+      if (*certificate->end <= now) {
+        return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate: certificate has expired");
+      }
     }
     if (certificate->common_name.empty()) {
       return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate without a common name");

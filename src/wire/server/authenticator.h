@@ -8,6 +8,7 @@
 #include "apiserver/ports/tokens.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "telemetry/metrics.h"
 #include "wire/net/byte_stream.h"
 #include "wire/server/bootstrap_token_table.h"
 #include "wire/tls/token_key.h"
@@ -45,14 +46,15 @@ class Authenticator final : public apiserver::TokenAuthenticator {
     std::shared_ptr<const TokenKey> account_key;                       // null: no service account token is known
     std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens = {};  // null: none is known
     Tokens judged = Tokens::kHere;
+    telemetry::Registry* metrics = nullptr;  // must outlive it; nullptr: nothing is counted
     /// Who a request without credentials comes from.
     api::UserInfo anonymous = {std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
   };
 
   explicit Authenticator(Options options);
 
-  /// The certificate counts before the token. kUnauthorized: a certificate that does not verify, an unknown token, a
-  /// service account token that is forged, expired or for others.
+  /// The certificate counts before the token. kUnauthorized: a certificate that does not verify or has ended since the
+  /// connection began, an unknown token, a service account token that is forged, expired or for others.
   /// kForbidden: impersonation by somebody outside system:masters. kBadRequest: impersonated groups without a user.
   Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                      WallTime now) const;
@@ -73,6 +75,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   std::shared_ptr<const TokenKey> account_key_;
   std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens_;
   Tokens tokens_judged_;
+  mutable telemetry::Histogram certificate_left_;
 };
 
 }  // namespace spillway::wire

@@ -209,11 +209,11 @@ Result<WallTime> end_of(const KeyPair& pair) {
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return invalid("private key", "does not belong to the certificate ({})", take_openssl_problem());
   }
-  std::tm until{};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &until) != 1) {
-    return invalid("certificate", "has no end ({})", take_openssl_problem());
-  }
-  return WallTime(seconds(timegm(&until)));
+  return end_of_certificate(certificate.get());
+}
+
+Result<WallTime> CertificateAuthority::end() const {
+  return end_of_certificate(certificate_.get());
 }
 
 CertificateAuthority::CertificateAuthority(std::string folder, CertificatePtr certificate, KeyPtr key,

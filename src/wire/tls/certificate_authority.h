@@ -48,6 +48,9 @@ class CertificateAuthority {
 
   const std::string& certificate_pem() const { return certificate_pem_; }
 
+  /// When its certificate ends.
+  Result<WallTime> end() const;
+
   Result<KeyPair> issue(const CertificateRequest& request, WallTime now) const;
 
   /// A PEM certificate for somebody else's public key.

@@ -7,6 +7,7 @@
 #include <openssl/x509.h>
 
 #include <array>
+#include <ctime>
 
 namespace spillway::wire {
 
@@ -61,6 +62,14 @@ Result<KeyPtr> parse_key(std::string_view pem, std::string_view what) {
   KeyPtr key(PEM_read_bio_PrivateKey(read_from(pem).get(), nullptr, no_pass_phrase, nullptr));
   if (!key) return invalid(what, "not a PEM private key without pass phrase ({})", take_openssl_problem());
   return key;
+}
+
+Result<WallTime> end_of_certificate(const X509* certificate) {
+  std::tm until{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until) != 1) {
+    return invalid("certificate", "has no end ({})", take_openssl_problem());
+  }
+  return WallTime(seconds(timegm(&until)));
 }
 
 }  // namespace spillway::wire

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/time.h"
 
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ std::string take_openssl_problem();
 
 /// The first certificate of a PEM text. kInvalid: `what` is none.
 Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what);
+/// When it ends, to the second.
+Result<WallTime> end_of_certificate(const x509_st* certificate);
 /// A private key without a pass phrase.
 Result<KeyPtr> parse_key(std::string_view pem, std::string_view what);
 

@@ -21,6 +21,9 @@ class OpensslRequestAuthority final : public apiserver::RequestAuthority {
 
   const std::string& certificate_pem() const { return authority_.certificate_pem(); }
 
+  /// When its own certificate ends.
+  Result<WallTime> end() const { return authority_.end(); }
+
   Result<std::string> sign(const signing::RequestedCertificate& wanted, std::string_view request_pem, Duration life,
                            WallTime now) const override;
 

@@ -127,6 +127,7 @@ class TlsStream final : public ByteStream {
     }
     const long verdict = SSL_get_verify_result(ssl_.get());
     if (verdict != X509_V_OK) peer.problem = X509_verify_cert_error_string(verdict);
+    if (const auto end = end_of_certificate(certificate.get())) peer.end = *end;
     return peer;
   }
 

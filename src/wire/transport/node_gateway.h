@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace spillway::wire {
 
@@ -40,6 +41,9 @@ class HttpsNodeGateway final : public apiserver::NodeGateway {
   /// An answer of the node, also a failure, goes to `sink` as it is; no answer is a 503 Status that names the node.
   void open(const std::string& node, const std::string& host, int port, api::Request request,
             std::shared_ptr<api::ResponseSink> sink) override;
+
+  /// Requests from now on show this certificate, and believe this authority.
+  void set_tls(std::shared_ptr<const TlsContext> tls) { options_.tls = std::move(tls); }
 
  private:
   class Relay;

@@ -19,10 +19,11 @@ def from_an_open_page():
                  "/healthz/%00/api/v1/" + TAIL,
                  "/version/../api/v1/" + TAIL, "/livez/../metrics", "/readyz/%2e%2e/metrics", "/healthz/ping/../../api/v1/" + TAIL, "/healthzx",
                  "/healthz%2f..%2fmetrics",
-                 "/version%2f..%2fmetrics", "/healthz?x=/../../api/v1/secrets/../metrics", "/healthz#/../metrics", "/healthz;/../metrics"):
-        open_to_all = path.startswith(("/healthz?", "/healthz#"))
+                 "/version%2f..%2fmetrics", "/healthz?x=/../../api/v1/secrets/../metrics", "/healthz#/../metrics", "/healthz;/../metrics",
+                 "/readyz/store-writes", "/readyz/certificates", "/livez/ping", "/healthz/store", "/readyz?verbose&exclude=a%0d%0aX-Smuggled:+1%0d%0a"):
+        open_to_all = path.startswith(("/healthz?", "/healthz#", "/readyz?"))
         yield Bytes(f"open page: {path}", line(path), {(200,), (400,), (404,)} if open_to_all else {(400,), (401,), (403,), (404,)},
-            hides=("# TYPE", '"kind":"Secret"'))
+            hides=("# TYPE", '"kind":"Secret"', "\nX-Smuggled"))
 
 
 def into_another_namespace():

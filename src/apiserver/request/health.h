@@ -1,0 +1,39 @@
+// What /healthz, /livez and /readyz say: each part of the server by its name, whether it is well, and as a whole.
+// Reasons are for those who may ask for one part: the whole is public. Thread: any (pure).
+// Source: spec "API server contract", 6.4; Kubernetes docs, "Kubernetes API health endpoints".
+#pragma once
+
+#include "api/exchange/exchange.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// One part of the server, as it is now.
+struct HealthCheck {
+  /// What a failure calls for.
+  enum class Cure {
+    kPatience,  // it passes by itself, or by somebody's hand: no requests meanwhile
+    kRestart,   // of the server: it is not live
+  };
+
+  std::string name;  // "store", "poststarthook/bootstrap-objects"
+  Cure cure = Cure::kPatience;
+  std::string problem;  // empty: the part is well
+};
+
+struct HealthAnswer {
+  int code = 200;
+  std::string body;
+};
+
+bool is_health_page(const api::Target& target);
+
+/// The page of the whole, of one part (/readyz/NAME), or nullopt: the path is no such page. /readyz asks every part,
+/// the others those that a restart would cure. Parameters: `verbose`, and `exclude` as often as one likes.
+std::optional<HealthAnswer> health_page(const api::Target& target, std::span<const HealthCheck> checks);
+
+}  // namespace spillway::apiserver

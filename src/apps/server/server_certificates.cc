@@ -1,0 +1,128 @@
+#include "apps/server/server_certificates.h"
+
+#include "api/text/identities.h"
+#include "api/text/time_text.h"
+#include "apps/process/host_name.h"
+#include "base/file.h"
+#include "wire/tls/certificate_authority.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::apps {
+namespace {
+
+using wire::CertificateAuthority;
+using wire::CertificateRequest;
+
+constexpr std::string_view kServing = "serving";
+constexpr std::string_view kAdministrator = "administrator";
+constexpr std::string_view kKubeletClient = "kubelet-client";
+constexpr std::string_view kKubeletServingAuthority = "kubelet-serving-authority";
+
+CertificateRequest client(std::string name, std::string group) {
+  return {.use = CertificateRequest::Use::kClient,
+          .common_name = std::move(name),
+          .organizations = {std::move(group)},
+          .hosts = {}};
+}
+
+CertificateRequest server(const std::string& bind_address) {
+  CertificateRequest serving{
+      .use = CertificateRequest::Use::kServer,
+      .common_name = "kube-apiserver",
+      .organizations = {},
+      .hosts = {"localhost", "127.0.0.1", "::1", host_name(), "kubernetes", "kubernetes.default"}};
+  const bool any = bind_address == "0.0.0.0" || bind_address == "::";
+  if (!any && bind_address != "127.0.0.1" && bind_address != "::1") serving.hosts.push_back(bind_address);
+  return serving;
+}
+
+std::vector<wire::KeptCertificates::Wanted> wanted(const std::string& bind_address) {
+  return {{std::string(kServing), "apiserver", server(bind_address)},
+          {std::string(kAdministrator), "admin", client("kubernetes-admin", std::string(api::kMastersGroup))},
+          {std::string(kKubeletClient), "apiserver-kubelet-client",
+           client("kube-apiserver-kubelet-client", "spillway:kubelet-clients")}};
+}
+
+}  // namespace
+
+ServerCertificates::ServerCertificates(Options options, telemetry::Registry& metrics)
+    : options_(std::move(options)),
+      metrics_(metrics),
+      kept_(options_.data_dir + "/pki", wanted(options_.bind_address)) {}
+
+Result<bool> ServerCertificates::refresh(WallTime now) {
+  const std::string folder = options_.data_dir + "/pki";
+  // The cluster's first: the folder is made with it.
+  SPILLWAY_TRY(own, CertificateAuthority::open(folder, now));
+  SPILLWAY_TRY(of_agents, CertificateAuthority::open(folder + "/kubelet-serving", now));
+  SPILLWAY_TRY(of_agents_end, of_agents.end());
+  SPILLWAY_TRY(kept_is_new, kept_.refresh(now));
+  const bool is_new =
+      kept_is_new || !serving_authority_ || serving_authority_->certificate_pem() != of_agents.certificate_pem();
+  serving_authority_ = wire::OpensslRequestAuthority(std::move(of_agents), CertificateRequest::Use::kServer);
+  client_authority_ = wire::OpensslRequestAuthority(std::move(own), CertificateRequest::Use::kClient);
+  serving_authority_end_ = of_agents_end;
+  return is_new;
+}
+
+std::map<std::string, WallTime, std::less<>> ServerCertificates::ends() const {
+  auto all = kept_.ends();
+  if (serving_authority_end_) all.emplace(kKubeletServingAuthority, *serving_authority_end_);
+  return all;
+}
+
+WallTime ServerCertificates::due() const {
+  if (!serving_authority_end_) return {};
+  const auto before = std::chrono::duration_cast<microseconds>(CertificateAuthority::kRenewBefore);
+  return std::min(kept_.due(), *serving_authority_end_ - before);
+}
+
+Result<Credentials> ServerCertificates::credentials() const {
+  std::string agents_authority;
+  if (!options_.believe_every_agent) {
+    agents_authority = serving_authority_->certificate_pem();
+    if (!options_.agents_authority_file.empty()) {
+      SPILLWAY_TRY(more, read_file(options_.agents_authority_file));
+      agents_authority += "\n" + more;
+    }
+  }
+  Credentials credentials;
+  SPILLWAY_TRY(server_context, wire::TlsContext::make_server({.identity = kept_.pair(kServing),
+                                                              .client_authority_pem = kept_.authority_pem(),
+                                                              .protocols = options_.protocols}));
+  credentials.server = std::move(server_context);
+  SPILLWAY_TRY(node_context, wire::TlsContext::make_client({.authority_pem = agents_authority,
+                                                            .verify = !agents_authority.empty(),
+                                                            .identity = kept_.pair(kKubeletClient)}));
+  credentials.nodes = std::move(node_context);
+  credentials.administrator.authority_pem = kept_.authority_pem();
+  credentials.administrator.certificate_pem = kept_.pair(kAdministrator).certificate_pem;
+  credentials.administrator.key_pem = kept_.pair(kAdministrator).key_pem;
+  return credentials;
+}
+
+void ServerCertificates::tell(WallTime now) {
+  for (const auto& [role, end] : ends()) {
+    metrics_
+        .gauge("apiserver_own_certificate_expiration_seconds",
+               "Seconds until a certificate that this server shows, signs with or hands out ends; negative: it has",
+               {{"role", role}})
+        .set(std::chrono::duration<double>(end - now).count());
+  }
+}
+
+std::string ServerCertificates::problem(WallTime now) const {
+  for (const auto& [role, end] : ends()) {
+    if (end <= now) return fmt::format("the certificate \"{}\" ended at {}", role, api::format_time(end));
+  }
+  return {};
+}
+
+}  // namespace spillway::apps

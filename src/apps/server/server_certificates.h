@@ -1,0 +1,73 @@
+// What an API server shows, signs with and hands out: its certificates below DATA_DIR/pki, kept for as long as the
+// process runs. Thread: loop; it waits for the disk when something has to be renewed.
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+#include "telemetry/metrics.h"
+#include "wire/client/kubeconfig.h"
+#include "wire/tls/kept_certificates.h"
+#include "wire/tls/request_authority.h"
+#include "wire/tls/tls.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spillway::apps {
+
+struct Credentials {
+  std::shared_ptr<const wire::TlsContext> server;
+  std::shared_ptr<const wire::TlsContext> nodes;  // for requests to agents
+  wire::Kubeconfig administrator;                 // without the server's address
+};
+
+class ServerCertificates {
+ public:
+  struct Options {
+    std::string data_dir;
+    std::string bind_address;
+    /// Whoever answers for a node is believed, or who is signed by our authority, or by one of this file; empty: none
+    /// besides.
+    bool believe_every_agent = false;
+    std::string agents_authority_file;
+    wire::Protocols protocols = wire::Protocols::kHttp11;
+  };
+
+  /// `metrics` must outlive it.
+  ServerCertificates(Options options, telemetry::Registry& metrics);
+
+  /// Makes what is missing and renews what ends within a month. True: something is new, credentials() as well. Errors
+  /// name the file; what was there is used on, and stays due.
+  Result<bool> refresh(WallTime now);
+  /// When refresh() has something to renew.
+  WallTime due() const;
+
+  /// Of what the last refresh() found.
+  Result<Credentials> credentials() const;
+
+  /// After the first refresh(); where they are does not change. The authority under DATA_DIR/pki/kubelet-serving is not
+  /// the cluster's: what it signs names whatever a node says, and clients of the API server must not believe that.
+  const wire::OpensslRequestAuthority& serving_authority() const { return *serving_authority_; }
+
+  /// The cluster's own: signs what nodes show to the API server.
+  const wire::OpensslRequestAuthority& client_authority() const { return *client_authority_; }
+
+  /// Sets the gauges.
+  void tell(WallTime now);
+  /// Which certificate has ended; empty: none.
+  std::string problem(WallTime now) const;
+
+ private:
+  std::map<std::string, WallTime, std::less<>> ends() const;
+
+  Options options_;
+  telemetry::Registry& metrics_;
+  wire::KeptCertificates kept_;
+  std::optional<wire::OpensslRequestAuthority> serving_authority_;
+  std::optional<wire::OpensslRequestAuthority> client_authority_;
+  std::optional<WallTime> serving_authority_end_;
+};
+
+}  // namespace spillway::apps

@@ -1,0 +1,169 @@
+// `spillway store backup | restore | check | defrag`: what an operator does with the embedded store.
+#include "api/text/time_text.h"
+#include "apiserver/stored_values.h"
+#include "apps/commands/commands.h"
+#include "apps/process/process.h"
+#include "apps/server/data_dir.h"
+#include "apps/store/interruption.h"
+#include "apps/store/progress_line.h"
+#include "apps/store/store_report.h"
+#include "runtime/clock.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace spillway::apps {
+namespace {
+
+namespace sqlite = store::sqlite;
+using Act = cli::StoreCommand::Act;
+
+constexpr int kExitUnreadable = cli::kExitUsage;
+constexpr int kExitSignalBase = 128;
+
+class StoreUpkeep {
+ public:
+  explicit StoreUpkeep(const cli::StoreCommand& command)
+      : command_(command), data_dir_(resolve_data_dir(command.data_dir)), store_(store_file(data_dir_)) {}
+
+  int run() {
+    switch (command_.act) {
+      case Act::kBackup:
+        return backup();
+      case Act::kRestore:
+        return restore();
+      case Act::kCheck:
+        return check();
+      case Act::kDefrag:
+        return defrag();
+    }
+    return cli::kExitFailure;
+  }
+
+ private:
+  template <typename Work>
+  auto with_progress(std::string what, Work work) {
+    const bool quiet = command_.output == cli::OutputFormat::kJson;
+    ProgressLine line(std::move(what), quiet ? ProgressLine::Shown::kNever : ProgressLine::Shown::kOnTerminal);
+    return work(sqlite::GoOn([&line](double share) {
+      line.show(share);
+      return Interruption::signal() == 0;
+    }));
+  }
+
+  Duration took() const { return runtime::RealClock::read_mono() - start_; }
+
+  int failed(const Error& error, int exit_code = cli::kExitFailure) {
+    if (const int signal = Interruption::signal(); signal != 0) {
+      fmt::print(stderr, "spillway: interrupted: nothing was changed\n");
+      return kExitSignalBase + signal;
+    }
+    print_error(error);
+    return exit_code;
+  }
+
+  /// Of the database itself: a backup there would be the end of what it is to save.
+  bool is_of_store(const std::string& file) const {
+    std::error_code problem;
+    const auto plain = [&problem](const std::string& path) {
+      return std::filesystem::weakly_canonical(std::filesystem::absolute(path, problem), problem);
+    };
+    return std::ranges::any_of(std::array<std::string_view, 6>{"", "-wal", "-shm", "-journal", ".lock", ".reserve"},
+                               [&](std::string_view end) { return plain(file) == plain(store_ + std::string(end)); });
+  }
+
+  int backup() {
+    if (is_of_store(command_.file)) {
+      return failed(invalid(command_.file, "is a file of the store itself; choose another one"), cli::kExitUsage);
+    }
+    const auto existing = command_.force ? sqlite::Existing::kReplaced : sqlite::Existing::kKept;
+    const auto report = with_progress("backup", [&](const sqlite::GoOn& go_on) {
+      return sqlite::write_backup(store_, command_.file, existing, go_on);
+    });
+    if (!report) return failed(report.error());
+    print(command_.output, command_.file, *report, took());
+    return cli::kExitOk;
+  }
+
+  Result<sqlite::CheckReport> look_at(const std::string& file) {
+    const apiserver::StoredValues values;
+    const sqlite::CheckValue check_value = [&values](std::string_view key, std::string_view value) {
+      apiserver::StoredValues::Verdict verdict = values.check(key, value);
+      return sqlite::CheckedValue{std::move(verdict.resource), std::move(verdict.problem)};
+    };
+    return with_progress("check",
+                         [&](const sqlite::GoOn& go_on) { return sqlite::check_database(file, check_value, go_on); });
+  }
+
+  int check() {
+    const std::string& file = command_.file.empty() ? store_ : command_.file;
+    const auto report = look_at(file);
+    if (!report) return failed(report.error(), kExitUnreadable);
+    print(command_.output, file, *report);
+    return report->findings.count() == 0 ? cli::kExitOk : cli::kExitFailure;
+  }
+
+  int restore() {
+    if (const Outcome may = sqlite::may_restore(store_, command_.force); !may) return failed(may.error());
+    const auto seen = look_at(command_.file);
+    if (!seen) return failed(seen.error(), kExitUnreadable);
+    if (seen->findings.count() != 0) {
+      fmt::print(stderr, "{}", problem_lines(command_.file, seen->findings));
+      return failed(invalid(command_.file, "has {} problems; nothing was restored", seen->findings.count()));
+    }
+    if (const Outcome made = make_data_dir(data_dir_); !made) return failed(made.error());
+    const auto report = with_progress("restore", [&](const sqlite::GoOn& go_on) {
+      return sqlite::restore_database(command_.file, store_, command_.force ? name_to_keep() : "", go_on);
+    });
+    if (!report) return failed(report.error());
+    print(command_.output, store_, *report, took());
+    if (std::error_code problem; !std::filesystem::exists(data_dir_ + "/pki", problem)) {
+      fmt::print(stderr,
+                 "spillway: note: {}/pki is not there: unless it is copied from the old server, the next one makes new "
+                 "keys and believes no certificate and token of before\n",
+                 data_dir_);
+    }
+    return cli::kExitOk;
+  }
+
+  /// Says when.
+  std::string name_to_keep() const {
+    std::string now = api::format_time(runtime::RealClock::read().wall);
+    std::ranges::replace(now, ':', '-');
+    return fmt::format("{}.replaced-{}", store_, now);
+  }
+
+  int defrag() {
+    const auto begin = [this](const sqlite::DefragPlan& plan) {
+      if (command_.output == cli::OutputFormat::kJson) return;
+      fmt::print("{}: {}; needs {} of free space, {} are free\n", store_, size_text(plan.before),
+                 size_text(plan.needed), size_text(plan.free));
+      std::fflush(stdout);
+    };
+    const auto report =
+        with_progress("defrag", [&](const sqlite::GoOn& go_on) { return sqlite::defragment(store_, begin, go_on); });
+    if (!report) return failed(report.error());
+    print(command_.output, store_, *report, took());
+    return cli::kExitOk;
+  }
+
+  const cli::StoreCommand& command_;
+  std::string data_dir_;
+  std::string store_;
+  Interruption interruption_;
+  Instant start_ = runtime::RealClock::read_mono();
+};
+
+}  // namespace
+
+int run_store(const cli::StoreCommand& command) {
+  return StoreUpkeep(command).run();
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,119 @@
+#include "apps/store/store_report.h"
+
+#include "api/json/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+
+namespace spillway::apps {
+namespace {
+
+using api::Json;
+using cli::OutputFormat;
+
+double seconds_of(Duration took) {
+  return std::chrono::duration<double>(took).count();
+}
+
+Json number(std::uint64_t value) {
+  return Json(static_cast<std::int64_t>(value));
+}
+
+void print_json(const Json& document) {
+  fmt::print("{}\n", api::to_text(document));
+}
+
+}  // namespace
+
+std::string size_text(Bytes bytes) {
+  constexpr std::array<std::string_view, 4> kUnits{"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < kibibytes(1)) return fmt::format("{} B", bytes.count());
+  double amount = static_cast<double>(bytes.count()) / 1024;
+  std::size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
+  return fmt::format("{:.1f} {}", amount, kUnits[unit]);
+}
+
+void print(OutputFormat format, const std::string& file, const store::sqlite::BackupReport& report, Duration took) {
+  if (format == OutputFormat::kJson) {
+    return print_json(Json::object({{"file", file},
+                                    {"revision", number(report.revision.number())},
+                                    {"objects", number(report.objects)},
+                                    {"bytes", Json(report.bytes.count())},
+                                    {"seconds", Json(seconds_of(took))}}));
+  }
+  fmt::print("{}: revision {}, {} objects, {}, {:.2f} s\n", file, report.revision.number(), report.objects,
+             size_text(report.bytes), seconds_of(took));
+}
+
+void print(OutputFormat format, const std::string& file, const store::sqlite::RestoreReport& report, Duration took) {
+  if (format == OutputFormat::kJson) {
+    return print_json(Json::object({{"file", file},
+                                    {"revision", number(report.revision.number())},
+                                    {"nextRevision", number(report.goes_on.number() + 1)},
+                                    {"objects", number(report.objects)},
+                                    {"bytes", Json(report.bytes.count())},
+                                    {"kept", report.kept},
+                                    {"seconds", Json(seconds_of(took))}}));
+  }
+  fmt::print("{}: as of revision {}, {} objects, {}, {:.2f} s; the next write is revision {}\n", file,
+             report.revision.number(), report.objects, size_text(report.bytes), seconds_of(took),
+             report.goes_on.number() + 1);
+  if (!report.kept.empty()) fmt::print("{}: the store that was there\n", report.kept);
+}
+
+std::string problem_lines(const std::string& file, const store::sqlite::Findings& findings) {
+  std::string text;
+  for (const std::string& line : findings.lines()) text += fmt::format("{}: {}\n", file, line);
+  const std::uint64_t more = findings.count() - findings.lines().size();
+  if (more != 0) text += fmt::format("{}: {} more problems\n", file, more);
+  return text;
+}
+
+void print(OutputFormat format, const std::string& file, const store::sqlite::CheckReport& report) {
+  std::uint64_t objects = 0;
+  for (const auto& [resource, count] : report.objects) objects += count;
+  const std::uint64_t problems = report.findings.count();
+  if (format == OutputFormat::kJson) {
+    Json counts = Json::object();
+    for (const auto& [resource, count] : report.objects) counts[resource] = number(count);
+    Json lines = Json::array();
+    for (const std::string& line : report.findings.lines()) lines.if_array()->push_back(line);
+    Json document = Json::object({{"file", file},
+                                  {"revision", number(report.revision.number())},
+                                  {"compacted", number(report.compacted.number())},
+                                  {"history", number(report.history)},
+                                  {"objects", number(objects)},
+                                  {"resources", std::move(counts)},
+                                  {"problemCount", number(problems)},
+                                  {"problems", std::move(lines)}});
+    if (report.backup_of) document["backupOf"] = number(report.backup_of->number());
+    return print_json(document);
+  }
+  std::size_t width = 0;
+  for (const auto& [resource, count] : report.objects) width = std::max(width, resource.size());
+  for (const auto& [resource, count] : report.objects) fmt::print("{:<{}}  {}\n", resource, width, count);
+  fmt::print("{}", problem_lines(file, report.findings));
+  const std::string what =
+      report.backup_of ? fmt::format("a backup as of revision {}", report.backup_of->number())
+                       : fmt::format("revision {}, {} changes of history", report.revision.number(), report.history);
+  fmt::print("{}: {}, {} objects: {}\n", file, what, objects,
+             problems == 0 ? "sound" : fmt::format("{} problems", problems));
+}
+
+void print(OutputFormat format, const std::string& file, const store::sqlite::DefragReport& report, Duration took) {
+  if (format == OutputFormat::kJson) {
+    return print_json(Json::object({{"file", file},
+                                    {"bytesBefore", Json(report.before.count())},
+                                    {"bytesAfter", Json(report.after.count())},
+                                    {"seconds", Json(seconds_of(took))}}));
+  }
+  fmt::print("{}: {} before, {} after, {:.2f} s\n", file, size_text(report.before), size_text(report.after),
+             seconds_of(took));
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,29 @@
+// What the upkeep of a store has to say, for people and for scripts.
+// Thread: main.
+#pragma once
+
+#include "base/time.h"
+#include "cli/flags/command_line.h"
+#include "store/sqlite/upkeep/backup.h"
+#include "store/sqlite/upkeep/check.h"
+#include "store/sqlite/upkeep/defrag.h"
+#include "store/sqlite/upkeep/restore.h"
+
+#include <string>
+
+namespace spillway::apps {
+
+/// "12 B", "1.5 KiB", "20.0 MiB".
+std::string size_text(Bytes bytes);
+
+// To standard output. `file`: what was made or looked at.
+void print(cli::OutputFormat format, const std::string& file, const store::sqlite::BackupReport& report, Duration took);
+void print(cli::OutputFormat format, const std::string& file, const store::sqlite::RestoreReport& report,
+           Duration took);
+void print(cli::OutputFormat format, const std::string& file, const store::sqlite::CheckReport& report);
+void print(cli::OutputFormat format, const std::string& file, const store::sqlite::DefragReport& report, Duration took);
+
+/// What is wrong, a line each.
+std::string problem_lines(const std::string& file, const store::sqlite::Findings& findings);
+
+}  // namespace spillway::apps

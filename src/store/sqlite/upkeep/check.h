@@ -1,0 +1,40 @@
+// Looks at a database from end to end and changes nothing: its pages, its revisions, its values.
+// Thread: any that may wait for the disk. The file may be written meanwhile: what is looked at is one state of it.
+// Source: schema.h; SQLite docs, "PRAGMA integrity_check".
+#pragma once
+
+#include "base/error.h"
+#include "store/sqlite/upkeep/backup.h"
+#include "store/sqlite/upkeep/findings.h"
+#include "store/store.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::store::sqlite {
+
+/// What a value is by its key, and what is wrong with it.
+struct CheckedValue {
+  std::string resource;  // "pods", "deployments.apps"
+  std::string problem;   // empty: nothing
+};
+
+using CheckValue = std::function<CheckedValue(std::string_view key, std::string_view value)>;
+
+struct CheckReport {
+  Revision revision;
+  Revision compacted;
+  std::optional<Revision> backup_of;             // what was copied, of a backup
+  std::uint64_t history = 0;                     // changes that are kept
+  std::map<std::string, std::uint64_t> objects;  // by resource
+  Findings findings;
+};
+
+/// Errors: the file cannot be looked at, as of open_to_examine(), or `go_on` has said to stop.
+Result<CheckReport> check_database(const std::string& path, const CheckValue& check_value, const GoOn& go_on);
+
+}  // namespace spillway::store::sqlite

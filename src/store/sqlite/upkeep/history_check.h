@@ -1,0 +1,67 @@
+// Whether the log of a database tells one story: every revision once, and of each key states that follow each other.
+// Thread: one at a time. Memory: one state per key of the log. Source: schema.h.
+#pragma once
+
+#include "store/sqlite/upkeep/findings.h"
+#include "store/store.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace spillway::store::sqlite {
+
+/// One row of table `log`, without the value.
+struct LogRow {
+  Revision revision;
+  std::string key;
+  Revision created;
+  bool deleted = false;
+  std::optional<Revision> before;  // nullopt: the key did not exist
+  std::uint64_t version_before = 0;
+};
+
+/// One row of table `current`, without the value.
+struct CurrentRow {
+  std::string key;
+  Revision created;
+  Revision modified;
+  std::uint64_t version = 0;
+};
+
+class HistoryCheck {
+ public:
+  /// `findings` must outlive it.
+  HistoryCheck(Revision compacted, Revision head, Findings& findings)
+      : compacted_(compacted), head_(head), findings_(findings) {}
+
+  /// All rows of the log in the order of their revisions; then end_of_log(); then all current rows; then end().
+  void add(const LogRow& row);
+  void end_of_log();
+  void add(const CurrentRow& row);
+  void end();
+
+ private:
+  struct State {
+    Revision created;
+    Revision modified;
+    std::uint64_t version = 0;
+    bool deleted = false;
+    bool present = false;  // among the current rows
+  };
+
+  void check_place(const LogRow& row);
+  void check_creation(const LogRow& row, const State* last);
+  void check_change(const LogRow& row, const State* last);
+  void missing(std::uint64_t first, std::uint64_t last);
+
+  Revision compacted_;
+  Revision head_;
+  Findings& findings_;
+  std::optional<Revision> first_;  // of the log
+  Revision last_;
+  std::map<std::string, State, std::less<>> states_;
+};
+
+}  // namespace spillway::store::sqlite

@@ -1,0 +1,51 @@
+// A file that is made under another name, and appears under its own when it is complete and on the disk: until commit()
+// nobody finds it, and without commit() nothing of it is left. Two makers of one file meet: the second is refused.
+// Thread: any that may wait for the disk.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/unique_fd.h"
+
+#include <string>
+#include <string_view>
+
+namespace spillway::store::sqlite {
+
+/// What becomes of a file that is there under the name.
+enum class Existing { kKept, kReplaced };
+
+class NewFile {
+ public:
+  /// Makes the empty file "PATH.SUFFIX" with mode 0600; one that somebody left there before is taken over. Objects hold
+  /// secrets: it is for its owner alone. kConflict: another process is making it. kForbidden: it is another user's.
+  static Result<NewFile> make(const std::string& path, std::string_view suffix);
+  ~NewFile();
+  NewFile(NewFile&& other) noexcept = default;
+  NewFile& operator=(NewFile&& other) = delete;
+
+  /// Where to write.
+  const std::string& path() const { return partial_; }
+
+  Bytes size() const;
+
+  /// kAlreadyExists: the name is taken, and `existing` says to leave it. Afterwards the file is on the disk.
+  Outcome commit(Existing existing);
+
+ private:
+  NewFile(std::string path, std::string partial, UniqueFd lock)
+      : path_(std::move(path)), partial_(std::move(partial)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  std::string partial_;
+  UniqueFd lock_;  // nobody else writes the file while it is held
+};
+
+/// Flushes the directory that holds `path`: what is named there survives a loss of power.
+Outcome sync_directory_of(const std::string& path);
+
+/// Before another file takes the place of a database: its journal belongs to the file it was written for, and would be
+/// taken for one of the new file.
+Outcome drop_journal(const std::string& database);
+
+}  // namespace spillway::store::sqlite

@@ -1,0 +1,34 @@
+// Puts a copy of a database in place of a store that no server uses. Its revision goes on far ahead of the copy's and
+// of the replaced store's, with no history: whoever watched before is told to list again.
+// Thread: any that may wait for the disk. Source: spec "API server contract", 22.2 (restore).
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/sqlite/upkeep/backup.h"
+#include "store/store.h"
+
+#include <cstdint>
+#include <string>
+
+namespace spillway::store::sqlite {
+
+struct RestoreReport {
+  Revision revision;  // as of which the objects are
+  Revision goes_on;   // the first write gets the next one
+  std::uint64_t objects = 0;
+  Bytes bytes;
+  std::string kept;  // where the store that was there is now; empty: there was none
+};
+
+/// Whether restore_database() would begin, before a long look at the copy: its kConflict, or its kAlreadyExists for a
+/// store that is there when `replaces` is false. Nobody is kept from changing that afterwards.
+Outcome may_restore(const std::string& to, bool replaces);
+
+/// `to`: the database of a directory that exists. `keep_as`: the name for the store that is there; empty: it must not
+/// be there. kConflict: a server uses it. kAlreadyExists: there is one, or something of the name `keep_as`. Errors of
+/// `from`, which should have been checked: as open_to_examine(). When it fails, what was there is still there.
+Result<RestoreReport> restore_database(const std::string& from, const std::string& to, const std::string& keep_as,
+                                       const GoOn& go_on);
+
+}  // namespace spillway::store::sqlite

@@ -1,0 +1,54 @@
+// The certificates that a process keeps of an authority of its own, in one folder: made when they are missing, renewed
+// before they end, for as long as the process runs. It has no clock: whoever has one asks when something is due.
+// Thread: one at a time that may block on the disk. Source: spec "API server contract", 19.1.
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+#include "wire/tls/certificate_authority.h"
+#include "wire/tls/tls.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::wire {
+
+class KeptCertificates {
+ public:
+  static constexpr std::string_view kAuthority = "authority";
+
+  struct Wanted {
+    std::string role;  // "serving"
+    std::string file;  // NAME of NAME.crt and NAME.key
+    CertificateRequest request;
+  };
+
+  KeptCertificates(std::string folder, std::vector<Wanted> wanted)
+      : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
+
+  /// Makes what is missing, renews what has less than CertificateAuthority::kRenewBefore left. True: something is new.
+  /// After an error everything is as it was, and still due. Errors name the file.
+  Result<bool> refresh(WallTime now);
+
+  /// When the next of them has to be renewed; the beginning of time before the first refresh().
+  WallTime due() const;
+
+  /// By role, the authority's own besides.
+  const std::map<std::string, WallTime, std::less<>>& ends() const { return ends_; }
+
+  /// After the first refresh(), of a role that is wanted.
+  const KeyPair& pair(std::string_view role) const;
+
+  const std::string& authority_pem() const { return authority_pem_; }
+
+ private:
+  std::string folder_;
+  std::vector<Wanted> wanted_;
+  std::map<std::string, KeyPair, std::less<>> pairs_;
+  std::map<std::string, WallTime, std::less<>> ends_;
+  std::string authority_pem_;
+};
+
+}  // namespace spillway::wire
