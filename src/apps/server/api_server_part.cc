@@ -82,6 +82,8 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, c
 }
 
 Outcome ApiServerPart::open(std::function<void()> serving) {
+  SPILLWAY_TRY(audit, AuditPart::open(process_, args_.audit));
+  audit_ = std::move(audit);
   SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
   runtime::Loop& loop = process_.loop();
   const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
@@ -109,6 +111,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .serving_authority = serving_authority_ ? &*serving_authority_ : nullptr,
           .client_authority = client_authority_ ? &*client_authority_ : nullptr,
           .bootstrap_tokens = bootstrap_tokens_.get(),
+          .auditor = audit_ ? &audit_->auditor() : nullptr,
           .root_ca_pem = client_authority_ ? client_authority_->certificate_pem() : std::string(),
           .admission = admission_rules(args_),
           .rearm =
@@ -153,6 +156,7 @@ Outcome ApiServerPart::serve() {
   wire::Kubeconfig config;
   std::shared_ptr<const wire::TlsContext> nodes_tls;
   options.authenticator = authenticator_;
+  options.auditor = audit_ ? &audit_->auditor() : nullptr;
   if (!args_.insecure_http) {
     SPILLWAY_TRY(agents_authority, agents_authority_pem());
     const auto protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11;

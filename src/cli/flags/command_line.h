@@ -114,6 +114,21 @@ struct LeaderElectionArgs {
   std::string resource_namespace = "kube-system";
 };
 
+/// The audit log of the API server. Sizes and counts of 0 are as described.
+struct AuditArgs {
+  std::string policy_file;        // empty: the default policy
+  std::string log_path;           // empty: no audit log; "-": standard output
+  std::int32_t max_age_days = 0;  // of renamed logs; 0: for ever
+  std::int32_t max_backups = 0;   // of renamed logs; 0: all
+  std::int32_t max_size_mb = 0;   // before the log is renamed, in 2^20 bytes; 0: 100
+  bool compress = false;          // renamed logs
+  std::string format = "json";
+  std::string mode = "batch";  // or blocking, blocking-strict
+  bool truncates = false;
+  std::int64_t truncated_event_bytes = 102'400;
+  std::int64_t truncated_batch_bytes = 10'485'760;
+};
+
 struct ServingArgs {
   std::string data_dir;  // empty: the platform's default
   std::string bind_address = "127.0.0.1";
@@ -128,6 +143,7 @@ struct ServingArgs {
   bool bootstrap_tokens = false;           // are believed
   std::optional<Duration> token_life_max;  // of service accounts' tokens; nullopt: as long as is asked for
   std::vector<std::string> admission_off;  // names of admission plug-ins
+  AuditArgs audit;
 };
 
 struct UpCommand {
