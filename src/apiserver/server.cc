@@ -9,6 +9,7 @@
 #include "apiserver/access/reviews.h"
 #include "apiserver/access/role_rules.h"
 #include "apiserver/access/tokens.h"
+#include "apiserver/audit/auditor.h"
 #include "apiserver/collect/bootstrap.h"
 #include "apiserver/collect/budgets.h"
 #include "apiserver/collect/expiry.h"
@@ -52,25 +53,6 @@ constexpr std::string_view kRoot = "/registry/";
 constexpr std::uint64_t kHistoryLoaded = 10'000;  // revisions replayed at start, so that watches can resume
 constexpr Duration kAnswerWithin = seconds(60);
 constexpr Duration kReadAgain = seconds(1);
-
-/// Of metrics the wire schema knows how they look in JSON alone.
-Encodings encodings_of(const Route& route) {
-  if (route.resource == nullptr || route.resource->group == "metrics.k8s.io") return Encodings::kJsonOnly;
-  const bool known = api::find_kind(route.resource->api_version(), route.resource->kind) != nullptr;
-  return known ? Encodings::kProtobufToo : Encodings::kJsonOnly;
-}
-
-/// Empty, "." and ".." segments are refused, but for one trailing slash.
-api::StatusResult<api::Target> parse_path(const std::string& text) {
-  Result<api::Target> target = api::parse_target(text);
-  if (!target) return target.error();
-  std::vector<std::string>& segments = target->segments;
-  if (!segments.empty() && segments.back().empty()) segments.pop_back();
-  for (const std::string& segment : segments) {
-    if (segment.empty() || segment == "." || segment == "..") return api::unknown_resource_status();
-  }
-  return *std::move(target);
-}
 
 }  // namespace
 
@@ -155,13 +137,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     exchange->started = now.mono;
     in_flight_.emplace(id, Open{exchange, std::nullopt});
     metrics_.set_in_flight(in_flight_.size());
-    dispatch(exchange);
-    if (const auto open = in_flight_.find(id); open != in_flight_.end() && !is_long_running(*exchange)) {
-      open->second.deadline = timers_.at(now.mono + kAnswerWithin, [exchange] {
-        exchange->fail(
-            api::retry_status(ErrorCode::kTimeout, "request did not complete within the allotted timeout", 1));
-      });
-    }
+    take_in(exchange);
     return id;
   }
 
@@ -304,13 +280,6 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (ready_) std::exchange(ready_, nullptr)(error);
   }
 
-  static bool is_long_running(const Exchange& exchange) {
-    return exchange.route.resource != nullptr &&
-           (exchange.route.verb == Verb::kWatch ||
-            (exchange.route.subresource != nullptr && (exchange.route.subresource->id == SubresourceId::kLog ||
-                                                       exchange.route.subresource->id == SubresourceId::kExec)));
-  }
-
   void finished(Exchange& exchange, int code) {
     const auto open = in_flight_.find(exchange.id());
     if (open != in_flight_.end()) {
@@ -347,18 +316,69 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return checks;
   }
 
-  void dispatch(const ExchangePtr& exchange) {
-    if (const auto& token = exchange->user().token) {
-      if (!serving_) return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
-      if (const Outcome bound = bound_tokens_.check(*token); !bound) {
-        return exchange->fail(make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", bound.error().message));
-      }
+  /// What is asked is understood, and written down where the audit log wants it, before anything is done.
+  void take_in(const ExchangePtr& exchange) {
+    auto target = read_target(exchange->request().target);
+    if (target) {
+      exchange->target = *std::move(target);
+      exchange->asked = request_attributes(exchange->request().method, exchange->target);
+    } else {
+      exchange->asked = audited_attributes(exchange->request());
     }
-    auto target = parse_path(exchange->request().target);
-    if (!target) return exchange->fail(target.error());
-    exchange->target = *std::move(target);
+    if (const Outcome bound = check_token(*exchange); !bound) return refuse_token(*exchange, bound.error());
+    auto carry_out = [this,
+                      understood = target ? api::StatusResult<void>() : target.error()](const ExchangePtr& taken) {
+      if (!understood) return taken->fail(understood.error());
+      dispatch(taken);
+      limit_time(taken);
+    };
+    auto record = options_.auditor == nullptr ? nullptr : options_.auditor->begin(*exchange);
+    if (record == nullptr) return carry_out(exchange);
+    AuditRecord& kept = *record;
+    exchange->observe(std::move(record));
+    limit_time(exchange);  // also of the wait for the log
+    kept.receive([waiting = std::weak_ptr(exchange), carry_out = std::move(carry_out)](const Outcome& may) {
+      const ExchangePtr taken = waiting.lock();
+      if (taken == nullptr || taken->finished()) return;  // the client has gone, or the time is up
+      if (!may) return taken->fail(may.error());
+      carry_out(taken);
+    });
+  }
+
+  /// What a token is bound to may have gone since it was made.
+  Outcome check_token(const Exchange& exchange) {
+    const auto& token = exchange.user().token;
+    return token && serving_ ? bound_tokens_.check(*token) : Outcome();
+  }
+
+  void refuse_token(Exchange& exchange, const Error& why) {
+    if (options_.auditor != nullptr) {
+      options_.auditor->refused(exchange.request(), nullptr, exchange.audit_id(), 401,
+                                "Authentication failed, attempted: bearer");
+    }
+    exchange.fail(make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", why.message));
+  }
+
+  /// An answer must come in time, unless it is one that goes on.
+  void limit_time(const ExchangePtr& exchange) {
+    const auto open = in_flight_.find(exchange->id());
+    if (open == in_flight_.end()) return;
+    std::optional<TimerQueue::Id>& deadline = open->second.deadline;
+    if (is_long_running(exchange->route)) {
+      if (deadline) timers_.cancel(*std::exchange(deadline, std::nullopt));
+    } else if (!deadline) {
+      deadline = timers_.at(core_.now.mono + kAnswerWithin, [exchange] {
+        exchange->fail(
+            api::retry_status(ErrorCode::kTimeout, "request did not complete within the allotted timeout", 1));
+      });
+    }
+  }
+
+  void dispatch(const ExchangePtr& exchange) {
+    if (exchange->user().token && !serving_) {
+      return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
+    }
     const api::Method method = exchange->request().method;
-    exchange->asked = request_attributes(method, exchange->target);
     const RequestAttributes& asked = exchange->asked;
     if (asked.is_resource && (stopping_ || !serving_ || rebasing_ || !lost_.empty())) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
@@ -367,9 +387,11 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (route) exchange->route = *route;  // what is refused is counted by it as well
     const auto form = negotiate(exchange->request().header("accept"), encodings_of(exchange->route));
     if (form && asked.is_resource) exchange->form = *form;  // a refusal is written so as well
-    if (const Verdict verdict = authorizer_.authorize(exchange->user(), asked); !verdict.allowed) {
-      return exchange->fail(refusal_status(exchange->user(), asked, verdict));
+    const Verdict verdict = authorizer_.authorize(exchange->user(), asked);
+    if (AnswerObserver* observer = exchange->observer()) {
+      observer->on_verdict(*exchange, verdict.allowed, verdict.reason);
     }
+    if (!verdict.allowed) return exchange->fail(refusal_status(exchange->user(), asked, verdict));
     if (is_health_page(exchange->target)) {
       if (pages_.answer(*exchange, health())) return;
     } else if (pages_.answer(*exchange, {})) {

@@ -23,6 +23,7 @@
 
 namespace spillway::apiserver {
 
+class Auditor;
 class CertificateReader;
 class NodeGateway;
 class BootstrapTokens;
@@ -53,6 +54,7 @@ class ApiServer {
     const RequestAuthority* serving_authority = nullptr;  // null: the serving certificates of agents are not signed
     const RequestAuthority* client_authority = nullptr;   // null: the client certificates of nodes are not signed
     BootstrapTokens* bootstrap_tokens = nullptr;          // null: they are not kept
+    const Auditor* auditor = nullptr;                     // null: no audit log is kept
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
     AdmissionRules admission;
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then

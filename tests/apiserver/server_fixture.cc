@@ -132,6 +132,7 @@ void TestServer::start() {
                                                            .serving_authority = &authority_,
                                                            .client_authority = &authority_,
                                                            .bootstrap_tokens = &bootstrap_tokens,
+                                                           .auditor = auditor,
                                                            .root_ca_pem = root_ca_pem_,
                                                            .admission = admission_,
                                                            .checks = [this] { return more_checks; }});

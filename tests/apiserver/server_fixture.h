@@ -25,6 +25,8 @@
 
 namespace spillway::apiserver {
 
+class Auditor;
+
 /// Collects one answer.
 class TestSink final : public api::ResponseSink {
  public:
@@ -158,6 +160,7 @@ class TestServer {
   TestBootstrapTokens bootstrap_tokens;
   std::optional<Duration> token_life_max;  // of the next restart()
   std::vector<HealthCheck> more_checks;    // of whoever shares the process with the server
+  const Auditor* auditor = nullptr;        // of the next restart()
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
   /// Wake-ups that settle() made: slices of what one turn does not hold.

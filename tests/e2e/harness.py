@@ -166,13 +166,13 @@ def pod(name, command, **spec):
 
 
 class Process:
-    """One running spillway. Its output goes to a file, shown when a test fails."""
+    """One running spillway. Its output goes to a file, shown when a test fails; `stdout`: an open file for standard output alone."""
 
-    def __init__(self, folder, *arguments):
+    def __init__(self, folder, *arguments, stdout=None):
         self.clients = []  # closed with the process
         self.log = pathlib.Path(folder) / f"{arguments[0]}-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
-            self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdout=stdout or log, stderr=log, stdin=subprocess.DEVNULL)
 
     def running(self):
         return self.child.poll() is None
@@ -260,8 +260,8 @@ def workspace():
 
 
 @contextlib.contextmanager
-def running(folder, *arguments):
-    process = Process(folder, *arguments)
+def running(folder, *arguments, stdout=None):
+    process = Process(folder, *arguments, stdout=stdout)
     try:
         yield process
     except BaseException:

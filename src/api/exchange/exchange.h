@@ -34,7 +34,8 @@ struct Request {
   std::string target;
   HeaderList headers;  // names lower-case
   std::string body;
-  DocumentPtr document;  // what a JSON body says
+  DocumentPtr document;     // what a JSON body says
+  std::string source = {};  // the address it came from, without a port; empty: from within this process
 
   /// The first header of that lower-case name; empty if absent.
   std::string_view header(std::string_view name) const;
@@ -63,6 +64,8 @@ struct UserInfo {
   /// The service account token he showed. It is genuine and in time; whether what it is bound to still exists is for
   /// the API server to see.
   std::shared_ptr<const AccountToken> token = {};
+  /// Who sent it in truth, where he acts as this user; null: this user himself.
+  std::shared_ptr<const UserInfo> impersonator = {};
 };
 
 /// One event of a watch, beside its bytes. Thread: loop.

@@ -2,6 +2,7 @@
 
 #include "api/schema/protobuf.h"
 #include "api/schema/protobuf_writer.h"
+#include "apiserver/request/observed_upgrade.h"
 #include "base/check.h"
 #include "base/utf8.h"
 
@@ -61,7 +62,12 @@ api::HeaderList Exchange::standard_headers(std::string_view content_type) const 
 }
 
 void Exchange::answer(int code, std::string body, std::string_view content_type, api::HeaderList headers) {
-  if (finished()) return;
+  answer_with(code, std::move(body), content_type, std::move(headers), nullptr);
+}
+
+void Exchange::answer_with(int code, std::string body, std::string_view content_type, api::HeaderList headers,
+                           const api::Json* document) {
+  if (is_settled()) return;
   api::Response response{code, standard_headers(content_type), std::move(body)};
   for (auto& header : headers) {
     if (header.first == "Cache-Control")
@@ -69,38 +75,48 @@ void Exchange::answer(int code, std::string body, std::string_view content_type,
     else
       response.headers.push_back(std::move(header));
   }
-  send(std::move(response));
+  send(std::move(response), document, false);
 }
 
-void Exchange::send(api::Response response) {
+void Exchange::send(api::Response response, const api::Json* document, bool composed) {
+  if (const auto observer = std::exchange(observer_, nullptr)) {
+    observer->on_answer({response.status, document, response.body, response.header("content-type"), composed});
+  }
+  if (finished()) return;
   const std::shared_ptr<api::ResponseSink> sink = sink_;
   finish(response.status);
   sink->on_response(std::move(response));
 }
 
 void Exchange::answer(int code, const api::Json& document, api::HeaderList headers) {
+  if (is_settled()) return;
   if (form.encoding == Encoding::kProtobuf) {
     const api::Type* type = api::protobuf_type(document.string_at({"apiVersion"}), document.string_at({"kind"}));
     if (type != nullptr) {
-      return answer(code, api::write_protobuf(*type, document), api::kProtobufContentType, std::move(headers));
+      return answer_with(code, api::write_protobuf(*type, document), api::kProtobufContentType, std::move(headers),
+                         &document);
     }
   }
   const bool pretty = query_flag(target, "pretty");
-  answer(code, (pretty ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json",
-         std::move(headers));
+  answer_with(code, (pretty ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json",
+              std::move(headers), &document);
 }
 
 void Exchange::answer_object(int code, std::string bytes, api::DocumentPtr document) {
-  if (finished()) return;
-  if (form.encoding == Encoding::kProtobuf) return answer(code, std::move(bytes), api::kProtobufContentType);
+  if (is_settled()) return;
+  if (form.encoding == Encoding::kProtobuf) {
+    return answer_with(code, std::move(bytes), api::kProtobufContentType, {}, document.get());
+  }
   if (bytes.size() <= kPrettyBytesMax && query_flag(target, "pretty")) {
     if (const Result<api::Json> parsed = api::parse_json(bytes)) return answer(code, *parsed);
   }
   bytes += '\n';
-  send({code, standard_headers("application/json"), std::move(bytes), std::move(document)});
+  const api::DocumentPtr said = document;
+  send({code, standard_headers("application/json"), std::move(bytes), std::move(document)}, said.get(), true);
 }
 
 void Exchange::fail(const api::Status& status) {
+  if (is_settled()) return;
   api::HeaderList headers;
   if (status.details && status.details->retry_after_seconds) {
     headers.emplace_back("Retry-After", std::to_string(*status.details->retry_after_seconds));
@@ -112,6 +128,7 @@ void Exchange::open_stream(std::string_view content_type, std::function<void()> 
   if (finished()) return;
   streaming_ = true;
   drop_ = std::move(drop);
+  if (observer_) observer_->on_stream(200);
   const std::shared_ptr<api::ResponseSink> sink = sink_;
   sink->on_stream(api::Response{200, standard_headers(content_type), {}});
 }
@@ -133,6 +150,7 @@ void Exchange::end() {
   SPILLWAY_CHECK(streaming_);
   const std::shared_ptr<api::ResponseSink> sink = sink_;
   drop_ = nullptr;
+  end_observation();
   finish(200);
   sink->on_end();
 }
@@ -140,12 +158,18 @@ void Exchange::end() {
 void Exchange::abandon() {
   if (finished()) return;
   const std::function<void()> drop = std::exchange(drop_, nullptr);
+  if (streaming_) end_observation();
   finish(0);
   if (drop) drop();
 }
 
+void Exchange::end_observation() {
+  if (const auto observer = std::exchange(observer_, nullptr)) observer->on_end();
+}
+
 std::shared_ptr<api::ResponseSink> Exchange::release() {
   std::shared_ptr<api::ResponseSink> sink = sink_;
+  if (observer_) sink = observed(std::move(sink), std::move(observer_));
   finish(0);
   return sink;
 }

@@ -1,5 +1,6 @@
 // One request on its way to its answer: what was asked, by whom, how the answer is to look, and the sink.
-// Answers exactly once; afterwards, or once the client is gone, every further call does nothing.
+// Answers exactly once; afterwards, or once the client is gone, every further call does nothing, but that an observer
+// hears what the answer would have been.
 // Thread: loop. Source: spec "API server contract", 4.4, 4.5, 16.
 #pragma once
 
@@ -7,6 +8,7 @@
 #include "api/exchange/paced_sink.h"
 #include "api/exchange/status.h"
 #include "api/json/json.h"
+#include "apiserver/request/answer_observer.h"
 #include "apiserver/request/negotiation.h"
 #include "apiserver/request/route.h"
 #include "base/time.h"
@@ -35,7 +37,15 @@ class Exchange {
 
   void set_user(api::UserInfo user) { user_ = std::move(user); }
 
+  const std::string& audit_id() const { return audit_id_; }
+
   bool finished() const { return sink_ == nullptr; }
+
+  /// From now on `observer` is told. At most one.
+  void observe(std::unique_ptr<AnswerObserver> observer) { observer_ = std::move(observer); }
+
+  /// Null: nobody is told, or nothing is left to tell.
+  AnswerObserver* observer() const { return observer_.get(); }
 
   /// The name writes are recorded under when no fieldManager is given: the user agent up to its first '/'.
   std::string user_agent_name() const;
@@ -70,12 +80,21 @@ class Exchange {
 
   /// The client is gone.
   void abandon();
-  /// Hands the sink on, for an answer that somebody else writes; the exchange counts as finished.
+  /// Hands the sink on, and the observer with it, for an answer that somebody else writes; the exchange counts as
+  /// finished.
   std::shared_ptr<api::ResponseSink> release();
 
  private:
   api::HeaderList standard_headers(std::string_view content_type) const;
-  void send(api::Response response);
+
+  /// Nobody waits for an answer any more.
+  bool is_settled() const { return sink_ == nullptr && observer_ == nullptr; }
+
+  void answer_with(int code, std::string body, std::string_view content_type, api::HeaderList headers,
+                   const api::Json* document);
+  void end_observation();
+  /// `composed`: see AnswerObserver.
+  void send(api::Response response, const api::Json* document, bool composed);
   void finish(int code);
 
   std::uint64_t id_;
@@ -85,6 +104,7 @@ class Exchange {
   std::string audit_id_;
   Finished finished_;
   std::function<void()> drop_;
+  std::unique_ptr<AnswerObserver> observer_;
   bool streaming_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "apiserver/request/negotiation.h"
 
 #include "api/schema/protobuf.h"
+#include "api/schema/schema.h"
 #include "base/ascii.h"
 
 #include <algorithm>
@@ -111,6 +112,13 @@ api::StatusResult<BodyFormat> body_format(std::string_view content_type) {
   return make_error(ErrorCode::kUnsupportedMediaType,
                     "the body of the request was in an unknown format - accepted media types include: "
                     "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+}
+
+/// Of metrics the wire schema knows how they look in JSON alone.
+Encodings encodings_of(const Route& route) {
+  if (route.resource == nullptr || route.resource->group == "metrics.k8s.io") return Encodings::kJsonOnly;
+  const bool known = api::find_kind(route.resource->api_version(), route.resource->kind) != nullptr;
+  return known ? Encodings::kProtobufToo : Encodings::kJsonOnly;
 }
 
 }  // namespace spillway::apiserver

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/exchange/status.h"
+#include "apiserver/request/route.h"
 
 #include <string>
 #include <string_view>
@@ -36,5 +37,8 @@ enum class BodyFormat { kJson, kYaml, kProtobuf };
 
 /// Of POST, PUT and DELETE bodies; an absent type is JSON. 415 otherwise.
 api::StatusResult<BodyFormat> body_format(std::string_view content_type);
+
+/// In what its answers can be written.
+Encodings encodings_of(const Route& route);
 
 }  // namespace spillway::apiserver

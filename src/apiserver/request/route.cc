@@ -98,6 +98,24 @@ bool query_flag(const api::Target& target, std::string_view name) {
   return value != nullptr && *value != "0" && lower_case(*value) != "false";
 }
 
+api::StatusResult<api::Target> read_target(const std::string& text) {
+  Result<api::Target> target = api::parse_target(text);
+  if (!target) return target.error();
+  std::vector<std::string>& segments = target->segments;
+  if (!segments.empty() && segments.back().empty()) segments.pop_back();
+  for (const std::string& segment : segments) {
+    if (segment.empty() || segment == "." || segment == "..") return api::unknown_resource_status();
+  }
+  return *std::move(target);
+}
+
+bool is_long_running(const Route& route) {
+  if (route.resource == nullptr) return false;
+  if (route.verb == Verb::kWatch) return true;
+  const SubresourceId part = route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id;
+  return part == SubresourceId::kLog || part == SubresourceId::kExec;
+}
+
 RequestAttributes request_attributes(api::Method method, const api::Target& target) {
   RequestAttributes out;
   for (const std::string& segment : target.segments) out.path += "/" + segment;

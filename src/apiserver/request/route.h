@@ -33,6 +33,9 @@ struct RequestAttributes {
   bool too_deep = false;       // segments follow that belong to no subresource
 };
 
+/// A target taken apart. 404 for empty, "." and ".." segments, but for one trailing slash; 400 for broken escapes.
+api::StatusResult<api::Target> read_target(const std::string& text);
+
 /// A watch is a GET of a collection, or of anything below /watch/; with a name in the path, `watch=1` means nothing.
 RequestAttributes request_attributes(api::Method method, const api::Target& target);
 
@@ -48,6 +51,9 @@ struct Route {
 
 /// 404 for what is not served, 405 for a method that is not served there.
 api::StatusResult<Route> find_route(const ResourceRegistry& registry, const RequestAttributes& asked);
+
+/// Answers that go on for as long as both sides like.
+bool is_long_running(const Route& route);
 
 /// "0" and "false" in any case are false, anything else true; an absent parameter is false.
 bool query_flag(const api::Target& target, std::string_view name);

@@ -39,7 +39,8 @@ int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command)
   auto server = ApiServerPart::create(process, command.serving, [] {});
   if (!server) {
     print_error(server.error());
-    return cli::kExitFailure;
+    const bool of_flag = server.error().at.starts_with("--");  // or of what the data directory holds
+    return of_flag ? cli::kExitUsage : cli::kExitFailure;
   }
   process.add(*std::move(server));
   return process.run();

@@ -66,6 +66,8 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, c
 
 Outcome ApiServerPart::open(std::function<void()> serving) {
   SPILLWAY_TRY(admission, admission_rules(args_, process_.log()));
+  SPILLWAY_TRY(audit, AuditPart::open(process_, args_.audit));
+  audit_ = std::move(audit);
   SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
   runtime::Loop& loop = process_.loop();
   SPILLWAY_TRY_VOID(open_store());
@@ -87,6 +89,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .serving_authority = certificates_ ? &certificates_->serving_authority() : nullptr,
           .client_authority = certificates_ ? &certificates_->client_authority() : nullptr,
           .bootstrap_tokens = bootstrap_tokens_.get(),
+          .auditor = audit_ ? &audit_->auditor() : nullptr,
           .root_ca_pem = certificates_ ? certificates_->client_authority().certificate_pem() : std::string(),
           .admission = std::move(admission),
           .rearm =
@@ -185,6 +188,7 @@ Outcome ApiServerPart::serve() {
   wire::Kubeconfig config;
   std::shared_ptr<const wire::TlsContext> nodes_tls;
   options.authenticator = authenticator_;
+  options.auditor = audit_ ? &audit_->auditor() : nullptr;
   if (certificates_) {
     SPILLWAY_TRY(credentials, certificates_->credentials());
     options.tls = credentials.server;

@@ -3,6 +3,7 @@
 
 #include "apiserver/server.h"
 #include "apps/process/process.h"
+#include "apps/server/audit_part.h"
 #include "apps/server/local_gateway.h"
 #include "apps/server/server_certificates.h"
 #include "cli/flags/command_line.h"
@@ -75,6 +76,7 @@ class ApiServerPart final : public Part {
   std::string data_dir_;
   std::shared_ptr<const wire::TokenKey> token_key_;
   std::shared_ptr<const wire::Authenticator> authenticator_;
+  std::unique_ptr<AuditPart> audit_;  // null: there is none; first, so that it hears all the others end
   LocalGateway gateway_;
   wire::OpensslCertificateReader certificate_reader_;
   std::unique_ptr<ServerCertificates> certificates_;  // null: without TLS there are no agents elsewhere

@@ -124,6 +124,21 @@ struct EtcdArgs {
   bool insecure = false;  // plain HTTP to other machines
 };
 
+/// The audit log of the API server. Sizes and counts of 0 are as described.
+struct AuditArgs {
+  std::string policy_file;        // empty: the default policy
+  std::string log_path;           // empty: no audit log; "-": standard output
+  std::int32_t max_age_days = 0;  // of renamed logs; 0: for ever
+  std::int32_t max_backups = 0;   // of renamed logs; 0: all
+  std::int32_t max_size_mb = 0;   // before the log is renamed, in 2^20 bytes; 0: 100
+  bool compress = false;          // renamed logs
+  std::string format = "json";
+  std::string mode = "batch";  // or blocking, blocking-strict
+  bool truncates = false;
+  std::int64_t truncated_event_bytes = 102'400;
+  std::int64_t truncated_batch_bytes = 10'485'760;
+};
+
 struct ServingArgs {
   std::string data_dir;  // empty: the platform's default
   EtcdArgs etcd;
@@ -140,6 +155,7 @@ struct ServingArgs {
   std::optional<Duration> token_life_max;  // of service accounts' tokens; nullopt: as long as is asked for
   std::vector<std::string> admission_off;  // names of admission plug-ins
   std::string admission_config_file;       // what admission plug-ins are told; empty: nothing
+  AuditArgs audit;
 };
 
 struct UpCommand {

@@ -147,6 +147,43 @@ void check_etcd(const EtcdArgs& args) {
   }
 }
 
+/// Spelled as upstream; where the defaults differ the help says so.
+void add_audit(CLI::App& app, AuditArgs& args) {
+  constexpr std::int32_t kCountMax = 1'000'000;
+  app.add_option("--audit-policy-file", args.policy_file,
+                 "What the audit log says of which requests: an audit.k8s.io/v1 Policy")
+      ->default_str("metadata of writes, but not of leases and events");
+  app.add_option("--audit-log-path", args.log_path, "Write the audit log here; - is standard output")
+      ->default_str("no audit log");
+  app.add_option("--audit-log-maxage", args.max_age_days, "Days after which a renamed audit log is removed; 0: never")
+      ->check(CLI::Range(0, kCountMax))
+      ->capture_default_str();
+  app.add_option("--audit-log-maxbackup", args.max_backups, "Renamed audit logs that are kept; 0: all")
+      ->check(CLI::Range(0, kCountMax))
+      ->capture_default_str();
+  app.add_option("--audit-log-maxsize", args.max_size_mb,
+                 "Megabytes after which the audit log is renamed and begun anew; 0: 100")
+      ->check(CLI::Range(0, kCountMax))
+      ->capture_default_str();
+  app.add_flag("--audit-log-compress", args.compress, "Compress renamed audit logs with gzip");
+  app.add_option("--audit-log-format", args.format, "json")->check(CLI::IsMember({"json"}))->capture_default_str();
+  app.add_option("--audit-log-mode", args.mode,
+                 "batch: requests never wait for the audit log, events are lost rather; blocking: they do; "
+                 "blocking-strict: and fail where it cannot be written")
+      ->check(CLI::IsMember({"batch", "blocking", "blocking-strict"}))
+      ->capture_default_str();
+  app.add_flag("--audit-log-truncate-enabled", args.truncates,
+               "Leave the objects out of audit events that are too long");
+  constexpr std::int64_t kTruncateMin = 1'024;
+  constexpr std::int64_t kTruncateMax = std::int64_t{1} << 30U;
+  app.add_option("--audit-log-truncate-max-event-size", args.truncated_event_bytes, "Bytes of such an event")
+      ->check(CLI::Range(kTruncateMin, kTruncateMax))
+      ->capture_default_str();
+  app.add_option("--audit-log-truncate-max-batch-size", args.truncated_batch_bytes, "Bytes that are written at a time")
+      ->check(CLI::Range(kTruncateMin, kTruncateMax))
+      ->capture_default_str();
+}
+
 void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
@@ -178,6 +215,7 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                  "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity")
       ->check(CLI::ExistingFile);
   app.add_flag("--disable-http2-serving", args.http2_off, "Speak HTTP/1.1 only");
+  add_audit(app, args.audit);
   app.add_flag("--insecure-http", args.insecure_http,
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {

@@ -1,20 +1,16 @@
 #include "host/logs/log_rotation.h"
 
-#include "base/unique_fd.h"
 #include "host/kernel/kernel_file.h"
+#include "host/logs/gzip_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
 namespace spillway::host {
@@ -22,36 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kCompressed = ".gz";
-constexpr std::string_view kUnfinished = ".tmp";
-constexpr std::size_t kBlockBytes = std::size_t{64} * 1024;
+constexpr mode_t kCompressedMode = 0640;
 
 std::string with_end(const std::string& name, std::string_view end) {
   return fmt::format("{}{}", name, end);
-}
-
-/// At the fastest level: a container that writes much is not to cost the node its processor.
-Outcome compress(const std::string& path) {
-  const std::string unfinished = with_end(path, kUnfinished);
-  const UniqueFd from(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!from) return errno_error(path, errno);
-  UniqueFd to(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
-  if (!to) return errno_error(unfinished, errno);
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> packed(::gzdopen(to.get(), "wb1"), ::gzclose);
-  if (!packed) return errno_error(unfinished, ENOMEM);
-  static_cast<void>(to.release());      // closed with it
-  std::array<char, kBlockBytes> block;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  while (true) {
-    const ssize_t got = ::read(from.get(), block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(path, errno);
-    if (got == 0) break;
-    if (::gzwrite(packed.get(), block.data(), static_cast<unsigned>(got)) != got) return errno_error(unfinished, EIO);
-  }
-  if (::gzflush(packed.get(), Z_FINISH) != Z_OK) return errno_error(unfinished, EIO);
-  if (::rename(unfinished.c_str(), with_end(path, kCompressed).c_str()) != 0) return errno_error(unfinished, errno);
-  if (::unlink(path.c_str()) != 0) return errno_error(path, errno);
-  return {};
 }
 
 Result<std::vector<std::string>> names_in(const fs::path& folder) {
@@ -71,15 +41,15 @@ RotationPlan plan_rotation(std::string_view log, std::vector<std::string> names,
   std::ranges::sort(names);
   for (const std::string& name : names) {
     if (name.size() <= log.size() + 1 || !name.starts_with(log) || name[log.size()] != '.') continue;
-    const bool doubled = std::ranges::binary_search(names, with_end(name, kCompressed));
-    (name.ends_with(kUnfinished) || doubled ? plan.remove : parts).push_back(name);
+    const bool doubled = std::ranges::binary_search(names, with_end(name, kGzipEnd));
+    (name.ends_with(kUnfinishedEnd) || doubled ? plan.remove : parts).push_back(name);
   }
   const std::size_t kept = static_cast<std::size_t>(std::max(files_max - 2, 0));
   const std::size_t dropped = parts.size() - std::min(parts.size(), kept);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i < dropped) {
       plan.remove.push_back(parts[i]);
-    } else if (!parts[i].ends_with(kCompressed)) {
+    } else if (!parts[i].ends_with(kGzipEnd)) {
       plan.compress.push_back(parts[i]);
     }
   }
@@ -109,7 +79,9 @@ Result<LogTurn> turn_log(const std::string& path, const LogLimits& limits, WallT
     const std::string gone = (file.parent_path() / each).string();
     if (::unlink(gone.c_str()) != 0 && errno != ENOENT) return errno_error(gone, errno);
   }
-  for (const std::string& each : plan.compress) SPILLWAY_TRY_VOID(compress((file.parent_path() / each).string()));
+  for (const std::string& each : plan.compress) {
+    SPILLWAY_TRY_VOID(gzip_file((file.parent_path() / each).string(), kCompressedMode));
+  }
   std::string older = (file.parent_path() / rotated_name(file.filename().string(), now)).string();
   if (::rename(path.c_str(), older.c_str()) != 0) return errno_error(path, errno);
   return LogTurn{.what = LogTurn::What::kRenamed, .older = std::move(older)};

@@ -88,6 +88,24 @@ void tune_connection(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
 }
 
+/// `prefix_bytes`: of an IPv6 address; the rest is left out.
+std::string peer_text(const Socket& socket, std::ptrdiff_t prefix_bytes) {
+  Address address;
+  address.length = sizeof address.storage;
+  if (::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return {};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.family() == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr, text.data(), text.size());
+    return text.data();
+  }
+  in6_addr network = reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr;
+  if (!IN6_IS_ADDR_V4MAPPED(&network)) {
+    std::fill(network.s6_addr + prefix_bytes, network.s6_addr + sizeof network.s6_addr, std::uint8_t{0});
+  }
+  inet_ntop(AF_INET6, &network, text.data(), text.size());
+  return text.data();
+}
+
 }  // namespace
 
 std::string format_endpoint(const std::string& address, std::uint16_t port) {
@@ -134,18 +152,14 @@ Result<std::optional<Socket>> accept_from(const Socket& listener) {
 }
 
 std::string peer_network(const Socket& socket) {
-  Address address;
-  address.length = sizeof address.storage;
-  if (::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return {};
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address.family() == AF_INET) {
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr, text.data(), text.size());
-    return text.data();
-  }
-  in6_addr network = reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr;
-  if (!IN6_IS_ADDR_V4MAPPED(&network)) std::fill(network.s6_addr + 8, network.s6_addr + 16, std::uint8_t{0});
-  inet_ntop(AF_INET6, &network, text.data(), text.size());
-  return text.data();
+  return peer_text(socket, 8);
+}
+
+std::string peer_address(const Socket& socket) {
+  constexpr std::string_view kMapped = "::ffff:";
+  std::string text = peer_text(socket, sizeof(in6_addr));
+  const bool mapped = text.starts_with(kMapped) && text.find('.') != std::string::npos;
+  return mapped ? text.substr(kMapped.size()) : text;
 }
 
 std::size_t untaken_bytes(const Socket& socket) {

@@ -48,6 +48,9 @@ Result<std::optional<Socket>> accept_from(const Socket& listener);
 /// gone.
 std::string peer_network(const Socket& socket);
 
+/// As peer_network(), but the address itself; an IPv4 address that came by IPv6 is written as such.
+std::string peer_address(const Socket& socket);
+
 /// Bytes that were written and that the peer's system has not taken yet; 0 if that cannot be told.
 std::size_t untaken_bytes(const Socket& socket);
 

@@ -241,6 +241,7 @@ Result<api::UserInfo> Authenticator::authenticate(const std::optional<PeerCertif
         "the cluster scope",
         target->name, user.name);
   }
+  target->impersonator = std::make_shared<const api::UserInfo>(std::move(user));
   return *std::move(target);
 }
 

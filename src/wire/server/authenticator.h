@@ -59,14 +59,16 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                      WallTime now) const;
 
+  /// As authenticate(), but himself: whoever he wants to act as.
+  Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request,
+                                 WallTime now) const;
+
   Tokens tokens_judged() const { return tokens_judged_; }
 
   Result<std::optional<Identity>> identify_token(std::string_view token, const std::vector<std::string>& audiences,
                                                  WallTime now) const override;
 
  private:
-  Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request,
-                                 WallTime now) const;
   Result<Identity> identify_account(std::string_view token, const std::vector<std::string>& audiences,
                                     WallTime now) const;
 

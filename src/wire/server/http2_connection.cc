@@ -4,6 +4,7 @@
 #include "runtime/clock.h"
 #include "wire/http/gzip_stream.h"
 #include "wire/http/http_head.h"
+#include "wire/net/socket.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -55,7 +56,7 @@ Http2Connection::Http2Connection(std::uint64_t id, ConnectionOwner& owner, std::
     : id_(id),
       owner_(owner),
       stream_(std::move(stream)),
-      intake_(id, owner, std::move(address)),
+      intake_(id, owner, std::move(address), peer_address(stream_->socket())),
       session_(*this, bounds_of(owner.options().limits)),
       writer_(*stream_, *this),
       stall_(owner.options().limits) {}
@@ -161,18 +162,19 @@ void Http2Connection::on_head(StreamId id, api::Request head, Http2Session::Body
   if (works_on_too_many()) return session_.reset(id, Http2Session::Code::kRefusedStream);
   Stream& stream = open(id, head);
   if (!head.target.starts_with('/') && head.target != "*")
-    return refuse(id, stream, make_error(ErrorCode::kBadRequest, "the request has no path"));
+    return refuse(id, stream, head, nullptr, make_error(ErrorCode::kBadRequest, "the request has no path"));
   Result<api::UserInfo> user = intake_.identify(head);
   if (!user) {
-    refuse(id, stream, user.error());
+    refuse(id, stream, head, nullptr, user.error());
     return session_.go_away();
   }
   if (!intake_.admit(*user)) {
-    refuse(id, stream, make_error(ErrorCode::kTooManyRequests, "too many connections, please try again later"));
+    refuse(id, stream, head, &*user,
+           make_error(ErrorCode::kTooManyRequests, "too many connections, please try again later"));
     return session_.go_away();
   }
   const std::size_t most = owner_.options().limits.request.body_bytes_max;
-  if (announced_bytes(head) > most) return refuse(id, stream, body_too_large(most));
+  if (announced_bytes(head) > most) return refuse(id, stream, head, &*user, body_too_large(most));
   const bool continues = lower_case(head.header("expect")) == "100-continue";
   stream.user = *std::move(user);
   stream.request = std::move(head);
@@ -185,7 +187,8 @@ void Http2Connection::on_head(StreamId id, api::Request head, Http2Session::Body
 
 void Http2Connection::on_large_head(StreamId id, api::Request head) {
   intake_.count(Refusal::kMalformed);
-  refuse(id, open(id, head), make_error(ErrorCode::kBadRequest, "the fields of the request are too large"), 431);
+  refuse(id, open(id, head), head, nullptr,
+         make_error(ErrorCode::kBadRequest, "the fields of the request are too large"), 431);
 }
 
 void Http2Connection::on_body(StreamId id, std::string_view bytes) {
@@ -222,12 +225,21 @@ void Http2Connection::dispatch(StreamId id, Stream& stream) {
 }
 
 /// Answers a request that is not taken in; what is still to come of it is not waited for.
-void Http2Connection::refuse(StreamId id, Stream& stream, const Error& error, std::optional<int> http_status) {
+void Http2Connection::refuse(StreamId id, Stream& stream, const Error& error) {
+  const auto head = std::exchange(stream.request, std::nullopt);
+  const auto user = std::exchange(stream.user, std::nullopt);
+  refuse(id, stream, head.value_or(api::Request()), user ? &*user : nullptr, error);
+}
+
+void Http2Connection::refuse(StreamId id, Stream& stream, const api::Request& head, const api::UserInfo* user,
+                             const Error& error, std::optional<int> http_status) {
   stream.request.reset();
   stream.user.reset();
   stream.body_due.reset();
   static_cast<void>(account(stream, 0));  // fewer always fit
-  send_answer(id, stream, status_response(error, http_status));
+  api::Response answer = status_response(error, http_status);
+  intake_.audit(head, user, answer);
+  send_answer(id, stream, std::move(answer));
 }
 
 void Http2Connection::send_head(StreamId id, api::Response& head, Http2Session::Body body) {

@@ -97,7 +97,10 @@ class Http2Connection final : public ClientConnection,
   Stream* waiting_for(const std::shared_ptr<HttpExchange>& exchange);
   bool works_on_too_many();
   void dispatch(StreamId id, Stream& stream);
-  void refuse(StreamId id, Stream& stream, const Error& error, std::optional<int> http_status = std::nullopt);
+  void refuse(StreamId id, Stream& stream, const Error& error);
+  /// `user`: who sent it; null: that is not known.
+  void refuse(StreamId id, Stream& stream, const api::Request& head, const api::UserInfo* user, const Error& error,
+              std::optional<int> http_status = std::nullopt);
   void send_answer(StreamId id, Stream& stream, Answer answer);
   void send_answer(StreamId id, Stream& stream, api::Response response);
   void send_head(StreamId id, api::Response& head, Http2Session::Body body);

@@ -1,6 +1,7 @@
 #include "wire/server/http_connection.h"
 
 #include "runtime/clock.h"
+#include "wire/net/socket.h"
 
 #include <poll.h>
 
@@ -14,7 +15,7 @@ HttpConnection::HttpConnection(std::uint64_t id, ConnectionOwner& owner, std::un
     : id_(id),
       owner_(owner),
       stream_(std::move(stream)),
-      intake_(id, owner, std::move(address)),
+      intake_(id, owner, std::move(address), peer_address(stream_->socket())),
       parser_(owner.options().limits.request),
       writer_(*stream_, output_),
       stall_(owner.options().limits) {}
@@ -157,7 +158,7 @@ void HttpConnection::dispatch() {
   current_.body_bytes = request.body.size();
   enter(Phase::kAnswer);
 
-  if (!identified) return send_answer(status_response(identified.error()));
+  if (!identified) return deny(request, nullptr, status_response(identified.error()));
   auto handed_over = intake_.hand_over(std::move(request), *std::move(identified), weak_from_this());
   if (auto* answer = std::get_if<api::Response>(&handed_over)) return send_answer(std::move(*answer));
   current_.exchange = std::get<std::shared_ptr<HttpExchange>>(std::move(handed_over));
@@ -172,10 +173,16 @@ void HttpConnection::refuse(const Error& error, std::optional<int> http_status) 
   enter(Phase::kAnswer);
   if (error.code == ErrorCode::kRequestEntityTooLarge && !current_.user) {
     const auto user = intake_.identify(request);
-    if (!user) return send_answer(status_response(user.error()));
+    if (!user) return deny(request, nullptr, status_response(user.error()));
   }
   if (error.code == ErrorCode::kBadRequest) intake_.count(Refusal::kMalformed);
-  send_answer(status_response(error, http_status));
+  const bool known = current_.user && *current_.user;
+  deny(request, known ? &**current_.user : nullptr, status_response(error, http_status));
+}
+
+void HttpConnection::deny(const api::Request& head, const api::UserInfo* user, api::Response answer) {
+  intake_.audit(head, user, answer);
+  send_answer(std::move(answer));
 }
 
 std::string HttpConnection::head_of(api::Response& response, Framing framing, std::size_t body_bytes) {

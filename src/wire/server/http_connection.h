@@ -86,6 +86,8 @@ class HttpConnection final : public ClientConnection,
   bool authenticate();
   void dispatch();
   void refuse(const Error& error, std::optional<int> http_status);
+  /// Sends an answer that the handler knows nothing of. `user`: who asked; null: that is not known.
+  void deny(const api::Request& head, const api::UserInfo* user, api::Response answer);
   void send_answer(api::Response response);
   void send_answer(Answer answer);
   std::string head_of(api::Response& response, Framing framing, std::size_t body_bytes);

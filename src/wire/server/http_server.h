@@ -19,6 +19,10 @@
 #include <memory>
 #include <string>
 
+namespace spillway::apiserver {
+class Auditor;
+}
+
 namespace spillway::wire {
 
 /// Port: who answers requests. Thread: loop.
@@ -43,6 +47,7 @@ class HttpServer {
     std::uint16_t port = 0;                              // 0: the system picks a free one
     std::shared_ptr<const TlsContext> tls;               // null: plain HTTP
     std::shared_ptr<const Authenticator> authenticator;  // null: everybody is anonymous
+    const apiserver::Auditor* auditor = nullptr;         // of what is refused here; null: none; must outlive the server
     HttpLimits limits;
     int threads = 1;
     telemetry::Log log;

@@ -1,14 +1,45 @@
 #include "wire/server/request_intake.h"
 
+#include "api/json/json.h"
 #include "api/text/identities.h"
+#include "apiserver/audit/auditor.h"
+#include "base/ascii.h"
 #include "runtime/clock.h"
 
 #include <utility>
 
 namespace spillway::wire {
 
-RequestIntake::RequestIntake(std::uint64_t connection, ConnectionOwner& owner, std::string address)
-    : connection_(connection), owner_(owner), client_(std::move(address)) {}
+namespace {
+
+constexpr int kStatusUnauthorized = 401;
+constexpr int kStatusForbidden = 403;
+
+/// What an audit log tells of a request, without its body.
+api::Request told_head(const api::Request& request) {
+  api::Request head{.method = request.method, .target = request.target, .headers = {}, .body = {}, .document = {}};
+  for (const std::string_view name : {"user-agent", "x-forwarded-for", "x-real-ip"}) {
+    if (const std::string_view value = request.header(name); !value.empty()) head.headers.emplace_back(name, value);
+  }
+  head.source = request.source;
+  return head;
+}
+
+/// In upstream's words.
+std::string failed_authentication(const api::Request& head, bool certificate) {
+  std::string tried;
+  const std::string scheme = lower_case(head.header("authorization").substr(0, 6));
+  if (scheme == "basic ") tried = "basic";
+  if (scheme == "bearer") tried = "bearer";
+  if (certificate) tried += tried.empty() ? "x509" : ", x509";
+  return tried.empty() ? "Authentication failed, no credentials provided"
+                       : "Authentication failed, attempted: " + tried;
+}
+
+}  // namespace
+
+RequestIntake::RequestIntake(std::uint64_t connection, ConnectionOwner& owner, std::string network, std::string address)
+    : connection_(connection), owner_(owner), client_(std::move(network)), address_(std::move(address)) {}
 
 bool RequestIntake::accept(std::optional<PeerCertificate> peer) {
   peer_ = std::move(peer);
@@ -56,6 +87,7 @@ std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_o
       options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHandler;
   if (!keeps_token) std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
 
+  request.source = address_;
   auto exchange = std::make_shared<HttpExchange>();
   exchange->client = user.name;
   exchange->rank = rank_of(user);
@@ -64,12 +96,40 @@ std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_o
   exchange->repeatable = reads && exchange->of != RequestClass::kHeartbeat;
   exchange->stream = stream;
   auto sink = std::make_shared<HttpSink>(exchange, std::move(taker), owner_.loop(), owner_.desk());
+  const api::Request head = options.auditor != nullptr ? told_head(request) : api::Request();
+  const api::UserInfo sender = options.auditor != nullptr ? user : api::UserInfo();
   const auto refusal = owner_.deliver(exchange, std::move(request), std::move(user), std::move(sink));
   if (!refusal) return exchange;
   owner_.desk().refusals->count(*refusal, exchange->client, runtime::RealClock::read_mono());
   exchange->gone = true;  // nothing more comes of it
-  if (*refusal == Refusal::kWaitingBytes) return no_room_response();
-  return status_response(make_error(ErrorCode::kTooManyRequests, "too many requests, please try again later"));
+  api::Response answer =
+      *refusal == Refusal::kWaitingBytes
+          ? no_room_response()
+          : status_response(make_error(ErrorCode::kTooManyRequests, "too many requests, please try again later"));
+  audit(head, &sender, answer);
+  return answer;
+}
+
+void RequestIntake::audit(const api::Request& head, const api::UserInfo* user, api::Response& answer) const {
+  const HttpServer::Options& options = owner_.options();
+  if (options.auditor == nullptr || !head.target.starts_with('/')) return;  // not even a path was understood
+  std::optional<api::UserInfo> sender;
+  // Who may not act as somebody else is known himself.
+  if (user == nullptr && answer.status == kStatusForbidden && options.authenticator) {
+    auto known = options.authenticator->identify(peer_, head, runtime::RealClock::read().wall);
+    if (known) user = &sender.emplace(*std::move(known));
+  }
+  std::string message;
+  if (answer.status == kStatusUnauthorized) {
+    message = failed_authentication(head, peer_.has_value());
+  } else if (const Result<api::Json> status = api::parse_json(answer.body)) {
+    message = status->string_at({"message"});
+  }
+  std::string id = owner_.make_audit_id();
+  answer.headers.emplace_back("Audit-Id", id);
+  api::Request told = told_head(head);
+  told.source = address_;
+  options.auditor->refused(told, user, std::move(id), answer.status, std::move(message));
 }
 
 void RequestIntake::complete(api::Response& answer) const {

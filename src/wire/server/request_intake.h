@@ -15,8 +15,8 @@ namespace spillway::wire {
 
 class RequestIntake {
  public:
-  /// `address`: where the client is.
-  RequestIntake(std::uint64_t connection, ConnectionOwner& owner, std::string address);
+  /// `network`: where the client is, as places are counted; `address`: as requests tell it.
+  RequestIntake(std::uint64_t connection, ConnectionOwner& owner, std::string network, std::string address);
 
   /// The client may have shown a certificate. False: there is no place for it.
   bool accept(std::optional<PeerCertificate> peer);
@@ -45,12 +45,16 @@ class RequestIntake {
 
   void count(Refusal refusal) const;
 
+  /// `answer` refuses a request of this head: the audit log is to know. `user`: who sent it, where that is known.
+  void audit(const api::Request& head, const api::UserInfo* user, api::Response& answer) const;
+
  private:
   bool prove(ClientRank rank);
 
   std::uint64_t connection_;
   ConnectionOwner& owner_;
   std::string client_;
+  std::string address_;
   std::optional<PeerCertificate> peer_;
   ClientRank rank_ = ClientRank::kUnproven;
 };

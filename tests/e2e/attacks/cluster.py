@@ -14,6 +14,14 @@ from attacks.connection import exchange, open_connection
 from harness import can_write_cgroups, pod, running, serving, wait_for
 
 TALK = "i=0; while [ $i -lt 2000 ]; do echo line $i of the pod that talks; i=$((i+1)); done; exec tail -f /dev/null"
+# Bodies of ConfigMaps are written down, so that they can be tried as well.
+AUDIT_POLICY = """apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- {level: None, userGroups: [system:nodes], verbs: [get, list, watch]}
+- {level: RequestResponse, resources: [{resources: [configmaps]}]}
+- {level: Metadata}
+"""
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 OURS, THEIRS = "/api/v1/namespaces/ours", "/api/v1/namespaces/theirs"
 # Who may do what: (name, namespace or None for everywhere, rules as (API groups, resources, verbs, names)).
@@ -69,6 +77,7 @@ class Cluster:
         self.folder, self.server, self.admin = folder, server, admin
         self.host, self.port = admin.host, admin.port
         self.pki = folder / "data" / "pki"
+        self.audit_log = folder / "audit.log"
         self.workshop = Workshop(folder / "certificates")
         self.authority = Certificate(self.pki / "ca.crt", self.pki / "ca.key")
         self.contexts, self.tokens, self.connections = {}, {}, {}
@@ -221,8 +230,9 @@ def attacked_cluster(folder):
     """A Cluster; with an agent where this machine lets cgroups be made."""
     kubeconfig = folder / "kubeconfig"
     with contextlib.ExitStack() as stack:
+        (folder / "audit-policy.yaml").write_text(AUDIT_POLICY)
         server = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig,
-            "--enable-bootstrap-token-auth"))
+            "--enable-bootstrap-token-auth", "--audit-policy-file", folder / "audit-policy.yaml", "--audit-log-path", folder / "audit.log"))
         cluster = Cluster(folder, server, serving(server, kubeconfig))
         stack.callback(cluster.close)
         cluster.furnish()

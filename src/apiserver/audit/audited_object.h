@@ -1,0 +1,19 @@
+// Objects of requests and answers as the audit log shows them.
+// Thread: any (pure).
+#pragma once
+
+#include "api/json/json.h"
+#include "base/error.h"
+
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// What a body says, JSON or protobuf. kRequestEntityTooLarge: more than can be read at a stretch; else an error: it
+/// says no object.
+Result<api::Json> audited_object(std::string_view body);
+
+/// Without metadata.managedFields, its own and those of the items of a list.
+api::Json without_managed_fields(api::Json object);
+
+}  // namespace spillway::apiserver

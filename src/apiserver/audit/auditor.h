@@ -1,0 +1,114 @@
+// Who keeps the audit log: asks the policy about every request and writes down what becomes of it.
+// A request that the policy wants has an AuditRecord, which its Exchange owns and tells: who asked for what when it is
+// made, then the verdict, the answer, the end of a stream. Requests that are refused before there is an Exchange come
+// in one call. Thread: Auditor any (immutable once made; the log takes lines on any thread); AuditRecord loop. Source:
+// Kubernetes docs, "Auditing"; spec "API server at scale", 10; spec "API server contract", 21.
+#pragma once
+
+#include "apiserver/audit/event.h"
+#include "apiserver/audit/policy.h"
+#include "apiserver/ports/audit_log.h"
+#include "apiserver/request/exchange.h"
+#include "base/time.h"
+#include "telemetry/metrics.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+class Auditor;
+
+/// Upstream's metric of events that are lost, which the log counts as well; its label "plugin" is "log".
+inline constexpr std::string_view kAuditErrors = "apiserver_audit_error_total";
+inline constexpr std::string_view kAuditErrorsHelp = "Events that the audit log has lost";
+
+class AuditRecord final : public AnswerObserver {
+ public:
+  AuditRecord(const Auditor& auditor, AuditEvent event, AuditDecision decision, bool long_running);
+  /// Nobody answered: says so.
+  ~AuditRecord() override;
+  AuditRecord(const AuditRecord&) = delete;
+  AuditRecord& operator=(const AuditRecord&) = delete;
+
+  /// Writes down that the request has come. `go_on` is called once it may be carried out, at once or later on the loop;
+  /// an error: it may not.
+  void receive(std::move_only_function<void(Outcome)> go_on);
+
+  void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) override;
+  void on_answer(const Answer& answer) override;
+  void on_stream(int code) override;
+  void on_end() override;
+
+ private:
+  void take_request(const api::Request& request);
+  void take_name(const Answer& answer);
+  void take_answer(const Answer& answer);
+  std::string shown(api::Json object) const;
+  void write(AuditStage stage);
+  void complete();
+
+  const Auditor& auditor_;
+  std::weak_ptr<const bool> alive_;  // the auditor
+  AuditEvent event_;
+  AuditDecision decision_;
+  bool long_running_;
+  bool left_out_ = false;  // an object that should be told
+  bool completed_ = false;
+};
+
+class Auditor {
+ public:
+  /// Whether a request waits until it stands in the log that it has come.
+  enum class Wait {
+    kNever,
+    kWritten,  // written or lost
+    kKept      // or it is not carried out
+  };
+
+  /// Of a line, whatever is asked for: the objects of a longer one are left out.
+  static constexpr std::size_t kEventBytesMax = std::size_t{6} << 20U;
+
+  struct Options {
+    AuditPolicy policy;
+    AuditLog* log = nullptr;          // must outlive the auditor
+    std::function<WallTime()> clock;  // any thread
+    Wait wait = Wait::kNever;
+    std::size_t event_bytes_max = kEventBytesMax;  // of a line
+    telemetry::Registry* metrics = nullptr;        // must outlive the auditor; null: nothing is counted
+  };
+
+  explicit Auditor(Options options);
+  Auditor(const Auditor&) = delete;
+  Auditor& operator=(const Auditor&) = delete;
+
+  /// Null: the policy wants nothing of it. A record that outlives the auditor, such as that of a connection which a
+  /// node still holds when the server has gone, tells nothing more.
+  std::unique_ptr<AuditRecord> begin(const Exchange& exchange) const;
+
+  /// A request that was refused with `code` before anything was asked about it. `user`: null: it is not known who sent
+  /// it.
+  void refused(const api::Request& request, const api::UserInfo* user, std::string audit_id, int code,
+               std::string message) const;
+
+ private:
+  friend class AuditRecord;
+
+  AuditEvent event_of(const api::Request& request, const api::UserInfo* user, const RequestAttributes& asked,
+                      std::string audit_id) const;
+  void write(const AuditEvent& event) const;
+
+  Options options_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  mutable telemetry::Counter events_;
+  mutable telemetry::Counter errors_;
+  mutable telemetry::Counter rejected_;
+};
+
+/// What a request asks for as the audit log says it, also of a target that cannot be taken apart.
+RequestAttributes audited_attributes(const api::Request& request);
+
+}  // namespace spillway::apiserver

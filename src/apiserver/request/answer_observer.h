@@ -1,0 +1,35 @@
+// Port: who is told what becomes of one request. An Exchange owns its observer, and lets go of it when there is nothing
+// more to tell: an observer that goes without on_answer() or on_end() has seen a request that nobody answered.
+// Thread: loop.
+#pragma once
+
+#include "api/json/json.h"
+
+#include <string_view>
+
+namespace spillway::apiserver {
+
+class Exchange;
+
+class AnswerObserver {
+ public:
+  struct Answer {
+    int code = 0;
+    const api::Json* document = nullptr;  // what the body says, if that is at hand
+    std::string_view body = {};
+    std::string_view content_type = {};
+    bool composed = false;  // the body is JSON that this server has written, in one line
+  };
+
+  virtual ~AnswerObserver() = default;
+  /// What was decided about it.
+  virtual void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) = 0;
+  /// The whole answer. Also of a request whose client has gone meanwhile: then nobody reads it.
+  virtual void on_answer(const Answer& answer) = 0;
+  /// An answer that streams begins, with this code.
+  virtual void on_stream(int code) = 0;
+  /// It is over.
+  virtual void on_end() = 0;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,23 @@
+// A file made into a compressed one beside it.
+// Thread: any that may wait for the disk. Source: RFC 1952.
+#pragma once
+
+#include "base/error.h"
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace spillway::host {
+
+inline constexpr std::string_view kGzipEnd = ".gz";
+/// Of one that is not complete.
+inline constexpr std::string_view kUnfinishedEnd = ".tmp";
+
+/// PATH becomes PATH.gz of mode `mode`, at the fastest level; PATH.tmp is in between. `go_on` is asked now and then:
+/// false leaves PATH as it is, which is no error. Empty: to the end.
+Outcome gzip_file(const std::string& path, mode_t mode, const std::function<bool()>& go_on = {});
+
+}  // namespace spillway::host
