@@ -17,7 +17,7 @@ if [ "${CONFORMANCE_STORE:-}" = etcd ]; then
 fi
 "$binary" apiserver --data-dir "$folder/data" --port 0 --write-kubeconfig "$folder/kubeconfig" --log-level warning "${flags[@]}" >"$folder/log" 2>&1 &
 server=$!
-trap 'kill "$server" $etcd 2>/dev/null; wait "$server" $etcd 2>/dev/null; rm -rf "$folder"' EXIT
+trap 'kill "$server" $etcd 2>/dev/null; wait "$server" $etcd 2>/dev/null || true; rm -rf "$folder"' EXIT
 for _ in $(seq 200); do
   [ -s "$folder/kubeconfig" ] && break
   kill -0 "$server" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }

@@ -73,6 +73,8 @@ def serving(folder, members=1, *more):
 
 
 if __name__ == "__main__":
+    ends = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # or they end this program, and leave etcd
     with serving(pathlib.Path(sys.argv[1])) as own:
         print(own.members[0].url, flush=True)
-        signal.sigwait({signal.SIGTERM, signal.SIGINT})
+        signal.sigwait(ends)
