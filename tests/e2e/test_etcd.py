@@ -256,6 +256,9 @@ class Etcd(unittest.TestCase):
         code, _, err = run("apiserver", "--data-dir", self.folder / "second", "--port", "0", cluster.flag)
         self.assertEqual(code, 1)
         self.assertIn("is in use by process", err)
+        self.assertEqual(second.stop(5), 0)  # one that stands by holds nothing
+        second = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "second", "--port", "0", "--write-kubeconfig", later, cluster.flag))
+        wait_for("the second to stand by again", lambda: "this one stands by" in second.log.read_text())
         first.child.send_signal(signal.SIGSTOP)  # to others it is gone
         taken_over = serving(second, later, 40)
         self.assertIsNotNone(taken_over.find(f"{MAPS}/kept"))

@@ -268,6 +268,25 @@ TEST_F(EtcdStoreTest, AWatchGoesOnWhereItWasBroken) {
   EXPECT_EQ(etcd_.watches, 6U);
 }
 
+TEST_F(EtcdStoreTest, AWatchThatSaysNothingAndIsBehindGoesOnElsewhere) {
+  std::size_t watches = 0;
+  for (std::size_t silent = 0; silent < 2; ++silent) {  // the watch begins at one of them
+    reopen();
+    for (FakeEtcd::Member& member : etcd_.members) member.silent = false;
+    etcd_.members[silent].silent = true;
+    etcd_.watches = 0;
+    RecordingWatcher watcher;
+    store_->watch("", etcd_.revision(), watcher);
+    loop_.run_posted();
+    etcd_.write({{"/a", value_of("1")}});
+    for (int turns = 0; turns < 30; ++turns) etcd_.advance(seconds(1));
+    EXPECT_THAT(watcher.seen, SizeIs(1));
+    watches += etcd_.watches;
+    store_.reset();
+  }
+  EXPECT_EQ(watches, 3U) << "one of the two went on elsewhere";
+}
+
 TEST_F(EtcdStoreTest, AWatchWhoseHistoryIsGoneEnds) {
   for (FakeEtcd::Member& member : etcd_.members) member.silent = true;
   BatchWatcher watcher;

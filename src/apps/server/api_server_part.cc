@@ -295,15 +295,16 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
     done();
   };
   auto give_back = [this, close = std::make_shared<runtime::Loop::Task>(std::move(close_store))] {
-    // Whichever comes first; not from within a call of the store.
-    const auto once = [this, close] {
-      process_.loop().post([close] {
+    runtime::Loop& loop = process_.loop();
+    // Whichever comes first, and the other one may find this part gone; not from within a call of the store.
+    const auto once = [&loop, close] {
+      loop.post([close] {
         if (auto task = std::exchange(*close, nullptr)) task();
       });
     };
     if (!lease_) return once();
+    loop.at(loop.now().mono + kGiveBackMax, once);
     lease_->give_back(once);
-    process_.loop().at(process_.loop().now().mono + kGiveBackMax, once);
   };
   if (!http_ || http_->port() == 0) return give_back();
   http_->stop(kStopGrace, std::move(give_back));

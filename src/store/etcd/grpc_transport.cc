@@ -170,7 +170,7 @@ struct Member {
 struct GrpcTransport::Impl {
   std::vector<Member> members;
   Poster post;
-  std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // loop only
+  std::weak_ptr<const bool> alive;  // set once; whether it still holds is looked at on the loop alone
 
   std::mutex mutex;
   std::condition_variable idle;
@@ -209,7 +209,7 @@ struct GrpcTransport::Impl {
   }
 
   void to_loop(std::move_only_function<void()> task) {
-    post([weak = std::weak_ptr(alive), task = std::move(task)]() mutable {
+    post([weak = alive, task = std::move(task)]() mutable {
       if (!weak.expired()) task();
     });
   }
@@ -247,7 +247,8 @@ struct GrpcTransport::Impl {
 
 namespace {
 
-/// A stream of gRPC: reads one message after the other; holds itself until gRPC is done with it.
+/// A stream of gRPC: the next message is read when the loop has taken the last one, so that no more than one waits.
+/// Holds itself until gRPC is done with it; gRPC is kept from that while a message waits (AddHold).
 template <typename Impl>
 class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::WatchResponse>,
                      public std::enable_shared_from_this<Stream<Impl>> {
@@ -271,20 +272,35 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
     create.set_prev_kv(previous);
     create.set_fragment(true);
     stub.async()->Watch(&context_, this);
+    this->AddHold();
     StartWrite(&request_);
     StartRead(&response_);
     StartCall();
   }
 
-  void cancel() { context_.TryCancel(); }
+  /// On the loop.
+  void cancel() {
+    bool waits = false;
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+      waits = std::exchange(waits_, false);
+    }
+    context_.TryCancel();
+    if (waits) this->RemoveHold();
+  }
 
   void OnReadDone(bool ok) override {
-    if (!ok) return;
-    impl_.to_loop([listener = listener_, message = message_of(response_)]() mutable {
-      if (listener->receiver != nullptr) listener->receiver->on_watch_message(std::move(message));
+    {
+      const std::lock_guard lock(mutex_);
+      waits_ = ok && !cancelled_;
+      ok = waits_;
+    }
+    if (!ok) return this->RemoveHold();
+    impl_.to_loop([self = this->shared_from_this(), message = message_of(response_)]() mutable {
+      if (auto* receiver = self->listener_->receiver) receiver->on_watch_message(std::move(message));
+      self->read_on();
     });
-    response_.Clear();
-    StartRead(&response_);
   }
 
   void OnDone(const grpc::Status& status) override {
@@ -296,8 +312,21 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
   }
 
  private:
+  /// On the loop, unless it has been cancelled meanwhile.
+  void read_on() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!std::exchange(waits_, false)) return;
+    }
+    response_.Clear();
+    this->StartRead(&response_);
+  }
+
   Impl& impl_;
   std::shared_ptr<Listener> listener_;
+  std::mutex mutex_;
+  bool waits_ = false;  // a message, for the loop
+  bool cancelled_ = false;
   std::shared_ptr<Stream> self_;
   grpc::ClientContext context_;
   rpc::WatchRequest request_;
@@ -306,10 +335,11 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
 
 }  // namespace
 
-GrpcTransport::GrpcTransport(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GrpcTransport::GrpcTransport(std::shared_ptr<Impl> impl, std::shared_ptr<const bool> alive)
+    : impl_(std::move(impl)), alive_(std::move(alive)) {}
 
 GrpcTransport::~GrpcTransport() {
-  impl_->alive.reset();
+  alive_.reset();
   impl_->cancel_all();
   std::unique_lock lock(impl_->mutex);
   impl_->idle.wait(lock, [this] { return impl_->under_way.empty(); });
@@ -319,13 +349,16 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::create(const GrpcTransport
   keep_callback_threads();
   auto impl = std::make_shared<Impl>();
   impl->post = std::move(post);
+  auto alive = std::make_shared<const bool>(true);
+  impl->alive = alive;
   for (const std::string& url : options.servers) {
     SPILLWAY_TRY(server, parse_etcd_server(url));
     impl->members.push_back(
         {rpc::KV::NewStub(channel_to(server, options)), rpc::Watch::NewStub(channel_to(server, options))});
   }
   if (impl->members.empty()) return make_error(ErrorCode::kInvalid, "etcd needs at least one server");
-  return std::unique_ptr<GrpcTransport>(new GrpcTransport(std::move(impl)));  // NOLINT: private constructor
+  return std::unique_ptr<GrpcTransport>(
+      new GrpcTransport(std::move(impl), std::move(alive)));  // NOLINT: private constructor
 }
 
 std::size_t GrpcTransport::members() const {

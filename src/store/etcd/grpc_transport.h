@@ -39,9 +39,10 @@ class GrpcTransport final : public EtcdTransport {
  private:
   struct Impl;
 
-  explicit GrpcTransport(std::shared_ptr<Impl> impl);
+  GrpcTransport(std::shared_ptr<Impl> impl, std::shared_ptr<const bool> alive);
 
   std::shared_ptr<Impl> impl_;
+  std::shared_ptr<const bool> alive_;  // what is posted does nothing without it
 };
 
 /// "https://etcd-0:2379": whether the way is secured, and the address as gRPC has it. kInvalid: it is no such URL.
