@@ -15,6 +15,7 @@
 #include "apiserver/collect/expiry.h"
 #include "apiserver/collect/garbage_collector.h"
 #include "apiserver/collect/namespaces.h"
+#include "apiserver/collect/reservation_keeper.h"
 #include "apiserver/collect/root_ca.h"
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/nodes/node_proxy.h"
@@ -95,6 +96,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         root_ca_(core_, writer_, options_.root_ca_pem,
                  options_.controllers == Controllers::kOwn ? RootCaPublisher::Others::kNone
                                                            : RootCaPublisher::Others::kMayAct),
+        reservations_(core_),
         event_expiry_(core_, remover_, kEventExpiry),
         request_expiry_(core_, remover_, kRequestExpiry),
         token_expiry_(core_, remover_, kTokenExpiry,
@@ -103,7 +105,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
                      {.serving = options_.serving_authority, .client = options_.client_authority}),
         compaction_(core_),
         pages_(registry_, metrics, options_.version),
-        metrics_(metrics) {
+        metrics_(metrics),
+        acts_(!store.is_shared()) {
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
@@ -166,18 +169,20 @@ class ApiServer::Impl final : public WatchCache::Listener {
   // WatchCache::Listener
   void on_cache_event(ResourceCache& cache, const EventPtr& event) override {
     hub_.on_event(cache, event);
-    for (Collector* collector : collectors()) collector->on_event(cache, event);
+    for (Collector* collector : collectors_) collector->see(cache, event);
   }
 
   void on_cache_progress() override {
     if (loading_to_ && cache_.revision() >= *loading_to_) loaded();
     reader_.on_progress();
-    for (Collector* collector : collectors()) collector->run();
+    for (Collector* collector : collectors_) collector->run();
   }
 
-  std::span<Collector* const> collectors() const {
-    const std::span<Collector* const> all(collectors_);
-    return options_.controllers == Controllers::kNone ? all.first(kReaders) : all;
+  void act(bool on, Now now) {
+    const Driven driven(driven_);
+    set_time(now);
+    acts_ = on;
+    if (serving_) act_as_told();
   }
 
   void on_cache_lost(const Error& error) override {
@@ -262,16 +267,21 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   void loaded() {
     loading_to_.reset();
-    for (Collector* collector : collectors()) {
-      collector->load();
-      collector->run();
-    }
+    for (Collector* reader : std::span(collectors_).first(kReaders)) reader->begin();
     compaction_.start();
+    if (acts_) act_as_told();
     create_cluster_objects(core_, writer_, [this](Outcome outcome) {
       if (!outcome) return fail_start(outcome.error());
       serving_ = true;
+      act_as_told();
       if (ready_) std::exchange(ready_, nullptr)({});
     });
+  }
+
+  void act_as_told() {
+    if (acts_ == collecting_ || options_.controllers == Controllers::kNone) return;
+    collecting_ = acts_;
+    for (Collector* collector : std::span(collectors_).subspan(kReaders)) acts_ ? collector->begin() : collector->end();
   }
 
   void fail_start(const Error& error) {
@@ -316,18 +326,47 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return checks;
   }
 
-  /// What is asked is understood, and written down where the audit log wants it, before anything is done.
   void take_in(const ExchangePtr& exchange) {
     auto target = read_target(exchange->request().target);
+    const api::StatusResult<void> read = target ? api::StatusResult<void>() : target.error();
     if (target) {
       exchange->target = *std::move(target);
       exchange->asked = request_attributes(exchange->request().method, exchange->target);
     } else {
       exchange->asked = audited_attributes(exchange->request());
     }
+    if (!must_catch_up(*exchange)) return judge(exchange, read);
+    core_.store.barrier([this, exchange](const Result<store::Revision>& reached) {
+      if (exchange->finished()) return;
+      judge(exchange,
+            reached ? api::StatusResult<void>() : api::retry_status(reached.error().code, reached.error().message, 1));
+    });
+  }
+
+  /// Whether another server's write that somebody has been told of must be seen here first. Who may ask is judged by
+  /// it as well; a refusal always is.
+  bool must_catch_up(const Exchange& exchange) const {
+    if (!core_.store.is_shared() || !exchange.asked.is_resource || !why_not_served().empty()) return false;
+    return is_about_the_present(exchange) || !check_token(exchange) ||
+           !authorizer_.authorize(exchange.user(), exchange.asked).allowed;
+  }
+
+  /// Answers that end a write without one, such as a conflict, are about the present, too.
+  static bool is_about_the_present(const Exchange& exchange) {
+    const auto given = [&](std::string_view name) {
+      const std::string* value = exchange.target.find(name);
+      return value != nullptr && !value->empty();
+    };
+    const std::string& verb = exchange.asked.verb;
+    const bool reads = verb == "get" || verb == "list" || verb == "watch";
+    return !reads || (!given("resourceVersion") && !given("continue"));
+  }
+
+  /// Written down where the audit log wants it, before anything is done. `understood`: else it is answered so, once it
+  /// is clear that its sender may ask.
+  void judge(const ExchangePtr& exchange, const api::StatusResult<void>& understood) {
     if (const Outcome bound = check_token(*exchange); !bound) return refuse_token(*exchange, bound.error());
-    auto carry_out = [this,
-                      understood = target ? api::StatusResult<void>() : target.error()](const ExchangePtr& taken) {
+    auto carry_out = [this, understood](const ExchangePtr& taken) {
       if (!understood) return taken->fail(understood.error());
       dispatch(taken);
       limit_time(taken);
@@ -346,7 +385,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   /// What a token is bound to may have gone since it was made.
-  Outcome check_token(const Exchange& exchange) {
+  Outcome check_token(const Exchange& exchange) const {
     const auto& token = exchange.user().token;
     return token && serving_ ? bound_tokens_.check(*token) : Outcome();
   }
@@ -405,24 +444,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
     if (!form) return exchange->fail(form.error());
-    if (!core_.store.is_shared() || !is_about_the_present(*exchange)) return perform(exchange);
-    core_.store.barrier([this, exchange](Result<store::Revision> reached) {
-      if (exchange->finished()) return;
-      if (!reached) return exchange->fail(api::retry_status(reached.error().code, reached.error().message, 1));
-      perform(exchange);
-    });
-  }
-
-  /// Whether another server's write that its client has been told of must be seen. Answers that end a write without
-  /// one, such as a conflict, are about the present, too.
-  static bool is_about_the_present(const Exchange& exchange) {
-    const auto given = [&](std::string_view name) {
-      const std::string* value = exchange.target.find(name);
-      return value != nullptr && !value->empty();
-    };
-    const Verb verb = exchange.route.verb;
-    const bool reads = verb == Verb::kGet || verb == Verb::kList || verb == Verb::kWatch;
-    return !reads || (!given("resourceVersion") && !given("continue"));
+    perform(exchange);
   }
 
   void perform(const ExchangePtr& exchange) {
@@ -510,15 +532,16 @@ class ApiServer::Impl final : public WatchCache::Listener {
   NamespaceCollector namespaces_;
   BudgetCollector budgets_;
   RootCaPublisher root_ca_;
+  ReservationKeeper reservations_;
   Expiry event_expiry_;
   Expiry request_expiry_;
   Expiry token_expiry_;
   NodeSigner node_signer_;
   Compaction compaction_;
   static constexpr std::size_t kReaders = 2;  // the first ones: they act on nothing
-  const std::array<Collector*, 10> collectors_{&roles_,        &bootstrap_secrets_, &garbage_,      &namespaces_,
-                                               &budgets_,      &root_ca_,           &event_expiry_, &request_expiry_,
-                                               &token_expiry_, &node_signer_};
+  const std::array<Collector*, 11> collectors_{&roles_,          &bootstrap_secrets_, &garbage_,      &namespaces_,
+                                               &budgets_,        &root_ca_,           &reservations_, &event_expiry_,
+                                               &request_expiry_, &token_expiry_,      &node_signer_};
   Pages pages_;
   RequestMetrics metrics_;
 
@@ -528,6 +551,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
   bool cache_started_ = false;  // since then loading_to_ tells
   bool driven_ = false;
   bool serving_ = false;
+  bool acts_ = false;        // of the servers of its store it is the one that collects
+  bool collecting_ = false;  // and its collectors have begun
   bool rebasing_ = false;
   bool stopping_ = false;
   std::string lost_;
@@ -559,6 +584,10 @@ void ApiServer::on_wakeup(Now now) {
 
 std::optional<Instant> ApiServer::next_wakeup() const {
   return impl_->next_wakeup();
+}
+
+void ApiServer::act(bool on, Now now) {
+  impl_->act(on, now);
 }
 
 void ApiServer::stop() {

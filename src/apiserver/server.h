@@ -79,6 +79,10 @@ class ApiServer {
   /// The client is gone: nothing more is written to its sink.
   void abandon(RequestId id);
 
+  /// Of several servers of one store, the one that collects garbage, empties namespaces, counts budgets, signs
+  /// requests of nodes. A store of its own: it does from the beginning. May change at any time, before start() as well.
+  void act(bool on, Now now);
+
   void on_wakeup(Now now);
   std::optional<Instant> next_wakeup() const;
 

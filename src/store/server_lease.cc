@@ -26,8 +26,9 @@ void ServerLease::later() {
   ports_.after(kLookEvery, [this, alive = std::weak_ptr(alive_)] {
     if (alive.expired() || over_) return;
     if (!held_) return look();
-    if (ports_.now() >= renewed_ + kActsFor) return lose("the store has not taken the lease of this server in time");
-    write(written_);
+    if (ports_.now() < renewed_ + kActsFor) return write(written_);
+    lose("the store has not taken the lease of this server in time");
+    look();
   });
 }
 
@@ -39,7 +40,8 @@ void ServerLease::look() {
                    listener_.on_failure(found.error());
                    return later();
                  }
-                 on_seen(found->entries.empty() ? std::nullopt : std::optional(std::move(found->entries.front())));
+                 const bool is_there = !found->entries.empty() && found->entries.front().key == kKey;
+                 on_seen(is_there ? std::optional(std::move(found->entries.front())) : std::nullopt);
                });
 }
 
@@ -76,9 +78,11 @@ void ServerLease::on_written(const Result<WriteResult>& result) {
     return later();
   }
   if (!result->committed) {
-    if (!held_) return later();
-    return lose(result->current ? fmt::format("server {} has taken the lease", holder_in(*result->current))
-                                : "the lease of this server has been deleted");
+    if (held_) {
+      lose(result->current ? fmt::format("server {} has taken the lease", holder_in(*result->current))
+                           : "the lease of this server has been deleted");
+    }
+    return later();
   }
   written_ = result->revision;
   renewed_ = asked_;
@@ -87,8 +91,9 @@ void ServerLease::on_written(const Result<WriteResult>& result) {
 }
 
 void ServerLease::lose(const std::string& why) {
-  over_ = true;
   held_ = false;
+  waits_for_.clear();
+  seen_ = {};
   listener_.on_lost(why);
 }
 

@@ -1,8 +1,8 @@
-// Of several API servers of one store one serves at a time; the others stand by. Addresses of services, for example,
-// are handed out by what one process has seen. Whoever holds the lease writes it again and again; whoever sees it
-// unchanged for kHeldFor by its own clock takes it over, at once if it had held it itself. A holder that could not
-// write it for kActsFor acts no more, and is done well before anybody else begins. Thread: loop. Bounds: one request at
-// a time, which ends by itself. Source: client-go, leader election.
+// Of several API servers of one store all serve, and one does what is to be done once: collects garbage, empties
+// namespaces, counts budgets. Whoever holds the lease writes it again and again; whoever sees it unchanged for kHeldFor
+// by its own clock takes it over, at once if it had held it itself. A holder that could not write it for kActsFor acts
+// no more, and is done well before anybody else begins; it goes on taking part. Thread: loop. Bounds: one request at a
+// time, which ends by itself. Source: client-go, leader election.
 #pragma once
 
 #include "base/time.h"
@@ -30,13 +30,13 @@ class ServerLease {
   };
 
   struct Listener {
-    /// Once: it may serve.
+    /// Each time it begins to act.
     std::function<void()> on_taken;
-    /// Once, after on_taken: another one serves, or may soon. Nothing of this server may act any more.
+    /// Each time it ends: another one acts, or may soon.
     std::function<void(const std::string& why)> on_lost;
-    /// Somebody else serves; each time that changes.
+    /// Somebody else acts; each time that changes.
     std::function<void(const std::string& holder)> on_waiting;
-    /// The store does not answer; nothing is held yet.
+    /// The store does not answer, and nothing is held.
     std::function<void(const Error& error)> on_failure;
   };
 

@@ -1,31 +1,65 @@
 #!/usr/bin/env bash
 # Starts `spillway apiserver` (first argument: the binary), runs the conformance suite against it, stops it.
 # The rest of the arguments go to the suite. CONFORMANCE_PASS_MIN: fewer passed checks are a failure (default: all).
-# CONFORMANCE_STORE=etcd: its objects are in an etcd, which is started for it.
+# CONFORMANCE_STORE=etcd: its objects are in an etcd, which is started for it. CONFORMANCE_SERVERS=N: N servers of one
+# etcd, and each request goes to one of them by chance.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 binary=${1:?usage: conformance.sh BINARY [FLAG...]}
 shift
 folder=$(mktemp -d)
-flags=()
-etcd=
+count=${CONFORMANCE_SERVERS:-1}
+flags=(--port 0 --log-level warning)
+children=()
+trap 'kill "${children[@]}" 2>/dev/null; wait "${children[@]}" 2>/dev/null || true; rm -rf "$folder"' EXIT
+
+# Until there is something in the file.
+await() {
+  for _ in $(seq 300); do
+    [ -s "$1" ] && return
+    kill -0 "${children[-1]}" 2>/dev/null || break
+    sleep 0.1
+  done
+  cat "$folder"/log* >&2
+  exit 1
+}
+
 if [ "${CONFORMANCE_STORE:-}" = etcd ]; then
   python3 "$here/own_etcd.py" "$folder" >"$folder/url" &
-  etcd=$!
-  for _ in $(seq 200); do [ -s "$folder/url" ] && break; sleep 0.1; done
-  flags=("--etcd-servers=$(cat "$folder/url")")
+  children+=($!)
+  await "$folder/url"
+  flags+=("--etcd-servers=$(cat "$folder/url")")
 fi
-"$binary" apiserver --data-dir "$folder/data" --port 0 --write-kubeconfig "$folder/kubeconfig" --log-level warning "${flags[@]}" >"$folder/log" 2>&1 &
-server=$!
-trap 'kill "$server" $etcd 2>/dev/null; wait "$server" $etcd 2>/dev/null || true; rm -rf "$folder"' EXIT
-for _ in $(seq 200); do
-  [ -s "$folder/kubeconfig" ] && break
-  kill -0 "$server" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }
-  sleep 0.1
+if [ "$count" -gt 1 ]; then
+  echo "balanced,kubernetes-admin,1,\"system:masters\"" >"$folder/tokens"
+  chmod 600 "$folder/tokens"
+  flags+=("--token-auth-file=$folder/tokens")
+fi
+for server in $(seq "$count"); do
+  if [ "$server" -gt 1 ]; then
+    mkdir -p "$folder/data$server"
+    cp -a "$folder/data1/pki" "$folder/data$server/pki"
+  fi
+  "$binary" apiserver --data-dir "$folder/data$server" --write-kubeconfig "$folder/kubeconfig$server" "${flags[@]}" >"$folder/log$server" 2>&1 &
+  children+=($!)
+  await "$folder/kubeconfig$server"
 done
-export CONFORMANCE_COMPACT_CMD="${CONFORMANCE_COMPACT_CMD:-python3 '$here/outgrow_history.py' '$folder/kubeconfig'}"
+kubeconfig=$folder/kubeconfig1
+if [ "$count" -gt 1 ]; then
+  node "$here/balancer.mjs" "$folder/data1/pki" $(sed -n 's/^ *server: *"\{0,1\}\(https[^"]*\)"\{0,1\}$/\1/p' "$folder"/kubeconfig[0-9]*) >"$folder/port" 2>"$folder/log0" &
+  children+=($!)
+  await "$folder/port"
+  kubeconfig=$folder/balanced
+  cat >"$kubeconfig" <<END
+{"apiVersion": "v1", "kind": "Config", "current-context": "x", "users": [{"name": "x", "user": {"token": "balanced"}}],
+ "clusters": [{"name": "x", "cluster": {"server": "https://127.0.0.1:$(cat "$folder/port")", "certificate-authority": "$folder/data1/pki/ca.crt"}}],
+ "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}
+END
+  chmod 600 "$kubeconfig"
+fi
+export CONFORMANCE_COMPACT_CMD="${CONFORMANCE_COMPACT_CMD:-python3 '$here/outgrow_history.py' '$folder/kubeconfig1'}"
 status=0
-"$here/../conformance/run.sh" "$folder/kubeconfig" "$@" >"$folder/tap" || status=$?
+"$here/../conformance/run.sh" "$kubeconfig" "$@" >"$folder/tap" || status=$?
 cat "$folder/tap"
 passed=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$folder/tap" | tail -1)
 if [ -n "${CONFORMANCE_PASS_MIN:-}" ]; then

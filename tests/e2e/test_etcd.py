@@ -1,6 +1,5 @@
 """Objects in an etcd: what kubectl sees, what others write, members that are killed and stopped, lost history, a full database."""
 import base64
-import http.client
 import json
 import shutil
 import signal
@@ -10,19 +9,8 @@ import unittest
 import urllib.request
 
 import own_etcd
-from harness import Api, ApiError, Kubectl, needs, run, running, serving, wait_for, workspace
-
-MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-def config_map(name, **data):
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
-
-
-def own_maps(api):
-    """The data of all but the one that every namespace has, by name."""
-    return {each["metadata"]["name"]: each.get("data", {}) for each in api.get(MAPS)["items"] if each["metadata"]["name"] != "kube-root-ca.crt"}
-
+from counting import MAPS, Recorder, begin, config_map, own_maps, settle
+from harness import ApiError, Kubectl, needs, run, running, serving, wait_for, workspace
 
 def coded(text):
     return base64.b64encode(text.encode()).decode()
@@ -107,78 +95,6 @@ def with_shutdown(each):
         pass
 
 
-class Recorder(threading.Thread):
-    """A client that watches and resumes by resourceVersion; lists anew when history is gone."""
-
-    def __init__(self, kubeconfig, since):
-        super().__init__(daemon=True)
-        self.api, self.version = Api(kubeconfig), since
-        self.events, self.lists, self.ended = [], 0, False
-
-    def run(self):
-        while not self.ended:
-            try:
-                self.follow()
-            except (OSError, http.client.HTTPException, ValueError):
-                continue  # the server is away
-        self.api.close()
-
-    def follow(self):
-        connection = self.api.connect()
-        try:
-            connection.request("GET", f"{MAPS}?watch=1&resourceVersion={self.version}")
-            answer = connection.getresponse()
-            if answer.status != 200:
-                answer.read()
-                return
-            while line := answer.readline():
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    self.lists += 1
-                    self.version = self.api.get(MAPS)["metadata"]["resourceVersion"]
-                    return
-                self.version = event["object"]["metadata"]["resourceVersion"]
-                self.events.append((int(self.version), event["type"], event["object"]["metadata"]["name"], (event["object"].get("data") or {}).get("count")))
-        finally:
-            connection.close()
-
-
-class Writer(threading.Thread):
-    """Counts in an object of its own; an update holds the version it read. What has no certain answer is read again."""
-
-    def __init__(self, kubeconfig, name):
-        super().__init__(daemon=True)
-        self.api, self.name = Api(kubeconfig, timeout=40), name
-        self.acknowledged, self.refused, self.ended, self.wrong = [], 0, False, []
-
-    def run(self):
-        try:
-            self.count()
-        finally:
-            self.api.close()
-
-    def count(self):
-        made, count = None, 0
-        while not self.ended:
-            try:
-                if made is None:
-                    made = self.api.find(f"{MAPS}/{self.name}") or self.api.create(MAPS, config_map(self.name, count="0"))
-                    count = int(made["data"]["count"])
-                made["data"]["count"] = str(count + 1)
-                made = self.api.request("PUT", f"{MAPS}/{self.name}", made)
-            except ApiError as error:
-                self.refused += 1
-                if error.code not in (409, 429, 500, 503, 504):
-                    self.wrong.append(str(error))
-                made = None
-                continue
-            except (OSError, http.client.HTTPException):
-                made = None
-                continue
-            count += 1
-            self.acknowledged.append((int(made["metadata"]["resourceVersion"]), count))
-
-
 @needs(own_etcd.PROGRAM is not None and shutil.which("kubectl"), own_etcd.NEEDS)
 class Etcd(unittest.TestCase):
     def setUp(self):
@@ -216,7 +132,7 @@ class Etcd(unittest.TestCase):
         gateway = Gateway(cluster.members[0])
         _, api, kubeconfig = self.server(cluster)
         made = api.create(MAPS, config_map("shared", n="0"))
-        recorder = Recorder(kubeconfig, made["metadata"]["resourceVersion"])
+        recorder = Recorder([kubeconfig], made["metadata"]["resourceVersion"])
         recorder.start()
         document = json.loads(gateway.value("/registry/configmaps/default/shared")[0])
         for number in range(1, 200):
@@ -243,70 +159,10 @@ class Etcd(unittest.TestCase):
         self.assertEqual(refused.exception.code, 409)
         api.request("PUT", f"{MAPS}/shared", api.get(f"{MAPS}/shared"))
 
-    def test_of_two_servers_one_stands_by(self):
-        cluster = self.enterContext(own_etcd.serving(self.folder))
-        first, api, kubeconfig = self.server(cluster, name="first")
-        shutil.copytree(self.folder / "first/pki", self.folder / "second/pki")  # the same authorities and keys
-        api.create(MAPS, config_map("kept"))
-        token = api.create("/api/v1/namespaces/default/serviceaccounts/default/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"})["status"]["token"]
-        later = self.folder / "second.kubeconfig"
-        second = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "second", "--port", "0", "--write-kubeconfig", later, cluster.flag))
-        wait_for("the second to stand by", lambda: "this one stands by" in second.log.read_text())
-        self.assertFalse(later.exists())
-        code, _, err = run("apiserver", "--data-dir", self.folder / "second", "--port", "0", cluster.flag)
-        self.assertEqual(code, 1)
-        self.assertIn("is in use by process", err)
-        self.assertEqual(second.stop(5), 0)  # one that stands by holds nothing
-        second = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "second", "--port", "0", "--write-kubeconfig", later, cluster.flag))
-        wait_for("the second to stand by again", lambda: "this one stands by" in second.log.read_text())
-        first.child.send_signal(signal.SIGSTOP)  # to others it is gone
-        taken_over = serving(second, later, 40)
-        self.assertIsNotNone(taken_over.find(f"{MAPS}/kept"))
-        taken_over.create(MAPS, config_map("more"))
-        review = taken_over.create("/apis/authentication.k8s.io/v1/tokenreviews", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}})
-        self.assertEqual(review["status"]["user"]["username"], "system:serviceaccount:default:default")
-        first.child.send_signal(signal.SIGCONT)
-        self.assertEqual(first.child.wait(20), 1)
-        self.assertRegex(first.log.read_text(), "(has taken the lease|has not taken the lease of this server in time); this one ends")
-        self.assertEqual(second.stop(), 0)
-        third, _, _ = self.server(cluster, name="first")  # at once: the lease was given back
-        self.assertNotIn("stands by", third.log.read_text())
-
-    def load(self, kubeconfig, since):
-        recorder = Recorder(kubeconfig, since)
-        writers = [Writer(kubeconfig, f"counter-{number}") for number in range(6)]
-        for each in (recorder, *writers):
-            each.start()
-        return recorder, writers
-
-    def settle(self, recorder, writers, api):
-        """Every acknowledged write is there and has been told once, in order; no counter was counted twice."""
-        for each in writers:
-            each.ended = True
-        for each in writers:
-            each.join(60)
-            self.assertFalse(each.is_alive(), "a write has no end")
-            self.assertEqual(each.wrong, [])
-        last = int(api.get(MAPS)["metadata"]["resourceVersion"])
-        marker = api.create(MAPS, config_map("marker"))
-        wait_for("the last event", lambda: any(name == "marker" for _, _, name, _ in recorder.events))
-        recorder.ended = True
-        self.assertEqual(recorder.lists, 0, "history was lost")
-        versions = [version for version, *_ in recorder.events]
-        self.assertEqual(versions, sorted(set(versions)), "an event came twice or late")
-        self.assertGreaterEqual(int(marker["metadata"]["resourceVersion"]), last)
-        acknowledged = 0
-        for writer in writers:
-            told = [(version, int(count)) for version, _, name, count in recorder.events if name == writer.name]
-            self.assertEqual([count for _, count in told], list(range(len(told))), f"{writer.name} has a gap")
-            self.assertLessEqual(set(writer.acknowledged), set(told), "an acknowledged write is not in the history")
-            acknowledged += len(writer.acknowledged)
-        return acknowledged
-
     def test_a_member_that_is_killed_again_and_again(self):
         cluster = self.enterContext(own_etcd.serving(self.folder))
         _, api, kubeconfig = self.server(cluster)
-        recorder, writers = self.load(kubeconfig, api.get(MAPS)["metadata"]["resourceVersion"])
+        recorder, writers = begin([kubeconfig], api.get(MAPS)["metadata"]["resourceVersion"])
         for kill in range(4):
             for each in writers:
                 wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before, 60)
@@ -314,12 +170,12 @@ class Etcd(unittest.TestCase):
             cluster.members[0].start()
         for each in writers:
             wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before, 60)
-        print(f"one member killed 4 times: {self.settle(recorder, writers, api)} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once", flush=True)
+        print(f"one member killed 4 times: {settle(self, recorder, writers, api)} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once", flush=True)
 
     def test_three_members_of_which_one_is_killed_or_stopped(self):
         cluster = self.enterContext(own_etcd.serving(self.folder, 3))
         _, api, kubeconfig = self.server(cluster)
-        recorder, writers = self.load(kubeconfig, api.get(MAPS)["metadata"]["resourceVersion"])
+        recorder, writers = begin([kubeconfig], api.get(MAPS)["metadata"]["resourceVersion"])
         for number, how in ((0, signal.SIGKILL), (1, signal.SIGSTOP), (2, signal.SIGKILL)):
             for each in writers:
                 wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before, 60)
@@ -331,7 +187,7 @@ class Etcd(unittest.TestCase):
                 member.kill(signal.SIGCONT)
             else:
                 member.start()
-        print(f"each of three members away once: {self.settle(recorder, writers, api)} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once", flush=True)
+        print(f"each of three members away once: {settle(self, recorder, writers, api)} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once", flush=True)
 
     def test_history_that_was_compacted_meanwhile(self):
         cluster = self.enterContext(own_etcd.serving(self.folder))
@@ -342,7 +198,7 @@ class Etcd(unittest.TestCase):
         kubectl = Kubectl(kubeconfig)
         for name in ("changed", "removed", "same"):
             kubectl("create", "configmap", name, "--from-literal=n=0")
-        recorder = Recorder(kubeconfig, api.get(MAPS)["metadata"]["resourceVersion"])
+        recorder = Recorder([kubeconfig], api.get(MAPS)["metadata"]["resourceVersion"])
         recorder.start()
         way.cut()
         document = json.loads(gateway.value("/registry/configmaps/default/changed")[0])

@@ -7,11 +7,27 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
 
 namespace spillway::wire {
 namespace {
 
 using ::testing::HasSubstr;
+
+std::string pem_of(EVP_PKEY* key, bool whole) {
+  BIO* bio = BIO_new(BIO_s_mem());
+  const int written = whole ? PEM_write_bio_PKCS8PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr)
+                            : PEM_write_bio_PUBKEY(bio, key);
+  EXPECT_EQ(written, 1);
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  std::string text(data, static_cast<std::size_t>(size));
+  BIO_free(bio);
+  return text;
+}
 
 const api::Json kClaims = api::Json::object({{"sub", "somebody"}, {"exp", 4711}});
 
@@ -74,11 +90,12 @@ TEST(TokenKey, OtherAlgorithmsAreRefused) {
   ASSERT_TRUE(key);
   const std::string token = (*key)->sign(kClaims).value();
   const std::string rest = token.substr(token.find('.'));
-  for (const char* header : {R"({"alg":"none"})", R"({"alg":"HS256"})", R"({"alg":"RS256"})", "{}", "[]"}) {
+  for (const char* header : {R"({"alg":"none"})", R"({"alg":"HS256"})", "{}", "[]"}) {
     const auto claims = (*key)->verify(api::encode_base64_url(header) + rest);
     ASSERT_FALSE(claims) << header;
-    EXPECT_THAT(claims.error().message, HasSubstr("not signed with ES256"));
+    EXPECT_THAT(claims.error().message, HasSubstr("not signed with ES256 or RS256"));
   }
+  EXPECT_FALSE((*key)->verify(api::encode_base64_url(R"({"alg":"RS256"})") + rest));
   EXPECT_FALSE((*key)->verify(api::encode_base64_url(R"({"alg":"none"})") + "." + api::encode_base64_url("{}") + "."));
   EXPECT_FALSE((*key)->verify(std::string(TokenKey::kTokenBytesMax + 1, 'a')));
 }
@@ -88,6 +105,68 @@ TEST(TokenKey, WhatIsNoTokenIsToldApart) {
     EXPECT_FALSE(TokenKey::looks_like_token(text)) << text;
   }
   EXPECT_TRUE(TokenKey::looks_like_token("e30.e30.x"));
+}
+
+std::string rsa_key(int bits) {
+  const KeyPtr key(EVP_RSA_gen(static_cast<unsigned>(bits)));
+  return pem_of(key.get(), true);
+}
+
+TEST(TokenKey, AGivenKeySignsAndOthersAreAccepted) {
+  const TempFolder folder;
+  const auto own = TokenKey::open(folder / "pki");
+  ASSERT_TRUE(own);
+  const std::string given = folder / "given.key";
+  ASSERT_TRUE(replace_file(given, rsa_key(2048)));
+  const auto rsa = TokenKey::open(folder / "none", {.signing = given, .accepted = {folder / "pki/sa.key"}});
+  ASSERT_TRUE(rsa) << rsa.error().text();
+  const std::string token = (*rsa)->sign(kClaims).value();
+  EXPECT_TRUE((*rsa)->verify(token));
+  EXPECT_TRUE((*rsa)->verify((*own)->sign(kClaims).value())) << "a key that is accepted besides";
+  EXPECT_FALSE((*own)->verify(token)) << "one that is not";
+  EXPECT_NE((*rsa)->id(), (*own)->id());
+  // The public half is enough to accept what the private one has signed.
+  const auto read = parse_key(read_file(given).value(), given);
+  ASSERT_TRUE(read);
+  const std::string half = folder / "given.pub";
+  ASSERT_TRUE(replace_file(half, pem_of(read->get(), false)));
+  const auto accepting = TokenKey::open(folder / "pki", {.signing = {}, .accepted = {half}});
+  ASSERT_TRUE(accepting) << accepting.error().text();
+  EXPECT_TRUE((*accepting)->verify(token));
+  EXPECT_EQ((*accepting)->id(), (*own)->id());
+  for (std::size_t i = 0; i + 2 < token.size(); i += 7) {
+    std::string bad = token;
+    bad[i] = bad[i] == 'A' ? 'B' : 'A';
+    EXPECT_FALSE((*accepting)->verify(bad)) << i;
+  }
+}
+
+TEST(TokenKey, AnotherKeyUnderTheNameOfAKnownOneIsRefused) {
+  const TempFolder folder;
+  const auto one = TokenKey::open(folder / "one");
+  const auto other = TokenKey::open(folder / "other");
+  ASSERT_TRUE(one && other);
+  const std::string token = (*other)->sign(kClaims).value();
+  const std::string header = api::encode_base64_url(R"({"alg":"ES256","kid":")" + (*one)->id() + R"("})");
+  EXPECT_FALSE((*one)->verify(header + token.substr(token.find('.'))));
+}
+
+TEST(TokenKey, FilesThatCannotBeUsedAreNamed) {
+  const TempFolder folder;
+  ASSERT_TRUE(replace_file(folder / "small", rsa_key(1024)));
+  ASSERT_TRUE(replace_file(folder / "empty", ""));
+  std::string many;
+  for (std::size_t i = 0; i < TokenKey::kKeysMax; ++i) many += pem_of(KeyPtr(EVP_EC_gen("P-256")).get(), false);
+  ASSERT_TRUE(replace_file(folder / "many", many));
+  const auto problem = [&](const TokenKey::Files& files) {
+    const auto key = TokenKey::open(folder / "pki", files);
+    return key ? std::string() : key.error().text();
+  };
+  EXPECT_THAT(problem({.signing = folder / "small", .accepted = {}}),
+              HasSubstr("small: expected an ECDSA P-256 key, or"));
+  EXPECT_THAT(problem({.signing = folder / "none", .accepted = {}}), HasSubstr("none"));
+  EXPECT_THAT(problem({.signing = {}, .accepted = {folder / "empty"}}), HasSubstr("empty: expected a public key"));
+  EXPECT_THAT(problem({.signing = {}, .accepted = {folder / "many"}}), HasSubstr("many: more than 16 keys"));
 }
 
 TEST(TokenKey, ADamagedFileIsNamed) {

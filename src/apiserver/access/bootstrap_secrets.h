@@ -21,12 +21,13 @@ class BootstrapSecrets final : public Collector {
   /// Without a table it does nothing.
   BootstrapSecrets(Core& core, BootstrapTokens* tokens);
 
+ private:
+  // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
 
-  void run() override {}
+  void act() override {}
 
- private:
   void read(const StoredObject& secret);
 
   BootstrapTokens* tokens_;

@@ -37,14 +37,14 @@ class RoleRules final : public Authorizer, public Collector {
   /// The rules of a role that a roleRef names; nullopt: there is no such role.
   std::optional<std::vector<PolicyRule>> rules_of_role(const api::Json& role_ref, std::string_view ns) const;
 
+ private:
   // Collector: only to know when the table is out of date.
   void load() override { stale_ = true; }
 
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
 
-  void run() override {}
+  void act() override {}
 
- private:
   struct Subject {
     std::string kind;
     std::string name;

@@ -59,7 +59,9 @@ BudgetCollector::BudgetCollector(Core& core, Writer& writer)
       deployments_(core.cache.of(core.registry.get("deployments.apps"))) {}
 
 void BudgetCollector::load() {
-  loaded_ = true;
+  dirty_.clear();
+  for (const auto& [key, timer] : expiry_) core_.timers.cancel(timer);
+  expiry_.clear();
   for (const auto& [key, budget] : budgets_.objects()) dirty_.insert(key);
 }
 
@@ -71,8 +73,8 @@ void BudgetCollector::note_namespace(const std::string& ns) {
 }
 
 void BudgetCollector::on_event(const ResourceCache& cache, const EventPtr& event) {
-  if (!loaded_ || budgets_.objects().empty()) {
-    if (&cache == &budgets_ && event->object && loaded_) dirty_.insert(event->object->key);
+  if (budgets_.objects().empty()) {
+    if (&cache == &budgets_ && event->object) dirty_.insert(event->object->key);
     return;
   }
   const StoredObject& object = event->object ? *event->object : *event->previous;
@@ -91,7 +93,7 @@ void BudgetCollector::on_event(const ResourceCache& cache, const EventPtr& event
   }
 }
 
-void BudgetCollector::run() {
+void BudgetCollector::act() {
   while (!dirty_.empty() && busy_.size() < kCollectorWritesMax) {
     const auto next = std::ranges::find_if(dirty_, [this](const std::string& key) { return !busy_.contains(key); });
     if (next == dirty_.end()) return;

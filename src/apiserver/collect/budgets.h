@@ -21,11 +21,12 @@ class BudgetCollector final : public Collector {
  public:
   BudgetCollector(Core& core, Writer& writer);
 
+ private:
+  // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
-  void run() override;
+  void act() override;
 
- private:
   void note_namespace(const std::string& ns);
   /// The budget with its status as it should be.
   api::Json computed(api::Json budget) const;
@@ -43,7 +44,6 @@ class BudgetCollector final : public Collector {
   std::set<std::string> dirty_;
   std::set<std::string> busy_;
   std::map<std::string, TimerQueue::Id> expiry_;  // of entries in status.disruptedPods
-  bool loaded_ = false;
 };
 
 }  // namespace spillway::apiserver

@@ -92,8 +92,9 @@ Expiry::Expiry(Core& core, Remover& remover, const Rule& rule, Wanted wanted)
       objects_(core.cache.of(core.registry.get(rule.plural))) {}
 
 void Expiry::load() {
+  due_.clear();
+  due_by_key_.clear();
   if (wanted_ == Wanted::kNo) return;
-  loaded_ = true;
   for (const auto& [key, object] : objects_.objects()) {
     const api::Json document = object->document();
     const std::optional<WallTime> seen = rule_.last_seen(document);
@@ -114,7 +115,7 @@ void Expiry::expect(const std::string& key, Instant due) {
 }
 
 void Expiry::on_event(const ResourceCache& cache, const EventPtr& event) {
-  if (!loaded_ || &cache != &objects_) return;
+  if (wanted_ == Wanted::kNo || &cache != &objects_) return;
   const auto life = event->object ? rule_.life(event->object->document(), core_.now.wall) : std::nullopt;
   if (life) {
     expect(event->object->key, event->at + *life);
@@ -145,6 +146,7 @@ void Expiry::arm() {
 }
 
 void Expiry::sweep() {
+  if (!acts()) return;
   while (!due_.empty() && due_.begin()->first <= core_.now.mono && removing_ < kCollectorWritesMax) {
     const std::string key = due_.begin()->second;
     due_.erase(due_.begin());

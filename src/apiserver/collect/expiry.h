@@ -33,12 +33,13 @@ class Expiry final : public Collector {
 
   Expiry(Core& core, Remover& remover, const Rule& rule, Wanted wanted = Wanted::kYes);
 
+ private:
+  // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
 
-  void run() override {}
+  void act() override {}
 
- private:
   void expect(const std::string& key, Instant due);
   void forget(const std::string& key);
   void arm();
@@ -54,7 +55,6 @@ class Expiry final : public Collector {
   std::optional<TimerQueue::Id> timer_;
   Instant armed_for_{};  // of timer_
   std::size_t removing_ = 0;
-  bool loaded_ = false;
 };
 
 extern const Expiry::Rule kEventExpiry;

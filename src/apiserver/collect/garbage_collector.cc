@@ -32,7 +32,8 @@ GarbageCollector::GarbageCollector(Core& core, Writer& writer, Remover& remover)
 }
 
 void GarbageCollector::load() {
-  loaded_ = true;
+  dependents_.clear();
+  dirty_.clear();
   for (std::size_t i = 0; i < core_.cache.all().size(); ++i) {
     core_.cache.all()[i]->visit({}, {}, [&](const ObjectPtr& object) {
       const Ref ref{i, object->key};
@@ -62,7 +63,6 @@ void GarbageCollector::note(const Ref& ref, const StoredObject& object) {
 }
 
 void GarbageCollector::on_event(const ResourceCache& cache, const EventPtr& event) {
-  if (!loaded_) return;
   const StoredObject* now = event->object.get();
   const StoredObject* before = event->previous.get();
   // A write that touches neither owners nor deletion (a heartbeat, a status) concerns nobody here.
@@ -92,7 +92,7 @@ void GarbageCollector::on_event(const ResourceCache& cache, const EventPtr& even
   }
 }
 
-void GarbageCollector::run() {
+void GarbageCollector::act() {
   while (busy_.size() < kCollectorWritesMax) {
     const auto next = std::ranges::find_if(dirty_, [this](const Ref& ref) { return !busy_.contains(ref); });
     if (next == dirty_.end()) return;
@@ -190,9 +190,11 @@ void GarbageCollector::remove(const Ref& ref, const ObjectPtr& object, Propagati
   busy_.insert(ref);
   DeleteOptions options;
   options.uid = object->meta.uid;
+  options.resource_version = std::to_string(object->revision.number());  // as whose owners were looked at
   options.propagation = propagation;
   remover_.remove({&cache_of(ref).resource(), object->ns, object->name, options},
                   [this, ref](StatusResult<Removed> result) {
+                    if (!result && result.error().code == 409) dirty_.insert(ref);
                     finished(ref, result || result.error().code == 404 || result.error().code == 409);
                   });
 }

@@ -21,11 +21,12 @@ class GarbageCollector final : public Collector {
  public:
   GarbageCollector(Core& core, Writer& writer, Remover& remover);
 
+ private:
+  // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
-  void run() override;
+  void act() override;
 
- private:
   /// An object by resource (index into the caches) and key.
   struct Ref {
     std::size_t resource = 0;
@@ -67,7 +68,6 @@ class GarbageCollector final : public Collector {
   std::map<std::string, std::set<Ref>, std::less<>> dependents_;  // by uid of the owner
   std::set<Ref> dirty_;
   std::set<Ref> busy_;
-  bool loaded_ = false;
 };
 
 }  // namespace spillway::apiserver

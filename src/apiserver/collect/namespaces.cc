@@ -2,6 +2,7 @@
 
 #include "apiserver/collect/bootstrap.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -13,6 +14,7 @@ using api::StatusResult;
 
 constexpr Duration kRetry = seconds(1);
 constexpr std::string_view kAccount = "default";
+constexpr Duration kLateWithin = minutes(2);  // a request that was admitted before is answered by then
 
 }  // namespace
 
@@ -24,7 +26,8 @@ NamespaceCollector::NamespaceCollector(Core& core, Writer& writer, Remover& remo
       accounts_(core.cache.of(core.registry.get("serviceaccounts"))) {}
 
 void NamespaceCollector::load() {
-  loaded_ = true;
+  for (auto* noted : {&terminating_, &dirty_, &lacks_account_}) noted->clear();
+  gone_.clear();
   for (const auto& [name, space] : namespaces_.objects()) note(*space);
 }
 
@@ -39,15 +42,17 @@ void NamespaceCollector::note(const StoredObject& space) {
 }
 
 void NamespaceCollector::on_event(const ResourceCache& cache, const EventPtr& event) {
-  if (!loaded_) return;
   if (&cache == &namespaces_) {
-    if (event->object) return note(*event->object);
-    terminating_.erase(event->previous->name);
-    dirty_.erase(event->previous->name);
-    lacks_account_.erase(event->previous->name);
+    if (!event->object) return forget(event->previous->name);
+    gone_.erase(event->object->name);
+    return note(*event->object);
+  }
+  if (event->object) {
+    // Another server admitted it before it heard of the end of the namespace.
+    if (event->object->ns.empty()) return;
+    if (terminating_.contains(event->object->ns) || gone_.contains(event->object->ns)) dirty_.insert(event->object->ns);
     return;
   }
-  if (event->object) return;
   const StoredObject& gone = *event->previous;
   if (terminating_.contains(gone.ns)) dirty_.insert(gone.ns);
   if (&cache == &accounts_ && gone.name == kAccount) {
@@ -55,7 +60,23 @@ void NamespaceCollector::on_event(const ResourceCache& cache, const EventPtr& ev
   }
 }
 
-void NamespaceCollector::run() {
+void NamespaceCollector::forget(const std::string& ns) {
+  if (terminating_.erase(ns) != 0 && core_.store.is_shared()) watch_for_late_content(ns);
+  lacks_account_.erase(ns);
+  dirty_.erase(ns);
+  if (gone_.contains(ns)) dirty_.insert(ns);
+}
+
+/// Of a namespace that was seen to go in order: what still comes into it goes as well.
+void NamespaceCollector::watch_for_late_content(const std::string& ns) {
+  const Instant until = core_.now.mono + kLateWithin;
+  gone_[ns] = until;
+  core_.timers.at(until, [this, ns, until] {
+    if (const auto found = gone_.find(ns); found != gone_.end() && found->second == until) gone_.erase(found);
+  });
+}
+
+void NamespaceCollector::act() {
   while (!lacks_account_.empty() && creating_.size() < kCollectorWritesMax) {
     const std::string ns = *lacks_account_.begin();
     lacks_account_.erase(lacks_account_.begin());
@@ -68,7 +89,7 @@ void NamespaceCollector::run() {
 
 void NamespaceCollector::empty(const std::string& ns) {
   const ObjectPtr space = namespaces_.find(ns);
-  if (!space || !space->meta.deleting) return;
+  if (space ? !space->meta.deleting : !gone_.contains(ns)) return;
   bool occupied = false;
   for (const auto& cache : core_.cache.all()) {
     if (!cache->resource().namespaced() || !cache->occupies(ns)) continue;
@@ -80,7 +101,27 @@ void NamespaceCollector::empty(const std::string& ns) {
     });
     for (const ObjectPtr& object : left) remove(*cache, *object);
   }
-  if (!occupied) finalize(ns);
+  if (!occupied && space) finish(ns);
+}
+
+/// What other servers were told is written must be seen here before the namespace is called empty.
+void NamespaceCollector::finish(const std::string& ns) {
+  if (!core_.store.is_shared()) return finalize(ns);
+  if (!finalizing_.insert(ns).second) return;
+  core_.store.barrier([this, ns](const Result<store::Revision>& reached) {
+    finalizing_.erase(ns);
+    if (!reached || !acts()) return retry(ns);
+    if (is_occupied(ns)) {
+      dirty_.insert(ns);
+      return run();
+    }
+    finalize(ns);
+  });
+}
+
+bool NamespaceCollector::is_occupied(const std::string& ns) const {
+  return std::ranges::any_of(
+      core_.cache.all(), [&ns](const auto& cache) { return cache->resource().namespaced() && cache->occupies(ns); });
 }
 
 void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& object) {
@@ -94,7 +135,7 @@ void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& 
                     removing_.erase(store_key);
                     // What waits for a grace period or a finalizer reports back by its DELETED event.
                     if (result || result.error().code == 404) {
-                      if (terminating_.contains(ns)) dirty_.insert(ns);
+                      if (terminating_.contains(ns) || gone_.contains(ns)) dirty_.insert(ns);
                       // To look for more passes by all that is on its way: not after each of them.
                       if (removing_.size() <= kCollectorWritesMax / 2) run();
                     } else {
@@ -142,7 +183,11 @@ void NamespaceCollector::create_account(const std::string& ns) {
 
 void NamespaceCollector::retry(const std::string& ns) {
   core_.timers.at(core_.now.mono + kRetry, [this, ns] {
-    if (const ObjectPtr space = namespaces_.find(ns)) note(*space);
+    if (const ObjectPtr space = namespaces_.find(ns)) {
+      note(*space);
+    } else if (gone_.contains(ns)) {
+      dirty_.insert(ns);
+    }
     run();
   });
 }

@@ -1,5 +1,8 @@
 // Namespaces over their life: every active one gets the service account `default`; a terminating one is emptied, then
-// let go. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API server contract", 2, 11.8.
+// let go. Where several servers write, one that has not heard of the end yet may still put something into a namespace
+// after it was found empty: that is removed as it comes, but nothing that was there before a namespace was seen to go.
+// Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API server contract", 2, 11.8; spec "etcd
+// store", 10.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -7,6 +10,7 @@
 #include "apiserver/write/remover.h"
 #include "apiserver/write/writer.h"
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -16,14 +20,19 @@ class NamespaceCollector final : public Collector {
  public:
   NamespaceCollector(Core& core, Writer& writer, Remover& remover);
 
+ private:
+  // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
-  void run() override;
+  void act() override;
 
- private:
   void note(const StoredObject& space);
+  void forget(const std::string& ns);
+  void watch_for_late_content(const std::string& ns);
   void empty(const std::string& ns);
   void remove(const ResourceCache& cache, const StoredObject& object);
+  void finish(const std::string& ns);
+  bool is_occupied(const std::string& ns) const;
   void finalize(const std::string& ns);
   void create_account(const std::string& ns);
   void retry(const std::string& ns);
@@ -36,10 +45,10 @@ class NamespaceCollector final : public Collector {
   std::set<std::string> terminating_;    // deleted, not gone yet
   std::set<std::string> dirty_;          // terminating, to be looked at
   std::set<std::string> lacks_account_;  // active, to be looked at
+  std::map<std::string, Instant> gone_;  // lately, of a store that other servers write to; until when they are kept
   std::set<std::string> finalizing_;
   std::set<std::string> creating_;
   std::set<std::string> removing_;  // store keys with a deletion on its way
-  bool loaded_ = false;
 };
 
 }  // namespace spillway::apiserver

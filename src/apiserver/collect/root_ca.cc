@@ -35,19 +35,19 @@ RootCaPublisher::RootCaPublisher(Core& core, Writer& writer, std::string pem, Ot
       maps_(core.cache.of(core.registry.get("configmaps"))) {}
 
 void RootCaPublisher::load() {
+  dirty_.clear();
   if (pem_.empty()) return;
-  loaded_ = true;
   for (const auto& [name, space] : namespaces_.objects()) dirty_.insert(space->name);
 }
 
 void RootCaPublisher::on_event(const ResourceCache& cache, const EventPtr& event) {
-  if (!loaded_) return;
+  if (pem_.empty()) return;
   const StoredObject& object = event->object ? *event->object : *event->previous;
   if (&cache == &namespaces_) dirty_.insert(object.name);
   if (&cache == &maps_ && object.name == kName) dirty_.insert(object.ns);
 }
 
-void RootCaPublisher::run() {
+void RootCaPublisher::act() {
   for (auto next = dirty_.begin(); next != dirty_.end() && writing_.size() < kCollectorWritesMax;) {
     if (writing_.contains(*next)) {
       ++next;  // what happens during a write is looked at after it

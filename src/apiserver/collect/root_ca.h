@@ -20,11 +20,12 @@ class RootCaPublisher final : public Collector {
   /// `pem`: the authority's certificate; empty: there is none.
   RootCaPublisher(Core& core, Writer& writer, std::string pem, Others others);
 
+ private:
+  // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
-  void run() override;
+  void act() override;
 
- private:
   void look_at(const std::string& ns);
   void create(const std::string& ns);
   void put_right(const std::string& ns, const std::string& uid);
@@ -38,7 +39,6 @@ class RootCaPublisher final : public Collector {
   const ResourceCache& maps_;
   std::set<std::string> dirty_;    // to be looked at
   std::set<std::string> writing_;  // namespaces with a write on its way
-  bool loaded_ = false;
 };
 
 }  // namespace spillway::apiserver

@@ -158,6 +158,7 @@ KindHooks service_hooks() {
           .prepare_create = begin_service,
           .admit_create = admit_service,
           .validate_create = validate_service,
+          .reserves = reserved_by,
           .prepare_update = keep_allocated,
           .admit_update = admit_service_update,
           .validate_update = validate_service_update,

@@ -24,6 +24,7 @@ constexpr std::string_view kRequireDualStack = "RequireDualStack";
 constexpr std::string_view kFamily = "IPv4";  // the one this cluster has
 constexpr std::string_view kAddresses = "10.96.0.0/16";
 constexpr int kAddressCount = 65534;  // 10.96.0.1 to 10.96.255.254
+constexpr std::array<std::string_view, 3> kProtocols{"TCP", "UDP", "SCTP"};
 constexpr std::int64_t kFirstNodePort = 30000;
 constexpr std::int64_t kLastNodePort = 32767;
 
@@ -169,6 +170,14 @@ bool is_assignable(const api::IpAddress& address) {
   return index >= 1 && index <= kAddressCount;
 }
 
+std::string ip_name(std::string_view address) {
+  return fmt::format("ip/{}", address);
+}
+
+std::string port_name(std::string_view protocol, std::int64_t port) {
+  return fmt::format("port/{}/{}", protocol, port);
+}
+
 /// The first address: the one asked for, or the lowest free one.
 api::StatusResult<void> take_address(Json& service, const AdmissionContext& context) {
   Json& spec = service["spec"];
@@ -188,9 +197,13 @@ api::StatusResult<void> take_address(Json& service, const AdmissionContext& cont
   std::set<std::string> taken;
   context.cluster.visit_field("services", "spec.clusterIP",
                               [&taken](const std::string& address) { taken.insert(address); });
-  if (!chosen.empty() && taken.contains(chosen)) return refuse("provided IP is already allocated");
+  const auto is_taken = [&](const std::string& address) {
+    return taken.contains(address) || context.cluster.is_held("services", ip_name(address));
+  };
+  if (!chosen.empty() && is_taken(chosen)) return refuse("provided IP is already allocated");
   for (int index = 1; chosen.empty() && index <= kAddressCount; ++index) {
-    if (!taken.contains(address_at(index))) chosen = address_at(index);
+    std::string address = address_at(index);
+    if (!is_taken(address)) chosen = std::move(address);
   }
   if (chosen.empty()) {
     return api::Status(make_error(ErrorCode::kInternalError, "failed to allocate a serviceIP: range is full"));
@@ -206,8 +219,28 @@ std::int64_t node_port_of(const Json& port) {
   return integer(port, "nodePort").value_or(0);
 }
 
-/// The ports of nodes that other services have.
-std::set<ProtocolPort> ports_of_others(const Json& service, const Cluster& cluster) {
+/// The ports of nodes that other services have, or are to have.
+class TakenPorts {
+ public:
+  TakenPorts(std::set<ProtocolPort> ports, const Cluster& cluster) : ports_(std::move(ports)), cluster_(cluster) {}
+
+  bool contains(std::string_view protocol, std::int64_t port) const {
+    return ports_.contains({std::string(protocol), port}) || cluster_.is_held("services", port_name(protocol, port));
+  }
+
+  /// For all protocols, so that those of one service can share it.
+  bool is_free(std::int64_t port) const {
+    return std::ranges::none_of(kProtocols, [&](std::string_view protocol) { return contains(protocol, port); });
+  }
+
+  void add(std::string_view protocol, std::int64_t port) { ports_.emplace(protocol, port); }
+
+ private:
+  std::set<ProtocolPort> ports_;
+  const Cluster& cluster_;
+};
+
+TakenPorts ports_of_others(const Json& service, const Cluster& cluster) {
   std::set<ProtocolPort> taken;
   const auto add = [&taken](std::string_view protocol, std::int64_t port) {
     if (port != 0) taken.emplace(protocol, port);
@@ -219,32 +252,31 @@ std::set<ProtocolPort> ports_of_others(const Json& service, const Cluster& clust
     add("TCP", integer(spec, "healthCheckNodePort").value_or(0));
     return true;
   });
-  return taken;
+  return {std::move(taken), cluster};
 }
 
-/// A port that is free for all protocols, so that those of one service can share it.
-std::int64_t free_port(const std::set<ProtocolPort>& taken) {
+/// 0: none is left.
+std::int64_t free_port(const TakenPorts& taken) {
   for (std::int64_t port = kFirstNodePort; port <= kLastNodePort; ++port) {
-    const auto has_port = [port](const ProtocolPort& other) { return other.second == port; };
-    if (std::ranges::none_of(taken, has_port)) return port;
+    if (taken.is_free(port)) return port;
   }
   return 0;
 }
 
 void take_port(Json& holder, std::string_view key, std::string_view protocol, const std::string& path,
-               std::set<ProtocolPort>& taken, FieldErrors& errors) {
+               TakenPorts& taken, FieldErrors& errors) {
   const std::int64_t asked = integer(holder, key).value_or(0);
   if (asked == 0) {
     const std::int64_t port = free_port(taken);
     if (port == 0) return errors.invalid(path, asked, "no port of the range is free");
     holder[key] = port;
-    taken.emplace(protocol, port);
+    taken.add(protocol, port);
   } else if (asked < kFirstNodePort || asked > kLastNodePort) {
     errors.invalid(path, asked, "provided port is not in the valid range. The range of valid ports is 30000-32767");
-  } else if (taken.contains({std::string(protocol), asked})) {
+  } else if (taken.contains(protocol, asked)) {
     errors.invalid(path, asked, "provided port is already allocated");
   } else {
-    taken.emplace(protocol, asked);
+    taken.add(protocol, asked);
   }
 }
 
@@ -255,7 +287,7 @@ api::StatusResult<void> take_node_ports(Json& service, const AdmissionContext& c
       needs_node_ports(spec) && (text(spec, "type") != kLoadBalancer || is_true(spec, "allocateLoadBalancerNodePorts"));
   const bool wants_check = needs_health_check_port(spec);
   if (!wants && !wants_check) return {};
-  std::set<ProtocolPort> taken = ports_of_others(service, context.cluster);
+  TakenPorts taken = ports_of_others(service, context.cluster);
   FieldErrors errors;
   Json::Array* ports = wants ? elements(spec, "ports") : nullptr;
   for (std::size_t i = 0; ports != nullptr && i < ports->size() && !errors.full(); ++i) {
@@ -340,6 +372,20 @@ void join_addresses(Json& spec, const Json& old_spec) {
     const std::string now(text(spec, "clusterIP"));
     spec["clusterIPs"] = now.empty() ? Json() : Json::array({now});
   }
+}
+
+std::vector<std::string> reserved_by(const Json& service) {
+  const Json& spec = value_of(service, "spec");
+  std::set<std::string> names;  // two ports of a service may share one of the nodes
+  for (const Json& address : elements(spec, "clusterIPs")) {
+    if (api::parse_ip(address.string_at({}))) names.insert(ip_name(address.string_at({})));
+  }
+  for (const Json& port : elements(spec, "ports")) {
+    if (node_port_of(port) != 0) names.insert(port_name(text(port, "protocol"), node_port_of(port)));
+  }
+  const std::int64_t check = integer(spec, "healthCheckNodePort").value_or(0);
+  if (check != 0) names.insert(port_name("TCP", check));
+  return {names.begin(), names.end()};
 }
 
 api::StatusResult<void> allocate(Json& service, const Json* old, const AdmissionContext& context) {

@@ -6,7 +6,9 @@
 #include "api/json/json.h"
 #include "apiserver/resource/kind_hooks.h"
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::apiserver::kinds {
 
@@ -35,5 +37,8 @@ void join_addresses(api::Json& spec, const api::Json& old_spec);
 /// Families and policy where the client left them out, then addresses and ports where they are needed. Refuses what
 /// this cluster does not have (IPv6) or has given away.
 api::StatusResult<void> allocate(api::Json& service, const api::Json* old, const AdmissionContext& context);
+
+/// What no other service may have: "ip/10.96.0.7", "port/TCP/30080".
+std::vector<std::string> reserved_by(const api::Json& service);
 
 }  // namespace spillway::apiserver::kinds

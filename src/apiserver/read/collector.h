@@ -1,5 +1,6 @@
 // What the server does by itself, driven by its own cache: an engine part that notes events and later acts on them
-// through the same write path as everybody else. Thread: loop.
+// through the same write path as everybody else. Of several servers of one store one acts at a time: a part is begun
+// and ended, and may be begun again. Thread: loop.
 #pragma once
 
 #include "apiserver/read/watch_cache.h"
@@ -12,12 +13,37 @@ class Collector {
  public:
   virtual ~Collector() = default;
 
-  /// The cache is complete: take stock of what is there.
+  /// The cache is complete: takes stock of what is there, and acts from now on.
+  void begin() {
+    acts_ = true;
+    load();
+    act();
+  }
+
+  /// Begins nothing any more. What is on its way to the store goes on.
+  void end() { acts_ = false; }
+
+  void see(const ResourceCache& cache, const EventPtr& event) {
+    if (acts_) on_event(cache, event);
+  }
+
+  void run() {
+    if (acts_) act();
+  }
+
+ protected:
+  /// False: nothing may be written. To be asked by what runs by a timer of its own.
+  bool acts() const { return acts_; }
+
+ private:
+  /// Takes stock; what was noted in an earlier term is forgotten. Must not write.
   virtual void load() = 0;
   /// Notes what the event means. Must not write.
   virtual void on_event(const ResourceCache& cache, const EventPtr& event) = 0;
   /// Acts on what was noted.
-  virtual void run() = 0;
+  virtual void act() = 0;
+
+  bool acts_ = false;
 };
 
 /// At most this many writes of one collector are on their way to the store.

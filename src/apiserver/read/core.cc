@@ -58,4 +58,8 @@ void CachedCluster::visit_field(std::string_view plural, std::string_view field,
   for (const auto& [key, object] : core_.cache.of(*resource).objects()) visit(object->meta.fields[index]);
 }
 
+bool CachedCluster::is_held(std::string_view plural, std::string_view name) const {
+  return core_.held->is_held(fmt::format("{}/{}", plural, name), core_.now.mono);
+}
+
 }  // namespace spillway::apiserver

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "apiserver/read/watch_cache.h"
+#include "apiserver/resource/held_names.h"
 #include "apiserver/resource/kind_hooks.h"
 #include "apiserver/resource/resource_registry.h"
 #include "apiserver/resource/timer_queue.h"
@@ -11,6 +12,7 @@
 #include "store/store.h"
 #include "telemetry/log.h"
 
+#include <memory>
 #include <string>
 
 namespace spillway::apiserver {
@@ -24,6 +26,7 @@ struct Core {
   Rng rng;
   AdmissionRules admission{};
   Now now{};
+  std::shared_ptr<HeldNames> held = std::make_shared<HeldNames>();
 };
 
 /// A random (version 4) UUID.
@@ -41,6 +44,7 @@ class CachedCluster final : public Cluster {
              const std::function<bool(const api::Json&)>& visit) const override;
   void visit_field(std::string_view plural, std::string_view field,
                    const std::function<void(const std::string&)>& visit) const override;
+  bool is_held(std::string_view plural, std::string_view name) const override;
 
  private:
   Core& core_;

@@ -39,6 +39,9 @@ class Cluster {
   /// The value of one selectable field (SelectableField) of every object; reads no document.
   virtual void visit_field(std::string_view plural, std::string_view field,
                            const std::function<void(const std::string&)>& visit) const = 0;
+  /// Something that no two objects of the resource may have (KindHooks::reserves) has been chosen for an object that is
+  /// on its way, here or at another server.
+  virtual bool is_held(std::string_view plural, std::string_view name) const = 0;
 };
 
 /// What of admission can be switched off.
@@ -93,6 +96,10 @@ struct KindHooks {
   void (*validate_create)(const api::Json& object, api::FieldErrors& errors) = nullptr;
   /// Asked about a valid new object; may refuse it for what the cluster holds. Null: nothing.
   api::StatusResult<void> (*confirm_create)(const api::Json& object, const AdmissionContext& context) = nullptr;
+
+  /// What no two objects of the kind may have at once: "ip/10.96.0.7". admit_create and admit_update choose it, among
+  /// what no object has and Cluster::is_held() does not name. Null: nothing.
+  std::vector<std::string> (*reserves)(const api::Json& object) = nullptr;
 
   /// What follows from the final name of a new object that is otherwise fine; called again for another name. Null:
   /// nothing.

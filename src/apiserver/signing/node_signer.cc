@@ -57,6 +57,7 @@ NodeSigner::NodeSigner(Core& core, Writer& writer, const Authorizer& authorizer,
       requests_(core.cache.of(core.registry.get(kResource))) {}
 
 void NodeSigner::load() {
+  dirty_.clear();
   for (const auto& [key, object] : requests_.objects()) note(*object);
 }
 
@@ -71,7 +72,7 @@ void NodeSigner::note(const StoredObject& object) {
   dirty_.insert(object.name);
 }
 
-void NodeSigner::run() {
+void NodeSigner::act() {
   for (auto name = dirty_.begin(); name != dirty_.end() && busy_.size() < kCollectorWritesMax;) {
     if (busy_.contains(*name)) {
       ++name;

@@ -33,11 +33,12 @@ class NodeSigner final : public Collector {
   NodeSigner(Core& core, Writer& writer, const Authorizer& authorizer, const CertificateReader* reader,
              Authorities authorities);
 
+ private:
+  // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
-  void run() override;
+  void act() override;
 
- private:
   /// The request with what follows from it; nullopt: nothing, it waits for somebody's approval.
   std::optional<api::Json> decided(const api::Json& request) const;
   /// Who signs for that signer; null: nobody here.

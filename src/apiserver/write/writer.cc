@@ -19,6 +19,7 @@ using api::StatusResult;
 
 constexpr int kCreateAttempts = 8;   // names generated
 constexpr int kUpdateAttempts = 64;  // races lost
+constexpr int kChoices = 64;         // that other servers have made as well
 
 /// Members of metadata that a client does not set on a new object.
 constexpr std::string_view kNotOfClients[] = {"uid", "creationTimestamp", "deletionTimestamp", "selfLink",
@@ -145,6 +146,10 @@ bool completes_deletion(const Json& object, const Json& old) {
   return grace == nullptr || grace->if_int64().value_or(0) == 0;
 }
 
+Status lost_choices() {
+  return make_error(ErrorCode::kInternalError, "other servers took what was chosen {} times", kChoices);
+}
+
 Status missing_version(const Resource& resource, std::string_view name) {
   api::FieldErrors errors;
   errors.invalid("metadata.resourceVersion", 0, "must be specified for an update");
@@ -186,6 +191,8 @@ struct Writer::Create {
   Json object;         // ready but for the name
   std::string prefix;  // generateName, when the name is to be generated
   int attempts = 0;
+  Reservations::HoldPtr hold;      // what was chosen for it
+  std::optional<CreateJob> again;  // to choose once more; where other servers choose as well
 };
 
 struct Writer::Update {
@@ -196,6 +203,7 @@ struct Writer::Update {
   bool pinned = false;  // a resourceVersion was given: no second try
   bool deletes = false;
   int attempts = 0;
+  Reservations::HoldPtr hold;  // what was chosen for it in this attempt
 };
 
 StatusResult<void> Writer::check_namespace(const Resource& resource, const std::string& ns, const std::string& name) {
@@ -275,6 +283,7 @@ void Writer::create(CreateJob job, WriteDone done) {
   state->done = std::move(done);
   const Resource& row = *state->job.resource;
   const Resource& resource = core_.cache.of(row).resource();
+  if (row.hooks->reserves != nullptr && core_.store.is_shared()) state->again = state->job;
   Json& object = state->object;
   object = std::move(state->job.object);
 
@@ -302,6 +311,7 @@ void Writer::create(CreateJob job, WriteDone done) {
   if (hooks.admit_create != nullptr) {
     if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
   }
+  if (!state->job.context.dry_run) state->hold = reservations_.hold(resource, object, nullptr);
   for (const AdmissionCheck* check : checks_) {
     const auto admitted = check->check_create(state->job.context.user, resource, object);
     if (!admitted) return state->done(admitted.error());
@@ -345,20 +355,37 @@ void Writer::try_create(std::shared_ptr<Create> state) {
     if (there) return state->done(exists(resource, name, there));
     return state->done(Written{Committer::imagine(resource, state->object), true, false, std::move(state->warnings)});
   }
+  if (!reservations_.is_secured(state->hold)) return secure_create(std::move(state));
   Json document = state->prefix.empty() ? std::move(state->object) : state->object;
   committer_.put(resource, key, std::move(document), store::Revision(0),
                  [this, state, &resource, name, exists](const StatusResult<Commit>& result) {
                    if (!result) return state->done(result.error());
                    if (result->committed) {
+                     reservations_.settle(state->hold);
                      return state->done(Written{result->object, true, false, std::move(state->warnings)});
                    }
                    if (state->prefix.empty() || ++state->attempts == kCreateAttempts) {
+                     reservations_.give_back(state->hold);
                      return state->done(exists(resource, name, result->object));
                    }
                    state->object["metadata"]["name"] = generated_name(state->prefix, core_.rng);
+                   Reservations::rename(state->hold,
+                                        object_key(state->job.ns, state->object.string_at({"metadata", "name"})));
                    if (const auto name_create = state->job.resource->hooks->name_create) name_create(state->object);
                    try_create(state);
                  });
+}
+
+void Writer::secure_create(std::shared_ptr<Create> state) {
+  reservations_.secure(state->hold, [this, state](StatusResult<bool> ours) {
+    if (!ours) return state->done(ours.error());
+    if (*ours) return try_create(state);
+    reservations_.give_back(state->hold);
+    state->hold.reset();
+    CreateJob job = *std::move(state->again);
+    if (++job.lost_choices == kChoices) return state->done(lost_choices());
+    create(std::move(job), std::move(state->done));
+  });
 }
 
 void Writer::update(UpdateJob job, WriteDone done) {
@@ -502,6 +529,7 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
                   [this, state](StatusResult<Written> result) { finish_update(state, std::move(result)); });
   }
   state->warnings.clear();
+  state->hold.reset();
   const api::DocumentPtr old = current->shared_document();
   StatusResult<std::optional<Json>> prepared = prepare_update(*state, current, *old);
   if (!prepared) return finish_update(state, prepared.error());
@@ -510,11 +538,32 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
     return finish_update(
         state, Written{Committer::imagine(resource, **prepared), false, state->deletes, std::move(state->warnings)});
   }
-  const auto committed = [this, state, current](const StatusResult<Commit>& result) {
+  if (!job.trusted && !state->deletes) state->hold = reservations_.hold(resource, **prepared, old.get());
+  if (reservations_.is_secured(state->hold)) return commit_update(state, current, **std::move(prepared));
+  secure_update(state, [this, state, current, document = **std::move(prepared)]() mutable {
+    commit_update(state, current, std::move(document));
+  });
+}
+
+void Writer::secure_update(const UpdatePtr& state, std::move_only_function<void()> commit) {
+  reservations_.secure(state->hold, [this, state, commit = std::move(commit)](StatusResult<bool> ours) mutable {
+    if (!ours) return finish_update(state, ours.error());
+    if (*ours) return commit();
+    reservations_.give_back(state->hold);
+    if (++state->attempts == kChoices) return finish_update(state, lost_choices());
+    begin_update(state);
+  });
+}
+
+void Writer::commit_update(const UpdatePtr& state, const ObjectPtr& current, Json document) {
+  const Resource& resource = core_.cache.of(*state->job.resource).resource();
+  auto committed = [this, state](const StatusResult<Commit>& result) {
     if (!result) return finish_update(state, result.error());
     if (result->committed) {
+      reservations_.settle(state->hold);
       return finish_update(state, Written{result->object, false, state->deletes, std::move(state->warnings)});
     }
+    reservations_.give_back(state->hold);
     const Resource& raced = core_.cache.of(*state->job.resource).resource();
     if (++state->attempts == kUpdateAttempts) {
       return finish_update(state, api::stale_version_status(raced.group_resource(), state->job.name));
@@ -522,9 +571,9 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
     try_update(state, result->object);
   };
   if (state->deletes) {
-    committer_.erase(resource, current->key, **std::move(prepared), current->revision, committed);
+    committer_.erase(resource, current->key, std::move(document), current->revision, std::move(committed));
   } else {
-    committer_.put(resource, current->key, **std::move(prepared), current->revision, committed);
+    committer_.put(resource, current->key, std::move(document), current->revision, std::move(committed));
   }
 }
 

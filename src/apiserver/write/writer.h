@@ -11,6 +11,7 @@
 #include "apiserver/request/request_options.h"
 #include "apiserver/resource/admission_check.h"
 #include "apiserver/write/committer.h"
+#include "apiserver/write/reservations.h"
 
 #include <deque>
 #include <functional>
@@ -44,6 +45,7 @@ struct CreateJob {
   api::Json object;      // typed
   bool applied = false;  // its managedFields are final (server-side apply)
   WriteContext context;
+  int lost_choices = 0;  // how often another server had what was chosen for it
 };
 
 struct UpdateJob {
@@ -76,7 +78,7 @@ api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, st
 
 class Writer {
  public:
-  Writer(Core& core, Committer& committer) : core_(core), committer_(committer), cluster_(core) {}
+  Writer(Core& core, Committer& committer) : core_(core), committer_(committer), reservations_(core), cluster_(core) {}
 
   /// Asked about every write that is not trusted, in this order. `check` must outlive the writer.
   void add_check(const AdmissionCheck& check) { checks_.push_back(&check); }
@@ -96,8 +98,13 @@ class Writer {
   using UpdatePtr = std::shared_ptr<Update>;
 
   void try_create(std::shared_ptr<Create> state);
+  /// Goes on with what it was given once no other server can have what was chosen for it; else chooses again.
+  void secure_create(std::shared_ptr<Create> state);
   void begin_update(const UpdatePtr& state);
   void try_update(const UpdatePtr& state, const ObjectPtr& current);
+  /// The same of an update.
+  void secure_update(const UpdatePtr& state, std::move_only_function<void()> commit);
+  void commit_update(const UpdatePtr& state, const ObjectPtr& current, api::Json document);
   /// Lets the next update of the same object begin, then reports.
   void finish_update(const UpdatePtr& state, api::StatusResult<Written> result);
   /// The document to store, or the failure. nullopt: nothing changed.
@@ -115,6 +122,7 @@ class Writer {
 
   Core& core_;
   Committer& committer_;
+  Reservations reservations_;
   CachedCluster cluster_;
   std::vector<const AdmissionCheck*> checks_;
   bool tells_of_unattended_ = false;

@@ -3,10 +3,10 @@
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_server.h"
 #include "apps/controller/controllers_part.h"
+#include "apps/controller/election_part.h"
 #include "apps/node/node_options.h"
 #include "apps/process/engine_metrics.h"
 #include "apps/process/engine_part.h"
-#include "apps/process/host_name.h"
 #include "apps/process/process.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
@@ -27,34 +27,6 @@ namespace spillway::apps {
 namespace {
 
 constexpr std::string_view kStockLease = "kube-controller-manager";
-
-/// The engine of the election with its connection; gives the lease back when it stops, after everything that acts.
-class ElectionPart final : public Part {
- public:
-  ElectionPart(runtime::Loop& loop, std::unique_ptr<client::LeaderElection> engine,
-               std::unique_ptr<client::Transport> transport)
-      : engine_(std::move(engine)), transport_(std::move(transport)), driver_(loop, *engine_, *transport_) {
-    driver_.start();
-  }
-
-  void stop(runtime::Loop::Task done) override {
-    driver_.step([this, done = std::make_shared<runtime::Loop::Task>(std::move(done))](Now now) {
-      engine_->release(
-          [this, done] {
-            driver_.stop();
-            (*done)();
-          },
-          now);
-    });
-  }
-
-  const client::LeaderElection& election() const { return *engine_; }
-
- private:
-  std::unique_ptr<client::LeaderElection> engine_;
-  std::unique_ptr<client::Transport> transport_;
-  runtime::EngineDriver driver_;
-};
 
 /// Of kube-controller-manager, and not here: naming them changes nothing.
 constexpr std::array<std::string_view, 19> kOtherControllers{"bootstrap-signer-controller",
@@ -182,39 +154,23 @@ class ControllerProcess {
     if (!args.enabled) return act(0);
     auto transport = connect();
     if (!transport) return;
-    const std::string identity = fmt::format("{}_{:016x}", host_name(), rng_.fork("identity").next());
-    client::LeaderElection::Listener listener{
-        [this, identity](Now) {
-          process_.log().info("leading", {{"identity", identity}});
-          master_.set(1);
-          process_.loop().post([this, term = election_->term()] { act(term); });
-        },
-        [this](const std::string& why, Now) {
-          master_.set(0);
-          process_.log().warning("not the leader any more: nothing is done until it is elected again", {{"why", why}});
-          process_.loop().post([this, why] { stand_by("standing by, the lease was lost: " + why); });
-        },
-        [this](const std::string& leader, Now) {
-          process_.log().info("standing by", {{"leader", leader}});
-          server_->pages().set_controllers(nullptr, "standing by: " + leader + " leads");
-        }};
-    master_ = process_.metrics().gauge("leader_election_master_status",
-                                       "Gauge of if the reporting system is master of the relevant lease, 0 indicates "
-                                       "backup, 1 indicates master. 'name' is the string used to identify the lease.",
-                                       {{"name", args.resource_name}});
-    master_.set(0);
-    auto engine = std::make_unique<client::LeaderElection>(
+    election_ = &process_.add(std::make_unique<ElectionPart>(
+        process_,
         client::LeaderElection::Options{args.resource_namespace,
                                         args.resource_name,
-                                        identity,
+                                        {},
                                         args.lease_duration,
                                         args.renew_deadline,
                                         args.retry_period,
                                         {{std::string(kUrlAnnotation), server_->url()},
                                          {std::string(kAuthorityAnnotation), server_->authority_pem()}}},
-        rng_.fork("election"), std::move(listener));
-    election_ = &process_.add(std::make_unique<ElectionPart>(process_.loop(), std::move(engine), std::move(transport)))
-                     .election();
+        rng_, std::move(transport),
+        ElectionPart::Callbacks{.begin = [this](std::uint64_t term) { act(term); },
+                                .end = [this](const std::string& why) { stand_by(why); },
+                                .stand_by =
+                                    [this](const std::string& leader) {
+                                      server_->pages().set_controllers(nullptr, "standing by: " + leader + " leads");
+                                    }}));
   }
 
   /// Whatever acted was fenced in its last step at the latest, and is not taken up again.
@@ -225,7 +181,6 @@ class ControllerProcess {
 
   /// `term`: of the election, if there is one.
   void act(std::uint64_t term) {
-    if (election_ != nullptr && election_->term() != term) return;  // lost and elected again meanwhile
     auto transport = connect();
     if (!transport) return;
     auto set = std::make_unique<controllers::ControllerSet>(options_, rng_.fork("controllers"), process_.log(),
@@ -236,9 +191,7 @@ class ControllerProcess {
     if (command_.shadow) {
       engine = std::make_unique<client::ShadowEngine>(std::move(engine), shadow_options());
     } else if (election_ != nullptr) {
-      engine = std::make_unique<client::FencedEngine>(std::move(engine), [election = election_, term](Now now) {
-        return election->term() == term && election->may_act(now);
-      });
+      engine = election_->fenced(std::move(engine), term);
     }
     acting_ = &process_.add(std::make_unique<ControllersPart>(
         process_.loop(), controllers, std::move(engine), std::move(transport), server_->pages(), command_.controller));
@@ -263,8 +216,7 @@ class ControllerProcess {
   Rng rng_;
   controllers::ControllerSet::Options options_;
   ControllerServer* server_ = nullptr;
-  telemetry::Gauge master_;
-  const client::LeaderElection* election_ = nullptr;
+  const ElectionPart* election_ = nullptr;
   const Part* acting_ = nullptr;  // the controllers, while it leads
 };
 

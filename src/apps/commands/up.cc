@@ -4,6 +4,7 @@
 #include "apps/commands/missing_nodes.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/controllers_part.h"
+#include "apps/controller/election_part.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_part.h"
@@ -16,6 +17,9 @@
 #include "controllers/scheduling/scheduler.h"
 #include "runtime/entropy.h"
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,19 +46,72 @@ class Up {
 
  private:
   void start_engines() {
-    const Rng rng(runtime::entropy());
-    auto set = std::make_unique<controllers::ControllerSet>(*make_controller_options(command_.controller),
-                                                            rng.fork("controller"), process_.log(), process_.metrics());
+    if (server_->has_others()) {
+      elect();
+    } else {
+      start_controllers([](std::unique_ptr<client::ApiEngine> engine) { return engine; });
+      start_scheduler([](std::unique_ptr<client::ApiEngine> engine) { return engine; });
+    }
+    start_nodes();
+  }
+
+  using Fence = std::function<std::unique_ptr<client::ApiEngine>(std::unique_ptr<client::ApiEngine>)>;
+
+  /// What one of several processes of a store does.
+  struct Elected {
+    const ElectionPart* election = nullptr;  // null: there are no others
+    const Part* acting = nullptr;            // while this one leads
+  };
+
+  /// Nodes are everybody's own.
+  void elect() {
+    const auto say = [this](const std::string& why) { pages_.set_controllers(nullptr, why); };
+    take_part("spillway-controller", controllers_, [this](const Fence& fence) { start_controllers(fence); }, say);
+    take_part(
+        "spillway-scheduler", scheduler_, [this](const Fence& fence) { start_scheduler(fence); },
+        [](const std::string&) {});
+  }
+
+  void take_part(const std::string& lease, Elected& elected, std::function<void(const Fence&)> start,
+                 const std::function<void(const std::string& why)>& say) {
+    client::LeaderElection::Options options;
+    options.name = lease;
+    ElectionPart::Callbacks callbacks{
+        .begin =
+            [&elected, start = std::move(start)](std::uint64_t term) {
+              start([&elected, term](std::unique_ptr<client::ApiEngine> engine) {
+                return elected.election->fenced(std::move(engine), term);
+              });
+            },
+        .end =
+            [this, &elected, say](const std::string& why) {
+              if (elected.acting != nullptr) process_.end(*std::exchange(elected.acting, nullptr));
+              say(why);
+            },
+        .stand_by = [say](const std::string& leader) { say("standing by: " + leader + " leads"); }};
+    elected.election = &process_.add(std::make_unique<ElectionPart>(
+        process_, options, rng_.fork(lease), server_->connect("system:kube-controller-manager"), std::move(callbacks)));
+  }
+
+  void start_controllers(const Fence& fence) {
+    auto set = std::make_unique<controllers::ControllerSet>(
+        *make_controller_options(command_.controller), rng_.fork("controller"), process_.log(), process_.metrics());
     controllers::ControllerSet& controllers = *set;
-    process_.add(std::make_unique<ControllersPart>(
+    controllers_.acting = &process_.add(std::make_unique<ControllersPart>(
         process_.loop(), controllers,
-        std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics()),
+        fence(std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics())),
         server_->connect("system:kube-controller-manager"), pages_, command_.controller));
-    process_.add(std::make_unique<EnginePart>(
+  }
+
+  void start_scheduler(const Fence& fence) {
+    scheduler_.acting = &process_.add(std::make_unique<EnginePart>(
         process_.loop(),
-        std::make_unique<controllers::Scheduler>(make_scheduler_options(command_.controller.compat == "v1.7"),
-                                                 rng.fork("scheduler"), process_.log()),
+        fence(std::make_unique<controllers::Scheduler>(make_scheduler_options(command_.controller.compat == "v1.7"),
+                                                       rng_.fork("scheduler"), process_.log())),
         server_->connect("system:kube-scheduler")));
+  }
+
+  void start_nodes() {
     const std::string base = command_.node_name.empty() ? host_name() : command_.node_name;
     std::vector<std::string> names;
     for (std::int32_t i = 1; i <= command_.nodes; ++i) {
@@ -99,8 +156,11 @@ class Up {
 
   const cli::UpCommand& command_;
   Process process_;
+  const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};
   ApiServerPart* server_ = nullptr;
+  Elected controllers_;
+  Elected scheduler_;
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ namespace {
 constexpr Duration kStopGrace = seconds(5);
 constexpr Duration kGiveBackMax = seconds(1);
 constexpr Duration kLookAtCertificates = minutes(1);
+constexpr std::string_view kCopyKeys =
+    "; copy ca.crt, ca.key and sa.key, and the folder kubelet-serving, of its DATA_DIR/pki here";
 const std::vector<std::string> kAdministratorGroups{"system:masters", "system:authenticated"};
 
 std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
@@ -99,43 +101,86 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .checks = [this] { return checks(); },
           .pages = pages_});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
-  if (store_->is_shared()) return stand_by(std::move(serving));
-  begin(std::move(serving));
+  if (!store_->is_shared()) {
+    begin(std::move(serving));
+    return {};
+  }
+  return join(std::move(serving));
+}
+
+/// What the servers of one store must have in common: what one signs, the others must accept.
+std::string ApiServerPart::keys_in_common() const {
+  const auto digest = [](const std::string& pem) { return fmt::format("{:016x}", fnv1a64(pem)); };
+  std::string keys = "token=" + token_key_->id();
+  if (certificates_) {
+    keys += " authority=" + digest(certificates_->client_authority().certificate_pem());
+    keys += " agents=" + digest(certificates_->serving_authority().certificate_pem());
+  }
+  return keys;
+}
+
+/// Begins unless a server of the same store runs that would not accept what this one signs.
+Outcome ApiServerPart::join(std::function<void()> serving) {
+  SPILLWAY_TRY(name, server_name(data_dir_));
+  runtime::Loop& loop = process_.loop();
+  roster_ = std::make_unique<store::ServerRoster>(
+      *store_, name, keys_in_common(),
+      store::ServerRoster::Ports{.now = [&loop] { return loop.now().mono; },
+                                 .after =
+                                     [&loop](Duration time, std::move_only_function<void()> task) {
+                                       loop.at(loop.now().mono + time, std::move(task));
+                                     }});
+  roster_->join([this, serving = std::move(serving)](const Outcome& joined) mutable {
+    if (joined) return begin(std::move(serving));
+    const Error& error = joined.error();
+    process_.fail(error.code != ErrorCode::kConflict
+                      ? error
+                      : make_error(ErrorCode::kConflict, "{}/pki: other keys than those of server {}, which runs{}",
+                                   data_dir_, error.at, kCopyKeys));
+  });
   return {};
 }
 
 void ApiServerPart::begin(std::function<void()> serving) {
   server_->start(process_.loop().now(), [this, serving = std::move(serving)](Outcome ready) {
     if (ready) ready = serve();
+    if (ready && store_->is_shared()) ready = take_part();
     if (!ready) return process_.fail(ready.error());
     serving();
   });
 }
 
-/// Begins once no other server of the store serves.
-Outcome ApiServerPart::stand_by(std::function<void()> serving) {
+/// All servers of a store serve; what is to be done once, one of them does.
+Outcome ApiServerPart::take_part() {
   SPILLWAY_TRY(holder, server_name(data_dir_));
   runtime::Loop& loop = process_.loop();
   const store::ServerLease::Ports ports{
       .now = [&loop] { return loop.now().mono; },
       .after = [&loop](Duration time,
                        std::move_only_function<void()> task) { loop.at(loop.now().mono + time, std::move(task)); }};
+  const auto act = [this](bool on) {
+    server_->act(on, process_.loop().now());
+    endpoint_->rearm();
+  };
   lease_ = std::make_unique<store::ServerLease>(
       *store_, holder, ports,
       store::ServerLease::Listener{
-          .on_taken = [this, serving = std::move(serving)]() mutable { begin(std::move(serving)); },
+          .on_taken =
+              [this, act] {
+                process_.log().info("this server collects what is gone, for all of its etcd");
+                act(true);
+              },
           .on_lost =
-              [this](const std::string& why) {
-                process_.fail(make_error(ErrorCode::kConflict, "{}; this one ends", why));
+              [this, act](const std::string& why) {
+                process_.log().warning("this server does not collect any more", {{"why", why}});
+                act(false);
               },
           .on_waiting =
               [this](const std::string& other) {
-                store_answers_ = true;
-                process_.log().info("another server of this etcd serves; this one stands by", {{"server", other}});
+                process_.log().info("another server of this etcd collects what is gone", {{"server", other}});
               },
           .on_failure =
               [this](const Error& error) {
-                if (!store_answers_) return process_.fail(error);
                 process_.log().warning("the lease of API servers cannot be had", {{"error", error.text()}});
               }});
   lease_->start();
@@ -161,7 +206,8 @@ Outcome ApiServerPart::open_store() {
 
 /// Whom requests come from, by what they show.
 Outcome ApiServerPart::open_tokens() {
-  SPILLWAY_TRY(key, wire::TokenKey::open(data_dir_ + "/pki"));
+  SPILLWAY_TRY(key, wire::TokenKey::open(data_dir_ + "/pki",
+                                         {.signing = args_.token_signing_key_file, .accepted = args_.token_key_files}));
   token_key_ = std::move(key);
   if (args_.bootstrap_tokens) bootstrap_tokens_ = std::make_shared<wire::BootstrapTokenTable>();
   wire::Authenticator::Options options{
@@ -291,6 +337,7 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
     endpoint_.reset();
     server_.reset();
     lease_.reset();
+    roster_.reset();
     store_.reset();
     done();
   };
@@ -302,9 +349,11 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
         if (auto task = std::exchange(*close, nullptr)) task();
       });
     };
-    if (!lease_) return once();
+    if (!roster_) return once();
     loop.at(loop.now().mono + kGiveBackMax, once);
-    lease_->give_back(once);
+    auto leave = [this, once] { roster_->leave(once); };
+    if (!lease_) return leave();
+    lease_->give_back(std::move(leave));
   };
   if (!http_ || http_->port() == 0) return give_back();
   http_->stop(kStopGrace, std::move(give_back));

@@ -8,6 +8,7 @@
 #include "apps/server/server_certificates.h"
 #include "cli/flags/command_line.h"
 #include "store/server_lease.h"
+#include "store/server_roster.h"
 #include "store/sqlite/directory_lock.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/store.h"
@@ -46,6 +47,9 @@ class ApiServerPart final : public Part {
   /// A way to the server without HTTP, as an administrator.
   std::unique_ptr<client::Transport> connect(std::string user);
 
+  /// Other processes may serve the same objects.
+  bool has_others() const { return store_->is_shared(); }
+
   /// Nodes of this process; others are reached over HTTPS.
   LocalGateway& local_nodes() { return gateway_; }
 
@@ -57,8 +61,10 @@ class ApiServerPart final : public Part {
 
   Outcome open(std::function<void()> serving);
   Outcome open_store();
+  std::string keys_in_common() const;
+  Outcome join(std::function<void()> serving);
   void begin(std::function<void()> serving);
-  Outcome stand_by(std::function<void()> serving);
+  Outcome take_part();
   Outcome open_tokens();
   Outcome serve();
   Outcome open_certificates();
@@ -86,10 +92,10 @@ class ApiServerPart final : public Part {
   std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<store::Store> store_;
-  store::SqliteStore* embedded_ = nullptr;  // store_, unless it is an etcd
-  store::sqlite::DirectoryLock data_lock_;  // of a store that does not lock the data directory itself
-  bool store_answers_ = false;
-  std::unique_ptr<store::ServerLease> lease_;  // null: no other server can have the same store
+  store::SqliteStore* embedded_ = nullptr;       // store_, unless it is an etcd
+  store::sqlite::DirectoryLock data_lock_;       // of a store that does not lock the data directory itself
+  std::unique_ptr<store::ServerRoster> roster_;  // null: no other server can have the same store
+  std::unique_ptr<store::ServerLease> lease_;    // who collects; null until it serves
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<wire::ApiEndpoint> endpoint_;
   std::unique_ptr<wire::HttpServer> http_;

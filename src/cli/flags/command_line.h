@@ -146,6 +146,8 @@ struct ServingArgs {
   std::uint16_t port = 6443;     // 0: any free port
   std::string write_kubeconfig;  // empty: DATA_DIR/kubeconfig
   std::string token_auth_file;
+  std::string token_signing_key_file;        // of service accounts' tokens; empty: DATA_DIR/pki/sa.key
+  std::vector<std::string> token_key_files;  // whose tokens are accepted besides
   bool insecure_http = false;
   bool http2_off = false;
   /// Signed the serving certificates of agents that ours has not signed; empty: none besides.

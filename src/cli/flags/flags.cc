@@ -195,6 +195,14 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->default_str("DATA_DIR/kubeconfig");
   app.add_option("--token-auth-file", args.token_auth_file,
                  "Static bearer tokens: lines of token,user,uid[,\"groups\"]");
+  app.add_option("--service-account-signing-key-file", args.token_signing_key_file,
+                 "PEM file: the private key (RSA or ECDSA P-256) that service account tokens are signed with")
+      ->default_str("DATA_DIR/pki/sa.key")
+      ->check(CLI::ExistingFile);
+  app.add_option("--service-account-key-file", args.token_key_files,
+                 "PEM file with keys or certificates: accept service account tokens that these have signed as well; "
+                 "may be given several times")
+      ->check(CLI::ExistingFile);
   app.add_option("--kubelet-certificate-authority", args.kubelet_certificate_authority,
                  "PEM file: also believe agents and kubelets whose serving certificate for system:node:NAME this "
                  "authority has signed")

@@ -22,6 +22,8 @@ namespace {
 
 constexpr int kNumberBytes = 32;  // of each of the two numbers of a P-256 signature
 constexpr std::size_t kSignatureBytes = 64;
+constexpr std::string_view kEcdsa = "ES256";
+constexpr std::string_view kRsa = "RS256";
 
 struct DigestFree {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
@@ -104,6 +106,83 @@ std::optional<std::vector<unsigned char>> der_signature(std::string_view raw) {
   return out;
 }
 
+Result<TokenKey::Key> known_key(KeyPtr key, const std::string& path) {
+  const bool ecdsa = EVP_PKEY_is_a(key.get(), "EC") == 1 && EVP_PKEY_get_bits(key.get()) == 8 * kNumberBytes;
+  const bool rsa = EVP_PKEY_is_a(key.get(), "RSA") == 1 && EVP_PKEY_get_bits(key.get()) >= TokenKey::kRsaBitsMin;
+  if (!ecdsa && !rsa) {
+    return invalid(path, "expected an ECDSA P-256 key, or an RSA key of {} bits or more", TokenKey::kRsaBitsMin);
+  }
+  SPILLWAY_TRY(id, key_id(key.get()));
+  return TokenKey::Key{std::move(key), std::move(id), ecdsa ? kEcdsa : kRsa};
+}
+
+KeyPtr key_in(std::string_view label, const unsigned char* data, long size) {
+  if (label == PEM_STRING_PUBLIC) return KeyPtr(d2i_PUBKEY(nullptr, &data, size));
+  if (label == PEM_STRING_X509) {
+    const CertificatePtr certificate(d2i_X509(nullptr, &data, size));
+    return KeyPtr(certificate ? X509_get_pubkey(certificate.get()) : nullptr);
+  }
+  return KeyPtr(d2i_AutoPrivateKey(nullptr, &data, size));
+}
+
+struct OpensslBytesFree {
+  void operator()(void* bytes) const { OPENSSL_free(bytes); }
+};
+
+/// All keys of a file: public or private ones, and those of certificates.
+Outcome add_keys(std::vector<TokenKey::Key>& keys, const std::string& path) {
+  SPILLWAY_TRY(pem, read_file(path));
+  const std::unique_ptr<BIO, BioFree> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const std::size_t before = keys.size();
+  while (bio) {
+    char* label = nullptr;
+    char* header = nullptr;
+    unsigned char* data = nullptr;
+    long size = 0;
+    const bool found = PEM_read_bio(bio.get(), &label, &header, &data, &size) == 1;
+    const std::unique_ptr<void, OpensslBytesFree> owned[] = {std::unique_ptr<void, OpensslBytesFree>(label),
+                                                             std::unique_ptr<void, OpensslBytesFree>(header),
+                                                             std::unique_ptr<void, OpensslBytesFree>(data)};
+    if (!found) break;
+    if (std::string_view(label) == PEM_STRING_ECPARAMETERS) continue;  // what openssl writes before a key
+    KeyPtr key = key_in(label, data, size);
+    if (!key) {
+      take_openssl_problem();
+      return invalid(path, "the {} in it cannot be read", label);
+    }
+    if (keys.size() == TokenKey::kKeysMax) return invalid(path, "more than {} keys for tokens", TokenKey::kKeysMax);
+    SPILLWAY_TRY(known, known_key(std::move(key), path));
+    keys.push_back(std::move(known));
+  }
+  take_openssl_problem();
+  if (keys.size() == before) return invalid(path, "expected a public key, a private key or a certificate in PEM");
+  return {};
+}
+
+Result<std::string> sign_with(EVP_PKEY* key, std::string_view text) {
+  const DigestPtr digest(EVP_MD_CTX_new());
+  std::vector<unsigned char> signature(static_cast<std::size_t>(EVP_PKEY_get_size(key)));
+  std::size_t size = signature.size();
+  if (!digest || EVP_DigestSignInit(digest.get(), nullptr, EVP_sha256(), nullptr, key) != 1 ||
+      EVP_DigestSign(digest.get(), signature.data(), &size, bytes_of(text), text.size()) != 1) {
+    return openssl_error("signing a token");
+  }
+  signature.resize(size);
+  if (EVP_PKEY_is_a(key, "EC") == 1) return raw_signature(signature);
+  return std::string(reinterpret_cast<const char*>(signature.data()), signature.size());
+}
+
+bool is_signed_with(const TokenKey::Key& key, std::string_view text, std::string_view raw) {
+  const auto der =
+      key.algorithm == kEcdsa ? der_signature(raw) : std::optional(std::vector<unsigned char>(raw.begin(), raw.end()));
+  const DigestPtr digest(EVP_MD_CTX_new());
+  const bool genuine = der && digest &&
+                       EVP_DigestVerifyInit(digest.get(), nullptr, EVP_sha256(), nullptr, key.key.get()) == 1 &&
+                       EVP_DigestVerify(digest.get(), der->data(), der->size(), bytes_of(text), text.size()) == 1;
+  if (!genuine) take_openssl_problem();
+  return genuine;
+}
+
 /// header.payload.signature; nullopt unless there are three parts.
 std::optional<std::array<std::string_view, 3>> split_token(std::string_view token) {
   const std::size_t first = token.find('.');
@@ -116,7 +195,10 @@ std::optional<std::array<std::string_view, 3>> split_token(std::string_view toke
 
 }  // namespace
 
-Result<std::shared_ptr<const TokenKey>> TokenKey::open(const std::string& folder) {
+namespace {
+
+/// The folder's own, made if there is none.
+Result<TokenKey::Key> own_key(const std::string& folder) {
   SPILLWAY_TRY_VOID(make_private_folder(folder));
   const std::string path = folder + "/sa.key";
   Result<std::string> pem = read_private_file(path);
@@ -127,25 +209,34 @@ Result<std::shared_ptr<const TokenKey>> TokenKey::open(const std::string& folder
   }
   if (!pem) return pem.error();
   SPILLWAY_TRY(key, parse_key(*pem, path));
-  if (EVP_PKEY_is_a(key.get(), "EC") != 1 || EVP_PKEY_get_bits(key.get()) != 8 * kNumberBytes) {
-    return invalid(path, "expected an ECDSA P-256 key");
-  }
-  SPILLWAY_TRY(id, key_id(key.get()));
-  return std::make_shared<const TokenKey>(std::move(key), std::move(id));
+  return known_key(std::move(key), path);
+}
+
+Result<TokenKey::Key> given_key(const std::string& path) {
+  SPILLWAY_TRY(pem, read_private_file(path));
+  SPILLWAY_TRY(key, parse_key(pem, path));
+  return known_key(std::move(key), path);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TokenKey>> TokenKey::open(const std::string& folder) {
+  return open(folder, {});
+}
+
+Result<std::shared_ptr<const TokenKey>> TokenKey::open(const std::string& folder, const Files& files) {
+  std::vector<Key> keys;
+  SPILLWAY_TRY(signing, files.signing.empty() ? own_key(folder) : given_key(files.signing));
+  keys.push_back(std::move(signing));
+  for (const std::string& path : files.accepted) SPILLWAY_TRY_VOID(add_keys(keys, path));
+  return std::make_shared<const TokenKey>(std::move(keys));
 }
 
 Result<std::string> TokenKey::sign(const api::Json& claims) const {
-  const api::Json header = api::Json::object({{"alg", "ES256"}, {"kid", id_}, {"typ", "JWT"}});
+  const Key& key = keys_.front();
+  const api::Json header = api::Json::object({{"alg", key.algorithm}, {"kid", key.id}, {"typ", "JWT"}});
   std::string text = api::encode_base64_url(api::to_text(header)) + "." + api::encode_base64_url(api::to_text(claims));
-  const DigestPtr digest(EVP_MD_CTX_new());
-  std::vector<unsigned char> der(static_cast<std::size_t>(EVP_PKEY_get_size(key_.get())));
-  std::size_t size = der.size();
-  if (!digest || EVP_DigestSignInit(digest.get(), nullptr, EVP_sha256(), nullptr, key_.get()) != 1 ||
-      EVP_DigestSign(digest.get(), der.data(), &size, bytes_of(text), text.size()) != 1) {
-    return openssl_error("signing a token");
-  }
-  der.resize(size);
-  SPILLWAY_TRY(signature, raw_signature(der));
+  SPILLWAY_TRY(signature, sign_with(key.key.get(), text));
   text += "." + api::encode_base64_url(signature);
   return text;
 }
@@ -166,17 +257,15 @@ Result<api::Json> TokenKey::verify(std::string_view token) const {
   const auto raw = api::decode_base64_url((*parts)[2]);
   if (!header_text || !payload || !raw) return refused("not in base64");
   const auto header = api::parse_json(*header_text);
-  if (!header || header->string_at({"alg"}) != "ES256") return refused("not signed with ES256");
-  const auto der = der_signature(*raw);
+  const std::string_view algorithm = header ? header->string_at({"alg"}) : std::string_view();
+  if (algorithm != kEcdsa && algorithm != kRsa) return refused("not signed with ES256 or RS256");
+  const std::string_view id = header->string_at({"kid"});
+  const bool known = std::ranges::find(keys_, id, &Key::id) != keys_.end();
   const std::string_view text = token.substr(0, (*parts)[0].size() + 1 + (*parts)[1].size());
-  const DigestPtr digest(EVP_MD_CTX_new());
-  const bool genuine = der && digest &&
-                       EVP_DigestVerifyInit(digest.get(), nullptr, EVP_sha256(), nullptr, key_.get()) == 1 &&
-                       EVP_DigestVerify(digest.get(), der->data(), der->size(), bytes_of(text), text.size()) == 1;
-  if (!genuine) {
-    take_openssl_problem();
-    return refused("not signed by this cluster");
-  }
+  const bool genuine = std::ranges::any_of(keys_, [&](const Key& key) {
+    return key.algorithm == algorithm && (!known || key.id == id) && is_signed_with(key, text, *raw);
+  });
+  if (!genuine) return refused("not signed by this cluster");
   auto claims = api::parse_json(*payload);
   if (!claims || claims->if_object() == nullptr) return refused("its claims are no JSON object");
   return *std::move(claims);

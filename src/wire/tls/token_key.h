@@ -1,6 +1,7 @@
-// The key that service account tokens are signed with: made once, kept in a folder, and what it signed is genuine.
-// Tokens are JSON Web Tokens with an ECDSA P-256 signature (ES256); no other algorithm is accepted.
-// Thread: any (immutable once made). Source: RFC 7515, 7518 (3.4), 7519; spec "API server contract", 19.2.
+// The key that service account tokens are signed with: made once, kept in a folder, or given in a file; and the keys
+// whose tokens are genuine. Tokens are JSON Web Tokens signed with an ECDSA P-256 key (ES256) or an RSA key (RS256); no
+// other algorithm is accepted. Thread: any (immutable once made). Source: RFC 7515, 7518 (3.3, 3.4), 7519; spec "API
+// server contract", 19.2; Kubernetes docs, kube-apiserver, --service-account-key-file.
 #pragma once
 
 #include "api/json/json.h"
@@ -12,6 +13,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace spillway::wire {
 
@@ -20,11 +23,31 @@ class TokenKey final : public apiserver::TokenSigner {
   static constexpr std::string_view kIssuer = "https://kubernetes.default.svc.cluster.local";
   static constexpr std::size_t kTokenBytesMax = std::size_t{16} * 1024;
 
+  static constexpr std::size_t kKeysMax = 16;
+  static constexpr int kRsaBitsMin = 2048;
+
+  struct Files {
+    std::string signing;                // a private key; empty: the folder's own
+    std::vector<std::string> accepted;  // public or private keys or certificates, several in a file; besides the first
+  };
+
   /// The key in `folder`/sa.key (mode 0600), made if there is none. The folder is made if its parent exists. Errors
   /// name the file.
   static Result<std::shared_ptr<const TokenKey>> open(const std::string& folder);
+  /// With what the files say. Without any it is open(folder).
+  static Result<std::shared_ptr<const TokenKey>> open(const std::string& folder, const Files& files);
 
-  TokenKey(KeyPtr key, std::string id) : key_(std::move(key)), id_(std::move(id)) {}
+  struct Key {
+    KeyPtr key;
+    std::string id;  // "kid": a digest of the public key
+    std::string_view algorithm;
+  };
+
+  /// The first key signs.
+  explicit TokenKey(std::vector<Key> keys) : keys_(std::move(keys)) {}
+
+  /// Of the key that signs: the same for servers that sign with the same one.
+  const std::string& id() const { return keys_.front().id; }
 
   std::string issuer() const override { return std::string(kIssuer); }
 
@@ -33,12 +56,11 @@ class TokenKey final : public apiserver::TokenSigner {
   /// True if the text has the form of a token signed with a key like this one; says nothing about the signature.
   static bool looks_like_token(std::string_view text);
 
-  /// The claims of a token that this key has signed, whatever they say. kUnauthorized: it has not.
+  /// The claims of a token that one of the keys has signed, whatever they say. kUnauthorized: none has.
   Result<api::Json> verify(std::string_view token) const;
 
  private:
-  KeyPtr key_;
-  std::string id_;  // "kid": a digest of the public key
+  std::vector<Key> keys_;
 };
 
 }  // namespace spillway::wire

@@ -1,0 +1,43 @@
+// What writes that are under way have chosen and nobody else may have, such as the address of a service; and what
+// another server was lately found to have. Thread: loop. Bounds: a name for each that is chosen by a write under way;
+// kForeignMax others.
+#pragma once
+
+#include "base/time.h"
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+class HeldNames {
+ public:
+  static constexpr Duration kForeignLife = seconds(5);  // then its owner is asked for again
+  static constexpr std::size_t kForeignMax = 10'000;
+
+  void hold(const std::string& name) { held_.insert(name); }
+
+  void release(const std::string& name) {
+    if (const auto found = held_.find(name); found != held_.end()) held_.erase(found);
+  }
+
+  void note_foreign(const std::string& name, Instant now) {
+    std::erase_if(foreign_, [now](const auto& each) { return each.second <= now; });
+    if (foreign_.size() < kForeignMax) foreign_.insert_or_assign(name, now + kForeignLife);
+  }
+
+  bool is_held(std::string_view name, Instant now) const {
+    if (held_.contains(name)) return true;
+    const auto foreign = foreign_.find(name);
+    return foreign != foreign_.end() && now < foreign->second;
+  }
+
+ private:
+  std::multiset<std::string, std::less<>> held_;
+  std::map<std::string, Instant, std::less<>> foreign_;  // until when
+};
+
+}  // namespace spillway::apiserver

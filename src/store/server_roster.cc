@@ -1,0 +1,96 @@
+#include "store/server_roster.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::store {
+namespace {
+
+/// "NUMBER KEYS": the number makes each write a different one.
+std::string_view keys_in(const Entry& entry) {
+  const std::string_view text = *entry.value;
+  const std::size_t space = text.find(' ');
+  return space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+}
+
+}  // namespace
+
+ServerRoster::ServerRoster(Store& store, std::string name, std::string keys, Ports ports)
+    : store_(store), key_(fmt::format("{}{}", kPrefix, name)), keys_(std::move(keys)), ports_(std::move(ports)) {}
+
+void ServerRoster::join(std::move_only_function<void(Outcome)> done) {
+  done_ = std::move(done);
+  write();
+}
+
+/// The own entry first: of two that come at once at least one sees the other.
+void ServerRoster::write() {
+  auto value = std::make_shared<const std::string>(fmt::format("{} {}", ++beats_, keys_));
+  Write entry{.key = key_, .value = std::move(value), .expected = written_};
+  store_.write(std::move(entry), [this, alive = std::weak_ptr(alive_)](const Result<WriteResult>& result) {
+    if (alive.expired() || over_) return;
+    if (!result && done_) return fail(result.error());
+    if (result && !result->committed) {
+      // Of an earlier process of the same name, or deleted by somebody.
+      written_ = result->current ? result->current->mod_revision : Revision();
+      return write();
+    }
+    if (result) written_ = result->revision;
+    if (done_) return look();
+    ports_.after(kBeatEvery, [this, alive] {
+      if (!alive.expired() && !over_) write();
+    });
+  });
+}
+
+void ServerRoster::look() {
+  store_.range({.prefix = std::string(kPrefix), .start_after = {}, .limit = 0, .at = {}},
+               [this, alive = std::weak_ptr(alive_)](const Result<RangeResult>& found) {
+                 if (alive.expired() || over_) return;
+                 if (!found) return fail(found.error());
+                 judge(found->entries);
+               });
+}
+
+void ServerRoster::judge(const std::vector<Entry>& entries) {
+  const Instant now = ports_.now();
+  bool waits = false;
+  for (const Entry& entry : entries) {
+    if (entry.key == key_ || keys_in(entry) == keys_) continue;
+    const auto [other, is_new] = others_.try_emplace(entry.key, Other{entry.mod_revision, now});
+    if (other->second.revision != entry.mod_revision) {
+      return fail({ErrorCode::kConflict, "a server with other keys runs", entry.key.substr(kPrefix.size())});
+    }
+    if (now - other->second.since < kGoneAfter) {
+      waits = true;
+    } else {
+      store_.write({.key = entry.key, .value = nullptr, .expected = entry.mod_revision},
+                   [](const Result<WriteResult>&) {});
+    }
+  }
+  if (waits) {
+    return ports_.after(kLookEvery, [this, alive = std::weak_ptr(alive_)] {
+      if (!alive.expired() && !over_) look();
+    });
+  }
+  auto done = std::exchange(done_, nullptr);
+  write();
+  done({});
+}
+
+void ServerRoster::fail(Error error) {
+  over_ = true;
+  const auto told = std::make_shared<std::move_only_function<void(Outcome)>>(std::exchange(done_, nullptr));
+  if (written_ == Revision()) return (*told)(std::move(error));
+  store_.write({.key = key_, .value = nullptr, .expected = written_},
+               [told, error = std::move(error)](const Result<WriteResult>&) { (*told)(error); });
+}
+
+void ServerRoster::leave(std::function<void()> done) {
+  if (std::exchange(over_, true) || written_ == Revision()) return done();
+  store_.write({.key = key_, .value = nullptr, .expected = written_},
+               [done = std::move(done)](const Result<WriteResult>&) { done(); });
+}
+
+}  // namespace spillway::store

@@ -1,0 +1,65 @@
+// The API servers of one store, each with an entry that it writes again and again: one that would not understand the
+// others, because it signs with other keys, is told so before it serves. An entry that does not change for kGoneAfter,
+// by the clock of whoever looks, is of a server that has gone; its keys bind nobody. Thread: loop. Bounds: one request
+// at a time, which ends by itself. Source: spec "etcd store", 10.
+#pragma once
+
+#include "base/time.h"
+#include "store/store.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spillway::store {
+
+class ServerRoster {
+ public:
+  static constexpr Duration kBeatEvery = seconds(5);
+  static constexpr Duration kGoneAfter = seconds(16);
+  static constexpr Duration kLookEvery = seconds(1);  // while it waits for others to go
+  static constexpr std::string_view kPrefix = "/registry/spillway.dev/roster/";
+
+  struct Ports {
+    std::function<Instant()> now;
+    std::function<void(Duration, std::move_only_function<void()>)> after;
+  };
+
+  /// `name`: letters, digits, "-", ".", ":". `keys`: what all of them must have in common, without line breaks; the
+  /// text says nothing that is secret.
+  ServerRoster(Store& store, std::string name, std::string keys, Ports ports);
+  ServerRoster(const ServerRoster&) = delete;
+  ServerRoster& operator=(const ServerRoster&) = delete;
+
+  /// `done`, once: it may serve, and its entry is kept. kConflict: a server that runs has other keys; `at` is its name.
+  /// An error of the store. Takes kGoneAfter at most beyond what the store needs.
+  void join(std::move_only_function<void(Outcome)> done);
+  /// Takes the entry back; `done` runs when the store has answered.
+  void leave(std::function<void()> done);
+
+ private:
+  struct Other {
+    Revision revision;
+    Instant since;
+  };
+
+  void look();
+  void judge(const std::vector<Entry>& entries);
+  void write();
+  void fail(Error error);
+
+  Store& store_;
+  std::string key_;
+  std::string keys_;
+  Ports ports_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::move_only_function<void(Outcome)> done_;
+  std::map<std::string, Other> others_;  // with other keys, by key
+  std::uint64_t beats_ = 0;
+  Revision written_;
+  bool over_ = false;
+};
+
+}  // namespace spillway::store

@@ -1,0 +1,237 @@
+"""Several API servers of one etcd: all serve one history; what is handed out once is handed out once; one collects."""
+import concurrent.futures
+import json
+import random
+import shutil
+import signal
+import unittest
+
+import own_etcd
+from counting import MAPS, Servers, begin, config_map, settle
+from harness import Api, ApiError, account_kubeconfig, needs, refusals, run, running, serving, wait_for, workspace
+from test_etcd import Gateway, coded
+
+SERVICES = "/api/v1/namespaces/default/services"
+COLLECTS = "this server collects what is gone"
+
+
+def service(name, kind="NodePort", **spec):
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"type": kind, "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}], **spec}}
+
+
+def keys_below(gateway, prefix):
+    end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    return int(gateway.call("kv/range", key=prefix, range_end=end, count_only=True).get("count", 0))
+
+
+@needs(own_etcd.PROGRAM is not None and shutil.which("kubectl"), own_etcd.NEEDS)
+class Servers2(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(workspace())
+        self.cluster = self.enterContext(own_etcd.serving(self.folder))
+        self.gateway = Gateway(self.cluster.members[0])
+
+    def kubeconfig(self, name):
+        return self.folder / f"{name}.kubeconfig"
+
+    def start(self, name, *more):
+        """All of them have the keys of the first."""
+        if name != "first" and not (self.folder / name).exists():
+            shutil.copytree(self.folder / "first/pki", self.folder / name / "pki", ignore=shutil.ignore_patterns("apiserver*", "admin.*"))
+        self.kubeconfig(name).unlink(missing_ok=True)
+        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", "0", "--write-kubeconfig", self.kubeconfig(name), self.cluster.flag, *more))
+        return process, serving(process, self.kubeconfig(name))
+
+    def test_what_one_acknowledges_the_other_shows_and_judges_by(self):
+        _, first = self.start("first")
+        _, second = self.start("second")
+        servers = (first, second)
+        first.create(MAPS, config_map("shared", n="0"))
+        for number in range(200):
+            one, other = servers[number % 2], servers[1 - number % 2]
+            seen = other.get(f"{MAPS}/shared")
+            self.assertEqual(seen["data"]["n"], str(number))
+            seen["data"]["n"] = str(number + 1)
+            one.request("PUT", f"{MAPS}/shared", seen)
+            with self.assertRaises(ApiError) as stale:  # the version that has just been overtaken elsewhere
+                other.request("PUT", f"{MAPS}/shared", seen)
+            self.assertEqual(stale.exception.code, 409)
+        for number in range(30):
+            one, other = servers[number % 2], servers[1 - number % 2]
+            one.create(MAPS, config_map(f"made-{number}"))
+            with self.assertRaises(ApiError) as exists:
+                other.create(MAPS, config_map(f"made-{number}"))
+            self.assertEqual(exists.exception.status["reason"], "AlreadyExists")
+            other.delete(f"{MAPS}/made-{number}")
+            self.assertIsNone(one.find(f"{MAPS}/made-{number}"))
+            one.create(MAPS, config_map(f"made-{number}"))
+        # Rights and tokens: given by one, had at the other at once; taken by one, gone at the other at once.
+        for number in range(20):
+            one, other = servers[number % 2], servers[1 - number % 2]
+            name = f"reader-{number}"
+            account = account_kubeconfig(one, self.kubeconfig("first" if one is first else "second"), self.make_account(one, name), "default")
+            there = Api(self.moved(account, other))
+            one.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}]})
+            for suffix in ("", "?resourceVersion=0"):
+                there.get(MAPS + suffix)
+            one.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{name}")
+            with self.assertRaises(ApiError) as refused:
+                there.get(MAPS)
+            self.assertEqual(refused.exception.code, 403)
+            one.delete(f"/api/v1/namespaces/default/serviceaccounts/{name}")
+            with self.assertRaises(ApiError) as refused:
+                there.get(MAPS)
+            self.assertEqual(refused.exception.code, 401)
+            there.close()
+        # Pages of one, continued by the other.
+        page = first.get(f"{MAPS}?limit=3")
+        names = [each["metadata"]["name"] for each in page["items"]]
+        while page["metadata"].get("continue"):
+            page = random.choice(servers).get(f"{MAPS}?limit=3&continue={page['metadata']['continue']}")
+            names += [each["metadata"]["name"] for each in page["items"]]
+        self.assertEqual(names, [each["metadata"]["name"] for each in second.get(MAPS)["items"]])
+
+    def make_account(self, api, name):
+        api.create("/api/v1/namespaces/default/serviceaccounts", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
+        return name
+
+    def moved(self, kubeconfig, api):
+        """The same credentials, for another server."""
+        text = kubeconfig.read_text()
+        there = kubeconfig.with_suffix(".there")
+        there.write_text("\n".join(f"{line.split('server:')[0]}server: {api.scheme}://{api.host}:{api.port}" if "server:" in line else line for line in text.splitlines()) + "\n")
+        return there
+
+    def test_no_address_and_no_port_twice(self):
+        self.start("first")
+        self.start("second")
+        both = [self.kubeconfig("first"), self.kubeconfig("second")]
+
+        def work(worker):
+            servers, made = Servers(both), []
+            for number in range(12):
+                name = f"s-{worker}-{number}"
+                made.append(servers.any().create(SERVICES, service(name))["spec"])
+                if number % 4 == 3:
+                    servers.any().delete(f"{SERVICES}/{name}")
+                    made.pop()
+            servers.close()
+            return made
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            specs = [spec for made in pool.map(work, range(8)) for spec in made]
+        addresses = [spec["clusterIP"] for spec in specs]
+        ports = [port["nodePort"] for spec in specs for port in spec["ports"]]
+        self.assertEqual((len(addresses), len(ports)), (72, 144))
+        self.assertEqual((len(set(addresses)), len(set(ports))), (72, 144), "handed out twice")
+        # One that is asked for by name: exactly one gets it, and when it is free again another one does at once.
+        servers = Servers(both)
+        for number in range(10):
+            def ask(worker):
+                mine = Servers(both)
+                try:
+                    mine.any().create(SERVICES, service(f"fixed-{worker}", "ClusterIP", clusterIP="10.96.77.7"))
+                    return f"fixed-{worker}"
+                except ApiError as error:
+                    self.assertIn("provided IP is already allocated", str(error))
+                    return None
+                finally:
+                    mine.close()
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                got = [name for name in pool.map(ask, range(4)) if name]
+            self.assertLessEqual(len(got), 1, "one address, two services")
+            for name in got:
+                servers.any().delete(f"{SERVICES}/{name}")
+        servers.any().create(SERVICES, service("at-last", "ClusterIP", clusterIP="10.96.77.8"))
+        servers.any().delete(f"{SERVICES}/at-last")
+        self.assertEqual(servers.any().create(SERVICES, service("again", "ClusterIP", clusterIP="10.96.77.8"))["spec"]["clusterIP"], "10.96.77.8")
+        servers.close()
+
+    def test_a_namespace_goes_with_all_that_comes_into_it(self):
+        _, first = self.start("first")
+        _, second = self.start("second")
+        for number in range(6):
+            name = f"going-{number}"
+            first.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+            def fill(worker):
+                mine, made = Servers([self.kubeconfig("first"), self.kubeconfig("second")]), 0
+                try:
+                    while True:
+                        mine.any().create(f"/api/v1/namespaces/{name}/configmaps", config_map(f"m-{worker}-{made}"))
+                        made += 1
+                except ApiError as error:
+                    self.assertIn(error.code, (403, 404), str(error))
+                finally:
+                    mine.close()
+                return made
+
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                filling = [pool.submit(fill, worker) for worker in range(4)]
+                wait_for("content", lambda: keys_below(self.gateway, f"/registry/configmaps/{name}/") > 20)
+                (first, second)[number % 2].delete(f"/api/v1/namespaces/{name}")
+                self.assertGreater(sum(each.result() for each in filling), 20)
+            wait_for("the namespace to go", lambda: second.find(f"/api/v1/namespaces/{name}") is None)
+            wait_for("what came late to go", lambda: keys_below(self.gateway, f"/registry/configmaps/{name}/") == 0, 5)
+
+    def test_one_collects_and_another_takes_its_place(self):
+        one, first = self.start("first")
+        two, second = self.start("second")
+        self.assertIn(COLLECTS, one.log.read_text())
+        self.assertNotIn(COLLECTS, two.log.read_text())
+
+        def collected(api, name):
+            owner = api.create(MAPS, config_map(f"{name}-owner"))
+            child = config_map(f"{name}-child")
+            child["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "ConfigMap", "name": f"{name}-owner", "uid": owner["metadata"]["uid"]}]
+            api.create(MAPS, child)
+            api.delete(f"{MAPS}/{name}-owner")
+            wait_for(f"{name} to be collected", lambda: api.find(f"{MAPS}/{name}-child") is None, 40)
+
+        collected(second, "by-the-other")
+        self.assertEqual(one.stop(), 0)  # in order: the next one need not wait
+        collected(second, "by-the-next")
+        self.assertIn(COLLECTS, two.log.read_text())
+        one, first = self.start("first")
+        two.child.send_signal(signal.SIGSTOP)  # out of order
+        collected(first, "by-the-first-again")
+        two.child.send_signal(signal.SIGCONT)
+        wait_for("the second to know", lambda: "this server does not collect any more" in two.log.read_text())
+        self.assertIsNotNone(second.get(MAPS))  # it serves on
+        collected(second, "by-the-first-for-the-second")
+
+    def test_servers_that_are_killed_in_turn(self):
+        processes = {name: self.start(name)[0] for name in ("first", "second")}
+        _, third = self.start("third")  # to look from
+        recorder, writers = begin([self.kubeconfig("first"), self.kubeconfig("second")], third.get(MAPS)["metadata"]["resourceVersion"])
+        for kill in range(6):
+            for each in writers:
+                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 5, 60)
+            name = ("first", "second")[kill % 2]
+            processes[name].kill()
+            for each in writers:
+                wait_for("writes without it", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before, 60)
+            processes[name] = self.start(name)[0]
+        told = settle(self, recorder, writers, third)
+        print(f"two servers killed 6 times: {told} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once over {recorder.connections} watches", flush=True)
+
+    def test_other_keys_are_refused_while_a_server_runs(self):
+        one, _ = self.start("first")
+        code, _, err = run("apiserver", "--data-dir", self.folder / "stranger", "--port", "0", self.cluster.flag, timeout=60)
+        self.assertEqual(code, 1)
+        self.assertRegex(err, r"(?m)^spillway: .*/stranger/pki: other keys than those of server \S+, which runs; copy ca.crt, ca.key and sa.key")
+        one.kill()
+        process, api = self.start_stranger()
+        api.create(MAPS, config_map("mine"))
+        self.assertEqual(process.stop(), 0)
+
+    def start_stranger(self):
+        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "stranger", "--port", "0", "--write-kubeconfig", self.kubeconfig("stranger"), self.cluster.flag))
+        return process, serving(process, self.kubeconfig("stranger"), 40)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,131 @@
+// Goal: a server with other keys than those that run does not serve beside them; one that has gone binds nobody.
+#include "store/server_roster.h"
+
+#include "store/memory_store.h"
+#include "store/store_client.h"
+#include "store/store_view.h"
+#include "store/test_loop.h"
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <optional>
+
+namespace spillway::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct ServerRosterTest : ::testing::Test {
+  struct Server {
+    Server(ServerRosterTest& test, const std::string& name, const std::string& keys)
+        : view(test.store_, test.loop_),
+          roster(view, name, keys, {.now = test.timers_.clock(), .after = test.timers_.after()}) {
+      roster.join([this](Outcome result) {
+        ++answers;
+        outcome = std::move(result);
+      });
+      test.loop_.run_posted();
+    }
+
+    bool serves() const { return outcome && *outcome; }
+
+    StoreView view;
+    int answers = 0;
+    std::optional<Outcome> outcome;
+    ServerRoster roster;
+  };
+
+  std::vector<std::string> entries() {
+    std::vector<std::string> names;
+    store_.range({std::string(ServerRoster::kPrefix), {}, 0, {}}, [&](const Result<RangeResult>& found) {
+      for (const Entry& entry : found->entries) names.push_back(entry.key.substr(ServerRoster::kPrefix.size()));
+    });
+    loop_.run_posted();
+    return names;
+  }
+
+  TestLoop loop_;
+  MemoryStore store_{loop_.poster()};
+  TestTimers timers_{loop_};
+};
+
+TEST_F(ServerRosterTest, ServersWithTheSameKeysServeAtOnce) {
+  const Server first(*this, "a", "k1");
+  const Server second(*this, "b", "k1");
+  EXPECT_TRUE(first.serves());
+  EXPECT_TRUE(second.serves());
+  EXPECT_THAT(entries(), ElementsAre("a", "b"));
+}
+
+TEST_F(ServerRosterTest, OneWithOtherKeysIsRefusedAndNamesWhoHasThem) {
+  const Server first(*this, "a", "k1");
+  const Server other(*this, "b", "k2");
+  EXPECT_FALSE(other.outcome);
+  timers_.advance(ServerRoster::kBeatEvery + ServerRoster::kLookEvery);
+  ASSERT_TRUE(other.outcome);
+  ASSERT_FALSE(*other.outcome);
+  EXPECT_EQ(other.outcome->error().code, ErrorCode::kConflict);
+  EXPECT_EQ(other.outcome->error().at, "a");
+  timers_.advance(minutes(1));
+  EXPECT_EQ(other.answers, 1);
+  EXPECT_THAT(entries(), ElementsAre("a"));
+}
+
+TEST_F(ServerRosterTest, KeysOfAServerThatHasGoneBindNobody) {
+  std::make_unique<Server>(*this, "a", "k1").reset();
+  const Server other(*this, "b", "k2");
+  timers_.advance(ServerRoster::kGoneAfter - ServerRoster::kLookEvery);
+  EXPECT_FALSE(other.outcome);
+  timers_.advance(ServerRoster::kLookEvery * 2);
+  EXPECT_TRUE(other.serves());
+  EXPECT_THAT(entries(), ElementsAre("b"));
+}
+
+TEST_F(ServerRosterTest, OneThatLeavesInOrderIsNotWaitedFor) {
+  Server first(*this, "a", "k1");
+  first.roster.leave([] {});
+  loop_.run_posted();
+  const Server other(*this, "b", "k2");
+  EXPECT_TRUE(other.serves());
+  timers_.advance(minutes(1));
+  EXPECT_THAT(entries(), ElementsAre("b"));
+}
+
+TEST_F(ServerRosterTest, OneOfTheSameNameTakesItsEntryOver) {
+  std::make_unique<Server>(*this, "a", "k1").reset();
+  const Server again(*this, "a", "k2");
+  EXPECT_TRUE(again.serves());
+  EXPECT_THAT(entries(), ElementsAre("a"));
+}
+
+TEST_F(ServerRosterTest, OfTwoThatComeAtOnceNotBothServe) {
+  Server first(*this, "a", "k1");
+  Server second(*this, "b", "k2");
+  timers_.advance(minutes(1));
+  EXPECT_LE(static_cast<int>(first.serves()) + static_cast<int>(second.serves()), 1);
+}
+
+TEST_F(ServerRosterTest, AStoreThatDoesNotAnswerIsTold) {
+  StoreView view(store_, loop_);
+  view.fails = true;
+  ServerRoster roster(view, "a", "k1", {.now = timers_.clock(), .after = timers_.after()});
+  std::optional<Outcome> outcome;
+  roster.join([&](Outcome result) { outcome = std::move(result); });
+  loop_.run_posted();
+  ASSERT_TRUE(outcome && !*outcome);
+  EXPECT_EQ(outcome->error().code, ErrorCode::kServiceUnavailable);
+  EXPECT_THAT(entries(), IsEmpty());
+}
+
+TEST_F(ServerRosterTest, AnEntryThatIsDeletedComesBack) {
+  Server first(*this, "a", "k1");
+  store_.write({std::string(ServerRoster::kPrefix) + "a", nullptr, std::nullopt}, [](const Result<WriteResult>&) {});
+  loop_.run_posted();
+  timers_.advance(ServerRoster::kBeatEvery * 2);
+  EXPECT_THAT(entries(), ElementsAre("a"));
+}
+
+}  // namespace
+}  // namespace spillway::store
