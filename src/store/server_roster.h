@@ -1,7 +1,7 @@
 // The API servers of one store, each with an entry that it writes again and again: one that would not understand the
 // others, because it signs with other keys, is told so before it serves. An entry that does not change for kGoneAfter,
 // by the clock of whoever looks, is of a server that has gone; its keys bind nobody. Thread: loop. Bounds: one request
-// at a time, which ends by itself. Source: spec "etcd store", 10.
+// at a time, which ends by itself. Source: spec "etcd as the store", 12.
 #pragma once
 
 #include "base/time.h"

@@ -1,15 +1,17 @@
 """Several API servers of one etcd: all serve one history; what is handed out once is handed out once; one collects."""
 import concurrent.futures
-import json
 import random
+import re
 import shutil
 import signal
+import socket
+import subprocess
 import unittest
 
 import own_etcd
 from counting import MAPS, Servers, begin, config_map, settle
-from harness import Api, ApiError, account_kubeconfig, needs, refusals, run, running, serving, wait_for, workspace
-from test_etcd import Gateway, coded
+from harness import ROOT, Api, ApiError, account_kubeconfig, needs, run, running, serving, wait_for, workspace
+from test_etcd import Gateway
 
 SERVICES = "/api/v1/namespaces/default/services"
 COLLECTS = "this server collects what is gone"
@@ -25,7 +27,7 @@ def keys_below(gateway, prefix):
 
 
 @needs(own_etcd.PROGRAM is not None and shutil.which("kubectl"), own_etcd.NEEDS)
-class Servers2(unittest.TestCase):
+class SeveralServers(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(workspace())
         self.cluster = self.enterContext(own_etcd.serving(self.folder))
@@ -217,6 +219,39 @@ class Servers2(unittest.TestCase):
             processes[name] = self.start(name)[0]
         told = settle(self, recorder, writers, third)
         print(f"two servers killed 6 times: {told} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once over {recorder.connections} watches", flush=True)
+
+    def test_the_deployment_of_three(self):
+        """Three servers by the command of the unit file, over three members of etcd."""
+        cluster = self.enterContext(own_etcd.serving(self.folder / "three", 3))
+        unit = (ROOT / "deploy/api-servers/spillway-apiserver.service").read_text().replace("\\\n", " ")
+        program, command, *words = re.search(r"^ExecStart=(.*)$", unit, re.M).group(1).split()
+        self.assertEqual((program, command), ("/usr/bin/spillway", "apiserver"))
+        processes = {}
+        for name in ("a", "b", "c"):
+            if name != "a":
+                (self.folder / name / "pki").mkdir(parents=True)
+                for key in ("ca.crt", "ca.key", "sa.key", "kubelet-serving"):  # as docs/servers.md says
+                    subprocess.run(["cp", "-a", self.folder / "a/pki" / key, self.folder / name / "pki"], check=True)
+            own = {"--data-dir": self.folder / name, "--bind-address": "127.0.0.1", "--port": "0", "--write-kubeconfig": self.kubeconfig(name)}
+            flags = [word for word in words if word.split("=")[0] not in own and not re.match("--etcd-(ca|cert|key)file", word)]
+            text = " ".join(flags).replace("${ETCD_SERVERS}", cluster.flag.split("=", 1)[1]).replace("${ADVERTISED}", "api.example.com").replace("${OWN_ADDRESS}", "10.0.0.11")
+            self.assertNotIn("$", text)
+            processes[name] = self.enterContext(running(self.folder, "apiserver", *text.split(), *(f"{flag}={value}" for flag, value in own.items())))
+            serving(processes[name], self.kubeconfig(name))
+        apis = {name: Api(self.kubeconfig(name)) for name in processes}
+        for api in apis.values():
+            with socket.create_connection((api.host, api.port)) as plain, api.context.wrap_socket(plain, server_hostname="api.example.com") as secure:
+                self.assertIn(("IP Address", "10.0.0.11"), secure.getpeercert()["subjectAltName"])
+        apis["a"].create(MAPS, config_map("kept"))
+        processes["a"].kill()
+        cluster.members[0].kill()
+        for name in ("b", "c"):
+            self.assertIsNotNone(wait_for("an answer", lambda name=name: apis[name].find(f"{MAPS}/kept")))
+        for api in apis.values():
+            api.close()
+        code, _, err = run("apiserver", "--data-dir", self.folder / "d", "--tls-san=not/a/name", "--port", "0")
+        self.assertEqual(code, 2)
+        self.assertRegex(err, r"(?m)^spillway: --tls-san: \"not/a/name\" is neither a name nor an address$")
 
     def test_other_keys_are_refused_while_a_server_runs(self):
         one, _ = self.start("first")

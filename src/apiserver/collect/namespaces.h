@@ -1,8 +1,8 @@
 // Namespaces over their life: every active one gets the service account `default`; a terminating one is emptied, then
 // let go. Where several servers write, one that has not heard of the end yet may still put something into a namespace
 // after it was found empty: that is removed as it comes, but nothing that was there before a namespace was seen to go.
-// Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API server contract", 2, 11.8; spec "etcd
-// store", 10.
+// Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API server contract", 2, 11.8; spec "etcd as
+// the store", 12.
 #pragma once
 
 #include "apiserver/read/collector.h"

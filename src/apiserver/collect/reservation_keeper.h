@@ -3,7 +3,7 @@
 // objects. A key that is marked as held goes with the object that had it; one that is pending goes when it has not
 // changed for longer than any request takes; an object without its keys gets them. Only for a store that other servers
 // write to. Thread: loop. Bounds: one list of the keys at a time, a page at a time; kCollectorWritesMax writes in
-// flight. Source: spec "etcd store", 10.
+// flight. Source: spec "etcd as the store", 12.
 #pragma once
 
 #include "apiserver/read/collector.h"

@@ -109,12 +109,13 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
 }
 
 /// What the servers of one store must have in common: what one signs, the others must accept.
-std::string ApiServerPart::keys_in_common() const {
-  const auto digest = [](const std::string& pem) { return fmt::format("{:016x}", fnv1a64(pem)); };
+Result<std::string> ApiServerPart::keys_in_common() const {
   std::string keys = "token=" + token_key_->id();
-  if (certificates_) {
-    keys += " authority=" + digest(certificates_->client_authority().certificate_pem());
-    keys += " agents=" + digest(certificates_->serving_authority().certificate_pem());
+  if (!certificates_) return keys;
+  for (const auto& [name, authority] : {std::pair("authority", &certificates_->client_authority()),
+                                        std::pair("agents", &certificates_->serving_authority())}) {
+    SPILLWAY_TRY(id, wire::certificate_key_id(authority->certificate_pem(), name));
+    keys += fmt::format(" {}={}", name, id);
   }
   return keys;
 }
@@ -122,9 +123,10 @@ std::string ApiServerPart::keys_in_common() const {
 /// Begins unless a server of the same store runs that would not accept what this one signs.
 Outcome ApiServerPart::join(std::function<void()> serving) {
   SPILLWAY_TRY(name, server_name(data_dir_));
+  SPILLWAY_TRY(keys, keys_in_common());
   runtime::Loop& loop = process_.loop();
   roster_ = std::make_unique<store::ServerRoster>(
-      *store_, name, keys_in_common(),
+      *store_, name, keys,
       store::ServerRoster::Ports{.now = [&loop] { return loop.now().mono; },
                                  .after =
                                      [&loop](Duration time, std::move_only_function<void()> task) {
@@ -267,12 +269,15 @@ Outcome ApiServerPart::open_certificates() {
       ServerCertificates::Options{
           .data_dir = data_dir_,
           .bind_address = args_.bind_address,
+          .names = args_.names_to_clients,
           .believe_every_agent = args_.kubelet_insecure_tls,
           .agents_authority_file = args_.kubelet_certificate_authority,
           .protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11},
       process_.metrics());
-  SPILLWAY_TRY_VOID(certificates_->refresh(process_.loop().now().wall));
-  return {};
+  auto refreshed = certificates_->refresh(process_.loop().now().wall);
+  if (refreshed) return {};
+  if (refreshed.error().at == "hosts") refreshed.error().at = "--tls-san";  // all others are our own
+  return refreshed.error();
 }
 
 /// Once a minute, and when one is due: the wall clock may jump, a monotonic timer of eleven months would not notice.

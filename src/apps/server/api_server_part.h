@@ -61,7 +61,7 @@ class ApiServerPart final : public Part {
 
   Outcome open(std::function<void()> serving);
   Outcome open_store();
-  std::string keys_in_common() const;
+  Result<std::string> keys_in_common() const;
   Outcome join(std::function<void()> serving);
   void begin(std::function<void()> serving);
   Outcome take_part();

@@ -32,7 +32,7 @@ CertificateRequest client(std::string name, std::string group) {
           .hosts = {}};
 }
 
-CertificateRequest server(const std::string& bind_address) {
+CertificateRequest server(const std::string& bind_address, const std::vector<std::string>& names) {
   CertificateRequest serving{
       .use = CertificateRequest::Use::kServer,
       .common_name = "kube-apiserver",
@@ -40,11 +40,15 @@ CertificateRequest server(const std::string& bind_address) {
       .hosts = {"localhost", "127.0.0.1", "::1", host_name(), "kubernetes", "kubernetes.default"}};
   const bool any = bind_address == "0.0.0.0" || bind_address == "::";
   if (!any && bind_address != "127.0.0.1" && bind_address != "::1") serving.hosts.push_back(bind_address);
+  for (const std::string& name : names) {
+    if (std::ranges::find(serving.hosts, name) == serving.hosts.end()) serving.hosts.push_back(name);
+  }
   return serving;
 }
 
-std::vector<wire::KeptCertificates::Wanted> wanted(const std::string& bind_address) {
-  return {{std::string(kServing), "apiserver", server(bind_address)},
+std::vector<wire::KeptCertificates::Wanted> wanted(const std::string& bind_address,
+                                                   const std::vector<std::string>& names) {
+  return {{std::string(kServing), "apiserver", server(bind_address, names)},
           {std::string(kAdministrator), "admin", client("kubernetes-admin", std::string(api::kMastersGroup))},
           {std::string(kKubeletClient), "apiserver-kubelet-client",
            client("kube-apiserver-kubelet-client", "spillway:kubelet-clients")}};
@@ -55,7 +59,7 @@ std::vector<wire::KeptCertificates::Wanted> wanted(const std::string& bind_addre
 ServerCertificates::ServerCertificates(Options options, telemetry::Registry& metrics)
     : options_(std::move(options)),
       metrics_(metrics),
-      kept_(options_.data_dir + "/pki", wanted(options_.bind_address)) {}
+      kept_(options_.data_dir + "/pki", wanted(options_.bind_address, options_.names)) {}
 
 Result<bool> ServerCertificates::refresh(WallTime now) {
   const std::string folder = options_.data_dir + "/pki";

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -28,6 +29,7 @@ class ServerCertificates {
   struct Options {
     std::string data_dir;
     std::string bind_address;
+    std::vector<std::string> names;  // of the server to its clients, besides
     /// Whoever answers for a node is believed, or who is signed by our authority, or by one of this file; empty: none
     /// besides.
     bool believe_every_agent = false;

@@ -143,8 +143,9 @@ struct ServingArgs {
   std::string data_dir;  // empty: the platform's default
   EtcdArgs etcd;
   std::string bind_address = "127.0.0.1";
-  std::uint16_t port = 6443;     // 0: any free port
-  std::string write_kubeconfig;  // empty: DATA_DIR/kubeconfig
+  std::uint16_t port = 6443;                  // 0: any free port
+  std::vector<std::string> names_to_clients;  // names and addresses of the serving certificate, besides its own
+  std::string write_kubeconfig;               // empty: DATA_DIR/kubeconfig
   std::string token_auth_file;
   std::string token_signing_key_file;        // of service accounts' tokens; empty: DATA_DIR/pki/sa.key
   std::vector<std::string> token_key_files;  // whose tokens are accepted besides

@@ -190,6 +190,9 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   add_etcd(app, args.etcd);
   app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
+  app.add_option("--tls-san", args.names_to_clients,
+                 "Name or address by which clients reach this server, for its certificate: a load balancer's, for "
+                 "example; may be given several times");
   app.add_option("--write-kubeconfig", args.write_kubeconfig,
                  "Write the administrator's kubeconfig here once the server answers")
       ->default_str("DATA_DIR/kubeconfig");

@@ -1,5 +1,7 @@
 #include "wire/tls/openssl_handles.h"
 
+#include "api/text/base64.h"
+
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -56,6 +58,23 @@ Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view 
   CertificatePtr certificate(PEM_read_bio_X509(read_from(pem).get(), nullptr, no_pass_phrase, nullptr));
   if (!certificate) return invalid(what, "not a PEM certificate ({})", take_openssl_problem());
   return certificate;
+}
+
+Result<std::string> key_id(evp_pkey_st* key) {
+  unsigned char* der = nullptr;
+  const int size = i2d_PUBKEY(key, &der);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned digest_size = 0;
+  const bool hashed = size > 0 && EVP_Digest(der, static_cast<std::size_t>(size), digest.data(), &digest_size,
+                                             EVP_sha256(), nullptr) == 1;
+  OPENSSL_free(der);
+  if (!hashed) return make_error(ErrorCode::kInternalError, "reading a key: {}", take_openssl_problem());
+  return api::encode_base64_url({reinterpret_cast<const char*>(digest.data()), digest_size});
+}
+
+Result<std::string> certificate_key_id(std::string_view pem, std::string_view what) {
+  SPILLWAY_TRY(certificate, parse_certificate(pem, what));
+  return key_id(X509_get0_pubkey(certificate.get()));
 }
 
 Result<KeyPtr> parse_key(std::string_view pem, std::string_view what) {

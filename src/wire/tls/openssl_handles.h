@@ -33,6 +33,10 @@ std::string take_openssl_problem();
 Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what);
 /// When it ends, to the second.
 Result<WallTime> end_of_certificate(const x509_st* certificate);
+/// A digest of the public key (SHA-256 of its SubjectPublicKeyInfo, base64url): the same for all who have that key.
+Result<std::string> key_id(evp_pkey_st* key);
+/// Of the key of the first certificate of a PEM text.
+Result<std::string> certificate_key_id(std::string_view pem, std::string_view what);
 /// A private key without a pass phrase.
 Result<KeyPtr> parse_key(std::string_view pem, std::string_view what);
 

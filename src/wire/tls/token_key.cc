@@ -52,19 +52,6 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-Result<std::string> key_id(EVP_PKEY* key) {
-  unsigned char* der = nullptr;
-  const int size = i2d_PUBKEY(key, &der);
-  if (size <= 0) return openssl_error("reading the token key");
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned digest_size = 0;
-  const int hashed =
-      EVP_Digest(der, static_cast<std::size_t>(size), digest.data(), &digest_size, EVP_sha256(), nullptr);
-  OPENSSL_free(der);
-  if (hashed != 1) return openssl_error("reading the token key");
-  return api::encode_base64_url({reinterpret_cast<const char*>(digest.data()), digest_size});
-}
-
 Result<std::string> make_key_pem() {
   const KeyPtr key(EVP_EC_gen("P-256"));
   const std::unique_ptr<BIO, BioFree> bio(BIO_new(BIO_s_mem()));

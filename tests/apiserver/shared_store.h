@@ -1,0 +1,196 @@
+// Several API servers over one store in memory, on one clock. Each sees the store through a view that can be late with
+// what others write, and can keep its own writes back. Thread: the test's.
+#pragma once
+
+#include "apiserver/server_fixture.h"
+#include "store/memory_store.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// What one server sees. Answers come after the changes that they speak of, as the port demands.
+class LateView final : public store::Store {
+ public:
+  explicit LateView(store::Store& store) : store_(store) {}
+
+  void write(store::Write write, store::Completion<store::WriteResult> done) override {
+    if (keeps_writes(write)) {
+      kept_.emplace_back(std::move(write), std::move(done));
+      return;
+    }
+    store_.write(std::move(write), after_changes(std::move(done)));
+  }
+
+  void range(store::Range range, store::Completion<store::RangeResult> done) override {
+    store_.range(std::move(range), after_changes(std::move(done)));
+  }
+
+  store::WatchId watch(std::string prefix, store::Revision after, store::Watcher& watcher) override {
+    watcher_.view = this;
+    watcher_.to = &watcher;
+    return store_.watch(std::move(prefix), after, watcher_);
+  }
+
+  void unwatch(store::WatchId id) override { store_.unwatch(id); }
+
+  void compact(store::Revision revision, store::Completion<store::Revision> done) override {
+    store_.compact(revision, std::move(done));
+  }
+
+  bool is_shared() const override { return true; }
+
+  store::Revision revision() const override { return store_.revision(); }
+
+  store::Revision compacted() const override { return store_.compacted(); }
+
+  void release_writes() {
+    keeps_writes = [](const store::Write&) { return false; };
+    for (auto& [write, done] : std::exchange(kept_, {})) this->write(std::move(write), std::move(done));
+  }
+
+  std::size_t kept() const { return kept_.size(); }
+
+  /// The first change that it is late with, alone.
+  void deliver_one() {
+    const store::Change first = changes_.front();
+    changes_.erase(changes_.begin());
+    watcher_.to->on_changes({first});
+  }
+
+  bool late = false;  // with what others write
+  std::function<bool(const store::Write&)> keeps_writes = [](const store::Write&) { return false; };
+
+ private:
+  struct Watcher final : store::Watcher {
+    void on_changes(const std::vector<store::Change>& changes) override {
+      view->changes_.insert(view->changes_.end(), changes.begin(), changes.end());
+      if (!view->late) view->deliver();
+    }
+
+    void on_watch_end(const Error& error) override { to->on_watch_end(error); }
+
+    LateView* view = nullptr;
+    store::Watcher* to = nullptr;
+  };
+
+  void deliver() {
+    if (!changes_.empty()) watcher_.to->on_changes(std::exchange(changes_, {}));
+  }
+
+  template <typename T>
+  store::Completion<T> after_changes(store::Completion<T> done) {
+    return [this, done = std::move(done)](Result<T> result) mutable {
+      deliver();
+      done(std::move(result));
+    };
+  }
+
+  store::Store& store_;
+  Watcher watcher_;
+  std::vector<store::Change> changes_;
+  std::vector<std::pair<store::Write, store::Completion<store::WriteResult>>> kept_;
+};
+
+class SharedServers {
+ public:
+  struct Server {
+    Server(SharedServers& all, std::uint64_t seed);
+
+    LateView view;
+    telemetry::Registry metrics;
+    std::unique_ptr<ApiServer> api;
+  };
+
+  SharedServers()
+      : store([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }),
+        now{Instant(seconds(1000)), WallTime(seconds(1'800'000'000))} {}
+
+  Server& add() {
+    servers_.push_back(std::make_unique<Server>(*this, servers_.size() + 1));
+    return *servers_.back();
+  }
+
+  std::shared_ptr<TestSink> begin(Server& server, api::Method method, std::string target, std::string body = {}) {
+    auto sink = std::make_shared<TestSink>();
+    server.api->handle({method, std::move(target), {}, std::move(body)}, kAdmin, sink, now);
+    return sink;
+  }
+
+  Answer call(Server& server, api::Method method, std::string target, std::string body = {}) {
+    const auto sink = begin(server, method, std::move(target), std::move(body));
+    settle();
+    return answer_of(*sink);
+  }
+
+  static Answer answer_of(const TestSink& sink) {
+    EXPECT_TRUE(sink.answered());
+    if (!sink.answered()) return {};
+    Answer answer{sink.response->status, sink.response->headers, sink.response->body, {}};
+    if (Result<api::Json> parsed = api::parse_json(answer.text)) answer.body = *std::move(parsed);
+    return answer;
+  }
+
+  void settle() {
+    for (;;) {
+      bool woken = false;
+      for (const auto& server : servers_) {
+        if (!server->api->next_wakeup() || *server->api->next_wakeup() > now.mono) continue;
+        server->api->on_wakeup(now);
+        woken = true;
+      }
+      if (tasks_.empty() && !woken) return;
+      if (tasks_.empty()) continue;
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      task();
+    }
+  }
+
+  void advance(Duration by) {
+    for (const Instant end = now.mono + by; now.mono < end;) {
+      const Duration step = std::min<Duration>(end - now.mono, seconds(1));
+      now.mono += step;
+      now.wall += std::chrono::duration_cast<microseconds>(step);
+      settle();
+    }
+  }
+
+  /// Keys of the store below a prefix, without it.
+  std::vector<std::string> keys(const std::string& prefix) {
+    std::vector<std::string> found;
+    store.range({prefix, {}, 0, {}}, [&](const Result<store::RangeResult>& result) {
+      for (const store::Entry& entry : result->entries) found.push_back(entry.key.substr(prefix.size()));
+    });
+    settle();
+    return found;
+  }
+
+ private:
+  std::deque<std::move_only_function<void()>> tasks_;
+
+ public:
+  store::MemoryStore store;
+  Now now;
+
+ private:
+  std::vector<std::unique_ptr<Server>> servers_;
+};
+
+inline SharedServers::Server::Server(SharedServers& all, std::uint64_t seed) : view(all.store) {
+  api = std::make_unique<ApiServer>(view, metrics, telemetry::Log(), ApiServer::Options{.seed = seed});
+  bool ready = false;
+  api->start(all.now, [&](const Outcome& outcome) {
+    EXPECT_TRUE(outcome);
+    ready = true;
+  });
+  all.settle();
+  EXPECT_TRUE(ready);
+}
+
+}  // namespace spillway::apiserver
