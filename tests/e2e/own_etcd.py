@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import peers
+import way
 
 PROGRAM = next((path for path in (peers.ROOT / "usr/bin/etcd", pathlib.Path("/usr/bin/etcd")) if os.access(path, os.X_OK)), None)
 NEEDS = "needs etcd"
@@ -26,12 +27,11 @@ def free_ports(count):
 
 
 class Member:
-    def __init__(self, folder, name, client, peer, cluster, more):
+    def __init__(self, folder, name, client, peer, advertised, cluster, more):
         self.url = f"http://127.0.0.1:{client}"
-        peer_url = f"http://127.0.0.1:{peer}"
-        self.log = folder / f"{name}.log"
-        self.command = [PROGRAM, f"--name={name}", f"--data-dir={folder / name}", f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}",
-                        f"--listen-peer-urls={peer_url}", f"--initial-advertise-peer-urls={peer_url}", f"--initial-cluster={cluster}", *more]
+        self.log, self.data = folder / f"{name}.log", folder / name
+        self.command = [PROGRAM, f"--name={name}", f"--data-dir={self.data}", f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}",
+                        f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--initial-advertise-peer-urls={advertised}", f"--initial-cluster={cluster}", *more]
         self.child = None
         self.start()
 
@@ -46,11 +46,15 @@ class Member:
 
 
 class Cluster:
-    def __init__(self, folder, members, more):
+    def __init__(self, folder, members, more, ways):
         folder.mkdir(parents=True, exist_ok=True)
         ports = free_ports(2 * members)
-        cluster = ",".join(f"m{i}=http://127.0.0.1:{ports[members + i]}" for i in range(members))
-        self.members = [Member(folder, f"m{i}", ports[i], ports[members + i], cluster, more) for i in range(members)]
+        peers_at = [f"http://127.0.0.1:{port}" for port in ports[members:]]
+        # What the other members send to one passes through its way.
+        self.ways = [way.Way(url) for url in peers_at] if ways else []
+        advertised = [each.url for each in self.ways] or peers_at
+        cluster = ",".join(f"m{i}={url}" for i, url in enumerate(advertised))
+        self.members = [Member(folder, f"m{i}", ports[i], ports[members + i], advertised[i], cluster, more) for i in range(members)]
 
     @property
     def flag(self):
@@ -61,11 +65,14 @@ class Cluster:
             with contextlib.suppress(ProcessLookupError):
                 each.kill(signal.SIGCONT)
                 each.kill()
+        for each in self.ways:
+            each.close()
 
 
 @contextlib.contextmanager
-def serving(folder, members=1, *more):
-    cluster = Cluster(folder / "etcd", members, more)
+def serving(folder, members=1, *more, ways=False):
+    """`ways`: members can be cut off from each other (Cluster.ways)."""
+    cluster = Cluster(folder / "etcd", members, more, ways)
     try:
         yield cluster
     finally:

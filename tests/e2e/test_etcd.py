@@ -3,96 +3,13 @@ import base64
 import json
 import shutil
 import signal
-import socket
-import threading
 import unittest
-import urllib.request
 
 import own_etcd
 from counting import MAPS, Recorder, begin, config_map, own_maps, settle
+from etcd_gateway import Gateway, coded
 from harness import ApiError, Kubectl, needs, run, running, serving, wait_for, workspace
-
-def coded(text):
-    return base64.b64encode(text.encode()).decode()
-
-
-class Gateway:
-    """What another client of etcd reads and writes, by its JSON gateway."""
-
-    def __init__(self, member):
-        self.url = member.url
-
-    def call(self, path, **fields):
-        body = {name: coded(value) if isinstance(value, str) else value for name, value in fields.items()}
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode()), timeout=10) as answer:
-            return json.load(answer)
-
-    def value(self, key):
-        found = self.call("kv/range", key=key).get("kvs", [])
-        return (base64.b64decode(found[0]["value"]).decode(), found[0]["mod_revision"]) if found else None
-
-    def put(self, key, value):
-        return int(self.call("kv/put", key=key, value=value)["header"]["revision"])
-
-    def compact(self, revision):
-        self.call("kv/compaction", revision=revision)
-
-    def revision(self):
-        return int(self.call("kv/range", key="x")["header"]["revision"])
-
-
-class Way:
-    """A TCP connection to a member that can be cut."""
-
-    def __init__(self, member):
-        self.to = int(member.url.rsplit(":", 1)[1])
-        self.open, self.sockets = True, set()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            if not self.open:
-                client.close()
-                continue
-            try:
-                member = socket.create_connection(("127.0.0.1", self.to))
-            except OSError:
-                client.close()
-                continue
-            self.sockets |= {client, member}
-            for source, sink in ((client, member), (member, client)):
-                threading.Thread(target=self.pump, args=(source, sink), daemon=True).start()
-
-    def pump(self, source, sink):
-        try:
-            while data := source.recv(65536):
-                sink.sendall(data)
-        except OSError:
-            pass
-        for each in (source, sink):
-            with_shutdown(each)
-
-    def cut(self):
-        self.open = False
-        for each in list(self.sockets):
-            with_shutdown(each)
-
-    def close(self):
-        self.cut()
-        self.listener.close()
-
-
-def with_shutdown(each):
-    try:
-        each.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
+from way import Way
 
 
 @needs(own_etcd.PROGRAM is not None and shutil.which("kubectl"), own_etcd.NEEDS)
@@ -192,7 +109,7 @@ class Etcd(unittest.TestCase):
     def test_history_that_was_compacted_meanwhile(self):
         cluster = self.enterContext(own_etcd.serving(self.folder))
         gateway = Gateway(cluster.members[0])
-        way = Way(cluster.members[0])
+        way = Way(cluster.members[0].url)
         self.addCleanup(way.close)
         process, api, kubeconfig = self.server(cluster, flag=f"--etcd-servers={way.url}")
         kubectl = Kubectl(kubeconfig)

@@ -10,8 +10,8 @@ import unittest
 
 import own_etcd
 from counting import MAPS, Servers, begin, config_map, settle
+from etcd_gateway import Gateway
 from harness import ROOT, Api, ApiError, account_kubeconfig, needs, run, running, serving, wait_for, workspace
-from test_etcd import Gateway
 
 SERVICES = "/api/v1/namespaces/default/services"
 COLLECTS = "this server collects what is gone"

@@ -128,8 +128,61 @@ TEST_F(EtcdStoreTest, AMemberThatDidNotAnswerIsLeftAloneForAWhile) {
   EXPECT_EQ(std::ranges::count(etcd_.asked, faulty), 2);
 }
 
+TEST_F(EtcdStoreTest, AWriteThatWasDoneAndIsOverwrittenByTheTimeItIsAskedForWasDone) {
+  const Revision known = put("a", "1");
+  RecordingWatcher watcher;
+  const WatchId watch = store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  etcd_.faults = {Fault::kAnswerLost};
+  etcd_.then = [this] { etcd_.write({{"/a", value_of("theirs")}}); };
+  const auto done = write("a", "ours", known);
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_TRUE(done->committed);
+  EXPECT_EQ(done->revision.number(), known.number() + 1);
+  etcd_.faults = {Fault::kAnswerLost};
+  etcd_.then = [this] { etcd_.write({{"/b", nullptr}}), etcd_.write({{"/b", value_of("theirs")}}); };
+  const auto created = write("b", "ours", Revision());
+  ASSERT_TRUE(created) << created.error().text();
+  EXPECT_TRUE(created->committed);
+  store_->unwatch(watch);
+}
+
+TEST_F(EtcdStoreTest, WhatCannotBeKnownIsNotCalledRefused) {
+  const Revision known = put("a", "1");
+  const auto expect_unknown = [](const Result<WriteResult>& done) {
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::kTimeout);
+    EXPECT_THAT(done.error().text(), HasSubstr("may have been stored"));
+  };
+  // Nobody watches, so that nobody has seen whether our bytes were there.
+  etcd_.write({{"/a", value_of("theirs")}});
+  etcd_.faults = {Fault::kRequestLost};
+  expect_unknown(write("a", "ours", known));
+  RecordingWatcher watcher;
+  const WatchId watch = store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  // A creation may still be done, once the key is free again.
+  etcd_.faults = {Fault::kRequestLost};
+  expect_unknown(write("a", "ours", Revision()));
+  // Was it our deletion, and the key was made anew?
+  const Revision there = put("a", "2");
+  etcd_.faults = {Fault::kAnswerLost};
+  etcd_.then = [this] { etcd_.write({{"/a", value_of("again")}}); };
+  std::optional<Result<WriteResult>> removed;
+  store_->write({"a", nullptr, there}, [&](Result<WriteResult> result) { removed = std::move(result); });
+  for (int turns = 0; turns < 100 && !removed; ++turns) {
+    loop_.run_posted();
+    etcd_.advance(milliseconds(200));
+  }
+  ASSERT_TRUE(removed);
+  expect_unknown(*removed);
+  store_->unwatch(watch);
+}
+
 TEST_F(EtcdStoreTest, WhatSomebodyElseWroteMeanwhileIsNotTakenForOurs) {
   put("a", "1");
+  RecordingWatcher watcher;
+  const WatchId watch = store_->watch("", etcd_.revision(), watcher);
   const Revision known = etcd_.revision();
   etcd_.write({{"/a", value_of("theirs")}});
   etcd_.faults = {Fault::kRequestLost};
@@ -139,6 +192,7 @@ TEST_F(EtcdStoreTest, WhatSomebodyElseWroteMeanwhileIsNotTakenForOurs) {
   ASSERT_TRUE(done->current);
   EXPECT_EQ(*done->current->value, "theirs");
   EXPECT_EQ(done->current->key, "a");
+  store_->unwatch(watch);
 }
 
 TEST_F(EtcdStoreTest, AnUnconditionalWriteIsNotRepeatedOnceItMayBeDone) {

@@ -90,7 +90,10 @@ class FakeEtcd::Client final : public EtcdTransport {
       if (fault == Fault::kNoSpace) return fail(8, "etcdserver: mvcc: database space exceeded");
       if (fault == Fault::kRequestLost) return fail(14, "etcdserver: request timed out");
       const EtcdTxnAnswer answer = etcd_.run(txn);
-      if (fault == Fault::kAnswerLost) return fail(4, "Deadline Exceeded");
+      if (fault == Fault::kAnswerLost) {
+        if (etcd_.then) etcd_.then();
+        return fail(4, "Deadline Exceeded");
+      }
       done(answer);
     });
   }

@@ -75,6 +75,7 @@ class FakeEtcd {
 
   std::vector<Member> members;
   std::deque<Fault> faults;        // of the next transactions
+  std::function<void()> then;      // after a transaction whose answer is lost
   std::size_t ranges = 0;          // asked
   std::size_t watches = 0;         // begun
   std::size_t compactions = 0;     // asked

@@ -29,6 +29,7 @@ struct EtcdStore::WriteJob {
   Completion<WriteResult> done;
   std::size_t bytes = 0;
   int attempts = 0;
+  bool uncertain = false;  // an attempt may have done it, and nobody knows
 
   bool creates() const { return write.value && write.expected == Revision(); }
 };
@@ -130,7 +131,7 @@ void EtcdStore::write(Write write, Completion<WriteResult> done) {
     return complete<WriteResult>(too_busy(pending_), std::move(done));
   ++pending_;
   pending_bytes_ += bytes;
-  if (write.value) written_.emplace(write.key, write.value);
+  if (write.value) written_.emplace(write.key, Written{write.value, {}});
   auto job = std::make_shared<WriteJob>(WriteJob{std::move(write), {}, std::move(done), bytes});
   const Write& asked = job->write;
   job->txn = {.key = keys_.in_etcd(asked.key), .put = asked.value};
@@ -148,15 +149,16 @@ void EtcdStore::try_write(std::shared_ptr<WriteJob> job) {
   const EtcdTxn& txn = job->txn;
   calls_.txn(txn, repeat, kCallMax,
              [this, job = std::move(job)](std::expected<EtcdTxnAnswer, Failure> done, bool uncertain) {
-               if (done) return on_txn(job, *std::move(done), uncertain);
+               job->uncertain = job->uncertain || uncertain;
+               if (done) return on_txn(job, *std::move(done));
                const Error error = failed(done.error());
-               if (!uncertain) return answer(job, error);
+               if (!job->uncertain) return answer(job, error);
                metrics_.uncertain.add();
                answer(job, make_error(ErrorCode::kTimeout, "{}; the write may have been stored", error.text()));
              });
 }
 
-void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done, bool uncertain) {
+void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done) {
   note(done.present);
   full_ = full_ && !job->write.value;  // a full one still deletes
   if (!full_) refusing_.reset();
@@ -168,33 +170,51 @@ void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done,
     if (result.current) result.current->key = job->write.key;
     return answer(job, std::move(result));
   }
-  if (!done.succeeded && job->creates()) return on_exists(job, uncertain);
-  settle(job, std::move(done.entry), done.present, uncertain);
+  if (!done.succeeded && job->creates()) return on_exists(job);
+  settle(job, std::move(done.entry), done.present);
 }
 
 /// What there is already is asked for; if that is gone by then, the creation is tried again.
-void EtcdStore::on_exists(const std::shared_ptr<WriteJob>& job, bool uncertain) {
-  calls_.range(key_alone(job->txn.key), kCallMax,
-               [this, job, uncertain](std::expected<EtcdRangeAnswer, Failure> found, bool) {
-                 if (!found) return answer(job, failed(found.error()));
-                 note(found->present);
-                 if (found->entries.empty() && job->attempts < kCreateAttempts) return try_write(job);
-                 settle(job, found->entries.empty() ? std::nullopt : std::optional(std::move(found->entries.front())),
-                        found->present, uncertain);
-               });
+void EtcdStore::on_exists(const std::shared_ptr<WriteJob>& job) {
+  calls_.range(key_alone(job->txn.key), kCallMax, [this, job](std::expected<EtcdRangeAnswer, Failure> found, bool) {
+    if (!found) return answer(job, failed(found.error()));
+    note(found->present);
+    if (found->entries.empty() && job->attempts < kCreateAttempts) return try_write(job);
+    settle(job, found->entries.empty() ? std::nullopt : std::optional(std::move(found->entries.front())),
+           found->present);
+  });
 }
 
-/// Not done by the last attempt. After one that nobody knows of, the key as it stands tells: our bytes are there, or,
-/// of a deletion, nothing is.
-void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present,
-                       bool uncertain) {
+/// Not done by the last attempt. One before it, that nobody knows of, may have done it.
+void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present) {
   if (found) found->key = job->write.key;
   WriteResult result{.committed = false, .revision = present, .current = std::move(found)};
-  if (uncertain && job->write.value && result.current && *result.current->value == *job->write.value)
-    result = {.committed = true, .revision = result.current->mod_revision, .current = {}};
-  else if (uncertain && !job->write.value && !result.current)
-    result.committed = true;
-  answer(job, std::move(result));
+  if (!job->uncertain) return answer(job, std::move(result));
+  hold(present,
+       [this, job, result = std::move(result)]() mutable { answer(job, what_became_of(*job, std::move(result))); });
+}
+
+/// An attempt that nobody knows of came before one that was refused, and all that was written up to then has been
+/// shown: the key as it stands tells, or our bytes in its history. Refused for sure is a write that expected a revision
+/// which cannot come again; a creation may still be done once the key is free, and whose deletion it was nobody can
+/// say.
+Result<WriteResult> EtcdStore::what_became_of(const WriteJob& job, WriteResult refused) {
+  const Write& asked = job.write;
+  if (!asked.value && !refused.current) {
+    refused.committed = true;
+    return refused;
+  }
+  if (asked.value) {
+    if (refused.current && *refused.current->value == *asked.value)
+      return WriteResult{.committed = true, .revision = refused.current->mod_revision, .current = {}};
+    const auto [first, last] = written_.equal_range(asked.key);
+    const auto own = std::find_if(first, last, [&](const auto& each) { return each.second.value == asked.value; });
+    if (own != last && own->second.seen != Revision())
+      return WriteResult{.committed = true, .revision = own->second.seen, .current = {}};
+    if (!job.creates() && !watches_.empty()) return refused;
+  }
+  metrics_.uncertain.add();
+  return make_error(ErrorCode::kTimeout, "etcd did not answer in time; the write may have been stored");
 }
 
 void EtcdStore::answer(const std::shared_ptr<WriteJob>& job, Result<WriteResult> result) {
@@ -203,16 +223,19 @@ void EtcdStore::answer(const std::shared_ptr<WriteJob>& job, Result<WriteResult>
     --pending_;
     pending_bytes_ -= job->bytes;
     const auto [first, last] = written_.equal_range(job->write.key);
-    const auto own = std::find_if(first, last, [&](const auto& each) { return each.second == job->write.value; });
+    const auto own = std::find_if(first, last, [&](const auto& each) { return each.second.value == job->write.value; });
     if (own != last) written_.erase(own);
     job->done(std::move(result));
   });
 }
 
-Value EtcdStore::as_written(const std::string& key, Value value) {
+Value EtcdStore::as_written(const std::string& key, Value value, Revision revision) {
   const auto [first, last] = written_.equal_range(key);
-  for (auto own = first; own != last; ++own)
-    if (*own->second == *value) return own->second;
+  for (auto own = first; own != last; ++own) {
+    if (*own->second.value != *value) continue;
+    own->second.seen = revision;
+    return own->second.value;
+  }
   return value;
 }
 

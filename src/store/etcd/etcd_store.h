@@ -82,9 +82,10 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   template <typename T>
   void complete(Result<T> result, Completion<T> done);
   void try_write(std::shared_ptr<WriteJob> job);
-  void on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer answer, bool uncertain);
-  void on_exists(const std::shared_ptr<WriteJob>& job, bool uncertain);
-  void settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present, bool uncertain);
+  void on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer answer);
+  void on_exists(const std::shared_ptr<WriteJob>& job);
+  void settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present);
+  Result<WriteResult> what_became_of(const WriteJob& job, WriteResult refused);
   void answer(const std::shared_ptr<WriteJob>& job, Result<WriteResult> result);
   void next_page(const std::shared_ptr<RangeJob>& job);
   void on_page(const std::shared_ptr<RangeJob>& job, EtcdRangeAnswer page);
@@ -100,7 +101,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
 
   void on_watch_over(EtcdWatch& watch, const Error& error) override;
   void on_compaction_seen(Revision revision) override;
-  Value as_written(const std::string& key, Value value) override;
+  Value as_written(const std::string& key, Value value, Revision revision) override;
 
   std::unique_ptr<EtcdTransport> transport_;
   Poster post_;
@@ -112,7 +113,14 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::size_t pending_ = 0;
   std::size_t pending_bytes_ = 0;
-  std::multimap<std::string, Value> written_;  // of writes that are not answered
+
+  /// Of a write that is not answered.
+  struct Written {
+    Value value;
+    Revision seen;  // where a watch has shown these bytes; 0: nowhere yet
+  };
+
+  std::multimap<std::string, Written> written_;
   std::map<WatchId, std::shared_ptr<EtcdWatch>> watches_;
   WatchId last_watch_ = 0;
   std::multimap<Revision, Held> held_;

@@ -126,7 +126,7 @@ std::optional<Change> EtcdWatch::change_of(EtcdEvent& event) {
   }
   auto key = keys_.in_port(event.key);
   if (!key || !key->starts_with(wanted_.prefix)) return std::nullopt;
-  Value value = event.value ? owner_.as_written(*key, std::move(event.value)) : nullptr;
+  Value value = event.value ? owner_.as_written(*key, std::move(event.value), event.revision) : nullptr;
   return Change{*std::move(key), event.revision, event.create_revision, std::move(value), std::move(event.previous)};
 }
 

@@ -35,7 +35,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
     virtual void on_watch_over(EtcdWatch& watch, const Error& error) = 0;
     virtual void on_compaction_seen(Revision revision) = 0;
     /// The same bytes, of a write of ours if it is one.
-    virtual Value as_written(const std::string& key, Value value) = 0;
+    virtual Value as_written(const std::string& key, Value value, Revision revision) = 0;
   };
 
   struct Wanted {
