@@ -1,5 +1,8 @@
 """Several API servers of one etcd: all serve one history; what is handed out once is handed out once; one collects."""
 import concurrent.futures
+import json
+import os
+import pathlib
 import random
 import re
 import shutil
@@ -13,12 +16,25 @@ from counting import MAPS, Servers, begin, config_map, settle
 from etcd_gateway import Gateway
 from harness import ROOT, Api, ApiError, account_kubeconfig, needs, run, running, serving, wait_for, workspace
 
+E2E = pathlib.Path(__file__).resolve().parent
 SERVICES = "/api/v1/namespaces/default/services"
 COLLECTS = "this server collects what is gone"
 
 
 def service(name, kind="NodePort", **spec):
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"type": kind, "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}], **spec}}
+
+
+def stock_client():
+    """A folder with @kubernetes/client-node, as the conformance suite keeps it."""
+    source = E2E.parent / "conformance/client"
+    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "spillway-conformance/informers"
+    if not (folder / "node_modules/@kubernetes/client-node").is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(source / name, folder / name)
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=folder, check=True)
+    return folder
 
 
 def keys_below(gateway, prefix):
@@ -36,12 +52,12 @@ class SeveralServers(unittest.TestCase):
     def kubeconfig(self, name):
         return self.folder / f"{name}.kubeconfig"
 
-    def start(self, name, *more):
+    def start(self, name, port=0):
         """All of them have the keys of the first."""
         if name != "first" and not (self.folder / name).exists():
             shutil.copytree(self.folder / "first/pki", self.folder / name / "pki", ignore=shutil.ignore_patterns("apiserver*", "admin.*"))
         self.kubeconfig(name).unlink(missing_ok=True)
-        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", "0", "--write-kubeconfig", self.kubeconfig(name), self.cluster.flag, *more))
+        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", str(port), "--write-kubeconfig", self.kubeconfig(name), self.cluster.flag))
         return process, serving(process, self.kubeconfig(name))
 
     def test_what_one_acknowledges_the_other_shows_and_judges_by(self):
@@ -219,6 +235,55 @@ class SeveralServers(unittest.TestCase):
             processes[name] = self.start(name)[0]
         told = settle(self, recorder, writers, third)
         print(f"two servers killed 6 times: {told} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once over {recorder.connections} watches", flush=True)
+
+    def test_informers_of_the_stock_library_while_servers_are_killed(self):
+        processes = {name: self.start(name) for name in ("first", "second")}
+        ports = {name: api.port for name, (_, api) in processes.items()}
+        _, third = self.start("third")
+        urls = [f"https://127.0.0.1:{port}" for port in ports.values()]
+        balancer = self.enterContext(subprocess.Popen(["node", E2E / "balancer.mjs", self.folder / "first/pki", *urls], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
+        self.addCleanup(balancer.kill)
+        balanced = account_kubeconfig(third, self.kubeconfig("third"), self.make_admin(third), "default")
+        balanced.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{balancer.stdout.readline().strip()}", balanced.read_text()))
+        log = self.folder / "informers.log"
+        with open(log, "w") as lines:
+            informers = self.enterContext(subprocess.Popen(["node", E2E / "informers.mjs", stock_client(), balanced, "3"], stdout=lines, stderr=subprocess.DEVNULL))
+        self.addCleanup(informers.kill)
+        wait_for("the informers", lambda: len(set(line.split(",")[0] for line in log.read_text().splitlines())) == 3)
+        recorder, writers = begin([self.kubeconfig("third")], third.get(MAPS)["metadata"]["resourceVersion"], writers=3)
+        kubectl = {**os.environ, "KUBECONFIG": str(balanced), "HOME": str(self.folder)}
+        for kill in range(4):
+            for each in writers:
+                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 40, 60)
+            name = ("first", "second")[kill % 2]
+            processes[name][0].kill()
+            wait_for("kubectl without it", lambda: subprocess.run(["kubectl", "get", "configmaps"], env=kubectl, capture_output=True, check=False).returncode == 0)
+            processes[name] = self.start(name, ports[name])
+        acknowledged = settle(self, recorder, writers, third)
+        told = {number: [] for number in range(3)}
+
+        def read():
+            for lines in told.values():
+                lines.clear()
+            for line in log.read_text().splitlines():
+                number, verb, name, version, count = json.loads(line)
+                if name.startswith("counter-") or name == "marker":
+                    told[number].append((version, name, count))
+            return all(any(name == "marker" for _, name, _ in lines) for lines in told.values())
+
+        wait_for("the last event", read)
+        expected = [(version, name, count or "") for version, _, name, count in recorder.events if name.startswith("counter-") or name == "marker"]
+        for lines in told.values():
+            self.assertEqual(lines, expected, "an informer lost, repeated or mixed up events")
+        print(f"3 informers over servers killed 4 times: {len(expected)} events each, lost 0, repeated 0; {acknowledged} writes acknowledged", flush=True)
+
+    def make_admin(self, api):
+        self.make_account(api, "informers")
+        api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "informers"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": "informers", "namespace": "default"}]})
+        return "informers"
 
     def test_the_deployment_of_three(self):
         """Three servers by the command of the unit file, over three members of etcd."""
