@@ -16,6 +16,7 @@
 #include "apiserver/collect/garbage_collector.h"
 #include "apiserver/collect/namespaces.h"
 #include "apiserver/collect/root_ca.h"
+#include "apiserver/flow/flow_control.h"
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/nodes/node_proxy.h"
 #include "apiserver/nodes/pod_connect.h"
@@ -103,7 +104,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
                      {.serving = options_.serving_authority, .client = options_.client_authority}),
         compaction_(core_),
         pages_(registry_, metrics, options_.version),
-        metrics_(metrics) {
+        metrics_(metrics),
+        flows_({options_.fair, options_.flows, options_.seats},
+               {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}) {
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
@@ -135,7 +138,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         std::make_shared<Exchange>(id, std::move(request), std::move(user), std::move(sink), new_uid(core_.rng),
                                    [this](Exchange& done, int code) { finished(done, code); });
     exchange->started = now.mono;
-    in_flight_.emplace(id, Open{exchange, std::nullopt});
+    in_flight_.emplace(id, Open{exchange, std::nullopt, {}});
     metrics_.set_in_flight(in_flight_.size());
     take_in(exchange);
     return id;
@@ -193,6 +196,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   struct Open {
     ExchangePtr exchange;
     std::optional<TimerQueue::Id> deadline;
+    FlowControl::Ticket ticket;
   };
 
   /// Marks that the caller will look at next_wakeup() itself.
@@ -284,6 +288,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     const auto open = in_flight_.find(exchange.id());
     if (open != in_flight_.end()) {
       if (open->second.deadline) timers_.cancel(*open->second.deadline);
+      flows_.leave(exchange, open->second.ticket);
       in_flight_.erase(open);
     }
     metrics_.set_in_flight(in_flight_.size());
@@ -329,7 +334,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     auto carry_out = [this,
                       understood = target ? api::StatusResult<void>() : target.error()](const ExchangePtr& taken) {
       if (!understood) return taken->fail(understood.error());
-      dispatch(taken);
+      admit(taken);
       limit_time(taken);
     };
     auto record = options_.auditor == nullptr ? nullptr : options_.auditor->begin(*exchange);
@@ -343,6 +348,29 @@ class ApiServer::Impl final : public WatchCache::Listener {
       if (!may) return taken->fail(may.error());
       carry_out(taken);
     });
+  }
+
+  /// A request waits for its turn where others go before it.
+  void admit(const ExchangePtr& exchange) {
+    const auto open = in_flight_.find(exchange->id());
+    if (open == in_flight_.end()) return;
+    std::optional<api::Status> refusal;
+    const FlowGate::Entry entry = flows_.enter(*exchange, open->second.ticket, refusal);
+    if (exchange->asked.action == Verb::kWatch) {
+      exchange->on_standing = [this, id = exchange->id()] {
+        const auto standing = in_flight_.find(id);
+        if (standing != in_flight_.end()) flows_.stand(*standing->second.exchange, standing->second.ticket);
+      };
+    }
+    if (refusal) return exchange->fail(*refusal);
+    if (entry == FlowGate::Entry::kRuns) dispatch(exchange);
+  }
+
+  void take_turn(RequestId id, const std::optional<api::Status>& refusal) {
+    const ExchangePtr exchange = in_flight_.at(id).exchange;
+    if (refusal) return exchange->fail(*refusal);
+    dispatch(exchange);
+    limit_time(exchange);
   }
 
   /// What a token is bound to may have gone since it was made.
@@ -392,6 +420,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       observer->on_verdict(*exchange, verdict.allowed, verdict.reason);
     }
     if (!verdict.allowed) return exchange->fail(refusal_status(exchange->user(), asked, verdict));
+    if (asked.path == "/metrics") flows_.show();
     if (is_health_page(exchange->target)) {
       if (pages_.answer(*exchange, health())) return;
     } else if (pages_.answer(*exchange, {})) {
@@ -401,6 +430,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
       if (auto page = options_.pages(asked.path)) {
         return exchange->answer(page->status, std::move(page->body), page->header("Content-Type"));
       }
+    }
+    if (auto table = flows_.page(asked.path); table && method == api::Method::kGet) {
+      return exchange->answer(200, *std::move(table), "text/plain; charset=utf-8");
     }
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
@@ -521,6 +553,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
                                                &token_expiry_, &node_signer_};
   Pages pages_;
   RequestMetrics metrics_;
+  FlowControl flows_;
 
   std::move_only_function<void(Outcome)> ready_;
   std::optional<store::WatchId> watching_;
