@@ -38,8 +38,8 @@ class Bench {
  public:
   explicit Bench(const apiserver::Auditor* auditor = nullptr, bool fair = true)
       : store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
-    server_ = std::make_unique<apiserver::ApiServer>(store_, metrics_, telemetry::Log(),
-                                                     apiserver::ApiServer::Options{.seed = 1, .auditor = auditor, .fair = fair});
+    server_ = std::make_unique<apiserver::ApiServer>(
+        store_, metrics_, telemetry::Log(), apiserver::ApiServer::Options{.seed = 1, .auditor = auditor, .fair = fair});
     server_->start(now(), [](Outcome) {});
     settle();
   }

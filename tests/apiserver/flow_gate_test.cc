@@ -192,8 +192,8 @@ TEST(FlowGate, IdleSeatsAreLentAtOnceAndTheOwnComeBackFirst) {
 }
 
 TEST(FlowGate, SmallRequestsOfOthersDoNotKeepALargeOneWaiting) {
-  Gate gate(of_levels({queueing("large", 1, 90), queueing("small", 1, 90)}), 40);
-  for (int i = 0; i < 38; ++i) gate.enter(1, "x");
+  Gate gate(of_levels({queueing("large", 1, 100), queueing("small", 1, 100)}), 40);
+  for (int i = 0; i < 40; ++i) gate.enter(1, "x");
   EXPECT_EQ(gate.enter(0, "y", 3), Entry::kWaits);
   const std::size_t large = gate.requests.size() - 1;
   bool ran = false;

@@ -70,7 +70,8 @@ bool is_write(const RequestAttributes& asked) {
 std::size_t first_ones(const api::Target& target) {
   constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
   const std::string* limit = target.find("limit");
-  if (limit == nullptr || target.find("labelSelector") != nullptr || target.find("fieldSelector") != nullptr) return kAll;
+  if (limit == nullptr || target.find("labelSelector") != nullptr || target.find("fieldSelector") != nullptr)
+    return kAll;
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(limit->data(), limit->data() + limit->size(), count);
   return error == std::errc{} && end == limit->data() + limit->size() && count > 0 ? count : kAll;
