@@ -36,10 +36,10 @@ class NullSink final : public api::ResponseSink {
 
 class Bench {
  public:
-  explicit Bench(const apiserver::Auditor* auditor = nullptr)
+  explicit Bench(const apiserver::Auditor* auditor = nullptr, bool fair = true)
       : store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
-    server_ = std::make_unique<apiserver::ApiServer>(store_, metrics_, telemetry::Log(),
-                                                     apiserver::ApiServer::Options{.seed = 1, .auditor = auditor});
+    server_ = std::make_unique<apiserver::ApiServer>(
+        store_, metrics_, telemetry::Log(), apiserver::ApiServer::Options{.seed = 1, .auditor = auditor, .fair = fair});
     server_->start(now(), [](Outcome) {});
     settle();
   }
@@ -67,7 +67,7 @@ class Bench {
                      std::move(target),
                      {{"content-type", std::move(content_type)}, {"user-agent", "kubelet/1"}},
                      std::move(body)},
-                    user_, sink, now());
+                    user, sink, now());
     settle();
     return sink;
   }
@@ -79,16 +79,17 @@ class Bench {
                          {{"content-type", "application/json"}, {"user-agent", "kubelet/1"}},
                          api::to_text(document)};
     request.document = std::make_shared<const api::Json>(std::move(document));
-    server_->handle(std::move(request), user_, sink, now());
+    server_->handle(std::move(request), user, sink, now());
     settle();
     return sink;
   }
 
   store::MemoryStore& store() { return store_; }
 
+  api::UserInfo user{"admin", {}, {"system:masters"}};
+
  private:
   Duration time_ = seconds(1'767'225'600);
-  api::UserInfo user_{"admin", {}, {"system:masters"}};
   std::deque<std::move_only_function<void()>> tasks_;
   store::MemoryStore store_;
   telemetry::Registry metrics_;
@@ -141,6 +142,28 @@ void lease_renewal(benchmark::State& state) {
 }
 
 BENCHMARK(lease_renewal)->Unit(benchmark::kMicrosecond);
+
+/// What the gate of priority and fairness costs: 0: without it, 1: with it. A get, than which no request costs less.
+void get_through_gate(benchmark::State& state) {
+  Bench bench(nullptr, state.range(0) == 1);
+  bench.send(api::Method::kPost, kLeases, lease_body("n1", "", 0));
+  bench.user = {"system:node:n1", {}, {"system:nodes", "system:authenticated"}};
+  const std::string target = std::string(kLeases) + "/n1";
+  for (auto _ : state) {
+    const auto sink = bench.send(api::Method::kGet, target);
+    if (sink->response.status != 200) state.SkipWithError(sink->response.body.c_str());
+  }
+}
+
+BENCHMARK(get_through_gate)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
+
+/// As lease_renewal: 0: without the gate, 1: with it.
+void lease_renewal_through_gate(benchmark::State& state) {
+  Bench bench(nullptr, state.range(0) == 1);
+  renew_leases(state, bench);
+}
+
+BENCHMARK(lease_renewal_through_gate)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 
 /// Takes lines and lets them go.
 class NullLog final : public apiserver::AuditLog {

@@ -17,6 +17,7 @@
 #include "apiserver/collect/namespaces.h"
 #include "apiserver/collect/reservation_keeper.h"
 #include "apiserver/collect/root_ca.h"
+#include "apiserver/flow/flow_control.h"
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/nodes/node_proxy.h"
 #include "apiserver/nodes/pod_connect.h"
@@ -106,7 +107,12 @@ class ApiServer::Impl final : public WatchCache::Listener {
         compaction_(core_),
         pages_(registry_, metrics, options_.version),
         metrics_(metrics),
+<<<<<<< HEAD
         acts_(!store.is_shared()) {
+=======
+        flows_({options_.fair, options_.flows, options_.seats},
+               {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}) {
+>>>>>>> fairness
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
@@ -138,7 +144,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         std::make_shared<Exchange>(id, std::move(request), std::move(user), std::move(sink), new_uid(core_.rng),
                                    [this](Exchange& done, int code) { finished(done, code); });
     exchange->started = now.mono;
-    in_flight_.emplace(id, Open{exchange, std::nullopt});
+    in_flight_.emplace(id, Open{exchange, std::nullopt, {}});
     metrics_.set_in_flight(in_flight_.size());
     take_in(exchange);
     return id;
@@ -198,6 +204,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   struct Open {
     ExchangePtr exchange;
     std::optional<TimerQueue::Id> deadline;
+    FlowControl::Ticket ticket;
   };
 
   /// Marks that the caller will look at next_wakeup() itself.
@@ -294,6 +301,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     const auto open = in_flight_.find(exchange.id());
     if (open != in_flight_.end()) {
       if (open->second.deadline) timers_.cancel(*open->second.deadline);
+      flows_.leave(exchange, open->second.ticket);
       in_flight_.erase(open);
     }
     metrics_.set_in_flight(in_flight_.size());
@@ -368,7 +376,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (const Outcome bound = check_token(*exchange); !bound) return refuse_token(*exchange, bound.error());
     auto carry_out = [this, understood](const ExchangePtr& taken) {
       if (!understood) return taken->fail(understood.error());
-      dispatch(taken);
+      admit(taken);
       limit_time(taken);
     };
     auto record = options_.auditor == nullptr ? nullptr : options_.auditor->begin(*exchange);
@@ -382,6 +390,29 @@ class ApiServer::Impl final : public WatchCache::Listener {
       if (!may) return taken->fail(may.error());
       carry_out(taken);
     });
+  }
+
+  /// A request waits for its turn where others go before it.
+  void admit(const ExchangePtr& exchange) {
+    const auto open = in_flight_.find(exchange->id());
+    if (open == in_flight_.end()) return;
+    std::optional<api::Status> refusal;
+    const FlowGate::Entry entry = flows_.enter(*exchange, open->second.ticket, refusal);
+    if (exchange->asked.action == Verb::kWatch) {
+      exchange->on_standing = [this, id = exchange->id()] {
+        const auto standing = in_flight_.find(id);
+        if (standing != in_flight_.end()) flows_.stand(*standing->second.exchange, standing->second.ticket);
+      };
+    }
+    if (refusal) return exchange->fail(*refusal);
+    if (entry == FlowGate::Entry::kRuns) dispatch(exchange);
+  }
+
+  void take_turn(RequestId id, const std::optional<api::Status>& refusal) {
+    const ExchangePtr exchange = in_flight_.at(id).exchange;
+    if (refusal) return exchange->fail(*refusal);
+    dispatch(exchange);
+    limit_time(exchange);
   }
 
   /// What a token is bound to may have gone since it was made.
@@ -431,6 +462,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       observer->on_verdict(*exchange, verdict.allowed, verdict.reason);
     }
     if (!verdict.allowed) return exchange->fail(refusal_status(exchange->user(), asked, verdict));
+    if (asked.path == "/metrics") flows_.show();
     if (is_health_page(exchange->target)) {
       if (pages_.answer(*exchange, health())) return;
     } else if (pages_.answer(*exchange, {})) {
@@ -440,6 +472,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
       if (auto page = options_.pages(asked.path)) {
         return exchange->answer(page->status, std::move(page->body), page->header("Content-Type"));
       }
+    }
+    if (auto table = flows_.page(asked.path); table && method == api::Method::kGet) {
+      return exchange->answer(200, *std::move(table), "text/plain; charset=utf-8");
     }
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
@@ -544,6 +579,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
                                                &request_expiry_, &token_expiry_,      &node_signer_};
   Pages pages_;
   RequestMetrics metrics_;
+  FlowControl flows_;
 
   std::move_only_function<void(Outcome)> ready_;
   std::optional<store::WatchId> watching_;

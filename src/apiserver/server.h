@@ -9,6 +9,7 @@
 #include "apiserver/resource/kind_hooks.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/flow/built_in.h"
 #include "store/store.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -57,6 +58,9 @@ class ApiServer {
     const Auditor* auditor = nullptr;                     // null: no audit log is kept
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
     AdmissionRules admission;
+    bool fair = true;                                            // false: requests run in the order they come
+    flow::Configuration flows = flow::built_in_configuration();  // which requests go before which
+    int seats = 600;                                             // of requests in flight that are not exempt; above 0
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

@@ -135,6 +135,9 @@ void TestServer::start() {
                                                            .auditor = auditor,
                                                            .root_ca_pem = root_ca_pem_,
                                                            .admission = admission_,
+                                                           .fair = fair,
+                                                           .flows = flows,
+                                                           .seats = seats,
                                                            .checks = [this] { return more_checks; }});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {

@@ -158,9 +158,12 @@ class TestServer {
   store::MemoryStore& store() { return store_; }
 
   TestBootstrapTokens bootstrap_tokens;
-  std::optional<Duration> token_life_max;  // of the next restart()
-  std::vector<HealthCheck> more_checks;    // of whoever shares the process with the server
-  const Auditor* auditor = nullptr;        // of the next restart()
+  std::optional<Duration> token_life_max;                      // of the next restart()
+  std::vector<HealthCheck> more_checks;                        // of whoever shares the process with the server
+  const Auditor* auditor = nullptr;                            // of the next restart()
+  bool fair = true;                                            // likewise
+  flow::Configuration flows = flow::built_in_configuration();  // likewise
+  int seats = 600;                                             // likewise
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
   /// Wake-ups that settle() made: slices of what one turn does not hold.

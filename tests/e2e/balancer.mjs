@@ -1,22 +1,40 @@
 // A load balancer of a test's own: each request goes to one of several API servers by chance, over a connection that is
-// kept. balancer.mjs PKI URL URL… prints its port and serves on loopback with the certificate of that folder until it is
-// ended; the requests carry their own credentials.
+// kept. balancer.mjs [--http2] PKI URL URL… prints its port and serves HTTP/1.1 on loopback, with the certificate of that
+// folder, until it is ended; the requests carry their own credentials. --http2: to the servers it speaks HTTP/2, but for
+// connections that are upgraded.
 import fs from 'node:fs';
+import http2 from 'node:http2';
 import https from 'node:https';
 
-const [pki, ...urls] = process.argv.slice(2);
-const agent = new https.Agent({ ca: fs.readFileSync(`${pki}/ca.crt`), keepAlive: true });
+const words = process.argv.slice(2);
+const speaksHttp2 = words[0] === '--http2' && words.shift();
+const [pki, ...urls] = words;
+const ca = fs.readFileSync(`${pki}/ca.crt`);
+const agent = new https.Agent({ ca, keepAlive: true });
+const sessions = new Map();
+const OF_A_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'host', 'http2-settings', 'te']);
+
+const anyUrl = () => new URL(urls[Math.floor(Math.random() * urls.length)]);
 
 function ask(request) {
-  const to = new URL(urls[Math.floor(Math.random() * urls.length)]);
+  const to = anyUrl();
   return https.request({
-    agent: request.headers.upgrade ? undefined : agent, ca: agent.options.ca, servername: 'localhost',
+    agent: request.headers.upgrade ? undefined : agent, ca, servername: 'localhost',
     host: to.hostname, port: to.port, method: request.method, path: request.url, headers: request.headersDistinct,
   });
 }
 
-const identity = { cert: fs.readFileSync(`${pki}/apiserver.crt`), key: fs.readFileSync(`${pki}/apiserver.key`) };
-const server = https.createServer(identity, (request, answer) => {
+function session(url) {
+  let kept = sessions.get(url.host);
+  if (!kept || kept.closed || kept.destroyed) {
+    kept = http2.connect(url.origin, { ca, servername: 'localhost', settings: { enablePush: false } });
+    kept.on('error', () => {});
+    sessions.set(url.host, kept);
+  }
+  return kept;
+}
+
+function forward(request, answer) {
   const asked = ask(request);
   asked.on('response', (given) => {
     answer.writeHead(given.statusCode, given.rawHeaders);
@@ -27,7 +45,28 @@ const server = https.createServer(identity, (request, answer) => {
   asked.on('error', () => answer.destroy());
   answer.on('close', () => asked.destroy());
   request.pipe(asked);
-});
+}
+
+function forwardHttp2(request, answer) {
+  const headers = { ':method': request.method, ':path': request.url };
+  for (const [name, values] of Object.entries(request.headersDistinct)) {
+    if (!OF_A_CONNECTION.has(name)) headers[name] = values.length === 1 ? values[0] : values;
+  }
+  const asked = session(anyUrl()).request(headers, { endStream: false });
+  asked.on('response', (given) => {
+    const lines = Object.entries(given).filter(([name]) => !name.startsWith(':'));
+    answer.writeHead(given[':status'], Object.fromEntries(lines));
+    answer.flushHeaders();
+    asked.pipe(answer);
+  });
+  asked.on('error', () => answer.destroy());
+  asked.on('close', () => { if (asked.rstCode) answer.destroy(); });
+  answer.on('close', () => asked.close(http2.constants.NGHTTP2_CANCEL));
+  request.pipe(asked);
+}
+
+const identity = { cert: fs.readFileSync(`${pki}/apiserver.crt`), key: fs.readFileSync(`${pki}/apiserver.key`) };
+const server = https.createServer(identity, speaksHttp2 ? forwardHttp2 : forward);
 
 server.on('upgrade', (request, client, head) => {
   const asked = ask(request);

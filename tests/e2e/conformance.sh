@@ -2,13 +2,15 @@
 # Starts `spillway apiserver` (first argument: the binary), runs the conformance suite against it, stops it.
 # The rest of the arguments go to the suite. CONFORMANCE_PASS_MIN: fewer passed checks are a failure (default: all).
 # CONFORMANCE_STORE=etcd: its objects are in an etcd, which is started for it. CONFORMANCE_SERVERS=N: N servers of one
-# etcd, and each request goes to one of them by chance.
+# etcd, and each request goes to one of them by chance. CONFORMANCE_HTTP=2: requests reach the servers by HTTP/2.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 binary=${1:?usage: conformance.sh BINARY [FLAG...]}
 shift
 folder=$(mktemp -d)
 count=${CONFORMANCE_SERVERS:-1}
+balanced=
+[ "$count" -eq 1 ] && [ "${CONFORMANCE_HTTP:-1}" != 2 ] || balanced=yes
 flags=(--port 0 --log-level warning)
 children=()
 trap 'kill "${children[@]}" 2>/dev/null; wait "${children[@]}" 2>/dev/null || true; rm -rf "$folder"' EXIT
@@ -30,7 +32,7 @@ if [ "${CONFORMANCE_STORE:-}" = etcd ]; then
   await "$folder/url"
   flags+=("--etcd-servers=$(cat "$folder/url")")
 fi
-if [ "$count" -gt 1 ]; then
+if [ -n "$balanced" ]; then
   echo "balanced,kubernetes-admin,1,\"system:masters\"" >"$folder/tokens"
   chmod 600 "$folder/tokens"
   flags+=("--token-auth-file=$folder/tokens")
@@ -45,8 +47,8 @@ for server in $(seq "$count"); do
   await "$folder/kubeconfig$server"
 done
 kubeconfig=$folder/kubeconfig1
-if [ "$count" -gt 1 ]; then
-  node "$here/balancer.mjs" "$folder/data1/pki" $(sed -n 's/^ *server: *"\{0,1\}\(https[^"]*\)"\{0,1\}$/\1/p' "$folder"/kubeconfig[0-9]*) >"$folder/port" 2>"$folder/log0" &
+if [ -n "$balanced" ]; then
+  node "$here/balancer.mjs" $([ "${CONFORMANCE_HTTP:-1}" != 2 ] || echo --http2) "$folder/data1/pki" $(sed -n 's/^ *server: *"\{0,1\}\(https[^"]*\)"\{0,1\}$/\1/p' "$folder"/kubeconfig[0-9]*) >"$folder/port" 2>"$folder/log0" &
   children+=($!)
   await "$folder/port"
   kubeconfig=$folder/balanced

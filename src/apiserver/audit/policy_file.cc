@@ -1,10 +1,7 @@
 #include "apiserver/audit/policy_file.h"
 
-#include "base/edit_distance.h"
+#include "yaml/place.h"
 
-#include <algorithm>
-#include <functional>
-#include <initializer_list>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,119 +9,10 @@
 namespace spillway::apiserver {
 namespace {
 
-using api::Json;
+using yaml::Place;
 
 constexpr std::string_view kApiVersion = "audit.k8s.io/v1";
 constexpr std::string_view kKind = "Policy";
-
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& known) {
-  std::size_t best = word.size() / 3 + 2;
-  std::string found;
-  for (const std::string_view each : known) {
-    const std::size_t distance = edit_distance(word, each);
-    if (distance >= best) continue;
-    best = distance;
-    found = fmt::format(" (did you mean {}?)", each);
-  }
-  return found;
-}
-
-/// One value of the file and where it stands.
-class Place {
- public:
-  Place(const std::string& file, const yaml::Document& document)
-      : file_(&file), document_(&document), value_(&document.value) {}
-
-  /// With the line of what is there: of a member that is missing, that of the mapping it is missing in.
-  Error wrong(std::string_view what) const {
-    auto origin = document_->origins.find(path_);
-    for (std::string around = path_; origin == document_->origins.end() && !around.empty();) {
-      around.resize(around.ends_with(']') ? around.rfind('[') : 0);
-      origin = document_->origins.find(around);
-    }
-    const std::string at =
-        origin == document_->origins.end() ? *file_ : fmt::format("{}:{}", *file_, origin->second.line);
-    return invalid(at, "{}{}{}", path_, path_.empty() ? "" : ": ", what);
-  }
-
-  /// A mapping of these members alone.
-  Outcome check_members(std::initializer_list<std::string_view> known) const {
-    if (!value_->is_object()) return wrong("expected a mapping");
-    for (const auto& [name, member] : *value_->if_object()) {
-      if (std::ranges::find(known, name) == known.end())
-        return inside(name, member).wrong("unknown" + suggestion(name, known));
-    }
-    return {};
-  }
-
-  Outcome expect(std::string_view name, std::string_view text) const {
-    const Json* found = value_->find(name);
-    if (found == nullptr) return wrong(fmt::format("{} is missing; expected {}", name, text));
-    if (found->string_at({}) != text) return inside(name, *found).wrong(fmt::format("expected {}", text));
-    return {};
-  }
-
-  /// Calls `take` with every element of a list; a member that is missing or null is an empty one.
-  Outcome for_each(std::string_view name, const std::function<Outcome(const Place&)>& take) const {
-    const Json* found = value_->find(name);
-    if (found == nullptr || found->is_null()) return {};
-    const Place list = inside(name, *found);
-    if (!found->is_array()) return list.wrong("expected a list");
-    for (std::size_t i = 0; i < found->if_array()->size(); ++i) {
-      SPILLWAY_TRY_VOID(take(Place(list, fmt::format("{}[{}]", list.path_, i), (*found->if_array())[i])));
-    }
-    return {};
-  }
-
-  Result<std::vector<std::string>> words(std::string_view name) const {
-    std::vector<std::string> out;
-    SPILLWAY_TRY_VOID(for_each(name, [&](const Place& each) -> Outcome {
-      SPILLWAY_TRY(word, each.text());
-      out.push_back(std::move(word));
-      return {};
-    }));
-    return out;
-  }
-
-  Result<std::string> text() const {
-    if (!value_->is_string()) return wrong("expected a string");
-    return *value_->if_string();
-  }
-
-  /// Empty where it is missing or null.
-  Result<std::string> optional_text(std::string_view name) const {
-    const Json* found = value_->find(name);
-    if (found == nullptr || found->is_null()) return std::string();
-    return inside(name, *found).text();
-  }
-
-  Result<std::optional<bool>> flag(std::string_view name) const {
-    const Json* found = value_->find(name);
-    if (found == nullptr || found->is_null()) return std::optional<bool>();
-    if (!found->is_bool()) return inside(name, *found).wrong("expected true or false");
-    return found->if_bool();
-  }
-
-  /// The member; null JSON if it is missing.
-  Place member(std::string_view name) const {
-    static const Json kMissing;
-    const Json* found = value_->find(name);
-    return inside(name, found == nullptr ? kMissing : *found);
-  }
-
- private:
-  Place(const Place& around, std::string path, const Json& value)
-      : file_(around.file_), document_(around.document_), value_(&value), path_(std::move(path)) {}
-
-  Place inside(std::string_view name, const Json& value) const {
-    return {*this, path_.empty() ? std::string(name) : fmt::format("{}[{}]", path_, name), value};
-  }
-
-  const std::string* file_;
-  const yaml::Document* document_;
-  const Json* value_;
-  std::string path_;  // as origins have it: "rules[0][level]"
-};
 
 Result<AuditStages> read_stages(const Place& around) {
   AuditStages stages;

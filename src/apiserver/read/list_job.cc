@@ -23,12 +23,18 @@ std::size_t ListJob::look_cost(std::size_t index) const {
   return resource_ == nullptr ? cost : cost + entries_[index].value->size();
 }
 
+bool ListJob::take(SliceBudget& budget, std::size_t cost) {
+  if (!budget.take(cost)) return false;
+  exchange_->effort += cost;
+  return true;
+}
+
 /// True: all of them are chosen.
 bool ListJob::choose(SliceBudget& budget) {
   if (all_chosen_) return true;
   const bool everything = plan_.selection.is_everything();
   for (; looked_at_ < candidate_count(); ++looked_at_) {
-    if (!budget.take(look_cost(looked_at_))) return false;
+    if (!take(budget, look_cost(looked_at_))) return false;
     ObjectPtr object = take_candidate(looked_at_);
     if (!object || !(everything || plan_.selection.matches(*object))) continue;
     if (plan_.limit == 0 || chosen_.size() < plan_.limit) {
@@ -61,7 +67,7 @@ bool ListJob::choose(SliceBudget& budget) {
 bool ListJob::write(SliceBudget& budget, WallTime now) {
   for (; written_ < chosen_.size(); ++written_) {
     const ObjectPtr& object = chosen_[written_];
-    if (!budget.take(plan_.rendering.cost(*object))) return false;
+    if (!take(budget, plan_.rendering.cost(*object))) return false;
     plan_.rendering.append_item(*object, written_ == 0, now, text_);
   }
   return true;

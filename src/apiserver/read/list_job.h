@@ -40,6 +40,7 @@ class ListJob {
 
   ObjectPtr take_candidate(std::size_t index);
   std::size_t look_cost(std::size_t index) const;
+  bool take(SliceBudget& budget, std::size_t cost);
   bool choose(SliceBudget& budget);
   bool write(SliceBudget& budget, WallTime now);
 

@@ -140,6 +140,7 @@ void WatchHub::catch_up(const WatchPtr& watch, Start start) {
     if (alive && !alive->closed) {
       if (!send_state(*alive, start, budget) || !send_history(*alive, budget)) return false;
       alive->behind = false;
+      if (const auto standing = std::exchange(alive->exchange->on_standing, nullptr)) standing();
     }
     if (is_long) {
       --long_starts_;
@@ -189,6 +190,11 @@ bool WatchHub::send_history(Watch& watch, SliceBudget& budget) {
     deliver(watch, frames);
   }
   return true;
+}
+
+std::size_t WatchHub::general_count(const ResourceCache& cache) const {
+  const auto found = audiences_.find(&cache);
+  return found == audiences_.end() ? 0 : found->second.general.size();
 }
 
 void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {

@@ -33,6 +33,9 @@ class WatchHub {
 
   std::size_t open_count() const { return watches_.size(); }
 
+  /// Watches of all objects of the resource, or of those of a selector that nothing is found by.
+  std::size_t general_count(const ResourceCache& cache) const;
+
  private:
   using WatchId = std::uint64_t;
 

@@ -3,6 +3,7 @@
 #include "api/schema/protobuf.h"
 #include "api/schema/protobuf_writer.h"
 #include "apiserver/request/observed_upgrade.h"
+#include "apiserver/resource/slice_queue.h"
 #include "base/check.h"
 #include "base/utf8.h"
 
@@ -49,6 +50,10 @@ std::string Exchange::user_agent_name() const {
 api::HeaderList Exchange::standard_headers(std::string_view content_type) const {
   api::HeaderList headers{
       {"Audit-Id", audit_id_}, {"Cache-Control", "no-cache, private"}, {"Content-Type", std::string(content_type)}};
+  if (flow != nullptr) {
+    headers.emplace_back("X-Kubernetes-PF-FlowSchema-UID", flow->schema_uid);
+    headers.emplace_back("X-Kubernetes-PF-PriorityLevel-UID", flow->level_uid);
+  }
   std::size_t all = 0;
   for (const std::string& warning : warnings) all += warning.size();
   std::size_t bytes = 0;
@@ -84,6 +89,7 @@ void Exchange::send(api::Response response, const api::Json* document, bool comp
   }
   if (finished()) return;
   const std::shared_ptr<api::ResponseSink> sink = sink_;
+  effort += response.body.size() / kCopyShare;
   finish(response.status);
   sink->on_response(std::move(response));
 }

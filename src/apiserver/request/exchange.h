@@ -21,6 +21,12 @@
 
 namespace spillway::apiserver {
 
+/// The flow that a request belongs to, as its answer names it.
+struct FlowMark {
+  std::string schema_uid;
+  std::string level_uid;
+};
+
 class Exchange {
  public:
   /// Called once, when the answer is complete or the client is gone; with the HTTP code, 0 if none was sent.
@@ -57,6 +63,9 @@ class Exchange {
   AnswerForm form;
   std::vector<std::string> warnings;
   Instant started{};
+  const FlowMark* flow = nullptr;     // null: not known
+  std::size_t effort = 0;             // what it has cost so far, in bytes as slices count them (slice_queue.h)
+  std::function<void()> on_standing;  // a stream has sent what it begins with; may be empty
 
   void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});
   /// In the encoding of `form`, where the document's kind has one. JSON ends with a newline and is indented when

@@ -3,6 +3,7 @@
 #include "apps/server/data_dir.h"
 #include "apps/server/etcd.h"
 #include "cli/config/admission_config.h"
+#include "cli/config/flow_config.h"
 #include "host/kernel/kernel_file.h"
 #include "runtime/entropy.h"
 #include "wire/client/kubeconfig.h"
@@ -17,6 +18,7 @@ namespace spillway::apps {
 namespace {
 
 constexpr Duration kStopGrace = seconds(5);
+constexpr std::size_t kRequestsAtServer = 8192;  // of ordinary clients, and of vital ones, in flight or in queues
 constexpr Duration kGiveBackMax = seconds(1);
 constexpr Duration kLookAtCertificates = minutes(1);
 constexpr std::string_view kCopyKeys =
@@ -45,6 +47,11 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
   return rules;
 }
 
+Result<flow::Configuration> flows_of(const cli::FlowArgs& args) {
+  if (args.config_file.empty()) return flow::built_in_configuration();
+  return cli::read_flow_config(args.config_file, yaml::read_file);
+}
+
 }  // namespace
 
 ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages,
@@ -68,6 +75,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, c
 
 Outcome ApiServerPart::open(std::function<void()> serving) {
   SPILLWAY_TRY(admission, admission_rules(args_, process_.log()));
+  SPILLWAY_TRY(flows, flows_of(args_.flow));
   SPILLWAY_TRY(audit, AuditPart::open(process_, args_.audit));
   audit_ = std::move(audit);
   SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
@@ -94,6 +102,9 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .auditor = audit_ ? &audit_->auditor() : nullptr,
           .root_ca_pem = certificates_ ? certificates_->client_authority().certificate_pem() : std::string(),
           .admission = std::move(admission),
+          .fair = args_.flow.enabled,
+          .flows = std::move(flows),
+          .seats = args_.flow.requests_max + args_.flow.mutating_requests_max,
           .rearm =
               [this] {
                 if (endpoint_) endpoint_->rearm();
@@ -233,6 +244,8 @@ Outcome ApiServerPart::serve() {
   options.port = args_.port;
   options.log = process_.log();
   options.metrics = &process_.metrics();
+  // Whoever waits for a turn in the server's queues does not keep others from getting there.
+  options.limits.queue.ordinary_seats = options.limits.queue.vital_seats = kRequestsAtServer;
   wire::Kubeconfig config;
   std::shared_ptr<const wire::TlsContext> nodes_tls;
   options.authenticator = authenticator_;

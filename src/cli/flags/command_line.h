@@ -139,6 +139,14 @@ struct AuditArgs {
   std::int64_t truncated_batch_bytes = 10'485'760;
 };
 
+/// Which requests go before which, and how many are in flight.
+struct FlowArgs {
+  bool enabled = true;
+  std::string config_file;  // empty: the built-in flow schemas and priority levels
+  std::int32_t requests_max = 400;
+  std::int32_t mutating_requests_max = 200;  // besides
+};
+
 struct ServingArgs {
   std::string data_dir;  // empty: the platform's default
   EtcdArgs etcd;
@@ -159,6 +167,7 @@ struct ServingArgs {
   std::vector<std::string> admission_off;  // names of admission plug-ins
   std::string admission_config_file;       // what admission plug-ins are told; empty: nothing
   AuditArgs audit;
+  FlowArgs flow;
 };
 
 struct UpCommand {

@@ -184,6 +184,25 @@ void add_audit(CLI::App& app, AuditArgs& args) {
       ->capture_default_str();
 }
 
+/// All but the last are spelled as upstream.
+void add_flow(CLI::App& app, FlowArgs& args) {
+  constexpr std::int32_t kRequestsMax = 1'000'000;
+  app.add_option("--enable-priority-and-fairness", args.enabled,
+                 "Hold requests back and refuse them by flow schemas and priority levels")
+      ->default_str("true");
+  app.add_option("--max-requests-inflight", args.requests_max,
+                 "Seats for requests in flight, which priority levels share; together with the next")
+      ->check(CLI::Range(1, kRequestsMax))
+      ->capture_default_str();
+  app.add_option("--max-mutating-requests-inflight", args.mutating_requests_max, "More of them")
+      ->check(CLI::Range(0, kRequestsMax))
+      ->capture_default_str();
+  app.add_option("--flow-config", args.config_file,
+                 "Flow schemas and priority levels in place of built-in ones of the same name, and more: a FlowSchema, "
+                 "a PriorityLevelConfiguration or a List of them")
+      ->check(CLI::ExistingFile);
+}
+
 void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
@@ -227,6 +246,7 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->check(CLI::ExistingFile);
   app.add_flag("--disable-http2-serving", args.http2_off, "Speak HTTP/1.1 only");
   add_audit(app, args.audit);
+  add_flow(app, args.flow);
   app.add_flag("--insecure-http", args.insecure_http,
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {

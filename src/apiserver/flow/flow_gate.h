@@ -1,0 +1,199 @@
+// Who may be served now, who waits for whom, and who is refused: requests hold seats of their priority level while they
+// are in flight; where none is left they wait in the queue of their flow. Among the flows of a level whose work waits,
+// and among such levels by their shares, start-time fair queueing: who has had least work done begins next.
+// Thread: loop. No I/O, no clock: time comes with every call. While nothing waits nothing is allocated.
+// Bounds: waiting requests of a flow and of a level (policy/flow/schema.h), flows of a level (kFlowsMax; later ones
+// share kSharedFlows queues), the time a request waits.
+// Invariants: policy/flow/seat_book.h; whoever is first in line and needs common seats is not overtaken by others that
+// need them; a request that waits is told once, by next(), or leaves.
+// Source: spec "API server at scale", 6.2-6.5.
+#pragma once
+
+#include "base/time.h"
+#include "policy/flow/retry_advice.h"
+#include "policy/flow/schema.h"
+#include "policy/flow/seat_book.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class FlowGate {
+ public:
+  static constexpr std::size_t kFlowsMax = 1'024;
+  static constexpr std::size_t kSharedFlows = 64;
+
+  enum class Entry : std::uint8_t { kRuns, kWaits, kRefused };
+  enum class Refusal : std::uint8_t { kQueueFull, kConcurrencyLimit, kTimeOut };
+
+  struct Demand {
+    std::size_t schema = 0;      // its place in the configuration
+    std::string_view flow = {};  // within the schema
+    int seats = 1;
+    bool lingers = false;   // the seats are held for flow::kLingers longer
+    Duration wait{};        // so long at most
+    std::int64_t work = 1;  // how much it will probably be, in microseconds of the loop; above 0
+  };
+
+  struct Flow;
+
+  /// A request at the gate. Stays where it is from enter() to leave().
+  struct Ticket {
+    enum class State : std::uint8_t { kOutside, kWaiting, kRunning };
+
+    State state = State::kOutside;
+    bool lingers = false;
+    int seats = 0;
+    std::size_t schema = 0;
+    std::uint64_t id = 0;  // of the request
+    std::uint64_t order = 0;
+    Instant since{};  // it waits, or runs
+    Instant deadline{};
+    std::int64_t work = 0;
+    Flow* flow = nullptr;  // that pays for it; valid in the epoch of its level
+    std::uint64_t epoch = 0;
+  };
+
+  /// Requests of one schema whose client is told apart from others.
+  struct Flow {
+    std::size_t schema = 0;
+    std::deque<Ticket*> waiting;
+    std::int64_t start = 0;   // virtual, of the first that waits; as it stands among those that are ready
+    std::int64_t finish = 0;  // virtual, of what has begun
+    std::size_t running = 0;  // of those that have waited
+  };
+
+  struct Turn {
+    const Ticket* ticket = nullptr;
+    Duration waited{};
+    std::optional<Refusal> refusal;  // nullopt: it runs now
+  };
+
+  struct Counts {
+    std::size_t waiting = 0;
+    std::size_t running = 0;
+    int seats = 0;
+  };
+
+  struct LevelTotals {
+    std::uint64_t dispatched = 0;
+    std::uint64_t rejected = 0;
+    std::uint64_t timed_out = 0;
+    std::uint64_t cancelled = 0;
+  };
+
+  /// `seats`: of all levels together, above 0.
+  FlowGate(flow::Configuration configuration, int seats);
+  FlowGate(const FlowGate&) = delete;
+  FlowGate& operator=(const FlowGate&) = delete;
+
+  const flow::Configuration& configuration() const { return configuration_; }
+
+  /// `ticket` is outside, its id set. kWaits: next() tells when.
+  Entry enter(Ticket& ticket, const Demand& demand, Instant now);
+
+  /// Answered, or the client is gone; also of a ticket that is outside. `work`: how much it was, in microseconds of the
+  /// loop.
+  void leave(Ticket& ticket, std::int64_t work, Instant now);
+
+  /// A request that has waited and may run now, or has waited too long; nullopt: nobody for now. To be called until
+  /// then when next_turn() has come.
+  std::optional<Turn> next(Instant now);
+  /// When next() may have somebody; nullopt: not before another call.
+  std::optional<Instant> next_turn(Instant now) const;
+
+  /// After how many seconds somebody who is refused by this schema's level may come again.
+  int retry_after(std::size_t schema, Instant now);
+
+  std::size_t level_of(std::size_t schema) const { return level_of_[schema]; }
+
+  const Counts& counts(std::size_t schema) const { return counts_[schema]; }
+
+  const LevelTotals& totals(std::size_t level) const { return levels_[level].totals; }
+
+  const flow::SeatBook& seats() const { return book_; }
+
+  std::size_t waiting() const { return waiting_; }
+
+  std::size_t waiting(std::size_t level) const { return levels_[level].waiting; }
+
+  /// Flows of a level, by schema and name, that wait or have had work done.
+  void visit_flows(std::size_t level, const std::function<void(std::string_view name, const Flow&)>& visit) const;
+
+ private:
+  using FlowKey = std::pair<std::size_t, std::string>;
+
+  struct KeyOrder {
+    using is_transparent = void;
+
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      if (a.first != b.first) return a.first < b.first;
+      return std::string_view(a.second) < std::string_view(b.second);
+    }
+  };
+
+  struct Level {
+    std::map<FlowKey, Flow, KeyOrder> flows;
+    std::set<std::tuple<std::int64_t, std::uint64_t, Flow*>> ready;  // by start, then arrival: flows that wait
+    std::size_t waiting = 0;
+    std::int64_t now = 0;     // virtual, of its flows
+    std::int64_t finish = 0;  // virtual, among the levels
+    std::int64_t swept = -1;  // `now` at which settled flows were last looked for
+    std::uint64_t epoch = 0;  // its flows are all of this one
+    flow::RetryAdvice advice;
+    LevelTotals totals;
+  };
+
+  struct Lingering {
+    Instant until;
+    std::size_t schema = 0;
+    int seats = 0;
+  };
+
+  bool is_exempt(std::size_t level) const { return configuration_.levels[level].limit == flow::Level::Limit::kExempt; }
+
+  bool may_start(std::size_t level, int seats) const;
+  void begin(Ticket& ticket, Instant now);
+  void catch_up(Level& level) const;
+  void charge_level(Level& level, std::size_t index, std::int64_t work);
+  void wait(Level& level, Flow& flow, Ticket& ticket);
+  void make_ready(Level& level, Flow& flow);
+  void unready(Level& level, Flow& flow);
+  void remove(Level& level, Ticket& ticket);
+  void calm(Level& level);
+  void settle(Level& level, Ticket& ticket, std::int64_t work);
+  void give_back(std::size_t schema, int seats);
+  void give_back_lingering(Instant now);
+  Flow& flow_of(Level& level, std::size_t schema, std::string_view name);
+  static void sweep(Level& level);
+  std::optional<Turn> take_late(Instant now);
+  std::optional<std::size_t> pick();
+  Turn start(std::size_t index, Instant now);
+
+  flow::Configuration configuration_;
+  flow::SeatBook book_;
+  std::vector<std::size_t> level_of_;  // by schema
+  std::vector<Counts> counts_;         // by schema
+  std::vector<Level> levels_;
+  std::set<std::tuple<Instant, std::uint64_t, Ticket*>> deadlines_;
+  std::deque<Lingering> lingering_;  // by time
+  std::size_t waiting_ = 0;
+  std::uint64_t order_ = 0;
+  std::int64_t now_ = 0;     // virtual, of the levels
+  bool is_short_ = false;    // somebody waits for common seats: nobody else may take them unasked
+  bool is_changed_ = false;  // since next() found nobody
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,25 @@
+// The file of --flow-config: flow schemas and priority levels that take the place of built-in ones of the same name, or
+// are added to them. One FlowSchema or PriorityLevelConfiguration of flowcontrol.apiserver.k8s.io/v1, or a List of them
+// as `kubectl get -o yaml` prints it. Strict: a member that is not known is an error with its line.
+// Thread: any. Bounds: kFlowSchemasMax, kFlowLevelsMax. Source: Kubernetes docs, "API Priority and Fairness".
+#pragma once
+
+#include "base/error.h"
+#include "policy/flow/schema.h"
+#include "yaml/yaml_document.h"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace spillway::cli {
+
+inline constexpr std::size_t kFlowSchemasMax = 256;
+inline constexpr std::size_t kFlowLevelsMax = 64;
+
+/// What of the file, read with `read`, comes of the built-in configuration. kInvalid: what is wrong, and where; the
+/// objects "exempt" and "catch-all" are as they are.
+Result<flow::Configuration> read_flow_config(const std::string& file,
+                                             const std::function<Result<yaml::Document>(const std::string&)>& read);
+
+}  // namespace spillway::cli

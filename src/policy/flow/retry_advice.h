@@ -1,0 +1,23 @@
+// After how many seconds who is refused may come again: 1 at first, doubled while refusals stay frequent, 32 at most,
+// and back again when they become rare. Thread: as its owner.
+// Source: spec "API server at scale", 6.5.
+#pragma once
+
+#include "base/time.h"
+
+namespace spillway::flow {
+
+class RetryAdvice {
+ public:
+  /// Somebody is refused now. 1 to 32 seconds.
+  int refuse(Instant now);
+
+ private:
+  void look_back(Instant now);
+
+  int seconds_ = 1;
+  int refused_ = 0;  // since `since_`
+  Instant since_{};
+};
+
+}  // namespace spillway::flow

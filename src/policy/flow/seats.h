@@ -1,0 +1,32 @@
+// What a request costs before it runs, in seats, and how long it may wait for them. Thread: any (pure).
+// Source: spec "API server at scale", 6.4, 6.5.
+#pragma once
+
+#include "base/time.h"
+
+#include <cstddef>
+#include <optional>
+
+namespace spillway::flow {
+
+inline constexpr int kSeatsMax = 10;  // of one request
+/// A write that many watch holds its seats for so long after its answer.
+inline constexpr Duration kLingers = milliseconds(5);
+
+/// A list that looks at so many objects: a seat for every hundred, one at least.
+int list_seats(std::size_t objects);
+
+/// A write to what so many watch: a seat for every ten, one at least.
+int write_seats(std::size_t watchers);
+
+/// Whether it holds them for kLingers after its answer.
+bool lingers(std::size_t watchers);
+
+/// `seats`, but no more than 15 % of what its level has, and one at least.
+int bounded_seats(int seats, int seats_of_level);
+
+/// How long a request may wait whose client gives it so long in all: a quarter, a minute at most. nullopt or not
+/// positive: the client does not say, 60 s are taken.
+Duration wait_max(std::optional<Duration> request_time);
+
+}  // namespace spillway::flow
