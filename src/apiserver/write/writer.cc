@@ -5,6 +5,7 @@
 #include "apiserver/request/body.h"
 #include "apiserver/resource/metadata_rules.h"
 #include "apiserver/resource/object_change.h"
+#include "apiserver/write/write_state.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,6 +20,7 @@ using api::StatusResult;
 
 constexpr int kCreateAttempts = 8;   // names generated
 constexpr int kUpdateAttempts = 64;  // races lost
+constexpr int kAskedAttempts = 5;    // by updates that webhooks were asked about
 
 /// Members of metadata that a client does not set on a new object.
 constexpr std::string_view kNotOfClients[] = {"uid", "creationTimestamp", "deletionTimestamp", "selfLink",
@@ -161,9 +163,9 @@ bool differs(const Json& object, const Json& old, std::initializer_list<std::str
   return (before == nullptr) != (after == nullptr) || (before != nullptr && !(*before == *after));
 }
 
-/// One more with every change of the spec (and, of some kinds, of the annotations).
+/// One more with every change of the spec, or what stands in its place (and, of some kinds, of the annotations).
 void count_generation(const Resource& resource, Json& object, const Json& old) {
-  const bool changed = differs(object, old, {"spec"}) ||
+  const bool changed = differs(object, old, {"spec"}) || differs(object, old, {"webhooks"}) ||
                        (resource.counts_annotations && differs(object, old, {"metadata", "annotations"}));
   const Json* generation = old.at({"metadata", "generation"});
   const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
@@ -178,25 +180,6 @@ api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, st
                               "Precondition failed: UID in precondition: " + std::string(wanted) +
                                   ", UID in object meta: " + std::string(actual));
 }
-
-struct Writer::Create {
-  CreateJob job;
-  WriteDone done;
-  std::vector<std::string> warnings;
-  Json object;         // ready but for the name
-  std::string prefix;  // generateName, when the name is to be generated
-  int attempts = 0;
-};
-
-struct Writer::Update {
-  UpdateJob job;
-  std::string store_key;
-  WriteDone done;
-  std::vector<std::string> warnings;
-  bool pinned = false;  // a resourceVersion was given: no second try
-  bool deletes = false;
-  int attempts = 0;
-};
 
 StatusResult<void> Writer::check_namespace(const Resource& resource, const std::string& ns, const std::string& name) {
   if (!resource.namespaced()) return {};
@@ -273,64 +256,90 @@ void Writer::create(CreateJob job, WriteDone done) {
   auto state = std::make_shared<Create>();
   state->job = std::move(job);
   state->done = std::move(done);
-  const Resource& row = *state->job.resource;
-  const Resource& resource = core_.cache.of(row).resource();
-  Json& object = state->object;
-  object = std::move(state->job.object);
+  const CreateJob& asked = state->job;
+  state->object = std::move(state->job.object);
 
-  const std::string name(object.string_at({"metadata", "name"}));
-  if (const std::string_view version = object.string_at({"metadata", "resourceVersion"});
-      !version.empty() && !state->job.context.dry_run) {
+  const std::string name(state->object.string_at({"metadata", "name"}));
+  if (const std::string_view version = state->object.string_at({"metadata", "resourceVersion"});
+      !version.empty() && !asked.context.dry_run) {
     return state->done(
         make_error(ErrorCode::kBadRequest, "resourceVersion should not be set on objects to be created"));
   }
-  if (const auto open = check_namespace(resource, state->job.ns, name); !open) return state->done(open.error());
+  const Resource& resource = core_.cache.of(*asked.resource).resource();
+  if (const auto open = check_namespace(resource, asked.ns, name); !open) return state->done(open.error());
+  if (const auto admitted = prepare_create(*state); !admitted) return state->done(admitted.error());
+  if (webhooks_ != nullptr) {
+    state->admission =
+        webhooks_->begin(asked.context.asked, webhooks::Operation::kCreate, asked.ns, name, asked.context.dry_run);
+    if (state->admission && state->admission->mutates()) return mutate_create(state);
+  }
+  validate_create(state);
+}
 
-  set_identity(resource, state->job.ns, object["metadata"]);
+StatusResult<void> Writer::prepare_create(Create& state) {
+  const Resource& row = *state.job.resource;
+  const Resource& resource = core_.cache.of(row).resource();
+  Json& object = state.object;
+  state.prefix.clear();
+  set_identity(resource, state.job.ns, object["metadata"]);
   if (row.view.to_stored != nullptr) object = row.view.to_stored(object);
-  join_owners(object, state->warnings);
+  join_owners(object, state.warnings);
   const KindHooks& hooks = *row.hooks;
   if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
-  if (name.empty()) {
-    state->prefix = object.string_at({"metadata", "generateName"});
-    if (!state->prefix.empty()) object["metadata"]["name"] = generated_name(state->prefix, core_.rng);
+  if (object.string_at({"metadata", "name"}).empty()) {
+    state.prefix = object.string_at({"metadata", "generateName"});
+    if (!state.prefix.empty()) object["metadata"]["name"] = generated_name(state.prefix, core_.rng);
   }
   if (resource.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
   if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
-  const AdmissionContext context{cluster_,        state->job.context.user, core_.now.wall,
-                                 state->warnings, core_.admission,         state->job.context.dry_run};
   if (hooks.admit_create != nullptr) {
-    if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
+    const AdmissionContext context{cluster_,       state.job.context.user, core_.now.wall,
+                                   state.warnings, core_.admission,        state.job.context.dry_run};
+    SPILLWAY_TRY_VOID(hooks.admit_create(object, context));
   }
   for (const AdmissionCheck* check : checks_) {
-    const auto admitted = check->check_create(state->job.context.user, resource, object);
-    if (!admitted) return state->done(admitted.error());
+    SPILLWAY_TRY_VOID(check->check_create(state.job.context.user, resource, object));
   }
+  return {};
+}
+
+StatusResult<void> Writer::check_create(Create& state) {
+  const Resource& row = *state.job.resource;
+  const Resource& resource = core_.cache.of(row).resource();
+  const KindHooks& hooks = *row.hooks;
+  const Json& object = state.object;
   api::FieldErrors errors;
   validate_metadata(row, object, errors);
   for (const AdmissionCheck* check : checks_) check->validate_create(resource, object, errors);
   if (hooks.validate_create != nullptr) hooks.validate_create(object, errors);
   if (errors.empty() && row.metadata.create == 0) validate_any_metadata(object, errors);
   if (!errors.empty()) {
-    return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
+    return api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors);
   }
   for (const AdmissionCheck* check : checks_) {
-    const auto confirmed = check->confirm(
-        {.user = state->job.context.user, .resource = resource, .object = object, .warnings = state->warnings});
-    if (!confirmed) return state->done(confirmed.error());
+    SPILLWAY_TRY_VOID(check->confirm(
+        {.user = state.job.context.user, .resource = resource, .object = object, .warnings = state.warnings}));
   }
   if (hooks.confirm_create != nullptr) {
-    if (const auto confirmed = hooks.confirm_create(object, context); !confirmed) return state->done(confirmed.error());
+    const AdmissionContext context{cluster_,       state.job.context.user, core_.now.wall,
+                                   state.warnings, core_.admission,        state.job.context.dry_run};
+    SPILLWAY_TRY_VOID(hooks.confirm_create(object, context));
   }
-  if (hooks.name_create != nullptr) hooks.name_create(object);
-  if (tells_of_unattended_ && !row.unattended.empty()) state->warnings.emplace_back(row.unattended);
-  if (!state->job.applied) {
-    object = tracked(resource, nullptr, std::move(object), state->job.context, SubresourceId::kNone);
-  }
-  try_create(std::move(state));
+  return {};
 }
 
-void Writer::try_create(std::shared_ptr<Create> state) {
+void Writer::finish_create(const CreatePtr& state) {
+  const Resource& row = *state->job.resource;
+  if (row.hooks->name_create != nullptr) row.hooks->name_create(state->object);
+  if (tells_of_unattended_ && !row.unattended.empty()) state->warnings.emplace_back(row.unattended);
+  if (!state->job.applied) {
+    state->object = tracked(core_.cache.of(row).resource(), nullptr, std::move(state->object), state->job.context,
+                            SubresourceId::kNone);
+  }
+  try_create(state);
+}
+
+void Writer::try_create(CreatePtr state) {
   const Resource& resource = core_.cache.of(*state->job.resource).resource();
   const std::string name(state->object.string_at({"metadata", "name"}));
   const std::string key = object_key(state->job.ns, name);
@@ -368,6 +377,7 @@ void Writer::update(UpdateJob job, WriteDone done) {
   state->done = std::move(done);
   std::deque<UpdatePtr>& queue = updates_[state->store_key];
   queue.push_back(state);
+  state->queued = true;
   if (queue.size() == 1) begin_update(state);
 }
 
@@ -375,7 +385,8 @@ void Writer::begin_update(const UpdatePtr& state) {
   try_update(state, core_.cache.of(*state->job.resource).find(object_key(state->job.ns, state->job.name)));
 }
 
-void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result) {
+void Writer::leave_queue(const UpdatePtr& state) {
+  if (!std::exchange(state->queued, false)) return;
   const auto queue = updates_.find(state->store_key);
   queue->second.pop_front();
   if (queue->second.empty()) {
@@ -383,7 +394,9 @@ void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result)
   } else {
     next_updates_.push_back(queue->second.front());
   }
-  state->done(std::move(result));
+}
+
+void Writer::begin_next() {
   if (beginning_) return;
   beginning_ = true;
   while (!next_updates_.empty()) {
@@ -392,6 +405,12 @@ void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result)
     begin_update(next);
   }
   beginning_ = false;
+}
+
+void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result) {
+  leave_queue(state);
+  state->done(std::move(result));
+  begin_next();
 }
 
 /// The object that is written is the one that was named: name, namespace, uid and version. Sets those that it left
@@ -422,20 +441,26 @@ StatusResult<void> Writer::address(const UpdateJob& job, const Resource& resourc
   return {};
 }
 
-/// Whether the change is admitted and the object valid.
-StatusResult<void> Writer::check_update(Update& state, const Resource& resource, Json& object, const Json& old) {
+/// What built-in admission says of the change, and makes of the object.
+StatusResult<void> Writer::admit_update(Update& state, const Resource& resource, Json& object, const Json& old) {
   const UpdateJob& job = state.job;
   const KindHooks& hooks = *job.resource->hooks;
-  const Endpoint endpoint = endpoint_of(job.part);
   if (hooks.admit_update != nullptr) {
     const AdmissionContext context{cluster_,       job.context.user, core_.now.wall,
                                    state.warnings, core_.admission,  job.context.dry_run};
-    if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
+    SPILLWAY_TRY_VOID(hooks.admit_update(object, old, endpoint_of(job.part), context));
   }
   for (const AdmissionCheck* check : checks_) {
-    const auto admitted = check->check_update(job.context.user, resource, job.part, object, old);
-    if (!admitted) return admitted.error();
+    SPILLWAY_TRY_VOID(check->check_update(job.context.user, resource, job.part, object, old));
   }
+  return {};
+}
+
+/// Whether the object is valid, and nothing else stands against it.
+StatusResult<void> Writer::check_update(Update& state, const Resource& resource, const Json& object, const Json& old) {
+  const UpdateJob& job = state.job;
+  const KindHooks& hooks = *job.resource->hooks;
+  const Endpoint endpoint = endpoint_of(job.part);
   api::FieldErrors errors;
   const bool main = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
   validate_metadata_update(*job.resource, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object, old, errors);
@@ -447,27 +472,32 @@ StatusResult<void> Writer::check_update(Update& state, const Resource& resource,
   }
   if (!errors.empty()) return api::invalid_status(resource.group_kind(), job.name, errors);
   for (const AdmissionCheck* check : checks_) {
-    const auto confirmed = check->confirm({.user = job.context.user,
-                                           .resource = resource,
-                                           .part = job.part,
-                                           .object = object,
-                                           .old = &old,
-                                           .warnings = state.warnings});
-    if (!confirmed) return confirmed.error();
+    SPILLWAY_TRY_VOID(check->confirm({.user = job.context.user,
+                                      .resource = resource,
+                                      .part = job.part,
+                                      .object = object,
+                                      .old = &old,
+                                      .warnings = state.warnings}));
   }
   return {};
 }
 
-StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const ObjectPtr& current, const Json& old) {
+StatusResult<Json> Writer::wanted_object(const Update& state, const Json& old) const {
+  const UpdateJob& job = state.job;
+  if (state.mutated && job.form) return job.form->take(old, *state.mutated, job.name);
+  if (state.mutated) return *state.mutated;
+  return job.resource->view.from_stored != nullptr ? job.change(job.resource->view.from_stored(old)) : job.change(old);
+}
+
+StatusResult<Json> Writer::prepare_update(Update& state, const Json& old) {
   const UpdateJob& job = state.job;
   const Resource& resource = core_.cache.of(*job.resource).resource();
-  StatusResult<Json> wanted =
-      job.resource->view.from_stored != nullptr ? job.change(job.resource->view.from_stored(old)) : job.change(old);
+  StatusResult<Json> wanted = wanted_object(state, old);
   if (!wanted) return wanted.error();
   Json object = job.resource->view.to_stored != nullptr ? job.resource->view.to_stored(*wanted) : *std::move(wanted);
 
   Json& metadata = object["metadata"];
-  if (const auto addressed = address(job, resource, current, metadata); !addressed) return addressed.error();
+  if (const auto addressed = address(job, resource, state.current, metadata); !addressed) return addressed.error();
   keep_server_members(metadata, *old.find("metadata"), job.trusted);
 
   const KindHooks& hooks = *job.resource->hooks;
@@ -479,15 +509,8 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
     if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
   }
   if (resource.counts_generation && endpoint == Endpoint::kMain) count_generation(resource, object, old);
-  if (!job.trusted) {
-    if (const auto checked = check_update(state, resource, object, old); !checked) return checked.error();
-  }
-  state.deletes = completes_deletion(object, old);
-  if (state.deletes) return std::optional<Json>(std::move(object));
-  if (object == old) return std::optional<Json>();
-  if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
-  if (same_but_manager_times(object, old)) return std::optional<Json>();
-  return std::optional<Json>(std::move(object));
+  if (!job.trusted) SPILLWAY_TRY_VOID(admit_update(state, resource, object, old));
+  return object;
 }
 
 void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
@@ -501,30 +524,54 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
     return create({job.resource, job.ns, *std::move(wanted), job.applied, job.context},
                   [this, state](StatusResult<Written> result) { finish_update(state, std::move(result)); });
   }
+  state->current = current;
+  state->mutated.reset();
+  if (webhooks_ != nullptr && !job.trusted) {
+    state->admission =
+        webhooks_->begin(job.context.asked, webhooks::Operation::kUpdate, job.ns, job.name, job.context.dry_run);
+  }
+  advance_update(state);
+}
+
+void Writer::advance_update(const UpdatePtr& state) {
   state->warnings.clear();
-  const api::DocumentPtr old = current->shared_document();
-  StatusResult<std::optional<Json>> prepared = prepare_update(*state, current, *old);
-  if (!prepared) return finish_update(state, prepared.error());
-  if (!*prepared) return finish_update(state, Written{current, false, false, std::move(state->warnings)});
+  const api::DocumentPtr old = state->current->shared_document();
+  StatusResult<Json> object = prepare_update(*state, *old);
+  if (!object) return finish_update(state, object.error());
+  if (state->admission && state->admission->mutates()) return mutate_update(state, *object, old);
+  validate_update(state, *std::move(object), old);
+}
+
+void Writer::commit_update(const UpdatePtr& state, Json object, const Json& old) {
+  const UpdateJob& job = state->job;
+  const Resource& resource = core_.cache.of(*job.resource).resource();
+  const ObjectPtr& current = state->current;
+  const auto unchanged = [&] { finish_update(state, Written{current, false, false, std::move(state->warnings)}); };
+  state->deletes = completes_deletion(object, old);
+  if (!state->deletes) {
+    if (object == old) return unchanged();
+    if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
+    if (same_but_manager_times(object, old)) return unchanged();
+  }
   if (job.context.dry_run) {
     return finish_update(
-        state, Written{Committer::imagine(resource, **prepared), false, state->deletes, std::move(state->warnings)});
+        state, Written{Committer::imagine(resource, object), false, state->deletes, std::move(state->warnings)});
   }
-  const auto committed = [this, state, current](const StatusResult<Commit>& result) {
+  const auto committed = [this, state](const StatusResult<Commit>& result) {
     if (!result) return finish_update(state, result.error());
     if (result->committed) {
       return finish_update(state, Written{result->object, false, state->deletes, std::move(state->warnings)});
     }
     const Resource& raced = core_.cache.of(*state->job.resource).resource();
-    if (++state->attempts == kUpdateAttempts) {
+    if (++state->attempts == (state->admission ? kAskedAttempts : kUpdateAttempts)) {
       return finish_update(state, api::stale_version_status(raced.group_resource(), state->job.name));
     }
     try_update(state, result->object);
   };
   if (state->deletes) {
-    committer_.erase(resource, current->key, **std::move(prepared), current->revision, committed);
+    committer_.erase(resource, current->key, std::move(object), current->revision, committed);
   } else {
-    committer_.put(resource, current->key, **std::move(prepared), current->revision, committed);
+    committer_.put(resource, current->key, std::move(object), current->revision, committed);
   }
 }
 
