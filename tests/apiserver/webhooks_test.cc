@@ -63,7 +63,7 @@ std::string host(const TestWebhooks::Asked& asked) {
 }
 
 struct World {
-  World() {
+  explicit World(AdmissionRules rules = {}) : server(ApiServer::Controllers::kUnknown, std::move(rules)) {
     server.webhooks.answers = [this](const TestWebhooks::Asked& asked) -> std::optional<Result<api::Response>> {
       told.push_back(host(asked));
       const auto found = script.find(host(asked));
@@ -650,6 +650,34 @@ TEST(Webhooks, AreKnownAfterARestart) {
   world.script["a"] = [](const auto& asked) { return denied(asked, "no"); };
   world.server.restart();
   EXPECT_EQ(world.create("m").code, 403);
+}
+
+TEST(Webhooks, APlugInThatIsOffAsksNobody) {
+  for (const bool mutating : {false, true}) {
+    AdmissionRules off;
+    off.mutating_webhooks = mutating;
+    off.validating_webhooks = !mutating;
+    World world(off);
+    world.mutating("a");
+    world.validating("b");
+    EXPECT_EQ(world.create("m").code, 201);
+    EXPECT_EQ(world.told, Texts{mutating ? "a" : "b"});
+  }
+}
+
+TEST(Webhooks, WhatIsAskedOfWhomFollowsTheConfigurations) {
+  World world;
+  EXPECT_EQ(world.create("a").code, 201);
+  world.mutating("w");
+  EXPECT_EQ(world.create("b").code, 201);
+  EXPECT_EQ(world.told.size(), 1U);
+  EXPECT_EQ(world.server
+                .json_patch(kGroup + "/mutatingwebhookconfigurations/w",
+                            R"([{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["pods"]}])")
+                .code,
+            200);
+  EXPECT_EQ(world.create("c").code, 201);
+  EXPECT_EQ(world.told.size(), 1U);
 }
 
 TEST(Webhooks, PutsThatCreateAndAppliesAreAsked) {

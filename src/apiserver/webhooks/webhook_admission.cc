@@ -36,28 +36,36 @@ Json as_served(const Resource& from, const Resource& to, Json object) {
   return to.view.from_stored != nullptr ? to.view.from_stored(stored) : std::move(stored);
 }
 
+webhooks::ResourceName rule_name(const Resource& resource) {
+  return {resource.group, resource.version, resource.plural};
+}
+
+/// The resource, then the others that show the same objects.
+std::vector<const Resource*> served_as(const ResourceRegistry& registry, const Resource& asked) {
+  std::vector<const Resource*> rows{&asked};
+  for (const Resource& row : registry.all()) {
+    if (asked.stored() && &row != &asked && row.storage == asked.storage) rows.push_back(&row);
+  }
+  return rows;
+}
+
 bool is_namespace(const Resource& resource) {
   return resource.kind == "Namespace" && resource.group.empty();
 }
 
 }  // namespace
 
-Admission::Admission(Tools tools, ExchangePtr exchange, Subject subject, const WebhookTable& table)
+Admission::Admission(Tools tools, ExchangePtr exchange, Subject subject, Phases phases, const WebhookTable& table)
     : tools_(tools),
       exchange_(std::move(exchange)),
       subject_(std::move(subject)),
+      phases_(phases),
       deadline_(tools.core.now.mono + kAdmissionMax),
       mutating_(table.list(webhooks::Phase::kMutating)),
       validating_(table.list(webhooks::Phase::kValidating)) {
-  const Resource& asked = *exchange_->route.resource;
-  const auto add = [this](const Resource& row) {
-    forms_.push_back({&row, {row.group, row.version, row.plural}});
+  for (const Resource* row : served_as(tools_.core.registry, *exchange_->route.resource)) {
+    forms_.push_back({row, rule_name(*row)});
     names_.push_back(forms_.back().name);
-  };
-  add(asked);
-  if (!asked.stored()) return;
-  for (const Resource& row : tools_.core.registry.all()) {
-    if (&row != &asked && row.storage == asked.storage) add(row);
   }
 }
 
@@ -67,11 +75,6 @@ webhooks::Subject Admission::rule_subject() const {
           .subresource = part == nullptr ? std::string_view() : part->name,
           .ns = is_namespace(*forms_.front().resource) ? subject_.name : subject_.ns,
           .names = names_};
-}
-
-bool Admission::has_rule(const WebhookList& list) const {
-  const webhooks::Subject subject = rule_subject();
-  return std::ranges::any_of(list, [&](const auto& webhook) { return matched_name(*webhook, subject) != nullptr; });
 }
 
 /// Null: the webhook is not asked about the object as it is now.
@@ -312,14 +315,37 @@ void Admission::note(const Webhook& webhook, const ReviewAnswer& answer) {
   }
 }
 
+Admission::Phases WebhookAdmission::phases_of(const Resource& resource, const Subresource* part, Operation operation) {
+  if (version_ != table_.version()) {
+    version_ = table_.version();
+    phases_.clear();
+  }
+  const auto [known, first] = phases_.try_emplace({&resource, part, operation});
+  if (!first || webhooks::is_exempt(rule_name(resource))) return known->second;
+  std::vector<webhooks::ResourceName> names;
+  for (const Resource* row : served_as(core_.registry, resource)) names.push_back(rule_name(*row));
+  // Rules ask for no more of a namespace than whether there is one.
+  const webhooks::Subject subject{.operation = operation,
+                                  .subresource = part == nullptr ? std::string_view() : part->name,
+                                  .ns = resource.namespaced() ? "any" : "",
+                                  .names = names};
+  const auto asked = [&](webhooks::Phase phase) {
+    return std::ranges::any_of(*table_.list(phase),
+                               [&](const auto& webhook) { return matched_name(*webhook, subject) != nullptr; });
+  };
+  known->second = {.mutating = core_.admission.mutating_webhooks && asked(webhooks::Phase::kMutating),
+                   .validating = core_.admission.validating_webhooks && asked(webhooks::Phase::kValidating)};
+  return known->second;
+}
+
 AdmissionPtr WebhookAdmission::find(const ExchangePtr& exchange, Operation operation, const std::string& ns,
                                     const std::string& name, bool dry_run) {
-  const Resource& resource = *exchange->route.resource;
-  if (webhooks::is_exempt({resource.group, resource.version, resource.plural})) return nullptr;
+  const Route& route = exchange->route;
+  const Admission::Phases phases = phases_of(*route.resource, route.subresource, operation);
+  if (!phases.mutating && !phases.validating) return nullptr;
   auto admission = std::make_shared<Admission>(
       Admission::Tools{core_, desk_, metrics_}, exchange,
-      Admission::Subject{.operation = operation, .ns = ns, .name = name, .dry_run = dry_run}, table_);
-  if (!admission->mutates() && !admission->validates()) return nullptr;
+      Admission::Subject{.operation = operation, .ns = ns, .name = name, .dry_run = dry_run}, phases, table_);
   admission->set_options(admission_options(*exchange, operation, dry_run));
   return admission;
 }

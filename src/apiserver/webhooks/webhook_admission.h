@@ -24,6 +24,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace spillway::apiserver {
@@ -92,15 +93,20 @@ class Admission final : public std::enable_shared_from_this<Admission> {
     WebhookMetrics& metrics;
   };
 
-  Admission(Tools tools, ExchangePtr exchange, Subject subject, const WebhookTable& table);
+  /// Which phases have a rule for it.
+  struct Phases {
+    bool mutating = false;
+    bool validating = false;
+  };
+
+  Admission(Tools tools, ExchangePtr exchange, Subject subject, Phases phases, const WebhookTable& table);
 
   /// CreateOptions, …
   void set_options(api::Json options) { options_ = std::move(options); }
 
-  /// Some webhook has a rule for it.
-  bool mutates() const { return has_rule(*mutating_); }
+  bool mutates() const { return phases_.mutating; }
 
-  bool validates() const { return has_rule(*validating_); }
+  bool validates() const { return phases_.validating; }
 
   /// May the outcome of the first mutate() be shown to them once more?
   bool may_repeat() const { return round_ == 1 && changed_ && !(previous_.empty() && again_.empty()); }
@@ -111,8 +117,6 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   /// Asks the validating webhooks, all at once. May call `done` from inside.
   void validate(api::Json object, api::Json old, Decided done);
 
-  webhooks::Operation operation() const { return subject_.operation; }
-
  private:
   /// One of the ways in which the objects of a request are served.
   struct Form {
@@ -120,7 +124,6 @@ class Admission final : public std::enable_shared_from_this<Admission> {
     webhooks::ResourceName name;
   };
 
-  bool has_rule(const WebhookList& list) const;
   webhooks::Subject rule_subject() const;
   const Form* form_for(const webhooks::Webhook& webhook) const;
   webhooks::KindName kind_of(const Form& form) const;
@@ -144,6 +147,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   Tools tools_;
   ExchangePtr exchange_;
   Subject subject_;
+  Phases phases_;
   api::Json options_;
   Instant deadline_;
   std::vector<Form> forms_;  // the first is the one that was asked for
@@ -176,7 +180,18 @@ class WebhookAdmission {
     return find(exchange, operation, ns, name, dry_run);
   }
 
+  /// Whether a webhook has a rule for such requests, whatever their objects say. `part` null: the object itself.
+  bool meets(const Resource& resource, const Subresource* part, webhooks::Operation operation) {
+    if (table_.empty()) return false;
+    const Admission::Phases phases = phases_of(resource, part, operation);
+    return phases.mutating || phases.validating;
+  }
+
  private:
+  using Kind = std::tuple<const Resource*, const Subresource*, webhooks::Operation>;
+
+  /// Found once for each kind of request, until the webhooks change.
+  Admission::Phases phases_of(const Resource& resource, const Subresource* part, webhooks::Operation operation);
   AdmissionPtr find(const ExchangePtr& exchange, webhooks::Operation operation, const std::string& ns,
                     const std::string& name, bool dry_run);
 
@@ -184,6 +199,8 @@ class WebhookAdmission {
   WebhookTable& table_;
   WebhookDesk desk_;
   WebhookMetrics metrics_;
+  std::uint64_t version_ = 0;  // of the table when `phases_` was begun
+  std::map<Kind, Admission::Phases> phases_;
 };
 
 }  // namespace spillway::apiserver

@@ -45,6 +45,7 @@ void WebhookTable::join(Phased& phased) {
   auto all = std::make_shared<WebhookList>();
   for (const auto& [name, list] : phased.by_configuration) all->insert(all->end(), list.begin(), list.end());
   phased.all = std::move(all);
+  ++version_;
   empty_ = std::ranges::all_of(phases_, [](const Phased& one) { return one.all->empty(); });
 }
 

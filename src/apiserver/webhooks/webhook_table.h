@@ -6,6 +6,7 @@
 #include "policy/webhooks/webhook.h"
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,9 @@ class WebhookTable final : public Collector {
 
   /// There is no webhook of either phase.
   bool empty() const { return empty_; }
+
+  /// Another one after every change.
+  std::uint64_t version() const { return version_; }
 
   /// The webhooks as they are now; a later change makes another list.
   std::shared_ptr<const WebhookList> list(webhooks::Phase phase) const { return of(phase).all; }
@@ -46,6 +50,7 @@ class WebhookTable final : public Collector {
 
   std::array<Phased, 2> phases_;
   bool empty_ = true;
+  std::uint64_t version_ = 0;
 };
 
 }  // namespace spillway::apiserver

@@ -33,7 +33,9 @@ bool is_off(const cli::ServingArgs& args, std::string_view plugin) {
 }
 
 Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, const telemetry::Log& log) {
-  apiserver::AdmissionRules rules{.memory_pressure_toleration = !is_off(args, "PodTolerationRestriction")};
+  apiserver::AdmissionRules rules{.memory_pressure_toleration = !is_off(args, "PodTolerationRestriction"),
+                                  .mutating_webhooks = !is_off(args, "MutatingAdmissionWebhook"),
+                                  .validating_webhooks = !is_off(args, "ValidatingAdmissionWebhook")};
   if (!args.admission_config_file.empty()) {
     SPILLWAY_TRY(found, cli::read_admission_file(args.admission_config_file, yaml::read_file));
     for (const std::string& warning : found.warnings) log.warning("admission configuration", {{"warning", warning}});

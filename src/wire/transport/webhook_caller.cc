@@ -29,6 +29,10 @@ api::Request request_of(const WebhookCall& call) {
           .document = nullptr};
 }
 
+Error overrun() {
+  return make_error(ErrorCode::kServiceUnavailable, "the answers of webhooks are too large together");
+}
+
 }  // namespace
 
 /// The clients and what is asked through them. Thread: io, but for the posts to the owner's loop.
@@ -86,12 +90,12 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
     }
 
     void on_data(std::string data) override {
-      if (overrun) return;
+      if (cut_off) return;
       answer.body += data;
       room.bytes_ += data.size();
-      overrun = room.bytes_ > room.options_.answers_bytes_max;
+      cut_off = room.bytes_ > room.options_.answers_bytes_max;
       // Not from within a call of the client.
-      if (overrun) {
+      if (cut_off) {
         room.io_.post([weak = room.weak_from_this(), call_id = id] {
           if (const auto alive = weak.lock()) alive->end_overrun(call_id);
         });
@@ -107,7 +111,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
     api::Response answer{.status = 0, .headers = {}, .body = {}, .document = nullptr};
     bool head_seen = false;
     bool repeated = false;
-    bool overrun = false;
+    bool cut_off = false;
   };
 
   Result<HttpClient*> client_for(const std::string& key, const WebhookCall& call) {
@@ -158,6 +162,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
     bytes_ -= ear.answer.body.size();
     Result<api::Response> result = std::move(ear.answer);
     if (error) result = *std::move(error);
+    if (ear.cut_off) result = overrun();
     const std::uint64_t id = ear.id;
     ears_.erase(id);
     tell(id, std::move(result));
@@ -176,7 +181,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
   void end_overrun(std::uint64_t id) {
     if (!ears_.contains(id)) return;
     cancel(id);
-    tell(id, make_error(ErrorCode::kServiceUnavailable, "the answers of webhooks are too large together"));
+    tell(id, overrun());
   }
 
   void tell(std::uint64_t id, Result<api::Response> result) {
