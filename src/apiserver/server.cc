@@ -36,6 +36,9 @@
 #include "apiserver/subresource/eviction.h"
 #include "apiserver/subresource/pod_binding.h"
 #include "apiserver/subresource/scale.h"
+#include "apiserver/webhooks/endpoint_gate.h"
+#include "apiserver/webhooks/webhook_admission.h"
+#include "apiserver/webhooks/webhook_table.h"
 #include "apiserver/write/committer.h"
 #include "apiserver/write/remover.h"
 #include "apiserver/write/write_path.h"
@@ -87,6 +90,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
         signing_(authorizer_, options_.certificates),
         pod_security_metrics_(metrics),
         pod_security_(core_, pod_security_metrics_),
+        webhook_table_(core_),
+        webhooks_(core_, webhook_table_, options_.webhooks, metrics),
+        endpoint_gate_(core_, webhooks_),
         tokens_(core_, node_restriction_, options_.signer, options_.token_life_max),
         bound_tokens_(core_),
         reviews_(core_, authorizer_, roles_, bound_tokens_, options_.authenticator),
@@ -107,16 +113,15 @@ class ApiServer::Impl final : public WatchCache::Listener {
         compaction_(core_),
         pages_(registry_, metrics, options_.version),
         metrics_(metrics),
-<<<<<<< HEAD
-        acts_(!store.is_shared()) {
-=======
         flows_({options_.fair, options_.flows, options_.seats},
-               {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}) {
->>>>>>> fairness
+               {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}),
+        acts_(!store.is_shared()) {
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
     writer_.add_check(pod_security_);
+    writer_.ask_webhooks(webhooks_);
+    remover_.ask_webhooks(webhooks_);
     if (options_.controllers == Controllers::kOwn) writer_.tell_of_unattended();
     timers_.on_earlier([this] {
       if (!driven_ && options_.rearm) options_.rearm();
@@ -483,6 +488,10 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void perform(const ExchangePtr& exchange) {
+    endpoint_gate_.pass(exchange, [this, exchange] { perform_admitted(exchange); });
+  }
+
+  void perform_admitted(const ExchangePtr& exchange) {
     const Route& route = exchange->route;
     if (!route.resource->stored()) {
       return route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);
@@ -559,6 +568,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
   SigningCheck signing_;
   PodSecurityMetrics pod_security_metrics_;
   PodSecurity pod_security_;
+  WebhookTable webhook_table_;
+  WebhookAdmission webhooks_;
+  EndpointGate endpoint_gate_;
   TokenPath tokens_;
   BoundTokens bound_tokens_;
   Reviews reviews_;
@@ -573,10 +585,10 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Expiry token_expiry_;
   NodeSigner node_signer_;
   Compaction compaction_;
-  static constexpr std::size_t kReaders = 2;  // the first ones: they act on nothing
-  const std::array<Collector*, 11> collectors_{&roles_,          &bootstrap_secrets_, &garbage_,      &namespaces_,
-                                               &budgets_,        &root_ca_,           &reservations_, &event_expiry_,
-                                               &request_expiry_, &token_expiry_,      &node_signer_};
+  static constexpr std::size_t kReaders = 3;  // the first ones: they act on nothing
+  const std::array<Collector*, 12> collectors_{&roles_,        &bootstrap_secrets_, &webhook_table_, &garbage_,
+                                               &namespaces_,   &budgets_,           &root_ca_,       &reservations_,
+                                               &event_expiry_, &request_expiry_,    &token_expiry_,  &node_signer_};
   Pages pages_;
   RequestMetrics metrics_;
   FlowControl flows_;

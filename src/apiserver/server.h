@@ -31,6 +31,7 @@ class BootstrapTokens;
 class RequestAuthority;
 class TokenAuthenticator;
 class TokenSigner;
+class WebhookCaller;
 
 using RequestId = std::uint64_t;
 
@@ -55,6 +56,7 @@ class ApiServer {
     const RequestAuthority* serving_authority = nullptr;  // null: the serving certificates of agents are not signed
     const RequestAuthority* client_authority = nullptr;   // null: the client certificates of nodes are not signed
     BootstrapTokens* bootstrap_tokens = nullptr;          // null: they are not kept
+    WebhookCaller* webhooks = nullptr;                    // null: admission webhooks cannot be asked
     const Auditor* auditor = nullptr;                     // null: no audit log is kept
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
     AdmissionRules admission;

@@ -96,6 +96,24 @@ Result<std::string> TestAuthority::sign(const signing::RequestedCertificate& wan
   return fmt::format("{} for {} s", wanted.common_name, std::chrono::duration_cast<seconds>(life).count());
 }
 
+void TestWebhooks::call(std::uint64_t id, WebhookCall call, Done done) {
+  api::Json review = api::parse_json(call.body).value_or(api::Json());
+  asked.push_back({std::move(call), std::move(review)});
+  open.emplace(id, std::move(done));
+  auto response = answers ? answers(asked.back()) : std::nullopt;
+  if (!response) return;
+  post([this, id, response = *std::move(response)] {
+    auto found = open.extract(id);
+    if (!found.empty()) found.mapped()(response, now());
+  });
+}
+
+void TestWebhooks::answer_next(const Result<api::Response>& response) {
+  ASSERT_FALSE(open.empty());
+  auto found = open.extract(open.begin());
+  found.mapped()(response, now());
+}
+
 api::Json causes_of(const api::Json& status) {
   std::vector<std::pair<std::string, std::string>> causes;
   const api::Json* list = status.at({"details", "causes"});
@@ -121,6 +139,8 @@ TestServer::TestServer(ApiServer::Controllers controllers, AdmissionRules admiss
 }
 
 void TestServer::start() {
+  webhooks.post = [this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); };
+  webhooks.now = [this] { return now_; };
   server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(),
                                         ApiServer::Options{.seed = 1,
                                                            .controllers = controllers_,
@@ -132,6 +152,7 @@ void TestServer::start() {
                                                            .serving_authority = &authority_,
                                                            .client_authority = &authority_,
                                                            .bootstrap_tokens = &bootstrap_tokens,
+                                                           .webhooks = &webhooks,
                                                            .auditor = auditor,
                                                            .root_ca_pem = root_ca_pem_,
                                                            .admission = admission_,

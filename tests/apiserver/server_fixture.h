@@ -9,6 +9,7 @@
 #include "apiserver/ports/node_gateway.h"
 #include "apiserver/ports/request_authority.h"
 #include "apiserver/ports/tokens.h"
+#include "apiserver/ports/webhook_caller.h"
 #include "apiserver/server.h"
 #include "apiserver/signing/node_signer.h"
 #include "store/memory_store.h"
@@ -92,6 +93,32 @@ class TestBootstrapTokens final : public BootstrapTokens {
   std::set<std::string> known;
 };
 
+/// Webhooks that answer as the test says, or not at all.
+class TestWebhooks final : public WebhookCaller {
+ public:
+  struct Asked {
+    WebhookCall call;
+    api::Json review;
+
+    std::string uid() const { return std::string(review.string_at({"request", "uid"})); }
+  };
+
+  using Answers = std::function<std::optional<Result<api::Response>>(const Asked& asked)>;
+
+  void call(std::uint64_t id, WebhookCall call, Done done) override;
+
+  void cancel(std::uint64_t id) override { open.erase(id); }
+
+  /// Of those that nobody has answered yet, the first.
+  void answer_next(const Result<api::Response>& response);
+
+  Answers answers;  // nullopt: it is silent
+  std::vector<Asked> asked;
+  std::map<std::uint64_t, Done> open;
+  std::function<void(std::move_only_function<void()>)> post;
+  std::function<Now()> now;
+};
+
 struct Answer {
   int code = 0;
   api::HeaderList headers;
@@ -164,6 +191,7 @@ class TestServer {
   bool fair = true;                                            // likewise
   flow::Configuration flows = flow::built_in_configuration();  // likewise
   int seats = 600;                                             // likewise
+  TestWebhooks webhooks;
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
   /// Wake-ups that settle() made: slices of what one turn does not hold.

@@ -21,6 +21,8 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"", "Secret"}, secret_hooks()},
       {{"", "Service"}, service_hooks()},
       {{"", "ServiceAccount"}, service_account_hooks()},
+      {{"admissionregistration.k8s.io", "MutatingWebhookConfiguration"}, mutating_webhook_hooks()},
+      {{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration"}, validating_webhook_hooks()},
       {{"apps", "DaemonSet"}, daemon_set_hooks()},
       {{"apps", "Deployment"}, deployment_hooks()},
       {{"apps", "ReplicaSet"}, replica_set_hooks()},

@@ -42,6 +42,9 @@ KindHooks new_event_hooks();
 KindHooks service_hooks();
 // priority_class.cc
 KindHooks priority_class_hooks();
+// webhook_configurations.cc
+KindHooks mutating_webhook_hooks();
+KindHooks validating_webhook_hooks();
 // roles.cc
 KindHooks role_hooks();
 KindHooks role_binding_hooks();

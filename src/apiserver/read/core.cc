@@ -30,6 +30,11 @@ std::string name_suffix(Rng& rng) {
   return suffix;
 }
 
+std::string generated_name(const std::string& prefix, Rng& rng) {
+  constexpr std::size_t kPrefixMax = 58;
+  return prefix.substr(0, kPrefixMax) + name_suffix(rng);
+}
+
 std::optional<api::Json> CachedCluster::find(std::string_view plural, std::string_view ns,
                                              std::string_view name) const {
   const Resource* resource = core_.registry.find_plural(plural);

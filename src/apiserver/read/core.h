@@ -33,6 +33,8 @@ struct Core {
 std::string new_uid(Rng& rng);
 /// The five characters that generateName appends.
 std::string name_suffix(Rng& rng);
+/// A name that begins with as much of generateName as fits.
+std::string generated_name(const std::string& prefix, Rng& rng);
 
 /// The cluster as hooks see it, read from the cache.
 class CachedCluster final : public Cluster {

@@ -24,6 +24,10 @@ class AnswerObserver {
   virtual ~AnswerObserver() = default;
   /// What was decided about it.
   virtual void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) = 0;
+
+  /// What else is to be known of it; the first value of a key stays. Default: nobody wants to know.
+  virtual void on_annotation(std::string_view /*key*/, std::string_view /*value*/) {}
+
   /// The whole answer. Also of a request whose client has gone meanwhile: then nobody reads it.
   virtual void on_answer(const Answer& answer) = 0;
   /// An answer that streams begins, with this code.

@@ -47,6 +47,13 @@ std::string Exchange::user_agent_name() const {
   return name.empty() ? "unknown" : std::string(name.substr(0, 128));
 }
 
+void Exchange::replace_body(const api::Json& document) {
+  request_.body = api::to_text(document);
+  request_.document = nullptr;
+  std::erase_if(request_.headers, [](const auto& header) { return header.first == "content-type"; });
+  request_.headers.emplace_back("content-type", "application/json");
+}
+
 api::HeaderList Exchange::standard_headers(std::string_view content_type) const {
   api::HeaderList headers{
       {"Audit-Id", audit_id_}, {"Cache-Control", "no-cache, private"}, {"Content-Type", std::string(content_type)}};

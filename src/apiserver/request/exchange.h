@@ -43,6 +43,9 @@ class Exchange {
 
   void set_user(api::UserInfo user) { user_ = std::move(user); }
 
+  /// The request says this from now on, as JSON: webhooks have changed it.
+  void replace_body(const api::Json& document);
+
   const std::string& audit_id() const { return audit_id_; }
 
   bool finished() const { return sink_ == nullptr; }

@@ -51,6 +51,9 @@ struct AdmissionRules {
   /// Pods get the volume with the token of their account (plug-in ServiceAccount), from a server that issues tokens and
   /// publishes by what it is verified.
   bool token_volumes = true;
+  /// Webhooks of either phase are asked (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
+  bool mutating_webhooks = true;
+  bool validating_webhooks = true;
   /// Pods and what makes them are held against the Pod Security Standards (plug-in PodSecurity); nullopt: they are not.
   std::optional<podsecurity::Configuration> pod_security = podsecurity::Configuration{};
 };

@@ -95,6 +95,7 @@ constexpr std::array kEventViewFields{SelectableField{"regarding.kind"},
 static_assert(kEventFields.size() == kEventViewFields.size());
 
 constexpr std::array<std::string_view, 1> kAllCategory{"all"};
+constexpr std::array<std::string_view, 1> kExtensions{"api-extensions"};
 constexpr std::array<std::string_view, 1> kNo{"no"};
 constexpr std::array<std::string_view, 1> kPo{"po"};
 constexpr std::array<std::string_view, 1> kNs{"ns"};
@@ -117,6 +118,7 @@ constexpr MetadataChecks kNoOwnChecks{.create = 0, .update_whole = 0, .update_ch
 constexpr MetadataChecks kChangeOnly{.update_whole = 0};
 constexpr MetadataChecks kAnyFinalizer{.standard_finalizers = false};
 constexpr MetadataChecks kLeaseChecks{.update_whole = 0, .standard_finalizers = false};
+constexpr MetadataChecks kWholeOnly{.update_change = 0};
 constexpr MetadataChecks kRoleChecks{.update_whole = 2};
 constexpr MetadataChecks kCsiNodeChecks{.update_whole = 2, .update_change = 0};
 constexpr MetadataChecks kSigningChecks{.status_whole = 1};
@@ -287,6 +289,31 @@ std::vector<Resource> table(KindTable hooks) {
        .unattended =
            "nothing in this cluster sends traffic to the pods of a Service: this one is stored with an address, "
            "and has no endpoints"},
+      // who is asked before something is written
+      {.group = "admissionregistration.k8s.io",
+       .version = "v1",
+       .plural = "mutatingwebhookconfigurations",
+       .singular = "mutatingwebhookconfiguration",
+       .kind = "MutatingWebhookConfiguration",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("mutatingwebhookconfigurations"),
+       .categories = kExtensions,
+       .counts_generation = true,
+       .requires_version = true,
+       .metadata = kWholeOnly},
+      {.group = "admissionregistration.k8s.io",
+       .version = "v1",
+       .plural = "validatingwebhookconfigurations",
+       .singular = "validatingwebhookconfiguration",
+       .kind = "ValidatingWebhookConfiguration",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("validatingwebhookconfigurations"),
+       .categories = kExtensions,
+       .counts_generation = true,
+       .requires_version = true,
+       .metadata = kWholeOnly},
       // apps
       {.group = "apps",
        .version = "v1",

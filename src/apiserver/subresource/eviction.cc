@@ -140,7 +140,7 @@ void EvictionPath::create(const ExchangePtr& exchange) {
   if (!options) return exchange->fail(options.error());
 
   auto eviction = std::make_shared<Eviction>(
-      Eviction{exchange, WritePath::context_of(*exchange, *write_options), *options, route.ns, route.name, {}});
+      Eviction{exchange, WritePath::context_of(exchange, *write_options), *options, route.ns, route.name, {}});
   eviction->options.dry_run = eviction->options.dry_run || write_options->dry_run;
   eviction->context.dry_run = eviction->options.dry_run;
   const ObjectPtr pod = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));

@@ -76,7 +76,7 @@ void PodBinding::create(const ExchangePtr& exchange) {
                 .part = SubresourceId::kBinding,
                 .change = [this, binding](const Json& pod) { return bind(pod, *binding, core_.now.wall); },
                 .trusted = true,
-                .context = WritePath::context_of(*exchange, *options)};
+                .context = WritePath::context_of(exchange, *options)};
   writer_.update(std::move(job), [exchange](StatusResult<Written> result) {
     if (!result) return exchange->fail(result.error());
     exchange->answer(201, api::created_status());

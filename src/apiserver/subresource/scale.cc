@@ -47,7 +47,8 @@ std::string selector_text(const Json* selector) {
 }
 
 /// The workload with what the Scale says.
-StatusResult<Json> with_scale(Json workload, const Json& scale, std::string_view name) {
+StatusResult<Json> with_scale(const Json& object, const Json& scale, std::string_view name) {
+  Json workload = object;
   if (scale.string_at({"metadata", "name"}) != name) {
     return make_error(ErrorCode::kBadRequest, "the name of the object ({}) does not match the name on the URL ({})",
                       scale.string_at({"metadata", "name"}), name);
@@ -110,7 +111,8 @@ void ScalePath::change(const ExchangePtr& exchange) {
                 .ns = route.ns,
                 .name = route.name,
                 .part = SubresourceId::kScale,
-                .context = WritePath::context_of(*exchange, *options)};
+                .form = EndpointForm{.show = scale_of, .take = with_scale},
+                .context = WritePath::context_of(exchange, *options)};
   if (patches) {
     const auto patch_type = api::parse_patch_type(exchange->request().header("content-type"));
     if (!patch_type || *patch_type == api::PatchType::kApply) {

@@ -3,6 +3,7 @@
 #include "api/json/json_values.h"
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
+#include "apiserver/webhooks/admission_options.h"
 
 #include <algorithm>
 #include <optional>
@@ -16,7 +17,8 @@ using api::Json;
 using api::Status;
 using api::StatusResult;
 
-constexpr int kAttempts = 64;  // races lost
+constexpr int kAttempts = 64;      // races lost
+constexpr int kAskedAttempts = 5;  // by deletions that webhooks were asked about
 constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kForeground = "foregroundDeletion";
 
@@ -143,6 +145,7 @@ struct Remover::Removal {
   RemoveJob job;
   RemoveDone done;
   int attempts = 0;
+  AdmissionPtr admission;  // of the present attempt; null: no webhook is asked
 };
 
 void Remover::remove(RemoveJob job, RemoveDone done) {
@@ -154,11 +157,36 @@ void Remover::remove(RemoveJob job, RemoveDone done) {
   attempt(std::make_shared<Removal>(std::move(job), std::move(done)), current);
 }
 
-void Remover::attempt(std::shared_ptr<Removal> state, const ObjectPtr& current) {
+void Remover::attempt(const std::shared_ptr<Removal>& state, const ObjectPtr& current) {
   const RemoveJob& job = state->job;
   const Resource& resource = core_.cache.of(*job.resource).resource();
   if (!current) return state->done(api::not_found_status(resource.group_resource(), job.name));
   if (const auto held = check_preconditions(resource, *current, job.options); !held) return state->done(held.error());
+  if (webhooks_ != nullptr) {
+    state->admission = webhooks_->begin(job.asked, webhooks::Operation::kDelete, job.ns, job.name, job.options.dry_run);
+    if (state->admission) return ask(state, current);
+  }
+  carry_out(state, current);
+}
+
+/// Webhooks see what is to go, and have nothing to change.
+void Remover::ask(const std::shared_ptr<Removal>& state, const ObjectPtr& current) {
+  const Resource& row = *state->job.resource;
+  const Json stored = current->document();
+  const Json old = row.view.from_stored != nullptr ? row.view.from_stored(stored) : stored;
+  state->admission->set_options(admission_options(state->job.options));
+  state->admission->mutate(Json(), old, [this, state, current, old](const StatusResult<std::optional<Json>>& mutated) {
+    if (!mutated) return state->done(mutated.error());
+    state->admission->validate(Json(), old, [this, state, current](const StatusResult<void>& result) {
+      if (!result) return state->done(result.error());
+      carry_out(state, current);
+    });
+  });
+}
+
+void Remover::carry_out(const std::shared_ptr<Removal>& state, const ObjectPtr& current) {
+  const RemoveJob& job = state->job;
+  const Resource& resource = core_.cache.of(*job.resource).resource();
   Step step = next_step(resource, current->document(), job.options, core_.now.wall);
   if (step.act == Step::Act::kNothing) return state->done(Removed{current, false});
   const bool gone = step.act == Step::Act::kErase;
@@ -170,7 +198,7 @@ void Remover::attempt(std::shared_ptr<Removal> state, const ObjectPtr& current) 
     if (!result) return state->done(result.error());
     if (result->committed) return state->done(Removed{result->object ? result->object : current, gone});
     const Resource& raced = core_.cache.of(*state->job.resource).resource();
-    if (++state->attempts == kAttempts) {
+    if (++state->attempts == (state->admission ? kAskedAttempts : kAttempts)) {
       return state->done(api::stale_version_status(raced.group_resource(), state->job.name));
     }
     attempt(state, result->object);

@@ -5,7 +5,9 @@
 #include "api/exchange/status.h"
 #include "api/json/json.h"
 #include "apiserver/read/core.h"
+#include "apiserver/request/exchange.h"
 #include "apiserver/request/request_options.h"
+#include "apiserver/webhooks/webhook_admission.h"
 #include "apiserver/write/committer.h"
 
 #include <functional>
@@ -19,6 +21,7 @@ struct RemoveJob {
   std::string ns;
   std::string name;
   DeleteOptions options;
+  ExchangePtr asked = nullptr;  // the request whose webhooks are asked; null: none are
 };
 
 struct Removed {
@@ -32,15 +35,21 @@ class Remover {
  public:
   Remover(Core& core, Committer& committer) : core_(core), committer_(committer) {}
 
+  /// Asked about every deletion of a request. `webhooks` must outlive the remover.
+  void ask_webhooks(WebhookAdmission& webhooks) { webhooks_ = &webhooks; }
+
   void remove(RemoveJob job, RemoveDone done);
 
  private:
   struct Removal;
 
-  void attempt(std::shared_ptr<Removal> state, const ObjectPtr& current);
+  void attempt(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
+  void ask(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
+  void carry_out(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
 
   Core& core_;
   Committer& committer_;
+  WebhookAdmission* webhooks_ = nullptr;
 };
 
 }  // namespace spillway::apiserver

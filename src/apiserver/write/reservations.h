@@ -7,8 +7,8 @@
 // "pending": its object is on its way. "held": its object has been written; from then on the object itself says whether
 // it still has the name, and whoever finds that it has not may take the key over. Each step is a compare-and-swap.
 // What a server leaves behind that ends in the middle is put right by ReservationKeeper. Thread: loop. Bounds: as many
-// requests to the store as a write has names, each at most twice. Source: spec "etcd as the store", 12; Kubernetes docs,
-// "Service ClusterIP allocation".
+// requests to the store as a write has names, each at most twice. Source: spec "etcd as the store", 12; Kubernetes
+// docs, "Service ClusterIP allocation".
 #pragma once
 
 #include "api/exchange/status.h"

@@ -52,9 +52,9 @@ struct WritePath::Sweep {
   std::optional<api::Status> failure;
 };
 
-WriteContext WritePath::context_of(const Exchange& exchange, const WriteOptions& options) {
-  return {exchange.user(), options.field_manager.empty() ? exchange.user_agent_name() : options.field_manager,
-          options.dry_run};
+WriteContext WritePath::context_of(const ExchangePtr& exchange, const WriteOptions& options) {
+  return {exchange->user(), options.field_manager.empty() ? exchange->user_agent_name() : options.field_manager,
+          options.dry_run, exchange};
 }
 
 void WritePath::answer(const ExchangePtr& exchange, StatusResult<Written> result) {
@@ -83,7 +83,7 @@ void WritePath::create(const ExchangePtr& exchange) {
       read_object(exchange->request(), type_of(*route.resource), options->field_validation, exchange->warnings);
   if (!object) return exchange->fail(object.error());
   if (const auto same = fit_namespace(*object, route); !same) return exchange->fail(same.error());
-  writer_.create({route.resource, route.ns, *std::move(object), false, context_of(*exchange, *options)},
+  writer_.create({route.resource, route.ns, *std::move(object), false, context_of(exchange, *options)},
                  [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
 }
 
@@ -110,7 +110,7 @@ void WritePath::update(const ExchangePtr& exchange) {
                 .name = route.name,
                 .part = part_of(route),
                 .uid = std::string(object->string_at({"metadata", "uid"})),
-                .context = context_of(*exchange, *options)};
+                .context = context_of(exchange, *options)};
   auto body = std::make_shared<const Json>(*std::move(object));
   job.change = [body](const Json&) -> StatusResult<Json> { return *body; };
   if (route.resource->put_creates && route.subresource == nullptr) {
@@ -152,7 +152,7 @@ void WritePath::patch(const ExchangePtr& exchange) {
                 .ns = route.ns,
                 .name = route.name,
                 .part = part_of(route),
-                .context = context_of(*exchange, *options)};
+                .context = context_of(exchange, *options)};
   job.change = [exchange, patch, type = *type,
                 validation = options->field_validation](const Json& current) -> StatusResult<Json> {
     if (!patch) return patch.error();
@@ -188,7 +188,7 @@ void WritePath::apply(const ExchangePtr& exchange) {
                 .name = route.name,
                 .part = part_of(route),
                 .applied = true,
-                .context = context_of(*exchange, *options)};
+                .context = context_of(exchange, *options)};
   const auto merged = [this, exchange, config, force = options->force ? api::Force::kYes : api::Force::kNo,
                        manager = options->field_manager, part = job.part](const Json* live) -> StatusResult<Json> {
     const Resource& resource = *exchange->route.resource;
@@ -230,15 +230,16 @@ void WritePath::remove(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const auto options = delete_options(*exchange);
   if (!options) return exchange->fail(options.error());
-  remover_.remove({route.resource, route.ns, route.name, *options}, [this, exchange](StatusResult<Removed> result) {
-    if (!result) return exchange->fail(result.error());
-    const Resource& resource = *exchange->route.resource;
-    if (!result->gone || resource.graceful) {
-      return answer(exchange, Written{result->object});
-    }
-    exchange->answer(200, api::to_json(api::deleted_status(resource.group_resource(), result->object->name,
-                                                           result->object->meta.uid)));
-  });
+  remover_.remove(
+      {route.resource, route.ns, route.name, *options, exchange}, [this, exchange](StatusResult<Removed> result) {
+        if (!result) return exchange->fail(result.error());
+        const Resource& resource = *exchange->route.resource;
+        if (!result->gone || resource.graceful) {
+          return answer(exchange, Written{result->object});
+        }
+        exchange->answer(200, api::to_json(api::deleted_status(resource.group_resource(), result->object->name,
+                                                               result->object->meta.uid)));
+      });
 }
 
 void WritePath::remove_collection(const ExchangePtr& exchange) {
@@ -266,7 +267,7 @@ void WritePath::continue_sweep(const std::shared_ptr<Sweep>& sweep) {
     const std::size_t i = sweep->next++;
     const ObjectPtr object = sweep->objects[i];
     ++sweep->open;
-    remover_.remove({route.resource, object->ns, object->name, sweep->options},
+    remover_.remove({route.resource, object->ns, object->name, sweep->options, sweep->exchange},
                     [this, sweep, i](const StatusResult<Removed>& result) {
                       --sweep->open;
                       sweep->objects[i] = result ? result->object : nullptr;

@@ -28,7 +28,7 @@ class WritePath {
   /// DeleteOptions of the body or, without one, of the query.
   static api::StatusResult<DeleteOptions> delete_options(const Exchange& exchange);
   /// Who writes, for a request.
-  static WriteContext context_of(const Exchange& exchange, const WriteOptions& options);
+  static WriteContext context_of(const ExchangePtr& exchange, const WriteOptions& options);
 
  private:
   struct Sweep;

@@ -5,6 +5,7 @@
 #include "apiserver/request/body.h"
 #include "apiserver/resource/metadata_rules.h"
 #include "apiserver/resource/object_change.h"
+#include "apiserver/write/write_state.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,14 +18,9 @@ using api::Json;
 using api::Status;
 using api::StatusResult;
 
-constexpr int kCreateAttempts = 8;   // names generated
-constexpr int kUpdateAttempts = 64;  // races lost
-constexpr int kChoices = 64;         // that other servers have made as well
-
 /// Members of metadata that a client does not set on a new object.
 constexpr std::string_view kNotOfClients[] = {"uid", "creationTimestamp", "deletionTimestamp", "selfLink",
                                               "deletionGracePeriodSeconds"};
-constexpr std::size_t kPrefixMax = 58;  // of generateName in a generated name
 
 Endpoint endpoint_of(SubresourceId part) {
   switch (part) {
@@ -120,10 +116,6 @@ void join_owners(Json& object, std::vector<std::string>& warnings) {
   warnings.push_back(".metadata.ownerReferences contains duplicate entries; duplicate UID(s) observed: " + doubled);
 }
 
-bool has_elements(const Json* list) {
-  return list != nullptr && list->if_array() != nullptr && !list->if_array()->empty();
-}
-
 /// A new object begins with the status that says nothing.
 void reset_status(const Resource& resource, Json& object) {
   const Result<api::TypedDocument> blank = api::read_body(type_of(resource), Json::object());
@@ -135,29 +127,10 @@ void reset_status(const Resource& resource, Json& object) {
   }
 }
 
-/// The update took the last thing that held a deletion back.
-bool completes_deletion(const Json& object, const Json& old) {
-  if (old.string_at({"metadata", "deletionTimestamp"}).empty()) return false;
-  if (has_elements(object.at({"metadata", "finalizers"})) || has_elements(object.at({"spec", "finalizers"}))) {
-    return false;
-  }
-  if (!has_elements(old.at({"metadata", "finalizers"})) && !has_elements(old.at({"spec", "finalizers"}))) return false;
-  const Json* grace = old.at({"metadata", "deletionGracePeriodSeconds"});
-  return grace == nullptr || grace->if_int64().value_or(0) == 0;
-}
-
-Status lost_choices() {
-  return make_error(ErrorCode::kInternalError, "other servers took what was chosen {} times", kChoices);
-}
-
 Status missing_version(const Resource& resource, std::string_view name) {
   api::FieldErrors errors;
   errors.invalid("metadata.resourceVersion", 0, "must be specified for an update");
   return api::invalid_status({std::string(resource.group), std::string(resource.plural)}, name, errors);
-}
-
-std::string generated_name(const std::string& prefix, Rng& rng) {
-  return prefix.substr(0, kPrefixMax) + name_suffix(rng);
 }
 
 bool differs(const Json& object, const Json& old, std::initializer_list<std::string_view> path) {
@@ -166,9 +139,9 @@ bool differs(const Json& object, const Json& old, std::initializer_list<std::str
   return (before == nullptr) != (after == nullptr) || (before != nullptr && !(*before == *after));
 }
 
-/// One more with every change of the spec (and, of some kinds, of the annotations).
+/// One more with every change of the spec, or what stands in its place (and, of some kinds, of the annotations).
 void count_generation(const Resource& resource, Json& object, const Json& old) {
-  const bool changed = differs(object, old, {"spec"}) ||
+  const bool changed = differs(object, old, {"spec"}) || differs(object, old, {"webhooks"}) ||
                        (resource.counts_annotations && differs(object, old, {"metadata", "annotations"}));
   const Json* generation = old.at({"metadata", "generation"});
   const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
@@ -183,28 +156,6 @@ api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, st
                               "Precondition failed: UID in precondition: " + std::string(wanted) +
                                   ", UID in object meta: " + std::string(actual));
 }
-
-struct Writer::Create {
-  CreateJob job;
-  WriteDone done;
-  std::vector<std::string> warnings;
-  Json object;         // ready but for the name
-  std::string prefix;  // generateName, when the name is to be generated
-  int attempts = 0;
-  Reservations::HoldPtr hold;      // what was chosen for it
-  std::optional<CreateJob> again;  // to choose once more; where other servers choose as well
-};
-
-struct Writer::Update {
-  UpdateJob job;
-  std::string store_key;
-  WriteDone done;
-  std::vector<std::string> warnings;
-  bool pinned = false;  // a resourceVersion was given: no second try
-  bool deletes = false;
-  int attempts = 0;
-  Reservations::HoldPtr hold;  // what was chosen for it in this attempt
-};
 
 StatusResult<void> Writer::check_namespace(const Resource& resource, const std::string& ns, const std::string& name) {
   if (!resource.namespaced()) return {};
@@ -281,111 +232,90 @@ void Writer::create(CreateJob job, WriteDone done) {
   auto state = std::make_shared<Create>();
   state->job = std::move(job);
   state->done = std::move(done);
-  const Resource& row = *state->job.resource;
-  const Resource& resource = core_.cache.of(row).resource();
-  if (row.hooks->reserves != nullptr && core_.store.is_shared()) state->again = state->job;
-  Json& object = state->object;
-  object = std::move(state->job.object);
+  const CreateJob& asked = state->job;
+  if (asked.resource->hooks->reserves != nullptr && core_.store.is_shared()) state->again = asked;
+  state->object = std::move(state->job.object);
 
-  const std::string name(object.string_at({"metadata", "name"}));
-  if (const std::string_view version = object.string_at({"metadata", "resourceVersion"});
-      !version.empty() && !state->job.context.dry_run) {
+  const std::string name(state->object.string_at({"metadata", "name"}));
+  if (const std::string_view version = state->object.string_at({"metadata", "resourceVersion"});
+      !version.empty() && !asked.context.dry_run) {
     return state->done(
         make_error(ErrorCode::kBadRequest, "resourceVersion should not be set on objects to be created"));
   }
-  if (const auto open = check_namespace(resource, state->job.ns, name); !open) return state->done(open.error());
+  const Resource& resource = core_.cache.of(*asked.resource).resource();
+  if (const auto open = check_namespace(resource, asked.ns, name); !open) return state->done(open.error());
+  if (const auto admitted = prepare_create(*state); !admitted) return state->done(admitted.error());
+  if (webhooks_ != nullptr) {
+    state->admission =
+        webhooks_->begin(asked.context.asked, webhooks::Operation::kCreate, asked.ns, name, asked.context.dry_run);
+    if (state->admission && state->admission->mutates()) return mutate_create(state);
+  }
+  validate_create(state);
+}
 
-  set_identity(resource, state->job.ns, object["metadata"]);
+StatusResult<void> Writer::prepare_create(Create& state) {
+  const Resource& row = *state.job.resource;
+  const Resource& resource = core_.cache.of(row).resource();
+  Json& object = state.object;
+  state.prefix.clear();
+  state.hold.reset();
+  set_identity(resource, state.job.ns, object["metadata"]);
   if (row.view.to_stored != nullptr) object = row.view.to_stored(object);
-  join_owners(object, state->warnings);
+  join_owners(object, state.warnings);
   const KindHooks& hooks = *row.hooks;
   if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
-  if (name.empty()) {
-    state->prefix = object.string_at({"metadata", "generateName"});
-    if (!state->prefix.empty()) object["metadata"]["name"] = generated_name(state->prefix, core_.rng);
+  if (object.string_at({"metadata", "name"}).empty()) {
+    state.prefix = object.string_at({"metadata", "generateName"});
+    if (!state.prefix.empty()) object["metadata"]["name"] = generated_name(state.prefix, core_.rng);
   }
   if (resource.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
   if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
-  const AdmissionContext context{cluster_,        state->job.context.user, core_.now.wall,
-                                 state->warnings, core_.admission,         state->job.context.dry_run};
   if (hooks.admit_create != nullptr) {
-    if (const auto admitted = hooks.admit_create(object, context); !admitted) return state->done(admitted.error());
+    const AdmissionContext context{cluster_,       state.job.context.user, core_.now.wall,
+                                   state.warnings, core_.admission,        state.job.context.dry_run};
+    SPILLWAY_TRY_VOID(hooks.admit_create(object, context));
   }
-  if (!state->job.context.dry_run) state->hold = reservations_.hold(resource, object, nullptr);
+  if (!state.job.context.dry_run) state.hold = reservations_.hold(resource, object, nullptr);
   for (const AdmissionCheck* check : checks_) {
-    const auto admitted = check->check_create(state->job.context.user, resource, object);
-    if (!admitted) return state->done(admitted.error());
+    SPILLWAY_TRY_VOID(check->check_create(state.job.context.user, resource, object));
   }
+  return {};
+}
+
+StatusResult<void> Writer::check_create(Create& state) {
+  const Resource& row = *state.job.resource;
+  const Resource& resource = core_.cache.of(row).resource();
+  const KindHooks& hooks = *row.hooks;
+  const Json& object = state.object;
   api::FieldErrors errors;
   validate_metadata(row, object, errors);
   for (const AdmissionCheck* check : checks_) check->validate_create(resource, object, errors);
   if (hooks.validate_create != nullptr) hooks.validate_create(object, errors);
   if (errors.empty() && row.metadata.create == 0) validate_any_metadata(object, errors);
   if (!errors.empty()) {
-    return state->done(api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors));
+    return api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors);
   }
   for (const AdmissionCheck* check : checks_) {
-    const auto confirmed = check->confirm(
-        {.user = state->job.context.user, .resource = resource, .object = object, .warnings = state->warnings});
-    if (!confirmed) return state->done(confirmed.error());
+    SPILLWAY_TRY_VOID(check->confirm(
+        {.user = state.job.context.user, .resource = resource, .object = object, .warnings = state.warnings}));
   }
   if (hooks.confirm_create != nullptr) {
-    if (const auto confirmed = hooks.confirm_create(object, context); !confirmed) return state->done(confirmed.error());
+    const AdmissionContext context{cluster_,       state.job.context.user, core_.now.wall,
+                                   state.warnings, core_.admission,        state.job.context.dry_run};
+    SPILLWAY_TRY_VOID(hooks.confirm_create(object, context));
   }
-  if (hooks.name_create != nullptr) hooks.name_create(object);
+  return {};
+}
+
+void Writer::finish_create(const CreatePtr& state) {
+  const Resource& row = *state->job.resource;
+  if (row.hooks->name_create != nullptr) row.hooks->name_create(state->object);
   if (tells_of_unattended_ && !row.unattended.empty()) state->warnings.emplace_back(row.unattended);
   if (!state->job.applied) {
-    object = tracked(resource, nullptr, std::move(object), state->job.context, SubresourceId::kNone);
+    state->object = tracked(core_.cache.of(row).resource(), nullptr, std::move(state->object), state->job.context,
+                            SubresourceId::kNone);
   }
-  try_create(std::move(state));
-}
-
-void Writer::try_create(std::shared_ptr<Create> state) {
-  const Resource& resource = core_.cache.of(*state->job.resource).resource();
-  const std::string name(state->object.string_at({"metadata", "name"}));
-  const std::string key = object_key(state->job.ns, name);
-
-  const auto exists = [](const Resource& taken, const std::string& taken_name, const ObjectPtr& there) {
-    Status status = api::already_exists_status(taken.group_resource(), taken_name);
-    if (there && there->meta.deleting) status.message = "object is being deleted: " + status.message;
-    return status;
-  };
-  const ObjectPtr there = core_.cache.of(resource).find(key);
-  if (state->job.context.dry_run || (there && state->prefix.empty())) {
-    if (there) return state->done(exists(resource, name, there));
-    return state->done(Written{Committer::imagine(resource, state->object), true, false, std::move(state->warnings)});
-  }
-  if (!reservations_.is_secured(state->hold)) return secure_create(std::move(state));
-  Json document = state->prefix.empty() ? std::move(state->object) : state->object;
-  committer_.put(resource, key, std::move(document), store::Revision(0),
-                 [this, state, &resource, name, exists](const StatusResult<Commit>& result) {
-                   if (!result) return state->done(result.error());
-                   if (result->committed) {
-                     reservations_.settle(state->hold);
-                     return state->done(Written{result->object, true, false, std::move(state->warnings)});
-                   }
-                   if (state->prefix.empty() || ++state->attempts == kCreateAttempts) {
-                     reservations_.give_back(state->hold);
-                     return state->done(exists(resource, name, result->object));
-                   }
-                   state->object["metadata"]["name"] = generated_name(state->prefix, core_.rng);
-                   Reservations::rename(state->hold,
-                                        object_key(state->job.ns, state->object.string_at({"metadata", "name"})));
-                   if (const auto name_create = state->job.resource->hooks->name_create) name_create(state->object);
-                   try_create(state);
-                 });
-}
-
-void Writer::secure_create(std::shared_ptr<Create> state) {
-  reservations_.secure(state->hold, [this, state](StatusResult<bool> ours) {
-    if (!ours) return state->done(ours.error());
-    if (*ours) return try_create(state);
-    reservations_.give_back(state->hold);
-    state->hold.reset();
-    CreateJob job = *std::move(state->again);
-    if (++job.lost_choices == kChoices) return state->done(lost_choices());
-    create(std::move(job), std::move(state->done));
-  });
+  try_create(state);
 }
 
 void Writer::update(UpdateJob job, WriteDone done) {
@@ -395,6 +325,7 @@ void Writer::update(UpdateJob job, WriteDone done) {
   state->done = std::move(done);
   std::deque<UpdatePtr>& queue = updates_[state->store_key];
   queue.push_back(state);
+  state->queued = true;
   if (queue.size() == 1) begin_update(state);
 }
 
@@ -402,7 +333,8 @@ void Writer::begin_update(const UpdatePtr& state) {
   try_update(state, core_.cache.of(*state->job.resource).find(object_key(state->job.ns, state->job.name)));
 }
 
-void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result) {
+void Writer::leave_queue(const UpdatePtr& state) {
+  if (!std::exchange(state->queued, false)) return;
   const auto queue = updates_.find(state->store_key);
   queue->second.pop_front();
   if (queue->second.empty()) {
@@ -410,7 +342,9 @@ void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result)
   } else {
     next_updates_.push_back(queue->second.front());
   }
-  state->done(std::move(result));
+}
+
+void Writer::begin_next() {
   if (beginning_) return;
   beginning_ = true;
   while (!next_updates_.empty()) {
@@ -419,6 +353,12 @@ void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result)
     begin_update(next);
   }
   beginning_ = false;
+}
+
+void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result) {
+  leave_queue(state);
+  state->done(std::move(result));
+  begin_next();
 }
 
 /// The object that is written is the one that was named: name, namespace, uid and version. Sets those that it left
@@ -449,20 +389,26 @@ StatusResult<void> Writer::address(const UpdateJob& job, const Resource& resourc
   return {};
 }
 
-/// Whether the change is admitted and the object valid.
-StatusResult<void> Writer::check_update(Update& state, const Resource& resource, Json& object, const Json& old) {
+/// What built-in admission says of the change, and makes of the object.
+StatusResult<void> Writer::admit_update(Update& state, const Resource& resource, Json& object, const Json& old) {
   const UpdateJob& job = state.job;
   const KindHooks& hooks = *job.resource->hooks;
-  const Endpoint endpoint = endpoint_of(job.part);
   if (hooks.admit_update != nullptr) {
     const AdmissionContext context{cluster_,       job.context.user, core_.now.wall,
                                    state.warnings, core_.admission,  job.context.dry_run};
-    if (const auto admitted = hooks.admit_update(object, old, endpoint, context); !admitted) return admitted.error();
+    SPILLWAY_TRY_VOID(hooks.admit_update(object, old, endpoint_of(job.part), context));
   }
   for (const AdmissionCheck* check : checks_) {
-    const auto admitted = check->check_update(job.context.user, resource, job.part, object, old);
-    if (!admitted) return admitted.error();
+    SPILLWAY_TRY_VOID(check->check_update(job.context.user, resource, job.part, object, old));
   }
+  return {};
+}
+
+/// Whether the object is valid, and nothing else stands against it.
+StatusResult<void> Writer::check_update(Update& state, const Resource& resource, const Json& object, const Json& old) {
+  const UpdateJob& job = state.job;
+  const KindHooks& hooks = *job.resource->hooks;
+  const Endpoint endpoint = endpoint_of(job.part);
   api::FieldErrors errors;
   const bool main = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
   validate_metadata_update(*job.resource, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object, old, errors);
@@ -474,27 +420,33 @@ StatusResult<void> Writer::check_update(Update& state, const Resource& resource,
   }
   if (!errors.empty()) return api::invalid_status(resource.group_kind(), job.name, errors);
   for (const AdmissionCheck* check : checks_) {
-    const auto confirmed = check->confirm({.user = job.context.user,
-                                           .resource = resource,
-                                           .part = job.part,
-                                           .object = object,
-                                           .old = &old,
-                                           .warnings = state.warnings});
-    if (!confirmed) return confirmed.error();
+    SPILLWAY_TRY_VOID(check->confirm({.user = job.context.user,
+                                      .resource = resource,
+                                      .part = job.part,
+                                      .object = object,
+                                      .old = &old,
+                                      .warnings = state.warnings}));
   }
   return {};
 }
 
-StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const ObjectPtr& current, const Json& old) {
+StatusResult<Json> Writer::wanted_object(const Update& state, const Json& old) const {
+  const UpdateJob& job = state.job;
+  if (state.mutated && job.form) return job.form->take(old, *state.mutated, job.name);
+  if (state.mutated) return *state.mutated;
+  return job.resource->view.from_stored != nullptr ? job.change(job.resource->view.from_stored(old)) : job.change(old);
+}
+
+StatusResult<Json> Writer::prepare_update(Update& state, const Json& old) {
   const UpdateJob& job = state.job;
   const Resource& resource = core_.cache.of(*job.resource).resource();
-  StatusResult<Json> wanted =
-      job.resource->view.from_stored != nullptr ? job.change(job.resource->view.from_stored(old)) : job.change(old);
+  state.hold.reset();
+  StatusResult<Json> wanted = wanted_object(state, old);
   if (!wanted) return wanted.error();
   Json object = job.resource->view.to_stored != nullptr ? job.resource->view.to_stored(*wanted) : *std::move(wanted);
 
   Json& metadata = object["metadata"];
-  if (const auto addressed = address(job, resource, current, metadata); !addressed) return addressed.error();
+  if (const auto addressed = address(job, resource, state.current, metadata); !addressed) return addressed.error();
   keep_server_members(metadata, *old.find("metadata"), job.trusted);
 
   const KindHooks& hooks = *job.resource->hooks;
@@ -506,15 +458,10 @@ StatusResult<std::optional<Json>> Writer::prepare_update(Update& state, const Ob
     if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
   }
   if (resource.counts_generation && endpoint == Endpoint::kMain) count_generation(resource, object, old);
-  if (!job.trusted) {
-    if (const auto checked = check_update(state, resource, object, old); !checked) return checked.error();
-  }
-  state.deletes = completes_deletion(object, old);
-  if (state.deletes) return std::optional<Json>(std::move(object));
-  if (object == old) return std::optional<Json>();
-  if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
-  if (same_but_manager_times(object, old)) return std::optional<Json>();
-  return std::optional<Json>(std::move(object));
+  if (job.trusted) return object;
+  SPILLWAY_TRY_VOID(admit_update(state, resource, object, old));
+  if (!job.context.dry_run) state.hold = reservations_.hold(resource, object, &old);
+  return object;
 }
 
 void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
@@ -528,53 +475,22 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
     return create({job.resource, job.ns, *std::move(wanted), job.applied, job.context},
                   [this, state](StatusResult<Written> result) { finish_update(state, std::move(result)); });
   }
+  state->current = current;
+  state->mutated.reset();
+  if (webhooks_ != nullptr && !job.trusted) {
+    state->admission =
+        webhooks_->begin(job.context.asked, webhooks::Operation::kUpdate, job.ns, job.name, job.context.dry_run);
+  }
+  advance_update(state);
+}
+
+void Writer::advance_update(const UpdatePtr& state) {
   state->warnings.clear();
-  state->hold.reset();
-  const api::DocumentPtr old = current->shared_document();
-  StatusResult<std::optional<Json>> prepared = prepare_update(*state, current, *old);
-  if (!prepared) return finish_update(state, prepared.error());
-  if (!*prepared) return finish_update(state, Written{current, false, false, std::move(state->warnings)});
-  if (job.context.dry_run) {
-    return finish_update(
-        state, Written{Committer::imagine(resource, **prepared), false, state->deletes, std::move(state->warnings)});
-  }
-  if (!job.trusted && !state->deletes) state->hold = reservations_.hold(resource, **prepared, old.get());
-  if (reservations_.is_secured(state->hold)) return commit_update(state, current, **std::move(prepared));
-  secure_update(state, [this, state, current, document = **std::move(prepared)]() mutable {
-    commit_update(state, current, std::move(document));
-  });
-}
-
-void Writer::secure_update(const UpdatePtr& state, std::move_only_function<void()> commit) {
-  reservations_.secure(state->hold, [this, state, commit = std::move(commit)](StatusResult<bool> ours) mutable {
-    if (!ours) return finish_update(state, ours.error());
-    if (*ours) return commit();
-    reservations_.give_back(state->hold);
-    if (++state->attempts == kChoices) return finish_update(state, lost_choices());
-    begin_update(state);
-  });
-}
-
-void Writer::commit_update(const UpdatePtr& state, const ObjectPtr& current, Json document) {
-  const Resource& resource = core_.cache.of(*state->job.resource).resource();
-  auto committed = [this, state](const StatusResult<Commit>& result) {
-    if (!result) return finish_update(state, result.error());
-    if (result->committed) {
-      reservations_.settle(state->hold);
-      return finish_update(state, Written{result->object, false, state->deletes, std::move(state->warnings)});
-    }
-    reservations_.give_back(state->hold);
-    const Resource& raced = core_.cache.of(*state->job.resource).resource();
-    if (++state->attempts == kUpdateAttempts) {
-      return finish_update(state, api::stale_version_status(raced.group_resource(), state->job.name));
-    }
-    try_update(state, result->object);
-  };
-  if (state->deletes) {
-    committer_.erase(resource, current->key, std::move(document), current->revision, std::move(committed));
-  } else {
-    committer_.put(resource, current->key, std::move(document), current->revision, std::move(committed));
-  }
+  const api::DocumentPtr old = state->current->shared_document();
+  StatusResult<Json> object = prepare_update(*state, *old);
+  if (!object) return finish_update(state, object.error());
+  if (state->admission && state->admission->mutates()) return mutate_update(state, *object, old);
+  validate_update(state, *std::move(object), old);
 }
 
 }  // namespace spillway::apiserver

@@ -8,8 +8,10 @@
 #include "api/json/json.h"
 #include "api/patch/apply.h"
 #include "apiserver/read/core.h"
+#include "apiserver/request/exchange.h"
 #include "apiserver/request/request_options.h"
 #include "apiserver/resource/admission_check.h"
+#include "apiserver/webhooks/webhook_admission.h"
 #include "apiserver/write/committer.h"
 #include "apiserver/write/reservations.h"
 
@@ -28,6 +30,7 @@ struct WriteContext {
   api::UserInfo user;
   std::string manager;  // under which name it is recorded in managedFields; empty: not recorded
   bool dry_run = false;
+  ExchangePtr asked = nullptr;  // the request whose webhooks are asked; null: none are
 };
 
 struct Written {
@@ -38,6 +41,13 @@ struct Written {
 };
 
 using WriteDone = std::move_only_function<void(api::StatusResult<Written>)>;
+
+/// How an endpoint shows the object that it changes, where it shows something else (scale).
+struct EndpointForm {
+  api::Json (*show)(const api::Json& object);
+  /// The object with what is shown. 400, 422: it cannot be.
+  api::StatusResult<api::Json> (*take)(const api::Json& object, const api::Json& shown, std::string_view name);
+};
 
 struct CreateJob {
   const Resource* resource = nullptr;
@@ -65,6 +75,7 @@ struct UpdateJob {
   bool trusted = false;
   /// The managedFields that `change` returns are final (server-side apply).
   bool applied = false;
+  std::optional<EndpointForm> form = {};  // nullopt: the object itself
   WriteContext context;
 };
 
@@ -83,6 +94,9 @@ class Writer {
   /// Asked about every write that is not trusted, in this order. `check` must outlive the writer.
   void add_check(const AdmissionCheck& check) { checks_.push_back(&check); }
 
+  /// Asked about every write of a request. `webhooks` must outlive the writer.
+  void ask_webhooks(WebhookAdmission& webhooks) { webhooks_ = &webhooks; }
+
   void create(CreateJob job, WriteDone done);
   void update(UpdateJob job, WriteDone done);
 
@@ -97,24 +111,40 @@ class Writer {
 
   using UpdatePtr = std::shared_ptr<Update>;
 
-  void try_create(std::shared_ptr<Create> state);
-  /// Goes on with what it was given once no other server can have what was chosen for it; else chooses again.
-  void secure_create(std::shared_ptr<Create> state);
+  using CreatePtr = std::shared_ptr<Create>;
+
+  /// The object as it is to be stored, but for what only the checks of a valid one know. An error: it is refused.
+  api::StatusResult<void> prepare_create(Create& state);
+  void mutate_create(const CreatePtr& state);
+  void validate_create(const CreatePtr& state);
+  api::StatusResult<void> check_create(Create& state);
+  void finish_create(const CreatePtr& state);
+  void try_create(CreatePtr state);
+  /// Goes on once no other server can have what was chosen for it; else chooses again.
+  void secure_create(const CreatePtr& state);
   void begin_update(const UpdatePtr& state);
   void try_update(const UpdatePtr& state, const ObjectPtr& current);
-  /// The same of an update.
-  void secure_update(const UpdatePtr& state, std::move_only_function<void()> commit);
-  void commit_update(const UpdatePtr& state, const ObjectPtr& current, api::Json document);
-  /// Lets the next update of the same object begin, then reports.
+  /// From what is wanted, or what webhooks made of it, to the store.
+  void advance_update(const UpdatePtr& state);
+  void mutate_update(const UpdatePtr& state, const api::Json& object, const api::DocumentPtr& old);
+  void validate_update(const UpdatePtr& state, api::Json object, const api::DocumentPtr& old);
+  void commit_update(const UpdatePtr& state, api::Json object, const api::Json& old);
+  void store_update(const UpdatePtr& state, api::Json object);
+  /// Lets the next update of the same object begin.
+  void leave_queue(const UpdatePtr& state);
+  void begin_next();
+  /// Leaves the queue, then reports.
   void finish_update(const UpdatePtr& state, api::StatusResult<Written> result);
-  /// The document to store, or the failure. nullopt: nothing changed.
   void set_identity(const Resource& resource, const std::string& ns, api::Json& metadata);
   static api::StatusResult<void> address(const UpdateJob& job, const Resource& resource, const ObjectPtr& current,
                                          api::Json& metadata);
-  api::StatusResult<void> check_update(Update& state, const Resource& resource, api::Json& object,
+  api::StatusResult<void> admit_update(Update& state, const Resource& resource, api::Json& object,
                                        const api::Json& old);
-  api::StatusResult<std::optional<api::Json>> prepare_update(Update& state, const ObjectPtr& current,
-                                                             const api::Json& old);
+  api::StatusResult<void> check_update(Update& state, const Resource& resource, const api::Json& object,
+                                       const api::Json& old);
+  api::StatusResult<api::Json> wanted_object(const Update& state, const api::Json& old) const;
+  /// The object as admitted: what is stored if it is valid.
+  api::StatusResult<api::Json> prepare_update(Update& state, const api::Json& old);
   /// Records who set which fields.
   api::Json tracked(const Resource& resource, const api::Json* old, api::Json object, const WriteContext& context,
                     SubresourceId part) const;
@@ -125,6 +155,7 @@ class Writer {
   Reservations reservations_;
   CachedCluster cluster_;
   std::vector<const AdmissionCheck*> checks_;
+  WebhookAdmission* webhooks_ = nullptr;
   bool tells_of_unattended_ = false;
   /// Updates of one object run one after the other, so that they need not race; by store key, the first is running.
   std::map<std::string, std::deque<UpdatePtr>> updates_;

@@ -37,7 +37,9 @@ bool is_off(const cli::ServingArgs& args, std::string_view plugin) {
 }
 
 Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, const telemetry::Log& log) {
-  apiserver::AdmissionRules rules{.memory_pressure_toleration = !is_off(args, "PodTolerationRestriction")};
+  apiserver::AdmissionRules rules{.memory_pressure_toleration = !is_off(args, "PodTolerationRestriction"),
+                                  .mutating_webhooks = !is_off(args, "MutatingAdmissionWebhook"),
+                                  .validating_webhooks = !is_off(args, "ValidatingAdmissionWebhook")};
   if (!args.admission_config_file.empty()) {
     SPILLWAY_TRY(found, cli::read_admission_file(args.admission_config_file, yaml::read_file));
     for (const std::string& warning : found.warnings) log.warning("admission configuration", {{"warning", warning}});
@@ -85,6 +87,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   if (!args_.insecure_http) {
     SPILLWAY_TRY_VOID(open_certificates());
   }
+  webhooks_ = std::make_unique<wire::HttpsWebhookCaller>(loop, wire::HttpsWebhookCaller::Options{});
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
       apiserver::ApiServer::Options{
@@ -99,6 +102,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .serving_authority = certificates_ ? &certificates_->serving_authority() : nullptr,
           .client_authority = certificates_ ? &certificates_->client_authority() : nullptr,
           .bootstrap_tokens = bootstrap_tokens_.get(),
+          .webhooks = webhooks_.get(),
           .auditor = audit_ ? &audit_->auditor() : nullptr,
           .root_ca_pem = certificates_ ? certificates_->client_authority().certificate_pem() : std::string(),
           .admission = std::move(admission),
@@ -258,6 +262,7 @@ Outcome ApiServerPart::serve() {
   }
   http_ = std::make_unique<wire::HttpServer>(process_.loop(), *endpoint_, std::move(options));
   SPILLWAY_TRY_VOID(http_->start());
+  webhooks_->set_own_port(http_->port());
   if (nodes_tls) reach_nodes(std::move(nodes_tls));
   SPILLWAY_TRY_VOID(write_kubeconfig(std::move(config)));
   process_.log().info("serving", {{"url", url_of(args_, http_->port())}, {"kubeconfig", kubeconfig_file()}});

@@ -20,6 +20,7 @@
 #include "wire/tls/token_key.h"
 #include "wire/transport/in_process_transport.h"
 #include "wire/transport/node_gateway.h"
+#include "wire/transport/webhook_caller.h"
 
 #include <functional>
 #include <memory>
@@ -91,6 +92,7 @@ class ApiServerPart final : public Part {
   std::optional<runtime::Loop::TimerId> certificate_timer_;
   std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
+  std::unique_ptr<wire::HttpsWebhookCaller> webhooks_;
   std::unique_ptr<store::Store> store_;
   store::SqliteStore* embedded_ = nullptr;       // store_, unless it is an etcd
   store::sqlite::DirectoryLock data_lock_;       // of a store that does not lock the data directory itself

@@ -324,7 +324,10 @@ HttpServer::HttpServer(runtime::Loop& loop, RequestHandler& handler, Options opt
   });
 }
 
-HttpServer::~HttpServer() = default;
+/// A shard that has just put a request in line holds the core for a moment: it must not be the last to let go of it.
+HttpServer::~HttpServer() {
+  for (const auto& shard : core_->shards) shard->halt();
+}
 
 Outcome HttpServer::start() {
   SPILLWAY_TRY(listener, listen_on(core_->options.address, core_->options.port));

@@ -1,0 +1,20 @@
+// The options of a request as webhooks are told of them. Thread: any (pure).
+// Source: Kubernetes API reference, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions.
+#pragma once
+
+#include "api/json/json.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/request/request_options.h"
+#include "policy/webhooks/match.h"
+
+namespace spillway::apiserver {
+
+/// By the query of the request; null for a connection, which has none.
+api::Json admission_options(const Exchange& exchange, webhooks::Operation operation, bool dry_run);
+
+api::Json admission_options(const DeleteOptions& options);
+
+/// What a connection to a pod or node is opened with: PodExecOptions, NodeProxyOptions, …
+api::Json connect_options(const Exchange& exchange);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,105 @@
+#include "apiserver/webhooks/endpoint_gate.h"
+
+#include "apiserver/request/body.h"
+#include "apiserver/webhooks/admission_options.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::StatusResult;
+using webhooks::Operation;
+
+bool is_gated(const Route& route) {
+  if (route.subresource == nullptr) return false;
+  switch (route.subresource->id) {
+    case SubresourceId::kBinding:
+    case SubresourceId::kEviction:
+    case SubresourceId::kToken:
+    case SubresourceId::kExec:
+    case SubresourceId::kProxy:
+      return true;
+    case SubresourceId::kNone:
+    case SubresourceId::kStatus:
+    case SubresourceId::kScale:
+    case SubresourceId::kLog:
+    case SubresourceId::kEphemeralContainers:
+    case SubresourceId::kFinalize:
+    case SubresourceId::kApproval:
+      return false;
+  }
+  return false;
+}
+
+bool connects(const Route& route) {
+  return route.subresource->id == SubresourceId::kExec || route.subresource->id == SubresourceId::kProxy;
+}
+
+/// What the request says; an error is for the endpoint itself to tell, in its own words.
+StatusResult<Json> asked_for(const Exchange& exchange) {
+  const Subresource& part = *exchange.route.subresource;
+  if (connects(exchange.route)) return connect_options(exchange);
+  const std::string version =
+      part.group.empty() ? std::string(part.version) : fmt::format("{}/{}", part.group, part.version);
+  const api::Type* type = api::find_kind(version, part.kind);
+  if (type == nullptr) return make_error(ErrorCode::kInternalError, "no such kind");
+  std::vector<std::string> warnings;
+  return read_object(exchange.request(), *type, FieldValidation::kIgnore, warnings);
+}
+
+}  // namespace
+
+struct EndpointGate::Passage {
+  ExchangePtr exchange;
+  std::move_only_function<void()> go_on;
+  AdmissionPtr admission;
+  Json object;
+  bool changed = false;
+};
+
+void EndpointGate::pass(const ExchangePtr& exchange, std::move_only_function<void()> go_on) {
+  const Route& route = exchange->route;
+  if (!is_gated(route)) return go_on();
+  const auto dry_run = exchange->target.find("dryRun");
+  AdmissionPtr admission = admission_.begin(exchange, connects(route) ? Operation::kConnect : Operation::kCreate,
+                                            route.ns, route.name, dry_run != nullptr && !dry_run->empty());
+  if (admission == nullptr) return go_on();
+  auto object = asked_for(*exchange);
+  if (!object) return go_on();
+  if (!connects(route)) {
+    (*object)["metadata"]["name"] = route.name;
+    (*object)["metadata"]["namespace"] = route.ns;
+  }
+  auto passage =
+      std::make_shared<Passage>(Passage{exchange, std::move(go_on), std::move(admission), *std::move(object), false});
+  mutate(passage);
+}
+
+void EndpointGate::mutate(const PassagePtr& passage) {
+  passage->admission->mutate(passage->object, Json(), [this, passage](StatusResult<std::optional<Json>> result) {
+    if (!result) return passage->exchange->fail(result.error());
+    if (*result) {
+      passage->object = **std::move(result);
+      passage->changed = true;
+    }
+    if (passage->admission->may_repeat()) return mutate(passage);
+    validate(passage);
+  });
+}
+
+void EndpointGate::validate(const PassagePtr& passage) {
+  passage->admission->validate(passage->object, Json(), [passage](const StatusResult<void>& result) {
+    if (!result) return passage->exchange->fail(result.error());
+    if (passage->exchange->finished()) return;
+    if (passage->changed) passage->exchange->replace_body(passage->object);
+    passage->go_on();
+  });
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,33 @@
+// Webhooks before the endpoints that do not write an object of their own kind: bindings, evictions, tokens,
+// connections. Their request is judged, and perhaps changed, before anything is done about it.
+// Thread: loop. Source: Kubernetes docs, "Dynamic Admission Control", subresources.
+#pragma once
+
+#include "apiserver/read/core.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/webhooks/webhook_admission.h"
+
+#include <functional>
+#include <memory>
+
+namespace spillway::apiserver {
+
+class EndpointGate {
+ public:
+  EndpointGate(Core& core, WebhookAdmission& admission) : core_(core), admission_(admission) {}
+
+  /// Calls `go_on` once no webhook objects, at once where none is asked; else answers the exchange.
+  void pass(const ExchangePtr& exchange, std::move_only_function<void()> go_on);
+
+ private:
+  struct Passage;
+  using PassagePtr = std::shared_ptr<Passage>;
+
+  void mutate(const PassagePtr& passage);
+  void validate(const PassagePtr& passage);
+
+  Core& core_;
+  WebhookAdmission& admission_;
+};
+
+}  // namespace spillway::apiserver

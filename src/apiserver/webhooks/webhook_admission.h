@@ -1,0 +1,206 @@
+// Requests on their way past the admission webhooks: who is asked about an object, in which order, and what becomes of
+// their answers. Whoever writes asks begin() first, which costs one look while there is no webhook.
+// Thread: loop. Bounds: calls under way, bytes of them, the time that one request may spend here.
+// Source: Kubernetes docs, "Dynamic Admission Control"; KEP-492.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "api/schema/schema.h"
+#include "apiserver/ports/webhook_caller.h"
+#include "apiserver/read/core.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/webhooks/webhook_metrics.h"
+#include "apiserver/webhooks/webhook_table.h"
+#include "policy/webhooks/match.h"
+#include "policy/webhooks/review_answer.h"
+#include "policy/webhooks/review_request.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// The question to one webhook, and how to go on.
+class WebhookDesk {
+ public:
+  static constexpr std::size_t kCallsMax = 256;         // under way
+  static constexpr std::size_t kBytesMax = 64U << 20U;  // of their bodies
+
+  using Answered = std::move_only_function<void(Result<webhooks::ReviewAnswer>)>;
+
+  /// `caller` null: no webhook can be asked.
+  WebhookDesk(Core& core, WebhookCaller* caller) : core_(core), caller_(caller) {}
+
+  ~WebhookDesk();
+  WebhookDesk(const WebhookDesk&) = delete;
+  WebhookDesk& operator=(const WebhookDesk&) = delete;
+
+  /// `answered` is called once, and never from inside; an error says why there is no answer, in upstream's words. At
+  /// most `time` is waited, which is not more than the webhook's own.
+  void ask(const webhooks::Webhook& webhook, const std::string& uid, std::string body, Duration time,
+           Answered answered);
+
+ private:
+  struct Call {
+    webhooks::Phase phase;
+    std::string uid;
+    std::string url;
+    std::size_t bytes;
+    Answered answered;
+    TimerQueue::Id timer;
+  };
+
+  void fail_soon(std::string why, Answered answered);
+  void finish(std::uint64_t id, const Result<api::Response>& response);
+  void give_up(std::uint64_t id);
+
+  Core& core_;
+  WebhookCaller* caller_;
+  std::uint64_t last_ = 0;
+  std::size_t bytes_ = 0;
+  std::map<std::uint64_t, Call> calls_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+/// One request past the webhooks: mutate(), again if may_repeat(), then validate(). It keeps to the webhooks that there
+/// were when it began.
+class Admission final : public std::enable_shared_from_this<Admission> {
+ public:
+  /// The object that the webhooks made of it; nullopt: they left it as it is.
+  using Mutated = std::move_only_function<void(api::StatusResult<std::optional<api::Json>>)>;
+  using Decided = std::move_only_function<void(api::StatusResult<void>)>;
+
+  /// What it is about.
+  struct Subject {
+    webhooks::Operation operation = webhooks::Operation::kCreate;
+    std::string ns;
+    std::string name;
+    bool dry_run = false;
+  };
+
+  struct Tools {
+    Core& core;
+    WebhookDesk& desk;
+    WebhookMetrics& metrics;
+  };
+
+  /// Which phases have a rule for it.
+  struct Phases {
+    bool mutating = false;
+    bool validating = false;
+  };
+
+  Admission(Tools tools, ExchangePtr exchange, Subject subject, Phases phases, const WebhookTable& table);
+
+  /// CreateOptions, …
+  void set_options(api::Json options) { options_ = std::move(options); }
+
+  bool mutates() const { return phases_.mutating; }
+
+  bool validates() const { return phases_.validating; }
+
+  /// May the outcome of the first mutate() be shown to them once more?
+  bool may_repeat() const { return round_ == 1 && changed_ && !(previous_.empty() && again_.empty()); }
+
+  /// Asks the mutating webhooks, one after the other; a second time those that want to see what others have changed.
+  /// `object`, `old`: null where there is none; in the form of the request's endpoint. May call `done` from inside.
+  void mutate(api::Json object, api::Json old, Mutated done);
+  /// Asks the validating webhooks, all at once. May call `done` from inside.
+  void validate(api::Json object, api::Json old, Decided done);
+
+ private:
+  /// One of the ways in which the objects of a request are served.
+  struct Form {
+    const Resource* resource;
+    webhooks::ResourceName name;
+  };
+
+  webhooks::Subject rule_subject() const;
+  const Form* form_for(const webhooks::Webhook& webhook) const;
+  webhooks::KindName kind_of(const Form& form) const;
+  const api::Type* type_of(const Form& form) const;
+  api::StringMap namespace_labels() const;
+  std::optional<api::Status> hindrance() const;
+  std::string review(const Form& form, const std::string& uid) const;
+  void ask(const webhooks::Webhook& webhook, const Form& form, WebhookDesk::Answered answered);
+
+  void step();
+  void on_mutation(std::size_t index, const Form& form, Instant asked, Result<webhooks::ReviewAnswer> answer);
+  api::StatusResult<bool> take_patch(const webhooks::Webhook& webhook, const Form& form, const api::Json& patch);
+  void note_mutation(std::size_t index, bool changed);
+  void end_mutation(api::StatusResult<std::optional<api::Json>> result);
+
+  /// What an answer means but for its patch; an error ends the request.
+  api::StatusResult<void> judge(const webhooks::Webhook& webhook, Instant asked,
+                                const Result<webhooks::ReviewAnswer>& answer);
+  void note(const webhooks::Webhook& webhook, const webhooks::ReviewAnswer& answer);
+
+  Tools tools_;
+  ExchangePtr exchange_;
+  Subject subject_;
+  Phases phases_;
+  api::Json options_;
+  Instant deadline_;
+  std::vector<Form> forms_;  // the first is the one that was asked for
+  std::vector<webhooks::ResourceName> names_;
+  std::shared_ptr<const WebhookList> mutating_;
+  std::shared_ptr<const WebhookList> validating_;
+  api::Json object_;
+  api::Json old_;
+
+  // Of the mutating webhooks, by their place in the list.
+  int round_ = 0;
+  std::size_t next_ = 0;
+  bool changed_ = false;
+  std::set<std::size_t> previous_;  // asked, would be asked again, and nothing has changed since
+  std::set<std::size_t> again_;     // to be asked again
+  Mutated mutated_;
+};
+
+using AdmissionPtr = std::shared_ptr<Admission>;
+
+class WebhookAdmission {
+ public:
+  WebhookAdmission(Core& core, WebhookTable& table, WebhookCaller* caller, telemetry::Registry& metrics)
+      : core_(core), table_(table), desk_(core, caller), metrics_(metrics) {}
+
+  /// Null: no webhook has to be asked. `exchange` null: the server writes on its own account, and asks nobody.
+  AdmissionPtr begin(const ExchangePtr& exchange, webhooks::Operation operation, const std::string& ns,
+                     const std::string& name, bool dry_run) {
+    if (table_.empty() || exchange == nullptr) return nullptr;
+    return find(exchange, operation, ns, name, dry_run);
+  }
+
+  /// Whether a webhook has a rule for such requests, whatever their objects say. `part` null: the object itself.
+  bool meets(const Resource& resource, const Subresource* part, webhooks::Operation operation) {
+    if (table_.empty()) return false;
+    const Admission::Phases phases = phases_of(resource, part, operation);
+    return phases.mutating || phases.validating;
+  }
+
+ private:
+  using Kind = std::tuple<const Resource*, const Subresource*, webhooks::Operation>;
+
+  /// Found once for each kind of request, until the webhooks change.
+  Admission::Phases phases_of(const Resource& resource, const Subresource* part, webhooks::Operation operation);
+  AdmissionPtr find(const ExchangePtr& exchange, webhooks::Operation operation, const std::string& ns,
+                    const std::string& name, bool dry_run);
+
+  Core& core_;
+  WebhookTable& table_;
+  WebhookDesk desk_;
+  WebhookMetrics metrics_;
+  std::uint64_t version_ = 0;  // of the table when `phases_` was begun
+  std::map<Kind, Admission::Phases> phases_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,100 @@
+// WebhookDesk: calls to webhooks, their time and their failures.
+#include "apiserver/webhooks/webhook_address.h"
+#include "apiserver/webhooks/webhook_admission.h"
+#include "base/utf8.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr std::size_t kShownBytesMax = 256;  // of a body that is no answer
+
+std::string post_failure(const std::string& url, std::string_view why) {
+  return fmt::format("failed to call webhook: Post \"{}\": {}", url, why);
+}
+
+/// What upstream's client says of an answer that is none.
+std::string refusal_text(const api::Response& response) {
+  constexpr int kUnauthorized = 401;
+  constexpr int kNotFound = 404;
+  constexpr int kServerError = 500;
+  if (response.status == kNotFound) return "the server could not find the requested resource";
+  if (response.status == kUnauthorized) return "the server has asked for the client to provide credentials";
+  if (response.status >= kServerError) {
+    return fmt::format("an error on the server (\"{}\") has prevented the request from succeeding",
+                       is_utf8(response.body) ? shortened(response.body, kShownBytesMax) : "unknown");
+  }
+  return fmt::format("the server responded with the status code {} but did not return more information",
+                     response.status);
+}
+
+Error no_answer(std::string text) {
+  return make_error(ErrorCode::kServiceUnavailable, "{}", text);
+}
+
+Result<webhooks::ReviewAnswer> answer_in(webhooks::Phase phase, const std::string& uid, const std::string& url,
+                                         const Result<api::Response>& response) {
+  if (!response) return no_answer(post_failure(url, response.error().text()));
+  if (!response->ok()) return no_answer("failed to call webhook: " + refusal_text(*response));
+  auto answer = webhooks::read_answer(phase, uid, response->body);
+  if (!answer) return no_answer("received invalid webhook response: " + answer.error().text());
+  return answer;
+}
+
+}  // namespace
+
+WebhookDesk::~WebhookDesk() {
+  for (const auto& [id, call] : calls_) caller_->cancel(id);
+}
+
+void WebhookDesk::fail_soon(std::string why, Answered answered) {
+  core_.timers.at(core_.now.mono, [why = std::move(why), answered = std::move(answered)]() mutable {
+    answered(no_answer(std::move(why)));
+  });
+}
+
+void WebhookDesk::ask(const webhooks::Webhook& webhook, const std::string& uid, std::string body, Duration time,
+                      Answered answered) {
+  std::string url = shown_url(webhook);
+  if (caller_ == nullptr) return fail_soon(post_failure(url, "this server asks no webhooks"), std::move(answered));
+  if (calls_.size() >= kCallsMax || bytes_ + body.size() > kBytesMax) {
+    return fail_soon(post_failure(url, "too many questions to webhooks are under way"), std::move(answered));
+  }
+  Result<WebhookCall> call = call_of(core_, webhook);
+  if (!call) return fail_soon(post_failure(url, call.error().text()), std::move(answered));
+  const std::uint64_t id = ++last_;
+  call->timeout = std::min(time, webhook.timeout);
+  const TimerQueue::Id timer = core_.timers.at(core_.now.mono + call->timeout, [this, id] { give_up(id); });
+  bytes_ += body.size();
+  calls_.emplace(id, Call{webhook.phase, uid, std::move(url), body.size(), std::move(answered), timer});
+  call->body = std::move(body);
+  caller_->call(id, *std::move(call),
+                [this, id, alive = std::weak_ptr(alive_)](const Result<api::Response>& response, Now now) {
+                  if (alive.expired()) return;
+                  core_.now = now;
+                  core_.cache.set_time(now.mono);
+                  finish(id, response);
+                });
+}
+
+void WebhookDesk::give_up(std::uint64_t id) {
+  caller_->cancel(id);
+  finish(id, make_error(ErrorCode::kTimeout, "context deadline exceeded"));
+}
+
+void WebhookDesk::finish(std::uint64_t id, const Result<api::Response>& response) {
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return;
+  Call call = std::move(found->second);
+  calls_.erase(found);
+  bytes_ -= call.bytes;
+  core_.timers.cancel(call.timer);
+  call.answered(answer_in(call.phase, call.uid, call.url, response));
+}
+
+}  // namespace spillway::apiserver

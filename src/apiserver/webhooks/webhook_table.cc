@@ -1,0 +1,52 @@
+#include "apiserver/webhooks/webhook_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+using webhooks::Phase;
+
+WebhookTable::WebhookTable(Core& core)
+    : phases_{
+          Phased{Phase::kMutating,
+                 &core.cache.of(core.registry.get("mutatingwebhookconfigurations.admissionregistration.k8s.io"))},
+          Phased{Phase::kValidating,
+                 &core.cache.of(core.registry.get("validatingwebhookconfigurations.admissionregistration.k8s.io"))}} {}
+
+void WebhookTable::load() {
+  for (Phased& phased : phases_) {
+    phased.by_configuration.clear();
+    for (const auto& [key, object] : phased.configurations->objects()) take(phased, *object);
+    join(phased);
+  }
+}
+
+void WebhookTable::on_event(const ResourceCache& cache, const EventPtr& event) {
+  const auto phased = std::ranges::find(phases_, &cache, &Phased::configurations);
+  if (phased == phases_.end()) return;
+  if (event->object) {
+    take(*phased, *event->object);
+  } else if (event->previous) {
+    phased->by_configuration.erase(event->previous->name);
+  }
+  join(*phased);
+}
+
+void WebhookTable::take(Phased& phased, const StoredObject& configuration) {
+  WebhookList list;
+  for (webhooks::Webhook& webhook : webhooks_of(phased.phase, configuration.document())) {
+    list.push_back(std::make_shared<const webhooks::Webhook>(std::move(webhook)));
+  }
+  phased.by_configuration.insert_or_assign(configuration.name, std::move(list));
+}
+
+void WebhookTable::join(Phased& phased) {
+  auto all = std::make_shared<WebhookList>();
+  for (const auto& [name, list] : phased.by_configuration) all->insert(all->end(), list.begin(), list.end());
+  phased.all = std::move(all);
+  ++version_;
+  empty_ = std::ranges::all_of(phases_, [](const Phased& one) { return one.all->empty(); });
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,56 @@
+// The admission webhooks of the cluster, ready to be asked: kept as their configurations are written. Thread: loop.
+#pragma once
+
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "policy/webhooks/webhook.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// In the order in which they are asked: by the name of the configuration, then as they stand in it.
+using WebhookList = std::vector<std::shared_ptr<const webhooks::Webhook>>;
+
+class WebhookTable final : public Collector {
+ public:
+  explicit WebhookTable(Core& core);
+
+  /// There is no webhook of either phase.
+  bool empty() const { return empty_; }
+
+  /// Another one after every change.
+  std::uint64_t version() const { return version_; }
+
+  /// The webhooks as they are now; a later change makes another list.
+  std::shared_ptr<const WebhookList> list(webhooks::Phase phase) const { return of(phase).all; }
+
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+
+  void act() override {}
+
+ private:
+  struct Phased {
+    webhooks::Phase phase;
+    const ResourceCache* configurations;
+    std::map<std::string, WebhookList> by_configuration = {};
+    std::shared_ptr<const WebhookList> all = std::make_shared<const WebhookList>();
+  };
+
+  const Phased& of(webhooks::Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
+
+  void take(Phased& phased, const StoredObject& configuration);
+  void join(Phased& phased);
+
+  std::array<Phased, 2> phases_;
+  bool empty_ = true;
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,60 @@
+// Which requests a webhook is asked about. Thread: any (pure).
+// Source: Kubernetes docs, "Dynamic Admission Control", matching requests.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/meta.h"
+#include "policy/webhooks/webhook.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace spillway::webhooks {
+
+enum class Operation : std::uint8_t { kCreate, kUpdate, kDelete, kConnect };
+
+/// "CREATE", …
+std::string_view to_string(Operation operation);
+
+struct ResourceName {
+  std::string_view group;
+  std::string_view version;
+  std::string_view resource;
+
+  friend bool operator==(const ResourceName&, const ResourceName&) = default;
+};
+
+/// What a request is about, as rules see it.
+struct Subject {
+  Operation operation = Operation::kCreate;
+  std::string_view subresource;  // empty: none
+  /// Empty: the object is one of the cluster. Of a Namespace, its own name.
+  std::string_view ns;
+  /// The resource that was named, then the others that the same objects are served as. Not empty.
+  std::span<const ResourceName> names;
+
+  bool is_namespace() const { return names.front() == ResourceName{"", "v1", "namespaces"}; }
+};
+
+/// Does the rule fit the request under this name?
+bool fits(const Rule& rule, const Subject& subject, const ResourceName& name);
+
+/// Under which of its names a rule of the webhook fits the request; null: none does.
+const ResourceName* matched_name(const Webhook& webhook, const Subject& subject);
+
+/// Configurations of webhooks are never sent to webhooks: one that refuses everything could not be taken away.
+bool is_exempt(const ResourceName& name);
+
+/// What selectors look at. `object`, `old`: null where there is none.
+struct Selectable {
+  const api::Json* object = nullptr;
+  const api::Json* old = nullptr;
+  /// Of the namespace of the request; of a Namespace that is written, its own. Null: the object is in none.
+  const api::StringMap* namespace_labels = nullptr;
+};
+
+/// The object fits as it is, or as it was.
+bool selects(const Webhook& webhook, const Selectable& seen);
+
+}  // namespace spillway::webhooks

@@ -1,0 +1,60 @@
+// Admission webhooks as their configurations describe them, read once and kept. Thread: any (plain values).
+// Source: Kubernetes docs, "Dynamic Admission Control"; API reference, admissionregistration.k8s.io/v1.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/selector.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::webhooks {
+
+/// Mutating webhooks are asked one after the other, and before the object is validated; validating ones together, and
+/// after it.
+enum class Phase : std::uint8_t { kMutating, kValidating };
+
+enum class Scope : std::uint8_t { kAny, kCluster, kNamespaced };
+
+/// Which requests a webhook is for: one entry of each list has to fit.
+struct Rule {
+  std::vector<std::string> operations;  // "CREATE", "UPDATE", "DELETE", "CONNECT", "*"
+  std::vector<std::string> groups;
+  std::vector<std::string> versions;
+  std::vector<std::string> resources;  // "pods", "pods/status", "pods/*", "*/scale", "*", "*/*"
+  Scope scope = Scope::kAny;
+};
+
+struct ServiceReference {
+  std::string ns;
+  std::string name;
+  std::string path;  // empty: "/"
+  std::int64_t port = 443;
+};
+
+struct Webhook {
+  Phase phase = Phase::kMutating;
+  std::string configuration;  // the object that describes it
+  std::string name;
+  std::vector<Rule> rules;
+  api::LabelSelector namespaces;
+  api::LabelSelector objects;
+  bool fails_open = false;   // failurePolicy: Ignore
+  bool equivalent = true;    // matchPolicy: a rule for another version of the resource counts as well
+  bool dry_run_safe = true;  // sideEffects: None or NoneOnDryRun
+  bool asked_again = false;  // reinvocationPolicy: IfNeeded
+  Duration timeout = seconds(10);
+  std::string url;                          // empty: `service`
+  std::optional<ServiceReference> service;  // nullopt: `url`
+  std::string authority_pem;                // empty: the authorities of the system
+};
+
+/// The webhooks of one configuration, in its order. What a stored configuration does not say, or says wrongly, is taken
+/// so that the webhook is rather asked once too often.
+std::vector<Webhook> webhooks_of(Phase phase, const api::Json& configuration);
+
+}  // namespace spillway::webhooks
