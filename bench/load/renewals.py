@@ -141,7 +141,7 @@ def measure(arguments, process, api, flags, others):
         name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
         print(f"{name}: processor {total:.2f} = " + " + ".join(f"{thread} {share:.2f}" for thread, share in threads) +
               f"; {total * (last.at - first.at) / renewals * 1e6:.0f} us and {written / renewals:,.0f} bytes written per renewal; RSS {last.resident >> 20} MiB")
-    counts = re.findall(r"^(apiserver_lease_renewals_total\{.*|spillway_store_\w*checkpoint\w* .*)$", api.get("/metrics"), re.M)
+    counts = re.findall(r"^(spillway_lease_updates_total\{.*|spillway_store_\w*checkpoint\w* .*)$", api.get("/metrics"), re.M)
     print("\n".join(counts))
 
 

@@ -57,6 +57,8 @@ class ApiServer {
     const Auditor* auditor = nullptr;                     // null: no audit log is kept
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
     AdmissionRules admission;
+    /// Heartbeats take the short way (write/renewals.h). Without it they are written all the same, at more cost.
+    bool short_renewals = true;
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

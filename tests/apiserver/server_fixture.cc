@@ -135,6 +135,7 @@ void TestServer::start() {
                                                            .auditor = auditor,
                                                            .root_ca_pem = root_ca_pem_,
                                                            .admission = admission_,
+                                                           .short_renewals = short_renewals,
                                                            .checks = [this] { return more_checks; }});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {

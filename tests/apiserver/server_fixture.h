@@ -161,6 +161,7 @@ class TestServer {
   std::optional<Duration> token_life_max;  // of the next restart()
   std::vector<HealthCheck> more_checks;    // of whoever shares the process with the server
   const Auditor* auditor = nullptr;        // of the next restart()
+  bool short_renewals = true;              // of the next restart()
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
   /// Wake-ups that settle() made: slices of what one turn does not hold.

@@ -178,7 +178,8 @@ void Remover::attempt(std::shared_ptr<Removal> state, const ObjectPtr& current) 
   if (gone) {
     committer_.erase(resource, current->key, std::move(step.object), current->revision, committed);
   } else {
-    committer_.put(resource, current->key, std::move(step.object), current->revision, committed);
+    committer_.put(resource, current->key, std::move(step.object), current->revision, Committer::Checks::kSkipped,
+                   committed);
   }
 }
 

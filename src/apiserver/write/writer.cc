@@ -155,6 +155,10 @@ std::string generated_name(const std::string& prefix, Rng& rng) {
   return prefix.substr(0, kPrefixMax) + name_suffix(rng);
 }
 
+Committer::Checks checks_of(bool trusted) {
+  return trusted ? Committer::Checks::kSkipped : Committer::Checks::kPassed;
+}
+
 bool differs(const Json& object, const Json& old, std::initializer_list<std::string_view> path) {
   const Json* before = old.at(path);
   const Json* after = object.at(path);
@@ -346,7 +350,7 @@ void Writer::try_create(std::shared_ptr<Create> state) {
     return state->done(Written{Committer::imagine(resource, state->object), true, false, std::move(state->warnings)});
   }
   Json document = state->prefix.empty() ? std::move(state->object) : state->object;
-  committer_.put(resource, key, std::move(document), store::Revision(0),
+  committer_.put(resource, key, std::move(document), store::Revision(0), Committer::Checks::kPassed,
                  [this, state, &resource, name, exists](const StatusResult<Commit>& result) {
                    if (!result) return state->done(result.error());
                    if (result->committed) {
@@ -366,9 +370,9 @@ void Writer::update(UpdateJob job, WriteDone done) {
   state->store_key = job.resource->storage + object_key(job.ns, job.name);
   state->job = std::move(job);
   state->done = std::move(done);
-  std::deque<UpdatePtr>& queue = updates_[state->store_key];
-  queue.push_back(state);
-  if (queue.size() == 1) begin_update(state);
+  const auto [queue, first] = updates_.try_emplace(state->store_key);
+  queue->second.push_back(state);
+  if (first) begin_update(state);
 }
 
 void Writer::begin_update(const UpdatePtr& state) {
@@ -376,14 +380,44 @@ void Writer::begin_update(const UpdatePtr& state) {
 }
 
 void Writer::finish_update(const UpdatePtr& state, StatusResult<Written> result) {
-  const auto queue = updates_.find(state->store_key);
-  queue->second.pop_front();
+  updates_.find(state->store_key)->second.pop_front();
+  pass_turn(state->store_key);
+  state->done(std::move(result));
+  begin_next();
+}
+
+bool Writer::passes_renewal(const api::UserInfo& user, const Resource& resource, const StoredObject& object) const {
+  return std::ranges::all_of(checks_, [&](const AdmissionCheck* check) {
+    return check->passes_renewal(user, resource, object.ns, object.name);
+  });
+}
+
+bool Writer::is_updating(const Resource& resource, const StoredObject& object) const {
+  return updates_.contains(resource.storage + object.key);
+}
+
+void Writer::renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Committer::Done done) {
+  std::string store_key = resource.storage + current->key;
+  updates_.try_emplace(store_key);
+  committer_.renew(
+      resource, current, std::move(bytes),
+      [this, store_key = std::move(store_key), done = std::move(done)](StatusResult<Commit> result) mutable {
+        pass_turn(store_key);
+        done(std::move(result));
+        begin_next();
+      });
+}
+
+void Writer::pass_turn(const std::string& store_key) {
+  const auto queue = updates_.find(store_key);
   if (queue->second.empty()) {
     updates_.erase(queue);
   } else {
     next_updates_.push_back(queue->second.front());
   }
-  state->done(std::move(result));
+}
+
+void Writer::begin_next() {
   if (beginning_) return;
   beginning_ = true;
   while (!next_updates_.empty()) {
@@ -524,7 +558,7 @@ void Writer::try_update(const UpdatePtr& state, const ObjectPtr& current) {
   if (state->deletes) {
     committer_.erase(resource, current->key, **std::move(prepared), current->revision, committed);
   } else {
-    committer_.put(resource, current->key, **std::move(prepared), current->revision, committed);
+    committer_.put(resource, current->key, **std::move(prepared), current->revision, checks_of(job.trusted), committed);
   }
 }
 
