@@ -94,9 +94,10 @@ class Bench:
         return (json.loads(text), *used) if text else None
 
     def run(self, rate, pids=()):
+        form = ["--general"] if self.arguments.general else []
         lists = ["--list-rate", self.arguments.list_rate, "--list-path", self.arguments.list_path] if self.arguments.list_rate else []
         return self.load("mix" if lists else "renew", "--rate", rate, "--seconds", self.arguments.seconds, "--warm-up", 1, "--watches", self.arguments.watches,
-                         "--general-watches", self.arguments.general_watches, *lists, pids=pids)
+                         "--general-watches", self.arguments.general_watches, *lists, *form, pids=pids)
 
     def passes(self, rate):
         report = self.run(rate)[0]
@@ -148,6 +149,7 @@ def measure(arguments, process, api, flags, others):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--etcd", action="store_true")
+    parser.add_argument("--general", action="store_true", help="renewals that take the general path")
     parser.add_argument("--leases", type=int, default=20_000)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--watches", type=int, default=1_000)

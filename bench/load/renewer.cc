@@ -66,8 +66,9 @@ std::string Renewer::body(std::size_t lease, WallTime renewed) const {
         known.uid, known.version, known.created, known.managed);
   }
   return fmt::format(
-      R"({{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{{{}}},"spec":{{"holderIdentity":"{}","leaseDurationSeconds":40,"renewTime":"{}"}}}})",
-      metadata, own, api::format_micro_time(renewed));
+      R"({{"kind":"Lease","apiVersion":"{}","metadata":{{{}}},"spec":{{"holderIdentity":"{}","leaseDurationSeconds":40,"renewTime":"{}"}}}})",
+      options_.general ? "coordination.k8s.io\\/v1" : "coordination.k8s.io/v1", metadata, own,
+      api::format_micro_time(renewed));
 }
 
 Outcome Renewer::fill() {
