@@ -67,6 +67,7 @@ class SqliteFaults : public ::testing::Test {
   ScratchDirectory directory_;
   FaultyDisk disk_;
   std::string path_ = directory_.file("data/test.db");
+  telemetry::Registry metrics_;
   std::unique_ptr<SqliteStore> store_;
   std::optional<StoreClient> client_;
 };
@@ -163,12 +164,11 @@ TEST_F(SqliteFaults, AWriteThatFailsEndsTheWritesUntilRestart) {
 
 /// The log is moved into the file beside the writer: that it fails is told, holds up nobody, loses nothing, and passes.
 TEST_F(SqliteFaults, ALogThatCannotBeMovedHoldsUpNoWrite) {
-  telemetry::Registry metrics;
   SqliteOptions options;
   options.checkpoint_pages = 64;
   options.log_pages_wanted = 128;
   options.log_pages_max = 256;
-  options.metrics = &metrics;
+  options.metrics = &metrics_;
   client_.reset();
   store_.reset();
   auto opened = SqliteStore::open(path_, loop_.poster(), options);
@@ -177,7 +177,7 @@ TEST_F(SqliteFaults, ALogThatCannotBeMovedHoldsUpNoWrite) {
   client_.emplace(*store_, loop_);
   const std::string text(1'000, 'x');
   const auto moves = [&](std::string_view by) {
-    const std::string page = metrics.text();
+    const std::string page = metrics_.text();
     const std::string line = fmt::format("spillway_store_checkpoints_total{{by=\"{}\"}} ", by);
     const std::size_t at = page.find(line);
     return at == std::string::npos ? 0.0 : std::strtod(page.c_str() + at + line.size(), nullptr);
