@@ -2,6 +2,7 @@
 // differ in nothing else answer, tell and store the same bytes.
 #include "apiserver/write/renewal.h"
 
+#include "api/json/flat_json.h"
 #include "api/text/time_text.h"
 #include "apiserver/server_fixture.h"
 #include "base/rng.h"
@@ -417,6 +418,33 @@ TEST(MatchRenewal, WhatIsCutOrNestedTooDeepIsNone) {
   EXPECT_EQ(path_of(std::string(10'000, '[')), RenewalPath::kContent);
   EXPECT_EQ(path_of(R"({"spec":)" + std::string(40, '[') + std::string(40, ']') + "}", RenewalForm::kPatch),
             RenewalPath::kContent);
+}
+
+TEST(FlatJson, TakesNothingThatIsNoJson) {
+  constexpr std::string_view kBytes = "{}[]\",:\\ 0123-.eEtfnul\x01\x7f\xc3\n";
+  Rng rng(23);
+  int taken = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    std::string text(kStored);
+    const std::uint64_t edits = 1 + rng.below(3);
+    for (std::uint64_t n = 0; n < edits; ++n) {
+      const std::size_t at = rng.below(text.size());
+      const char byte = kBytes[rng.below(kBytes.size())];
+      const std::uint64_t kind = rng.below(3);
+      if (kind == 0) text[at] = byte;
+      if (kind == 1) text.insert(at, 1, byte);
+      if (kind == 2) text.erase(at, 1 + rng.below(4));
+    }
+    const auto flat = api::FlatJson::parse(text);
+    if (!flat) continue;
+    ++taken;
+    const Result<api::Json> tree = api::parse_json(text);
+    ASSERT_TRUE(tree) << text;
+    const Result<api::Json> again = api::parse_json((*flat)[0].text);
+    ASSERT_TRUE(again) << text;
+    EXPECT_TRUE(*again == *tree) << text;
+  }
+  EXPECT_GT(taken, 1'000);
 }
 
 }  // namespace
