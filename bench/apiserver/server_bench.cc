@@ -36,10 +36,17 @@ class NullSink final : public api::ResponseSink {
 
 class Bench {
  public:
-  explicit Bench(const apiserver::Auditor* auditor = nullptr, bool fair = true)
+  struct Ways {
+    bool fair = true;
+    bool short_renewals = true;
+  };
+
+  explicit Bench(const apiserver::Auditor* auditor = nullptr, Ways ways = {true, true})
       : store_([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }) {
     server_ = std::make_unique<apiserver::ApiServer>(
-        store_, metrics_, telemetry::Log(), apiserver::ApiServer::Options{.seed = 1, .auditor = auditor, .fair = fair});
+        store_, metrics_, telemetry::Log(),
+        apiserver::ApiServer::Options{
+            .seed = 1, .auditor = auditor, .fair = ways.fair, .short_renewals = ways.short_renewals});
     server_->start(now(), [](Outcome) {});
     settle();
   }
@@ -110,17 +117,17 @@ std::string version_of(const NullSink& sink) {
   return document ? std::string(document->string_at({"metadata", "resourceVersion"})) : std::string();
 }
 
-/// One renewal of one of 1,000 leases, with one watch on all of them.
-void renew_leases(benchmark::State& state, Bench& bench) {
+/// One renewal of one of `leases`, with one watch on all of them.
+void renew_leases(benchmark::State& state, Bench& bench, std::int64_t leases = 1'000) {
   std::vector<std::string> versions;
-  for (int i = 0; i < 1'000; ++i) {
+  for (std::int64_t i = 0; i < leases; ++i) {
     versions.push_back(
         version_of(*bench.send(api::Method::kPost, kLeases, lease_body("n" + std::to_string(i), "", 0))));
   }
   const auto watch = bench.send(api::Method::kGet, std::string(kLeases) + "?watch=1&resourceVersion=0");
   std::int64_t tick = 0;
   for (auto _ : state) {
-    const std::size_t i = static_cast<std::size_t>(++tick % 1'000);
+    const std::size_t i = static_cast<std::size_t>(++tick % leases);
     const std::string name = "n" + std::to_string(i);
     const auto sink =
         bench.send(api::Method::kPut, std::string(kLeases) + "/" + name, lease_body(name, versions[i], tick));
@@ -136,16 +143,17 @@ void renew_leases(benchmark::State& state, Bench& bench) {
   }
 }
 
+/// Of 1,000 leases, whose documents are all kept, and of more than that; 0: on the general path, 1: on the short one.
 void lease_renewal(benchmark::State& state) {
-  Bench bench;
-  renew_leases(state, bench);
+  Bench bench(nullptr, {.short_renewals = state.range(1) == 1});
+  renew_leases(state, bench, state.range(0));
 }
 
-BENCHMARK(lease_renewal)->Unit(benchmark::kMicrosecond);
+BENCHMARK(lease_renewal)->ArgsProduct({{1'000, 60'000}, {0, 1}})->Unit(benchmark::kMicrosecond);
 
 /// What the gate of priority and fairness costs: 0: without it, 1: with it. A get, than which no request costs less.
 void get_through_gate(benchmark::State& state) {
-  Bench bench(nullptr, state.range(0) == 1);
+  Bench bench(nullptr, {.fair = state.range(0) == 1});
   bench.send(api::Method::kPost, kLeases, lease_body("n1", "", 0));
   bench.user = {"system:node:n1", {}, {"system:nodes", "system:authenticated"}};
   const std::string target = std::string(kLeases) + "/n1";
@@ -159,7 +167,7 @@ BENCHMARK(get_through_gate)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 
 /// As lease_renewal: 0: without the gate, 1: with it.
 void lease_renewal_through_gate(benchmark::State& state) {
-  Bench bench(nullptr, state.range(0) == 1);
+  Bench bench(nullptr, {.fair = state.range(0) == 1});
   renew_leases(state, bench);
 }
 

@@ -74,7 +74,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
         slices_(timers_, core_.now),
         hub_(core_, slices_),
         reader_(core_, hub_, slices_),
-        write_path_(core_, writer_, remover_, reader_, authorizer_),
+        renewals_(core_, writer_, metrics, options_.short_renewals ? Renewals::Short::kYes : Renewals::Short::kNo),
+        write_path_(core_, writer_, renewals_, remover_, reader_, authorizer_),
         scale_(core_, writer_),
         binding_(core_, writer_),
         eviction_(core_, writer_, remover_),
@@ -552,6 +553,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   SliceQueue slices_;
   WatchHub hub_;
   Reader reader_;
+  Renewals renewals_;
   WritePath write_path_;
   ScalePath scale_;
   PodBinding binding_;

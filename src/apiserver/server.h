@@ -63,6 +63,8 @@ class ApiServer {
     bool fair = true;                                            // false: requests run in the order they come
     flow::Configuration flows = flow::built_in_configuration();  // which requests go before which
     int seats = 600;                                             // of requests in flight that are not exempt; above 0
+    /// Heartbeats take the short way (write/renewals.h). Without it they are written all the same, at more cost.
+    bool short_renewals = true;
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

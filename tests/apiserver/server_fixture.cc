@@ -159,6 +159,7 @@ void TestServer::start() {
                                                            .fair = fair,
                                                            .flows = flows,
                                                            .seats = seats,
+                                                           .short_renewals = short_renewals,
                                                            .checks = [this] { return more_checks; }});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {

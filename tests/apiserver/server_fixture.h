@@ -191,6 +191,7 @@ class TestServer {
   bool fair = true;                                            // likewise
   flow::Configuration flows = flow::built_in_configuration();  // likewise
   int seats = 600;                                             // likewise
+  bool short_renewals = true;                                  // likewise
   TestWebhooks webhooks;
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;

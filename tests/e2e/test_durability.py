@@ -1,7 +1,9 @@
 """kill -9 of `spillway up` under write load: no acknowledged write is lost, revisions never go back, the node returns.
 
-Rounds: 5 in a test run; `SPILLWAY_KILL_ROUNDS=50` for more.
+Rounds: 5 in a test run; `SPILLWAY_KILL_ROUNDS=50` for more. `SPILLWAY_E2E_STORE=etcd`: the objects are in an etcd, which is
+killed as well in every fourth round.
 """
+import contextlib
 import http.client
 import os
 import random
@@ -9,10 +11,13 @@ import threading
 import time
 import unittest
 
-from harness import Api, ApiError, Process, can_write_cgroups, serving, wait_for, workspace
+import own_etcd
+from harness import Api, ApiError, Process, can_write_cgroups, needs, serving, wait_for, workspace
 
 ROUNDS = int(os.environ.get("SPILLWAY_KILL_ROUNDS", "5"))
+ON_ETCD = os.environ.get("SPILLWAY_E2E_STORE") == "etcd"
 WRITERS = 4
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
 class Writer(threading.Thread):
@@ -48,49 +53,86 @@ class Writer(threading.Thread):
             self.revision = int(answer["metadata"]["resourceVersion"])
 
 
+class Renewer(Writer):
+    """Renews a lease of its own as a kubelet does: with the version of the last answer, nothing else changed."""
+
+    def write_until_killed(self):
+        renewed = "2026-01-01T00:00:00.{:06}Z".format
+        new = {"metadata": {"name": self.prefix}, "spec": {"holderIdentity": "h", "leaseDurationSeconds": 40, "renewTime": renewed(0)}}
+        with contextlib.suppress(OSError, http.client.HTTPException):  # killed
+            lease, count = self.api.create(LEASES, new), 0
+            while not self.stopped:
+                count += 1
+                lease["spec"]["renewTime"] = renewed(count)
+                lease = self.api.request("PUT", f"{LEASES}/{self.prefix}", lease)
+                self.acknowledged[self.prefix] = count
+                self.revision = int(lease["metadata"]["resourceVersion"])
+
+
+@needs(not ON_ETCD or own_etcd.PROGRAM, own_etcd.NEEDS)
 class Durability(unittest.TestCase):
+    def setUp(self):
+        self.cluster = None
+
     def start(self, folder):
         kubeconfig = folder / "kubeconfig"
         kubeconfig.unlink(missing_ok=True)
+        more = [self.cluster.flag] if self.cluster else []
         node = ["--node-memory", "128Mi"] if can_write_cgroups() else ["--nodes", "0"]
         process = Process(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0",
-                          "--write-kubeconfig", kubeconfig, "--node-name", "n", *node)
+                          "--write-kubeconfig", kubeconfig, "--node-name", "n", *node, *more)
         return process, serving(process, kubeconfig)
+
+    def counts(self, api):
+        """What is found, by name."""
+        found = {item["metadata"]["name"]: int(item["data"]["count"])
+                 for item in api.get("/api/v1/namespaces/default/configmaps")["items"] if "count" in item.get("data", {})}
+        return found | {item["metadata"]["name"]: int(item["spec"]["renewTime"][-7:-1]) for item in api.get(LEASES)["items"]}
+
+    def check(self, api, expected, revision, when):
+        found = self.counts(api)
+        for name, count in expected.items():
+            self.assertGreaterEqual(found.get(name, -1), count, f"{when}: {name} lost an acknowledged write")
+        self.assertGreaterEqual(int(api.get("/api/v1/namespaces/default/configmaps")["metadata"]["resourceVersion"]), revision)
+
+    def kill(self, process, round_number):
+        process.kill()
+        if self.cluster and round_number % 4 == 3:
+            for member in self.cluster.members:
+                member.kill()
+                member.start()
 
     def test_no_acknowledged_write_is_lost(self):
         rng = random.Random(1)
-        expected, revision, writes = {}, 0, 0
-        with workspace() as folder:
+        expected, revision = {}, 0
+        with workspace() as folder, contextlib.ExitStack() as stack:
+            if ON_ETCD:
+                self.cluster = stack.enter_context(own_etcd.serving(folder))
             for round_number in range(ROUNDS):
                 process, api = self.start(folder)
                 try:
-                    found = {item["metadata"]["name"]: int(item["data"]["count"])
-                             for item in api.get("/api/v1/namespaces/default/configmaps")["items"] if "count" in item.get("data", {})}
-                    for name, count in expected.items():
-                        self.assertGreaterEqual(found.get(name, -1), count, f"round {round_number}: {name} lost an acknowledged write")
-                    self.assertGreaterEqual(int(api.get("/api/v1/namespaces/default/configmaps")["metadata"]["resourceVersion"]), revision)
+                    self.check(api, expected, revision, f"round {round_number}")
                     writers = [Writer(folder / "kubeconfig", f"r{round_number}-w{i}") for i in range(WRITERS)]
+                    writers += [Renewer(folder / "kubeconfig", f"r{round_number}-l{i}") for i in range(WRITERS)]
                     for writer in writers:
                         writer.start()
                     time.sleep(rng.uniform(0.1, 0.8))
                 finally:
-                    process.kill()
+                    self.kill(process, round_number)
                 for writer in writers:
                     writer.stopped = True
                     writer.join()
                     expected.update(writer.acknowledged)
-                    writes += sum(writer.acknowledged.values())
                     revision = max(revision, writer.revision)
                 self.assertTrue(any(writer.acknowledged for writer in writers))
             process, api = self.start(folder)
             try:
-                for name, count in expected.items():
-                    self.assertGreaterEqual(int(api.get(f"/api/v1/namespaces/default/configmaps/{name}")["data"]["count"]), count)
+                self.check(api, expected, revision, "at the end")
                 if can_write_cgroups():
                     wait_for("the node", lambda: api.nodes_ready() == ["n"])
             finally:
                 process.stop()
-        print(f"{ROUNDS} kills, {len(expected)} objects, 0 acknowledged writes lost")
+        print(f"{ROUNDS} kills on {'etcd' if ON_ETCD else 'SQLite'}, {len(expected)} objects, 0 acknowledged writes lost")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,7 @@ struct FaultyDisk::State {
   std::map<std::string, Content> files;
   std::atomic<Fault> writes{Fault::kNone};
   std::atomic<Fault> syncs{Fault::kNone};
+  std::atomic<Fault> database_writes{Fault::kNone};
   std::atomic<int> last_errno{0};
   sqlite3_vfs* real = nullptr;
   sqlite3_vfs own{};
@@ -101,7 +103,10 @@ int write_real(File& file, const void* data, int size, sqlite3_int64 offset) {
 
 int write(sqlite3_file* handle, const void* data, int size, sqlite3_int64 offset) {
   File& file = file_of(handle);
-  const FaultyDisk::Fault fault = file.path == nullptr ? FaultyDisk::Fault::kNone : file.disk->writes.load();
+  FaultyDisk::Fault fault = file.path == nullptr ? FaultyDisk::Fault::kNone : file.disk->writes.load();
+  if (fault == FaultyDisk::Fault::kNone && file.path != nullptr && !std::string_view(file.path).ends_with("-wal")) {
+    fault = file.disk->database_writes.load();
+  }
   if (fault == FaultyDisk::Fault::kNone) return write_real(file, data, size, offset);
   if (fault == FaultyDisk::Fault::kShortWrite) write_real(file, data, size / 2, offset);
   return code_of_write(fault, *file.disk);
@@ -213,6 +218,10 @@ FaultyDisk::~FaultyDisk() {
 
 void FaultyDisk::fail_writes(Fault fault) {
   state_->writes = fault;
+}
+
+void FaultyDisk::fail_database_writes(Fault fault) {
+  state_->database_writes = fault;
 }
 
 void FaultyDisk::fail_syncs(Fault fault) {

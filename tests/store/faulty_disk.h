@@ -29,6 +29,8 @@ class FaultyDisk {
   /// Until told otherwise, of database and log files.
   void fail_writes(Fault fault);
   void fail_syncs(Fault fault);
+  /// Of database files alone: their logs are written.
+  void fail_database_writes(Fault fault);
 
   /// Writes into `directory` what is left of the files of directory `of` if the power fails now: what was synced, and
   /// of each write since then all or nothing, as chance has it.

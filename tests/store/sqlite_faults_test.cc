@@ -67,6 +67,7 @@ class SqliteFaults : public ::testing::Test {
   ScratchDirectory directory_;
   FaultyDisk disk_;
   std::string path_ = directory_.file("data/test.db");
+  telemetry::Registry metrics_;
   std::unique_ptr<SqliteStore> store_;
   std::optional<StoreClient> client_;
 };
@@ -159,6 +160,49 @@ TEST_F(SqliteFaults, AWriteThatFailsEndsTheWritesUntilRestart) {
   open();
   put("d", "2");
   EXPECT_THAT(list(*client_), ElementsAre("a=1 c1 m1 v1", "d=2 c2 m2 v1"));
+}
+
+/// The log is moved into the file beside the writer: that it fails is told, holds up nobody, loses nothing, and passes.
+TEST_F(SqliteFaults, ALogThatCannotBeMovedHoldsUpNoWrite) {
+  SqliteOptions options;
+  options.checkpoint_pages = 64;
+  options.log_pages_wanted = 128;
+  options.log_pages_max = 256;
+  options.metrics = &metrics_;
+  client_.reset();
+  store_.reset();
+  auto opened = SqliteStore::open(path_, loop_.poster(), options);
+  ASSERT_TRUE(opened) << opened.error().text();
+  store_ = *std::move(opened);
+  client_.emplace(*store_, loop_);
+  const std::string text(1'000, 'x');
+  const auto moves = [&](std::string_view by) {
+    const std::string page = metrics_.text();
+    const std::string line = fmt::format("spillway_store_checkpoints_total{{by=\"{}\"}} ", by);
+    const std::size_t at = page.find(line);
+    return at == std::string::npos ? 0.0 : std::strtod(page.c_str() + at + line.size(), nullptr);
+  };
+  const auto log_bytes = [this] { return std::filesystem::file_size(path_ + "-wal"); };
+
+  disk_.fail_database_writes(Fault::kIo);
+  int written = 0;
+  while ((moves("nobody") < 3 || written < 300) && written < 3'000) put(fmt::format("k{}", ++written % 40), text);
+  EXPECT_GE(moves("nobody"), 3) << "a move that fails is counted";
+  EXPECT_LT(moves("nobody"), written / 4) << "it is not tried with every write";
+  Rng rng(9);
+  const ScratchDirectory after;
+  disk_.lose_power(directory_.file("data"), after.path(), rng);
+
+  disk_.fail_database_writes(Fault::kNone);
+  const std::uintmax_t longest = log_bytes();
+  for (int i = 0; i < 1'000; ++i) put(fmt::format("k{}", i % 40), text);
+  EXPECT_LT(log_bytes(), longest + std::uintmax_t{1} * 1024 * 1024) << "it begins anew";
+  EXPECT_GT(moves("thread"), 0);
+  EXPECT_GT(moves("writer"), 0);
+
+  const std::unique_ptr<SqliteStore> found = open_at(after.file("test.db"));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->revision().number(), static_cast<std::uint64_t>(written)) << "all of it was in the log";
 }
 
 class NoSpaceOnDisk : public SqliteFaults, public ::testing::WithParamInterface<Fault> {};

@@ -5,6 +5,8 @@
 #include "apiserver/access/role_rules.h"
 #include "apiserver/resource/admission_check.h"
 
+#include <string_view>
+
 namespace spillway::apiserver {
 
 class EscalationCheck final : public AdmissionCheck {
@@ -15,6 +17,12 @@ class EscalationCheck final : public AdmissionCheck {
                                        const api::Json& object) const override;
   api::StatusResult<void> check_update(const api::UserInfo& user, const Resource& resource, SubresourceId part,
                                        const api::Json& object, const api::Json& old) const override;
+
+  /// No resource that is renewed is judged here.
+  bool passes_renewal(const api::UserInfo& /*user*/, const Resource& /*resource*/, std::string_view /*ns*/,
+                      std::string_view /*name*/) const override {
+    return true;
+  }
 
  private:
   bool may_aggregate(const api::UserInfo& user, const Resource& resource, const api::Json& object) const;

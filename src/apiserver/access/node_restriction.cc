@@ -177,6 +177,12 @@ StatusResult<void> NodeRestriction::check_update(const api::UserInfo& user, cons
   return {};
 }
 
+bool NodeRestriction::passes_renewal(const api::UserInfo& user, const Resource& resource, std::string_view /*ns*/,
+                                     std::string_view name) const {
+  const std::optional<std::string> node = node_identity(user);
+  return !node || (resource.kind == "Lease" && name == *node);
+}
+
 StatusResult<void> NodeRestriction::check_token(const api::UserInfo& user, std::string_view ns,
                                                 std::string_view account, const Json& request) const {
   const std::optional<std::string> node = node_identity(user);

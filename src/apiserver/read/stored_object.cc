@@ -129,7 +129,8 @@ std::string object_key(std::string_view ns, std::string_view name) {
   return key;
 }
 
-ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta) {
+std::shared_ptr<StoredObject> make_object(std::string key, std::string_view bytes, store::Revision revision,
+                                          Extract meta) {
   auto object = std::make_shared<StoredObject>();
   const std::size_t slash = key.find('/');
   if (slash == std::string::npos) {
@@ -165,6 +166,58 @@ ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision r
   text += bytes.substr(at);
   object->text = std::make_shared<const std::string>(std::move(text));
   return object;
+}
+
+namespace {
+
+constexpr std::string_view kVersionMember = "\"resourceVersion\":\"";
+
+/// Where the member resourceVersion stands in an object's text, with the comma behind it, if there is one.
+std::pair<std::size_t, std::size_t> version_member(const StoredObject& object) {
+  const std::size_t begin = object.version_at - kVersionMember.size();
+  const std::size_t end = object.version_at + object.version_length + 1;
+  return {begin, (*object.text)[end] == ',' ? end + 1 : end};
+}
+
+}  // namespace
+
+ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store::Revision revision) {
+  auto renewed = std::make_shared<StoredObject>();
+  renewed->key = object.key;
+  renewed->ns = object.ns;
+  renewed->name = object.name;
+  renewed->revision = revision;
+  renewed->meta = object.meta;
+  renewed->checked = object.checked;
+  const auto [begin, end] = version_member(object);
+  const std::string number = std::to_string(revision.number());
+  std::string text;
+  text.reserve(bytes.size() + (end - begin) + 2);
+  text += bytes.substr(0, begin);
+  text += kVersionMember;
+  renewed->version_at = text.size();
+  renewed->version_length = number.size();
+  text += number;
+  text += '"';
+  if ((*object.text)[end - 1] == ',') text += ',';
+  text += bytes.substr(begin);
+  renewed->text = std::make_shared<const std::string>(std::move(text));
+  return renewed;
+}
+
+std::string stored_bytes(const StoredObject& object) {
+  const auto [begin, end] = version_member(object);
+  std::string bytes;
+  bytes.reserve(object.text->size());
+  bytes.append(*object.text, 0, begin);
+  bytes.append(*object.text, end);
+  return bytes;
+}
+
+std::size_t offset_in_bytes(const StoredObject& object, std::size_t at) {
+  const auto [begin, end] = version_member(object);
+  SPILLWAY_DCHECK(at >= end);
+  return at - (end - begin);
 }
 
 std::string to_stored_text(Json& document) {

@@ -54,6 +54,9 @@ struct StoredObject {
   std::size_t version_at = 0;
   std::size_t version_length = 0;
   Extract meta;
+  /// It has passed every check of this process's writer, so that an update that changes nothing they look at need not
+  /// pass them again.
+  bool checked = false;
 
   /// The bytes with another resourceVersion.
   std::string text_at(store::Revision other) const;
@@ -72,7 +75,16 @@ using ObjectPtr = std::shared_ptr<const StoredObject>;
 std::string object_key(std::string_view ns, std::string_view name);
 
 /// Puts the revision into the stored bytes, once. `bytes` must be a JSON object.
-ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta);
+std::shared_ptr<StoredObject> make_object(std::string key, std::string_view bytes, store::Revision revision,
+                                          Extract meta);
+
+/// `object` after a write of `bytes` that changed neither the places of members nor what was extracted from them.
+ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store::Revision revision);
+
+/// The bytes that are stored of an object: its text without the resourceVersion.
+std::string stored_bytes(const StoredObject& object);
+/// What stands at that offset of the object's text, which must be behind the resourceVersion, stands here in its bytes.
+std::size_t offset_in_bytes(const StoredObject& object, std::size_t at);
 
 /// The bytes to store: the document without its resourceVersion, which is taken out.
 std::string to_stored_text(api::Json& document);

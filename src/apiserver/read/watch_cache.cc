@@ -171,7 +171,9 @@ Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::s
   if (const auto found = expected_.find(value.get()); found != expected_.end()) {
     Expected expected = std::move(found->second);
     expected_.erase(found);
-    ObjectPtr object = make_object(std::move(key), *value, revision, std::move(expected.meta));
+    if (expected.renewed) return make_renewed(*expected.renewed, *value, revision);
+    const auto object = make_object(std::move(key), *value, revision, std::move(expected.meta));
+    object->checked = expected.checked;
     keep_parsed(object, std::move(expected.document));
     return object;
   }
@@ -194,8 +196,12 @@ Outcome WatchCache::load(const store::RangeResult& state) {
   return {};
 }
 
-void WatchCache::expect(const store::Value& value, Extract meta, api::Json document) {
-  expected_.insert_or_assign(value.get(), Expected{std::move(meta), std::move(document)});
+void WatchCache::expect(const store::Value& value, Extract meta, api::Json document, bool checked) {
+  expected_.insert_or_assign(value.get(), Expected{std::move(meta), std::move(document), checked});
+}
+
+void WatchCache::expect_renewal(const store::Value& value, ObjectPtr renewed) {
+  expected_.insert_or_assign(value.get(), Expected{.renewed = std::move(renewed)});
 }
 
 void WatchCache::keep_parsed(const ObjectPtr& object, api::Json document) {

@@ -114,7 +114,10 @@ class WatchCache final : public store::Watcher {
   void set_time(Instant now) { now_ = now; }
 
   /// Bytes on their way to the store, with what they say and what was extracted from it; saves parsing them again.
-  void expect(const store::Value& value, Extract meta, api::Json document);
+  /// `checked`: as of StoredObject.
+  void expect(const store::Value& value, Extract meta, api::Json document, bool checked);
+  /// The same for bytes that differ from an object's in the values of times alone.
+  void expect_renewal(const store::Value& value, ObjectPtr renewed);
   /// A deletion on its way: the content that its event is to show.
   void expect_deletion(const std::string& store_key, std::string final_text, Extract meta);
   /// The write of these bytes has ended, either way.
@@ -138,6 +141,8 @@ class WatchCache final : public store::Watcher {
   struct Expected {
     Extract meta;
     api::Json document;
+    bool checked = false;
+    ObjectPtr renewed = nullptr;  // in place of all that
   };
 
   /// An object whose parsed document is kept.

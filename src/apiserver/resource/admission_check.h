@@ -9,6 +9,7 @@
 #include "apiserver/resource/resource_registry.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::apiserver {
@@ -37,6 +38,13 @@ class AdmissionCheck {
                                                SubresourceId /*part*/, const api::Json& /*object*/,
                                                const api::Json& /*old*/) const {
     return {};
+  }
+
+  /// Whether updates of that object by that user that change nothing but the time of a heartbeat need not be shown to
+  /// this check, which would admit them. Asked before each; the object has passed all checks as it stands. Default: no.
+  virtual bool passes_renewal(const api::UserInfo& /*user*/, const Resource& /*resource*/, std::string_view /*ns*/,
+                              std::string_view /*name*/) const {
+    return false;
   }
 
   /// Asked last, about valid objects only. Default: confirmed.

@@ -428,6 +428,7 @@ std::vector<Resource> table(KindTable hooks) {
        .storage = below("leases"),
        .put_creates = true,
        .requires_version = true,
+       .renewed = true,
        .metadata = kLeaseChecks},
       {.group = "events.k8s.io",
        .version = "v1",

@@ -130,6 +130,8 @@ struct Resource {
   bool status_keeps_labels = false;
   /// A PUT has to name the resourceVersion that it is based on.
   bool requires_version = false;
+  /// Its objects are heartbeats: most updates change one time (write/renewal.h).
+  bool renewed = false;
   MetadataChecks metadata{};
   /// Writes are recorded in metadata.managedFields.
   bool tracks_managers = true;

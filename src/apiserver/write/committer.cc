@@ -28,25 +28,36 @@ ObjectPtr Committer::object_of(const Resource& resource, const std::string& key,
 }
 
 void Committer::put(const Resource& resource, std::string key, api::Json document, store::Revision expected,
-                    Done done) {
+                    Checks checks, Done done) {
   Extract meta = extract(resource, document);
   const bool frees = meta.deleting;
   auto value = std::make_shared<const std::string>(to_stored_text(document));
-  core_.cache.expect(value, std::move(meta), std::move(document));
+  core_.cache.expect(value, std::move(meta), std::move(document), checks == Checks::kPassed);
   std::string store_key = resource.storage + key;
-  core_.store.write({std::move(store_key), value, expected, frees},
-                    [this, &resource, key = std::move(key), value,
-                     done = std::move(done)](Result<store::WriteResult> result) mutable {
-                      core_.cache.forget(value);
-                      if (!result) return done(store_failure(result.error()));
-                      Commit commit{result->committed, nullptr};
-                      if (result->committed) {
-                        commit.object = object_of(resource, key, value, result->revision);
-                      } else if (result->current) {
-                        commit.object = object_of(resource, key, result->current->value, result->current->mod_revision);
-                      }
-                      done(std::move(commit));
-                    });
+  write(resource, std::move(key), {std::move(store_key), std::move(value), expected, frees}, std::move(done));
+}
+
+void Committer::renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Done done) {
+  auto value = std::make_shared<const std::string>(std::move(bytes));
+  core_.cache.expect_renewal(value, current);
+  write(resource, current->key, {resource.storage + current->key, std::move(value), current->revision},
+        std::move(done));
+}
+
+void Committer::write(const Resource& resource, std::string key, store::Write write, Done done) {
+  store::Value value = write.value;
+  core_.store.write(std::move(write), [this, &resource, key = std::move(key), value = std::move(value),
+                                       done = std::move(done)](Result<store::WriteResult> result) mutable {
+    core_.cache.forget(value);
+    if (!result) return done(store_failure(result.error()));
+    Commit commit{result->committed, nullptr};
+    if (result->committed) {
+      commit.object = object_of(resource, key, value, result->revision);
+    } else if (result->current) {
+      commit.object = object_of(resource, key, result->current->value, result->current->mod_revision);
+    }
+    done(std::move(commit));
+  });
 }
 
 void Committer::erase(const Resource& resource, std::string key, api::Json last, store::Revision expected, Done done) {

@@ -8,6 +8,7 @@
 #include "apiserver/read/stored_object.h"
 #include "store/store.h"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -28,8 +29,14 @@ class Committer {
 
   explicit Committer(Core& core) : core_(core) {}
 
+  /// Whether a document has passed the checks of the writer.
+  enum class Checks : std::uint8_t { kSkipped, kPassed };
+
   /// `expected` 0: must not exist. `document` is in stored form.
-  void put(const Resource& resource, std::string key, api::Json document, store::Revision expected, Done done);
+  void put(const Resource& resource, std::string key, api::Json document, store::Revision expected, Checks checks,
+           Done done);
+  /// `bytes` in place of those of `current`, if it is still what is stored; they differ in the values of times alone.
+  void renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Done done);
   /// `last`: what the DELETED event is to show; null: the object as it was.
   void erase(const Resource& resource, std::string key, api::Json last, store::Revision expected, Done done);
 
@@ -37,6 +44,7 @@ class Committer {
   static ObjectPtr imagine(const Resource& resource, const api::Json& document);
 
  private:
+  void write(const Resource& resource, std::string key, store::Write write, Done done);
   ObjectPtr object_of(const Resource& resource, const std::string& key, const store::Value& value,
                       store::Revision revision);
 

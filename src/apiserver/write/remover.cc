@@ -206,7 +206,8 @@ void Remover::carry_out(const std::shared_ptr<Removal>& state, const ObjectPtr& 
   if (gone) {
     committer_.erase(resource, current->key, std::move(step.object), current->revision, committed);
   } else {
-    committer_.put(resource, current->key, std::move(step.object), current->revision, committed);
+    committer_.put(resource, current->key, std::move(step.object), current->revision, Committer::Checks::kSkipped,
+                   committed);
   }
 }
 

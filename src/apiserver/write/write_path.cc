@@ -94,7 +94,22 @@ api::DocumentPtr WritePath::kept_document(const Route& route) const {
   return found ? found->parsed : nullptr;
 }
 
+bool WritePath::renew(const ExchangePtr& exchange, RenewalForm form, std::string_view options,
+                      std::function<void()> general) {
+  if (!exchange->route.resource->renewed) return false;
+  const auto parsed = parse_write_options(exchange->target, options);
+  if (!parsed || parsed->force_given) return false;
+  return renewals_.take(
+      *exchange, form, context_of(exchange, *parsed),
+      {[this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); }, std::move(general)});
+}
+
 void WritePath::update(const ExchangePtr& exchange) {
+  const auto general = [this, exchange] { update_generally(exchange); };
+  if (!renew(exchange, RenewalForm::kUpdate, "UpdateOptions", general)) general();
+}
+
+void WritePath::update_generally(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const auto options = parse_write_options(exchange->target, "UpdateOptions");
   if (!options) return exchange->fail(options.error());
@@ -126,7 +141,6 @@ void WritePath::update(const ExchangePtr& exchange) {
 }
 
 void WritePath::patch(const ExchangePtr& exchange) {
-  const Route& route = exchange->route;
   const std::optional<api::PatchType> type = api::parse_patch_type(exchange->request().header("content-type"));
   if (type == api::PatchType::kApply) return apply(exchange);
   if (!type) {
@@ -136,6 +150,12 @@ void WritePath::patch(const ExchangePtr& exchange) {
                    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, "
                    "application/strategic-merge-patch+json"));
   }
+  const auto general = [this, exchange, type = *type] { patch_generally(exchange, type); };
+  if (*type == api::PatchType::kJson || !renew(exchange, RenewalForm::kPatch, "PatchOptions", general)) general();
+}
+
+void WritePath::patch_generally(const ExchangePtr& exchange, api::PatchType type) {
+  const Route& route = exchange->route;
   const auto options = parse_write_options(exchange->target, "PatchOptions");
   if (!options) return exchange->fail(options.error());
   if (options->force_given) {
@@ -144,7 +164,7 @@ void WritePath::patch(const ExchangePtr& exchange) {
     return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
   }
   if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
-  const bool is_json_patch = *type == api::PatchType::kJson;
+  const bool is_json_patch = type == api::PatchType::kJson;
   const Result<api::DocumentPtr> patch =
       parsed_body(exchange->request(), is_json_patch ? api::kPatchValuesMax : api::kParsedValuesMax);
 
@@ -153,7 +173,7 @@ void WritePath::patch(const ExchangePtr& exchange) {
                 .name = route.name,
                 .part = part_of(route),
                 .context = context_of(exchange, *options)};
-  job.change = [exchange, patch, type = *type,
+  job.change = [exchange, patch, type,
                 validation = options->field_validation](const Json& current) -> StatusResult<Json> {
     if (!patch) return patch.error();
     const Resource& resource = *exchange->route.resource;

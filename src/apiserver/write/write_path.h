@@ -3,21 +3,31 @@
 // Thread: loop. Source: spec "API server contract", 3.3, 4.8, 8, 10, 11.
 #pragma once
 
+#include "api/patch/patch.h"
 #include "apiserver/access/authorizer.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/reader.h"
 #include "apiserver/request/exchange.h"
 #include "apiserver/write/remover.h"
+#include "apiserver/write/renewals.h"
 #include "apiserver/write/writer.h"
 
+#include <functional>
 #include <memory>
+#include <string_view>
 
 namespace spillway::apiserver {
 
 class WritePath {
  public:
-  WritePath(Core& core, Writer& writer, Remover& remover, Reader& reader, const Authorizer& authorizer)
-      : core_(core), writer_(writer), remover_(remover), reader_(reader), authorizer_(authorizer) {}
+  WritePath(Core& core, Writer& writer, Renewals& renewals, Remover& remover, Reader& reader,
+            const Authorizer& authorizer)
+      : core_(core),
+        writer_(writer),
+        renewals_(renewals),
+        remover_(remover),
+        reader_(reader),
+        authorizer_(authorizer) {}
 
   void create(const ExchangePtr& exchange);
   void update(const ExchangePtr& exchange);
@@ -33,6 +43,10 @@ class WritePath {
  private:
   struct Sweep;
 
+  void update_generally(const ExchangePtr& exchange);
+  void patch_generally(const ExchangePtr& exchange, api::PatchType type);
+  /// True: it is a heartbeat, and written as such. `general`: how it goes on if it proves to be none.
+  bool renew(const ExchangePtr& exchange, RenewalForm form, std::string_view options, std::function<void()> general);
   api::DocumentPtr kept_document(const Route& route) const;
   void continue_sweep(const std::shared_ptr<Sweep>& sweep);
   void apply(const ExchangePtr& exchange);
@@ -42,6 +56,7 @@ class WritePath {
 
   Core& core_;
   Writer& writer_;
+  Renewals& renewals_;
   Remover& remover_;
   Reader& reader_;
   const Authorizer& authorizer_;

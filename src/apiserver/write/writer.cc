@@ -323,10 +323,10 @@ void Writer::update(UpdateJob job, WriteDone done) {
   state->store_key = job.resource->storage + object_key(job.ns, job.name);
   state->job = std::move(job);
   state->done = std::move(done);
-  std::deque<UpdatePtr>& queue = updates_[state->store_key];
-  queue.push_back(state);
+  const auto [queue, first] = updates_.try_emplace(state->store_key);
+  queue->second.push_back(state);
   state->queued = true;
-  if (queue.size() == 1) begin_update(state);
+  if (first) begin_update(state);
 }
 
 void Writer::begin_update(const UpdatePtr& state) {
@@ -335,8 +335,35 @@ void Writer::begin_update(const UpdatePtr& state) {
 
 void Writer::leave_queue(const UpdatePtr& state) {
   if (!std::exchange(state->queued, false)) return;
-  const auto queue = updates_.find(state->store_key);
-  queue->second.pop_front();
+  updates_.find(state->store_key)->second.pop_front();
+  pass_turn(state->store_key);
+}
+
+bool Writer::passes_renewal(const api::UserInfo& user, const Resource& resource, const StoredObject& object) const {
+  if (webhooks_ != nullptr && webhooks_->meets(resource, nullptr, webhooks::Operation::kUpdate)) return false;
+  return std::ranges::all_of(checks_, [&](const AdmissionCheck* check) {
+    return check->passes_renewal(user, resource, object.ns, object.name);
+  });
+}
+
+bool Writer::is_updating(const Resource& resource, const StoredObject& object) const {
+  return updates_.contains(resource.storage + object.key);
+}
+
+void Writer::renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Committer::Done done) {
+  std::string store_key = resource.storage + current->key;
+  updates_.try_emplace(store_key);
+  committer_.renew(
+      resource, current, std::move(bytes),
+      [this, store_key = std::move(store_key), done = std::move(done)](StatusResult<Commit> result) mutable {
+        pass_turn(store_key);
+        done(std::move(result));
+        begin_next();
+      });
+}
+
+void Writer::pass_turn(const std::string& store_key) {
+  const auto queue = updates_.find(store_key);
   if (queue->second.empty()) {
     updates_.erase(queue);
   } else {

@@ -105,6 +105,13 @@ class Writer {
 
   const Cluster& cluster() const { return cluster_; }
 
+  /// True if an update of that object by that user that changes nothing but the time of a heartbeat needs no check.
+  bool passes_renewal(const api::UserInfo& user, const Resource& resource, const StoredObject& object) const;
+  /// True while an update of that object is running.
+  bool is_updating(const Resource& resource, const StoredObject& object) const;
+  /// Writes `bytes` as Committer::renew() does; other updates of the object begin afterwards. Not while is_updating().
+  void renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Committer::Done done);
+
  private:
   struct Create;
   struct Update;
@@ -135,6 +142,7 @@ class Writer {
   void begin_next();
   /// Leaves the queue, then reports.
   void finish_update(const UpdatePtr& state, api::StatusResult<Written> result);
+  void pass_turn(const std::string& store_key);
   void set_identity(const Resource& resource, const std::string& ns, api::Json& metadata);
   static api::StatusResult<void> address(const UpdateJob& job, const Resource& resource, const ObjectPtr& current,
                                          api::Json& metadata);
@@ -158,6 +166,7 @@ class Writer {
   WebhookAdmission* webhooks_ = nullptr;
   bool tells_of_unattended_ = false;
   /// Updates of one object run one after the other, so that they need not race; by store key, the first is running.
+  /// Empty: a renewal is running.
   std::map<std::string, std::deque<UpdatePtr>> updates_;
   std::deque<UpdatePtr> next_updates_;  // whose turn has come; begun by a loop, not by recursion
   bool beginning_ = false;

@@ -56,7 +56,7 @@ void Writer::try_create(CreatePtr state) {
   }
   if (!reservations_.is_secured(state->hold)) return secure_create(state);
   Json document = state->prefix.empty() ? std::move(state->object) : state->object;
-  committer_.put(resource, key, std::move(document), store::Revision(0),
+  committer_.put(resource, key, std::move(document), store::Revision(0), Committer::Checks::kPassed,
                  [this, state, &resource, name, exists](const StatusResult<Commit>& result) {
                    if (!result) return state->done(result.error());
                    if (result->committed) {
@@ -132,7 +132,8 @@ void Writer::store_update(const UpdatePtr& state, Json object) {
   if (state->deletes) {
     committer_.erase(resource, current->key, std::move(object), current->revision, std::move(committed));
   } else {
-    committer_.put(resource, current->key, std::move(object), current->revision, std::move(committed));
+    const auto checks = state->job.trusted ? Committer::Checks::kSkipped : Committer::Checks::kPassed;
+    committer_.put(resource, current->key, std::move(object), current->revision, checks, std::move(committed));
   }
 }
 

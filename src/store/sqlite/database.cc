@@ -157,6 +157,14 @@ void Connection::ask_to_go_on(std::function<bool()> go_on) {
   sqlite3_progress_handler(handle_.get(), kSteps, ask, go_on_.get());
 }
 
+void Connection::follow_log() {
+  const auto note = [](void* pages, sqlite3*, const char*, int count) {
+    *static_cast<std::int64_t*>(pages) = count;
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(handle_.get(), note, log_pages_.get());  // in the place of the automatic checkpoint
+}
+
 Trouble Connection::trouble() const {
   return trouble_of(handle_.get());
 }

@@ -105,6 +105,12 @@ class Connection {
   /// The first column of the first row as a number; kInternalError if there is none.
   Result<std::int64_t> number(std::string_view sql);
 
+  /// From now on no commit moves the write-ahead log into the database; log_pages() tells how long it is.
+  void follow_log();
+
+  /// Pages in the log after the last commit.
+  std::int64_t log_pages() const { return *log_pages_; }
+
   /// Asked now and then while statements run: false ends the one at hand with an error.
   void ask_to_go_on(std::function<bool()> go_on);
 
@@ -117,7 +123,8 @@ class Connection {
     void operator()(sqlite3* handle) const;
   };
 
-  std::unique_ptr<std::function<bool()>> go_on_;  // outlives the handle, which calls it
+  std::unique_ptr<std::int64_t> log_pages_ = std::make_unique<std::int64_t>(0);
+  std::unique_ptr<std::function<bool()>> go_on_;  // as log_pages_ it outlives the handle, which calls it
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -16,6 +16,17 @@ StoreMetrics::StoreMetrics(telemetry::Registry* registry) {
   compacted_revision = registry->gauge("spillway_store_compacted_revision", "The oldest revision that can be read");
   live_bytes = registry->gauge("spillway_store_live_bytes", "Size of the objects as they stand");
   history_bytes = registry->gauge("spillway_store_history_bytes", "Size of their older states");
+  log_bytes = registry->gauge("spillway_store_log_bytes", "Size of what the write-ahead log holds");
+  const auto checkpoint = [&](std::string_view by) {
+    return registry->counter("spillway_store_checkpoints_total",
+                             "Moves of the write-ahead log into the database: beside the writer, by it, failed",
+                             {{"by", by}});
+  };
+  checkpoints = checkpoint("thread");
+  writer_checkpoints = checkpoint("writer");
+  failed_checkpoints = checkpoint("nobody");
+  checkpoint_seconds = registry->histogram("spillway_store_checkpoint_seconds", "Time of a move beside the writer",
+                                           {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5});
   takes_writes.set(1);
 }
 

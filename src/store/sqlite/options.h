@@ -26,9 +26,13 @@ struct SqliteOptions {
   Bytes group_bytes_max = mebibytes(8);
   /// Log rows that compaction deletes in one transaction, at most, besides those that make room for the group's own.
   std::size_t trim_rows_max = 1'000;
-  /// Pages of the write-ahead log that make a commit move it into the main file. Larger: pages that change often are
-  /// written there less often, and the pause is longer.
+  /// Pages of the write-ahead log that wait to be moved into the main file before that is begun, beside the writer.
+  /// Larger: pages that change often are written there less often.
   std::int64_t checkpoint_pages = 4096;
+  /// Pages in the log from which on the writer finishes the move between two groups, so that the log begins anew: when
+  /// few are left, and in any case.
+  std::int64_t log_pages_wanted = 16'384;
+  std::int64_t log_pages_max = 65'536;
   /// nullopt: as large as the disk allows. Beyond it writes fail as on a full disk; a sixteenth of it is the reserve.
   std::optional<Bytes> file_bytes_max;
   /// Keys whose writes are taken when there is no space, as deletions are: heartbeats, so that nodes do not get lost

@@ -1,13 +1,17 @@
 #include "store/sqlite/writer.h"
 
+#include "store/sqlite/checkpointer.h"
 #include "store/sqlite/ledger.h"
 #include "store/sqlite/metrics.h"
 #include "store/sqlite/reserve.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/write_queue.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iterator>
 #include <thread>
 #include <utility>
@@ -19,7 +23,9 @@ constexpr std::int64_t kVacuumPages = 128;       // given back in one step
 constexpr std::uint64_t kEmergencyRows = 1'000;  // of history, deleted in one step when the disk is full
 constexpr std::int64_t kEmergencyPages = 32;     // given back in one step then: each goes through the log
 constexpr Bytes kSpaceBack = kibibytes(256);     // free besides the reserve: the disk counts as full no more
-constexpr std::int64_t kLogPagesMin = 16;        // of the write-ahead log, before it is moved into the file
+constexpr std::int64_t kLogPagesMin = 16;        // of the write-ahead log that may make the file grow
+constexpr std::int64_t kRestPages = 2'048;       // of the log, that the writer moves itself without being held up long
+constexpr std::int64_t kLogPageBytes = 4'096 + 24;  // with its header
 constexpr Duration kLookForSpace = seconds(1);
 constexpr std::int64_t kFileReserveShare = 16;  // of a file that is limited
 constexpr std::string_view kFull = "the disk is full: only deletions and heartbeats are stored";
@@ -62,6 +68,10 @@ struct Writer::Impl {
   /// Set for good when it is unknown what is on the disk, or it is damaged.
   std::optional<Error> broken;
   bool tidied = true;
+  std::unique_ptr<Checkpointer> checkpointer;
+  std::int64_t growth_pages_max = kLogPagesMin;  // that the log may add to the file
+  std::int64_t finish_at = 0;                    // pages in the log from which on the writer finishes the move
+  bool log_stays = false;                        // it has been told that the log cannot be moved
   std::thread thread;
 
   Instant now() const { return options.clock ? options.clock() : steady_now(); }
@@ -77,7 +87,7 @@ struct Writer::Impl {
 
   void run() {
     hold_reserve(Bytes{0});
-    bound_log();
+    bound_growth();
     while (std::optional<std::vector<Request>> group = queue.take(wait_limit())) {
       if (group->empty()) {
         tidy();
@@ -85,6 +95,7 @@ struct Writer::Impl {
         commit(std::move(*group));
       }
     }
+    checkpointer->stop();
     if (!broken)
       ignored(ledger->connection().exec("PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is as good as the file");
   }
@@ -103,7 +114,10 @@ struct Writer::Impl {
     if (short_of_space && !look_for_space()) return commit_urgent(std::move(group));
     std::vector<Change> changes;
     const Outcome outcome = transact(group, changes);
-    if (outcome || !short_of_space) return finish(std::move(group), std::move(changes), outcome);
+    if (outcome || !short_of_space) {
+      finish(std::move(group), std::move(changes), outcome);
+      return bound_log();
+    }
     reserve.release();
     ignored(limit_file(Bytes{0}), "the writes that follow show it");
     commit_urgent(std::move(group));
@@ -140,21 +154,66 @@ struct Writer::Impl {
   }
 
   /// What stands in the log makes the file grow when it is moved there: half of the reserve has to be enough for that.
-  void bound_log() {
+  void bound_growth() {
     const Result<std::int64_t> page = ledger->connection().number("PRAGMA page_size");
-    if (!page) return;
-    const std::int64_t pages = std::min(options.checkpoint_pages, reserve.size().count() / 2 / *page);
-    ignored(
-        ledger->connection().exec(fmt::format("PRAGMA wal_autocheckpoint={}", std::max(pages, kLogPagesMin)).c_str()),
-        "it stays as it was");
+    if (page) growth_pages_max = std::max(reserve.size().count() / 2 / *page, kLogPagesMin);
+  }
+
+  /// Pages that the file does not have yet.
+  bool grows_too_far() {
+    const auto pages = ledger->connection().number("PRAGMA page_count");
+    const auto page = ledger->connection().number("PRAGMA page_size");
+    std::error_code problem;
+    const std::uintmax_t bytes = std::filesystem::file_size(path, problem);
+    return !pages || !page || problem || *pages - static_cast<std::int64_t>(bytes) / *page > growth_pages_max;
+  }
+
+  /// Between two groups, after those who wait have been answered: the log is moved beside the writer, which finishes
+  /// the move when that is a small thing, when the log is too long, or when the file would grow more than it could on a
+  /// disk that gets full.
+  void bound_log() {
+    if (broken) return;
+    const std::int64_t pages = ledger->connection().log_pages();
+    const Checkpointer::Log log = checkpointer->on_commit(pages, options.checkpoint_pages);
+    metrics.log_bytes.set(static_cast<double>(pages * kLogPageBytes));
+    tell_of_log(log);
+    const bool grows = log.waiting >= growth_pages_max && grows_too_far();
+    const bool small = !log.busy && log.waiting <= kRestPages;
+    const bool due = pages >= options.log_pages_max || (pages >= options.log_pages_wanted && small);
+    if (pages < finish_at - options.checkpoint_pages) finish_at = 0;  // it has begun anew
+    if (pages < finish_at || (!grows && !due)) return;
+    move_log();
+    metrics.writer_checkpoints.add();
+    finish_at = pages + options.checkpoint_pages;  // not with every group, if a reader holds it up
+  }
+
+  void tell_of_log(const Checkpointer::Log& log) {
+    if (log.failure.has_value() == log_stays) return;
+    log_stays = log.failure.has_value();
+    if (log_stays) {
+      options.log.error("the write-ahead log cannot be moved into the database, and grows",
+                        {{"file", path}, {"cause", log.failure->message}});
+    } else {
+      options.log.info("the write-ahead log is moved into the database again", {{"file", path}});
+    }
   }
 
   /// Moves the log into the file; it begins anew in the space it has, which nobody else can take. Does not wait long
   /// for readers: they end, and the next one succeeds.
   void move_log() {
-    ignored(ledger->connection().exec("PRAGMA busy_timeout=100; PRAGMA wal_checkpoint(RESTART);"
-                                      "PRAGMA busy_timeout=5000"),
-            "tried again with the next writes");
+    checkpointer->wait();
+    ignored(ledger->connection().exec("PRAGMA busy_timeout=100"), "it waits longer");
+    if (!restart_log()) metrics.failed_checkpoints.add();
+    ignored(ledger->connection().exec("PRAGMA busy_timeout=5000"), "it waits less long");
+  }
+
+  Outcome restart_log() {
+    SPILLWAY_TRY(statement, ledger->connection().prepare("PRAGMA wal_checkpoint(RESTART)"));
+    Rows rows = statement.query();
+    SPILLWAY_TRY(found, rows.next());
+    if (!found || rows.integer(1) < 0) return make_error(ErrorCode::kInternalError, "the log cannot be moved");
+    checkpointer->on_moved(rows.integer(1), rows.integer(2));
+    return {};
   }
 
   bool urgent(const Request& request) const {
@@ -300,7 +359,8 @@ struct Writer::Impl {
     const Result<bool> more = outcome ? vacuum() : Result<bool>(false);
     tidied = !more || !*more;
     if (tidied && !broken)
-      ignored(ledger->connection().exec("PRAGMA wal_checkpoint(PASSIVE)"), "done again by later commits");
+      checkpointer->on_commit(ledger->connection().log_pages(),
+                              std::max<std::int64_t>(options.checkpoint_pages / 8, 1));
   }
 
   /// True: there are more pages to give back.
@@ -331,10 +391,15 @@ struct Writer::Impl {
 
 Result<std::unique_ptr<Writer>> Writer::start(const std::string& path, SqliteOptions options, Deliver deliver) {
   SPILLWAY_TRY(connection, open_for_writing(path, options));
+  connection.follow_log();
   SPILLWAY_TRY(ledger, Ledger::open(std::move(connection)));
   auto impl = std::make_unique<Impl>(path, std::move(options), std::move(deliver), std::move(ledger));
+  SPILLWAY_TRY(checkpointer,
+               Checkpointer::start(path, impl->metrics, [running = impl.get()] { return running->now(); }));
+  impl->checkpointer = std::move(checkpointer);
   Impl* running = impl.get();
   impl->thread = std::thread([running] { running->run(); });
+  pthread_setname_np(impl->thread.native_handle(), "spillway-store");
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
 }
 
@@ -364,6 +429,7 @@ void Writer::stop() {
   impl_->queue.stop();
   if (!impl_->thread.joinable()) return;
   impl_->thread.join();
+  impl_->checkpointer.reset();
   impl_->ledger.reset();
 }
 

@@ -1,0 +1,74 @@
+// One client connection, HTTP/1.1 with keep-alive over a stream that does not block: one request at a time.
+// Thread: one. Edge-triggered readiness: whoever owns the epoll calls drive() on every event.
+#pragma once
+
+#include "wire/net/byte_stream.h"
+
+#include "load/response_reader.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spillway::load {
+
+class Connection;
+
+/// Who uses connections. Calls may send() the next request from inside on_idle().
+class ConnectionUser {
+ public:
+  virtual ~ConnectionUser() = default;
+  /// A piece of the body of an answer.
+  virtual void on_piece(Connection& connection, std::string_view piece) = 0;
+  /// The answer is complete.
+  virtual void on_answer(Connection& connection) = 0;
+  /// The connection is open, or its answer has been told: it takes a request.
+  virtual void on_idle(Connection& connection) = 0;
+  /// It is gone, and with it the request under way.
+  virtual void on_lost(Connection& connection, std::string_view why) = 0;
+};
+
+class Connection final : private ResponseReader::Receiver {
+ public:
+  Connection(std::size_t index, std::unique_ptr<wire::ByteStream> stream, ConnectionUser& user)
+      : index(index), stream_(std::move(stream)), user_(user) {}
+
+  /// As whoever made it counts.
+  const std::size_t index;
+
+  int fd() const { return stream_->socket().fd(); }
+
+  /// HTTP code of the answer that is coming in or was last.
+  int status() const { return status_; }
+
+  bool lost() const { return state_ == State::kLost; }
+
+  /// In state idle only.
+  void send(std::string text);
+  /// Moves what can be moved.
+  void drive();
+
+ private:
+  enum class State { kHandshake, kIdle, kBusy, kLost };
+
+  void on_head(int status) override { status_ = status; }
+
+  void on_body(std::string_view piece) override { user_.on_piece(*this, piece); }
+
+  void on_end() override;
+
+  bool flush();
+  void read();
+  void lose(std::string_view why);
+
+  std::unique_ptr<wire::ByteStream> stream_;
+  ConnectionUser& user_;
+  ResponseReader reader_;
+  State state_ = State::kHandshake;
+  std::string output_;
+  std::size_t written_ = 0;
+  int status_ = 0;
+};
+
+}  // namespace spillway::load

@@ -1,0 +1,115 @@
+// Leases as kubelets keep them: each renewal is a PUT of what the last answer said, in the order in which Go writes it,
+// with another renewTime and the resourceVersion that must still hold. Renewals are due at fixed times, whether the
+// server keeps up or not. Thread: one.
+#pragma once
+
+#include "load/connection.h"
+#include "load/dialer.h"
+#include "load/options.h"
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::load {
+
+/// The value of the first JSON member `name` of type string in `text`, from `from` on; empty if there is none. Knows no
+/// escapes: for uids, versions and times.
+std::string_view string_member(std::string_view text, std::string_view name, std::size_t from = 0);
+
+/// Arrivals at fixed times.
+class Arrivals {
+ public:
+  Arrivals(double rate, Instant start, Instant end) : rate_(rate), start_(start), end_(end) {}
+
+  /// When the next one is due; nullopt: there is none any more.
+  std::optional<Instant> next() const;
+
+  void take() { ++taken_; }
+
+ private:
+  double rate_;
+  Instant start_;
+  Instant end_;
+  std::uint64_t taken_ = 0;
+};
+
+class Renewer final : public ConnectionUser {
+ public:
+  Renewer(const Options& options, Dialer& dialer);
+
+  Outcome open();
+  /// Creates the leases that are not there.
+  Outcome fill();
+  /// Learns uid and version of every lease.
+  Outcome learn();
+
+  /// From now on, renewals arrive; those before `measured` are not counted.
+  void begin(Instant start, Instant measured, Instant end);
+  /// Sends what is due; when the next one is.
+  std::optional<Instant> advance();
+
+  bool waits() const { return !due_.empty() || busy_ != 0; }
+
+  /// What is still open counts as unanswered.
+  void end();
+
+  const Tally& tally() const { return tally_; }
+
+  void on_piece(Connection& connection, std::string_view piece) override;
+  void on_answer(Connection& connection) override;
+  void on_idle(Connection& connection) override;
+  void on_lost(Connection& connection, std::string_view why) override;
+
+ private:
+  enum class Work { kNone, kFill, kLearn, kRenew };
+
+  struct Lease {
+    std::string uid;
+    std::string created;
+    std::string version;
+    std::string managed;  // the time of its manager's entry
+    bool busy = false;
+  };
+
+  struct Slot {
+    std::size_t lease = 0;
+    Instant due{};
+    std::string answer;
+    bool renews = false;
+  };
+
+  std::string collection() const;
+  std::string name(std::size_t lease) const;
+  std::string body(std::size_t lease, WallTime renewed) const;
+  void send_next();
+  void send_page(Connection& connection);
+  void learn_page(const std::string& text);
+  void finish(Slot& slot, int status);
+
+  const Options& options_;
+  Dialer& dialer_;
+  std::vector<Connection*> connections_;
+  std::vector<Slot> slots_;
+  std::vector<Connection*> idle_;
+  std::vector<Lease> leases_;
+  std::deque<Instant> due_;
+  std::optional<Arrivals> arrivals_;
+  Instant measured_{};
+  Instant end_{};
+  Duration wall_behind_{};  // wall time of an instant: instant + this
+  Work work_ = Work::kNone;
+  std::size_t opened_ = 0;
+  std::size_t busy_ = 0;
+  std::size_t filled_ = 0;
+  std::size_t next_lease_ = 0;
+  std::size_t learned_ = 0;
+  std::string continue_;
+  bool last_page_ = false;
+  std::string problem_;
+  Tally tally_;
+};
+
+}  // namespace spillway::load

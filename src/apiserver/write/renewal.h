@@ -1,0 +1,52 @@
+// What a heartbeat changes of a lease: spec.renewTime, and with it the time of the manager's entry and the
+// resourceVersion. A request that says no more than that need not become a document: its time is put into the stored
+// bytes. Everything else, and everything that is not known to be that, takes the general path, which would have written
+// the same bytes. Thread: any (pure). Source: spec "API server contract", 7.6, 8.4.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// Which way an update of a lease took, and why not the short one.
+enum class RenewalPath : std::uint8_t {
+  kSpliced,    // the times were put into the stored bytes
+  kUnchanged,  // it says what is stored: nothing was written
+  kRequest,    // its options or its format are others
+  kObject,     // the lease is not there, being deleted, or has not been checked by this process
+  kContent,    // it says more than a heartbeat
+  kQueued,     // another update of the lease is running
+  kAdmission,  // a check wants to see it
+};
+
+std::string_view to_string(RenewalPath path);
+
+enum class RenewalForm : std::uint8_t {
+  kUpdate,  // the whole object
+  kPatch,   // of it, what is to be as it says (merge patch, strategic merge patch)
+};
+
+/// What a request for one lease says besides its body.
+struct RenewalRequest {
+  RenewalForm form = RenewalForm::kUpdate;
+  std::string_view manager;  // under which its fields are recorded
+};
+
+/// Of kSpliced: where in the object's text the times stand, and the new one.
+struct RenewalMatch {
+  RenewalPath path = RenewalPath::kContent;
+  std::size_t renewed_at = 0;
+  std::string_view renewed;  // as long as what it replaces; a view into the body
+  std::size_t managed_at = 0;
+};
+
+/// Longer bodies take the general path.
+inline constexpr std::size_t kRenewalBytesMax = std::size_t{16} * 1024;
+
+/// `text`: the lease as it stands, with its resourceVersion, in canonical form.
+RenewalMatch match_renewal(std::string_view body, std::string_view text, const RenewalRequest& request);
+
+}  // namespace spillway::apiserver
