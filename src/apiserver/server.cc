@@ -23,6 +23,7 @@
 #include "apiserver/nodes/usage.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/reader.h"
+#include "apiserver/read/storage_report.h"
 #include "apiserver/read/watch_hub.h"
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/pages.h"
@@ -61,8 +62,10 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Impl(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options)
       : options_(std::move(options)),
         cache_(registry_, *this),
-        core_{registry_,         store, cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver"),
-              rules_of(options_)},
+        core_{
+            registry_,          store,           cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver"),
+            rules_of(options_), options_.storage},
+        storage_report_(core_, metrics),
         committer_(core_),
         writer_(core_, committer_),
         remover_(core_, committer_),
@@ -169,10 +172,15 @@ class ApiServer::Impl final : public WatchCache::Listener {
     for (Collector* collector : collectors()) collector->on_event(cache, event);
   }
 
+  void on_cache_unreadable(std::string_view store_key, const Unreadable& value) override {
+    storage_report_.on_unreadable(store_key, value);
+  }
+
   void on_cache_progress() override {
     if (loading_to_ && cache_.revision() >= *loading_to_) loaded();
     reader_.on_progress();
     for (Collector* collector : collectors()) collector->run();
+    storage_report_.count();
   }
 
   std::span<Collector* const> collectors() const {
@@ -223,7 +231,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       // Of a store that others compact, less may be left.
       if (!state && state.error().code == ErrorCode::kExpired && !from_head) return load(head, true);
       if (!state) return fail_start(state.error());
-      if (const Outcome taken = cache_.load(*state); !taken) return fail_start(taken.error());
+      cache_.load(*state);
       cache_started_ = true;
       loading_to_ = head;
       watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
@@ -262,6 +270,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   void loaded() {
     loading_to_.reset();
+    storage_report_.choose_media_type();
     for (Collector* collector : collectors()) {
       collector->load();
       collector->run();
@@ -427,6 +436,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   void perform(const ExchangePtr& exchange) {
     const Route& route = exchange->route;
+    if (const auto readable = storage_report_.check(route); !readable) return exchange->fail(readable.error());
     if (!route.resource->stored()) {
       return route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);
     }
@@ -480,6 +490,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   TimerQueue timers_;
   WatchCache cache_;
   Core core_;
+  StorageReport storage_report_;
   Committer committer_;
   Writer writer_;
   Remover remover_;

@@ -5,6 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "apiserver/read/stored_form.h"
 #include "apiserver/request/health.h"
 #include "apiserver/resource/kind_hooks.h"
 #include "base/error.h"
@@ -57,6 +58,7 @@ class ApiServer {
     const Auditor* auditor = nullptr;                     // null: no audit log is kept
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
     AdmissionRules admission;
+    StorageOptions storage = {};
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

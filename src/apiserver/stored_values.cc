@@ -1,9 +1,8 @@
 #include "apiserver/stored_values.h"
 
 #include "api/json/json.h"
-#include "api/schema/schema.h"
-#include "api/schema/typed.h"
 #include "apiserver/kinds/kind_table.h"
+#include "apiserver/read/stored_form.h"
 
 #include <fmt/format.h>
 
@@ -25,21 +24,11 @@ std::string place_problem(const Resource& resource, std::string_view place, cons
 }
 
 std::string problem_of(const Resource& resource, std::string_view place, std::string_view value) {
-  const Result<api::Json> object = api::parse_json(value);
-  if (!object) return fmt::format("is no JSON ({}), expected a {}", object.error().text(), resource.kind);
-  if (!object->is_object()) return fmt::format("is no JSON object, expected a {}", resource.kind);
-  const std::string_view version = object->string_at({"apiVersion"});
-  const std::string_view kind = object->string_at({"kind"});
-  if (version != resource.api_version() || kind != resource.kind) {
-    return fmt::format("is a \"{}\" of \"{}\", expected a {} of {}", kind, version, resource.kind,
-                       resource.api_version());
-  }
-  if (std::string problem = place_problem(resource, place, *object); !problem.empty()) return problem;
-  if (object->string_at({"metadata", "uid"}).empty()) return "has no uid, expected one";
-  const api::Type* type = api::find_kind(resource.api_version(), resource.kind);
-  if (type == nullptr) return {};
-  const auto typed = api::read_body(*type, *object);
-  return typed ? std::string() : typed.error().text();
+  const Result<AtRest> at_rest = decode_stored(resource, value);
+  if (!at_rest) return at_rest.error().message;
+  if (std::string problem = place_problem(resource, place, at_rest->document); !problem.empty()) return problem;
+  if (at_rest->document.string_at({"metadata", "uid"}).empty()) return "has no uid, expected one";
+  return {};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "api/json/json.h"
 #include "api/schema/schema.h"
+#include "api/schema/typed.h"
 #include "base/error.h"
 
 #include <string_view>
@@ -24,5 +25,8 @@ Result<const Type*> protobuf_kind(std::string_view body);
 /// The document in canonical form, with apiVersion and kind. kBadRequest: truncated or malformed, text that is no
 /// UTF-8, or another kind than `type`. kRequestEntityTooLarge: more fields or values than a document may have.
 Result<Json> read_protobuf(const Type& type, std::string_view body);
+
+/// The same with what the schema does not have, at most eight of them: "field 99 of core/v1.PodSpec".
+Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view body);
 
 }  // namespace spillway::api

@@ -24,6 +24,7 @@ class NamespaceCollector final : public Collector {
   void note(const StoredObject& space);
   void empty(const std::string& ns);
   void remove(const ResourceCache& cache, const StoredObject& object);
+  void look_again(const std::string& ns);
   void finalize(const std::string& ns);
   void create_account(const std::string& ns);
   void retry(const std::string& ns);
@@ -37,6 +38,7 @@ class NamespaceCollector final : public Collector {
   std::set<std::string> dirty_;          // terminating, to be looked at
   std::set<std::string> lacks_account_;  // active, to be looked at
   std::set<std::string> finalizing_;
+  std::set<std::string> looked_at_again_;  // soon
   std::set<std::string> creating_;
   std::set<std::string> removing_;  // store keys with a deletion on its way
   bool loaded_ = false;

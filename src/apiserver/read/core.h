@@ -2,6 +2,7 @@
 // of the event that is being handled. Thread: loop.
 #pragma once
 
+#include "apiserver/read/stored_form.h"
 #include "apiserver/read/watch_cache.h"
 #include "apiserver/resource/kind_hooks.h"
 #include "apiserver/resource/resource_registry.h"
@@ -23,6 +24,7 @@ struct Core {
   telemetry::Log log;
   Rng rng;
   AdmissionRules admission{};
+  StorageOptions storage{};  // of a server that serves with a media type
   Now now{};
 };
 

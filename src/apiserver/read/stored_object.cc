@@ -1,5 +1,6 @@
 #include "apiserver/read/stored_object.h"
 
+#include "apiserver/read/stored_form.h"
 #include "base/check.h"
 
 #include <utility>
@@ -129,8 +130,11 @@ std::string object_key(std::string_view ns, std::string_view name) {
   return key;
 }
 
-ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta) {
+ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta,
+                      Resting resting) {
   auto object = std::make_shared<StoredObject>();
+  object->unknown_fields = std::move(resting.unknown_fields);
+  object->media_type = resting.media_type;
   const std::size_t slash = key.find('/');
   if (slash == std::string::npos) {
     object->name = key;
@@ -165,6 +169,15 @@ ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision r
   text += bytes.substr(at);
   object->text = std::make_shared<const std::string>(std::move(text));
   return object;
+}
+
+Result<ObjectPtr> read_object(const Resource& resource, std::string key, std::string_view bytes,
+                              store::Revision revision) {
+  SPILLWAY_TRY(at_rest, decode_stored(resource, bytes));
+  Extract meta = extract(resource, at_rest.document);
+  const std::string text = at_rest.is_text ? std::string() : to_stored_text(at_rest.document);
+  return make_object(std::move(key), at_rest.is_text ? bytes : std::string_view(text), revision, std::move(meta),
+                     {std::move(at_rest.unknown_fields), at_rest.media_type});
 }
 
 std::string to_stored_text(Json& document) {

@@ -7,6 +7,7 @@
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
 #include "api/object/meta.h"
+#include "apiserver/read/stored_form.h"
 #include "apiserver/resource/resource_registry.h"
 #include "store/store.h"
 
@@ -45,6 +46,12 @@ struct Extract {
 
 Extract extract(const Resource& resource, const api::Json& document);
 
+/// How the value of an object is at rest.
+struct Resting {
+  std::vector<std::string> unknown_fields;
+  StorageMediaType media_type = StorageMediaType::kJson;
+};
+
 struct StoredObject {
   std::string key;  // below Resource::storage: "ns/name", or "name"
   std::string ns;
@@ -54,6 +61,9 @@ struct StoredObject {
   std::size_t version_at = 0;
   std::size_t version_length = 0;
   Extract meta;
+  /// What the value at rest holds besides, and `text` does not: "field 99 of core/v1.PodSpec".
+  std::vector<std::string> unknown_fields;
+  StorageMediaType media_type = StorageMediaType::kJson;  // of that value
 
   /// The bytes with another resourceVersion.
   std::string text_at(store::Revision other) const;
@@ -71,10 +81,15 @@ using ObjectPtr = std::shared_ptr<const StoredObject>;
 /// "ns/name", or "name" when `ns` is empty.
 std::string object_key(std::string_view ns, std::string_view name);
 
-/// Puts the revision into the stored bytes, once. `bytes` must be a JSON object.
-ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta);
+/// Puts the revision into the bytes, once. `bytes` must be a JSON object without one.
+ObjectPtr make_object(std::string key, std::string_view bytes, store::Revision revision, Extract meta,
+                      Resting resting = {});
 
-/// The bytes to store: the document without its resourceVersion, which is taken out.
+/// Of a value at rest; kInvalid as decode_stored(). `key` is below `resource.storage`.
+Result<ObjectPtr> read_object(const Resource& resource, std::string key, std::string_view bytes,
+                              store::Revision revision);
+
+/// The document as text without its resourceVersion, which is taken out.
 std::string to_stored_text(api::Json& document);
 
 }  // namespace spillway::apiserver

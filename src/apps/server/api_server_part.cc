@@ -43,6 +43,14 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
   return rules;
 }
 
+apiserver::StorageOptions storage_options(const cli::ServingArgs& args) {
+  apiserver::StorageOptions options{.media_type = {}, .drop_unknown_fields = args.drop_unknown_fields};
+  for (const auto type : {apiserver::StorageMediaType::kJson, apiserver::StorageMediaType::kProtobuf}) {
+    if (args.storage_media_type == apiserver::to_string(type)) options.media_type = type;
+  }
+  return options;
+}
+
 }  // namespace
 
 ApiServerPart::ApiServerPart(Process& process, const cli::ServingArgs& args, MorePages pages,
@@ -92,6 +100,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .auditor = audit_ ? &audit_->auditor() : nullptr,
           .root_ca_pem = certificates_ ? certificates_->client_authority().certificate_pem() : std::string(),
           .admission = std::move(admission),
+          .storage = storage_options(args_),
           .rearm =
               [this] {
                 if (endpoint_) endpoint_->rearm();

@@ -156,6 +156,8 @@ struct ServingArgs {
   std::vector<std::string> admission_off;  // names of admission plug-ins
   std::string admission_config_file;       // what admission plug-ins are told; empty: nothing
   AuditArgs audit;
+  std::string storage_media_type;    // empty: as what the store holds
+  bool drop_unknown_fields = false;  // of values at rest that are written
 };
 
 struct UpCommand {

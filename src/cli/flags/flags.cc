@@ -188,6 +188,11 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
   add_etcd(app, args.etcd);
+  app.add_option("--storage-media-type", args.storage_media_type, "In which form objects are stored; both are read")
+      ->check(CLI::IsMember({"application/json", "application/vnd.kubernetes.protobuf"}))
+      ->default_str("what the store holds, application/json if it is empty");
+  app.add_flag("--storage-drop-unknown-fields", args.drop_unknown_fields,
+               "Write objects that a newer version has stored, without the fields that this one does not know");
   app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
   app.add_option("--write-kubeconfig", args.write_kubeconfig,
