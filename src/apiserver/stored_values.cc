@@ -23,12 +23,17 @@ std::string place_problem(const Resource& resource, std::string_view place, cons
   return fmt::format("says it is \"{}\", expected \"{}\" as its key does", said, place);
 }
 
-std::string problem_of(const Resource& resource, std::string_view place, std::string_view value) {
-  const Result<AtRest> at_rest = decode_stored(resource, value);
-  if (!at_rest) return at_rest.error().message;
-  if (std::string problem = place_problem(resource, place, at_rest->document); !problem.empty()) return problem;
-  if (at_rest->document.string_at({"metadata", "uid"}).empty()) return "has no uid, expected one";
-  return {};
+std::string problem_of(const Resource& resource, std::string_view place, const api::Json& document) {
+  if (std::string problem = place_problem(resource, place, document); !problem.empty()) return problem;
+  return document.string_at({"metadata", "uid"}).empty() ? "has no uid, expected one" : "";
+}
+
+/// Decoded and encoded again, in the form that it has.
+std::string note_of(const Resource& resource, std::string_view value, AtRest& at_rest) {
+  if (!at_rest.unknown_fields.empty()) return unknown_fields_warning(at_rest.unknown_fields);
+  if (at_rest.is_text) return {};
+  const std::string again = encode_stored(resource, at_rest.document, at_rest.media_type);
+  return again == value ? std::string() : "is written in other bytes by this version";
 }
 
 }  // namespace
@@ -47,8 +52,11 @@ const Resource* StoredValues::resource_of(std::string_view key) const {
 
 StoredValues::Verdict StoredValues::check(std::string_view key, std::string_view value) const {
   const Resource* resource = resource_of(key);
-  if (resource == nullptr) return {std::string(kUnknown), {}};
-  return {name_of(*resource), problem_of(*resource, key.substr(resource->storage.size()), value)};
+  if (resource == nullptr) return {std::string(kUnknown), {}, {}};
+  Result<AtRest> at_rest = decode_stored(*resource, value);
+  if (!at_rest) return {name_of(*resource), at_rest.error().message, {}};
+  std::string problem = problem_of(*resource, key.substr(resource->storage.size()), at_rest->document);
+  return {name_of(*resource), std::move(problem), note_of(*resource, value, *at_rest)};
 }
 
 }  // namespace spillway::apiserver

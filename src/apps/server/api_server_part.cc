@@ -5,6 +5,7 @@
 #include "cli/config/admission_config.h"
 #include "host/kernel/kernel_file.h"
 #include "runtime/entropy.h"
+#include "store/incomplete_copy.h"
 #include "wire/client/kubeconfig.h"
 #include "yaml/yaml_document.h"
 
@@ -113,7 +114,19 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   return {};
 }
 
+/// Not on what somebody has not finished copying.
 void ApiServerPart::begin(std::function<void()> serving) {
+  store_->range({.prefix = std::string(store::kIncompleteCopyKey), .start_after = {}, .limit = 1, .at = {}},
+                [this, serving = std::move(serving)](const Result<store::RangeResult>& mark) mutable {
+                  if (!mark) return process_.fail(mark.error());
+                  if (mark->entries.empty()) return start(std::move(serving));
+                  process_.fail(make_error(ErrorCode::kConflict,
+                                           "the store holds {}: run `spillway store copy` again, or delete {}",
+                                           *mark->entries.front().value, store::kIncompleteCopyKey));
+                });
+}
+
+void ApiServerPart::start(std::function<void()> serving) {
   server_->start(process_.loop().now(), [this, serving = std::move(serving)](Outcome ready) {
     if (ready) ready = serve();
     if (!ready) return process_.fail(ready.error());

@@ -58,6 +58,7 @@ class ApiServerPart final : public Part {
   Outcome open(std::function<void()> serving);
   Outcome open_store();
   void begin(std::function<void()> serving);
+  void start(std::function<void()> serving);
   Outcome stand_by(std::function<void()> serving);
   Outcome open_tokens();
   Outcome serve();

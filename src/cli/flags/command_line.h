@@ -310,12 +310,14 @@ struct SwarmCommand {
 
 /// Looks after the embedded store of an API server, on its machine.
 struct StoreCommand {
-  enum class Act { kBackup, kRestore, kCheck, kDefrag };
+  enum class Act { kBackup, kRestore, kCheck, kDefrag, kCopy };
 
   Act act = Act::kCheck;
-  std::string data_dir;  // empty: the platform's default
-  std::string file;      // backup: to, restore: from, check: in place of the store; empty: none
-  bool force = false;    // what is there may be replaced
+  std::string data_dir;    // empty: the platform's default
+  std::string file;        // backup: to, restore: from, check: in place of the store; empty: none
+  bool force = false;      // what is there may be replaced
+  EtcdArgs etcd;           // copy: one of the two; check: in place of the store, if servers are named
+  bool into_etcd = false;  // copy: from the embedded store
   OutputFormat output = OutputFormat::kText;
 };
 

@@ -116,6 +116,10 @@ void add_etcd(CLI::App& app, EtcdArgs& args) {
                  "Keep objects in this etcd cluster instead of the embedded database: "
                  "URLs, separated by commas")
       ->delimiter(',');
+  add_etcd_access(app, args);
+}
+
+void add_etcd_access(CLI::App& app, EtcdArgs& args) {
   app.add_option("--etcd-prefix", args.prefix, "What the keys in etcd begin with")
       ->check([](const std::string& text) {
         return text.size() > 1 && text.starts_with('/') && !text.ends_with('/')
@@ -134,7 +138,6 @@ void add_etcd(CLI::App& app, EtcdArgs& args) {
   app.add_flag("--etcd-insecure", args.insecure, "Allow plain HTTP to an etcd of another machine");
 }
 
-/// Throws CLI::ValidationError.
 void check_etcd(const EtcdArgs& args) {
   for (const std::string& url : args.servers) {
     const std::string_view host = plain_host(url);

@@ -1,0 +1,59 @@
+// A store in etcd for work that has no loop of its own: each call returns when etcd has answered. While it is held, no
+// API server of this project serves from it: it holds their lease.
+// Thread: main. Bounds: kWritesAtATime. Source: spec "etcd as the store", 11.7; store/server_lease.h.
+#pragma once
+
+#include "cli/flags/command_line.h"
+#include "runtime/loop.h"
+#include "store/server_lease.h"
+#include "store/store.h"
+#include "telemetry/metrics.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::apps {
+
+class EtcdEnd {
+ public:
+  static constexpr std::size_t kWritesAtATime = 64;
+  /// As long as a server that is gone is waited for.
+  static constexpr Duration kLeaseWait = store::ServerLease::kHeldFor + seconds(10);
+
+  /// False: stop.
+  using GoOn = std::function<bool()>;
+
+  /// kInvalid, kForbidden, kNotFound: a flag, or a file it names.
+  static Result<std::unique_ptr<EtcdEnd>> open(const cli::EtcdArgs& args, GoOn go_on);
+  ~EtcdEnd();
+  EtcdEnd(const EtcdEnd&) = delete;
+  EtcdEnd& operator=(const EtcdEnd&) = delete;
+
+  /// kConflict: a server serves from this etcd. Others of its kind stand by from then on.
+  Outcome take_lease();
+  void give_back();
+
+  Result<store::RangeResult> range(store::Range range);
+  /// All of them, or an error: then some may be done. kConflict: a condition did not hold.
+  Outcome write(std::vector<store::Write> writes);
+
+ private:
+  explicit EtcdEnd(GoOn go_on) : go_on_(std::move(go_on)) {}
+
+  /// Runs the loop until `over`. kServiceUnavailable: go_on_ has said to stop. kConflict: the lease is lost.
+  Outcome run_until(const std::function<bool()>& over);
+
+  GoOn go_on_;
+  telemetry::Registry metrics_;
+  runtime::Loop loop_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::ServerLease> lease_;
+  std::optional<Error> lost_;
+  bool stopped_ = false;
+};
+
+}  // namespace spillway::apps
