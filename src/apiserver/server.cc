@@ -98,7 +98,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         root_ca_(core_, writer_, options_.root_ca_pem,
                  options_.controllers == Controllers::kOwn ? RootCaPublisher::Others::kNone
                                                            : RootCaPublisher::Others::kMayAct),
-        event_expiry_(core_, remover_, kEventExpiry),
+        event_expiry_(core_, remover_, event_expiry(core_)),
         request_expiry_(core_, remover_, kRequestExpiry),
         token_expiry_(core_, remover_, kTokenExpiry,
                       options_.bootstrap_tokens == nullptr ? Expiry::Wanted::kNo : Expiry::Wanted::kYes),

@@ -176,6 +176,22 @@ class AtRest(unittest.TestCase):
         api.request("PATCH", f"{MAPS}/new", {"data": {"a": "c"}}, "application/merge-patch+json")
         self.assertNotIn(b"of the future", self.etcd.bytes_of(KEYS + "new")[0])
 
+    def test_events_go_by_a_lease(self):
+        process, api, kubeconfig = self.server("--event-ttl=3s")
+        events = "/api/v1/namespaces/default/events"
+        for name in ("a", "b", "c"):
+            api.create(events, {"metadata": {"name": name}, "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}})
+        connection = api.connect()
+        self.addCleanup(connection.close)
+        connection.request("GET", f"{events}?watch=1&timeoutSeconds=60")
+        answer = connection.getresponse()
+        told = [json.loads(answer.readline()) for _ in range(6)]  # three are there, and go
+        self.assertEqual([each["type"] for each in told], ["ADDED"] * 3 + ["DELETED"] * 3)
+        self.assertEqual(sorted(each["object"]["metadata"]["name"] for each in told[3:]), ["a", "b", "c"])
+        self.assertEqual(len({each["object"]["metadata"]["resourceVersion"] for each in told[3:]}), 1)
+        self.assertEqual(self.etcd.bytes_of("/registry/events/default/a"), (None, 0))
+        process.stop()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,5 @@
 // A store that is read key by key, and one that is made of keys and values from elsewhere.
 #include "store/sqlite/upkeep/transfer.h"
-
 #include "store/upkeep_fixture.h"
 
 namespace spillway::store {

@@ -40,6 +40,8 @@ struct WireField {
 /// What reading one body may still cost, in fields, and which of them are not in the schema.
 class Budget {
  public:
+  explicit Budget(std::size_t fields_max = kWireFieldsMax) : left_(fields_max) {}
+
   Outcome spend(std::size_t fields) {
     if (fields > left_) return too_many_values();
     left_ -= fields;
@@ -53,7 +55,7 @@ class Budget {
   std::vector<std::string> take_unknown() { return std::move(unknown_); }
 
  private:
-  std::size_t left_ = kWireFieldsMax;
+  std::size_t left_;
   std::vector<std::string> unknown_;
 };
 
@@ -407,9 +409,9 @@ Result<Json> read_protobuf(const Type& type, std::string_view body) {
   return std::move(document.object);
 }
 
-Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view body) {
+Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view body, std::size_t fields_max) {
   if (body == kMagic) return unrecognized_body(type, "empty body", body);
-  Budget budget;
+  Budget budget(fields_max);
   SPILLWAY_TRY(envelope, read_envelope(body, budget));
   Json document = Json::object({{"apiVersion", envelope.api_version}, {"kind", envelope.kind}});
   SPILLWAY_TRY_VOID(read_message(type, envelope.raw, document, budget));

@@ -30,7 +30,7 @@ Outcome check_kind(const Resource& resource, std::string_view version, std::stri
 
 Result<AtRest> decode_protobuf(const Resource& resource, const api::Type* type, std::string_view bytes) {
   if (type == nullptr) return unreadable(fmt::format("is protobuf, which a {} has not", resource.kind));
-  auto read = api::read_protobuf_fields(*type, bytes);
+  auto read = api::read_protobuf_fields(*type, bytes, api::kStoredWireFieldsMax);
   if (!read) return unreadable(std::move(read.error().message));
   SPILLWAY_TRY_VOID(check_kind(resource, read->object.string_at({"apiVersion"}), read->object.string_at({"kind"})));
   return AtRest{std::move(read->object), std::move(read->unknown_fields), StorageMediaType::kProtobuf, false};

@@ -8,6 +8,7 @@
 #include "api/json/json.h"
 #include "apiserver/resource/resource_registry.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "store/store.h"
 
 #include <cstdint>
@@ -26,6 +27,7 @@ std::string_view to_string(StorageMediaType type);
 struct StorageOptions {
   std::optional<StorageMediaType> media_type;  // nullopt: as what is there, of an empty store JSON
   bool drop_unknown_fields = false;            // objects with such fields may be written, without them
+  Duration event_ttl = hours(1);               // after its last write, an Event goes
 };
 
 /// A value as it was read.

@@ -7,6 +7,8 @@ namespace spillway::apiserver {
 
 namespace {
 
+constexpr std::string_view kEvents = "/registry/events/";
+
 api::Status store_failure(const Error& error) {
   if (error.code == ErrorCode::kTooManyRequests || error.code == ErrorCode::kServiceUnavailable ||
       error.code == ErrorCode::kTimeout) {
@@ -61,13 +63,15 @@ void Committer::put(const Resource& resource, std::string key, api::Json documen
       core_.cache.of(resource).resource(), document, core_.storage.media_type.value_or(StorageMediaType::kJson)));
   core_.cache.expect(value, std::move(meta), std::move(document));
   std::string store_key = resource.storage + key;
-  core_.store.write({std::move(store_key), value, expected, frees},
-                    [this, &resource, key = std::move(key), value,
-                     done = std::move(done)](Result<store::WriteResult> result) mutable {
-                      core_.cache.forget(value);
-                      if (!result) return done(store_failure(result.error()));
-                      done(commit_of(resource, key, *result, value));
-                    });
+  const bool expires = resource.storage == kEvents && core_.store.expires_keys();
+  core_.store.write(
+      {std::move(store_key), value, expected, frees, expires ? std::optional(core_.storage.event_ttl) : std::nullopt},
+      [this, &resource, key = std::move(key), value,
+       done = std::move(done)](Result<store::WriteResult> result) mutable {
+        core_.cache.forget(value);
+        if (!result) return done(store_failure(result.error()));
+        done(commit_of(resource, key, *result, value));
+      });
 }
 
 void Committer::erase(const Resource& resource, std::string key, api::Json last, store::Revision expected, Done done) {

@@ -45,7 +45,8 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
 }
 
 apiserver::StorageOptions storage_options(const cli::ServingArgs& args) {
-  apiserver::StorageOptions options{.media_type = {}, .drop_unknown_fields = args.drop_unknown_fields};
+  apiserver::StorageOptions options{
+      .media_type = {}, .drop_unknown_fields = args.drop_unknown_fields, .event_ttl = args.event_ttl};
   for (const auto type : {apiserver::StorageMediaType::kJson, apiserver::StorageMediaType::kProtobuf}) {
     if (args.storage_media_type == apiserver::to_string(type)) options.media_type = type;
   }

@@ -30,6 +30,7 @@ Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args,
   SPILLWAY_TRY(transport, store::GrpcTransport::create(options, post));
   store::EtcdOptions kept;
   kept.prefix = args.prefix;
+  kept.lease_reuse = seconds(args.lease_reuse_seconds);
   kept.seed = runtime::entropy();
   kept.log = std::move(log);
   kept.metrics = &metrics;

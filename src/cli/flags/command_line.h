@@ -122,6 +122,7 @@ struct EtcdArgs {
   std::string certificate_file;  // empty: the client shows none
   std::string key_file;
   bool insecure = false;  // plain HTTP to other machines
+  std::int64_t lease_reuse_seconds = 60;
 };
 
 /// The audit log of the API server. Sizes and counts of 0 are as described.
@@ -158,6 +159,7 @@ struct ServingArgs {
   AuditArgs audit;
   std::string storage_media_type;    // empty: as what the store holds
   bool drop_unknown_fields = false;  // of values at rest that are written
+  Duration event_ttl = hours(1);
 };
 
 struct UpCommand {

@@ -102,6 +102,12 @@ Result<std::optional<Duration>> parse_token_life(const std::string& text) {
   return std::optional<Duration>(life);
 }
 
+Result<Duration> parse_event_ttl(const std::string& text) {
+  SPILLWAY_TRY(ttl, parse_positive_duration(text));
+  if (ttl < seconds(1)) return make_error(ErrorCode::kInvalid, "must be at least 1 second, got \"{}\"", text);
+  return ttl;
+}
+
 /// The host of "http://HOST:PORT"; empty: it is no such URL.
 std::string_view plain_host(std::string_view url) {
   constexpr std::string_view kScheme = "http://";
@@ -196,6 +202,12 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->default_str("what the store holds, application/json if it is empty");
   app.add_flag("--storage-drop-unknown-fields", args.drop_unknown_fields,
                "Write objects that a newer version has stored, without the fields that this one does not know");
+  add_parsed(app, "--event-ttl", args.event_ttl, parse_event_ttl, "How long Events are kept after their last write",
+             "DURATION", "1h");
+  app.add_option("--lease-reuse-duration-seconds", args.etcd.lease_reuse_seconds,
+                 "For so long events in etcd are given one lease, at most a twentieth of --event-ttl")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{3'600}))
+      ->capture_default_str();
   app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
   app.add_option("--write-kubeconfig", args.write_kubeconfig,

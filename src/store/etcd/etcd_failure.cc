@@ -20,6 +20,8 @@ struct Words {
   EtcdVerdict verdict;
 };
 
+constexpr std::string_view kLeaseGone = "requested lease not found";
+
 /// Codes are shared by different refusals: the words decide.
 constexpr std::array kKnown = {
     Words{"required revision has been compacted", EtcdVerdict::kCompacted},
@@ -30,6 +32,7 @@ constexpr std::array kKnown = {
     Words{"request is too large", EtcdVerdict::kTooLarge},
     Words{"authentication failed", EtcdVerdict::kDenied},
     Words{"corrupt cluster", EtcdVerdict::kCorrupt},
+    Words{kLeaseGone, EtcdVerdict::kBusy},
 };
 
 /// Of kUnavailable: nothing has reached a member that could do it.
@@ -52,6 +55,10 @@ EtcdVerdict judge(const EtcdFailure& failure) {
       std::ranges::any_of(kNeverReached, [&](std::string_view words) { return has(failure.message, words); }))
     return EtcdVerdict::kNotDone;
   return EtcdVerdict::kUnknown;
+}
+
+bool is_lease_gone(const EtcdFailure& failure) {
+  return has(failure.message, kLeaseGone);
 }
 
 Error error_of(const EtcdFailure& failure) {

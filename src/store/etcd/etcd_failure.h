@@ -21,6 +21,9 @@ enum class EtcdVerdict {
 
 EtcdVerdict judge(const EtcdFailure& failure);
 
+/// A put named a lease that has ended, or that another cluster gave.
+bool is_lease_gone(const EtcdFailure& failure);
+
 /// For whoever asked: etcd's own words.
 Error error_of(const EtcdFailure& failure);
 

@@ -73,6 +73,7 @@ rpc::TxnRequest request_of(const EtcdTxn& txn) {
     rpc::PutRequest& put = *request.add_success()->mutable_request_put();
     put.set_key(txn.key);
     put.set_value(*txn.put);
+    put.set_lease(txn.lease);
   } else {
     rpc::DeleteRangeRequest& removal = *request.add_success()->mutable_request_delete_range();
     removal.set_key(txn.key);
@@ -162,6 +163,7 @@ void keep_callback_threads() {
 struct Member {
   std::unique_ptr<rpc::KV::Stub> keys;
   std::unique_ptr<rpc::Watch::Stub> watch;
+  std::unique_ptr<rpc::Lease::Stub> leases;
 };
 
 }  // namespace
@@ -353,8 +355,9 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::create(const GrpcTransport
   impl->alive = alive;
   for (const std::string& url : options.servers) {
     SPILLWAY_TRY(server, parse_etcd_server(url));
+    const auto unary = channel_to(server, options);
     impl->members.push_back(
-        {rpc::KV::NewStub(channel_to(server, options)), rpc::Watch::NewStub(channel_to(server, options))});
+        {rpc::KV::NewStub(unary), rpc::Watch::NewStub(channel_to(server, options)), rpc::Lease::NewStub(unary)});
   }
   if (impl->members.empty()) return make_error(ErrorCode::kInvalid, "etcd needs at least one server");
   return std::unique_ptr<GrpcTransport>(
@@ -392,6 +395,18 @@ void GrpcTransport::compact(std::size_t member, Revision revision, Duration at_m
         stub->async()->Compact(&call.context, &call.request, &call.response, std::move(on_done));
       },
       [revision](rpc::CompactionResponse&) { return revision; }, std::move(done));
+}
+
+void GrpcTransport::grant(std::size_t member, Duration life, Duration at_most, Done<EtcdLease> done) {
+  rpc::LeaseGrantRequest request;
+  request.set_ttl(std::chrono::duration_cast<std::chrono::seconds>(life).count());
+  impl_->call<rpc::LeaseGrantResponse, EtcdLease>(
+      std::move(request), at_most,
+      [stub = impl_->members[member].leases.get()](auto& call, auto on_done) {
+        stub->async()->LeaseGrant(&call.context, &call.request, &call.response, std::move(on_done));
+      },
+      [](rpc::LeaseGrantResponse& response) { return EtcdLease{.id = response.id(), .life = seconds(response.ttl())}; },
+      std::move(done));
 }
 
 std::unique_ptr<EtcdTransport::WatchStream> GrpcTransport::watch(std::size_t member, Revision from, bool previous,

@@ -31,6 +31,7 @@ class GrpcTransport final : public EtcdTransport {
   void range(std::size_t member, EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) override;
   void txn(std::size_t member, EtcdTxn txn, Duration at_most, Done<EtcdTxnAnswer> done) override;
   void compact(std::size_t member, Revision revision, Duration at_most, Done<Revision> done) override;
+  void grant(std::size_t member, Duration life, Duration at_most, Done<EtcdLease> done) override;
   std::unique_ptr<WatchStream> watch(std::size_t member, Revision from, bool previous,
                                      WatchReceiver& receiver) override;
   Instant now() const override;
