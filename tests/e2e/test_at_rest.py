@@ -9,7 +9,7 @@ import unittest
 import urllib.request
 
 import own_etcd
-from harness import ApiError, Kubectl, needs, running, serving, wait_for, workspace
+from harness import ApiError, Kubectl, needs, run, running, serving, wait_for, workspace
 from test_etcd import Gateway
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -191,6 +191,39 @@ class AtRest(unittest.TestCase):
         self.assertEqual(len({each["object"]["metadata"]["resourceVersion"] for each in told[3:]}), 1)
         self.assertEqual(self.etcd.bytes_of("/registry/events/default/a"), (None, 0))
         process.stop()
+
+    def test_an_etcd_that_asks_for_passwords(self):
+        def ask(path, **body):
+            urllib.request.urlopen(urllib.request.Request(f"{self.etcd.url}/v3/auth/{path}", json.dumps(body).encode()), timeout=10).close()
+        ask("user/add", name="root", password="secret")
+        ask("user/grant", user="root", role="root")
+        ask("enable")
+        secret = self.folder / "password"
+        secret.write_text("wrong\n")
+        user = ("--etcd-username=root", f"--etcd-password-file={secret}")
+        for more, word in (((), "user name is empty"), (user, "authentication failed")):
+            code, _, err = run("apiserver", "--data-dir", self.folder / "refused", "--port", "0", self.cluster.flag, *more)
+            self.assertEqual(code, 1)
+            self.assertIn(word, err)
+        secret.write_text("secret\n")
+        _, api, _ = self.server(*user)
+        api.create(MAPS, {"metadata": {"name": "a"}})
+        member = self.cluster.members[0]
+        member.kill()
+        member.start()  # which knows no token of before
+        def written():
+            try:
+                return api.request("PATCH", f"{MAPS}/a", {"data": {"x": "1"}}, "application/merge-patch+json")
+            except ApiError as error:
+                self.assertIn(error.code, (500, 503, 504))
+        version = wait_for("a write", written)["metadata"]["resourceVersion"]
+        self.assertEqual(wait_for("a read", lambda: api.get(f"{MAPS}/a"))["metadata"]["resourceVersion"], version)
+
+    def test_wrong_flags_are_one_line(self):
+        for flags in (("--etcd-servers=localhost:2379",), ("--etcd-servers=https://a",), (self.cluster.flag, "--etcd-cafile=/none"), (self.cluster.flag, "--etcd-keyfile=/none"),
+                      (self.cluster.flag, "--etcd-username=root"), ("--token-auth-file=/none",), ("--storage-media-type=text/yaml",), ("--event-ttl=0s",)):
+            code, _, err = run("apiserver", "--data-dir", self.folder / "wrong", "--port", "0", *flags)
+            self.assertEqual((code, err.strip().count("\n")), (2, 0), err)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,9 @@ struct EtcdArgs {
   std::string ca_file;           // empty: the system's authorities
   std::string certificate_file;  // empty: the client shows none
   std::string key_file;
-  bool insecure = false;  // plain HTTP to other machines
+  std::string username;       // empty: none
+  std::string password_file;  // whose first line is the user's password
+  bool insecure = false;      // plain HTTP to other machines
   std::int64_t lease_reuse_seconds = 60;
 };
 

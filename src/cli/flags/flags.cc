@@ -117,6 +117,17 @@ std::string_view plain_host(std::string_view url) {
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
+bool is_server_url(std::string_view url) {
+  const std::size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
+  if (scheme == 0) return false;
+  url.remove_prefix(scheme);
+  if (url.ends_with('/')) url.remove_suffix(1);
+  const std::size_t colon = url.rfind(':');
+  return colon != std::string_view::npos && colon != 0 && colon + 1 != url.size() &&
+         url.find_first_of("/?#@ ") == std::string_view::npos &&
+         url.substr(colon + 1).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 void add_etcd(CLI::App& app, EtcdArgs& args) {
   app.add_option("--etcd-servers", args.servers,
                  "Keep objects in this etcd cluster instead of the embedded database: "
@@ -141,11 +152,20 @@ void add_etcd_access(CLI::App& app, EtcdArgs& args) {
   auto* key = app.add_option("--etcd-keyfile", args.key_file, "PEM file: its key")->check(CLI::ExistingFile);
   certificate->needs(key);
   key->needs(certificate);
+  auto* user = app.add_option("--etcd-username", args.username, "As whom to speak to an etcd that asks for passwords");
+  auto* password = app.add_option("--etcd-password-file", args.password_file, "A file whose first line is the password")
+                       ->check(CLI::ExistingFile);
+  user->needs(password);
+  password->needs(user);
   app.add_flag("--etcd-insecure", args.insecure, "Allow plain HTTP to an etcd of another machine");
 }
 
 void check_etcd(const EtcdArgs& args) {
   for (const std::string& url : args.servers) {
+    if (!is_server_url(url)) {
+      throw CLI::ValidationError("--etcd-servers",
+                                 fmt::format("expected http://HOST:PORT or https://HOST:PORT, got \"{}\"", url));
+    }
     const std::string_view host = plain_host(url);
     if (host.empty() || args.insecure || is_loopback(std::string(host))) continue;
     throw CLI::ValidationError(
@@ -214,7 +234,8 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                  "Write the administrator's kubeconfig here once the server answers")
       ->default_str("DATA_DIR/kubeconfig");
   app.add_option("--token-auth-file", args.token_auth_file,
-                 "Static bearer tokens: lines of token,user,uid[,\"groups\"]");
+                 "Static bearer tokens: lines of token,user,uid[,\"groups\"]")
+      ->check(CLI::ExistingFile);
   app.add_option("--kubelet-certificate-authority", args.kubelet_certificate_authority,
                  "PEM file: also believe agents and kubelets whose serving certificate for system:node:NAME this "
                  "authority has signed")

@@ -20,6 +20,8 @@ struct Words {
   EtcdVerdict verdict;
 };
 
+constexpr std::string_view kTokenGone = "invalid auth token";
+constexpr std::string_view kTokenOld = "revision of auth store is old";
 constexpr std::string_view kLeaseGone = "requested lease not found";
 
 /// Codes are shared by different refusals: the words decide.
@@ -30,6 +32,8 @@ constexpr std::array kKnown = {
     Words{"etcdserver: too many requests", EtcdVerdict::kBusy},
     Words{"message larger than max", EtcdVerdict::kTooLarge},
     Words{"request is too large", EtcdVerdict::kTooLarge},
+    Words{kTokenGone, EtcdVerdict::kNotDone},  // the next attempt has another one
+    Words{kTokenOld, EtcdVerdict::kNotDone},
     Words{"authentication failed", EtcdVerdict::kDenied},
     Words{"corrupt cluster", EtcdVerdict::kCorrupt},
     Words{kLeaseGone, EtcdVerdict::kBusy},
@@ -55,6 +59,10 @@ EtcdVerdict judge(const EtcdFailure& failure) {
       std::ranges::any_of(kNeverReached, [&](std::string_view words) { return has(failure.message, words); }))
     return EtcdVerdict::kNotDone;
   return EtcdVerdict::kUnknown;
+}
+
+bool is_token_gone(const EtcdFailure& failure) {
+  return has(failure.message, kTokenGone) || has(failure.message, kTokenOld);
 }
 
 bool is_lease_gone(const EtcdFailure& failure) {

@@ -17,6 +17,8 @@ struct GrpcTransportOptions {
   std::string ca_pem;                // who signs the members' certificates; empty: the system's authorities
   std::string certificate_pem;       // the client's, with its key; empty: none
   std::string key_pem;
+  std::string username;  // empty: nobody; else every call shows a token that the password has been given for
+  std::string password;
 };
 
 class GrpcTransport final : public EtcdTransport {
