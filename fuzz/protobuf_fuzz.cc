@@ -1,5 +1,7 @@
-// Any bytes as a protobuf request body: refused as a bad request or as too large, or a document in canonical form.
+// Any bytes as a protobuf request body: refused as a bad request or as too large, or a document in canonical form,
+// which is the same after it has been at rest, and the same bytes from then on.
 #include "api/schema/protobuf.h"
+#include "api/schema/protobuf_writer.h"
 #include "api/schema/typed.h"
 #include "base/check.h"
 
@@ -13,21 +15,56 @@ using namespace spillway;
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKinds = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 28> kKinds = {{
     {"v1", "Pod"},
     {"v1", "Node"},
     {"v1", "ConfigMap"},
     {"v1", "Event"},
+    {"v1", "Secret"},
+    {"v1", "Service"},
+    {"v1", "ServiceAccount"},
+    {"v1", "Namespace"},
+    {"v1", "PersistentVolume"},
+    {"v1", "PersistentVolumeClaim"},
+    {"v1", "ResourceQuota"},
     {"apps/v1", "Deployment"},
+    {"apps/v1", "ReplicaSet"},
+    {"apps/v1", "DaemonSet"},
+    {"apps/v1", "ControllerRevision"},
     {"policy/v1", "Eviction"},
+    {"policy/v1", "PodDisruptionBudget"},
     {"coordination.k8s.io/v1", "Lease"},
     {"authorization.k8s.io/v1", "SubjectAccessReview"},
+    {"rbac.authorization.k8s.io/v1", "Role"},
+    {"rbac.authorization.k8s.io/v1", "ClusterRole"},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding"},
+    {"scheduling.k8s.io/v1", "PriorityClass"},
+    {"node.k8s.io/v1", "RuntimeClass"},
+    {"storage.k8s.io/v1", "StorageClass"},
+    {"storage.k8s.io/v1", "CSINode"},
+    {"certificates.k8s.io/v1", "CertificateSigningRequest"},
+    {"events.k8s.io/v1", "Event"},
 }};
 
 std::string varint(std::size_t value) {
   std::string out;
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(static_cast<unsigned char>(value | 0x80));
   out += static_cast<char>(value);
+  return out;
+}
+
+/// A pointer to a zero time is null in JSON, and absent once it has been at rest.
+api::Json without_nulls(const api::Json& value) {
+  if (const api::Json::Array* items = value.if_array()) {
+    api::Json out = api::Json::array();
+    for (const api::Json& item : *items) out.if_array()->push_back(without_nulls(item));
+    return out;
+  }
+  if (!value.is_object()) return value;
+  api::Json out = api::Json::object();
+  for (const auto& [key, member] : *value.if_object()) {
+    if (!member.is_null()) out[key] = without_nulls(member);
+  }
   return out;
 }
 
@@ -42,6 +79,11 @@ void check(const api::Type& type, std::string_view body) {
   SPILLWAY_CHECK(again && again->unknown_fields.empty());
   const auto printed = api::parse_json(api::to_text(*object));
   SPILLWAY_CHECK(printed && *printed == *object);
+  const std::string bytes = api::write_protobuf(type, *object);
+  const auto stored = api::read_protobuf_fields(type, bytes, api::kStoredWireFieldsMax);
+  SPILLWAY_CHECK(stored && stored->unknown_fields.empty());
+  SPILLWAY_CHECK(without_nulls(stored->object) == without_nulls(*object));
+  SPILLWAY_CHECK(api::write_protobuf(type, stored->object) == bytes);
 }
 
 }  // namespace

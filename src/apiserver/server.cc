@@ -25,6 +25,7 @@
 #include "apiserver/nodes/usage.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/reader.h"
+#include "apiserver/read/storage_report.h"
 #include "apiserver/read/watch_hub.h"
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/pages.h"
@@ -66,8 +67,10 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Impl(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options)
       : options_(std::move(options)),
         cache_(registry_, *this),
-        core_{registry_,         store, cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver"),
-              rules_of(options_)},
+        core_{
+            registry_,          store,           cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver"),
+            rules_of(options_), options_.storage},
+        storage_report_(core_, metrics),
         committer_(core_),
         writer_(core_, committer_),
         remover_(core_, committer_),
@@ -105,7 +108,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
                  options_.controllers == Controllers::kOwn ? RootCaPublisher::Others::kNone
                                                            : RootCaPublisher::Others::kMayAct),
         reservations_(core_),
-        event_expiry_(core_, remover_, kEventExpiry),
+        event_expiry_(core_, remover_, event_expiry(core_)),
         request_expiry_(core_, remover_, kRequestExpiry),
         token_expiry_(core_, remover_, kTokenExpiry,
                       options_.bootstrap_tokens == nullptr ? Expiry::Wanted::kNo : Expiry::Wanted::kYes),
@@ -184,10 +187,15 @@ class ApiServer::Impl final : public WatchCache::Listener {
     for (Collector* collector : collectors_) collector->see(cache, event);
   }
 
+  void on_cache_unreadable(std::string_view store_key, const Unreadable& value) override {
+    storage_report_.on_unreadable(store_key, value);
+  }
+
   void on_cache_progress() override {
     if (loading_to_ && cache_.revision() >= *loading_to_) loaded();
     reader_.on_progress();
     for (Collector* collector : collectors_) collector->run();
+    storage_report_.count();
   }
 
   void act(bool on, Now now) {
@@ -241,7 +249,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       // Of a store that others compact, less may be left.
       if (!state && state.error().code == ErrorCode::kExpired && !from_head) return load(head, true);
       if (!state) return fail_start(state.error());
-      if (const Outcome taken = cache_.load(*state); !taken) return fail_start(taken.error());
+      cache_.load(*state);
       cache_started_ = true;
       loading_to_ = head;
       watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
@@ -280,6 +288,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   void loaded() {
     loading_to_.reset();
+    storage_report_.choose_media_type();
     for (Collector* reader : std::span(collectors_).first(kReaders)) reader->begin();
     compaction_.start();
     if (acts_) act_as_told();
@@ -494,6 +503,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   void perform_admitted(const ExchangePtr& exchange) {
     const Route& route = exchange->route;
+    if (const auto readable = storage_report_.check(route); !readable) return exchange->fail(readable.error());
     if (!route.resource->stored()) {
       return route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);
     }
@@ -547,6 +557,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   TimerQueue timers_;
   WatchCache cache_;
   Core core_;
+  StorageReport storage_report_;
   Committer committer_;
   Writer writer_;
   Remover remover_;

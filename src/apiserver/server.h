@@ -5,6 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "apiserver/read/stored_form.h"
 #include "apiserver/request/health.h"
 #include "apiserver/resource/kind_hooks.h"
 #include "base/error.h"
@@ -65,6 +66,7 @@ class ApiServer {
     int seats = 600;                                             // of requests in flight that are not exempt; above 0
     /// Heartbeats take the short way (write/renewals.h). Without it they are written all the same, at more cost.
     bool short_renewals = true;
+    StorageOptions storage = {};
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

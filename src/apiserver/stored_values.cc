@@ -1,9 +1,8 @@
 #include "apiserver/stored_values.h"
 
 #include "api/json/json.h"
-#include "api/schema/schema.h"
-#include "api/schema/typed.h"
 #include "apiserver/kinds/kind_table.h"
+#include "apiserver/read/stored_form.h"
 
 #include <fmt/format.h>
 
@@ -24,22 +23,17 @@ std::string place_problem(const Resource& resource, std::string_view place, cons
   return fmt::format("says it is \"{}\", expected \"{}\" as its key does", said, place);
 }
 
-std::string problem_of(const Resource& resource, std::string_view place, std::string_view value) {
-  const Result<api::Json> object = api::parse_json(value);
-  if (!object) return fmt::format("is no JSON ({}), expected a {}", object.error().text(), resource.kind);
-  if (!object->is_object()) return fmt::format("is no JSON object, expected a {}", resource.kind);
-  const std::string_view version = object->string_at({"apiVersion"});
-  const std::string_view kind = object->string_at({"kind"});
-  if (version != resource.api_version() || kind != resource.kind) {
-    return fmt::format("is a \"{}\" of \"{}\", expected a {} of {}", kind, version, resource.kind,
-                       resource.api_version());
-  }
-  if (std::string problem = place_problem(resource, place, *object); !problem.empty()) return problem;
-  if (object->string_at({"metadata", "uid"}).empty()) return "has no uid, expected one";
-  const api::Type* type = api::find_kind(resource.api_version(), resource.kind);
-  if (type == nullptr) return {};
-  const auto typed = api::read_body(*type, *object);
-  return typed ? std::string() : typed.error().text();
+std::string problem_of(const Resource& resource, std::string_view place, const api::Json& document) {
+  if (std::string problem = place_problem(resource, place, document); !problem.empty()) return problem;
+  return document.string_at({"metadata", "uid"}).empty() ? "has no uid, expected one" : "";
+}
+
+/// Decoded and encoded again, in the form that it has.
+std::string note_of(const Resource& resource, std::string_view value, AtRest& at_rest) {
+  if (!at_rest.unknown_fields.empty()) return unknown_fields_warning(at_rest.unknown_fields);
+  if (at_rest.is_text) return {};
+  const std::string again = encode_stored(resource, at_rest.document, at_rest.media_type);
+  return again == value ? std::string() : "is written in other bytes by this version";
 }
 
 }  // namespace
@@ -58,8 +52,11 @@ const Resource* StoredValues::resource_of(std::string_view key) const {
 
 StoredValues::Verdict StoredValues::check(std::string_view key, std::string_view value) const {
   const Resource* resource = resource_of(key);
-  if (resource == nullptr) return {std::string(kUnknown), {}};
-  return {name_of(*resource), problem_of(*resource, key.substr(resource->storage.size()), value)};
+  if (resource == nullptr) return {std::string(kUnknown), {}, {}};
+  Result<AtRest> at_rest = decode_stored(*resource, value);
+  if (!at_rest) return {name_of(*resource), at_rest.error().message, {}};
+  std::string problem = problem_of(*resource, key.substr(resource->storage.size()), at_rest->document);
+  return {name_of(*resource), std::move(problem), note_of(*resource, value, *at_rest)};
 }
 
 }  // namespace spillway::apiserver

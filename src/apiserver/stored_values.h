@@ -17,6 +17,7 @@ class StoredValues {
   struct Verdict {
     std::string resource;  // "pods", "deployments.apps", or kUnknown
     std::string problem;   // what was found and what was expected; empty: nothing
+    std::string note;      // the next write changes more than it says: fields that are lost, other bytes; empty: no
   };
 
   StoredValues();

@@ -15,6 +15,9 @@
 
 namespace spillway::store {
 
+/// What the names of commands begin with that keep servers out for a while.
+inline constexpr std::string_view kCommandName = "store-command";
+
 class ServerRoster {
  public:
   static constexpr Duration kBeatEvery = seconds(5);

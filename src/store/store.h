@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/time.h"
 
 #include <compare>
 #include <cstdint>
@@ -62,6 +63,9 @@ struct Write {
   std::optional<Revision> expected;
   /// Leads to a deletion: taken as deletions are when space is short.
   bool frees = false;
+  /// Of a put, 1 s or more: the key goes some time after that by itself, unless it is written again; one revision may
+  /// take several keys so. Stores that do not expire keys (expires_keys()) take no notice.
+  std::optional<Duration> ttl = {};
 };
 
 struct WriteResult {
@@ -123,6 +127,9 @@ class Store {
   /// The revision up to which every write has been delivered that anybody had been told of before the call, through
   /// this store or another one of the same keys. kTimeout: it has not arrived.
   virtual void barrier(Completion<Revision> done);
+
+  /// Write::ttl is heeded.
+  virtual bool expires_keys() const { return false; }
 
   /// Others write the same keys: what has been delivered may be behind what they were told.
   virtual bool is_shared() const { return false; }

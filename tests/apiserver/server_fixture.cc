@@ -160,6 +160,7 @@ void TestServer::start() {
                                                            .flows = flows,
                                                            .seats = seats,
                                                            .short_renewals = short_renewals,
+                                                           .storage = storage,
                                                            .checks = [this] { return more_checks; }});
   bool ready = false;
   server_->start(now_, [&](Outcome outcome) {
@@ -173,6 +174,23 @@ void TestServer::start() {
 void TestServer::restart() {
   server_.reset();
   start();
+}
+
+std::string TestServer::at_rest(const std::string& store_key) {
+  std::string bytes;
+  store_.range({store_key, {}, 1, std::nullopt}, [&](const Result<store::RangeResult>& found) {
+    if (found && !found->entries.empty() && found->entries.front().key == store_key)
+      bytes = *found->entries.front().value;
+  });
+  settle();
+  return bytes;
+}
+
+void TestServer::put_at_rest(const std::string& store_key, std::string bytes) {
+  store::Value value = bytes.empty() ? nullptr : std::make_shared<const std::string>(std::move(bytes));
+  store_.write({store_key, std::move(value), std::nullopt},
+               [](const Result<store::WriteResult>& result) { EXPECT_TRUE(result && result->committed); });
+  settle();
 }
 
 void TestServer::settle() {

@@ -184,6 +184,13 @@ class TestServer {
 
   store::MemoryStore& store() { return store_; }
 
+  telemetry::Registry& metrics() { return metrics_; }
+
+  /// The bytes of a key as the store holds them; empty: none.
+  std::string at_rest(const std::string& store_key);
+  /// Another writer's value; empty: the key is deleted.
+  void put_at_rest(const std::string& store_key, std::string bytes);
+
   TestBootstrapTokens bootstrap_tokens;
   std::optional<Duration> token_life_max;                      // of the next restart()
   std::vector<HealthCheck> more_checks;                        // of whoever shares the process with the server
@@ -192,6 +199,7 @@ class TestServer {
   flow::Configuration flows = flow::built_in_configuration();  // likewise
   int seats = 600;                                             // likewise
   bool short_renewals = true;                                  // likewise
+  StorageOptions storage;                                      // likewise
   TestWebhooks webhooks;
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;

@@ -146,6 +146,19 @@ TEST_F(SharedStore, WhatAServiceGaveUpIsTakenAtOnce) {
   EXPECT_THAT(reservation("ip/10.96.7.7"), HasSubstr("default/two"));
 }
 
+TEST_F(SharedStore, AServiceThatCannotBeReadKeepsItsAddress) {
+  ASSERT_EQ(all.call(a, Method::kPost, kServices, service("one", R"("clusterIP":"10.96.7.7")")).code, 201);
+  const std::vector<std::string> keys = all.keys("/registry/services/");
+  const auto key = std::ranges::find_if(keys, [](const std::string& each) { return each.ends_with("default/one"); });
+  ASSERT_NE(key, keys.end());
+  all.store.write({"/registry/services/" + *key, std::make_shared<const std::string>("?"), std::nullopt},
+                  [](const Result<store::WriteResult>&) {});
+  all.settle();
+  a.api->act(true, all.now);
+  all.advance(ReservationKeeper::kLookEvery);
+  EXPECT_EQ(all.call(b, Method::kPost, kServices, service("two", R"("clusterIP":"10.96.7.7")")).code, 422);
+}
+
 TEST_F(SharedStore, AServiceThatIsRefusedLeavesNothingTaken) {
   ASSERT_EQ(all.call(a, Method::kPost, kServices, service("one", R"("clusterIP":"10.96.7.7")")).code, 201);
   EXPECT_EQ(all.call(b, Method::kPost, kServices, service("one", R"("clusterIP":"10.96.7.8")")).code, 409);

@@ -29,8 +29,8 @@ class WatchHistory : public ::testing::Test {
     store::Change change;
     change.key = "/registry/configmaps/default/" + name;
     change.revision = change.create_revision = store::Revision(revision);
-    change.value = std::make_shared<const std::string>(R"({"metadata":{"name":")" + name +
-                                                       R"(","namespace":"default","uid":"u"},"data":{"v":")" +
+    change.value = std::make_shared<const std::string>(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" +
+                                                       name + R"(","namespace":"default","uid":"u"},"data":{"v":")" +
                                                        std::string(bytes, 'x') + "\"}}");
     cache.on_changes({change});
   }
@@ -100,7 +100,8 @@ TEST_F(WatchHistory, ADeletedObjectIsInNoIndex) {
     change.key = "/registry/pods/default/p";
     change.revision = change.create_revision = store::Revision(revision);
     change.value = std::make_shared<const std::string>(
-        R"({"metadata":{"name":"p","namespace":"default","uid":"u"},"spec":{"nodeName":")" + node + "\"}}");
+        R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default","uid":"u"},"spec":{"nodeName":")" +
+        node + "\"}}");
     cache.on_changes({change});
   };
   put(1, "n1");

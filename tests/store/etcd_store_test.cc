@@ -487,5 +487,48 @@ TEST_F(EtcdStoreTest, ServersAgreeWhoCompacts) {
   EXPECT_GT(std::max(store_->compacted(), other.compacted()), Revision(1));
 }
 
+struct EtcdLeaseTest : EtcdStoreTest {
+  void put_for(const std::string& key, Duration ttl) {
+    const auto done = client_->write({.key = key, .value = value_of("x"), .ttl = ttl});
+    EXPECT_TRUE(done && done->committed) << key;
+  }
+};
+
+TEST_F(EtcdLeaseTest, OneLeaseIsGivenToManyKeysForAWhile) {
+  for (int i = 0; i < 1'000; ++i) put_for(fmt::format("k{}", i), hours(1));
+  ASSERT_THAT(etcd_.leases, SizeIs(1));
+  EXPECT_EQ(etcd_.leases[1].life, hours(1) + seconds(60));
+  put_for("one more", hours(1));
+  EXPECT_THAT(etcd_.leases, SizeIs(2)) << "a lease has too many keys";
+  etcd_.advance(seconds(59));
+  put_for("later", hours(1));
+  EXPECT_THAT(etcd_.leases, SizeIs(2));
+  etcd_.advance(seconds(2));
+  put_for("too late", hours(1));
+  EXPECT_THAT(etcd_.leases, SizeIs(3)) << "the key would go before its time";
+  put_for("other", minutes(10));
+  EXPECT_THAT(etcd_.leases, SizeIs(4)) << "the key would go much too late";
+  EXPECT_EQ(etcd_.leases[4].life, minutes(10) + seconds(30)) << "reuse is at most a twentieth";
+}
+
+TEST_F(EtcdLeaseTest, ManyWritesAtOnceWaitForOneGrant) {
+  int done = 0;
+  for (int i = 0; i < 50; ++i) {
+    store_->write({.key = fmt::format("k{}", i), .value = value_of("x"), .ttl = hours(1)},
+                  [&done](const Result<WriteResult>& result) { done += result && result->committed ? 1 : 0; });
+  }
+  ASSERT_TRUE(loop_.run_until([&] { return done == 50; }));
+  EXPECT_THAT(etcd_.leases, SizeIs(1));
+}
+
+TEST_F(EtcdLeaseTest, ALeaseThatIsGoneIsReplaced) {
+  put_for("a", hours(1));
+  etcd_.end_lease(1);
+  EXPECT_FALSE(client_->range({"a"})->entries.size() == 1);
+  put_for("b", hours(1));
+  EXPECT_THAT(etcd_.leases, SizeIs(2));
+  EXPECT_THAT(etcd_.leases[2].keys, ElementsAre("/b"));
+}
+
 }  // namespace
 }  // namespace spillway::store

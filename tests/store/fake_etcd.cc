@@ -89,6 +89,8 @@ class FakeEtcd::Client final : public EtcdTransport {
       if (fault == Fault::kNotReached) return fail(14, "etcdserver: no leader");
       if (fault == Fault::kNoSpace) return fail(8, "etcdserver: mvcc: database space exceeded");
       if (fault == Fault::kRequestLost) return fail(14, "etcdserver: request timed out");
+      if (txn.lease != 0 && (!etcd_.leases.contains(txn.lease) || etcd_.leases[txn.lease].ended))
+        return fail(5, "etcdserver: requested lease not found");
       const EtcdTxnAnswer answer = etcd_.run(txn);
       if (fault == Fault::kAnswerLost) {
         if (etcd_.then) etcd_.then();
@@ -105,6 +107,14 @@ class FakeEtcd::Client final : public EtcdTransport {
         return done(std::unexpected(EtcdFailure{11, "etcdserver: mvcc: required revision has been compacted"}));
       etcd_.compact(revision);
       done(revision);
+    });
+  }
+
+  void grant(std::size_t, Duration life, Duration, Done<EtcdLease> done) override {
+    etcd_.loop_.post([this, life, done = std::move(done)]() mutable {
+      const auto id = static_cast<std::int64_t>(etcd_.leases.size() + 1);
+      etcd_.leases[id].life = life;
+      done(EtcdLease{id, life});
     });
   }
 
@@ -166,10 +176,19 @@ EtcdTxnAnswer FakeEtcd::run(const EtcdTxn& txn) {
   if (found != nullptr && (answer.succeeded ? !txn.put : txn.read_otherwise)) answer.entry = entry();
   if (answer.succeeded && (txn.put || found != nullptr)) {
     answer.deleted = txn.put ? 0 : 1;
+    for (auto& [id, lease] : leases) lease.keys.erase(txn.key);
+    if (txn.lease != 0) leases[txn.lease].keys.insert(txn.key);
     write({{txn.key, txn.put}});
   }
   answer.present = revision_;
   return answer;
+}
+
+void FakeEtcd::end_lease(std::int64_t lease) {
+  std::vector<std::pair<std::string, Value>> gone;
+  for (const std::string& key : leases[lease].keys) gone.emplace_back(key, nullptr);
+  leases[lease].ended = true;
+  write(gone);
 }
 
 std::expected<EtcdRangeAnswer, EtcdFailure> FakeEtcd::read(const EtcdRange& range) const {

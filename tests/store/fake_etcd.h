@@ -66,6 +66,17 @@ class FakeEtcd {
 
   Revision revision() const { return revision_; }
 
+  /// The lease ends: its keys go in one revision.
+  void end_lease(std::int64_t lease);
+
+  struct Granted {
+    Duration life{};
+    std::set<std::string> keys;
+    bool ended = false;
+  };
+
+  std::map<std::int64_t, Granted> leases;  // by id
+
   /// Of the history: how often a key has been written.
   std::size_t writes_of(const std::string& key) const {
     std::size_t count = 0;

@@ -45,6 +45,8 @@ class OffsetStore final : public Store {
     return id;
   }
 
+  bool expires_keys() const override { return store_->expires_keys(); }
+
   void unwatch(WatchId id) override { store_->unwatch(id); }
 
   void compact(Revision revision, Completion<Revision> done) override {

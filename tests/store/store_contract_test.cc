@@ -552,6 +552,40 @@ TEST_P(StoreContract, ABarrierTellsWhatHasBeenDelivered) {
   ASSERT_TRUE(loop_.run_until([&] { return reached.has_value(); }));
 }
 
+/// What it was told at once, each time.
+class BatchWatcher final : public Watcher {
+ public:
+  void on_changes(const std::vector<Change>& changes) override { batches.push_back(changes); }
+
+  void on_watch_end(const Error& error) override { ADD_FAILURE() << error.text(); }
+
+  std::vector<std::vector<Change>> batches;
+};
+
+TEST_P(StoreContract, KeysGoByThemselvesWhereTheStoreSaysSo) {
+  BatchWatcher watcher;
+  const WatchId watch = store_->watch("e/", store_->revision(), watcher);
+  for (const char* key : {"e/a", "e/b", "e/c"}) {
+    const auto written = client_->write({.key = key, .value = value_of("x"), .ttl = seconds(1)});
+    ASSERT_TRUE(written && written->committed);
+  }
+  ASSERT_TRUE(client_->write({.key = "e/d", .value = value_of("x"), .ttl = seconds(1)}));
+  put("e/d", "stays");  // a write without one takes it away
+  const auto is_over = [&] { return !watcher.batches.empty() && watcher.batches.back().front().value == nullptr; };
+  if (!store_->expires_keys()) {
+    EXPECT_FALSE(is_over());
+    EXPECT_THAT(list({"e/"}), SizeIs(4));
+    store_->unwatch(watch);
+    return;
+  }
+  ASSERT_TRUE(loop_.run_until(is_over)) << "they stay";
+  const std::vector<Change>& last = watcher.batches.back();
+  ASSERT_THAT(last, SizeIs(3)) << "one revision is told at once";
+  for (const Change& change : last) EXPECT_EQ(change.revision, last.front().revision);
+  EXPECT_THAT(list({"e/"}), SizeIs(1));
+  store_->unwatch(watch);
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, ::testing::Values(Kind::kMemory, Kind::kSqlite, Kind::kEtcd), name_of);
 
 }  // namespace

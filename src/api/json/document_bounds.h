@@ -26,6 +26,10 @@ inline constexpr std::size_t kPatchValuesMax = 5 * kDocumentValuesMax;
 /// Fields on the wire of one protobuf body. Empty ones are written as well, so they are more than there are values.
 inline constexpr std::size_t kWireFieldsMax = 4 * kDocumentValuesMax;
 
+/// The same of a value at rest, so that whatever was accepted can be read again: a value of a document stands for up to
+/// so many fields, as empty ones are written as well.
+inline constexpr std::size_t kStoredWireFieldsMax = 64 * kDocumentValuesMax;
+
 /// Unknown or repeated fields that are told, and bytes of the path of each.
 inline constexpr std::size_t kComplaintsMax = 100;
 inline constexpr std::size_t kComplaintBytesMax = 1'024;

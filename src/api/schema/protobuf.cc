@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view kMagic{"k8s\0", 4};
 constexpr std::string_view kZeroTime = "0001-01-01T00:00:00Z";
 constexpr int kGroupDepthMax = 100;
+constexpr std::size_t kUnknownFieldsMax = 8;
 constexpr std::int64_t kSecondsMax = std::numeric_limits<std::int64_t>::max() / 2'000'000;
 
 enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kGroupEnd = 4, kFixed32 = 5 };
@@ -36,17 +37,26 @@ struct WireField {
   std::string_view bytes;
 };
 
-/// What reading one body may still cost, in fields.
+/// What reading one body may still cost, in fields, and which of them are not in the schema.
 class Budget {
  public:
+  explicit Budget(std::size_t fields_max = kWireFieldsMax) : left_(fields_max) {}
+
   Outcome spend(std::size_t fields) {
     if (fields > left_) return too_many_values();
     left_ -= fields;
     return {};
   }
 
+  void note_unknown(std::string_view message, std::uint32_t number) {
+    if (unknown_.size() < kUnknownFieldsMax) unknown_.push_back(fmt::format("field {} of {}", number, message));
+  }
+
+  std::vector<std::string> take_unknown() { return std::move(unknown_); }
+
  private:
-  std::size_t left_ = kWireFieldsMax;
+  std::size_t left_;
+  std::vector<std::string> unknown_;
 };
 
 class WireReader {
@@ -321,7 +331,10 @@ Outcome read_message(const Type& type, std::string_view bytes, Json& out, Budget
   for (WireReader reader(bytes, budget); !reader.done();) {
     SPILLWAY_TRY(wire, reader.next());
     const Field* field = type.find_number(wire.number);
-    if (field == nullptr) continue;
+    if (field == nullptr) {
+      budget.note_unknown(type.name(), wire.number);
+      continue;
+    }
     if (field->inlined) {
       if (wire.type != WireType::kBytes) return wrong_wire_type(*field);
       SPILLWAY_TRY_VOID(read_message(*field->message, wire.bytes, out, budget));
@@ -392,13 +405,19 @@ Result<const Type*> protobuf_kind(std::string_view body) {
 }
 
 Result<Json> read_protobuf(const Type& type, std::string_view body) {
+  SPILLWAY_TRY(document, read_protobuf_fields(type, body));
+  return std::move(document.object);
+}
+
+Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view body, std::size_t fields_max) {
   if (body == kMagic) return unrecognized_body(type, "empty body", body);
-  Budget budget;
+  Budget budget(fields_max);
   SPILLWAY_TRY(envelope, read_envelope(body, budget));
   Json document = Json::object({{"apiVersion", envelope.api_version}, {"kind", envelope.kind}});
   SPILLWAY_TRY_VOID(read_message(type, envelope.raw, document, budget));
   SPILLWAY_TRY(typed, read_body(type, document));
-  return std::move(typed.object);
+  for (std::string& field : budget.take_unknown()) typed.unknown_fields.push_back(std::move(field));
+  return std::move(typed);
 }
 
 }  // namespace spillway::api

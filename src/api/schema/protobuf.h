@@ -4,10 +4,13 @@
 // contract", 5.4.
 #pragma once
 
+#include "api/json/document_bounds.h"
 #include "api/json/json.h"
 #include "api/schema/schema.h"
+#include "api/schema/typed.h"
 #include "base/error.h"
 
+#include <cstddef>
 #include <string_view>
 
 namespace spillway::api {
@@ -24,5 +27,10 @@ Result<const Type*> protobuf_kind(std::string_view body);
 /// The document in canonical form, with apiVersion and kind. kBadRequest: truncated or malformed, text that is no
 /// UTF-8, or another kind than `type`. kRequestEntityTooLarge: more fields or values than a document may have.
 Result<Json> read_protobuf(const Type& type, std::string_view body);
+
+/// The same with what the schema does not have, at most eight of them: "field 99 of core/v1.PodSpec". `fields_max`: on
+/// the wire.
+Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view body,
+                                           std::size_t fields_max = kWireFieldsMax);
 
 }  // namespace spillway::api

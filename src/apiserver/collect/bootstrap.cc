@@ -58,7 +58,9 @@ void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<
     wanted.emplace_back(resource, std::move(document));
   }
   std::erase_if(wanted, [&](const auto& one) {
-    return core.cache.of(*one.first).find(one.second.string_at({"metadata", "name"})) != nullptr;
+    const ResourceCache& cache = core.cache.of(*one.first);
+    const std::string_view name = one.second.string_at({"metadata", "name"});
+    return cache.find(name) != nullptr || cache.find_unreadable(name) != nullptr;
   });
   auto progress = std::make_shared<Progress>();
   progress->done = std::move(done);

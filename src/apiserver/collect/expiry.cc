@@ -10,7 +10,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr Duration kEventLife = hours(1);
+constexpr Duration kStoreIsLate = minutes(10);
 constexpr Duration kSettledRequestLife = hours(1);
 constexpr Duration kOpenRequestLife = hours(24);
 constexpr Duration kTokenLookEvery = hours(24);
@@ -27,10 +27,6 @@ std::optional<WallTime> latest_of(std::initializer_list<std::string_view> texts)
     if (const Result<WallTime> time = api::parse_time(text); time && (!latest || *time > *latest)) latest = *time;
   }
   return latest;
-}
-
-std::optional<Duration> life_of_event(const api::Json&, WallTime) {
-  return kEventLife;
 }
 
 std::optional<WallTime> event_seen(const api::Json& event) {
@@ -80,7 +76,11 @@ std::optional<WallTime> now_seen(const api::Json&) {
 
 }  // namespace
 
-const Expiry::Rule kEventExpiry{"events", life_of_event, event_seen};
+Expiry::Rule event_expiry(const Core& core) {
+  const Duration life = core.storage.event_ttl + (core.store.expires_keys() ? kStoreIsLate : Duration());
+  return {"events", [life](const api::Json&, WallTime) { return std::optional(life); }, event_seen};
+}
+
 const Expiry::Rule kRequestExpiry{"certificatesigningrequests.certificates.k8s.io", life_of_request, request_seen};
 const Expiry::Rule kTokenExpiry{"secrets", life_of_token, now_seen, true};
 

@@ -1,6 +1,6 @@
-// What the server forgets with time: Events after an hour, certificate requests that are settled after an hour and
-// others after a day, bootstrap tokens when they say so, history of the store after some minutes.
-// Thread: loop. Bounds: kCollectorWritesMax deletions in flight. Source: spec "API server contract", 14.2, 22.4.
+// What the server forgets with time: Events after an hour (--event-ttl), certificate requests that are settled after an
+// hour and others after a day, bootstrap tokens when they say so, history of the store after some minutes. Thread:
+// loop. Bounds: kCollectorWritesMax deletions in flight. Source: spec "API server contract", 14.2, 22.4.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -8,6 +8,7 @@
 #include "apiserver/write/remover.h"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,7 +23,7 @@ class Expiry final : public Collector {
   struct Rule {
     std::string_view plural;  // "events", "certificatesigningrequests.certificates.k8s.io"
     /// From `now` on, when the object was written, or is seen by a new process. nullopt: it stays.
-    std::optional<Duration> (*life)(const api::Json& object, WallTime now) = nullptr;
+    std::function<std::optional<Duration>(const api::Json& object, WallTime now)> life;
     /// The last sign of life that an object carries; for what was there when the server started.
     std::optional<WallTime> (*last_seen)(const api::Json& object) = nullptr;
     /// Its life ends at a time of the clock on the wall: that is looked at once more before the object goes.
@@ -57,7 +58,9 @@ class Expiry final : public Collector {
   std::size_t removing_ = 0;
 };
 
-extern const Expiry::Rule kEventExpiry;
+/// Events. A store that expires keys by itself is given `ttl` to do so, and some time more: what was written there
+/// without a ttl goes in the end.
+Expiry::Rule event_expiry(const Core& core);
 /// As the controller manager cleans them: an hour after they were issued, denied or failed, else a day after they came.
 extern const Expiry::Rule kRequestExpiry;
 /// As the controller manager's token cleaner does: Secrets of kube-system that are bootstrap tokens, once their

@@ -106,8 +106,10 @@ GarbageCollector::OwnerState GarbageCollector::state_of(const OwnerLink& link, c
   const Resource* resource = core_.registry.find_group_kind(group_of(link.api_version), link.kind);
   // What this server does not know it cannot call gone.
   if (resource == nullptr || !resource->stored()) return OwnerState::kPresent;
-  const ObjectPtr owner =
-      core_.cache.of(*resource).find(object_key(resource->namespaced() ? dependent.ns : std::string(), link.name));
+  const ResourceCache& owners = core_.cache.of(*resource);
+  const std::string key = object_key(resource->namespaced() ? dependent.ns : std::string(), link.name);
+  if (owners.find_unreadable(key) != nullptr) return OwnerState::kPresent;
+  const ObjectPtr owner = owners.find(key);
   if (!owner || owner->meta.uid != link.uid) return OwnerState::kAbsent;
   return owner->meta.deleting && owner->meta.foreground ? OwnerState::kWaitsForDependents : OwnerState::kPresent;
 }

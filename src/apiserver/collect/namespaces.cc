@@ -13,6 +13,7 @@ using api::Json;
 using api::StatusResult;
 
 constexpr Duration kRetry = seconds(1);
+constexpr Duration kLookAgain = seconds(30);
 constexpr std::string_view kAccount = "default";
 constexpr Duration kLateWithin = minutes(2);  // a request that was admitted before is answered by then
 
@@ -100,6 +101,7 @@ void NamespaceCollector::empty(const std::string& ns) {
       return removing_.size() + left.size() < kCollectorWritesMax;
     });
     for (const ObjectPtr& object : left) remove(*cache, *object);
+    if (cache->hides(ns)) look_again(ns);
   }
   if (!occupied && space) finish(ns);
 }
@@ -142,6 +144,16 @@ void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& 
                       retry(ns);
                     }
                   });
+}
+
+/// No event tells when a value that cannot be read has gone.
+void NamespaceCollector::look_again(const std::string& ns) {
+  if (!looked_at_again_.insert(ns).second) return;
+  core_.timers.at(core_.now.mono + kLookAgain, [this, ns] {
+    looked_at_again_.erase(ns);
+    if (terminating_.contains(ns)) dirty_.insert(ns);
+    run();
+  });
 }
 
 void NamespaceCollector::finalize(const std::string& ns) {

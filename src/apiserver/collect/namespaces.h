@@ -1,8 +1,8 @@
 // Namespaces over their life: every active one gets the service account `default`; a terminating one is emptied, then
 // let go. Where several servers write, one that has not heard of the end yet may still put something into a namespace
 // after it was found empty: that is removed as it comes, but nothing that was there before a namespace was seen to go.
-// Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API server contract", 2, 11.8; spec "etcd as
-// the store", 12.
+// Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API server contract", 2, 11.8; spec "etcd
+// as the store", 12.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -33,6 +33,7 @@ class NamespaceCollector final : public Collector {
   void remove(const ResourceCache& cache, const StoredObject& object);
   void finish(const std::string& ns);
   bool is_occupied(const std::string& ns) const;
+  void look_again(const std::string& ns);
   void finalize(const std::string& ns);
   void create_account(const std::string& ns);
   void retry(const std::string& ns);
@@ -47,6 +48,7 @@ class NamespaceCollector final : public Collector {
   std::set<std::string> lacks_account_;  // active, to be looked at
   std::map<std::string, Instant> gone_;  // lately, of a store that other servers write to; until when they are kept
   std::set<std::string> finalizing_;
+  std::set<std::string> looked_at_again_;  // soon
   std::set<std::string> creating_;
   std::set<std::string> removing_;  // store keys with a deletion on its way
 };

@@ -2,6 +2,7 @@
 // of the event that is being handled. Thread: loop.
 #pragma once
 
+#include "apiserver/read/stored_form.h"
 #include "apiserver/read/watch_cache.h"
 #include "apiserver/resource/held_names.h"
 #include "apiserver/resource/kind_hooks.h"
@@ -25,6 +26,7 @@ struct Core {
   telemetry::Log log;
   Rng rng;
   AdmissionRules admission{};
+  StorageOptions storage{};  // of a server that serves with a media type
   Now now{};
   std::shared_ptr<HeldNames> held = std::make_shared<HeldNames>();
 };

@@ -1,5 +1,6 @@
 #include "apiserver/read/list_job.h"
 
+#include "apiserver/read/stored_form.h"
 #include "apiserver/request/request_options.h"
 
 #include <utility>
@@ -9,10 +10,11 @@ namespace spillway::apiserver {
 ObjectPtr ListJob::take_candidate(std::size_t index) {
   if (resource_ == nullptr) return std::move(candidates_[index]);
   const store::Entry entry = std::move(entries_[index]);
-  const Result<api::Json> document = api::parse_json(*entry.value);
-  if (!document) return nullptr;
-  return make_object(entry.key.substr(resource_->storage.size()), *entry.value, entry.mod_revision,
-                     extract(*resource_, *document));
+  Result<ObjectPtr> object =
+      read_object(*resource_, entry.key.substr(resource_->storage.size()), *entry.value, entry.mod_revision);
+  if (object) return *std::move(object);
+  if (left_out_.size() < kLeftOutTold) left_out_.push_back(entry.key);
+  return nullptr;
 }
 
 std::size_t ListJob::look_cost(std::size_t index) const {
@@ -76,6 +78,7 @@ bool ListJob::write(SliceBudget& budget, WallTime now) {
 bool ListJob::step(SliceBudget& budget, WallTime now) {
   if (exchange_->finished()) return true;
   if (!choose(budget) || !write(budget, now)) return false;
+  if (!left_out_.empty()) exchange_->warnings.push_back(left_out_warning(left_out_));
   exchange_->answer_object(200, plan_.rendering.end_list(meta_, std::move(text_)));
   return true;
 }

@@ -53,6 +53,7 @@ class ListJob {
   std::vector<ObjectPtr> chosen_;
   std::size_t chosen_bytes_ = 0;
   std::size_t behind_ = 0;
+  std::vector<std::string> left_out_;  // keys of values that cannot be read
   bool all_chosen_ = false;
   ListMeta meta_;
   std::size_t written_ = 0;

@@ -24,6 +24,17 @@ api::Status expired_token() {
                     "new list without the continue parameter.");
 }
 
+/// A list says what it lacks.
+void warn_of_unreadable(Exchange& exchange, const ResourceCache& cache, std::string_view prefix) {
+  std::vector<std::string> keys;
+  const auto& all = cache.unreadable();
+  for (auto at = all.lower_bound(prefix); at != all.end() && at->first.starts_with(prefix); ++at) {
+    if (keys.size() == kLeftOutTold) break;
+    keys.push_back(cache.resource().storage + at->first);
+  }
+  if (!keys.empty()) exchange.warnings.push_back(left_out_warning(keys));
+}
+
 struct ListSize {
   std::size_t objects = 0;
   std::size_t bytes = 0;
@@ -69,6 +80,9 @@ void Reader::get(const ExchangePtr& exchange) {
                  const Route& route = exchange->route;
                  const ObjectPtr object = core_.cache.of(resource).find(object_key(route.ns, route.name));
                  if (!object) return exchange->fail(api::not_found_status(resource.group_resource(), route.name));
+                 if (!object->unknown_fields.empty()) {
+                   exchange->warnings.push_back(unknown_fields_warning(object->unknown_fields));
+                 }
                  exchange->answer_object(200, rendering.object(*object, core_.now.wall), rendering.document(*object));
                });
 }
@@ -167,6 +181,7 @@ void Reader::show(const ExchangePtr& exchange, Page page) {
   }
   const bool present = !page.at || *page.at == core_.cache.revision();
   if (!present && !cache.covers(*page.at)) return show_from_store(exchange, std::move(page));
+  warn_of_unreadable(*exchange, cache, page.selection.key_prefix());
   std::vector<ObjectPtr> objects;
   std::size_t behind = 0;
   const bool first_ones = page.selection.is_everything() && page.limit != 0;

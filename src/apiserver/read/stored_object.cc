@@ -1,5 +1,6 @@
 #include "apiserver/read/stored_object.h"
 
+#include "apiserver/read/stored_form.h"
 #include "base/check.h"
 
 #include <utility>
@@ -130,8 +131,10 @@ std::string object_key(std::string_view ns, std::string_view name) {
 }
 
 std::shared_ptr<StoredObject> make_object(std::string key, std::string_view bytes, store::Revision revision,
-                                          Extract meta) {
+                                          Extract meta, Resting resting) {
   auto object = std::make_shared<StoredObject>();
+  object->unknown_fields = std::move(resting.unknown_fields);
+  object->media_type = resting.media_type;
   const std::size_t slash = key.find('/');
   if (slash == std::string::npos) {
     object->name = key;
@@ -218,6 +221,15 @@ std::size_t offset_in_bytes(const StoredObject& object, std::size_t at) {
   const auto [begin, end] = version_member(object);
   SPILLWAY_DCHECK(at >= end);
   return at - (end - begin);
+}
+
+Result<ObjectPtr> read_object(const Resource& resource, std::string key, std::string_view bytes,
+                              store::Revision revision) {
+  SPILLWAY_TRY(at_rest, decode_stored(resource, bytes));
+  Extract meta = extract(resource, at_rest.document);
+  const std::string text = at_rest.is_text ? std::string() : to_stored_text(at_rest.document);
+  return make_object(std::move(key), at_rest.is_text ? bytes : std::string_view(text), revision, std::move(meta),
+                     {std::move(at_rest.unknown_fields), at_rest.media_type});
 }
 
 std::string to_stored_text(Json& document) {

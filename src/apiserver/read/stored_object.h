@@ -7,6 +7,7 @@
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
 #include "api/object/meta.h"
+#include "apiserver/read/stored_form.h"
 #include "apiserver/resource/resource_registry.h"
 #include "store/store.h"
 
@@ -45,6 +46,12 @@ struct Extract {
 
 Extract extract(const Resource& resource, const api::Json& document);
 
+/// How the value of an object is at rest.
+struct Resting {
+  std::vector<std::string> unknown_fields;
+  StorageMediaType media_type = StorageMediaType::kJson;
+};
+
 struct StoredObject {
   std::string key;  // below Resource::storage: "ns/name", or "name"
   std::string ns;
@@ -57,6 +64,9 @@ struct StoredObject {
   /// It has passed every check of this process's writer, so that an update that changes nothing they look at need not
   /// pass them again.
   bool checked = false;
+  /// What the value at rest holds besides, and `text` does not: "field 99 of core/v1.PodSpec".
+  std::vector<std::string> unknown_fields;
+  StorageMediaType media_type = StorageMediaType::kJson;  // of that value
 
   /// The bytes with another resourceVersion.
   std::string text_at(store::Revision other) const;
@@ -74,9 +84,9 @@ using ObjectPtr = std::shared_ptr<const StoredObject>;
 /// "ns/name", or "name" when `ns` is empty.
 std::string object_key(std::string_view ns, std::string_view name);
 
-/// Puts the revision into the stored bytes, once. `bytes` must be a JSON object.
+/// Puts the revision into the bytes, once. `bytes` must be a JSON object without one.
 std::shared_ptr<StoredObject> make_object(std::string key, std::string_view bytes, store::Revision revision,
-                                          Extract meta);
+                                          Extract meta, Resting resting = {});
 
 /// `object` after a write of `bytes` that changed neither the places of members nor what was extracted from them.
 ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store::Revision revision);
@@ -86,7 +96,11 @@ std::string stored_bytes(const StoredObject& object);
 /// What stands at that offset of the object's text, which must be behind the resourceVersion, stands here in its bytes.
 std::size_t offset_in_bytes(const StoredObject& object, std::size_t at);
 
-/// The bytes to store: the document without its resourceVersion, which is taken out.
+/// Of a value at rest; kInvalid as decode_stored(). `key` is below `resource.storage`.
+Result<ObjectPtr> read_object(const Resource& resource, std::string key, std::string_view bytes,
+                              store::Revision revision);
+
+/// The document as text without its resourceVersion, which is taken out.
 std::string to_stored_text(api::Json& document);
 
 }  // namespace spillway::apiserver

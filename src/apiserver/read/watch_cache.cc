@@ -15,6 +15,7 @@ constexpr std::size_t kRingEventsMin = 1'000;
 constexpr std::size_t kRingEventsMax = 16'384;
 constexpr std::size_t kRingBytesMax = 32U << 20U;
 constexpr Duration kRingAge = minutes(5);
+constexpr std::size_t kFirstObjects = 100;  // that tell how the others are at rest
 
 std::size_t weight(const CacheEvent& event) {
   const ObjectPtr& content = event.object ? event.object : event.last;
@@ -28,15 +29,31 @@ ObjectPtr ResourceCache::find(std::string_view key) const {
   return found == objects_.end() ? nullptr : found->second;
 }
 
+const Unreadable* ResourceCache::find_unreadable(std::string_view key) const {
+  const auto found = unreadable_.find(key);
+  return found == unreadable_.end() ? nullptr : &found->second;
+}
+
 const ObjectMap* ResourceCache::on_node(std::string_view node) const {
   const auto found = by_node_.find(node);
   return found == by_node_.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+bool has_any(const auto& map, const std::string& prefix) {
+  const auto first = map.lower_bound(prefix);
+  return first != map.end() && first->first.starts_with(prefix);
+}
+
+}  // namespace
+
 bool ResourceCache::occupies(std::string_view ns) const {
-  const std::string prefix = std::string(ns) + "/";
-  const auto first = objects_.lower_bound(prefix);
-  return first != objects_.end() && first->first.starts_with(prefix);
+  return has_any(objects_, std::string(ns) + "/") || hides(ns);
+}
+
+bool ResourceCache::hides(std::string_view ns) const {
+  return has_any(unreadable_, std::string(ns) + "/");
 }
 
 std::vector<EventPtr> ResourceCache::events_after(store::Revision after) const {
@@ -172,28 +189,56 @@ Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::s
     Expected expected = std::move(found->second);
     expected_.erase(found);
     if (expected.renewed) return make_renewed(*expected.renewed, *value, revision);
-    const auto object = make_object(std::move(key), *value, revision, std::move(expected.meta));
+    const StorageMediaType type = media_type_of(*value).value_or(StorageMediaType::kJson);
+    const bool is_text = type == StorageMediaType::kJson;
+    const auto object = make_object(std::move(key), is_text ? *value : api::to_text(expected.document), revision,
+                                    std::move(expected.meta), {{}, type});
     object->checked = expected.checked;
     keep_parsed(object, std::move(expected.document));
     return object;
   }
-  const Result<api::Json> document = api::parse_json(*value);
-  if (!document || !document->is_object()) {
-    return make_error(ErrorCode::kInternalError, "the stored value of {} is not a JSON object", store_key);
-  }
-  return make_object(std::move(key), *value, revision, extract(cache.resource(), *document));
+  return read_object(cache.resource(), std::move(key), *value, revision);
 }
 
-Outcome WatchCache::load(const store::RangeResult& state) {
+void WatchCache::load(const store::RangeResult& state) {
   revision_ = state.revision;
   for (const auto& cache : caches_) cache->horizon_ = state.revision;
   for (const store::Entry& entry : state.entries) {
     ResourceCache* cache = cache_of_key(entry.key);
     if (cache == nullptr) continue;
-    SPILLWAY_TRY(object, object_of(*cache, entry.key, entry.value, entry.mod_revision));
-    cache->put(object);
+    Result<ObjectPtr> object = object_of(*cache, entry.key, entry.value, entry.mod_revision);
+    if (!object) {
+      note_unreadable(*cache, entry.key, entry.mod_revision, std::move(object.error()));
+      continue;
+    }
+    cache->put(*object);
   }
-  return {};
+}
+
+std::optional<StorageMediaType> WatchCache::media_type_at_rest() const {
+  std::size_t seen = 0;
+  std::size_t in_protobuf = 0;
+  for (const auto& cache : caches_) {
+    for (const auto& [key, object] : cache->objects()) {
+      if (seen == kFirstObjects) break;
+      ++seen;
+      if (object->media_type == StorageMediaType::kProtobuf) ++in_protobuf;
+    }
+  }
+  if (seen == 0) return std::nullopt;
+  return 2 * in_protobuf > seen ? StorageMediaType::kProtobuf : StorageMediaType::kJson;
+}
+
+/// What was there before is shown no longer, but nobody is told that it has gone.
+void WatchCache::note_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision,
+                                 Error cause) {
+  const std::string key = store_key.substr(cache.resource().storage.size());
+  Unreadable& value = cache.unreadable_[key];
+  if (ObjectPtr before = cache.find(key)) value.last = std::move(before);
+  value.revision = revision;
+  value.cause = std::move(cause.message);
+  cache.erase(key);
+  listener_.on_cache_unreadable(store_key, value);
 }
 
 void WatchCache::expect(const store::Value& value, Extract meta, api::Json document, bool checked) {
@@ -239,13 +284,12 @@ void WatchCache::apply(const store::Change& change) {
   event->previous = cache->find(key);
   if (change.value) {
     Result<ObjectPtr> object = object_of(*cache, change.key, change.value, change.revision);
-    if (!object) {
-      listener_.on_cache_lost(object.error());
-      return;
-    }
+    if (!object) return note_unreadable(*cache, change.key, change.revision, std::move(object.error()));
+    if (const auto bad = cache->unreadable_.extract(key)) event->previous = bad.mapped().last;
     event->object = *object;
     cache->put(*object);
   } else {
+    if (const auto bad = cache->unreadable_.extract(key)) event->previous = bad.mapped().last;
     if (!event->previous) return;  // never seen: nothing to take away
     if (const auto found = expected_deletions_.find(change.key); found != expected_deletions_.end()) {
       event->last = make_object(key, found->second.text, change.revision, std::move(found->second.meta));
@@ -281,15 +325,24 @@ void WatchCache::rebase(const store::RangeResult& state) {
     ResourceCache* cache = cache_of_key(entry.key);
     if (cache == nullptr) continue;
     present.insert(entry.key);
-    const ObjectPtr known = cache->find(std::string_view(entry.key).substr(cache->resource().storage.size()));
+    const std::string_view key = std::string_view(entry.key).substr(cache->resource().storage.size());
+    const ObjectPtr known = cache->find(key);
     if (known && known->revision == entry.mod_revision) continue;
+    const Unreadable* bad = cache->find_unreadable(key);
+    if (bad != nullptr && bad->revision == entry.mod_revision) continue;
     changes.push_back({entry.key, entry.mod_revision, entry.create_revision, entry.value, nullptr});
   }
-  for (const auto& cache : caches_)
-    for (const auto& [key, object] : cache->objects()) {
-      std::string store_key = cache->resource().storage + key;
-      if (!present.contains(store_key)) changes.push_back({std::move(store_key), state.revision, {}, nullptr, nullptr});
-    }
+  for (const auto& cache : caches_) {
+    const auto take_away = [&](const auto& known) {
+      for (const auto& [key, value] : known) {
+        std::string store_key = cache->resource().storage + key;
+        if (present.contains(store_key)) continue;
+        changes.push_back({std::move(store_key), state.revision, {}, nullptr, nullptr});
+      }
+    };
+    take_away(cache->objects());
+    take_away(cache->unreadable());
+  }
   std::ranges::stable_sort(changes, {}, &store::Change::revision);
   for (const store::Change& change : changes) apply(change);
   for (const auto& cache : caches_) cache->forget_history(state.revision);

@@ -6,6 +6,7 @@
 // contract", 9.13, 22.3.
 #pragma once
 
+#include "apiserver/read/stored_form.h"
 #include "apiserver/read/stored_object.h"
 #include "apiserver/resource/resource_registry.h"
 #include "base/time.h"
@@ -34,6 +35,13 @@ struct CacheEvent {
 using EventPtr = std::shared_ptr<const CacheEvent>;
 using ObjectMap = std::map<std::string, ObjectPtr, std::less<>>;
 
+/// A value at rest that cannot be decoded. Nobody is told that its object has gone: it has not.
+struct Unreadable {
+  store::Revision revision;
+  std::string cause;
+  ObjectPtr last;  // the object as it could be read before; may be null
+};
+
 /// The objects of one resource and their history.
 class ResourceCache {
  public:
@@ -45,14 +53,23 @@ class ResourceCache {
 
   ObjectPtr find(std::string_view key) const;
 
+  /// Values that are no object here, by key.
+  const std::map<std::string, Unreadable, std::less<>>& unreadable() const { return unreadable_; }
+
+  /// nullptr: the object can be read, or there is none.
+  const Unreadable* find_unreadable(std::string_view key) const;
+
   /// True if on_node() knows: the first selectable field is spec.nodeName.
   bool indexes_nodes() const { return !resource_.fields.empty() && resource_.fields.front().name == "spec.nodeName"; }
 
   /// Pods bound to that node; nullptr if there are none or the resource is not indexed by node.
   const ObjectMap* on_node(std::string_view node) const;
 
-  /// True if any object lives in the namespace.
+  /// True if any object lives in the namespace, readable or not.
   bool occupies(std::string_view ns) const;
+
+  /// True if a value in the namespace cannot be read.
+  bool hides(std::string_view ns) const;
 
   /// True if every event after that revision is still known.
   bool covers(store::Revision after) const { return after >= horizon_; }
@@ -79,6 +96,7 @@ class ResourceCache {
 
   const Resource& resource_;
   ObjectMap objects_;
+  std::map<std::string, Unreadable, std::less<>> unreadable_;
   std::map<std::string, ObjectMap, std::less<>> by_node_;
   std::deque<EventPtr> ring_;
   std::size_t ring_bytes_ = 0;
@@ -96,12 +114,18 @@ class WatchCache final : public store::Watcher {
     virtual void on_cache_progress() = 0;
     /// The store ended the watch. kExpired: it is there, only history is missing (rebase()).
     virtual void on_cache_lost(const Error& error) = 0;
+
+    /// The value of that key in the store cannot be decoded.
+    virtual void on_cache_unreadable(std::string_view /*store_key*/, const Unreadable& /*value*/) {}
   };
 
   WatchCache(const ResourceRegistry& registry, Listener& listener);
 
-  /// Takes the initial state. kInternalError names the key of an entry that is no JSON object.
-  Outcome load(const store::RangeResult& state);
+  /// Takes the initial state.
+  void load(const store::RangeResult& state);
+
+  /// In which form most of the first objects are at rest; nullopt: there are none.
+  std::optional<StorageMediaType> media_type_at_rest() const;
 
   ResourceCache& of(const Resource& resource);
 
@@ -155,6 +179,7 @@ class WatchCache final : public store::Watcher {
   ResourceCache* cache_of_key(std::string_view store_key);
   Result<ObjectPtr> object_of(const ResourceCache& cache, const std::string& store_key, const store::Value& value,
                               store::Revision revision);
+  void note_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision, Error cause);
   void apply(const store::Change& change);
 
   Listener& listener_;

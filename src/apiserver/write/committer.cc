@@ -7,6 +7,8 @@ namespace spillway::apiserver {
 
 namespace {
 
+constexpr std::string_view kEvents = "/registry/events/";
+
 api::Status store_failure(const Error& error) {
   if (error.code == ErrorCode::kTooManyRequests || error.code == ErrorCode::kServiceUnavailable ||
       error.code == ErrorCode::kTimeout) {
@@ -17,27 +19,57 @@ api::Status store_failure(const Error& error) {
 
 }  // namespace
 
-ObjectPtr Committer::object_of(const Resource& resource, const std::string& key, const store::Value& value,
-                               store::Revision revision) {
-  ObjectPtr cached = core_.cache.of(resource).find(key);
-  if (cached && cached->revision == revision) return cached;
+/// The object of these bytes; what cannot be read is told in upstream's words.
+api::StatusResult<ObjectPtr> Committer::object_of(const Resource& resource, const std::string& key,
+                                                  const store::Value& value, store::Revision revision) {
+  const ResourceCache& cache = core_.cache.of(resource);
+  if (ObjectPtr cached = cache.find(key); cached && cached->revision == revision) return cached;
   // Overwritten meanwhile: what this write made of it.
-  const Result<api::Json> document = api::parse_json(*value);
-  if (!document) return cached;
-  return make_object(key, *value, revision, extract(resource, *document));
+  Result<ObjectPtr> read = read_object(cache.resource(), key, *value, revision);
+  if (!read) return unreadable_status(resource.storage + key, revision, read.error().message);
+  return *std::move(read);
+}
+
+/// Whether what is there may be written over. An object with unknown fields may still be deleted: nothing of it is to
+/// stay.
+api::StatusResult<void> Committer::may_write(const Resource& resource, const std::string& key) const {
+  const ResourceCache& cache = core_.cache.of(resource);
+  if (const Unreadable* bad = cache.find_unreadable(key)) {
+    return unreadable_status(resource.storage + key, bad->revision, bad->cause);
+  }
+  const ObjectPtr object = cache.find(key);
+  if (!object || object->unknown_fields.empty() || core_.storage.drop_unknown_fields) return {};
+  return unknown_fields_status(resource.storage + key, object->unknown_fields);
+}
+
+/// The object that a write met, or has made.
+api::StatusResult<Commit> Committer::commit_of(const Resource& resource, const std::string& key,
+                                               const store::WriteResult& result, const store::Value& written) {
+  Commit commit{result.committed, nullptr};
+  if (!result.committed && !result.current) return commit;
+  auto object = result.committed ? object_of(resource, key, written, result.revision)
+                                 : object_of(resource, key, result.current->value, result.current->mod_revision);
+  if (!object) return object.error();
+  commit.object = *std::move(object);
+  return commit;
 }
 
 void Committer::put(const Resource& resource, std::string key, api::Json document, store::Revision expected,
                     Checks checks, Done done) {
+  if (const auto may = may_write(resource, key); !may) return done(may.error());
   Extract meta = extract(resource, document);
   const bool frees = meta.deleting;
-  auto value = std::make_shared<const std::string>(to_stored_text(document));
+  auto value = std::make_shared<const std::string>(encode_stored(
+      core_.cache.of(resource).resource(), document, core_.storage.media_type.value_or(StorageMediaType::kJson)));
   core_.cache.expect(value, std::move(meta), std::move(document), checks == Checks::kPassed);
   std::string store_key = resource.storage + key;
-  write(resource, std::move(key), {std::move(store_key), std::move(value), expected, frees}, std::move(done));
+  const bool expires = resource.storage == kEvents && core_.store.expires_keys();
+  const auto life = expires ? std::optional(core_.storage.event_ttl) : std::nullopt;
+  write(resource, std::move(key), {std::move(store_key), std::move(value), expected, frees, life}, std::move(done));
 }
 
 void Committer::renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Done done) {
+  if (const auto may = may_write(resource, current->key); !may) return done(may.error());
   auto value = std::make_shared<const std::string>(std::move(bytes));
   core_.cache.expect_renewal(value, current);
   write(resource, current->key, {resource.storage + current->key, std::move(value), current->revision},
@@ -50,13 +82,7 @@ void Committer::write(const Resource& resource, std::string key, store::Write wr
                                        done = std::move(done)](Result<store::WriteResult> result) mutable {
     core_.cache.forget(value);
     if (!result) return done(store_failure(result.error()));
-    Commit commit{result->committed, nullptr};
-    if (result->committed) {
-      commit.object = object_of(resource, key, value, result->revision);
-    } else if (result->current) {
-      commit.object = object_of(resource, key, result->current->value, result->current->mod_revision);
-    }
-    done(std::move(commit));
+    done(commit_of(resource, key, *result, value));
   });
 }
 
@@ -76,11 +102,13 @@ void Committer::erase(const Resource& resource, std::string key, api::Json last,
                                        done = std::move(done)](Result<store::WriteResult> result) mutable {
     if (shows) core_.cache.forget_deletion(store_key);
     if (!result) return done(store_failure(result.error()));
-    Commit commit{result->committed, nullptr};
-    if (result->committed && shows) {
+    if (!result->committed) return done(commit_of(resource, key, *result, nullptr));
+    Commit commit{true, nullptr};
+    if (shows) {
       commit.object = make_object(std::move(key), last_text, result->revision, std::move(meta));
     } else if (result->current) {
-      commit.object = object_of(resource, key, result->current->value, result->current->mod_revision);
+      auto last = object_of(resource, key, result->current->value, result->current->mod_revision);
+      if (last) commit.object = *std::move(last);
     }
     done(std::move(commit));
   });

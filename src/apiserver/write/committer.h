@@ -24,7 +24,8 @@ struct Commit {
 
 class Committer {
  public:
-  /// An error means the store did not write: 413, 429 or 503.
+  /// An error means the store did not write: 413, 429 or 503, and 500 for a value at rest that cannot be read, or
+  /// whose unknown fields a write would lose.
   using Done = std::move_only_function<void(api::StatusResult<Commit>)>;
 
   explicit Committer(Core& core) : core_(core) {}
@@ -45,8 +46,11 @@ class Committer {
 
  private:
   void write(const Resource& resource, std::string key, store::Write write, Done done);
-  ObjectPtr object_of(const Resource& resource, const std::string& key, const store::Value& value,
-                      store::Revision revision);
+  api::StatusResult<ObjectPtr> object_of(const Resource& resource, const std::string& key, const store::Value& value,
+                                         store::Revision revision);
+  api::StatusResult<void> may_write(const Resource& resource, const std::string& key) const;
+  api::StatusResult<Commit> commit_of(const Resource& resource, const std::string& key,
+                                      const store::WriteResult& result, const store::Value& written);
 
   Core& core_;
 };

@@ -36,6 +36,9 @@ RenewalMatch Renewals::match(const Exchange& exchange, const ObjectPtr& current,
   const Resource& resource = *exchange.route.resource;
   if (!is_plain(exchange, form)) return {.path = RenewalPath::kRequest};
   if (!current || !current->checked || current->meta.deleting) return {.path = RenewalPath::kObject};
+  if (current->media_type != StorageMediaType::kJson || !current->unknown_fields.empty()) {
+    return {.path = RenewalPath::kObject};
+  }
   if (writer_.is_updating(resource, *current)) return {.path = RenewalPath::kQueued};
   if (!writer_.passes_renewal(exchange.user(), resource, *current)) return {.path = RenewalPath::kAdmission};
   return match_renewal(exchange.request().body, *current->text, {form, manager});

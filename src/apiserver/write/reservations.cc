@@ -51,7 +51,9 @@ std::vector<std::string> reserved_names(const Resource& resource, const Json& ob
 bool has_reserved(const Core& core, std::string_view name, const Reservation& reservation) {
   const Resource* resource = core.registry.find_plural(name.substr(0, name.find('/')));
   if (resource == nullptr || !resource->stored()) return true;  // what this server does not know it does not judge
-  const ObjectPtr object = core.cache.of(*resource).find(reservation.object);
+  const ResourceCache& objects = core.cache.of(*resource);
+  if (objects.find_unreadable(reservation.object) != nullptr) return true;
+  const ObjectPtr object = objects.find(reservation.object);
   if (!object || object->meta.uid != reservation.uid) return false;
   const std::vector<std::string> names = reserved_names(*resource, *object->shared_document(), nullptr);
   return std::ranges::find(names, name) != names.end();

@@ -6,6 +6,7 @@
 #include "cli/config/flow_config.h"
 #include "host/kernel/kernel_file.h"
 #include "runtime/entropy.h"
+#include "store/incomplete_copy.h"
 #include "wire/client/kubeconfig.h"
 #include "yaml/yaml_document.h"
 
@@ -52,6 +53,15 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
 Result<flow::Configuration> flows_of(const cli::FlowArgs& args) {
   if (args.config_file.empty()) return flow::built_in_configuration();
   return cli::read_flow_config(args.config_file, yaml::read_file);
+}
+
+apiserver::StorageOptions storage_options(const cli::ServingArgs& args) {
+  apiserver::StorageOptions options{
+      .media_type = {}, .drop_unknown_fields = args.drop_unknown_fields, .event_ttl = args.event_ttl};
+  for (const auto type : {apiserver::StorageMediaType::kJson, apiserver::StorageMediaType::kProtobuf}) {
+    if (args.storage_media_type == apiserver::to_string(type)) options.media_type = type;
+  }
+  return options;
 }
 
 }  // namespace
@@ -109,6 +119,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .fair = args_.flow.enabled,
           .flows = std::move(flows),
           .seats = args_.flow.requests_max + args_.flow.mutating_requests_max,
+          .storage = storage_options(args_),
           .rearm =
               [this] {
                 if (endpoint_) endpoint_->rearm();
@@ -150,6 +161,10 @@ Outcome ApiServerPart::join(std::function<void()> serving) {
   roster_->join([this, serving = std::move(serving)](const Outcome& joined) mutable {
     if (joined) return begin(std::move(serving));
     const Error& error = joined.error();
+    if (error.code == ErrorCode::kConflict && error.at.starts_with(store::kCommandName)) {
+      return process_.fail(make_error(ErrorCode::kConflict,
+                                      "`spillway store` works on this etcd ({}): begin when it has ended", error.at));
+    }
     process_.fail(error.code != ErrorCode::kConflict
                       ? error
                       : make_error(ErrorCode::kConflict, "{}/pki: other keys than those of server {}, which runs{}",
@@ -158,7 +173,19 @@ Outcome ApiServerPart::join(std::function<void()> serving) {
   return {};
 }
 
+/// Not on what somebody has not finished copying.
 void ApiServerPart::begin(std::function<void()> serving) {
+  store_->range({.prefix = std::string(store::kIncompleteCopyKey), .start_after = {}, .limit = 1, .at = {}},
+                [this, serving = std::move(serving)](const Result<store::RangeResult>& mark) mutable {
+                  if (!mark) return process_.fail(mark.error());
+                  if (mark->entries.empty()) return start(std::move(serving));
+                  process_.fail(make_error(ErrorCode::kConflict,
+                                           "the store holds {}: run `spillway store copy` again, or delete {}",
+                                           *mark->entries.front().value, store::kIncompleteCopyKey));
+                });
+}
+
+void ApiServerPart::start(std::function<void()> serving) {
   server_->start(process_.loop().now(), [this, serving = std::move(serving)](Outcome ready) {
     if (ready) ready = serve();
     if (ready && store_->is_shared()) ready = take_part();

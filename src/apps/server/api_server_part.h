@@ -65,6 +65,7 @@ class ApiServerPart final : public Part {
   Result<std::string> keys_in_common() const;
   Outcome join(std::function<void()> serving);
   void begin(std::function<void()> serving);
+  void start(std::function<void()> serving);
   Outcome take_part();
   Outcome open_tokens();
   Outcome serve();

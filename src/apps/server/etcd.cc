@@ -20,16 +20,24 @@ Result<std::string> read_if_named(const std::string& path) {
 
 Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args, store::Poster post, telemetry::Log log,
                                                       telemetry::Registry& metrics) {
-  store::GrpcTransportOptions options{.servers = args.servers, .ca_pem = {}, .certificate_pem = {}, .key_pem = {}};
+  store::GrpcTransportOptions options{.servers = args.servers,
+                                      .ca_pem = {},
+                                      .certificate_pem = {},
+                                      .key_pem = {},
+                                      .username = args.username,
+                                      .password = {}};
   for (const auto& [path, pem] :
        {std::pair(&args.ca_file, &options.ca_pem), std::pair(&args.certificate_file, &options.certificate_pem),
         std::pair(&args.key_file, &options.key_pem)}) {
     SPILLWAY_TRY(read, read_if_named(*path));
     *pem = std::move(read);
   }
+  SPILLWAY_TRY(password, read_if_named(args.password_file));
+  options.password = password.substr(0, password.find_first_of("\r\n"));
   SPILLWAY_TRY(transport, store::GrpcTransport::create(options, post));
   store::EtcdOptions kept;
   kept.prefix = args.prefix;
+  kept.lease_reuse = seconds(args.lease_reuse_seconds);
   kept.seed = runtime::entropy();
   kept.log = std::move(log);
   kept.metrics = &metrics;

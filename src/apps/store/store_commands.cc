@@ -1,11 +1,12 @@
-// `spillway store backup | restore | check | defrag`: what an operator does with the embedded store.
-#include "api/text/time_text.h"
-#include "apiserver/stored_values.h"
+// `spillway store backup | restore | check | defrag | copy`: what an operator does with a store.
 #include "apps/commands/commands.h"
 #include "apps/process/process.h"
 #include "apps/server/data_dir.h"
 #include "apps/store/interruption.h"
+#include "apps/store/kept_name.h"
 #include "apps/store/progress_line.h"
+#include "apps/store/store_check.h"
+#include "apps/store/store_copy.h"
 #include "apps/store/store_report.h"
 #include "runtime/clock.h"
 
@@ -42,6 +43,8 @@ class StoreUpkeep {
         return check();
       case Act::kDefrag:
         return defrag();
+      case Act::kCopy:
+        return copy();
     }
     return cli::kExitFailure;
   }
@@ -92,16 +95,21 @@ class StoreUpkeep {
   }
 
   Result<sqlite::CheckReport> look_at(const std::string& file) {
-    const apiserver::StoredValues values;
-    const sqlite::CheckValue check_value = [&values](std::string_view key, std::string_view value) {
-      apiserver::StoredValues::Verdict verdict = values.check(key, value);
-      return sqlite::CheckedValue{std::move(verdict.resource), std::move(verdict.problem)};
-    };
+    const ValueCheck values;
     return with_progress("check",
-                         [&](const sqlite::GoOn& go_on) { return sqlite::check_database(file, check_value, go_on); });
+                         [&](const sqlite::GoOn& go_on) { return sqlite::check_database(file, values, go_on); });
+  }
+
+  int check_etcd() {
+    const auto report =
+        with_progress("check", [&](const sqlite::GoOn& go_on) { return check_etcd_store(command_.etcd, go_on); });
+    if (!report) return failed(report.error(), kExitUnreadable);
+    print(command_.output, "etcd" + command_.etcd.prefix, *report);
+    return report->findings.count() == 0 ? cli::kExitOk : cli::kExitFailure;
   }
 
   int check() {
+    if (!command_.etcd.servers.empty()) return check_etcd();
     const std::string& file = command_.file.empty() ? store_ : command_.file;
     const auto report = look_at(file);
     if (!report) return failed(report.error(), kExitUnreadable);
@@ -119,7 +127,7 @@ class StoreUpkeep {
     }
     if (const Outcome made = make_data_dir(data_dir_); !made) return failed(made.error());
     const auto report = with_progress("restore", [&](const sqlite::GoOn& go_on) {
-      return sqlite::restore_database(command_.file, store_, command_.force ? name_to_keep() : "", go_on);
+      return sqlite::restore_database(command_.file, store_, command_.force ? kept_name(store_) : "", go_on);
     });
     if (!report) return failed(report.error());
     print(command_.output, store_, *report, took());
@@ -132,11 +140,22 @@ class StoreUpkeep {
     return cli::kExitOk;
   }
 
-  /// Says when.
-  std::string name_to_keep() const {
-    std::string now = api::format_time(runtime::RealClock::read().wall);
-    std::ranges::replace(now, ':', '-');
-    return fmt::format("{}.replaced-{}", store_, now);
+  int copy() {
+    const auto report = with_progress("copy", [&](const sqlite::GoOn& go_on) { return copy_store(command_, go_on); });
+    if (!report) return copy_failed(report.error());
+    print(command_.output, command_.into_etcd ? "etcd" + command_.etcd.prefix : store_, *report, took());
+    return cli::kExitOk;
+  }
+
+  int copy_failed(const Error& error) {
+    const int signal = Interruption::signal();
+    if (signal == 0) return failed(error);
+    fmt::print(stderr, "spillway: interrupted: {}\n",
+               command_.into_etcd
+                   ? "what is in etcd is no whole copy; unless nothing was written yet it is marked, and "
+                     "no server starts on it"
+                   : "nothing was changed");
+    return kExitSignalBase + signal;
   }
 
   int defrag() {

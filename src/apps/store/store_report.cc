@@ -23,6 +23,21 @@ Json number(std::uint64_t value) {
   return Json(static_cast<std::int64_t>(value));
 }
 
+Json lines_of(const store::sqlite::Findings& findings) {
+  Json lines = Json::array();
+  for (const std::string& line : findings.lines()) lines.if_array()->push_back(line);
+  return lines;
+}
+
+/// What is no problem: the first ones.
+void print_notes(const std::string& file, const store::sqlite::Findings& notes) {
+  constexpr std::size_t kNotesMax = 20;
+  for (std::size_t i = 0; i < std::min(notes.lines().size(), kNotesMax); ++i) {
+    fmt::print("{}: note: {}\n", file, notes.lines()[i]);
+  }
+  if (notes.count() > kNotesMax) fmt::print("{}: {} more notes\n", file, notes.count() - kNotesMax);
+}
+
 void print_json(const Json& document) {
   fmt::print("{}\n", api::to_text(document));
 }
@@ -81,8 +96,7 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Ch
   if (format == OutputFormat::kJson) {
     Json counts = Json::object();
     for (const auto& [resource, count] : report.objects) counts[resource] = number(count);
-    Json lines = Json::array();
-    for (const std::string& line : report.findings.lines()) lines.if_array()->push_back(line);
+    Json lines = lines_of(report.findings);
     Json document = Json::object({{"file", file},
                                   {"revision", number(report.revision.number())},
                                   {"compacted", number(report.compacted.number())},
@@ -90,13 +104,16 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Ch
                                   {"objects", number(objects)},
                                   {"resources", std::move(counts)},
                                   {"problemCount", number(problems)},
-                                  {"problems", std::move(lines)}});
+                                  {"problems", std::move(lines)},
+                                  {"noteCount", number(report.notes.count())},
+                                  {"notes", lines_of(report.notes)}});
     if (report.backup_of) document["backupOf"] = number(report.backup_of->number());
     return print_json(document);
   }
   std::size_t width = 0;
   for (const auto& [resource, count] : report.objects) width = std::max(width, resource.size());
   for (const auto& [resource, count] : report.objects) fmt::print("{:<{}}  {}\n", resource, width, count);
+  print_notes(file, report.notes);
   fmt::print("{}", problem_lines(file, report.findings));
   const std::string what =
       report.backup_of ? fmt::format("a backup as of revision {}", report.backup_of->number())
@@ -114,6 +131,23 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::De
   }
   fmt::print("{}: {} before, {} after, {:.2f} s\n", file, size_text(report.before), size_text(report.after),
              seconds_of(took));
+}
+
+void print(OutputFormat format, const std::string& target, const CopyReport& report, Duration took) {
+  if (format == OutputFormat::kJson) {
+    return print_json(Json::object({{"target", target},
+                                    {"objects", number(report.objects)},
+                                    {"bytes", number(report.bytes)},
+                                    {"hash", report.hash},
+                                    {"sourceRevision", number(report.from.number())},
+                                    {"revision", number(report.goes_on.number())},
+                                    {"kept", report.kept},
+                                    {"seconds", Json(seconds_of(took))}}));
+  }
+  fmt::print("{}: {} objects, {}, hash {}, as of revision {}, {:.2f} s; it goes on from revision {}\n", target,
+             report.objects, size_text(Bytes{static_cast<std::int64_t>(report.bytes)}), report.hash,
+             report.from.number(), seconds_of(took), report.goes_on.number());
+  if (!report.kept.empty()) fmt::print("{}: the store that was there\n", report.kept);
 }
 
 }  // namespace spillway::apps

@@ -2,6 +2,7 @@
 // Thread: main.
 #pragma once
 
+#include "apps/store/store_copy.h"
 #include "base/time.h"
 #include "cli/flags/command_line.h"
 #include "store/sqlite/upkeep/backup.h"
@@ -22,6 +23,8 @@ void print(cli::OutputFormat format, const std::string& file, const store::sqlit
            Duration took);
 void print(cli::OutputFormat format, const std::string& file, const store::sqlite::CheckReport& report);
 void print(cli::OutputFormat format, const std::string& file, const store::sqlite::DefragReport& report, Duration took);
+
+void print(cli::OutputFormat format, const std::string& target, const CopyReport& report, Duration took);
 
 /// What is wrong, a line each.
 std::string problem_lines(const std::string& file, const store::sqlite::Findings& findings);

@@ -121,7 +121,10 @@ struct EtcdArgs {
   std::string ca_file;           // empty: the system's authorities
   std::string certificate_file;  // empty: the client shows none
   std::string key_file;
-  bool insecure = false;  // plain HTTP to other machines
+  std::string username;       // empty: none
+  std::string password_file;  // whose first line is the user's password
+  bool insecure = false;      // plain HTTP to other machines
+  std::int64_t lease_reuse_seconds = 60;
 };
 
 /// The audit log of the API server. Sizes and counts of 0 are as described.
@@ -168,6 +171,9 @@ struct ServingArgs {
   std::string admission_config_file;       // what admission plug-ins are told; empty: nothing
   AuditArgs audit;
   FlowArgs flow;
+  std::string storage_media_type;    // empty: as what the store holds
+  bool drop_unknown_fields = false;  // of values at rest that are written
+  Duration event_ttl = hours(1);
 };
 
 struct UpCommand {
@@ -320,12 +326,14 @@ struct SwarmCommand {
 
 /// Looks after the embedded store of an API server, on its machine.
 struct StoreCommand {
-  enum class Act { kBackup, kRestore, kCheck, kDefrag };
+  enum class Act { kBackup, kRestore, kCheck, kDefrag, kCopy };
 
   Act act = Act::kCheck;
-  std::string data_dir;  // empty: the platform's default
-  std::string file;      // backup: to, restore: from, check: in place of the store; empty: none
-  bool force = false;    // what is there may be replaced
+  std::string data_dir;    // empty: the platform's default
+  std::string file;        // backup: to, restore: from, check: in place of the store; empty: none
+  bool force = false;      // what is there may be replaced
+  EtcdArgs etcd;           // copy: one of the two; check: in place of the store, if servers are named
+  bool into_etcd = false;  // copy: from the embedded store
   OutputFormat output = OutputFormat::kText;
 };
 

@@ -102,6 +102,12 @@ Result<std::optional<Duration>> parse_token_life(const std::string& text) {
   return std::optional<Duration>(life);
 }
 
+Result<Duration> parse_event_ttl(const std::string& text) {
+  SPILLWAY_TRY(ttl, parse_positive_duration(text));
+  if (ttl < seconds(1)) return make_error(ErrorCode::kInvalid, "must be at least 1 second, got \"{}\"", text);
+  return ttl;
+}
+
 /// The host of "http://HOST:PORT"; empty: it is no such URL.
 std::string_view plain_host(std::string_view url) {
   constexpr std::string_view kScheme = "http://";
@@ -111,11 +117,26 @@ std::string_view plain_host(std::string_view url) {
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
+bool is_server_url(std::string_view url) {
+  const std::size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
+  if (scheme == 0) return false;
+  url.remove_prefix(scheme);
+  if (url.ends_with('/')) url.remove_suffix(1);
+  const std::size_t colon = url.rfind(':');
+  return colon != std::string_view::npos && colon != 0 && colon + 1 != url.size() &&
+         url.find_first_of("/?#@ ") == std::string_view::npos &&
+         url.substr(colon + 1).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 void add_etcd(CLI::App& app, EtcdArgs& args) {
   app.add_option("--etcd-servers", args.servers,
                  "Keep objects in this etcd cluster instead of the embedded database: "
                  "URLs, separated by commas")
       ->delimiter(',');
+  add_etcd_access(app, args);
+}
+
+void add_etcd_access(CLI::App& app, EtcdArgs& args) {
   app.add_option("--etcd-prefix", args.prefix, "What the keys in etcd begin with")
       ->check([](const std::string& text) {
         return text.size() > 1 && text.starts_with('/') && !text.ends_with('/')
@@ -131,12 +152,20 @@ void add_etcd(CLI::App& app, EtcdArgs& args) {
   auto* key = app.add_option("--etcd-keyfile", args.key_file, "PEM file: its key")->check(CLI::ExistingFile);
   certificate->needs(key);
   key->needs(certificate);
+  auto* user = app.add_option("--etcd-username", args.username, "As whom to speak to an etcd that asks for passwords");
+  auto* password = app.add_option("--etcd-password-file", args.password_file, "A file whose first line is the password")
+                       ->check(CLI::ExistingFile);
+  user->needs(password);
+  password->needs(user);
   app.add_flag("--etcd-insecure", args.insecure, "Allow plain HTTP to an etcd of another machine");
 }
 
-/// Throws CLI::ValidationError.
 void check_etcd(const EtcdArgs& args) {
   for (const std::string& url : args.servers) {
+    if (!is_server_url(url)) {
+      throw CLI::ValidationError("--etcd-servers",
+                                 fmt::format("expected http://HOST:PORT or https://HOST:PORT, got \"{}\"", url));
+    }
     const std::string_view host = plain_host(url);
     if (host.empty() || args.insecure || is_loopback(std::string(host))) continue;
     throw CLI::ValidationError(
@@ -207,6 +236,17 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
   add_etcd(app, args.etcd);
+  app.add_option("--storage-media-type", args.storage_media_type, "In which form objects are stored; both are read")
+      ->check(CLI::IsMember({"application/json", "application/vnd.kubernetes.protobuf"}))
+      ->default_str("what the store holds, application/json if it is empty");
+  app.add_flag("--storage-drop-unknown-fields", args.drop_unknown_fields,
+               "Write objects that a newer version has stored, without the fields that this one does not know");
+  add_parsed(app, "--event-ttl", args.event_ttl, parse_event_ttl, "How long Events are kept after their last write",
+             "DURATION", "1h");
+  app.add_option("--lease-reuse-duration-seconds", args.etcd.lease_reuse_seconds,
+                 "For so long events in etcd are given one lease, at most a twentieth of --event-ttl")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{3'600}))
+      ->capture_default_str();
   app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
   app.add_option("--tls-san", args.names_to_clients,

@@ -58,6 +58,12 @@ CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into
 void add_api(CLI::App& app, ClusterArgs& args);
 void add_log(CLI::App& app, LogArgs& args);
 void add_serving(CLI::App& app, ServingArgs& args);
+/// --etcd-servers, and how to reach them. check_etcd() after they are parsed.
+void add_etcd(CLI::App& app, EtcdArgs& args);
+/// The same without --etcd-servers.
+void add_etcd_access(CLI::App& app, EtcdArgs& args);
+/// Throws CLI::ValidationError.
+void check_etcd(const EtcdArgs& args);
 void add_node(CLI::App& app, NodeArgs& args);
 /// Flags of kube-controller-manager that change little or nothing here, so that its command line is taken as it is.
 void add_manager_flags(CLI::App& app, ControllerCommand& command);

@@ -26,6 +26,11 @@ void ask(EtcdTransport& transport, std::size_t member, Revision revision, Durati
   transport.compact(member, revision, at_most, std::move(done));
 }
 
+void ask(EtcdTransport& transport, std::size_t member, Duration life, Duration at_most,
+         EtcdTransport::Done<EtcdLease> done) {
+  transport.grant(member, life, at_most, std::move(done));
+}
+
 }  // namespace
 
 template <typename Request, typename Answer>
@@ -57,6 +62,10 @@ void EtcdCalls::txn(EtcdTxn txn, Repeat repeat, Duration at_most, Done<EtcdTxnAn
 
 void EtcdCalls::compact(Revision revision, Duration at_most, Done<Revision> done) {
   begin(revision, Repeat::kAlways, at_most, std::move(done));
+}
+
+void EtcdCalls::grant(Duration life, Duration at_most, Done<EtcdLease> done) {
+  begin(life, Repeat::kAlways, at_most, std::move(done));
 }
 
 template <typename Request, typename Answer>

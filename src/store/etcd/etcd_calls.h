@@ -37,6 +37,8 @@ class EtcdCalls {
   void range(EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done);
   void txn(EtcdTxn txn, Repeat repeat, Duration at_most, Done<EtcdTxnAnswer> done);
   void compact(Revision revision, Duration at_most, Done<Revision> done);
+  /// A lease that was granted though nobody said so ends by itself.
+  void grant(Duration life, Duration at_most, Done<EtcdLease> done);
 
  private:
   template <typename Request, typename Answer>

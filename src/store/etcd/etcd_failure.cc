@@ -20,6 +20,10 @@ struct Words {
   EtcdVerdict verdict;
 };
 
+constexpr std::string_view kTokenGone = "invalid auth token";
+constexpr std::string_view kTokenOld = "revision of auth store is old";
+constexpr std::string_view kLeaseGone = "requested lease not found";
+
 /// Codes are shared by different refusals: the words decide.
 constexpr std::array kKnown = {
     Words{"required revision has been compacted", EtcdVerdict::kCompacted},
@@ -28,8 +32,11 @@ constexpr std::array kKnown = {
     Words{"etcdserver: too many requests", EtcdVerdict::kBusy},
     Words{"message larger than max", EtcdVerdict::kTooLarge},
     Words{"request is too large", EtcdVerdict::kTooLarge},
+    Words{kTokenGone, EtcdVerdict::kNotDone},  // the next attempt has another one
+    Words{kTokenOld, EtcdVerdict::kNotDone},
     Words{"authentication failed", EtcdVerdict::kDenied},
     Words{"corrupt cluster", EtcdVerdict::kCorrupt},
+    Words{kLeaseGone, EtcdVerdict::kBusy},
 };
 
 /// Of kUnavailable: nothing has reached a member that could do it.
@@ -52,6 +59,14 @@ EtcdVerdict judge(const EtcdFailure& failure) {
       std::ranges::any_of(kNeverReached, [&](std::string_view words) { return has(failure.message, words); }))
     return EtcdVerdict::kNotDone;
   return EtcdVerdict::kUnknown;
+}
+
+bool is_token_gone(const EtcdFailure& failure) {
+  return has(failure.message, kTokenGone) || has(failure.message, kTokenOld);
+}
+
+bool is_lease_gone(const EtcdFailure& failure) {
+  return has(failure.message, kLeaseGone);
 }
 
 Error error_of(const EtcdFailure& failure) {

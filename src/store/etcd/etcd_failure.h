@@ -21,6 +21,11 @@ enum class EtcdVerdict {
 
 EtcdVerdict judge(const EtcdFailure& failure);
 
+/// The token of the call has expired, or the member does not know it.
+bool is_token_gone(const EtcdFailure& failure);
+/// A put named a lease that has ended, or that another cluster gave.
+bool is_lease_gone(const EtcdFailure& failure);
+
 /// For whoever asked: etcd's own words.
 Error error_of(const EtcdFailure& failure);
 

@@ -30,6 +30,7 @@ struct EtcdStore::WriteJob {
   std::size_t bytes = 0;
   int attempts = 0;
   bool uncertain = false;  // an attempt may have done it, and nobody knows
+  bool leased_again = false;
 
   bool creates() const { return write.value && write.expected == Revision(); }
 };
@@ -54,7 +55,8 @@ EtcdStore::EtcdStore(std::unique_ptr<EtcdTransport> transport, Poster post, Etcd
       keys_(options_.root, options_.prefix),
       metrics_(options_.metrics),
       rng_(options_.seed),
-      calls_(*transport_, metrics_, options_.log, rng_.fork("calls")) {}
+      calls_(*transport_, metrics_, options_.log, rng_.fork("calls")),
+      leases_(*transport_, calls_, options_.lease_reuse) {}
 
 EtcdStore::~EtcdStore() {
   for (const auto& [id, watch] : watches_) watch->close();
@@ -140,7 +142,17 @@ void EtcdStore::write(Write write, Completion<WriteResult> done) {
     job->txn.compared = asked.expected->number();
     job->txn.read_otherwise = !job->creates();  // upstream's shape of a creation has no other branch
   }
-  try_write(std::move(job));
+  begin_write(job);
+}
+
+/// With a lease, where the key is to go by itself.
+void EtcdStore::begin_write(const std::shared_ptr<WriteJob>& job) {
+  if (!job->write.ttl || !job->write.value) return try_write(job);
+  leases_.take(*job->write.ttl, [this, job](std::expected<std::int64_t, Failure> lease) {
+    if (!lease) return answer(job, failed(lease.error()));
+    job->txn.lease = *lease;
+    try_write(job);
+  });
 }
 
 void EtcdStore::try_write(std::shared_ptr<WriteJob> job) {
@@ -151,6 +163,10 @@ void EtcdStore::try_write(std::shared_ptr<WriteJob> job) {
              [this, job = std::move(job)](std::expected<EtcdTxnAnswer, Failure> done, bool uncertain) {
                job->uncertain = job->uncertain || uncertain;
                if (done) return on_txn(job, *std::move(done));
+               if (is_lease_gone(done.error()) && !std::exchange(job->leased_again, true)) {
+                 leases_.forget(job->txn.lease);
+                 return begin_write(job);
+               }
                const Error error = failed(done.error());
                if (!job->uncertain) return answer(job, error);
                metrics_.uncertain.add();

@@ -7,6 +7,7 @@
 
 #include "store/etcd/etcd_calls.h"
 #include "store/etcd/etcd_keys.h"
+#include "store/etcd/etcd_leases.h"
 #include "store/etcd/etcd_metrics.h"
 #include "store/etcd/etcd_watch.h"
 #include "store/etcd/etcd_wire.h"
@@ -34,6 +35,7 @@ struct EtcdOptions {
   bool agrees_on_compaction = true;
   /// Changes tell the state before them (Change::previous), which costs etcd a read for each.
   bool tells_previous = false;
+  Duration lease_reuse = EtcdLeases::kReuse;
   std::uint64_t seed = 0;
   telemetry::Log log;
   /// Must outlive the store; nullptr: nothing is counted.
@@ -58,6 +60,8 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   void compact(Revision revision, Completion<Revision> done) override;
   void barrier(Completion<Revision> done) override;
 
+  bool expires_keys() const override { return true; }
+
   bool is_shared() const override { return true; }
 
   std::optional<std::string> refusing() const override { return refusing_; }
@@ -81,6 +85,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   /// Answers later, on the loop.
   template <typename T>
   void complete(Result<T> result, Completion<T> done);
+  void begin_write(const std::shared_ptr<WriteJob>& job);
   void try_write(std::shared_ptr<WriteJob> job);
   void on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer answer);
   void on_exists(const std::shared_ptr<WriteJob>& job);
@@ -110,6 +115,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   EtcdMetrics metrics_;
   Rng rng_;
   EtcdCalls calls_;
+  EtcdLeases leases_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::size_t pending_ = 0;
   std::size_t pending_bytes_ = 0;

@@ -45,6 +45,12 @@ struct EtcdTxn {
   Compare compare = Compare::kNothing;
   std::uint64_t compared = 0;   // what it must be
   bool read_otherwise = false;  // where the comparison fails, tell the key as it stands
+  std::int64_t lease = 0;       // with which a put ends; 0: none
+};
+
+struct EtcdLease {
+  std::int64_t id = 0;
+  Duration life{};  // as granted, which may be longer than asked for
 };
 
 struct EtcdTxnAnswer {
@@ -99,6 +105,8 @@ class EtcdTransport {
   virtual void txn(std::size_t member, EtcdTxn txn, Duration at_most, Done<EtcdTxnAnswer> done) = 0;
   /// Answers the revision asked for.
   virtual void compact(std::size_t member, Revision revision, Duration at_most, Done<Revision> done) = 0;
+  /// Whole seconds.
+  virtual void grant(std::size_t member, Duration life, Duration at_most, Done<EtcdLease> done) = 0;
   /// All keys, from that revision on. `previous`: each event with the state before it, which costs etcd a read.
   virtual std::unique_ptr<WatchStream> watch(std::size_t member, Revision from, bool previous,
                                              WatchReceiver& receiver) = 0;

@@ -1,5 +1,6 @@
 #include "store/etcd/grpc_transport.h"
 
+#include "store/etcd/etcd_failure.h"
 #include "store/etcd/etcd_rpc.grpc.pb.h"
 
 #include <grpcpp/alarm.h>
@@ -20,6 +21,7 @@ constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 constexpr int kReconnectMinMs = 100;
 constexpr int kReconnectMaxMs = 2'000;
+constexpr Duration kSignInMax = seconds(8);
 
 Revision revision_of(std::int64_t number) {
   return Revision(number < 0 ? 0 : static_cast<std::uint64_t>(number));
@@ -73,6 +75,7 @@ rpc::TxnRequest request_of(const EtcdTxn& txn) {
     rpc::PutRequest& put = *request.add_success()->mutable_request_put();
     put.set_key(txn.key);
     put.set_value(*txn.put);
+    put.set_lease(txn.lease);
   } else {
     rpc::DeleteRangeRequest& removal = *request.add_success()->mutable_request_delete_range();
     removal.set_key(txn.key);
@@ -162,6 +165,8 @@ void keep_callback_threads() {
 struct Member {
   std::unique_ptr<rpc::KV::Stub> keys;
   std::unique_ptr<rpc::Watch::Stub> watch;
+  std::unique_ptr<rpc::Lease::Stub> leases;
+  std::unique_ptr<rpc::Auth::Stub> users;
 };
 
 }  // namespace
@@ -175,6 +180,40 @@ struct GrpcTransport::Impl {
   std::mutex mutex;
   std::condition_variable idle;
   std::map<const void*, std::function<void()>> under_way;  // what ends it
+
+  using SignedIn = std::move_only_function<void(const std::optional<EtcdFailure>&)>;
+
+  // Of the loop alone.
+  std::string username;
+  std::string password;
+  std::string token;               // empty: there is none, or it is good no more
+  std::vector<SignedIn> sign_ins;  // wait for one
+
+  /// Runs `act` at once, or when there is a token.
+  void signed_in(std::size_t member, Duration at_most, SignedIn act) {
+    if (username.empty() || !token.empty()) return act(std::nullopt);
+    sign_ins.push_back(std::move(act));
+    if (sign_ins.size() > 1) return;
+    rpc::AuthenticateRequest request;
+    request.set_name(username);
+    request.set_password(password);
+    start_call<rpc::AuthenticateResponse, std::string>(
+        std::move(request), at_most,
+        [stub = members[member].users.get()](auto& call, auto on_done) {
+          stub->async()->Authenticate(&call.context, &call.request, &call.response, std::move(on_done));
+        },
+        [](rpc::AuthenticateResponse& response) { return response.token(); },
+        [this](std::expected<std::string, EtcdFailure> answer) {
+          if (answer) token = *std::move(answer);
+          const auto failure = answer ? std::nullopt : std::optional(answer.error());
+          for (SignedIn& each : std::exchange(sign_ins, {})) each(failure);
+        });
+  }
+
+  /// `shown`: of the call that failed.
+  void note(const EtcdFailure& failure, const std::string& shown) {
+    if (is_token_gone(failure) && token == shown) token.clear();
+  }
 
   void enter(const void* what, std::function<void()> cancel) {
     const std::lock_guard lock(mutex);
@@ -223,21 +262,33 @@ struct GrpcTransport::Impl {
 
   /// `start` begins the call; `finish` makes the answer of its response.
   template <typename Response, typename Answer, typename Request>
-  void call(Request request, Duration at_most, auto start, auto finish, Done<Answer> done) {
+  void call(std::size_t member, Request request, Duration at_most, auto start, auto finish, Done<Answer> done) {
+    signed_in(member, at_most,
+              [this, request = std::move(request), at_most, start, finish,
+               done = std::move(done)](const std::optional<EtcdFailure>& refused) mutable {
+                if (refused) return done(std::unexpected(*refused));
+                start_call<Response, Answer>(std::move(request), at_most, start, finish, std::move(done));
+              });
+  }
+
+  template <typename Response, typename Answer, typename Request>
+  void start_call(Request request, Duration at_most, auto start, auto finish, Done<Answer> done) {
     auto made = std::make_shared<Call<Request, Response>>();
     made->request = std::move(request);
     made->context.set_deadline(std::chrono::system_clock::now() + at_most);
+    if (!token.empty()) made->context.AddMetadata("token", token);
     enter(made.get(), [weak = std::weak_ptr(made)] {
       if (const auto alive_call = weak.lock()) alive_call->context.TryCancel();
     });
     // gRPC copies the callback: what can only be moved is held apart. It must not be destroyed in gRPC's thread.
     auto told = std::make_shared<Done<Answer>>(std::move(done));
     Call<Request, Response>& asked = *made;
-    start(asked, [this, made = std::move(made), told, finish](const grpc::Status& status) {
+    start(asked, [this, made = std::move(made), told, finish, shown = token](const grpc::Status& status) {
       if (status.ok())
         to_loop([done = std::move(*told), answer = finish(made->response)]() mutable { done(std::move(answer)); });
       else
-        to_loop([done = std::move(*told), failure = failure_of(status)]() mutable {
+        to_loop([this, done = std::move(*told), failure = failure_of(status), shown]() mutable {
+          note(failure, shown);
           done(std::unexpected(std::move(failure)));
         });
       leave(made.get());
@@ -258,7 +309,9 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
     EtcdTransport::WatchReceiver* receiver = nullptr;
   };
 
-  Stream(Impl& impl, std::shared_ptr<Listener> listener) : impl_(impl), listener_(std::move(listener)) {
+  Stream(Impl& impl, std::shared_ptr<Listener> listener)
+      : impl_(impl), listener_(std::move(listener)), shown_(impl.token) {
+    if (!shown_.empty()) context_.AddMetadata("token", shown_);
     context_.AddMetadata("hasleader", "true");  // a member without a quorum is not to keep silent
   }
 
@@ -304,7 +357,8 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
   }
 
   void OnDone(const grpc::Status& status) override {
-    impl_.to_loop([listener = listener_, failure = failure_of(status)] {
+    impl_.to_loop([impl = &impl_, listener = listener_, failure = failure_of(status), shown = shown_] {
+      impl->note(failure, shown);
       if (listener->receiver != nullptr) listener->receiver->on_watch_broken(failure);
     });
     const auto self = std::exchange(self_, nullptr);
@@ -324,6 +378,7 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
 
   Impl& impl_;
   std::shared_ptr<Listener> listener_;
+  std::string shown_;  // token
   std::mutex mutex_;
   bool waits_ = false;  // a message, for the loop
   bool cancelled_ = false;
@@ -349,12 +404,15 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::create(const GrpcTransport
   keep_callback_threads();
   auto impl = std::make_shared<Impl>();
   impl->post = std::move(post);
+  impl->username = options.username;
+  impl->password = options.password;
   auto alive = std::make_shared<const bool>(true);
   impl->alive = alive;
   for (const std::string& url : options.servers) {
     SPILLWAY_TRY(server, parse_etcd_server(url));
-    impl->members.push_back(
-        {rpc::KV::NewStub(channel_to(server, options)), rpc::Watch::NewStub(channel_to(server, options))});
+    const auto unary = channel_to(server, options);
+    impl->members.push_back({rpc::KV::NewStub(unary), rpc::Watch::NewStub(channel_to(server, options)),
+                             rpc::Lease::NewStub(unary), rpc::Auth::NewStub(unary)});
   }
   if (impl->members.empty()) return make_error(ErrorCode::kInvalid, "etcd needs at least one server");
   return std::unique_ptr<GrpcTransport>(
@@ -367,7 +425,7 @@ std::size_t GrpcTransport::members() const {
 
 void GrpcTransport::range(std::size_t member, EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) {
   impl_->call<rpc::RangeResponse, EtcdRangeAnswer>(
-      request_of(range), at_most,
+      member, request_of(range), at_most,
       [stub = impl_->members[member].keys.get()](auto& call, auto on_done) {
         stub->async()->Range(&call.context, &call.request, &call.response, std::move(on_done));
       },
@@ -376,7 +434,7 @@ void GrpcTransport::range(std::size_t member, EtcdRange range, Duration at_most,
 
 void GrpcTransport::txn(std::size_t member, EtcdTxn txn, Duration at_most, Done<EtcdTxnAnswer> done) {
   impl_->call<rpc::TxnResponse, EtcdTxnAnswer>(
-      request_of(txn), at_most,
+      member, request_of(txn), at_most,
       [stub = impl_->members[member].keys.get()](auto& call, auto on_done) {
         stub->async()->Txn(&call.context, &call.request, &call.response, std::move(on_done));
       },
@@ -387,11 +445,23 @@ void GrpcTransport::compact(std::size_t member, Revision revision, Duration at_m
   rpc::CompactionRequest request;
   request.set_revision(static_cast<std::int64_t>(revision.number()));
   impl_->call<rpc::CompactionResponse, Revision>(
-      std::move(request), at_most,
+      member, std::move(request), at_most,
       [stub = impl_->members[member].keys.get()](auto& call, auto on_done) {
         stub->async()->Compact(&call.context, &call.request, &call.response, std::move(on_done));
       },
       [revision](rpc::CompactionResponse&) { return revision; }, std::move(done));
+}
+
+void GrpcTransport::grant(std::size_t member, Duration life, Duration at_most, Done<EtcdLease> done) {
+  rpc::LeaseGrantRequest request;
+  request.set_ttl(std::chrono::duration_cast<std::chrono::seconds>(life).count());
+  impl_->call<rpc::LeaseGrantResponse, EtcdLease>(
+      member, std::move(request), at_most,
+      [stub = impl_->members[member].leases.get()](auto& call, auto on_done) {
+        stub->async()->LeaseGrant(&call.context, &call.request, &call.response, std::move(on_done));
+      },
+      [](rpc::LeaseGrantResponse& response) { return EtcdLease{.id = response.id(), .life = seconds(response.ttl())}; },
+      std::move(done));
 }
 
 std::unique_ptr<EtcdTransport::WatchStream> GrpcTransport::watch(std::size_t member, Revision from, bool previous,
@@ -401,23 +471,29 @@ std::unique_ptr<EtcdTransport::WatchStream> GrpcTransport::watch(std::size_t mem
   struct Handle final : WatchStream {
     std::shared_ptr<Impl> impl;
     std::shared_ptr<OwnStream::Listener> listener = std::make_shared<OwnStream::Listener>();
-    const void* stream = nullptr;
+    std::shared_ptr<const void*> stream = std::make_shared<const void*>(nullptr);
 
     ~Handle() override {
       listener->receiver = nullptr;
-      impl->cancel(stream);
+      impl->cancel(*stream);
     }
   };
 
   auto handle = std::make_unique<Handle>();
   handle->impl = impl_;
   handle->listener->receiver = &receiver;
-  const auto stream = std::make_shared<OwnStream>(*impl_, handle->listener);
-  handle->stream = stream.get();
-  impl_->enter(stream.get(), [weak = std::weak_ptr(stream)] {
-    if (const auto open = weak.lock()) open->cancel();
-  });
-  stream->begin(*impl_->members[member].watch, from, previous);
+  impl_->signed_in(member, kSignInMax,
+                   [impl = impl_.get(), member, from, previous, listener = handle->listener,
+                    stream = handle->stream](const std::optional<EtcdFailure>& refused) {
+                     if (listener->receiver == nullptr) return;  // nobody wants it any more
+                     if (refused) return listener->receiver->on_watch_broken(*refused);
+                     const auto begun = std::make_shared<OwnStream>(*impl, listener);
+                     *stream = begun.get();
+                     impl->enter(begun.get(), [weak = std::weak_ptr(begun)] {
+                       if (const auto open = weak.lock()) open->cancel();
+                     });
+                     begun->begin(*impl->members[member].watch, from, previous);
+                   });
   return handle;
 }
 

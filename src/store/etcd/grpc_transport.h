@@ -17,6 +17,8 @@ struct GrpcTransportOptions {
   std::string ca_pem;                // who signs the members' certificates; empty: the system's authorities
   std::string certificate_pem;       // the client's, with its key; empty: none
   std::string key_pem;
+  std::string username;  // empty: nobody; else every call shows a token that the password has been given for
+  std::string password;
 };
 
 class GrpcTransport final : public EtcdTransport {
@@ -31,6 +33,7 @@ class GrpcTransport final : public EtcdTransport {
   void range(std::size_t member, EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) override;
   void txn(std::size_t member, EtcdTxn txn, Duration at_most, Done<EtcdTxnAnswer> done) override;
   void compact(std::size_t member, Revision revision, Duration at_most, Done<Revision> done) override;
+  void grant(std::size_t member, Duration life, Duration at_most, Done<EtcdLease> done) override;
   std::unique_ptr<WatchStream> watch(std::size_t member, Revision from, bool previous,
                                      WatchReceiver& receiver) override;
   Instant now() const override;

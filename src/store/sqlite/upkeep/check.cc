@@ -131,6 +131,7 @@ class Checker {
       const CheckedValue value = check_value_(row.key, rows.bytes(4));
       ++report_.objects[value.resource];
       if (!value.problem.empty()) report_.findings.add("{}: {}", row.key, value.problem);
+      if (!value.note.empty()) report_.notes.add("{}: {}", row.key, value.note);
     }
   }
 

@@ -21,6 +21,7 @@ namespace spillway::store::sqlite {
 struct CheckedValue {
   std::string resource;  // "pods", "deployments.apps"
   std::string problem;   // empty: nothing
+  std::string note;      // what is no problem, but worth a line; empty: nothing
 };
 
 using CheckValue = std::function<CheckedValue(std::string_view key, std::string_view value)>;
@@ -32,6 +33,7 @@ struct CheckReport {
   std::uint64_t history = 0;                     // changes that are kept
   std::map<std::string, std::uint64_t> objects;  // by resource
   Findings findings;
+  Findings notes;
 };
 
 /// Errors: the file cannot be looked at, as of open_to_examine(), or `go_on` has said to stop.

@@ -24,34 +24,11 @@ Result<Revision> head_of(Connection& file) {
   return Revision(static_cast<std::uint64_t>(revision));
 }
 
-/// The journal moves into the file, if the file is whole enough for that. Where the store was. A store that cannot be
-/// read tells no revision.
-Revision settle(const std::string& store) {
-  auto file = Connection::open(store, Access::kReadWrite);
-  if (!file) return {};
-  ignored(file->exec("PRAGMA busy_timeout=5000; PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is kept with the file");
-  const auto known = open_to_examine(store);
-  const auto head = head_of(*file);
-  return known && head ? *head : Revision();
-}
-
 Outcome link_to(const std::string& from, const std::string& to) {
   if (::link(from.c_str(), to.c_str()) == 0) return {};
   Error error = errno_error(to, errno);
   error.message = fmt::format("the store that is there cannot be kept under this name: {}", error.message);
   return error;
-}
-
-/// The old store under its new name as well: a reader of the directory finds one under the old name at any time.
-Outcome keep(const std::string& store, const std::string& as) {
-  SPILLWAY_TRY_VOID(link_to(store, as));
-  struct stat journal{};
-  const std::string wal = store + "-wal";
-  Outcome outcome;
-  if (::stat(wal.c_str(), &journal) == 0 && journal.st_size > 0) outcome = link_to(wal, as + "-wal");
-  if (outcome) outcome = sync_directory_of(store);
-  if (!outcome) ::unlink(as.c_str());
-  return outcome;
 }
 
 Result<RestoreReport> make_copy(const std::string& from, const NewFile& file, Revision replaced, const GoOn& go_on) {
@@ -74,16 +51,33 @@ Result<RestoreReport> make_copy(const std::string& from, const NewFile& file, Re
   return report;
 }
 
-Error is_in_the_way(const std::string& store) {
-  return Error{ErrorCode::kAlreadyExists, "there is a store already; --force keeps it beside the new one", store};
+}  // namespace
+
+Revision settle(const std::string& store) {
+  auto file = Connection::open(store, Access::kReadWrite);
+  if (!file) return {};
+  ignored(file->exec("PRAGMA busy_timeout=5000; PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is kept with the file");
+  const auto known = open_to_examine(store);
+  const auto head = head_of(*file);
+  return known && head ? *head : Revision();
 }
 
-}  // namespace
+Outcome keep(const std::string& store, const std::string& as) {
+  SPILLWAY_TRY_VOID(link_to(store, as));
+  struct stat journal{};
+  const std::string wal = store + "-wal";
+  Outcome outcome;
+  if (::stat(wal.c_str(), &journal) == 0 && journal.st_size > 0) outcome = link_to(wal, as + "-wal");
+  if (outcome) outcome = sync_directory_of(store);
+  if (!outcome) ::unlink(as.c_str());
+  return outcome;
+}
 
 Outcome may_restore(const std::string& to, bool replaces) {
   if (!is_there(std::filesystem::path(to).parent_path().string())) return {};
   SPILLWAY_TRY_VOID(DirectoryLock::take_for(to));
-  if (is_there(to) && !replaces) return is_in_the_way(to);
+  if (is_there(to) && !replaces)
+    return Error{ErrorCode::kAlreadyExists, "there is a store already; --force keeps it beside the new one", to};
   return {};
 }
 
@@ -91,7 +85,8 @@ Result<RestoreReport> restore_database(const std::string& from, const std::strin
                                        const GoOn& go_on) {
   SPILLWAY_TRY(lock, DirectoryLock::take_for(to));
   const bool replaces = is_there(to);
-  if (replaces && keep_as.empty()) return is_in_the_way(to);
+  if (replaces && keep_as.empty())
+    return Error{ErrorCode::kAlreadyExists, "there is a store already; --force keeps it beside the new one", to};
   if (replaces && is_there(keep_as)) return Error{ErrorCode::kAlreadyExists, "is there already", keep_as};
   SPILLWAY_TRY(file, NewFile::make(to, "restoring"));
   Result<RestoreReport> report = make_copy(from, file, replaces ? settle(to) : Revision(), go_on);

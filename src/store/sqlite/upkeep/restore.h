@@ -31,4 +31,12 @@ Outcome may_restore(const std::string& to, bool replaces);
 Result<RestoreReport> restore_database(const std::string& from, const std::string& to, const std::string& keep_as,
                                        const GoOn& go_on);
 
+// What other makers of a store are made of.
+
+/// Where a store that no server uses was: its revision, with its journal moved into the file if the file is whole
+/// enough for that. A store that cannot be read tells no revision.
+Revision settle(const std::string& store);
+/// The old store under another name as well: a reader of the directory finds one under the old name at any time.
+Outcome keep(const std::string& store, const std::string& as);
+
 }  // namespace spillway::store::sqlite

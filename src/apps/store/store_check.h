@@ -1,0 +1,26 @@
+// Every object of a store decoded and encoded again.
+// Thread: main. Source: spec "etcd as the store", 11.7.
+#pragma once
+
+#include "apiserver/stored_values.h"
+#include "cli/flags/command_line.h"
+#include "store/sqlite/upkeep/check.h"
+
+#include <string_view>
+
+namespace spillway::apps {
+
+/// A sqlite::CheckValue.
+class ValueCheck {
+ public:
+  store::sqlite::CheckedValue operator()(std::string_view key, std::string_view value) const;
+
+ private:
+  apiserver::StoredValues values_;
+};
+
+/// Of all keys as they stand at one revision; etcd itself is not looked at. A server may run. Errors: it cannot be
+/// read, or `go_on` has said to stop.
+Result<store::sqlite::CheckReport> check_etcd_store(const cli::EtcdArgs& args, const store::sqlite::GoOn& go_on);
+
+}  // namespace spillway::apps

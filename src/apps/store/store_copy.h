@@ -1,0 +1,27 @@
+// `spillway store copy`: the keys and values of one store into the other, between the embedded store and etcd.
+// Thread: main. Invariants: what was read is what was written, by count and hash; a copy into etcd that did not end is
+// marked (store/incomplete_copy.h), one into a file has no name. Source: spec "etcd as the store", 11.7.
+#pragma once
+
+#include "cli/flags/command_line.h"
+#include "store/store.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace spillway::apps {
+
+struct CopyReport {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;  // of keys and values
+  std::string hash;         // of all of them, in their order
+  store::Revision from;     // as of which the source was read
+  store::Revision goes_on;  // the next write of the target gets a later one
+  std::string kept;         // where the store that was there is now; empty: there was none, or it was in etcd
+};
+
+/// `progress` is asked while the work goes on, with the share that is done. False: stop.
+Result<CopyReport> copy_store(const cli::StoreCommand& command, const std::function<bool(double share)>& progress);
+
+}  // namespace spillway::apps
