@@ -256,7 +256,8 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                  "Write the administrator's kubeconfig here once the server answers")
       ->default_str("DATA_DIR/kubeconfig");
   app.add_option("--token-auth-file", args.token_auth_file,
-                 "Static bearer tokens: lines of token,user,uid[,\"groups\"]");
+                 "Static bearer tokens: lines of token,user,uid[,\"groups\"]")
+      ->check(CLI::ExistingFile);
   app.add_option("--service-account-signing-key-file", args.token_signing_key_file,
                  "PEM file: the private key (RSA or ECDSA P-256) that service account tokens are signed with")
       ->default_str("DATA_DIR/pki/sa.key")
