@@ -243,18 +243,23 @@ class ApiServer::Impl final : public WatchCache::Listener {
 
   // Start: state some way back, then the history up to now, then what every cluster has.
   void load(store::Revision head, bool from_head = false) {
-    const std::uint64_t back = head.number() > kHistoryLoaded ? head.number() - kHistoryLoaded : 0;
-    const store::Revision base = from_head ? head : std::max(core_.store.compacted(), store::Revision(back));
-    core_.store.range({std::string(kRoot), {}, 0, base}, [this, head, from_head](Result<store::RangeResult> state) {
-      // Of a store that others compact, less may be left.
-      if (!state && state.error().code == ErrorCode::kExpired && !from_head) return load(head, true);
-      if (!state) return fail_start(state.error());
-      cache_.load(*state);
-      cache_started_ = true;
-      loading_to_ = head;
-      watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
-      if (cache_.revision() >= head) loaded();
-    });
+    const std::uint64_t oldest = core_.store.is_shared() ? 1 : 0;  // etcd counts from 1
+    const std::uint64_t back = head.number() > kHistoryLoaded ? head.number() - kHistoryLoaded : oldest;
+    const store::Revision base =
+        from_head ? head : std::min(head, std::max(core_.store.compacted(), store::Revision(back)));
+    core_.store.range({std::string(kRoot), {}, 0, base},
+                      [this, head, base, from_head](Result<store::RangeResult> state) {
+                        // Of a store that others compact, less may be left; how much it says when it is asked for more.
+                        if (!state && state.error().code == ErrorCode::kExpired && !from_head) {
+                          return load(head, core_.store.compacted() <= base);
+                        }
+                        if (!state) return fail_start(state.error());
+                        cache_.load(*state);
+                        cache_started_ = true;
+                        loading_to_ = head;
+                        watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
+                        if (cache_.revision() >= head) loaded();
+                      });
   }
 
   /// The store has gone on and history is missing: clients of watches begin anew, or resume where that is possible.

@@ -168,7 +168,7 @@ class Etcd(unittest.TestCase):
 
     def test_bad_flags(self):
         for flags, words in (
-                (["--etcd-servers=127.0.0.1:2379"], "'127.0.0.1:2379' is no etcd server; expected http://HOST:PORT or https://HOST:PORT"),
+                (["--etcd-servers=127.0.0.1:2379"], "--etcd-servers: expected http://HOST:PORT or https://HOST:PORT, got \"127.0.0.1:2379\""),
                 (["--etcd-servers=http://10.0.0.1:2379"], "use https or, where the network is trusted, --etcd-insecure"),
                 (["--etcd-servers=http://127.0.0.1:2379", "--etcd-prefix=registry"], "must begin with a slash"),
                 (["--etcd-certfile=/dev/null"], "--etcd-keyfile"),

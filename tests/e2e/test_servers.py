@@ -221,6 +221,30 @@ class SeveralServers(unittest.TestCase):
         self.assertIsNotNone(second.get(MAPS))  # it serves on
         collected(second, "by-the-first-for-the-second")
 
+    def test_a_server_that_begins_knows_the_history(self):
+        _, first = self.start("first")
+        since = first.create(MAPS, config_map("begin"))["metadata"]["resourceVersion"]
+        for number in range(40):
+            first.create(MAPS, config_map(f"m-{number}"))
+
+        def told(api, version):
+            connection = api.connect()
+            try:
+                connection.request("GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1")
+                return [json.loads(line) for line in connection.getresponse()]
+            finally:
+                connection.close()
+
+        _, second = self.start("second")
+        self.assertEqual([event["object"]["metadata"]["name"] for event in told(second, since) if event["type"] == "ADDED"], [f"m-{number}" for number in range(40)])
+        # Of a store that has been compacted, what is left.
+        kept = second.get(f"{MAPS}/m-19")["metadata"]["resourceVersion"]
+        self.gateway.put("compact_rev_key", kept)
+        self.gateway.compact(int(kept))
+        _, third = self.start("third")
+        self.assertEqual([event["object"]["metadata"]["name"] for event in told(third, kept) if event["type"] == "ADDED"], [f"m-{number}" for number in range(20, 40)])
+        self.assertEqual(told(third, since)[0]["object"]["code"], 410)
+
     def test_servers_that_are_killed_in_turn(self):
         processes = {name: self.start(name)[0] for name in ("first", "second")}
         _, third = self.start("third")  # to look from

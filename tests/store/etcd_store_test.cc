@@ -469,6 +469,27 @@ TEST_F(EtcdStoreTest, ALongRangeIsOneStateInPages) {
   EXPECT_EQ((*shown)->entries.front().key, "k00000");
 }
 
+TEST_F(EtcdStoreTest, WhoeverAsksForWhatIsTooOldLearnsWhatIsLeft) {
+  for (int i = 0; i < 5; ++i) put("a", std::to_string(i));
+  const Revision kept = etcd_.revision();
+  put("a", "last");
+  etcd_.write({{"compact_rev_key", value_of(std::to_string(kept.number()))}});
+  etcd_.compact(kept);
+  reopen();  // a server that begins knows nothing of it
+  EXPECT_EQ(store_->compacted(), Revision());
+  const auto range_at = [&](Revision at) {
+    std::optional<Result<RangeResult>> answer;
+    store_->range({"", {}, 0, at}, [&](Result<RangeResult> result) { answer = std::move(result); });
+    loop_.run_posted();
+    return answer.value_or(make_error(ErrorCode::kInternalError, "no answer"));
+  };
+  const auto gone = range_at(Revision(2));
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::kExpired);
+  EXPECT_EQ(store_->compacted(), kept);
+  EXPECT_TRUE(range_at(kept));
+}
+
 TEST_F(EtcdStoreTest, ServersAgreeWhoCompacts) {
   EtcdOptions options;
   options.root = "";

@@ -300,8 +300,21 @@ void EtcdStore::next_page(const std::shared_ptr<RangeJob>& job) {
       job->result.entries.clear();
       return next_page(job);
     }
-    job->done(compacted ? error_of(answer.error()) : failed(answer.error()));
+    if (compacted)
+      return learn_compacted([job, error = error_of(answer.error())]() mutable { job->done(std::move(error)); });
+    job->done(failed(answer.error()));
   });
+}
+
+/// Whoever asked for what is too old may ask next for what is left.
+void EtcdStore::learn_compacted(std::move_only_function<void()> then) {
+  calls_.range(key_alone(std::string(kCompactionKey)), kCallMax,
+               [this, then = std::move(then)](std::expected<EtcdRangeAnswer, Failure> found, bool) mutable {
+                 if (found && !found->entries.empty()) {
+                   if (const auto revision = compaction_in(found->entries.front().value)) on_compaction_seen(*revision);
+                 }
+                 then();
+               });
 }
 
 void EtcdStore::on_page(const std::shared_ptr<RangeJob>& job, EtcdRangeAnswer page) {

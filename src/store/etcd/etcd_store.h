@@ -94,6 +94,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   void answer(const std::shared_ptr<WriteJob>& job, Result<WriteResult> result);
   void next_page(const std::shared_ptr<RangeJob>& job);
   void on_page(const std::shared_ptr<RangeJob>& job, EtcdRangeAnswer page);
+  void learn_compacted(std::move_only_function<void()> then);
   void compact_now(Revision revision, Completion<Revision> done);
   void ask_barrier();
 

@@ -14,15 +14,15 @@ constexpr Duration kFirstPause = milliseconds(100);
 constexpr Duration kLongestPause = seconds(5);
 constexpr std::size_t kDoublings = 6;
 
-std::optional<Revision> revision_in(const Value& value) {
+}  // namespace
+
+std::optional<Revision> compaction_in(const Value& value) {
   if (!value) return std::nullopt;
   std::uint64_t number = 0;
   const char* const last = value->data() + value->size();
   const auto [end, error] = std::from_chars(value->data(), last, number);
   return error == std::errc() && end == last ? std::optional(Revision(number)) : std::nullopt;
 }
-
-}  // namespace
 
 EtcdWatch::EtcdWatch(EtcdTransport& transport, const EtcdKeys& keys, EtcdMetrics& metrics, telemetry::Log log, Rng rng,
                      Owner& owner, Wanted wanted)
@@ -122,7 +122,7 @@ void EtcdWatch::take(std::vector<EtcdEvent> events) {
 
 std::optional<Change> EtcdWatch::change_of(EtcdEvent& event) {
   if (event.key == kCompactionKey) {
-    if (const auto revision = revision_in(event.value)) owner_.on_compaction_seen(*revision);
+    if (const auto revision = compaction_in(event.value)) owner_.on_compaction_seen(*revision);
   }
   auto key = keys_.in_port(event.key);
   if (!key || !key->starts_with(wanted_.prefix)) return std::nullopt;

@@ -21,6 +21,9 @@ namespace spillway::store {
 /// Where kube-apiserver and this store agree on compaction; without a prefix.
 inline constexpr std::string_view kCompactionKey = "compact_rev_key";
 
+/// What the value of that key says; nullopt: nothing.
+std::optional<Revision> compaction_in(const Value& value);
+
 class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_shared_from_this<EtcdWatch> {
  public:
   /// Nothing heard for so long: the cluster is asked whether the watch is behind.
