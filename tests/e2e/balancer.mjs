@@ -59,14 +59,21 @@ function forwardHttp2(request, answer) {
     answer.flushHeaders();
     asked.pipe(answer);
   });
-  asked.on('error', () => answer.destroy());
-  asked.on('close', () => { if (asked.rstCode) answer.destroy(); });
+  asked.on('aborted', () => { if (!asked.readableEnded) answer.destroy(); });
+  asked.on('error', () => { if (!answer.headersSent) answer.destroy(); });
+  asked.on('close', () => {
+    if (!answer.headersSent) answer.destroy();
+    request.unpipe(asked);
+    request.resume();  // the rest of a request that was answered before its end
+  });
   answer.on('close', () => asked.close(http2.constants.NGHTTP2_CANCEL));
   request.pipe(asked);
 }
 
 const identity = { cert: fs.readFileSync(`${pki}/apiserver.crt`), key: fs.readFileSync(`${pki}/apiserver.key`) };
 const server = https.createServer(identity, speaksHttp2 ? forwardHttp2 : forward);
+
+server.keepAliveTimeout = 600_000;  // clients may be idle for longer than the default
 
 server.on('upgrade', (request, client, head) => {
   const asked = ask(request);
