@@ -1,0 +1,35 @@
+// What an expression asks of the authorizer, and what it is told. Thread: any (plain values).
+// Source: Kubernetes docs, "Common Expression Language in Kubernetes", Kubernetes authorizer library.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace spillway::cel {
+
+struct ServiceAccount {
+  std::string ns;
+  std::string name;
+};
+
+struct AccessRequest {
+  std::optional<ServiceAccount> account = {};  // nullopt: whoever sent the request
+  std::string path = {};                       // not empty: a path that is no resource
+  std::string group = {};
+  std::string resource = {};
+  std::string subresource = {};
+  std::string ns = {};
+  std::string name = {};
+  std::string verb = {};
+};
+
+struct AccessDecision {
+  bool allowed = false;
+  std::string reason = {};
+};
+
+/// Called while an expression is evaluated.
+using AccessCheck = std::function<AccessDecision(const AccessRequest&)>;
+
+}  // namespace spillway::cel

@@ -1,0 +1,20 @@
+// What can be known of an expression before it is evaluated: names, types, patterns. Thread: any (pure).
+// Source: CEL language definition, gradual type checking.
+#pragma once
+
+#include "policy/cel/lexer.h"
+#include "policy/cel/node.h"
+#include "policy/cel/type.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace spillway::cel {
+
+inline constexpr std::size_t kProblemsMax = 10;  // that are told
+
+/// The type of the whole. Fills in what the evaluator has to know of the nodes. `problems` stays empty where all is
+/// well.
+Type check(Node& node, std::vector<SyntaxError>& problems);
+
+}  // namespace spillway::cel

@@ -1,0 +1,73 @@
+// What expressions can call: the standard functions of CEL and those of Kubernetes' libraries. Each family of them is a
+// file of its own; this is the table that they make. Thread: any (pure).
+// Source: CEL language definition, standard definitions; Kubernetes docs, "Common Expression Language in Kubernetes".
+#pragma once
+
+#include "base/error.h"
+#include "policy/cel/access.h"
+#include "policy/cel/node.h"
+#include "policy/cel/type.h"
+#include "policy/cel/value.h"
+
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace spillway::cel {
+
+/// One call under evaluation. The arguments are of the types that the overload names, as far as fits() looks.
+struct Call {
+  std::span<const Value> arguments;
+  Budget& budget;
+  const Pattern* pattern = nullptr;  // what the argument stands for that is one, where it is constant
+  const AccessCheck* check = nullptr;
+
+  const Value& operator[](std::size_t index) const { return arguments[index]; }
+
+  std::string_view string(std::size_t index) const { return arguments[index].string(); }
+};
+
+using Function = Result<Value> (*)(const Call&);
+
+struct Overload {
+  std::string_view name;
+  bool member = false;
+  std::vector<Type> parameters;  // of a member function its receiver first
+  Type result;
+  Function function = nullptr;
+};
+
+/// A row of a family: "int, int -> int".
+struct Definition {
+  std::string_view name;
+  std::string_view signature;
+  Function function;
+  bool member = false;
+};
+
+inline constexpr bool kMember = true;
+
+// The families.
+std::span<const Definition> arithmetic();
+std::span<const Definition> conversions();
+std::span<const Definition> texts();
+std::span<const Definition> lists();
+std::span<const Definition> times();
+std::span<const Definition> authorization();
+
+/// All of that name with so many arguments; empty: there is none.
+std::span<const Overload> overloads_of(std::string_view name, bool member, std::size_t arguments);
+/// Whether there is a function of that name with any arguments.
+bool is_function(std::string_view name);
+/// Functions that Kubernetes has and we do not.
+bool is_left_out(std::string_view name);
+
+/// The error of an evaluation.
+Error evaluation_error(std::string_view why);
+Error no_such_overload();
+/// What an operation is answered when the budget is spent.
+Error over_budget();
+
+}  // namespace spillway::cel

@@ -1,0 +1,74 @@
+// Types of expressions as far as they are known before anything is evaluated. "dyn" may be anything.
+// Thread: any (pure). Source: CEL language definition, types.
+#pragma once
+
+#include "policy/cel/value.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::cel {
+
+enum class TypeKind : std::uint8_t {
+  kDyn,
+  kNull,
+  kBool,
+  kInt,
+  kUint,
+  kDouble,
+  kString,
+  kBytes,
+  kList,  // of[0]
+  kMap,   // of[0] to of[1]
+  kTimestamp,
+  kDuration,
+  kType,
+  kAuthorizer,
+  kPathCheck,
+  kGroupCheck,
+  kResourceCheck,
+  kDecision,
+  kRequest,
+  kGroupVersionKind,
+  kGroupVersionResource,
+  kUserInfo,
+  kParameterA,  // in signatures: the same type wherever it stands
+  kParameterB,
+};
+
+struct Type {
+  TypeKind kind = TypeKind::kDyn;
+  std::vector<Type> of = {};
+
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+Type list_of(Type element);
+Type map_of(Type key, Type value);
+
+/// "int", "list(string)", "map(string, dyn)", "kubernetes.AdmissionRequest".
+std::string to_text(const Type& type);
+
+/// As to_text() writes it; "A" and "B" are parameters. The text is one of ours.
+Type parse_type(std::string_view text);
+
+/// What a member of a message is; nullopt: there is no such one. Types that are no messages have none.
+std::optional<Type> field_type(TypeKind message, std::string_view field);
+bool is_message(TypeKind kind);
+
+/// What the parameters of a signature stand for.
+using Bindings = std::array<std::optional<Type>, 2>;
+
+/// Whether a value of type `given` may stand where `wanted` is asked for.
+bool assignable(const Type& wanted, const Type& given, Bindings& bindings);
+/// With every parameter replaced by what it stands for; one that stands for nothing is dyn.
+Type resolved(const Type& type, const Bindings& bindings);
+
+/// Whether the value itself is of that type, whatever is in it.
+bool fits(TypeKind kind, const Value& value);
+
+}  // namespace spillway::cel

@@ -1,0 +1,190 @@
+// Values of expressions. Those that come out of documents, or out of the expression's own text, are views: they are
+// good as long as both. Thread: any (plain values). Source: CEL language definition, values.
+#pragma once
+
+#include "api/json/json.h"
+#include "base/time.h"
+#include "policy/cel/access.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace spillway::cel {
+
+class Value;
+
+/// Text that is seen elsewhere, or that somebody made (`made`); UTF-8.
+struct Text {
+  std::string_view text;
+  std::shared_ptr<const std::string> made = {};
+};
+
+struct Bytes {
+  std::string_view bytes;
+  std::shared_ptr<const std::string> made = {};
+};
+
+class List {
+ public:
+  explicit List(const api::Json::Array& seen) : seen_(&seen) {}
+
+  explicit List(std::vector<Value> made);
+
+  std::size_t size() const;
+  Value at(std::size_t index) const;
+
+ private:
+  const api::Json::Array* seen_ = nullptr;
+  std::shared_ptr<const std::vector<Value>> made_;
+};
+
+/// The members of documents have texts as keys.
+class Map {
+ public:
+  using Entries = std::vector<std::pair<Value, Value>>;
+
+  explicit Map(const api::Json::Object& seen) : seen_(&seen) {}
+
+  explicit Map(Entries made);
+
+  std::size_t size() const;
+  Value key_at(std::size_t index) const;
+  /// nullopt: there is no such key.
+  std::optional<Value> find(std::string_view key) const;
+  std::optional<Value> find(const Value& key) const;
+  /// How many keys are looked at in find().
+  std::size_t search_cost() const;
+
+ private:
+  const api::Json::Object* seen_ = nullptr;
+  std::shared_ptr<const Entries> made_;
+};
+
+/// A type as a value: type(1) is int.
+struct TypeName {
+  std::string_view name;
+};
+
+/// How far a question to the authorizer has come.
+enum class AccessStage : std::uint8_t { kAuthorizer, kPath, kGroup, kResource, kDecision };
+
+struct Access {
+  AccessStage stage = AccessStage::kAuthorizer;
+  std::shared_ptr<const AccessRequest> request = {};
+  std::shared_ptr<const AccessDecision> decision = {};
+};
+
+enum class Kind : std::uint8_t {
+  kNull,
+  kBool,
+  kInt,
+  kUint,
+  kDouble,
+  kString,
+  kBytes,
+  kList,
+  kMap,
+  kTimestamp,
+  kDuration,
+  kType,
+  kAccess,
+};
+
+class Value {
+ public:
+  Value() = default;  // null
+
+  explicit Value(bool value) : value_(value) {}
+
+  explicit Value(std::int64_t value) : value_(value) {}
+
+  explicit Value(std::uint64_t value) : value_(value) {}
+
+  explicit Value(double value) : value_(value) {}
+
+  explicit Value(Text value) : value_(std::move(value)) {}
+
+  explicit Value(Bytes value) : value_(std::move(value)) {}
+
+  explicit Value(List value) : value_(std::move(value)) {}
+
+  explicit Value(Map value) : value_(std::move(value)) {}
+
+  explicit Value(WallTime value) : value_(value) {}
+
+  explicit Value(Duration value) : value_(value) {}
+
+  explicit Value(TypeName value) : value_(value) {}
+
+  explicit Value(Access value) : value_(std::move(value)) {}
+
+  /// A view of the document.
+  static Value of(const api::Json& json);
+  static Value text(std::string made);
+  static Value bytes(std::string made);
+
+  Kind kind() const { return static_cast<Kind>(value_.index()); }
+
+  bool is(Kind kind) const { return this->kind() == kind; }
+
+  bool is_number() const { return is(Kind::kInt) || is(Kind::kUint) || is(Kind::kDouble); }
+
+  /// The value is of that type.
+  template <typename T>
+  const T& as() const {
+    return *std::get_if<T>(&value_);
+  }
+
+  std::string_view string() const { return as<Text>().text; }
+
+ private:
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, Text, Bytes, List, Map, WallTime, Duration,
+               TypeName, Access>
+      value_;
+};
+
+/// The name of its type: "int", "null_type", …
+std::string_view type_name(const Value& value);
+
+/// What is left of what an evaluation may cost. One unit is about one step, or ten bytes looked at.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t units) : left_(units) {}
+
+  /// False from the moment on that there is not enough left.
+  bool charge(std::uint64_t units) {
+    used_ += units;
+    if (units > left_) spent_ = true;
+    left_ = spent_ ? 0 : left_ - units;
+    return !spent_;
+  }
+
+  bool charge_bytes(std::uint64_t bytes) { return charge(bytes / kBytesPerUnit + 1); }
+
+  bool spent() const { return spent_; }
+
+  std::uint64_t used() const { return used_; }
+
+ private:
+  static constexpr std::uint64_t kBytesPerUnit = 10;
+
+  std::uint64_t left_;
+  std::uint64_t used_ = 0;
+  bool spent_ = false;
+};
+
+/// Equal as CEL has it: numbers by value whatever their types, lists and maps by their elements; values of different
+/// types differ. False, and the budget spent, where there is too much to look at.
+bool equal(const Value& a, const Value& b, Budget& budget);
+
+/// -1, 0, 1; nullopt: they have no order (other types, NaN).
+std::optional<int> compare(const Value& a, const Value& b);
+
+}  // namespace spillway::cel

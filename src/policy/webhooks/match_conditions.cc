@@ -1,0 +1,79 @@
+#include "policy/webhooks/match_conditions.h"
+
+#include "base/ascii.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::webhooks {
+
+namespace {
+
+using api::Json;
+
+Result<bool> value_of(const MatchCondition& condition, const cel::Activation& activation, std::uint64_t& left) {
+  if (!condition.expression) {
+    return make_error(ErrorCode::kInvalid, "compilation error: {}", condition.expression.error().text());
+  }
+  cel::Budget budget(cel::kCallBudget);
+  Result<bool> value = condition.expression->evaluate(activation, budget);
+  left -= std::min(left, budget.used());
+  if (value) return value;
+  return make_error(ErrorCode::kInvalid, "expression '{}' resulted in error: {}", condition.expression->text(),
+                    value.error().text());
+}
+
+/// Several are told once each, in brackets.
+Error joined(const std::vector<Error>& errors) {
+  std::vector<std::string> texts;
+  for (const Error& error : errors) {
+    std::string text = error.text();
+    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
+  }
+  if (texts.size() == 1) return make_error(ErrorCode::kForbidden, "{}", texts.front());
+  return make_error(ErrorCode::kForbidden, "[{}]", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+MatchConditions match_conditions_of(const Json& webhook) {
+  const Json* said = webhook.find("matchConditions");
+  const Json::Array* list = said == nullptr ? nullptr : said->if_array();
+  if (list == nullptr || list->empty()) return nullptr;
+  std::vector<MatchCondition> made;
+  for (const Json& one : *list) {
+    made.push_back({.name = std::string(one.string_at({"name"})),
+                    .expression = cel::Expression::compile(trimmed(one.string_at({"expression"}), kWhiteSpace))});
+  }
+  return std::make_shared<const std::vector<MatchCondition>>(std::move(made));
+}
+
+MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& activation) {
+  MatchOutcome outcome;
+  std::vector<Error> errors;
+  bool excluded = false;
+  std::uint64_t left = kMatchBudget;
+  for (const MatchCondition& condition : conditions) {
+    const Result<bool> value = value_of(condition, activation, left);
+    if (left == 0) {
+      outcome.why = make_error(ErrorCode::kForbidden,
+                               "validation failed due to running out of cost budget, no further validation rules will "
+                               "be run");
+      return outcome;
+    }
+    if (!value) errors.push_back(value.error());
+    excluded = excluded || (value && !*value);
+  }
+  outcome.errors = errors.size();
+  if (excluded) return outcome;
+  if (!errors.empty()) {
+    outcome.why = joined(errors);
+  } else {
+    outcome.matches = true;
+  }
+  return outcome;
+}
+
+}  // namespace spillway::webhooks

@@ -1,0 +1,42 @@
+// The match conditions of a webhook: expressions over a request that all have to hold for the webhook to be asked. They
+// are compiled once for each version of a configuration. Thread: any (immutable).
+// Source: Kubernetes docs, "Dynamic Admission Control", matching requests: matchConditions; KEP-3716.
+#pragma once
+
+#include "api/json/json.h"
+#include "base/error.h"
+#include "policy/cel/expression.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::webhooks {
+
+inline constexpr std::size_t kMatchConditionsMax = 64;
+/// Units that the conditions of one webhook may cost for one request.
+inline constexpr std::uint64_t kMatchBudget = 2'500'000;
+
+struct MatchCondition {
+  std::string name;
+  Result<cel::Expression> expression;  // an error: what is stored does not compile
+};
+
+/// Shared: webhooks are copied, conditions are not compiled again.
+using MatchConditions = std::shared_ptr<const std::vector<MatchCondition>>;
+
+/// Of one webhook of a configuration; null: it has none.
+MatchConditions match_conditions_of(const api::Json& webhook);
+
+struct MatchOutcome {
+  bool matches = false;
+  std::size_t errors = 0;    // conditions without a value
+  std::optional<Error> why;  // whether the webhook has to be asked cannot be said
+};
+
+/// One that is false decides; else an error does.
+MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& activation);
+
+}  // namespace spillway::webhooks
