@@ -70,7 +70,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         pod_security_metrics_(metrics),
         pod_security_(core_, pod_security_metrics_),
         webhook_table_(core_),
-        webhooks_(core_, webhook_table_, options_.webhooks, metrics),
+        webhooks_(core_, webhook_table_, options_.webhooks, authorizer_, metrics),
         bound_tokens_(core_),
         paths_({core_, reader_, writer_, remover_, storage_report_, authorizer_, roles_, node_restriction_,
                 bound_tokens_, webhooks_, metrics},

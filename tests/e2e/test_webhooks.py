@@ -52,6 +52,36 @@ class Webhooks(unittest.TestCase):
         self.assertNotIn("authorization", {name.lower() for name in headers})
         wait_for("the annotation", lambda: '"deny.hooks.test/day":"monday"' in self.audit.read_text())
 
+    def conditions(self, *expressions, **more):
+        return dict(more, matchConditions=[{"name": f"c{i}", "expression": text} for i, text in enumerate(expressions)])
+
+    def test_conditions_say_who_is_asked(self):
+        self.hooks.on("/picky", lambda review: deny(review, "no"))
+        asks = self.conditions("request.operation == 'CREATE'", "object.metadata.name.matches('^in-[a-z]+$')",
+                               "authorizer.group('').resource('pods').namespace('default').check('create').allowed()")
+        with configured(self.api, self.hooks.configuration("validating", "picky", **asks)):
+            self.assertEqual(self.refused("in-a"), (403, 'admission webhook "picky.hooks.test" denied the request: no'))
+            self.api.create(MAPS, config_map("out-a"))
+        self.assertEqual(len(self.hooks.asked), 1)
+        self.assertIn('apiserver_admission_match_condition_exclusions_total{kind="webhook",name="picky.hooks.test",operation="CREATE",type="validating"} 1',
+                      self.api.get("/metrics"))
+
+    def test_conditions_without_a_value(self):
+        self.hooks.on("/unclear", lambda review: deny(review, "no"))
+        for phase in ("mutating", "validating"):
+            with configured(self.api, self.hooks.configuration(phase, "unclear", **self.conditions("object.data.absent == 'a'", failurePolicy="Fail"))):
+                self.assertEqual(self.refused("a", x="y"), (403, 'configmaps "a" is forbidden: expression \'object.data.absent == \'a\'\' resulted in '
+                                                                 "error: no such key: absent"))
+            with configured(self.api, self.hooks.configuration(phase, "unclear", **self.conditions("object.data.absent == 'a'", failurePolicy="Ignore"))):
+                self.api.create(MAPS, config_map(f"ignored-{phase}", x="y"))
+            with configured(self.api, self.hooks.configuration(phase, "unclear", **self.conditions("object.data.absent == 'a'", "false"))):
+                self.api.create(MAPS, config_map(f"false-{phase}", x="y"))
+            loops = "object.data.all(a, object.data.all(b, object.data.all(c, object.data.all(d, a + b + c != d))))"
+            with configured(self.api, self.hooks.configuration(phase, "unclear", **self.conditions(loops))):
+                code, message = self.refused("many", **{f"k{i}": "v" for i in range(60)})
+                self.assertEqual((code, message[-48:]), (403, "operation cancelled: actual cost limit exceeded"[-48:]))
+        self.assertEqual(self.hooks.asked, [])
+
     def test_objects_are_changed(self):
         self.hooks.on("/first", lambda review: patch(review, set_data("first")))
         self.hooks.on("/second", lambda review: patch(review, set_data("second", review["request"]["object"]["data"]["first"])))

@@ -30,7 +30,7 @@ const Json* present(const Json& object) {
 }
 
 /// An object in the form of one resource as another one serves it.
-Json as_served(const Resource& from, const Resource& to, Json object) {
+Json served(const Resource& from, const Resource& to, Json object) {
   if (&from == &to || object.is_null()) return object;
   Json stored = from.view.to_stored != nullptr ? from.view.to_stored(object) : std::move(object);
   return to.view.from_stored != nullptr ? to.view.from_stored(stored) : std::move(stored);
@@ -116,25 +116,35 @@ const api::Type* Admission::type_of(const Form& form) const {
                         kind.kind);
 }
 
-std::string Admission::review(const Form& form, const std::string& uid) const {
+Json Admission::as_served(const Form& form, const Json& object) const {
+  return served(*forms_.front().resource, *form.resource, object);
+}
+
+webhooks::ReviewRequest Admission::described(const Form& form) const {
   const Form& asked = forms_.front();
-  const Json object = as_served(*asked.resource, *form.resource, object_);
-  const Json old = as_served(*asked.resource, *form.resource, old_);
   const webhooks::Subject subject = rule_subject();
-  return webhooks::review_text({.uid = uid,
-                                .operation = subject_.operation,
-                                .kind = kind_of(form),
-                                .resource = form.name,
-                                .asked_kind = kind_of(asked),
-                                .asked_resource = asked.name,
-                                .subresource = subject.subresource,
-                                .name = subject_.name,
-                                .ns = subject.ns,
-                                .user = exchange_->user(),
-                                .object = present(object),
-                                .old = present(old),
-                                .dry_run = subject_.dry_run,
-                                .options = options_});
+  return {.uid = {},
+          .operation = subject_.operation,
+          .kind = kind_of(form),
+          .resource = form.name,
+          .asked_kind = kind_of(asked),
+          .asked_resource = asked.name,
+          .subresource = subject.subresource,
+          .name = subject_.name,
+          .ns = subject.ns,
+          .user = exchange_->user(),
+          .dry_run = subject_.dry_run,
+          .options = options_};
+}
+
+std::string Admission::review(const Form& form, const std::string& uid) const {
+  const Json object = as_served(form, object_);
+  const Json old = as_served(form, old_);
+  webhooks::ReviewRequest request = described(form);
+  request.uid = uid;
+  request.object = present(object);
+  request.old = present(old);
+  return webhooks::review_text(request);
 }
 
 /// Why nobody need be asked any more; nullopt: go on.
@@ -170,6 +180,9 @@ void Admission::step() {
     if (round_ > 1 && !again_.contains(index)) continue;
     const Form* form = form_for(webhook);
     if (form == nullptr) continue;
+    const StatusResult<bool> wanted = wants(webhook, *form);
+    if (!wanted) return end_mutation(wanted.error());
+    if (!*wanted) continue;
     if (subject_.dry_run && !webhook.dry_run_safe) return end_mutation(webhooks::dry_run_status(webhook.name));
     return ask(webhook, *form,
                [self = shared_from_this(), index, form, asked = tools_.core.now.mono](Result<ReviewAnswer> answer) {
@@ -210,13 +223,13 @@ StatusResult<bool> Admission::take_patch(const Webhook& webhook, const Form& for
         webhook.name));
   }
   const Resource& asked = *forms_.front().resource;
-  const Json before = as_served(asked, *form.resource, object_);
+  const Json before = served(asked, *form.resource, object_);
   SPILLWAY_TRY(made, webhooks::patched(before, patch));
   if (made == before) return false;
   const Result<api::TypedDocument> typed = api::read_patched(*type, made, &before);
   if (!typed) return webhooks::internal_status(typed.error().text());
   if (typed->object == before) return false;
-  object_ = as_served(*form.resource, asked, typed->object);
+  object_ = served(*form.resource, asked, typed->object);
   return true;
 }
 
@@ -251,6 +264,9 @@ void Admission::validate(Json object, Json old, Decided done) {
   for (const auto& webhook : *validating_) {
     const Form* form = form_for(*webhook);
     if (form == nullptr) continue;
+    const StatusResult<bool> asked = wants(*webhook, *form);
+    if (!asked) return done(asked.error());
+    if (!*asked) continue;
     if (subject_.dry_run && !webhook->dry_run_safe) return done(webhooks::dry_run_status(webhook->name));
     wanted.emplace_back(webhook.get(), form);
   }
@@ -344,7 +360,7 @@ AdmissionPtr WebhookAdmission::find(const ExchangePtr& exchange, Operation opera
   const Admission::Phases phases = phases_of(*route.resource, route.subresource, operation);
   if (!phases.mutating && !phases.validating) return nullptr;
   auto admission = std::make_shared<Admission>(
-      Admission::Tools{core_, desk_, metrics_}, exchange,
+      Admission::Tools{core_, desk_, metrics_, authorizer_}, exchange,
       Admission::Subject{.operation = operation, .ns = ns, .name = name, .dry_run = dry_run}, phases, table_);
   admission->set_options(admission_options(*exchange, operation, dry_run));
   return admission;

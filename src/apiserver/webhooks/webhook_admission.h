@@ -7,6 +7,7 @@
 #include "api/exchange/status.h"
 #include "api/json/json.h"
 #include "api/schema/schema.h"
+#include "apiserver/access/authorizer.h"
 #include "apiserver/ports/webhook_caller.h"
 #include "apiserver/read/core.h"
 #include "apiserver/request/exchange.h"
@@ -91,6 +92,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
     Core& core;
     WebhookDesk& desk;
     WebhookMetrics& metrics;
+    const Authorizer& authorizer;
   };
 
   /// Which phases have a rule for it.
@@ -130,7 +132,13 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   const api::Type* type_of(const Form& form) const;
   api::StringMap namespace_labels() const;
   std::optional<api::Status> hindrance() const;
+  /// An object of the request in that form.
+  api::Json as_served(const Form& form, const api::Json& object) const;
+  webhooks::ReviewRequest described(const Form& form) const;
   std::string review(const Form& form, const std::string& uid) const;
+  /// What its match conditions say; an error ends the request.
+  api::StatusResult<bool> wants(const webhooks::Webhook& webhook, const Form& form);
+  cel::AccessDecision decide(const cel::AccessRequest& asked) const;
   void ask(const webhooks::Webhook& webhook, const Form& form, WebhookDesk::Answered answered);
 
   void step();
@@ -170,8 +178,10 @@ using AdmissionPtr = std::shared_ptr<Admission>;
 
 class WebhookAdmission {
  public:
-  WebhookAdmission(Core& core, WebhookTable& table, WebhookCaller* caller, telemetry::Registry& metrics)
-      : core_(core), table_(table), desk_(core, caller), metrics_(metrics) {}
+  /// `authorizer` is what match conditions ask.
+  WebhookAdmission(Core& core, WebhookTable& table, WebhookCaller* caller, const Authorizer& authorizer,
+                   telemetry::Registry& metrics)
+      : core_(core), table_(table), desk_(core, caller), metrics_(metrics), authorizer_(authorizer) {}
 
   /// Null: no webhook has to be asked. `exchange` null: the server writes on its own account, and asks nobody.
   AdmissionPtr begin(const ExchangePtr& exchange, webhooks::Operation operation, const std::string& ns,
@@ -199,6 +209,7 @@ class WebhookAdmission {
   WebhookTable& table_;
   WebhookDesk desk_;
   WebhookMetrics metrics_;
+  const Authorizer& authorizer_;
   std::uint64_t version_ = 0;  // of the table when `phases_` was begun
   std::map<Kind, Admission::Phases> phases_;
 };

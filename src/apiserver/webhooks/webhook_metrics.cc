@@ -83,4 +83,27 @@ void WebhookMetrics::failed_open(const Webhook& webhook) {
       .add();
 }
 
+void WebhookMetrics::conditions_failed(const Webhook& webhook, Operation operation, std::size_t count) {
+  if (count == 0) return;
+  registry_
+      .counter("apiserver_admission_match_condition_evaluation_errors_total",
+               "Match conditions that had no value, by the name of what has them, its kind, type and the operation.",
+               {{"name", name_of(webhook)},
+                {"kind", "webhook"},
+                {"type", type_of(webhook)},
+                {"operation", to_string(operation)}})
+      .add(static_cast<double>(count));
+}
+
+void WebhookMetrics::excluded(const Webhook& webhook, Operation operation) {
+  registry_
+      .counter("apiserver_admission_match_condition_exclusions_total",
+               "Requests that a webhook was not asked about because of its match conditions.",
+               {{"name", name_of(webhook)},
+                {"kind", "webhook"},
+                {"type", type_of(webhook)},
+                {"operation", to_string(operation)}})
+      .add();
+}
+
 }  // namespace spillway::apiserver

@@ -1,5 +1,6 @@
 // What came of asking webhooks, counted under upstream's names. Names of webhooks are bounded: those beyond are
-// "other". Thread: loop. Source: Kubernetes docs, "Kubernetes Metrics Reference", apiserver_admission_webhook_*.
+// "other". Thread: loop. Source: Kubernetes docs, "Kubernetes Metrics Reference", apiserver_admission_webhook_*,
+// apiserver_admission_match_condition_*.
 #pragma once
 
 #include "base/time.h"
@@ -28,6 +29,10 @@ class WebhookMetrics {
   void asked(const webhooks::Webhook& webhook, webhooks::Operation operation, Duration took, bool rejected, int code);
   void rejected(const webhooks::Webhook& webhook, webhooks::Operation operation, Cause cause, int code);
   void failed_open(const webhooks::Webhook& webhook);
+  /// So many of its match conditions had no value.
+  void conditions_failed(const webhooks::Webhook& webhook, webhooks::Operation operation, std::size_t count);
+  /// It is not asked, for a match condition is false or, with failurePolicy Ignore, has no value.
+  void excluded(const webhooks::Webhook& webhook, webhooks::Operation operation);
 
  private:
   /// Name, phase, operation.

@@ -13,13 +13,14 @@ namespace {
 
 using api::Json;
 
-Result<bool> value_of(const MatchCondition& condition, const cel::Activation& activation, std::uint64_t& left) {
+Result<bool> value_of(const MatchCondition& condition, const cel::Activation& activation,
+                      std::optional<std::uint64_t>& left) {
   if (!condition.expression) {
     return make_error(ErrorCode::kInvalid, "compilation error: {}", condition.expression.error().text());
   }
   cel::Budget budget(cel::kCallBudget);
   Result<bool> value = condition.expression->evaluate(activation, budget);
-  left -= std::min(left, budget.used());
+  left = budget.used() > *left ? std::nullopt : std::optional(*left - budget.used());
   if (value) return value;
   return make_error(ErrorCode::kInvalid, "expression '{}' resulted in error: {}", condition.expression->text(),
                     value.error().text());
@@ -54,10 +55,10 @@ MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::
   MatchOutcome outcome;
   std::vector<Error> errors;
   bool excluded = false;
-  std::uint64_t left = kMatchBudget;
+  std::optional<std::uint64_t> left = kMatchBudget;  // nullopt: spent
   for (const MatchCondition& condition : conditions) {
     const Result<bool> value = value_of(condition, activation, left);
-    if (left == 0) {
+    if (!left) {
       outcome.why = make_error(ErrorCode::kForbidden,
                                "validation failed due to running out of cost budget, no further validation rules will "
                                "be run");

@@ -29,16 +29,13 @@ Json user_json(const api::UserInfo& user) {
 
 }  // namespace
 
-std::string review_text(const ReviewRequest& request) {
-  Json asked = Json::object({{"uid", request.uid},
-                             {"kind", kind_json(request.kind)},
+Json review_facts(const ReviewRequest& request) {
+  Json asked = Json::object({{"kind", kind_json(request.kind)},
                              {"resource", resource_json(request.resource)},
                              {"requestKind", kind_json(request.asked_kind)},
                              {"requestResource", resource_json(request.asked_resource)},
                              {"operation", to_string(request.operation)},
                              {"userInfo", user_json(request.user)},
-                             {"object", request.object == nullptr ? Json() : *request.object},
-                             {"oldObject", request.old == nullptr ? Json() : *request.old},
                              {"dryRun", request.dry_run},
                              {"options", request.options}});
   if (!request.subresource.empty()) {
@@ -47,6 +44,14 @@ std::string review_text(const ReviewRequest& request) {
   }
   if (!request.name.empty()) asked["name"] = request.name;
   if (!request.ns.empty()) asked["namespace"] = request.ns;
+  return asked;
+}
+
+std::string review_text(const ReviewRequest& request) {
+  Json asked = review_facts(request);
+  asked["uid"] = request.uid;
+  asked["object"] = request.object == nullptr ? Json() : *request.object;
+  asked["oldObject"] = request.old == nullptr ? Json() : *request.old;
   return api::to_text(Json::object(
       {{"kind", "AdmissionReview"}, {"apiVersion", "admission.k8s.io/v1"}, {"request", std::move(asked)}}));
 }

@@ -34,6 +34,9 @@ struct ReviewRequest {
   const api::Json& options;  // CreateOptions, …; null: none
 };
 
+/// The request as match conditions see it: without `uid` and the objects.
+api::Json review_facts(const ReviewRequest& request);
+
 /// The body to send.
 std::string review_text(const ReviewRequest& request);
 

@@ -66,7 +66,8 @@ Webhook webhook_of(Phase phase, std::string_view configuration, const Json& webh
                    api::integer_at(webhook, {"timeoutSeconds"}, kSecondsDefault), 1, kSecondsMax)),
                .url = std::string(webhook.string_at({"clientConfig", "url"})),
                .service = service_of(webhook),
-               .authority_pem = api::decode_base64(webhook.string_at({"clientConfig", "caBundle"})).value_or("")};
+               .authority_pem = api::decode_base64(webhook.string_at({"clientConfig", "caBundle"})).value_or(""),
+               .conditions = match_conditions_of(webhook)};
   for (const Json& rule : list_at(webhook, "rules")) made.rules.push_back(rule_of(rule));
   return made;
 }

@@ -5,6 +5,7 @@
 #include "api/json/json.h"
 #include "api/object/selector.h"
 #include "base/time.h"
+#include "policy/webhooks/match_conditions.h"
 
 #include <cstdint>
 #include <optional>
@@ -51,6 +52,7 @@ struct Webhook {
   std::string url;                          // empty: `service`
   std::optional<ServiceReference> service;  // nullopt: `url`
   std::string authority_pem;                // empty: the authorities of the system
+  MatchConditions conditions = nullptr;     // null: none
 };
 
 /// The webhooks of one configuration, in its order. What a stored configuration does not say, or says wrongly, is taken

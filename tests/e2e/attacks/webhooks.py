@@ -45,8 +45,15 @@ def addresses(hooks):
     }.items():
         yield Ask(f"an address with {name}", "admin", "POST", VALIDATING, hooks.configuration("validating", "taken", client=client), want=422,
                   absent=f"{VALIDATING}/taken")
-    yield Ask("conditions nobody evaluates", "admin", "POST", VALIDATING, hooks.configuration("validating", "taken", matchConditions=[
-        {"name": "a", "expression": "true"}]), want=422, says="does not evaluate match conditions", absent=f"{VALIDATING}/taken")
+    for name, expression, says in (
+        ("of a function that is not there", "isURL('a')", "is not supported by this server"), ("that is deep", "(" * 20_000, "recursion limit exceeded"),
+        ("that is wide", "object" + ".a" * 40_000, "recursion limit exceeded"), ("that is long", "true" + " " * 200_000 + "|| true", "exceeds limit"),
+        ("with a pattern that explodes", "'a'.matches('((((a{100}){100}){100}){100})')", "invalid matches argument"), ("of no bool", "object.a", "must evaluate to bool"),
+    ):
+        yield Ask(f"a condition {name}", "admin", "POST", VALIDATING, hooks.configuration("validating", "taken", matchConditions=[
+            {"name": "a", "expression": expression}]), want=422, says=says, absent=f"{VALIDATING}/taken")
+    yield Ask("65 conditions", "admin", "POST", VALIDATING, hooks.configuration("validating", "taken", matchConditions=[
+        {"name": f"c{i}", "expression": "true"} for i in range(65)]), want=422, says="must have at most 64 items", absent=f"{VALIDATING}/taken")
 
 
 def meeting(hooks, name, answer, judge, phase="validating", **more):

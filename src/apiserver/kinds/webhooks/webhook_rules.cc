@@ -4,6 +4,9 @@
 #include "apiserver/kinds/fields/checked_field.h"
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
+#include "base/ascii.h"
+#include "policy/cel/expression.h"
+#include "policy/webhooks/match_conditions.h"
 
 #include <fmt/format.h>
 
@@ -169,6 +172,31 @@ void validate_name(const CheckedField& name) {
   }
 }
 
+void validate_condition(const CheckedField& condition) {
+  const CheckedField expression = condition["expression"];
+  const std::string_view text = spillway::trimmed(expression.text(), kWhiteSpace);
+  if (text.empty()) {
+    expression.required();
+  } else if (const auto compiled = cel::Expression::compile(text); !compiled) {
+    expression.invalid(Json(text), compiled.error().text());
+  }
+  const CheckedField name = condition["name"];
+  if (name.text().empty()) return name.required();
+  name.require_valid(api::qualified_name_errors(name.text()));
+}
+
+void validate_conditions(const CheckedField& conditions) {
+  if (conditions.size() > webhooks::kMatchConditionsMax) {
+    return conditions.errors().too_many(conditions.path(), conditions.size(), webhooks::kMatchConditionsMax);
+  }
+  std::set<std::string_view> names;
+  conditions.each([&](const CheckedField& condition) {
+    validate_condition(condition);
+    const CheckedField name = condition["name"];
+    if (!name.text().empty() && !names.insert(name.text()).second) name.duplicate();
+  });
+}
+
 void validate_webhook(const CheckedField& webhook) {
   validate_name(webhook["name"]);
   const CheckedField rules = webhook["rules"];
@@ -190,9 +218,7 @@ void validate_webhook(const CheckedField& webhook) {
   }
   webhook["reinvocationPolicy"].optional_one_of(kReinvocations);
   validate_client(webhook["clientConfig"]);
-  if (!webhook["matchConditions"].empty()) {
-    webhook["matchConditions"].forbidden("this server does not evaluate match conditions");
-  }
+  validate_conditions(webhook["matchConditions"]);
 }
 
 }  // namespace

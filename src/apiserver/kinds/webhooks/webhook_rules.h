@@ -14,7 +14,7 @@ void default_webhooks(api::Json& configuration);
 /// What those have that may change objects.
 void default_mutating_webhooks(api::Json& configuration);
 
-/// Conditions in CEL are refused: a server that does not evaluate them must not pass for one that does.
+/// Match conditions have to compile: what this server does not evaluate is refused.
 void validate_webhooks(const api::Json& configuration, api::FieldErrors& errors);
 
 /// https://HOST[:PORT][/PATH], as the address of a webhook.
