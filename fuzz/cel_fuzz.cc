@@ -32,6 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   cel::Budget again(kUnits);
   const auto first = expression->evaluate(activation, once);
   const auto second = expression->evaluate(activation, again);
-  SPILLWAY_CHECK(first == second && once.used() == again.used());
+  SPILLWAY_CHECK(first.has_value() == second.has_value() && once.used() == again.used());
+  if (first) SPILLWAY_CHECK(*first == *second);
+  if (!first) SPILLWAY_CHECK(first.error() == second.error());
   return 0;
 }
