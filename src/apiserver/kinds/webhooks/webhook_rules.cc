@@ -5,6 +5,7 @@
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "base/ascii.h"
+#include "base/utf8.h"
 #include "policy/cel/expression.h"
 #include "policy/webhooks/match_conditions.h"
 
@@ -173,12 +174,13 @@ void validate_name(const CheckedField& name) {
 }
 
 void validate_condition(const CheckedField& condition) {
+  constexpr std::size_t kConditionShownMax = 512;  // bytes, so that there is room for what is wrong
   const CheckedField expression = condition["expression"];
   const std::string_view text = spillway::trimmed(expression.text(), kWhiteSpace);
   if (text.empty()) {
     expression.required();
   } else if (const auto compiled = cel::Expression::compile(text); !compiled) {
-    expression.invalid(Json(text), compiled.error().text());
+    expression.invalid(Json(shortened(text, kConditionShownMax)), compiled.error().text());
   }
   const CheckedField name = condition["name"];
   if (name.text().empty()) return name.required();
