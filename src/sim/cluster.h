@@ -11,7 +11,7 @@
 #include "sim/sim_driver.h"
 #include "sim/sim_host.h"
 #include "sim/sim_network.h"
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 #include "sim/world.h"
 #include "store/memory_store.h"
 #include "telemetry/log.h"

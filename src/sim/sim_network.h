@@ -7,7 +7,7 @@
 #include "apiserver/server.h"
 #include "base/rng.h"
 #include "client/engine.h"
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 
 #include <cstdint>
 #include <map>

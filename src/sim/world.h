@@ -6,7 +6,7 @@
 #include "api/object/pod.h"
 #include "sim/invariants.h"
 #include "sim/trace.h"
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 #include "store/store.h"
 
 #include <functional>
