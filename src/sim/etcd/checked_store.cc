@@ -107,17 +107,18 @@ void CheckedStore::unwatch(store::WatchId id) {
 void CheckedStore::write(store::Write write, store::Completion<store::WriteResult> done) {
   const std::string key = write.key;
   const store::Value value = write.value;
+  const Revision before = history_.revision();
   inner_->write(std::move(write),
-                [this, key, value, done = std::move(done)](Result<store::WriteResult> result) mutable {
+                [this, key, value, before, done = std::move(done)](Result<store::WriteResult> result) mutable {
                   if (result) {
-                    check_write(key, value, *result);
+                    check_write(key, value, before, *result);
                     if (result->committed) acknowledged_.revision = std::max(acknowledged_.revision, result->revision);
                   }
                   done(std::move(result));
                 });
 }
 
-void CheckedStore::check_write(const std::string& key, const store::Value& value,
+void CheckedStore::check_write(const std::string& key, const store::Value& value, Revision before,
                                const store::WriteResult& result) const {
   if (result.committed) {
     const auto events = history_.events(Revision(result.revision.number() - 1), result.revision);
@@ -128,6 +129,9 @@ void CheckedStore::check_write(const std::string& key, const store::Value& value
     if (!is_there && value) violate(fmt::format("{} was not written at {}", key, result.revision.number()));
     return;
   }
+  const auto is_own = [&](const EtcdEvent& event) { return value && event.value == value; };
+  if (std::ranges::any_of(history_.events(before, history_.revision()), is_own))
+    violate(fmt::format("a write of {} was refused, and is done", key));
   if (result.revision < history_.compacted()) return;
   const auto stood = history_.read({.key = key, .range_end = {}, .at = result.revision}, history_.revision());
   const bool found = stood && !stood->entries.empty();

@@ -56,7 +56,8 @@ class CheckedStore final : public store::Store {
   class Told;
 
   void violate(std::string text) const;
-  void check_write(const std::string& key, const store::Value& value, const store::WriteResult& result) const;
+  void check_write(const std::string& key, const store::Value& value, store::Revision before,
+                   const store::WriteResult& result) const;
   void check_range(const store::Range& asked, const store::RangeResult& result) const;
 
   std::unique_ptr<store::Store> inner_;
