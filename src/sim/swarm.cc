@@ -125,8 +125,11 @@ class Swarm {
   void create_workloads() {
     if (nothing_lost_) cluster_.invariants().forbid_surplus();
     replicas_ = 2 + static_cast<std::int64_t>(rng_.below(8));
-    cluster_.create("/apis/apps/v1/namespaces/default/replicasets",
-                    replica_set("web", replicas_, pod_spec("20Mi", "")));
+    do {  // a request that etcd does not answer in time is refused
+      cluster_.create("/apis/apps/v1/namespaces/default/replicasets",
+                      replica_set("web", replicas_, pod_spec("20Mi", "")));
+      cluster_.run_for(seconds(1));
+    } while (cluster_.world().replica_sets().empty() && cluster_.time().now().mono < Instant(minutes(5)));
     cluster_.create("/apis/apps/v1/namespaces/default/daemonsets", daemon_set("watcher", pod_spec("5Mi", "")));
   }
 

@@ -35,6 +35,9 @@ class World final : public store::Watcher {
 
   const std::map<std::string, api::Node>& nodes() const { return nodes_; }
 
+  /// By namespace/name.
+  const std::map<std::string, api::ReplicaSet>& replica_sets() const { return replica_sets_; }
+
   const Tenants& tenants() const { return tenants_; }
 
   const TraceHash& trace() const { return trace_; }
@@ -55,7 +58,7 @@ class World final : public store::Watcher {
   store::WatchId watch_ = 0;
   std::map<api::PodKey, api::Pod> pods_;
   std::map<std::string, api::Node> nodes_;
-  std::map<std::string, api::ReplicaSet> replica_sets_;  // by namespace/name
+  std::map<std::string, api::ReplicaSet> replica_sets_;
   std::map<std::string, api::Lease> leases_;             // of nodes
   TraceHash trace_;
   std::function<void(const store::Change&, Now)> listener_;
