@@ -59,7 +59,7 @@ class World final : public store::Watcher {
   std::map<api::PodKey, api::Pod> pods_;
   std::map<std::string, api::Node> nodes_;
   std::map<std::string, api::ReplicaSet> replica_sets_;
-  std::map<std::string, api::Lease> leases_;             // of nodes
+  std::map<std::string, api::Lease> leases_;  // of nodes
   TraceHash trace_;
   std::function<void(const store::Change&, Now)> listener_;
 };

@@ -96,9 +96,7 @@ void EtcdReplicas::propose(std::size_t member, std::move_only_function<Applied()
               [this, member, term = term_, run = std::move(run), applied = std::move(applied)]() mutable {
                 if (term == term_) return commit(member, std::move(run), std::move(applied));
                 if (rng_.below(2) == 0) return;
-                auto late = [this, member, run = std::move(run), applied = std::move(applied)]() mutable {
-                  commit(member, std::move(run), std::move(applied));
-                };
+                auto late = [this, run = std::move(run)]() mutable { write(std::move(run)); };
                 // A follower had it; it is in the log of whoever leads next.
                 leader_ ? late() : survivors_.push_back(std::move(late));
               });
