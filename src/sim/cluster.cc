@@ -2,6 +2,7 @@
 
 #include "agent/contract/journal.h"
 #include "base/check.h"
+#include "store/etcd/etcd_store.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,10 @@ const api::UserInfo kAdministrator{"simulation", "", {"system:masters", "system:
 Duration write_latency_max(const NetworkFaults& faults) {
   if (faults.lost_ppm == 0) return seconds(5);
   return 2 * client::ApiClient::Limits().call_timeout + faults.slow_max;
+}
+
+std::string name_of_server(std::size_t server) {
+  return fmt::format("server-{}", server);
 }
 
 /// Answers that nobody waits for.
@@ -64,17 +69,22 @@ Cluster::Cluster(ClusterOptions options)
       deaths_(rng_.fork("deaths")),
       invariants_({.node_eviction_rate =
                        static_cast<double>(options_.controllers.node_lifecycle.monitor.zones.node_eviction_rate),
-                   .write_latency_max = write_latency_max(options_.faults)}),
-      world_(time_, store_, invariants_) {
+                   .write_latency_max = write_latency_max(options_.faults) +
+                                        (options_.etcd_replicas > 0 ? store::EtcdStore::kCallMax : Duration())}),
+      world_(time_, invariants_),
+      servers_(options_.servers) {
   network_.set_faults(options_.faults);
   flaky_store_.set_faults(options_.store_faults);
   for (std::int32_t i = 0; i < options_.nodes; ++i) {
     nodes_.push_back({fmt::format("node-{:05}", i), fmt::format("zone-{}", i % options_.zones),
                       std::make_unique<Journal>(), nullptr, 0});
   }
-  restart_server();
+  options_.etcd_replicas > 0 ? begin_etcd() : world_.follow(store_);
+  SPILLWAY_CHECK(etcd_.has_value() || options_.servers == 1);
+  for (std::size_t server = 0; server < servers_.size(); ++server) restart_server(server);
   restart_controllers();
   restart_scheduler();
+  began_ = true;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     // Machines do not boot in the same millisecond.
     time_.after(microseconds(static_cast<std::int64_t>(rng_.below(5'000'000))), [this, i] { restart_node(i); });
@@ -85,7 +95,51 @@ Cluster::~Cluster() {
   for (Node& node : nodes_) node.parts.reset();
   crash_scheduler();
   crash_controllers();
-  network_.attach(nullptr);
+  read_back_.reset();
+  for (std::size_t server = 0; server < servers_.size(); ++server) network_.attach(nullptr, server);
+  servers_.clear();
+  retired_servers_.clear();
+}
+
+/// The world hears of every write as it is committed; the servers as etcd tells them.
+void Cluster::begin_etcd() {
+  etcd_.emplace(time_, rng_.fork("etcd"),
+                SimEtcdOptions{.replicas = options_.etcd_replicas, .faults = options_.etcd_faults});
+  etcd_->observe([this](std::span<const store::EtcdEvent> events) {
+    std::vector<store::Change> changes;
+    for (const store::EtcdEvent& event : events)
+      changes.push_back({event.key, event.revision, event.create_revision, event.value, event.previous});
+    world_.on_changes(changes);
+  });
+  if (options_.servers < 2) return;
+  read_back_ = std::make_unique<ReadBack>(time_, rng_.fork("reader"), network_, options_.servers, invariants_);
+  time_.after(seconds(5), [this] { read_back_->start(); });
+}
+
+std::unique_ptr<store::Store> Cluster::open_store(const std::string& server) {
+  store::EtcdOptions options;
+  options.seed = rng_.fork(fmt::format("store of {} {}", server, starts_)).next();
+  options.log = log_;
+  const auto post = [this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); };
+  return std::make_unique<CheckedStore>(
+      std::make_unique<store::EtcdStore>(etcd_->connect(server), post, std::move(options)), etcd_->history(),
+      acknowledged_, server, [this](std::string text) { invariants_.violate(time_.now(), std::move(text)); });
+}
+
+void Cluster::on_acting(std::size_t acting) {
+  for (std::size_t other = 0; other < servers_.size(); ++other) {
+    if (other == acting || !servers_[other] || !servers_[other]->is_acting()) continue;
+    invariants_.violate(time_.now(),
+                        fmt::format("{} acts while {} does", name_of_server(acting), name_of_server(other)));
+  }
+}
+
+void Cluster::cut_off_server(std::size_t server) {
+  if (etcd_) etcd_->cut_off(name_of_server(server));
+}
+
+void Cluster::reach_server_again(std::size_t server) {
+  if (etcd_) etcd_->reach_again(name_of_server(server));
 }
 
 void Cluster::run_for(Duration duration) {
@@ -95,6 +149,7 @@ void Cluster::run_for(Duration duration) {
 void Cluster::end_faults() {
   network_.set_faults({});
   flaky_store_.set_faults({});
+  if (etcd_) etcd_->set_faults({});
   options_.death_ppm = 0;
 }
 
@@ -109,10 +164,12 @@ Duration Cluster::draw_absence() {
 }
 
 void Cluster::handle(api::Method method, std::string_view target, std::string body) {
-  if (!server_) return;
-  server_->handle({method, std::string(target), {{"content-type", "application/json"}}, std::move(body)},
-                  kAdministrator, std::make_shared<NullSink>(), time_.now());
-  arm_server();
+  const std::size_t place = servers_.size() == 1 ? 0 : rng_.below(servers_.size());
+  SimServer* const server = servers_[place].get();
+  if (server == nullptr) return;
+  server->engine().handle({method, std::string(target), {{"content-type", "application/json"}}, std::move(body)},
+                          kAdministrator, std::make_shared<NullSink>(), time_.now());
+  server->arm();
 }
 
 void Cluster::create(std::string_view collection_path, const api::Json& object) {
@@ -123,43 +180,35 @@ void Cluster::remove(std::string_view path) {
   handle(api::Method::kDelete, path, {});
 }
 
-void Cluster::crash_server() {
-  if (!server_) return;
+void Cluster::crash_server(std::size_t place) {
+  if (!servers_[place]) return;
   invariants_.on_outage(true, time_.now());
-  network_.attach(nullptr);
-  server_->stop();
-  if (server_wakeup_) time_.cancel(*std::exchange(server_wakeup_, std::nullopt));
+  network_.attach(nullptr, place);
+  auto server = std::move(servers_[place]);
+  if (etcd_) return;  // its store goes with it
+  server->stop();
   // Completions of its last writes are still on their way to it.
-  retired_servers_.push_back(std::move(server_));
+  retired_servers_.push_back(std::move(server));
   time_.after(seconds(1), [this] { retired_servers_.erase(retired_servers_.begin()); });
 }
 
-void Cluster::restart_server() {
-  if (server_) return;
-  if (starts_ > 0) invariants_.on_outage(false, time_.now());
-  server_ = std::make_unique<apiserver::ApiServer>(
-      flaky_store_, metrics_, log_,
-      apiserver::ApiServer::Options{.seed = rng_.fork(fmt::format("server {}", ++starts_)).next(),
-                                    .version = "0.0.0",
-                                    .gateway = nullptr,
-                                    .rearm = [this] { arm_server(); }});
-  server_->start(time_.now(), [this](const Outcome& ready) {
-    SPILLWAY_CHECK(ready.has_value());  // the store in memory has nothing to refuse
-    network_.attach(server_.get());
-    arm_server();
-  });
-}
-
-void Cluster::arm_server() {
-  if (!server_) return;
-  const std::optional<Instant> next = server_->next_wakeup();
-  if (server_wakeup_ && next && server_wakeup_->due <= *next) return;  // it looks again then
-  if (server_wakeup_) time_.cancel(*std::exchange(server_wakeup_, std::nullopt));
-  if (!next) return;
-  server_wakeup_ = time_.at(*next, [this] {
-    server_wakeup_.reset();
-    if (server_) server_->on_wakeup(time_.now());
-    arm_server();
+void Cluster::restart_server(std::size_t place) {
+  if (servers_[place]) return;
+  if (began_) invariants_.on_outage(false, time_.now());
+  const std::string name = name_of_server(place);
+  const std::uint64_t seed = rng_.fork(fmt::format("server {}", ++starts_)).next();
+  SimServer::Options options{.name = name, .seed = seed, .own_store = nullptr, .store = &flaky_store_};
+  if (etcd_) options.own_store = open_store(name);
+  options.on_acting = [this, place] { on_acting(place); };
+  servers_[place] = std::make_unique<SimServer>(time_, metrics_, log_, std::move(options));
+  SimServer* const server = servers_[place].get();
+  server->start([this, place, server](const Outcome& ready) {
+    if (ready) return network_.attach(&server->engine(), place);
+    time_.after(Duration::zero(), [this, place, server] {  // as a process that could not begin
+      if (servers_[place].get() != server) return;
+      crash_server(place);
+      time_.after(seconds(1), [this, place] { restart_server(place); });
+    });
   });
 }
 
@@ -183,8 +232,11 @@ void Cluster::crash_controllers() {
 
 void Cluster::restart_controllers() {
   if (controllers_.engine) return;
-  if (starts_ > 2) invariants_.on_outage(false, time_.now());
-  if (++starts_ > 3) invariants_.on_controller_restart();
+  ++starts_;
+  if (began_) {
+    invariants_.on_outage(false, time_.now());
+    invariants_.on_controller_restart();
+  }
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
                            options_.controllers, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
                        "controller", [this] {

@@ -3,15 +3,18 @@
 #pragma once
 
 #include "agent/agent.h"
-#include "apiserver/server.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
+#include "sim/etcd/checked_store.h"
+#include "sim/etcd/sim_etcd.h"
 #include "sim/flaky_store.h"
 #include "sim/invariants.h"
+#include "sim/read_back.h"
 #include "sim/sim_driver.h"
 #include "sim/sim_host.h"
 #include "sim/sim_network.h"
-#include "sim/virtual_time.h"
+#include "sim/sim_server.h"
+#include "sim/time/virtual_time.h"
 #include "sim/world.h"
 #include "store/memory_store.h"
 #include "telemetry/log.h"
@@ -35,6 +38,10 @@ struct ClusterOptions {
   Duration observe_interval_max = seconds(1);
   NetworkFaults faults;
   StoreFaults store_faults;
+  /// Members of an etcd that all servers have as their store; 0: one server, whose store is in memory.
+  std::size_t etcd_replicas = 0;
+  std::size_t servers = 1;
+  EtcdFaults etcd_faults;
   /// Commands before which the process that gave them ends: an agent with its machine, the controllers, the scheduler.
   /// It is back a few seconds later.
   std::uint32_t death_ppm = 0;
@@ -68,9 +75,21 @@ class Cluster {
   void create(std::string_view collection_path, const api::Json& object);
   void remove(std::string_view path);
 
+  /// Null: the store is in memory.
+  SimEtcd* etcd() { return etcd_ ? &*etcd_ : nullptr; }
+
+  std::size_t server_count() const { return servers_.size(); }
+
+  /// By which one server showed what another one had been told.
+  std::uint64_t answers_confirmed() const { return read_back_ ? read_back_->confirmed() : 0; }
+
+  /// The server's way to all members of etcd is cut: for its store, not for its clients.
+  void cut_off_server(std::size_t server);
+  void reach_server_again(std::size_t server);
+
   // Crashes lose all memory of the engine, and what was in flight. Restarting one that runs does nothing.
-  void crash_server();
-  void restart_server();
+  void crash_server(std::size_t server = 0);
+  void restart_server(std::size_t server = 0);
   void crash_controllers();
   void restart_controllers();
   void crash_scheduler();
@@ -115,7 +134,9 @@ class Cluster {
   bool lives_on(const std::function<void()>& on_death);
   Duration draw_absence();
   void handle(api::Method method, std::string_view target, std::string body);
-  void arm_server();
+  std::unique_ptr<store::Store> open_store(const std::string& server);
+  void begin_etcd();
+  void on_acting(std::size_t server);
 
   ClusterOptions options_;
   Rng rng_;
@@ -128,9 +149,12 @@ class Cluster {
   Rng deaths_;
   Invariants invariants_;
   World world_;
-  std::unique_ptr<apiserver::ApiServer> server_;
-  std::vector<std::unique_ptr<apiserver::ApiServer>> retired_servers_;  // what the store still owes them comes to them
-  std::optional<VirtualTime::EventId> server_wakeup_;
+  std::optional<SimEtcd> etcd_;
+  Acknowledged acknowledged_;
+  std::vector<std::unique_ptr<SimServer>> servers_;          // null: down
+  std::vector<std::unique_ptr<SimServer>> retired_servers_;  // what the store still owes them comes to them
+  std::unique_ptr<ReadBack> read_back_;                      // null: there is one server
+  bool began_ = false;
   EngineParts controllers_;
   EngineParts scheduler_;
   std::vector<Node> nodes_;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/rng.h"
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 #include "store/store.h"
 
 #include <cstdint>

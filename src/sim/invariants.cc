@@ -42,6 +42,14 @@ void Invariants::look(Now now) {
   if (outages_ > 0) return;
   look_at(surplus_, limits_.surplus_max, "has more pods than it asks for", now);
   look_at(stale_taints_, limits_.stale_taint_max, "is Ready and keeps its NoExecute taint", now);
+  look_at(late_content_, limits_.late_content_max, "stands in a namespace that is gone", now);
+}
+
+void Invariants::on_late_content(const std::string& key, bool is_there, Now now) {
+  if (is_there)
+    late_content_.emplace(key, now.mono);
+  else
+    late_content_.erase(key);
 }
 
 void Invariants::look_at(Lasting& lasting, Duration most, std::string_view what, Now now) {

@@ -29,6 +29,8 @@ class Invariants {
     /// lifecycle, while nothing of the control plane is down. Zero pods too many: not even for a moment.
     Duration surplus_max = minutes(2);
     Duration stale_taint_max = minutes(2);
+    /// How long an object may stand in a namespace that is gone: it was admitted before the server heard of that.
+    Duration late_content_max = minutes(2);
   };
 
   explicit Invariants(Limits limits) : limits_(limits) {}
@@ -46,6 +48,9 @@ class Invariants {
 
   /// A part of the control plane is not there, or is there again: meanwhile nobody puts anything right.
   void on_outage(bool begins, Now now);
+
+  /// Of an object, by its key: its namespace is gone, or it is gone as well.
+  void on_late_content(const std::string& key, bool is_there, Now now);
 
   /// Nothing that should have been put right by now is left.
   void look(Now now);
@@ -78,6 +83,7 @@ class Invariants {
   std::map<std::string, std::set<std::string>> active_;    // pods by uid of their set
   Lasting surplus_;                                        // by uid of the set
   Lasting stale_taints_;                                   // by node
+  Lasting late_content_;                                   // by key
   int outages_ = 0;
   std::optional<Duration> wall_offset_;  // from the monotonic clock
   bool wall_jumped_ = false;

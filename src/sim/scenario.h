@@ -34,9 +34,10 @@ Report run_zone_failure(const ZoneFailureOptions& options);
 
 /// A cluster of a few nodes, random pods, and five minutes of lost, late, repeated and reordered messages, crashes also
 /// between two commands, partitions, refused writes, names that are used again; then everything is healed and must come
-/// to rest within ten minutes. All of it drawn from the seed. In a third of the seeds nothing that makes pods is lost
-/// or crashes, and there may never be a pod too many.
-/// `log`: lines of every engine, each with its virtual time as the field t_s.
+/// to rest within ten minutes. One server with its store in memory, or one to three of them over an etcd of one or
+/// three members, which fail as well. All of it drawn from the seed. In a third of the seeds nothing that makes pods is
+/// lost or crashes, and there may never be a pod too many. `log`: lines of every engine, each with its virtual time as
+/// the field t_s.
 Report run_swarm_seed(std::uint64_t seed, telemetry::Log::Sink log = {});
 
 }  // namespace spillway::sim

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "client/engine.h"
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 
 #include <deque>
 #include <functional>

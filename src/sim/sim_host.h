@@ -6,7 +6,7 @@
 #include "agent/contract/ports.h"
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 
 #include <functional>
 #include <map>

@@ -11,9 +11,16 @@ namespace spillway::sim {
 /// One request on its way, the answer or stream it gets, and what the sender may still hear of it.
 class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(SimNetwork& network, std::string endpoint, client::CallId id, bool watch,
+  Exchange(SimNetwork& network, std::string endpoint, std::size_t place, client::CallId id, bool watch,
            client::Transport::Receiver& receiver)
-      : network_(network), endpoint_(std::move(endpoint)), id_(id), watch_(watch), receiver_(&receiver) {}
+      : network_(network),
+        endpoint_(std::move(endpoint)),
+        place_(place),
+        id_(id),
+        watch_(watch),
+        receiver_(&receiver) {}
+
+  std::size_t place() const { return place_; }
 
   void send(api::Request request, const api::UserInfo& user) {
     target_ = request.target;
@@ -86,16 +93,18 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   void arrive(api::Request request, const api::UserInfo& user) {
     if (receiver_ == nullptr) return;
-    if (network_.server_ == nullptr) {
+    apiserver::ApiServer* const server = network_.server_at(place_);
+    if (server == nullptr) {
       break_connection();
       return;
     }
-    request_ = network_.server_->handle(std::move(request), user, shared_from_this(), network_.time_.now());
+    request_ = server->handle(std::move(request), user, shared_from_this(), network_.time_.now());
     if (answered_) request_.reset();
   }
 
   void abandon() {
-    if (request_ && network_.server_ != nullptr) network_.server_->abandon(*std::exchange(request_, std::nullopt));
+    apiserver::ApiServer* const server = network_.server_at(place_);
+    if (request_ && server != nullptr) server->abandon(*std::exchange(request_, std::nullopt));
     request_.reset();
   }
 
@@ -113,6 +122,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   SimNetwork& network_;
   std::string endpoint_;
+  std::size_t place_;
   client::CallId id_;
   std::string target_;
   bool watch_;
@@ -125,8 +135,12 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
 class SimNetwork::Connection final : public client::Transport {
  public:
-  Connection(SimNetwork& network, std::string endpoint, api::UserInfo user)
-      : network_(network), endpoint_(std::move(endpoint)), user_(std::move(user)) {
+  Connection(SimNetwork& network, std::string endpoint, api::UserInfo user, std::optional<std::size_t> place)
+      : network_(network),
+        endpoint_(std::move(endpoint)),
+        user_(std::move(user)),
+        is_fixed_(place.has_value()),
+        place_(place ? *place : network.draw_place(0)) {
     network_.connections_.emplace(endpoint_, this);
   }
 
@@ -157,18 +171,21 @@ class SimNetwork::Connection final : public client::Transport {
     open_.clear();
   }
 
-  /// Both ends learn that everything open is broken.
-  void break_all() {
-    const auto broken = std::exchange(open_, {});
-    for (const auto& [id, exchange] : broken) {
-      exchange->break_connection();
+  /// Both ends learn that everything open is broken; with one server, if it is named.
+  void break_all(std::optional<std::size_t> place = {}) {
+    const auto all = std::exchange(open_, {});
+    for (const auto& [id, exchange] : all) {
+      if (!place || exchange->place() == *place) exchange->break_connection();
       open_.emplace(id, exchange);  // until its last message has arrived
     }
   }
 
  private:
   void open(client::CallId id, bool watch, api::Request request, Receiver& receiver) {
-    const auto exchange = std::make_shared<Exchange>(network_, endpoint_, id, watch, receiver);
+    const std::uint32_t roam = network_.faults_.roam_ppm;
+    const bool moves = network_.server_at(place_) == nullptr || (roam > 0 && network_.rng_.chance_ppm(roam));
+    if (moves && !is_fixed_) place_ = network_.draw_place(place_);
+    const auto exchange = std::make_shared<Exchange>(network_, endpoint_, place_, id, watch, receiver);
     open_.emplace(id, exchange);
     ++network_.messages_;
     exchange->send(std::move(request), user_);
@@ -177,6 +194,8 @@ class SimNetwork::Connection final : public client::Transport {
   SimNetwork& network_;
   std::string endpoint_;
   api::UserInfo user_;
+  bool is_fixed_;
+  std::size_t place_;
   std::map<client::CallId, std::shared_ptr<Exchange>> open_;  // finished ones until the next sweep
   static constexpr std::size_t kSweepMin = 8;
   std::size_t sweep_at_ = kSweepMin;
@@ -186,16 +205,24 @@ SimNetwork::SimNetwork(VirtualTime& time, Rng rng) : time_(time), rng_(rng) {}
 
 SimNetwork::~SimNetwork() = default;
 
-void SimNetwork::attach(apiserver::ApiServer* server) {
-  if (server == nullptr) {
-    server_ = nullptr;  // first: nothing is abandoned at a server that is gone
-    for (const auto& [endpoint, connection] : connections_) connection->break_all();
-  }
-  server_ = server;
+void SimNetwork::attach(apiserver::ApiServer* server, std::size_t place) {
+  if (place >= servers_.size()) servers_.resize(place + 1);
+  servers_[place] = server;
+  if (server != nullptr) return;  // else nothing is abandoned at one that is gone
+  for (const auto& [endpoint, connection] : connections_) connection->break_all(place);
 }
 
-std::unique_ptr<client::Transport> SimNetwork::connect(std::string endpoint, api::UserInfo user) {
-  return std::make_unique<Connection>(*this, std::move(endpoint), std::move(user));
+std::size_t SimNetwork::draw_place(std::size_t present) {
+  std::vector<std::size_t> there;
+  for (std::size_t place = 0; place < servers_.size(); ++place)
+    if (servers_[place] != nullptr) there.push_back(place);
+  if (there.empty()) return present;
+  return there.size() == 1 ? there.front() : there[rng_.below(there.size())];
+}
+
+std::unique_ptr<client::Transport> SimNetwork::connect(std::string endpoint, api::UserInfo user,
+                                                       std::optional<std::size_t> place) {
+  return std::make_unique<Connection>(*this, std::move(endpoint), std::move(user), place);
 }
 
 void SimNetwork::partition(const std::string& endpoint) {

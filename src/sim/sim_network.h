@@ -7,13 +7,16 @@
 #include "apiserver/server.h"
 #include "base/rng.h"
 #include "client/engine.h"
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace spillway::sim {
 
@@ -25,6 +28,7 @@ struct NetworkFaults {
   std::uint32_t lost_ppm = 0;         // requests or answers that never arrive
   std::uint32_t watch_break_ppm = 0;  // per watch event: the connection breaks
   std::uint32_t repeated_ppm = 0;     // answers to calls that arrive a second time, later
+  std::uint32_t roam_ppm = 0;  // requests that go to another server than the one before, though that one is there
 
   friend bool operator==(const NetworkFaults&, const NetworkFaults&) = default;
 };
@@ -38,11 +42,14 @@ class SimNetwork {
 
   const NetworkFaults& faults() const { return faults_; }
 
-  /// The server that requests reach; nullptr: nobody listens, connections are refused and open watches break.
-  void attach(apiserver::ApiServer* server);
+  /// A server that requests reach, by its place; nullptr: nobody listens there, connections are refused and open
+  /// watches break.
+  void attach(apiserver::ApiServer* server, std::size_t place = 0);
 
-  /// A connection for one engine. `endpoint` names it for partitions.
-  std::unique_ptr<client::Transport> connect(std::string endpoint, api::UserInfo user);
+  /// A connection for one engine. `endpoint` names it for partitions. It keeps to one server, drawn, as long as that is
+  /// there; or to the one at `place`, whatever happens.
+  std::unique_ptr<client::Transport> connect(std::string endpoint, api::UserInfo user,
+                                             std::optional<std::size_t> place = {});
 
   /// Cuts the endpoint off: what it sends and what is sent to it is lost, its watches go silent.
   void partition(const std::string& endpoint);
@@ -64,11 +71,17 @@ class SimNetwork {
   class Exchange;
 
   Duration draw_delay();
+  /// Where a server listens; `present`, if none does.
+  std::size_t draw_place(std::size_t present);
+
+  apiserver::ApiServer* server_at(std::size_t place) const {
+    return place < servers_.size() ? servers_[place] : nullptr;
+  }
 
   VirtualTime& time_;
   Rng rng_;
   NetworkFaults faults_;
-  apiserver::ApiServer* server_ = nullptr;
+  std::vector<apiserver::ApiServer*> servers_;  // by place
   std::set<std::string> partitioned_;
   std::set<std::pair<std::string, std::string>> muted_;        // endpoint, part of the target
   std::set<std::pair<std::string, Connection*>> connections_;  // the name first: order does not depend on addresses

@@ -37,6 +37,16 @@ api::Json pod_spec(std::string_view memory, std::string_view rate) {
               api::Json::object({{"requests", api::Json::object({{"cpu", "50m"}, {"memory", "20Mi"}})}})}})})}});
 }
 
+api::Json named(std::string_view kind, std::string_view name) {
+  return api::Json::object({{"apiVersion", "v1"}, {"kind", kind}, {"metadata", api::Json::object({{"name", name}})}});
+}
+
+api::Json pod(std::string_view name, api::Json spec) {
+  api::Json made = named("Pod", name);
+  made["spec"] = std::move(spec);
+  return made;
+}
+
 class Swarm {
  public:
   Swarm(std::uint64_t seed, telemetry::Log::Sink log)
@@ -78,23 +88,48 @@ class Swarm {
     options.store_faults.late_ppm = static_cast<std::uint32_t>(rng_.below(20'000));
     options.death_ppm = static_cast<std::uint32_t>(rng_.below(300));
     nothing_lost_ = rng_.below(3) == 0;
+    draw_servers(options);
     if (nothing_lost_) {
       options.faults.lost_ppm = options.faults.watch_break_ppm = 0;
       options.store_faults.refused_ppm = options.death_ppm = 0;
     }
     summary_ = fmt::format(
         "{} nodes, {} zones; ppm: {} lost, {} late, {} repeated, {} broken watches, {} writes refused, "
-        "{} deaths",
+        "{} deaths; {} servers, {} members of etcd",
         options.nodes, options.zones, options.faults.lost_ppm, options.faults.slow_ppm, options.faults.repeated_ppm,
-        options.faults.watch_break_ppm, options.store_faults.refused_ppm, options.death_ppm);
+        options.faults.watch_break_ppm, options.store_faults.refused_ppm, options.death_ppm, options.servers,
+        options.etcd_replicas);
     return options;
+  }
+
+  /// One seed in three has one server with its store in memory, the others an etcd.
+  void draw_servers(ClusterOptions& options) {
+    const std::uint64_t kind = rng_.below(3);
+    if (kind == 0) return;
+    options.etcd_replicas = kind == 1 ? 1 : 3;
+    options.servers = 1 + rng_.below(3);
+    options.faults.roam_ppm = rng_.below(2) == 0 ? 0 : static_cast<std::uint32_t>(rng_.below(100'000));
+    EtcdFaults& faults = options.etcd_faults;
+    faults.pace.late_ppm = static_cast<std::uint32_t>(rng_.below(20'000));
+    faults.pace.late_max = milliseconds(500);
+    faults.fragment_ppm = 300'000;
+    faults.repeat_ppm = static_cast<std::uint32_t>(rng_.below(10'000));
+    faults.early_progress_ppm = static_cast<std::uint32_t>(rng_.below(10'000));
+    faults.future_shows_past = rng_.below(2) == 0;
+    if (nothing_lost_) return;
+    faults.slow_ppm = static_cast<std::uint32_t>(rng_.below(1'000));
+    faults.lost_ppm = static_cast<std::uint32_t>(rng_.below(1'000));
+    faults.gap_ppm = static_cast<std::uint32_t>(rng_.below(200));
   }
 
   void create_workloads() {
     if (nothing_lost_) cluster_.invariants().forbid_surplus();
     replicas_ = 2 + static_cast<std::int64_t>(rng_.below(8));
-    cluster_.create("/apis/apps/v1/namespaces/default/replicasets",
-                    replica_set("web", replicas_, pod_spec("20Mi", "")));
+    do {  // a request that etcd does not answer in time is refused
+      cluster_.create("/apis/apps/v1/namespaces/default/replicasets",
+                      replica_set("web", replicas_, pod_spec("20Mi", "")));
+      cluster_.run_for(seconds(1));
+    } while (cluster_.world().replica_sets().empty() && cluster_.time().now().mono < Instant(minutes(5)));
     cluster_.create("/apis/apps/v1/namespaces/default/daemonsets", daemon_set("watcher", pod_spec("5Mi", "")));
   }
 
@@ -102,11 +137,7 @@ class Swarm {
     const std::string name = fmt::format("hog-{}", ++hogs_);
     api::Json spec = pod_spec("400Mi", "60Mi/s");
     spec["restartPolicy"] = "Never";
-    cluster_.create("/api/v1/namespaces/default/pods",
-                    api::Json::object({{"apiVersion", "v1"},
-                                       {"kind", "Pod"},
-                                       {"metadata", api::Json::object({{"name", name}})},
-                                       {"spec", std::move(spec)}}));
+    cluster_.create("/api/v1/namespaces/default/pods", pod(name, std::move(spec)));
   }
 
   /// A pod of a name that is used again and again: the one before it goes at once, or with its grace, and the next one
@@ -115,17 +146,45 @@ class Swarm {
     const std::string path = fmt::format("/api/v1/namespaces/default/pods/again-{}", rng_.below(3));
     cluster_.remove(path + (rng_.below(2) == 0 ? "?gracePeriodSeconds=0" : ""));
     const auto create = [this, name = path.substr(path.rfind('/') + 1)] {
-      cluster_.create("/api/v1/namespaces/default/pods",
-                      api::Json::object({{"apiVersion", "v1"},
-                                         {"kind", "Pod"},
-                                         {"metadata", api::Json::object({{"name", name}})},
-                                         {"spec", pod_spec("10Mi", "")}}));
+      cluster_.create("/api/v1/namespaces/default/pods", pod(name, pod_spec("10Mi", "")));
     };
     cluster_.time().after(milliseconds(static_cast<std::int64_t>(rng_.below(2) * rng_.below(4'000))), create);
   }
 
   /// Its agent registers it anew, under another uid.
   void delete_a_node() { cluster_.remove("/api/v1/nodes/" + cluster_.node_name(rng_.below(cluster_.node_count()))); }
+
+  /// A namespace comes and goes while others still write into it.
+  void use_a_namespace() {
+    const std::string name = fmt::format("team-{}", rng_.below(3));
+    const std::string path = "/api/v1/namespaces/" + name;
+    if (rng_.below(3) == 0) cluster_.remove(path);
+    cluster_.create("/api/v1/namespaces", named("Namespace", name));
+    const auto fill = [this, path] {
+      cluster_.create(path + "/configmaps", named("ConfigMap", fmt::format("kept-{}", rng_.below(20))));
+      cluster_.create(path + "/pods", pod(fmt::format("guest-{}", rng_.below(3)), pod_spec("10Mi", "")));
+    };
+    for (int i = 0; i < 6; ++i) cluster_.time().after(milliseconds(static_cast<std::int64_t>(rng_.below(3'000))), fill);
+    if (rng_.below(2) == 0) return;
+    cluster_.time().after(milliseconds(static_cast<std::int64_t>(rng_.below(3'000))),
+                          [this, path] { cluster_.remove(path); });
+  }
+
+  /// Several servers give addresses and ports out at the same time.
+  void use_services() {
+    for (int i = 0; i < 8; ++i) {
+      const auto act = [this] {
+        const std::string name = fmt::format("front-{}", rng_.below(12));
+        const std::string path = "/api/v1/namespaces/default/services";
+        if (rng_.below(3) == 0) return cluster_.remove(fmt::format("{}/{}", path, name));
+        api::Json service = named("Service", name);
+        service["spec"] =
+            api::Json::object({{"type", "NodePort"}, {"ports", api::Json::array({api::Json::object({{"port", 80}})})}});
+        cluster_.create(path, service);
+      };
+      cluster_.time().after(milliseconds(static_cast<std::int64_t>(rng_.below(20))), act);
+    }
+  }
 
   void delete_a_pod() {
     const auto& pods = cluster_.world().pods();
@@ -138,7 +197,8 @@ class Swarm {
     const Duration outage = milliseconds(100 + static_cast<std::int64_t>(rng_.below(60'000)));
     const std::size_t node = rng_.below(cluster_.node_count());
     const auto later = [this, outage](auto repair) { cluster_.time().after(outage, std::move(repair)); };
-    const std::uint64_t kind = rng_.below(10);
+    const std::uint64_t kind = rng_.below(cluster_.etcd() == nullptr ? 12 : 16);
+    if (kind >= 12) return nothing_lost_ ? use_services() : break_etcd(outage);
     if (nothing_lost_ && (kind == 0 || kind == 2)) return use_a_name_again();
     switch (kind) {
       case 0:
@@ -147,9 +207,11 @@ class Swarm {
       case 1:
         cluster_.crash_scheduler();
         return later([this] { cluster_.restart_scheduler(); });
-      case 2:
-        cluster_.crash_server();
-        return later([this] { cluster_.restart_server(); });
+      case 2: {
+        const std::size_t server = rng_.below(cluster_.server_count());
+        cluster_.crash_server(server);
+        return later([this, server] { cluster_.restart_server(server); });
+      }
       case 3:
         cluster_.crash_node(node);
         return later([this, node] { cluster_.restart_node(node); });
@@ -163,8 +225,41 @@ class Swarm {
         return use_a_name_again();
       case 8:
         return delete_a_node();
+      case 9:
+        return use_a_namespace();
+      case 10:
+        return use_services();
       default:
         return delete_a_pod();
+    }
+  }
+
+  /// A member, the lead, a server's way to all of them, or what is kept of the history.
+  void break_etcd(Duration outage) {
+    SimEtcd& etcd = *cluster_.etcd();
+    const std::size_t member = rng_.below(etcd.replicas().count());
+    const std::size_t server = rng_.below(cluster_.server_count());
+    const auto later = [this, outage](auto repair) {
+      cluster_.invariants().on_outage(true, cluster_.time().now());
+      cluster_.time().after(outage, [this, repair = std::move(repair)] {
+        repair();
+        cluster_.invariants().on_outage(false, cluster_.time().now());
+      });
+    };
+    switch (rng_.below(5)) {
+      case 0:
+        etcd.replicas().stop(member);
+        return later([&etcd, member] { etcd.replicas().start(member); });
+      case 1:
+        etcd.replicas().part(member);
+        return later([&etcd, member] { etcd.replicas().rejoin(member); });
+      case 2:
+        return etcd.replicas().depose();
+      case 3:
+        cluster_.cut_off_server(server);
+        return later([this, server] { cluster_.reach_server_again(server); });
+      default:
+        return etcd.compact(etcd.history().revision());
     }
   }
 
@@ -172,7 +267,14 @@ class Swarm {
     cluster_.run_for(minutes(1) + seconds(5));  // repairs that are under way
     cluster_.end_faults();
     cluster_.run_for(seconds(10));  // whoever has died is back
-    cluster_.restart_server();
+    for (std::size_t i = 0; i < cluster_.server_count(); ++i) {
+      cluster_.restart_server(i);
+      cluster_.reach_server_again(i);
+    }
+    for (std::size_t i = 0; cluster_.etcd() != nullptr && i < cluster_.etcd()->replicas().count(); ++i) {
+      cluster_.etcd()->replicas().start(i);
+      cluster_.etcd()->replicas().rejoin(i);
+    }
     cluster_.restart_controllers();
     cluster_.restart_scheduler();
     for (std::size_t i = 0; i < cluster_.node_count(); ++i) {
@@ -197,6 +299,8 @@ class Swarm {
       for (const api::Taint& taint : node.spec.taints)
         unrest.push_back(fmt::format("node {} has taint {}", name, taint.key));
     }
+    for (const std::string& ns : cluster_.world().tenants().ending())
+      unrest.push_back(fmt::format("namespace {} is still being deleted", ns));
     if (cluster_.world().nodes().size() != cluster_.node_count()) unrest.push_back("a node is missing");
     std::int64_t web = 0;
     std::set<std::string> should_run;

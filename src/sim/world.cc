@@ -22,11 +22,13 @@ T decode_stored(const store::Value& value) {
 
 }  // namespace
 
-World::World(VirtualTime& time, store::Store& store, Invariants& invariants)
-    : time_(time), store_(store), invariants_(invariants), watch_(store.watch("", store::Revision(), *this)) {}
-
 World::~World() {
-  store_.unwatch(watch_);
+  if (store_ != nullptr) store_->unwatch(watch_);
+}
+
+void World::follow(store::Store& store) {
+  store_ = &store;
+  watch_ = store.watch("", store.revision(), *this);
 }
 
 void World::on_changes(const std::vector<store::Change>& changes) {
@@ -36,6 +38,7 @@ void World::on_changes(const std::vector<store::Change>& changes) {
     if (change.key.starts_with(kNodePrefix)) on_node(change.key.substr(kNodePrefix.size()), change);
     if (change.key.starts_with(kReplicaSetPrefix)) on_replica_set(change.key.substr(kReplicaSetPrefix.size()), change);
     if (change.key.starts_with(kNodeLeasePrefix)) on_lease(change.key.substr(kNodeLeasePrefix.size()), change);
+    tenants_.on_change(change, time_.now());
     if (listener_) listener_(change, time_.now());
   }
 }

@@ -5,8 +5,9 @@
 #include "api/object/node.h"
 #include "api/object/pod.h"
 #include "sim/invariants.h"
+#include "sim/tenants.h"
+#include "sim/time/virtual_time.h"
 #include "sim/trace.h"
-#include "sim/virtual_time.h"
 #include "store/store.h"
 
 #include <functional>
@@ -18,10 +19,14 @@ namespace spillway::sim {
 
 class World final : public store::Watcher {
  public:
-  World(VirtualTime& time, store::Store& store, Invariants& invariants);
+  World(VirtualTime& time, Invariants& invariants) : time_(time), invariants_(invariants), tenants_(invariants) {}
+
   ~World() override;
   World(const World&) = delete;
   World& operator=(const World&) = delete;
+
+  /// Hears of every write from now on. The store must outlive it.
+  void follow(store::Store& store);
 
   void on_changes(const std::vector<store::Change>& changes) override;
   void on_watch_end(const Error& error) override;
@@ -29,6 +34,11 @@ class World final : public store::Watcher {
   const std::map<api::PodKey, api::Pod>& pods() const { return pods_; }
 
   const std::map<std::string, api::Node>& nodes() const { return nodes_; }
+
+  /// By namespace/name.
+  const std::map<std::string, api::ReplicaSet>& replica_sets() const { return replica_sets_; }
+
+  const Tenants& tenants() const { return tenants_; }
 
   const TraceHash& trace() const { return trace_; }
 
@@ -42,13 +52,14 @@ class World final : public store::Watcher {
   void on_lease(const std::string& key, const store::Change& change);
 
   VirtualTime& time_;
-  store::Store& store_;
+  store::Store* store_ = nullptr;  // null: somebody else tells it
   Invariants& invariants_;
-  store::WatchId watch_;
+  Tenants tenants_;
+  store::WatchId watch_ = 0;
   std::map<api::PodKey, api::Pod> pods_;
   std::map<std::string, api::Node> nodes_;
-  std::map<std::string, api::ReplicaSet> replica_sets_;  // by namespace/name
-  std::map<std::string, api::Lease> leases_;             // of nodes
+  std::map<std::string, api::ReplicaSet> replica_sets_;
+  std::map<std::string, api::Lease> leases_;  // of nodes
   TraceHash trace_;
   std::function<void(const store::Change&, Now)> listener_;
 };

@@ -7,6 +7,8 @@
 namespace spillway::store {
 namespace {
 
+constexpr const char* kNotInTime = "the store has not taken the lease of this server in time";
+
 /// "HOLDER NUMBER": the number makes each write a different one.
 std::string_view holder_in(const Entry& lease) {
   const std::string_view text = *lease.value;
@@ -27,8 +29,20 @@ void ServerLease::later() {
     if (alive.expired() || over_) return;
     if (!held_) return look();
     if (ports_.now() < renewed_ + kActsFor) return write(written_);
-    lose("the store has not taken the lease of this server in time");
+    lose(kNotInTime);
     look();
+  });
+}
+
+/// A write that is not answered may take longer than the lease: the time ends meanwhile.
+void ServerLease::watch_own_time() {
+  if (std::exchange(is_watched_, true)) return;
+  ports_.after(renewed_ + kActsFor - ports_.now(), [this, alive = std::weak_ptr(alive_)] {
+    if (alive.expired() || over_) return;
+    is_watched_ = false;
+    if (!held_) return;
+    if (ports_.now() < renewed_ + kActsFor) return watch_own_time();
+    lose(kNotInTime);
   });
 }
 
@@ -84,10 +98,13 @@ void ServerLease::on_written(const Result<WriteResult>& result) {
     }
     return later();
   }
+  if (ports_.now() >= asked_ + kActsFor) return later();  // somebody else may have it since
   written_ = result->revision;
   renewed_ = asked_;
   if (!std::exchange(held_, true)) listener_.on_taken();
-  if (!over_) later();
+  if (over_) return;
+  watch_own_time();
+  later();
 }
 
 void ServerLease::lose(const std::string& why) {

@@ -58,6 +58,7 @@ class ServerLease {
   void on_written(const Result<WriteResult>& result);
   void later();
   void lose(const std::string& why);
+  void watch_own_time();
 
   Store& store_;
   std::string holder_;
@@ -67,10 +68,11 @@ class ServerLease {
   std::uint64_t writes_ = 0;
   bool held_ = false;
   bool over_ = false;
-  Revision written_;   // of our last write
-  Instant asked_{};    // when it was sent
-  Instant renewed_{};  // when the last one that was done was sent
-  Revision seen_;      // of somebody else's
+  bool is_watched_ = false;  // a timer looks whether its time is over
+  Revision written_;         // of our last write
+  Instant asked_{};          // when it was sent
+  Instant renewed_{};        // when the last one that was done was sent
+  Revision seen_;            // of somebody else's
   Instant seen_at_{};
   std::string waits_for_;
 };

@@ -1,4 +1,4 @@
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // What every store promises (store/store.h), run against each of them.
+#include "sim/etcd/sim_etcd.h"
 #include "store/etcd/etcd_store.h"
-#include "store/etcd/grpc_transport.h"
+#include "store/etcd/grpc/grpc_transport.h"
 #include "store/etcd_process.h"
 #include "store/memory_store.h"
 #include "store/offset_store.h"
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-enum class Kind { kMemory, kSqlite, kEtcd };
+enum class Kind { kMemory, kSqlite, kEtcd, kSimEtcd };
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
   switch (info.param) {
@@ -28,9 +29,11 @@ std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
     case Kind::kSqlite:
       return "Sqlite";
     case Kind::kEtcd:
+      return "Etcd";
+    case Kind::kSimEtcd:
       break;
   }
-  return "Etcd";
+  return "SimEtcd";
 }
 
 StoreLimits small_limits() {
@@ -61,6 +64,9 @@ class StoreContract : public ::testing::TestWithParam<Kind> {
         if (EtcdProcess::shared() == nullptr) GTEST_SKIP() << "this machine has no etcd";
         open_etcd();
         break;
+      case Kind::kSimEtcd:
+        open_simulated_etcd();
+        break;
     }
     ASSERT_TRUE(store_);
     client_.emplace(*store_, loop_);
@@ -70,20 +76,40 @@ class StoreContract : public ::testing::TestWithParam<Kind> {
   void open_etcd() {
     auto transport = GrpcTransport::create({.servers = {EtcdProcess::shared()->url()}}, loop_.poster());
     ASSERT_TRUE(transport) << transport.error().text();
+    open_over(*std::move(transport));
+  }
+
+  /// Three members that lag and send in pieces, on virtual time: half a minute of it for what is waited for.
+  void open_simulated_etcd() {
+    sim_etcd_.emplace(time_, Rng(1),
+                      sim::SimEtcdOptions{.replicas = 3,
+                                          .faults = {.pace = {.late_ppm = 10'000, .late_max = milliseconds(300)},
+                                                     .fragment_ppm = 500'000,
+                                                     .repeat_ppm = 200'000,
+                                                     .early_progress_ppm = 100'000}});
+    loop_.when_idle([this, until = Instant(), seen = std::uint64_t(0)]() mutable {
+      const std::uint64_t revision = sim_etcd_->history().revision().number();
+      if (std::exchange(seen, revision) != revision) until = time_.now().mono + seconds(30);
+      return time_.run_next(until);
+    });
+    open_over(sim_etcd_->connect("test"));
+  }
+
+  void open_over(std::unique_ptr<EtcdTransport> transport) {
     EtcdOptions options;
     options.limits = small_limits();
     options.root = "";
     options.prefix = fmt::format("/{}/", ::testing::UnitTest::GetInstance()->current_test_info()->name());
     options.agrees_on_compaction = false;
     options.tells_previous = true;
-    auto store = std::make_unique<EtcdStore>(*std::move(transport), loop_.poster(), options);
+    auto store = std::make_unique<EtcdStore>(std::move(transport), loop_.poster(), options);
     const Result<RangeResult> head = StoreClient(*store, loop_).range({});
     ASSERT_TRUE(head) << head.error().text();
     store_ = std::make_unique<OffsetStore>(std::move(store), head->revision);
   }
 
   /// Writes that are under way at once are done in any order.
-  bool is_concurrent() const { return GetParam() == Kind::kEtcd; }
+  bool is_concurrent() const { return GetParam() == Kind::kEtcd || GetParam() == Kind::kSimEtcd; }
 
   Revision put(const std::string& key, const std::string& text) {
     const Result<WriteResult> result = client_->put(key, text);
@@ -115,6 +141,8 @@ class StoreContract : public ::testing::TestWithParam<Kind> {
 
   TestLoop loop_;
   ScratchDirectory directory_;
+  sim::VirtualTime time_;
+  std::optional<sim::SimEtcd> sim_etcd_;
   std::unique_ptr<Store> store_;
   std::optional<StoreClient> client_;
 };
@@ -586,7 +614,8 @@ TEST_P(StoreContract, KeysGoByThemselvesWhereTheStoreSaysSo) {
   store_->unwatch(watch);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, ::testing::Values(Kind::kMemory, Kind::kSqlite, Kind::kEtcd), name_of);
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
+                         ::testing::Values(Kind::kMemory, Kind::kSqlite, Kind::kEtcd, Kind::kSimEtcd), name_of);
 
 }  // namespace
 }  // namespace spillway::store

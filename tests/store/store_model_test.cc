@@ -1,7 +1,8 @@
 // Random work from a seed, on a store and on the model: every answer and every change must be the same.
 #include "base/rng.h"
+#include "sim/etcd/sim_etcd.h"
 #include "store/etcd/etcd_store.h"
-#include "store/etcd/grpc_transport.h"
+#include "store/etcd/grpc/grpc_transport.h"
 #include "store/etcd_process.h"
 #include "store/memory_store.h"
 #include "store/model_store.h"
@@ -36,7 +37,7 @@ struct Followed {
   std::vector<std::string> want;
 };
 
-enum class Kind { kMemory, kSqlite, kEtcd };
+enum class Kind { kMemory, kSqlite, kEtcd, kSimEtcd };
 
 class RandomWork {
  public:
@@ -71,6 +72,8 @@ class RandomWork {
     store_.reset();
     if (kind_ == Kind::kEtcd) {
       open_etcd();
+    } else if (kind_ == Kind::kSimEtcd) {
+      open_simulated_etcd();
     } else if (kind_ == Kind::kSqlite) {
       SqliteOptions options;
       options.group_writes_max = 1 + rng_.below(20);
@@ -89,13 +92,34 @@ class RandomWork {
   void open_etcd() {
     auto transport = GrpcTransport::create({.servers = {EtcdProcess::shared()->url()}}, loop_.poster());
     ASSERT_TRUE(transport) << transport.error().text();
+    open_over(*std::move(transport));
+  }
+
+  /// Members that lag, and whose watches come in pieces and repeat themselves.
+  void open_simulated_etcd() {
+    sim_etcd_.emplace(time_, rng_.fork("etcd"),
+                      sim::SimEtcdOptions{.replicas = 3,
+                                          .faults = {.pace = {.late_ppm = 20'000, .late_max = milliseconds(500)},
+                                                     .fragment_ppm = 500'000,
+                                                     .repeat_ppm = 200'000,
+                                                     .early_progress_ppm = 100'000,
+                                                     .future_shows_past = true}});
+    loop_.when_idle([this, until = Instant(), seen = std::uint64_t(0)]() mutable {
+      const std::uint64_t revision = sim_etcd_->history().revision().number();
+      if (std::exchange(seen, revision) != revision) until = time_.now().mono + seconds(30);
+      return time_.run_next(until);
+    });
+    open_over(sim_etcd_->connect("test"));
+  }
+
+  void open_over(std::unique_ptr<EtcdTransport> transport) {
     EtcdOptions options;
     options.root = "";
     options.prefix = fmt::format("/model-{}/", seed_);
     options.agrees_on_compaction = false;
     options.tells_previous = true;
     options.seed = seed_;
-    auto store = std::make_unique<EtcdStore>(*std::move(transport), loop_.poster(), options);
+    auto store = std::make_unique<EtcdStore>(std::move(transport), loop_.poster(), options);
     const Result<RangeResult> head = StoreClient(*store, loop_).range({});
     ASSERT_TRUE(head) << head.error().text();
     store_ = std::make_unique<OffsetStore>(std::move(store), head->revision);
@@ -124,7 +148,8 @@ class RandomWork {
 
   void write_burst() {
     const std::uint64_t drawn = 1 + rng_.below(30);
-    const std::uint64_t count = kind_ == Kind::kEtcd ? 1 : drawn;  // what is under way at once is done in any order
+    const std::uint64_t count =
+        kind_ == Kind::kEtcd || kind_ == Kind::kSimEtcd ? 1 : drawn;  // what is under way at once is done in any order
     std::vector<WriteResult> got;
     std::vector<WriteResult> want;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -220,6 +245,8 @@ class RandomWork {
   int values_ = 0;
   TestLoop loop_;
   ScratchDirectory directory_;
+  sim::VirtualTime time_;
+  std::optional<sim::SimEtcd> sim_etcd_;
   ModelStore model_;
   std::list<Followed> followed_;
   std::unique_ptr<Store> store_;
@@ -247,6 +274,14 @@ TEST(StoreModel, EtcdStoreIsTheModel) {
   for (std::uint64_t seed = 1; seed <= seeds_or(4); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomWork(seed, Kind::kEtcd).run(120);
+    if (HasFailure()) break;
+  }
+}
+
+TEST(StoreModel, EtcdStoreOverTheSimulatedEtcdIsTheModel) {
+  for (std::uint64_t seed = 1; seed <= seeds_or(12); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    RandomWork(seed, Kind::kSimEtcd).run(120);
     if (HasFailure()) break;
   }
 }

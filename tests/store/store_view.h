@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace spillway::store {
 
@@ -17,6 +18,7 @@ class StoreView final : public Store {
   explicit StoreView(Store& store, TestLoop& loop) : store_(store), loop_(loop) {}
 
   void write(Write write, Completion<WriteResult> done) override {
+    if (silent) return unanswered_.push_back(std::move(done));
     if (fails || full) return refuse(std::move(done));
     store_.write(std::move(write), std::move(done));
   }
@@ -40,6 +42,13 @@ class StoreView final : public Store {
 
   bool fails = false;
   bool full = false;
+  bool silent = false;  // writes are not answered until answer_all()
+
+  void answer_all(const Result<WriteResult>& result) {
+    for (Completion<WriteResult>& done : std::exchange(unanswered_, {}))
+      loop_.post([done = std::move(done), result]() mutable { done(result); });
+    loop_.run_posted();
+  }
 
  private:
   template <typename T>
@@ -49,6 +58,7 @@ class StoreView final : public Store {
 
   Store& store_;
   TestLoop& loop_;
+  std::vector<Completion<WriteResult>> unanswered_;
 };
 
 /// Runs timers of virtual time, and what they post.

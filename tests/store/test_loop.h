@@ -29,9 +29,16 @@ class TestLoop {
     wake_.notify_one();
   }
 
-  /// Runs tasks until `done()`; false if nothing is posted for half a minute.
+  /// Asked by run_until() when nothing is posted: true if that has led on, as where time is virtual.
+  void when_idle(std::function<bool()> idle) { idle_ = std::move(idle); }
+
+  /// Runs tasks until `done()`; false if nothing is posted for half a minute, or once nothing leads on.
   bool run_until(const std::function<bool()>& done) {
     while (!done()) {
+      if (idle_ && waiting() == 0) {
+        if (!idle_()) return false;
+        continue;
+      }
       std::optional<Task> task = take(std::chrono::seconds(30));
       if (!task) return false;
       (*task)();
@@ -61,6 +68,7 @@ class TestLoop {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Task> tasks_;
+  std::function<bool()> idle_;
 };
 
 }  // namespace spillway::store

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "runtime/entropy.h"
 #include "store/etcd/etcd_store.h"
-#include "store/etcd/grpc_transport.h"
+#include "store/etcd/grpc/grpc_transport.h"
 
 #include <utility>
 

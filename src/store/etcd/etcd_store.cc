@@ -227,7 +227,7 @@ Result<WriteResult> EtcdStore::what_became_of(const WriteJob& job, WriteResult r
     const auto own = std::find_if(first, last, [&](const auto& each) { return each.second.value == asked.value; });
     if (own != last && own->second.seen != Revision())
       return WriteResult{.committed = true, .revision = own->second.seen, .current = {}};
-    if (!job.creates() && !watches_.empty()) return refused;
+    if (!job.creates() && !watches_.empty() && revision() >= refused.revision) return refused;
   }
   metrics_.uncertain.add();
   return make_error(ErrorCode::kTimeout, "etcd did not answer in time; the write may have been stored");

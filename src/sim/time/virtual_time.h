@@ -39,6 +39,9 @@ class VirtualTime {
   /// Runs everything due up to and including `end`, then stands at `end`.
   void run_until(Instant end);
 
+  /// Runs the next event alone, if it is due at `latest` or before; false: there is none.
+  bool run_next(Instant latest);
+
   std::uint64_t events_run() const { return events_run_; }
 
  private:

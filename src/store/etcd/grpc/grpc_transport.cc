@@ -1,7 +1,7 @@
-#include "store/etcd/grpc_transport.h"
+#include "store/etcd/grpc/grpc_transport.h"
 
 #include "store/etcd/etcd_failure.h"
-#include "store/etcd/etcd_rpc.grpc.pb.h"
+#include "store/etcd/grpc/etcd_rpc.grpc.pb.h"
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>

@@ -1,4 +1,4 @@
-#include "sim/virtual_time.h"
+#include "sim/time/virtual_time.h"
 
 #include <algorithm>
 #include <functional>
@@ -48,8 +48,8 @@ void VirtualTime::tidy() {
   std::ranges::make_heap(queue_, std::greater());
 }
 
-void VirtualTime::run_until(Instant end) {
-  while (!queue_.empty() && queue_.front().due <= end) {
+bool VirtualTime::run_next(Instant latest) {
+  while (!queue_.empty() && queue_.front().due <= latest) {
     std::ranges::pop_heap(queue_, std::greater());
     const EventId next = queue_.back();
     queue_.pop_back();
@@ -57,6 +57,13 @@ void VirtualTime::run_until(Instant end) {
     now_ = next.due;
     ++events_run_;
     take(next)();
+    return true;
+  }
+  return false;
+}
+
+void VirtualTime::run_until(Instant end) {
+  while (run_next(end)) {
   }
   now_ = std::max(now_, end);
 }

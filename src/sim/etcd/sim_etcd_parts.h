@@ -1,0 +1,103 @@
+// What SimEtcd is made of and nobody else sees: a call on its way, a watch of a member, and the client that has both.
+// Thread: one.
+#pragma once
+
+#include "sim/etcd/sim_etcd.h"
+
+#include <optional>
+#include <variant>
+
+namespace spillway::sim {
+
+inline constexpr int kUnavailable = 14;  // gRPC's code for a way that is broken
+
+struct SimEtcd::Call {
+  using Request = std::variant<store::EtcdRange, store::EtcdTxn, store::Revision, Duration>;
+  using Answer = std::variant<store::EtcdRangeAnswer, store::EtcdTxnAnswer, store::Revision, store::EtcdLease>;
+  using Outcome = std::expected<Answer, store::EtcdFailure>;
+
+  std::string client;
+  std::size_t member = 0;
+  Request request;
+  std::move_only_function<void(Outcome)> done;  // empty: it has been told, or is gone
+  std::uint64_t number = 0;
+  std::optional<Outcome> outcome;  // of the member, on its way back
+
+  void tell(Outcome result) {
+    if (auto told = std::exchange(done, nullptr)) told(std::move(result));
+  }
+};
+
+class SimEtcd::Stream final : public store::EtcdTransport::WatchStream {
+ public:
+  Stream(SimEtcd& etcd, std::string client, std::size_t member, store::Revision from,
+         store::EtcdTransport::WatchReceiver& receiver);
+  ~Stream() override;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  std::size_t member() const { return member_; }
+
+  const std::string& client() const { return client_; }
+
+  /// What its member has applied since.
+  void push();
+  /// Nothing more comes; the client hears so after `in`.
+  void end(Duration in, int code, std::string why);
+  /// Unless the member knows a leader again by then.
+  void end_without_leader();
+
+ private:
+  void arrive();
+  void send(std::vector<store::EtcdEvent> events);
+  void deliver(store::EtcdWatchMessage message);
+  void later(Duration in, std::move_only_function<void()> task);
+
+  SimEtcd& etcd_;
+  std::string client_;
+  std::size_t member_;
+  store::Revision from_;
+  store::Revision sent_;
+  store::EtcdTransport::WatchReceiver& receiver_;
+  std::uint64_t number_;
+  bool open_ = false;  // the member has it
+  bool over_ = false;
+  Instant last_due_{};
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+class SimEtcd::Client final : public store::EtcdTransport {
+ public:
+  Client(SimEtcd& etcd, std::string name) : etcd_(etcd), name_(std::move(name)) {}
+
+  ~Client() override;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  std::size_t members() const override { return etcd_.replicas_.count(); }
+
+  void range(std::size_t member, store::EtcdRange range, Duration at_most, Done<store::EtcdRangeAnswer> done) override;
+  void txn(std::size_t member, store::EtcdTxn txn, Duration at_most, Done<store::EtcdTxnAnswer> done) override;
+  void compact(std::size_t member, store::Revision revision, Duration at_most, Done<store::Revision> done) override;
+  void grant(std::size_t member, Duration life, Duration at_most, Done<store::EtcdLease> done) override;
+  std::unique_ptr<WatchStream> watch(std::size_t member, store::Revision from, bool previous,
+                                     WatchReceiver& receiver) override;
+
+  Instant now() const override { return etcd_.time_.now().mono; }
+
+  void after(Duration time, std::move_only_function<void()> task) override;
+
+ private:
+  template <typename Answer>
+  void call(std::size_t member, Call::Request request, Duration at_most, Done<Answer> done);
+
+  SimEtcd& etcd_;
+  std::string name_;
+  std::uint64_t last_ = 0;
+  // Held here, so that what they hold goes with the client.
+  std::map<std::uint64_t, std::shared_ptr<Call>> calls_;
+  std::map<std::uint64_t, std::move_only_function<void()>> tasks_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace spillway::sim

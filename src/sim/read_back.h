@@ -1,0 +1,58 @@
+// Somebody who writes an object through one server of a store and reads it through another: what he was told is done,
+// he must find. Goes on for ever; what he does not know the outcome of, he leaves alone. Thread: one. All randomness
+// comes from the given stream. Source: Kubernetes, "Resource versions": a read without one is the most recent.
+#pragma once
+
+#include "base/rng.h"
+#include "client/engine.h"
+#include "sim/invariants.h"
+#include "sim/sim_network.h"
+#include "sim/time/virtual_time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::sim {
+
+class ReadBack final : public client::Transport::Receiver {
+ public:
+  static constexpr Duration kEvery = milliseconds(400);
+  static constexpr Duration kPatience = seconds(70);  // longer than a server lets a request wait
+
+  ReadBack(VirtualTime& time, Rng rng, SimNetwork& network, std::size_t servers, Invariants& invariants);
+  ~ReadBack() override;
+  ReadBack(const ReadBack&) = delete;
+  ReadBack& operator=(const ReadBack&) = delete;
+
+  void start() { ask(); }
+
+  /// Answers that confirmed what had been written.
+  std::uint64_t confirmed() const { return confirmed_; }
+
+ private:
+  void on_api_event(client::ApiEvent event) override;
+  void ask();
+  void give_up();
+  void judge(int status);
+  void later();
+  std::string target() const;
+
+  VirtualTime& time_;
+  Rng rng_;
+  Invariants& invariants_;
+  std::vector<std::unique_ptr<client::Transport>> ways_;  // by server
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  client::CallId last_ = 0;
+  std::optional<client::CallId> waits_;
+  api::Method asked_ = api::Method::kGet;
+  std::size_t server_ = 0;
+  bool exists_ = false;  // as far as he was told
+  std::uint64_t names_ = 0;
+  std::uint64_t confirmed_ = 0;
+};
+
+}  // namespace spillway::sim
