@@ -1,5 +1,6 @@
 #include "apps/server/api_server_part.h"
 
+#include "api/text/identities.h"
 #include "apps/server/data_dir.h"
 #include "apps/server/etcd.h"
 #include "cli/config/admission_config.h"
@@ -24,7 +25,8 @@ constexpr Duration kGiveBackMax = seconds(1);
 constexpr Duration kLookAtCertificates = minutes(1);
 constexpr std::string_view kCopyKeys =
     "; copy ca.crt, ca.key and sa.key, and the folder kubelet-serving, of its DATA_DIR/pki here";
-const std::vector<std::string> kAdministratorGroups{"system:masters", "system:authenticated"};
+const std::vector<std::string> kAdministratorGroups{std::string(api::kMastersGroup),
+                                                    std::string(api::kAuthenticatedGroup)};
 
 std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
   const bool any = args.bind_address == "0.0.0.0" || args.bind_address == "::";
@@ -373,9 +375,10 @@ void ApiServerPart::reach_nodes(std::shared_ptr<const wire::TlsContext> tls) {
   gateway_.set_remote(remote_nodes_.get());
 }
 
-std::unique_ptr<client::Transport> ApiServerPart::connect(std::string user) {
-  return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_,
-                                                    api::UserInfo{std::move(user), "", kAdministratorGroups});
+std::unique_ptr<client::Transport> ApiServerPart::connect(std::string_view user) {
+  api::UserInfo info{std::string(user), {}, {std::string(api::kAuthenticatedGroup)}};
+  if (user.starts_with(api::kNodeUserPrefix)) info.groups.emplace_back(api::kNodesGroup);
+  return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_, std::move(info));
 }
 
 void ApiServerPart::stop(runtime::Loop::Task done) {
