@@ -6,23 +6,14 @@
 #include "apiserver/access/gatekeeper.h"
 #include "apiserver/access/node_authorizer.h"
 #include "apiserver/access/node_restriction.h"
-#include "apiserver/access/reviews.h"
 #include "apiserver/access/role_rules.h"
-#include "apiserver/access/tokens.h"
 #include "apiserver/audit/auditor.h"
+#include "apiserver/cache_feed.h"
 #include "apiserver/collect/bootstrap.h"
-#include "apiserver/collect/budgets.h"
 #include "apiserver/collect/expiry.h"
-#include "apiserver/collect/garbage_collector.h"
-#include "apiserver/collect/namespaces.h"
-#include "apiserver/collect/reservation_keeper.h"
-#include "apiserver/collect/root_ca.h"
+#include "apiserver/collectors.h"
 #include "apiserver/flow/flow_control.h"
 #include "apiserver/kinds/kind_table.h"
-#include "apiserver/nodes/node_proxy.h"
-#include "apiserver/nodes/pod_connect.h"
-#include "apiserver/nodes/pod_log.h"
-#include "apiserver/nodes/usage.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/reader.h"
 #include "apiserver/read/storage_report.h"
@@ -30,19 +21,14 @@
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/pages.h"
 #include "apiserver/request/request_metrics.h"
+#include "apiserver/resource_paths.h"
 #include "apiserver/security/pod_security.h"
 #include "apiserver/security/pod_security_metrics.h"
-#include "apiserver/signing/node_signer.h"
 #include "apiserver/signing/signing_check.h"
-#include "apiserver/subresource/eviction.h"
-#include "apiserver/subresource/pod_binding.h"
-#include "apiserver/subresource/scale.h"
-#include "apiserver/webhooks/endpoint_gate.h"
 #include "apiserver/webhooks/webhook_admission.h"
 #include "apiserver/webhooks/webhook_table.h"
 #include "apiserver/write/committer.h"
 #include "apiserver/write/remover.h"
-#include "apiserver/write/write_path.h"
 #include "apiserver/write/writer.h"
 
 #include <algorithm>
@@ -55,10 +41,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr std::string_view kRoot = "/registry/";
-constexpr std::uint64_t kHistoryLoaded = 10'000;  // revisions replayed at start, so that watches can resume
 constexpr Duration kAnswerWithin = seconds(60);
-constexpr Duration kReadAgain = seconds(1);
 
 }  // namespace
 
@@ -77,15 +60,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         slices_(timers_, core_.now),
         hub_(core_, slices_),
         reader_(core_, hub_, slices_),
-        renewals_(core_, writer_, metrics, options_.short_renewals ? Renewals::Short::kYes : Renewals::Short::kNo),
-        write_path_(core_, writer_, renewals_, remover_, reader_, authorizer_),
-        scale_(core_, writer_),
-        binding_(core_, writer_),
-        eviction_(core_, writer_, remover_),
-        log_(core_, options_.gateway),
-        connect_(core_, options_.gateway),
-        usage_(core_, options_.gateway),
-        node_proxy_(core_, options_.gateway),
+        feed_(core_, hub_),
         roles_(core_),
         node_authorizer_(core_),
         authorizer_(node_authorizer_, roles_),
@@ -96,24 +71,12 @@ class ApiServer::Impl final : public WatchCache::Listener {
         pod_security_(core_, pod_security_metrics_),
         webhook_table_(core_),
         webhooks_(core_, webhook_table_, options_.webhooks, metrics),
-        endpoint_gate_(core_, webhooks_),
-        tokens_(core_, node_restriction_, options_.signer, options_.token_life_max),
         bound_tokens_(core_),
-        reviews_(core_, authorizer_, roles_, bound_tokens_, options_.authenticator),
+        paths_({core_, reader_, writer_, remover_, storage_report_, authorizer_, roles_, node_restriction_,
+                bound_tokens_, webhooks_, metrics},
+               options_),
         bootstrap_secrets_(core_, options_.bootstrap_tokens),
-        garbage_(core_, writer_, remover_),
-        namespaces_(core_, writer_, remover_),
-        budgets_(core_, writer_),
-        root_ca_(core_, writer_, options_.root_ca_pem,
-                 options_.controllers == Controllers::kOwn ? RootCaPublisher::Others::kNone
-                                                           : RootCaPublisher::Others::kMayAct),
-        reservations_(core_),
-        event_expiry_(core_, remover_, event_expiry(core_)),
-        request_expiry_(core_, remover_, kRequestExpiry),
-        token_expiry_(core_, remover_, kTokenExpiry,
-                      options_.bootstrap_tokens == nullptr ? Expiry::Wanted::kNo : Expiry::Wanted::kYes),
-        node_signer_(core_, writer_, authorizer_, options_.certificates,
-                     {.serving = options_.serving_authority, .client = options_.client_authority}),
+        collectors_(core_, writer_, remover_, authorizer_, options_),
         compaction_(core_),
         pages_(registry_, metrics, options_.version),
         metrics_(metrics),
@@ -132,17 +95,10 @@ class ApiServer::Impl final : public WatchCache::Listener {
     });
   }
 
-  ~Impl() override {
-    if (watching_) core_.store.unwatch(*watching_);
-  }
-
   void start(Now now, std::move_only_function<void(Outcome)> ready) {
     set_time(now);
     ready_ = std::move(ready);
-    core_.store.range({std::string(kRoot), {}, 1, std::nullopt}, [this](Result<store::RangeResult> head) {
-      if (!head) return fail_start(head.error());
-      load(head->revision);
-    });
+    feed_.start([this](Outcome outcome) { outcome ? loaded() : fail_start(outcome.error()); });
   }
 
   RequestId handle(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink, Now now) {
@@ -184,7 +140,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
   // WatchCache::Listener
   void on_cache_event(ResourceCache& cache, const EventPtr& event) override {
     hub_.on_event(cache, event);
-    for (Collector* collector : collectors_) collector->see(cache, event);
+    for (Collector* knower : knowers_) knower->see(cache, event);
+    collectors_.see(cache, event);
   }
 
   void on_cache_unreadable(std::string_view store_key, const Unreadable& value) override {
@@ -192,9 +149,10 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void on_cache_progress() override {
-    if (loading_to_ && cache_.revision() >= *loading_to_) loaded();
+    feed_.on_progress();
     reader_.on_progress();
-    for (Collector* collector : collectors_) collector->run();
+    for (Collector* knower : knowers_) knower->run();
+    collectors_.run();
     storage_report_.count();
   }
 
@@ -206,11 +164,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void on_cache_lost(const Error& error) override {
-    if (core_.store.is_shared() && serving_ && error.code == ErrorCode::kExpired) return rebase(error);
+    if (feed_.on_lost(error)) return;
     core_.log.error("the store is lost", {{"error", error.text()}});
     lost_ = error.text();
-    watching_.reset();
-    if (loading_to_) fail_start(error);
     hub_.end_all();
   }
 
@@ -241,49 +197,6 @@ class ApiServer::Impl final : public WatchCache::Listener {
     cache_.set_time(now.mono);
   }
 
-  // Start: state some way back, then the history up to now, then what every cluster has.
-  void load(store::Revision head, bool from_head = false) {
-    const std::uint64_t oldest = core_.store.is_shared() ? 1 : 0;  // etcd counts from 1
-    const std::uint64_t back = head.number() > kHistoryLoaded ? head.number() - kHistoryLoaded : oldest;
-    const store::Revision base =
-        from_head ? head : std::min(head, std::max(core_.store.compacted(), store::Revision(back)));
-    core_.store.range({std::string(kRoot), {}, 0, base},
-                      [this, head, base, from_head](Result<store::RangeResult> state) {
-                        // Of a store that others compact, less may be left; how much it says when it is asked for more.
-                        if (!state && state.error().code == ErrorCode::kExpired && !from_head) {
-                          return load(head, core_.store.compacted() <= base);
-                        }
-                        if (!state) return fail_start(state.error());
-                        cache_.load(*state);
-                        cache_started_ = true;
-                        loading_to_ = head;
-                        watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
-                        if (cache_.revision() >= head) loaded();
-                      });
-  }
-
-  /// The store has gone on and history is missing: clients of watches begin anew, or resume where that is possible.
-  void rebase(const Error& why) {
-    core_.log.warning("the history of the store is missing: its present state is read", {{"error", why.text()}});
-    watching_.reset();
-    rebasing_ = true;
-    hub_.end_all();
-    read_present();
-  }
-
-  void read_present() {
-    core_.store.range({std::string(kRoot), {}, 0, std::nullopt}, [this](Result<store::RangeResult> state) {
-      if (!state) {
-        core_.log.warning("the store cannot be read", {{"error", state.error().text()}});
-        timers_.at(core_.now.mono + kReadAgain, [this] { read_present(); });
-        return;
-      }
-      cache_.rebase(*state);
-      rebasing_ = false;
-      watching_ = core_.store.watch(std::string(kRoot), state->revision, cache_);
-    });
-  }
-
   /// A pod that waits for a token that nobody issues, or for a certificate that nobody publishes, never starts.
   static AdmissionRules rules_of(const Options& options) {
     AdmissionRules rules = options.admission;
@@ -292,9 +205,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void loaded() {
-    loading_to_.reset();
     storage_report_.choose_media_type();
-    for (Collector* reader : std::span(collectors_).first(kReaders)) reader->begin();
+    for (Collector* knower : knowers_) knower->begin();
     compaction_.start();
     if (acts_) act_as_told();
     create_cluster_objects(core_, writer_, [this](Outcome outcome) {
@@ -306,13 +218,10 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void act_as_told() {
-    if (acts_ == collecting_ || options_.controllers == Controllers::kNone) return;
-    collecting_ = acts_;
-    for (Collector* collector : std::span(collectors_).subspan(kReaders)) acts_ ? collector->begin() : collector->end();
+    if (options_.controllers != Controllers::kNone) collectors_.act(acts_);
   }
 
   void fail_start(const Error& error) {
-    loading_to_.reset();
     lost_ = error.text();
     if (ready_) std::exchange(ready_, nullptr)(error);
   }
@@ -333,18 +242,17 @@ class ApiServer::Impl final : public WatchCache::Listener {
   std::string why_not_served() const {
     if (!lost_.empty()) return lost_;
     if (stopping_) return "shutting down";
-    return serving_ && !rebasing_ ? "" : "loading";
+    return serving_ && !feed_.is_rebasing() ? "" : "loading";
   }
 
   /// Each part, in the order in which they come up. Names that upstream has mean the same.
   std::vector<HealthCheck> health() const {
     using Cure = HealthCheck::Cure;
-    const bool loading = !cache_started_ || loading_to_.has_value() || rebasing_;
     std::vector<HealthCheck> checks{
         {.name = "ping", .cure = Cure::kRestart, .problem = {}},
         {.name = "store", .cure = Cure::kRestart, .problem = lost_},
         {.name = "store-writes", .problem = core_.store.refusing().value_or("")},
-        {.name = "informer-sync", .problem = loading ? "the objects of the store are being loaded" : ""},
+        {.name = "informer-sync", .problem = feed_.is_loading() ? "the objects of the store are being loaded" : ""},
         {.name = "poststarthook/bootstrap-objects",
          .problem = serving_ ? "" : "what every cluster has is not all there yet"}};
     if (options_.checks) {
@@ -470,7 +378,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     }
     const api::Method method = exchange->request().method;
     const RequestAttributes& asked = exchange->asked;
-    if (asked.is_resource && (stopping_ || !serving_ || rebasing_ || !lost_.empty())) {
+    if (asked.is_resource && !why_not_served().empty()) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
     }
     auto route = find_route(registry_, asked);
@@ -499,62 +407,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
     if (!form) return exchange->fail(form.error());
-    perform(exchange);
-  }
-
-  void perform(const ExchangePtr& exchange) {
-    endpoint_gate_.pass(exchange, [this, exchange] { perform_admitted(exchange); });
-  }
-
-  void perform_admitted(const ExchangePtr& exchange) {
-    const Route& route = exchange->route;
-    if (const auto readable = storage_report_.check(route); !readable) return exchange->fail(readable.error());
-    if (!route.resource->stored()) {
-      return route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);
-    }
-    switch (route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id) {
-      case SubresourceId::kScale:
-        return scale_.perform(exchange);
-      case SubresourceId::kBinding:
-        return binding_.create(exchange);
-      case SubresourceId::kEviction:
-        return eviction_.create(exchange);
-      case SubresourceId::kLog:
-        return log_.get(exchange);
-      case SubresourceId::kExec:
-        return connect_.connect(exchange);
-      case SubresourceId::kProxy:
-        return node_proxy_.get(exchange);
-      case SubresourceId::kNone:
-      case SubresourceId::kStatus:
-      case SubresourceId::kEphemeralContainers:
-      case SubresourceId::kFinalize:
-      case SubresourceId::kApproval:
-        return perform_generic(exchange);
-      case SubresourceId::kToken:
-        return tokens_.create(exchange);
-    }
-  }
-
-  void perform_generic(const ExchangePtr& exchange) {
-    switch (exchange->route.verb) {
-      case Verb::kGet:
-        return reader_.get(exchange);
-      case Verb::kList:
-        return reader_.list(exchange);
-      case Verb::kWatch:
-        return reader_.watch(exchange);
-      case Verb::kCreate:
-        return write_path_.create(exchange);
-      case Verb::kUpdate:
-        return write_path_.update(exchange);
-      case Verb::kPatch:
-        return write_path_.patch(exchange);
-      case Verb::kDelete:
-        return write_path_.remove(exchange);
-      case Verb::kDeleteCollection:
-        return write_path_.remove_collection(exchange);
-    }
+    paths_.perform(exchange);
   }
 
   Options options_;
@@ -569,15 +422,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   SliceQueue slices_;
   WatchHub hub_;
   Reader reader_;
-  Renewals renewals_;
-  WritePath write_path_;
-  ScalePath scale_;
-  PodBinding binding_;
-  EvictionPath eviction_;
-  PodLog log_;
-  PodConnect connect_;
-  UsagePath usage_;
-  NodeProxy node_proxy_;
+  CacheFeed feed_;
   RoleRules roles_;
   NodeAuthorizer node_authorizer_;
   Gatekeeper authorizer_;
@@ -588,38 +433,20 @@ class ApiServer::Impl final : public WatchCache::Listener {
   PodSecurity pod_security_;
   WebhookTable webhook_table_;
   WebhookAdmission webhooks_;
-  EndpointGate endpoint_gate_;
-  TokenPath tokens_;
   BoundTokens bound_tokens_;
-  Reviews reviews_;
+  ResourcePaths paths_;
   BootstrapSecrets bootstrap_secrets_;
-  GarbageCollector garbage_;
-  NamespaceCollector namespaces_;
-  BudgetCollector budgets_;
-  RootCaPublisher root_ca_;
-  ReservationKeeper reservations_;
-  Expiry event_expiry_;
-  Expiry request_expiry_;
-  Expiry token_expiry_;
-  NodeSigner node_signer_;
+  const std::array<Collector*, 3> knowers_{&roles_, &bootstrap_secrets_, &webhook_table_};  // they write nothing
+  Collectors collectors_;
   Compaction compaction_;
-  static constexpr std::size_t kReaders = 3;  // the first ones: they act on nothing
-  const std::array<Collector*, 12> collectors_{&roles_,        &bootstrap_secrets_, &webhook_table_, &garbage_,
-                                               &namespaces_,   &budgets_,           &root_ca_,       &reservations_,
-                                               &event_expiry_, &request_expiry_,    &token_expiry_,  &node_signer_};
   Pages pages_;
   RequestMetrics metrics_;
   FlowControl flows_;
 
   std::move_only_function<void(Outcome)> ready_;
-  std::optional<store::WatchId> watching_;
-  std::optional<store::Revision> loading_to_;
-  bool cache_started_ = false;  // since then loading_to_ tells
   bool driven_ = false;
   bool serving_ = false;
-  bool acts_ = false;        // of the servers of its store it is the one that collects
-  bool collecting_ = false;  // and its collectors have begun
-  bool rebasing_ = false;
+  bool acts_ = false;  // of the servers of its store it is the one that collects
   bool stopping_ = false;
   std::string lost_;
   RequestId last_id_ = 0;

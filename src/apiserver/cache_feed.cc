@@ -1,0 +1,84 @@
+#include "apiserver/cache_feed.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+constexpr std::string_view kRoot = "/registry/";
+constexpr std::uint64_t kHistoryLoaded = 10'000;  // revisions replayed at start, so that watches can resume
+constexpr Duration kReadAgain = seconds(1);
+
+}  // namespace
+
+CacheFeed::~CacheFeed() {
+  if (watching_) core_.store.unwatch(*watching_);
+}
+
+void CacheFeed::start(std::move_only_function<void(Outcome)> loaded) {
+  on_loaded_ = std::move(loaded);
+  core_.store.range({std::string(kRoot), {}, 1, std::nullopt}, [this](Result<store::RangeResult> head) {
+    if (!head) return end(head.error());
+    load(head->revision);
+  });
+}
+
+void CacheFeed::on_progress() {
+  if (loading_to_ && core_.cache.revision() >= *loading_to_) end({});
+}
+
+bool CacheFeed::on_lost(const Error& error) {
+  watching_.reset();
+  if (!core_.store.is_shared() || !loaded_ || error.code != ErrorCode::kExpired) {
+    end(error);
+    return false;
+  }
+  core_.log.warning("the history of the store is missing: its present state is read", {{"error", error.text()}});
+  rebasing_ = true;
+  hub_.end_all();
+  read_present();
+  return true;
+}
+
+void CacheFeed::load(store::Revision head, bool from_head) {
+  const std::uint64_t oldest = core_.store.is_shared() ? 1 : 0;  // etcd counts from 1
+  const std::uint64_t back = head.number() > kHistoryLoaded ? head.number() - kHistoryLoaded : oldest;
+  const store::Revision base =
+      from_head ? head : std::min(head, std::max(core_.store.compacted(), store::Revision(back)));
+  core_.store.range({std::string(kRoot), {}, 0, base}, [this, head, base, from_head](Result<store::RangeResult> state) {
+    // Of a store that others compact, less may be left; how much it says when it is asked for more.
+    if (!state && state.error().code == ErrorCode::kExpired && !from_head) {
+      return load(head, core_.store.compacted() <= base);
+    }
+    if (!state) return end(state.error());
+    core_.cache.load(*state);
+    loading_to_ = head;
+    watching_ = core_.store.watch(std::string(kRoot), state->revision, core_.cache);
+    on_progress();
+  });
+}
+
+void CacheFeed::read_present() {
+  core_.store.range({std::string(kRoot), {}, 0, std::nullopt}, [this](Result<store::RangeResult> state) {
+    if (!state) {
+      core_.log.warning("the store cannot be read", {{"error", state.error().text()}});
+      core_.timers.at(core_.now.mono + kReadAgain, [this] { read_present(); });
+      return;
+    }
+    core_.cache.rebase(*state);
+    rebasing_ = false;
+    watching_ = core_.store.watch(std::string(kRoot), state->revision, core_.cache);
+  });
+}
+
+void CacheFeed::end(Outcome outcome) {
+  loading_to_.reset();
+  if (outcome) loaded_ = true;
+  if (on_loaded_) std::exchange(on_loaded_, nullptr)(std::move(outcome));
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,55 @@
+// What the watch cache is fed with: some history of the store at start, then what its watch tells, and its present
+// state anew where history is missing. Thread: loop. Source: spec "etcd as the store", 4.6.
+#pragma once
+
+#include "apiserver/read/core.h"
+#include "apiserver/read/watch_hub.h"
+#include "base/error.h"
+#include "store/store.h"
+
+#include <functional>
+#include <optional>
+
+namespace spillway::apiserver {
+
+class CacheFeed {
+ public:
+  CacheFeed(Core& core, WatchHub& hub) : core_(core), hub_(hub) {}
+
+  ~CacheFeed();
+
+  CacheFeed(const CacheFeed&) = delete;
+  CacheFeed& operator=(const CacheFeed&) = delete;
+
+  /// State some way back, then the history up to now. `loaded` is called once, with an error if the store cannot be
+  /// read or was lost meanwhile.
+  void start(std::move_only_function<void(Outcome)> loaded);
+
+  /// The cache has gone on.
+  void on_progress();
+
+  /// The store has ended its watch. True: only history is missing, and the present state is being read; the watches of
+  /// clients have ended, they begin anew, or resume where that is possible. False: nothing more will come.
+  bool on_lost(const Error& error);
+
+  /// The cache does not show what is in the store yet.
+  bool is_loading() const { return !loaded_ || rebasing_; }
+
+  /// It did once, and what it shows is too old.
+  bool is_rebasing() const { return rebasing_; }
+
+ private:
+  void load(store::Revision head, bool from_head = false);
+  void read_present();
+  void end(Outcome outcome);
+
+  Core& core_;
+  WatchHub& hub_;
+  std::move_only_function<void(Outcome)> on_loaded_;
+  std::optional<store::WatchId> watching_;
+  std::optional<store::Revision> loading_to_;
+  bool loaded_ = false;
+  bool rebasing_ = false;
+};
+
+}  // namespace spillway::apiserver

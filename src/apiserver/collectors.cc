@@ -1,0 +1,36 @@
+#include "apiserver/collectors.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+
+Collectors::Collectors(Core& core, Writer& writer, Remover& remover, const Authorizer& authorizer,
+                       const ApiServer::Options& options)
+    : garbage_(core, writer, remover),
+      namespaces_(core, writer, remover),
+      budgets_(core, writer),
+      root_ca_(core, writer, options.root_ca_pem,
+               options.controllers == ApiServer::Controllers::kOwn ? RootCaPublisher::Others::kNone
+                                                                   : RootCaPublisher::Others::kMayAct),
+      reservations_(core),
+      events_(core, remover, event_expiry(core)),
+      requests_(core, remover, kRequestExpiry),
+      tokens_(core, remover, kTokenExpiry,
+              options.bootstrap_tokens == nullptr ? Expiry::Wanted::kNo : Expiry::Wanted::kYes),
+      node_signer_(core, writer, authorizer, options.certificates,
+                   {.serving = options.serving_authority, .client = options.client_authority}) {}
+
+void Collectors::act(bool wanted) {
+  if (std::exchange(acts_, wanted) == wanted) return;
+  for (Collector* collector : all_) wanted ? collector->begin() : collector->end();
+}
+
+void Collectors::see(const ResourceCache& cache, const EventPtr& event) {
+  for (Collector* collector : all_) collector->see(cache, event);
+}
+
+void Collectors::run() {
+  for (Collector* collector : all_) collector->run();
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,48 @@
+// All that the server does by itself, as one: of several servers of one store one acts. Thread: loop.
+#pragma once
+
+#include "apiserver/access/authorizer.h"
+#include "apiserver/collect/budgets.h"
+#include "apiserver/collect/expiry.h"
+#include "apiserver/collect/garbage_collector.h"
+#include "apiserver/collect/namespaces.h"
+#include "apiserver/collect/reservation_keeper.h"
+#include "apiserver/collect/root_ca.h"
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "apiserver/server.h"
+#include "apiserver/signing/node_signer.h"
+#include "apiserver/write/remover.h"
+#include "apiserver/write/writer.h"
+
+#include <array>
+
+namespace spillway::apiserver {
+
+class Collectors {
+ public:
+  Collectors(Core& core, Writer& writer, Remover& remover, const Authorizer& authorizer,
+             const ApiServer::Options& options);
+
+  /// Begins what has not begun, or ends what has. What a collector has on its way to the store goes on.
+  void act(bool wanted);
+
+  void see(const ResourceCache& cache, const EventPtr& event);
+  void run();
+
+ private:
+  GarbageCollector garbage_;
+  NamespaceCollector namespaces_;
+  BudgetCollector budgets_;
+  RootCaPublisher root_ca_;
+  ReservationKeeper reservations_;
+  Expiry events_;
+  Expiry requests_;
+  Expiry tokens_;
+  NodeSigner node_signer_;
+  const std::array<Collector*, 9> all_{&garbage_, &namespaces_, &budgets_, &root_ca_,    &reservations_,
+                                       &events_,  &requests_,   &tokens_,  &node_signer_};
+  bool acts_ = false;
+};
+
+}  // namespace spillway::apiserver

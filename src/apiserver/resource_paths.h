@@ -1,0 +1,73 @@
+// Where a request for a resource leads once it may: to what reads, writes or answers its verb and subresource.
+// Thread: loop. Source: spec "API server contract", 1, 17.
+#pragma once
+
+#include "apiserver/access/bound_tokens.h"
+#include "apiserver/access/gatekeeper.h"
+#include "apiserver/access/node_restriction.h"
+#include "apiserver/access/reviews.h"
+#include "apiserver/access/role_rules.h"
+#include "apiserver/access/tokens.h"
+#include "apiserver/nodes/node_proxy.h"
+#include "apiserver/nodes/pod_connect.h"
+#include "apiserver/nodes/pod_log.h"
+#include "apiserver/nodes/usage.h"
+#include "apiserver/read/core.h"
+#include "apiserver/read/reader.h"
+#include "apiserver/read/storage_report.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/server.h"
+#include "apiserver/subresource/eviction.h"
+#include "apiserver/subresource/pod_binding.h"
+#include "apiserver/subresource/scale.h"
+#include "apiserver/webhooks/endpoint_gate.h"
+#include "apiserver/write/remover.h"
+#include "apiserver/write/renewals.h"
+#include "apiserver/write/write_path.h"
+#include "apiserver/write/writer.h"
+
+namespace spillway::apiserver {
+
+class ResourcePaths {
+ public:
+  /// What the paths use; all of it outlives them.
+  struct Parts {
+    Core& core;
+    Reader& reader;
+    Writer& writer;
+    Remover& remover;
+    const StorageReport& storage;
+    const Gatekeeper& authorizer;
+    const RoleRules& roles;
+    const NodeRestriction& node_restriction;
+    const BoundTokens& bound_tokens;
+    WebhookAdmission& webhooks;
+    telemetry::Registry& metrics;
+  };
+
+  ResourcePaths(const Parts& parts, const ApiServer::Options& options);
+
+  /// The exchange has its route and its form, and its user may. Answers it, now or later.
+  void perform(const ExchangePtr& exchange);
+
+ private:
+  void perform_admitted(const ExchangePtr& exchange);
+  void perform_generic(const ExchangePtr& exchange);
+
+  const StorageReport& storage_;
+  Reader& reader_;
+  EndpointGate gate_;
+  Renewals renewals_;
+  WritePath write_path_;
+  ScalePath scale_;
+  PodBinding binding_;
+  EvictionPath eviction_;
+  PodLog log_;
+  PodConnect connect_;
+  UsagePath usage_;
+  NodeProxy node_proxy_;
+  TokenPath tokens_;
+  Reviews reviews_;
+};
+
+}  // namespace spillway::apiserver
