@@ -48,11 +48,11 @@ struct CallDone {
   Result<api::Response> response;
 };
 
-/// One event of a watch: {"type":…,"object":…} as one complete JSON document.
+/// One event of a watch: {"type":…,"object":…} as one complete JSON document, parsed, or both.
 struct WatchFrame {
   CallId id = 0;
-  std::shared_ptr<const std::string> document;
-  api::WatchDocumentPtr event = {};  // the same, parsed; null if it came as bytes only
+  std::shared_ptr<const std::string> document;  // null if it did not come as JSON
+  api::WatchDocumentPtr event = {};             // the same, parsed; null if it came as bytes only
 };
 
 /// The watch is over. An error carries the API's reason (kExpired for 410) or kServiceUnavailable.

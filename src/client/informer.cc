@@ -55,7 +55,8 @@ void InformerBase::on_page(const CallDone& answer, Now now) {
   };
   if (!answer.response) return fail(answer.response.error());
   if (!answer.response->ok()) return fail(error_of_answer(answer.response->status, answer.response->body));
-  const auto page = api::parse_json(answer.response->body);
+  const api::DocumentPtr& parsed = answer.response->document;
+  const Result<api::Json> page = parsed ? Result<api::Json>(*parsed) : api::parse_json(answer.response->body);
   if (!page) return fail(make_error(ErrorCode::kInternalError, "list of {} is not JSON", path_));
   if (++pages_ > kPagesMax) return fail(make_error(ErrorCode::kInternalError, "list of {} does not end", path_));
   last_heard_ = now.mono;

@@ -1,6 +1,7 @@
 #include "sim/cluster.h"
 
 #include "agent/contract/journal.h"
+#include "api/text/identities.h"
 #include "base/check.h"
 #include "store/etcd/etcd_store.h"
 
@@ -12,7 +13,19 @@ namespace spillway::sim {
 
 namespace {
 
-const api::UserInfo kAdministrator{"simulation", "", {"system:masters", "system:authenticated"}};
+const api::UserInfo kAdministrator{
+    "simulation", "", {std::string(api::kMastersGroup), std::string(api::kAuthenticatedGroup)}};
+
+/// Engines have the rights they have anywhere, and no more.
+api::UserInfo engine_user(std::string_view name) {
+  return {std::string(name), "", {std::string(api::kAuthenticatedGroup)}};
+}
+
+api::UserInfo node_user(std::string_view node) {
+  api::UserInfo user = engine_user(fmt::format("{}{}", api::kNodeUserPrefix, node));
+  user.groups.emplace_back(api::kNodesGroup);
+  return user;
+}
 
 /// Two messages of one write can get lost, each for the time-out of a call, and the third be slow.
 Duration write_latency_max(const NetworkFaults& faults) {
@@ -213,10 +226,10 @@ void Cluster::restart_server(std::size_t place) {
 }
 
 Cluster::EngineParts Cluster::drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint,
-                                    std::function<void()> on_death) {
+                                    std::string_view user, std::function<void()> on_death) {
   EngineParts parts;
   parts.engine = std::move(engine);
-  parts.transport = network_.connect(endpoint, kAdministrator);
+  parts.transport = network_.connect(endpoint, engine_user(user));
   parts.driver = std::make_unique<SimDriver>(time_, *parts.engine, *parts.transport);
   parts.driver->before_command([this, on_death = std::move(on_death)] { return lives_on(on_death); });
   parts.driver->start();
@@ -239,7 +252,7 @@ void Cluster::restart_controllers() {
   }
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
                            options_.controllers, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
-                       "controller", [this] {
+                       "controller", api::kControllerManagerUser, [this] {
                          crash_controllers();
                          time_.after(draw_absence(), [this] { restart_controllers(); });
                        });
@@ -255,7 +268,7 @@ void Cluster::restart_scheduler() {
   if (scheduler_.engine) return;
   scheduler_ = drive(std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
                                                               rng_.fork(fmt::format("scheduler {}", ++starts_)), log_),
-                     "scheduler", [this] {
+                     "scheduler", api::kSchedulerUser, [this] {
                        crash_scheduler();
                        time_.after(draw_absence(), [this] { restart_scheduler(); });
                      });
@@ -271,7 +284,7 @@ void Cluster::restart_node(std::size_t index) {
   const Rng rng = rng_.fork(fmt::format("{} {}", node.name, ++node.starts));
   node.parts = std::make_unique<NodeParts>();
   NodeParts& parts = *node.parts;
-  parts.transport = network_.connect(node.name, kAdministrator);
+  parts.transport = network_.connect(node.name, node_user(node.name));
   parts.host = std::make_unique<SimHost>(time_, rng.fork("host"), options_.node_memory, [&parts](auto event) {
     parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
   });

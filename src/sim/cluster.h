@@ -128,7 +128,7 @@ class Cluster {
     std::unique_ptr<SimDriver> driver;
   };
 
-  EngineParts drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint,
+  EngineParts drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint, std::string_view user,
                     std::function<void()> on_death);
   /// Before a command is executed: whether its process lives on. `on_death` runs once it does not.
   bool lives_on(const std::function<void()>& on_death);

@@ -1,4 +1,4 @@
-// Golden vectors of protobuf: bodies of requests read, answers and events of watches written.
+// Golden vectors of protobuf: bodies of requests read, answers and events of watches written, and read again.
 #include "api/schema/protobuf.h"
 #include "api/schema/protobuf_writer.h"
 #include "api/text/base64.h"
@@ -27,9 +27,14 @@ std::string encoded(const Json& object) {
 
 /// Upstream, too, reads an absent value of such a map as an empty one, and writes that.
 bool has_absent_bytes(const Json& object) {
-  const Json* data = object.find("data");
-  if (data == nullptr || data->if_object() == nullptr) return false;
-  return std::ranges::any_of(*data->if_object(), [](const auto& entry) { return entry.value.is_null(); });
+  const auto is_absent = [](const auto& entry) { return entry.value.is_null(); };
+  for (const std::string_view name : {"data", "binaryData"}) {
+    const Json* data = object.find(name);
+    if (data != nullptr && data->if_object() != nullptr && std::ranges::any_of(*data->if_object(), is_absent))
+      return true;
+  }
+  const Json* items = object.find("items");
+  return items != nullptr && items->if_array() != nullptr && std::ranges::any_of(*items->if_array(), has_absent_bytes);
 }
 
 /// A value at rest that is read and written again is the same bytes: whoever compares them finds no change.
@@ -42,6 +47,26 @@ std::optional<support::Mismatch> check_way_back(const Json& object, const std::s
   const std::string again = write_protobuf(*type, read->object);
   if (again == bytes) return std::nullopt;
   return support::Mismatch{encode_base64(bytes), encode_base64(again)};
+}
+
+/// What a client reads of an answer says the same bytes again.
+std::optional<support::Mismatch> check_answer(const Json& object, const std::string& bytes) {
+  if (object.string_at({"apiVersion"}).starts_with("meta.k8s.io/") || has_absent_bytes(object)) return std::nullopt;
+  const auto read = read_protobuf_answer(bytes);
+  if (!read) return support::Mismatch{"readable", read.error().text()};
+  const std::string again = encoded(*read);
+  if (again == bytes) return std::nullopt;
+  return support::Mismatch{encode_base64(bytes), encode_base64(again)};
+}
+
+std::optional<support::Mismatch> check_event(const Json& event) {
+  const Json& object = *event.find("object");
+  const auto read = read_protobuf_event(protobuf_frame(event.string_at({"type"}), encoded(object)).substr(4));
+  if (object.string_at({"apiVersion"}).starts_with("meta.k8s.io/")) return std::nullopt;
+  if (!read) return support::Mismatch{"readable", read.error().text()};
+  if (read->type != event.string_at({"type"}))
+    return support::Mismatch{std::string(event.string_at({"type"})), read->type};
+  return check_answer(object, encoded(read->object));
 }
 
 std::optional<support::Mismatch> check_encoding(const Json& row) {
@@ -57,7 +82,15 @@ std::optional<support::Mismatch> check_encoding(const Json& row) {
   }
   const std::string text = encode_base64(got);
   if (text != want) return support::Mismatch{std::string(want), text};
-  return watch ? std::nullopt : check_way_back(*row.at({"in", "object"}), got);
+  if (watch) {
+    for (const Json& event : *row.at({"in", "events"})->if_array()) {
+      if (auto mismatch = check_event(event)) return mismatch;
+    }
+    return std::nullopt;
+  }
+  const Json& object = *row.at({"in", "object"});
+  if (auto mismatch = check_answer(object, got)) return mismatch;
+  return check_way_back(object, got);
 }
 
 const bool kProtobuf = support::add_vector_check("api/protobuf", check_protobuf);

@@ -348,6 +348,42 @@ TEST_F(Access, APutOrApplyThatCreatesNeedsTheRightToCreate) {
   EXPECT_EQ(as(kNobody, [&] { return put_lease(made.text); }).code, 200);
 }
 
+/// The controllers and the scheduler of this process are no administrators.
+TEST_F(Access, ControllersDoTheirWorkAndNoMore) {
+  const api::UserInfo controllers{"system:kube-controller-manager", {}, {"system:authenticated"}};
+  const api::UserInfo scheduler{"system:kube-scheduler", {}, {"system:authenticated"}};
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+  const auto lease = [](const std::string& name) { return R"({"metadata":{"name":")" + name + "\"}}"; };
+  const auto put_lease = [&](const api::UserInfo& user, const std::string& name) {
+    const std::string held = server.get(leases + "/" + name).text;
+    return as(user, [&] { return server.put(leases + "/" + name, held); }).code;
+  };
+  ASSERT_EQ(server.post("/api/v1/nodes", R"({"metadata":{"name":"n1"}})").code, 201);
+  ASSERT_EQ(post_as(controllers, leases, lease("spillway-controller")).code, 201);
+  ASSERT_EQ(post_as(scheduler, leases, lease("spillway-scheduler")).code, 201);
+  EXPECT_EQ(put_lease(controllers, "spillway-controller"), 200);
+  EXPECT_EQ(put_lease(scheduler, "spillway-scheduler"), 200);
+  EXPECT_EQ(put_lease(controllers, "spillway-scheduler"), 403);
+  EXPECT_EQ(put_lease(scheduler, "spillway-controller"), 403);
+  const std::string taint = R"({"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}})";
+  EXPECT_EQ(as(controllers, [&] { return server.merge("/api/v1/nodes/n1", taint); }).code, 200);
+  EXPECT_EQ(as(scheduler, [&] { return server.merge("/api/v1/nodes/n1", taint); }).code, 403);
+  EXPECT_EQ(as(scheduler, [&] { return server.remove("/api/v1/namespaces/default/pods/p"); }).code, 403);
+  EXPECT_EQ(as(controllers, [&] { return server.remove("/api/v1/namespaces/default/pods/p"); }).code, 404);
+  EXPECT_EQ(post_as(controllers, "/api/v1/namespaces/default/pods/p/binding", "{}").code, 403);
+  for (const api::UserInfo& user : {controllers, scheduler}) {
+    EXPECT_EQ(get_as(user, "/api/v1/pods").code, 200);
+    EXPECT_EQ(get_as(user, "/apis/storage.k8s.io/v1/storageclasses").code, 200);
+    EXPECT_EQ(get_as(user, "/api/v1/secrets").code, 403);
+    EXPECT_EQ(get_as(user, "/apis/rbac.authorization.k8s.io/v1/clusterroles").code, 403);
+    EXPECT_EQ(get_as(user, "/api/v1/nodes/n1/proxy/pods").code, 403);
+    EXPECT_EQ(post_as(user, "/api/v1/namespaces/default/serviceaccounts/default/token", "{}").code, 403);
+    EXPECT_EQ(post_as(user, "/api/v1/namespaces", lease("x")).code, 403);
+    EXPECT_EQ(post_as(user, std::string(kRoles) + "/rolebindings", lease("x")).code, 403);
+    EXPECT_EQ(as(user, [&] { return server.remove("/api/v1/namespaces/default"); }).code, 403);
+  }
+}
+
 }  // namespace
 
 }  // namespace spillway::apiserver

@@ -287,6 +287,24 @@ TEST_F(FlowServer, EveryAnswerNamesItsFlow) {
       << "a name is the same uid in every process";
 }
 
+TEST_F(FlowServer, OurOwnControllersAreOfALevel) {
+  start();
+  const api::UserInfo controllers{"system:kube-controller-manager", {}, {"system:authenticated"}};
+  const api::UserInfo scheduler{"system:kube-scheduler", {}, {"system:authenticated"}};
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+  const auto counted = [&](std::string_view schema, std::string_view level) {
+    return metrics_say(
+        fmt::format("apiserver_flowcontrol_dispatched_requests_total{{flow_schema=\"{}\",priority_level=\"{}\"}} 1\n",
+                    schema, level));
+  };
+  EXPECT_EQ(call_as(controllers, kGet, "/api/v1/nodes").code, 200);
+  EXPECT_TRUE(counted("kube-controller-manager", "workload-high"));
+  EXPECT_EQ(call_as(scheduler, kGet, "/api/v1/pods").code, 200);
+  EXPECT_TRUE(counted("kube-scheduler", "workload-high"));
+  EXPECT_EQ(call_as(scheduler, kPost, leases, map_named("spillway-scheduler")).code, 201);
+  EXPECT_TRUE(counted("system-leader-election", "leader-election"));
+}
+
 TEST_F(FlowServer, TablesAreForThoseWhoMay) {
   start();
   EXPECT_TRUE(page("dump_priority_levels").starts_with("PriorityLevelName, ActiveQueues, IsIdle,"));

@@ -133,5 +133,63 @@ TEST_F(ProtobufAnswers, ARefusalIsWrittenAsItsClientReads) {
   EXPECT_EQ(binary.text, in_protobuf(plain.body));
 }
 
+/// What a client of ours makes of both.
+TEST_F(ProtobufAnswers, AreReadAsWhatJsonSays) {
+  ASSERT_EQ(
+      server
+          .post("/api/v1/nodes", R"({"metadata":{"name":"n1"},"spec":{"taints":[{"key":"k","effect":"NoSchedule"}]}})")
+          .code,
+      201);
+  ASSERT_EQ(server
+                .post("/api/v1/namespaces/default/pods",
+                      R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i",)"
+                      R"("resources":{"requests":{"memory":"16Mi"}},"ports":[{"containerPort":80}]}]}})")
+                .code,
+            201);
+  for (const std::string& target :
+       {kMaps, kMaps + "/a", kMaps + "/none", kMaps + "?limit=2", std::string("/api/v1/nodes"),
+        std::string("/api/v1/pods"), std::string("/api/v1/namespaces"),
+        std::string("/apis/scheduling.k8s.io/v1/priorityclasses"), std::string("/apis/coordination.k8s.io/v1/leases"),
+        std::string("/apis/rbac.authorization.k8s.io/v1/clusterroles")}) {
+    const Answer plain = server.get(target, "application/json");
+    const auto read = api::read_protobuf_answer(server.get(target, std::string(kProtobuf)).text);
+    ASSERT_TRUE(read) << target << ": " << read.error().text();
+    EXPECT_EQ(api::to_text(*read), api::to_text(plain.body)) << target;
+  }
+}
+
+TEST_F(ProtobufAnswers, EventsAreReadAsWhatJsonSays) {
+  const std::string target =
+      kMaps + "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+  const auto plain = server.send(api::Method::kGet, target, {}, {{"accept", "application/json"}});
+  const auto binary = server.send(api::Method::kGet, target, {}, {{"accept", std::string(kProtobuf)}});
+  server.remove(kMaps + "/c");
+  std::string_view left = binary->text;
+  for (const api::Json& event : plain->events()) {
+    ASSERT_GE(left.size(), 4U);
+    const auto length =
+        static_cast<std::size_t>(static_cast<unsigned char>(left[2]) << 8 | static_cast<unsigned char>(left[3]));
+    const auto read = api::read_protobuf_event(left.substr(4, length));
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(read->type, event.string_at({"type"}));
+    EXPECT_EQ(api::to_text(read->object), api::to_text(*event.find("object")));
+    left.remove_prefix(4 + length);
+  }
+  EXPECT_TRUE(left.empty());
+}
+
+TEST_F(ProtobufAnswers, WhatIsCutOffIsNotTheAnswer) {
+  const std::string list = server.get(kMaps, std::string(kProtobuf)).text;
+  const api::Json whole = api::read_protobuf_answer(list).value();
+  const std::size_t content = list.size() - 4;  // the envelope ends with two empty fields
+  for (std::size_t size = 0; size < content; ++size) {
+    const auto answer = api::read_protobuf_answer(std::string_view(list).substr(0, size));
+    EXPECT_FALSE(answer && *answer == whole) << size;
+  }
+  EXPECT_FALSE(api::read_protobuf_answer(list + "x"));
+  EXPECT_FALSE(api::read_protobuf_event(""));
+  EXPECT_FALSE(api::read_protobuf_event(list));
+}
+
 }  // namespace
 }  // namespace spillway::apiserver

@@ -1,5 +1,6 @@
 """The API server's own certificates: their ends are told, and one that is about to end is replaced while the server runs."""
 import datetime
+import http.client
 import re
 import ssl
 import subprocess
@@ -99,6 +100,115 @@ class Certificates(unittest.TestCase):
                 other.close()
                 wait_for("the new end", lambda: ends(api)["serving"] > KEPT.total_seconds() * 2)
                 self.assertIn("certificates are renewed", process.log.read_text())
+
+
+class Brought:
+    """An authority of somebody else, and what it signs."""
+
+    def __init__(self, folder, name):
+        self.folder, self.certificate, self.key = folder, folder / f"{name}.crt", folder / f"{name}.key"
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", self.key, "-out", self.certificate,
+                "-subj", f"/CN={name}", "-days", "2")
+        self.key.chmod(0o600)
+
+    def sign(self, name, subject, extensions, days=2):
+        request, certificate, key = (self.folder / f"{name}.{suffix}" for suffix in ("csr", "crt", "key"))
+        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request, "-subj", subject)
+        key.chmod(0o600)
+        (self.folder / "extensions").write_text(extensions)
+        openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial", "-out", certificate, "-days", str(days),
+                "-extfile", self.folder / "extensions")
+        return certificate, key
+
+
+SERVER = "subjectAltName = IP:127.0.0.1,DNS:localhost\nextendedKeyUsage = serverAuth\n"
+CLIENT = "extendedKeyUsage = clientAuth\n"
+
+
+def ask(api, client, authority, path):
+    """What a client with this certificate is answered, and by whom it believes."""
+    context = ssl.create_default_context(cafile=authority)
+    context.load_cert_chain(*client)
+    connection = http.client.HTTPSConnection(api.host, api.port, context=context, timeout=10)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+class CertificatesOfOthers(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(workspace())
+        self.own = self.folder / "brought"
+        self.own.mkdir()
+        self.authority = Brought(self.own, "authority")
+        self.used, self.used_key = self.own / "used.crt", self.own / "used.key"
+        self.use(self.authority.sign("server", "/CN=api", SERVER))
+
+    def use(self, pair):
+        for source, target in zip(pair, (self.used, self.used_key), strict=True):
+            temporary = target.with_suffix(".new")
+            temporary.write_text(source.read_text())
+            temporary.chmod(0o600)
+            temporary.rename(target)
+
+    def start(self, **flags):
+        wanted = {"--client-ca-file": self.authority.certificate, "--tls-cert-file": self.used, "--tls-private-key-file": self.used_key} | flags
+        arguments = [text for pair in wanted.items() for text in pair if pair[1] is not None]
+        return running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.folder / "kubeconfig", *arguments)
+
+    def refused(self, **flags):
+        """What a server says that does not begin."""
+        with self.start(**flags) as process:
+            process.child.wait(timeout=30)
+            self.assertNotEqual(process.child.returncode, 0)
+            return process.tail()
+
+    def test_clients_and_the_server_show_what_was_brought(self):
+        admin = self.authority.sign("admin", "/O=system:masters/CN=brought", CLIENT)
+        user = self.authority.sign("user", "/CN=somebody", CLIENT)
+        stranger = Brought(self.own, "stranger").sign("them", "/O=system:masters/CN=them", CLIENT)
+        with self.start() as process:
+            api = serving(process, self.folder / "kubeconfig")
+            self.assertEqual(shown(api).split(), self.used.read_text().split())
+            believed = self.authority.certificate
+            self.assertEqual(ask(api, admin, believed, "/api/v1/secrets")[0], 200)
+            code, text = ask(api, user, believed, "/api/v1/secrets")
+            self.assertEqual(code, 403)
+            self.assertIn("somebody", text)
+            self.assertEqual(ask(api, stranger, believed, "/api/v1/secrets")[0], 401)
+            self.assertEqual(ask(api, self.administrator(), believed, "/api/v1/secrets")[0], 200, "our own authority stays")
+            # A pair that does not belong together is told, and not used; one that does is, without a restart.
+            before = shown(api)
+            other = self.authority.sign("other", "/CN=api", SERVER)
+            self.use((other[0], user[1]))
+            wait_for("the word about it", lambda: "does not belong to the certificate" in process.tail(), 30)
+            self.assertEqual(shown(api), before)
+            self.use(other)
+            wait_for("the new certificate", lambda: shown(api).split() == other[0].read_text().split(), 30)
+            newcomers = Brought(self.own, "newcomers")
+            newcomer = newcomers.sign("new", "/O=system:masters/CN=new", CLIENT)
+            self.authority.certificate.write_text(believed.read_text() + newcomers.certificate.read_text())
+            wait_for("the new authority", lambda: ask(api, newcomer, believed, "/api/v1/secrets")[0] == 200, 30)
+
+    def administrator(self):
+        return self.folder / "data/pki/admin.crt", self.folder / "data/pki/admin.key"
+
+    def test_what_cannot_be_used_ends_the_start(self):
+        other = self.authority.sign("other", "/CN=api", SERVER)
+        self.assertIn("does not belong to the certificate", self.refused(**{"--tls-private-key-file": other[1]}))
+        self.assertIn("--tls-private-key-file", self.refused(**{"--tls-private-key-file": None}))
+        self.assertIn("--tls-cert-file", self.refused(**{"--tls-cert-file": None}))
+        self.assertIn("does not exist", self.refused(**{"--tls-cert-file": self.own / "none"}))
+        (self.own / "text").write_text("text")
+        self.assertIn(str(self.own / "text"), self.refused(**{"--client-ca-file": self.own / "text"}))
+        ended = self.authority.sign("ended", "/CN=api", SERVER, days=0)
+        wait_for("its end", lambda: subprocess.run(["openssl", "x509", "-in", ended[0], "-noout", "-checkend", "0"], capture_output=True, check=False).returncode, 30)
+        self.assertIn("the certificate ended at", self.refused(**{"--tls-cert-file": ended[0], "--tls-private-key-file": ended[1]}))
+        self.used_key.chmod(0o644)
+        self.assertIn(str(self.used_key), self.refused())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include "api/json/document_bounds.h"
 #include "api/object/meta.h"
+#include "api/schema/protobuf_writer.h"
 #include "api/schema/typed.h"
 #include "api/text/base64.h"
 #include "api/text/time_text.h"
@@ -418,6 +419,70 @@ Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view bo
   SPILLWAY_TRY(typed, read_body(type, document));
   for (std::string& field : budget.take_unknown()) typed.unknown_fields.push_back(std::move(field));
   return std::move(typed);
+}
+
+namespace {
+
+constexpr std::uint32_t kListItems = 2;
+
+/// One item, with what it may cost by itself.
+Result<Json> read_item(const Type& type, std::string_view bytes) {
+  Budget budget;
+  Json item = Json::object({{"apiVersion", std::string(type.api_version())}, {"kind", std::string(type.kind())}});
+  SPILLWAY_TRY_VOID(read_message(type, bytes, item, budget));
+  SPILLWAY_TRY(typed, read_body(type, item));
+  return std::move(typed.object);
+}
+
+Result<Json> read_list(const Type& type, const Envelope& envelope) {
+  Budget budget;
+  Json meta = Json::object();
+  Json::Array items;
+  for (WireReader reader(envelope.raw, budget); !reader.done();) {
+    SPILLWAY_TRY(field, reader.next());
+    if (field.type != WireType::kBytes) return malformed("a list");
+    if (field.number == 1) SPILLWAY_TRY_VOID(read_message(*find_type("meta/v1.ListMeta"), field.bytes, meta, budget));
+    if (field.number != kListItems) continue;
+    SPILLWAY_TRY(item, read_item(type, field.bytes));
+    items.push_back(std::move(item));
+  }
+  for (const std::string_view text : {"continue", "selfLink"}) {
+    if (meta.string_at({text}).empty()) meta.erase({text});
+  }
+  return Json::object({{"apiVersion", envelope.api_version},
+                       {"kind", envelope.kind},
+                       {"metadata", std::move(meta)},
+                       {"items", std::move(items)}});
+}
+
+}  // namespace
+
+Result<Json> read_protobuf_answer(std::string_view body) {
+  Budget budget;
+  SPILLWAY_TRY(envelope, read_envelope(body, budget));
+  if (const Type* type = find_kind(envelope.api_version, envelope.kind)) return read_protobuf(*type, body);
+  const Type* type = protobuf_type(envelope.api_version, envelope.kind);
+  if (type == nullptr || !envelope.kind.ends_with("List")) {
+    return make_error(ErrorCode::kBadRequest, "an answer of the kind \"{}\" of \"{}\", which is not known",
+                      envelope.kind, envelope.api_version);
+  }
+  return read_list(*type, envelope);
+}
+
+Result<ProtobufEvent> read_protobuf_event(std::string_view frame) {
+  Budget budget;
+  ProtobufEvent event;
+  std::string_view object;
+  for (WireReader reader(frame, budget); !reader.done();) {
+    SPILLWAY_TRY(field, reader.next());
+    if (field.number == 1 && field.type == WireType::kBytes) event.type = field.bytes;
+    if (field.number != 2 || field.type != WireType::kBytes) continue;
+    SPILLWAY_TRY(raw, read_small(field.bytes, budget));
+    object = raw.first_bytes;
+  }
+  SPILLWAY_TRY(document, read_protobuf_answer(object));
+  event.object = std::move(document);
+  return event;
 }
 
 }  // namespace spillway::api

@@ -1,5 +1,6 @@
-// Request bodies in Kubernetes' protobuf envelope ("k8s\0", runtime.Unknown), read into the same canonical documents as
-// JSON bodies. Unknown fields are skipped. The way back is protobuf_writer.h.
+// Bodies in Kubernetes' protobuf envelope ("k8s\0", runtime.Unknown), read into the same canonical documents as JSON
+// bodies: of requests, of answers, and the events of watches. Unknown fields are skipped. The way back is
+// protobuf_writer.h.
 // Thread: any (pure). Source: Kubernetes docs, "Kubernetes API Concepts", protobuf encoding; spec "API server
 // contract", 5.4.
 #pragma once
@@ -11,6 +12,7 @@
 #include "base/error.h"
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace spillway::api {
@@ -32,5 +34,18 @@ Result<Json> read_protobuf(const Type& type, std::string_view body);
 /// the wire.
 Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view body,
                                            std::size_t fields_max = kWireFieldsMax);
+
+/// A whole answer, as JSON would say it: an object, a Status, or a list, whose items say what they are, too.
+/// kBadRequest, kRequestEntityTooLarge: as above, the latter for one object.
+Result<Json> read_protobuf_answer(std::string_view body);
+
+/// One event of a watch.
+struct ProtobufEvent {
+  std::string type;  // "ADDED"
+  Json object;
+};
+
+/// `frame`: without the length in front of it.
+Result<ProtobufEvent> read_protobuf_event(std::string_view frame);
 
 }  // namespace spillway::api

@@ -15,4 +15,8 @@ inline constexpr std::string_view kAnonymousUser = "system:anonymous";
 inline constexpr std::string_view kNodeUserPrefix = "system:node:";
 inline constexpr std::string_view kNodesGroup = "system:nodes";
 
+/// Of controllers and of the scheduler, wherever they run.
+inline constexpr std::string_view kControllerManagerUser = "system:kube-controller-manager";
+inline constexpr std::string_view kSchedulerUser = "system:kube-scheduler";
+
 }  // namespace spillway::api

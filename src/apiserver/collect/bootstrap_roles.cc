@@ -1,5 +1,7 @@
 #include "apiserver/collect/bootstrap_roles.h"
 
+#include "api/text/identities.h"
+
 #include <string_view>
 #include <utility>
 
@@ -55,6 +57,51 @@ Json binding(std::string_view name, std::string_view role, const Texts& groups) 
 /// Of the role of the same name.
 Json binding(std::string_view name, const Texts& groups) {
   return binding(name, name, groups);
+}
+
+Json user_binding(std::string_view role, std::string_view user) {
+  return Json::object(
+      {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+       {"kind", "ClusterRoleBinding"},
+       {"metadata", metadata(role)},
+       {"roleRef", Json::object({{"apiGroup", kRbac}, {"kind", "ClusterRole"}, {"name", role}})},
+       {"subjects", Json::array({Json::object({{"apiGroup", kRbac}, {"kind", "User"}, {"name", user}})})}});
+}
+
+/// Its own lease: whoever holds it acts.
+Json lock_rule(std::string_view lease) {
+  Json out = rule({"get", "update"}, {"coordination.k8s.io"}, {"leases"});
+  out["resourceNames"] = Json::array({lease});
+  return out;
+}
+
+/// What the controllers of this process do, and no more: no Secrets, no roles, no tokens.
+Json::Array controller_rules() {
+  return {rule({"get", "list", "watch", "patch", "delete"}, {""}, {"nodes"}),
+          rule({"patch"}, {""}, {"nodes/status", "pods/status"}),
+          rule({"get", "list", "watch", "create", "patch", "delete"}, {""}, {"pods"}),
+          rule({"create"}, {""}, {"pods/eviction"}),
+          rule({"get", "list", "watch", "patch"}, {""}, {"persistentvolumeclaims", "persistentvolumes"}),
+          rule({"patch"}, {""}, {"persistentvolumeclaims/status", "persistentvolumes/status"}),
+          rule({"get"}, {""}, {"configmaps"}),  // the manual hold: a flag names it
+          rule({"create", "patch"}, {""}, {"events"}),
+          rule(kRead, {"apps"}, {"daemonsets", "replicasets"}),
+          rule({"patch"}, {"apps"}, {"daemonsets/status", "replicasets/status"}),
+          rule(kRead, {"policy"}, {"poddisruptionbudgets"}),
+          rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),
+          rule({"get", "list", "watch", "create"}, {"coordination.k8s.io"}, {"leases"}),  // heartbeats; its own
+          lock_rule("spillway-controller")};
+}
+
+Json::Array scheduler_rules() {
+  return {rule(kRead, {""}, {"nodes", "pods"}),
+          rule({"create"}, {""}, {"pods/binding"}),
+          rule({"patch"}, {""}, {"pods/status"}),
+          rule({"get", "list", "watch", "patch"}, {""}, {"persistentvolumeclaims", "persistentvolumes"}),
+          rule({"create", "patch"}, {""}, {"events"}),
+          rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),
+          rule({"create"}, {"coordination.k8s.io"}, {"leases"}),
+          lock_rule("spillway-scheduler")};
 }
 
 /// How a machine becomes a node: it asks for a certificate with a bootstrap token of this group, which is that of
@@ -134,6 +181,11 @@ std::vector<Json> bootstrap_roles() {
       binding("system:public-info-viewer", {"system:authenticated", "system:unauthenticated"}),
       binding("system:monitoring", {"system:monitoring"}), binding("system:basic-user", {"system:authenticated"})};
   for (Json& one : node_bootstrap()) roles.push_back(std::move(one));
+  roles.push_back(role(api::kControllerManagerUser, controller_rules()));
+  roles.push_back(role(api::kSchedulerUser, scheduler_rules()));
+  for (const std::string_view user : {api::kControllerManagerUser, api::kSchedulerUser}) {
+    roles.push_back(user_binding(user, user));
+  }
   return roles;
 }
 

@@ -66,14 +66,16 @@ class Up {
   /// Nodes are everybody's own.
   void elect() {
     const auto say = [this](const std::string& why) { pages_.set_controllers(nullptr, why); };
-    take_part("spillway-controller", controllers_, [this](const Fence& fence) { start_controllers(fence); }, say);
     take_part(
-        "spillway-scheduler", scheduler_, [this](const Fence& fence) { start_scheduler(fence); },
+        "spillway-controller", api::kControllerManagerUser, controllers_,
+        [this](const Fence& fence) { start_controllers(fence); }, say);
+    take_part(
+        "spillway-scheduler", api::kSchedulerUser, scheduler_, [this](const Fence& fence) { start_scheduler(fence); },
         [](const std::string&) {});
   }
 
-  void take_part(const std::string& lease, Elected& elected, std::function<void(const Fence&)> start,
-                 const std::function<void(const std::string& why)>& say) {
+  void take_part(const std::string& lease, std::string_view user, Elected& elected,
+                 std::function<void(const Fence&)> start, const std::function<void(const std::string& why)>& say) {
     client::LeaderElection::Options options;
     options.name = lease;
     ElectionPart::Callbacks callbacks{
@@ -89,8 +91,8 @@ class Up {
               say(why);
             },
         .stand_by = [say](const std::string& leader) { say("standing by: " + leader + " leads"); }};
-    elected.election = &process_.add(std::make_unique<ElectionPart>(
-        process_, options, rng_.fork(lease), server_->connect("system:kube-controller-manager"), std::move(callbacks)));
+    elected.election = &process_.add(std::make_unique<ElectionPart>(process_, options, rng_.fork(lease),
+                                                                    server_->connect(user), std::move(callbacks)));
   }
 
   void start_controllers(const Fence& fence) {
@@ -100,7 +102,7 @@ class Up {
     controllers_.acting = &process_.add(std::make_unique<ControllersPart>(
         process_.loop(), controllers,
         fence(std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics())),
-        server_->connect("system:kube-controller-manager"), pages_, command_.controller));
+        server_->connect(api::kControllerManagerUser), pages_, command_.controller));
   }
 
   void start_scheduler(const Fence& fence) {
@@ -108,7 +110,7 @@ class Up {
         process_.loop(),
         fence(std::make_unique<controllers::Scheduler>(make_scheduler_options(command_.controller.compat == "v1.7"),
                                                        rng_.fork("scheduler"), process_.log())),
-        server_->connect("system:kube-scheduler")));
+        server_->connect(api::kSchedulerUser)));
   }
 
   void start_nodes() {
@@ -131,7 +133,7 @@ class Up {
                                                              .now = {names.begin(), names.end()},
                                                              .remove = command_.remove_missing_nodes},
                                        process_.log()),
-        server_->connect("system:kube-controller-manager")));
+        server_->connect(api::kControllerManagerUser)));
   }
 
   bool start_node(const std::string& name) {

@@ -1,5 +1,6 @@
 #include "apps/server/api_server_part.h"
 
+#include "api/text/identities.h"
 #include "apps/server/data_dir.h"
 #include "apps/server/etcd.h"
 #include "cli/config/admission_config.h"
@@ -22,9 +23,11 @@ constexpr Duration kStopGrace = seconds(5);
 constexpr std::size_t kRequestsAtServer = 8192;  // of ordinary clients, and of vital ones, in flight or in queues
 constexpr Duration kGiveBackMax = seconds(1);
 constexpr Duration kLookAtCertificates = minutes(1);
+constexpr Duration kLookAtFiles = seconds(10);  // of certificates that others bring
 constexpr std::string_view kCopyKeys =
     "; copy ca.crt, ca.key and sa.key, and the folder kubelet-serving, of its DATA_DIR/pki here";
-const std::vector<std::string> kAdministratorGroups{"system:masters", "system:authenticated"};
+const std::vector<std::string> kAdministratorGroups{std::string(api::kMastersGroup),
+                                                    std::string(api::kAuthenticatedGroup)};
 
 std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
   const bool any = args.bind_address == "0.0.0.0" || args.bind_address == "::";
@@ -114,7 +117,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .bootstrap_tokens = bootstrap_tokens_.get(),
           .webhooks = webhooks_.get(),
           .auditor = audit_ ? &audit_->auditor() : nullptr,
-          .root_ca_pem = certificates_ ? certificates_->client_authority().certificate_pem() : std::string(),
+          .root_ca_pem = certificates_ ? certificates_->server_authority_pem() : std::string(),
           .admission = std::move(admission),
           .fair = args_.flow.enabled,
           .flows = std::move(flows),
@@ -317,8 +320,12 @@ Outcome ApiServerPart::open_certificates() {
           .names = args_.names_to_clients,
           .believe_every_agent = args_.kubelet_insecure_tls,
           .agents_authority_file = args_.kubelet_certificate_authority,
-          .protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11},
+          .protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11,
+          .files = {.client_authority = args_.client_ca_file,
+                    .certificate = args_.tls_certificate_file,
+                    .key = args_.tls_key_file}},
       process_.metrics());
+  SPILLWAY_TRY_VOID(certificates_->reread(process_.loop().now().wall));
   auto refreshed = certificates_->refresh(process_.loop().now().wall);
   if (refreshed) return {};
   if (refreshed.error().at == "hosts") refreshed.error().at = "--tls-san";  // all others are our own
@@ -336,7 +343,8 @@ void ApiServerPart::look_after_certificates() {
   renewal_problem_ = problem;
   certificates_->tell(now.wall);
   const Duration left = std::chrono::duration_cast<Duration>(certificates_->due() - now.wall);
-  const Duration wait = left > Duration::zero() ? std::min<Duration>(left, kLookAtCertificates) : kLookAtCertificates;
+  const Duration look = certificates_->has_files() ? kLookAtFiles : kLookAtCertificates;
+  const Duration wait = left > Duration::zero() ? std::min<Duration>(left, look) : look;
   certificate_timer_ = process_.loop().at(now.mono + wait, [this] { look_after_certificates(); });
 }
 
@@ -346,14 +354,18 @@ Outcome ApiServerPart::renew_certificates(Now now) {
     SPILLWAY_TRY(is_new, certificates_->refresh(now.wall));
     certificates_are_new_ = certificates_are_new_ || is_new;
   }
-  if (!certificates_are_new_) return {};
+  const Result<bool> reread = certificates_->reread(now.wall);  // what cannot be used does not keep the rest back
+  const Outcome outcome = reread ? Outcome() : Outcome(reread.error());
+  certificates_are_new_ = certificates_are_new_ || (reread && *reread);
+  if (!certificates_are_new_) return outcome;
   SPILLWAY_TRY(credentials, certificates_->credentials());
   http_->set_tls(std::move(credentials.server));
   remote_nodes_->set_tls(std::move(credentials.nodes));
   SPILLWAY_TRY_VOID(write_kubeconfig(std::move(credentials.administrator)));
   certificates_are_new_ = false;
-  process_.log().info("certificates are renewed", {{"folder", data_dir_ + "/pki"}});
-  return {};
+  process_.log().info("certificates are renewed",
+                      {{"folder", data_dir_ + "/pki"}, {"files", args_.tls_certificate_file}});
+  return outcome;
 }
 
 std::vector<apiserver::HealthCheck> ApiServerPart::checks() const {
@@ -373,9 +385,10 @@ void ApiServerPart::reach_nodes(std::shared_ptr<const wire::TlsContext> tls) {
   gateway_.set_remote(remote_nodes_.get());
 }
 
-std::unique_ptr<client::Transport> ApiServerPart::connect(std::string user) {
-  return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_,
-                                                    api::UserInfo{std::move(user), "", kAdministratorGroups});
+std::unique_ptr<client::Transport> ApiServerPart::connect(std::string_view user) {
+  api::UserInfo info{std::string(user), {}, {std::string(api::kAuthenticatedGroup)}};
+  if (user.starts_with(api::kNodeUserPrefix)) info.groups.emplace_back(api::kNodesGroup);
+  return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_, std::move(info));
 }
 
 void ApiServerPart::stop(runtime::Loop::Task done) {

@@ -45,8 +45,8 @@ class ApiServerPart final : public Part {
 
   void stop(runtime::Loop::Task done) override;
 
-  /// A way to the server without HTTP, as an administrator.
-  std::unique_ptr<client::Transport> connect(std::string user);
+  /// A way to the server without HTTP, as this user, who may do what roles or, for a node, the node authorizer let him.
+  std::unique_ptr<client::Transport> connect(std::string_view user);
 
   /// Other processes may serve the same objects.
   bool has_others() const { return store_->is_shared(); }

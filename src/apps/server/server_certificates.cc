@@ -59,7 +59,8 @@ std::vector<wire::KeptCertificates::Wanted> wanted(const std::string& bind_addre
 ServerCertificates::ServerCertificates(Options options, telemetry::Registry& metrics)
     : options_(std::move(options)),
       metrics_(metrics),
-      kept_(options_.data_dir + "/pki", wanted(options_.bind_address, options_.names)) {}
+      kept_(options_.data_dir + "/pki", wanted(options_.bind_address, options_.names)),
+      files_(options_.files) {}
 
 Result<bool> ServerCertificates::refresh(WallTime now) {
   const std::string folder = options_.data_dir + "/pki";
@@ -76,9 +77,14 @@ Result<bool> ServerCertificates::refresh(WallTime now) {
   return is_new;
 }
 
+std::string ServerCertificates::server_authority_pem() const {
+  return files_.serving() ? kept_.authority_pem() + "\n" + files_.serving()->certificate_pem : kept_.authority_pem();
+}
+
 std::map<std::string, WallTime, std::less<>> ServerCertificates::ends() const {
   auto all = kept_.ends();
   if (serving_authority_end_) all.emplace(kKubeletServingAuthority, *serving_authority_end_);
+  if (files_.serving_end()) all.insert_or_assign(std::string(kServing), *files_.serving_end());
   return all;
 }
 
@@ -98,15 +104,17 @@ Result<Credentials> ServerCertificates::credentials() const {
     }
   }
   Credentials credentials;
-  SPILLWAY_TRY(server_context, wire::TlsContext::make_server({.identity = kept_.pair(kServing),
-                                                              .client_authority_pem = kept_.authority_pem(),
+  const wire::KeyPair& shown = files_.serving() ? *files_.serving() : kept_.pair(kServing);
+  SPILLWAY_TRY(server_context, wire::TlsContext::make_server({.identity = shown,
+                                                              .client_authority_pem = kept_.authority_pem() + "\n" +
+                                                                                      files_.client_authority_pem(),
                                                               .protocols = options_.protocols}));
   credentials.server = std::move(server_context);
   SPILLWAY_TRY(node_context, wire::TlsContext::make_client({.authority_pem = agents_authority,
                                                             .verify = !agents_authority.empty(),
                                                             .identity = kept_.pair(kKubeletClient)}));
   credentials.nodes = std::move(node_context);
-  credentials.administrator.authority_pem = kept_.authority_pem();
+  credentials.administrator.authority_pem = server_authority_pem();
   credentials.administrator.certificate_pem = kept_.pair(kAdministrator).certificate_pem;
   credentials.administrator.key_pem = kept_.pair(kAdministrator).key_pem;
   return credentials;

@@ -2,6 +2,7 @@
 // process runs. Thread: loop; it waits for the disk when something has to be renewed.
 #pragma once
 
+#include "apps/server/certificate_files.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "telemetry/metrics.h"
@@ -35,6 +36,7 @@ class ServerCertificates {
     bool believe_every_agent = false;
     std::string agents_authority_file;
     wire::Protocols protocols = wire::Protocols::kHttp11;
+    CertificateFiles::Paths files = {};
   };
 
   /// `metrics` must outlive it.
@@ -45,6 +47,15 @@ class ServerCertificates {
   Result<bool> refresh(WallTime now);
   /// When refresh() has something to renew.
   WallTime due() const;
+
+  bool has_files() const { return files_.any(); }
+
+  /// Reads the files that are not ours again. True: something is new, credentials() as well. Errors as of
+  /// CertificateFiles::refresh().
+  Result<bool> reread(WallTime now) { return files_.refresh(now); }
+
+  /// Whom clients have to believe to reach this server.
+  std::string server_authority_pem() const;
 
   /// Of what the last refresh() found.
   Result<Credentials> credentials() const;
@@ -67,6 +78,7 @@ class ServerCertificates {
   Options options_;
   telemetry::Registry& metrics_;
   wire::KeptCertificates kept_;
+  CertificateFiles files_;
   std::optional<wire::OpensslRequestAuthority> serving_authority_;
   std::optional<wire::OpensslRequestAuthority> client_authority_;
   std::optional<WallTime> serving_authority_end_;

@@ -160,6 +160,9 @@ struct ServingArgs {
   std::string token_auth_file;
   std::string token_signing_key_file;        // of service accounts' tokens; empty: DATA_DIR/pki/sa.key
   std::vector<std::string> token_key_files;  // whose tokens are accepted besides
+  std::string client_ca_file;        // whose client certificates are believed besides our authority's; empty: nobody's
+  std::string tls_certificate_file;  // shown to clients; empty: one of our own
+  std::string tls_key_file;          // of that certificate
   bool insecure_http = false;
   bool http2_off = false;
   /// Signed the serving certificates of agents that ours has not signed; empty: none besides.

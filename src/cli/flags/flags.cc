@@ -232,6 +232,23 @@ void add_flow(CLI::App& app, FlowArgs& args) {
       ->check(CLI::ExistingFile);
 }
 
+void add_certificate_files(CLI::App& app, ServingArgs& args) {
+  app.add_option(
+         "--client-ca-file", args.client_ca_file,
+         "PEM file: also believe client certificates that one of these authorities has signed. This and the next "
+         "two are read again when they change")
+      ->check(CLI::ExistingFile);
+  CLI::Option* certificate = app.add_option("--tls-cert-file", args.tls_certificate_file,
+                                            "PEM file: show this certificate (or chain, leaf first) to clients")
+                                 ->check(CLI::ExistingFile)
+                                 ->default_str("one of DATA_DIR/pki");
+  CLI::Option* key = app.add_option("--tls-private-key-file", args.tls_key_file,
+                                    "PEM file, which nobody else may read: the key of that certificate")
+                         ->check(CLI::ExistingFile);
+  certificate->needs(key);
+  key->needs(certificate);
+}
+
 void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
@@ -266,6 +283,7 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                  "PEM file with keys or certificates: accept service account tokens that these have signed as well; "
                  "may be given several times")
       ->check(CLI::ExistingFile);
+  add_certificate_files(app, args);
   app.add_option("--kubelet-certificate-authority", args.kubelet_certificate_authority,
                  "PEM file: also believe agents and kubelets whose serving certificate for system:node:NAME this "
                  "authority has signed")
@@ -294,6 +312,11 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {
     check_etcd(args.etcd);
+    if (args.insecure_http && !(args.client_ca_file + args.tls_certificate_file).empty()) {
+      throw CLI::ValidationError("--insecure-http",
+                                 "without TLS nobody shows a certificate: not with "
+                                 "--client-ca-file or --tls-cert-file");
+    }
     if (!args.insecure_http || is_loopback(args.bind_address)) return;
     throw CLI::ValidationError("--insecure-http",
                                fmt::format("makes everybody an administrator, so --bind-address must be a loopback "

@@ -42,14 +42,17 @@ std::vector<DeliveryDesk::EntryPtr> DeliveryDesk::remove_all() {
 }
 
 void DeliveryDesk::post_frame(const EntryPtr& entry, std::shared_ptr<const std::string> frame,
-                              std::move_only_function<void()> delivered, api::WatchDocumentPtr event) {
-  entry->queued_bytes += frame->size();
-  loop_.post([entry, frame = std::move(frame), event = std::move(event), delivered = std::move(delivered)]() mutable {
-    entry->queued_bytes -= frame->size();
-    if (delivered) delivered();
-    if (entry->receiver != nullptr)
-      entry->receiver->on_api_event(client::WatchFrame{entry->id, std::move(frame), std::move(event)});
-  });
+                              std::move_only_function<void()> delivered, api::WatchDocumentPtr event,
+                              std::size_t bytes) {
+  if (bytes == 0) bytes = frame->size();
+  entry->queued_bytes += bytes;
+  loop_.post(
+      [entry, frame = std::move(frame), event = std::move(event), delivered = std::move(delivered), bytes]() mutable {
+        entry->queued_bytes -= bytes;
+        if (delivered) delivered();
+        if (entry->receiver != nullptr)
+          entry->receiver->on_api_event(client::WatchFrame{entry->id, std::move(frame), std::move(event)});
+      });
 }
 
 void DeliveryDesk::post_last(const EntryPtr& entry, client::ApiEvent event) {

@@ -39,10 +39,12 @@ class DeliveryDesk : public std::enable_shared_from_this<DeliveryDesk> {
   std::vector<EntryPtr> remove_all(Receiver& receiver);
   std::vector<EntryPtr> remove_all();
 
-  /// `event`: what the frame says, if somebody has it parsed; then to be called on the loop only.
-  /// `delivered`, if given, is called on the loop when the frame has left the queue, delivered or dropped.
+  /// `event`: what the frame says, if somebody has it parsed, which nobody else changes; `frame` may be null then.
+  /// `delivered`, if given, is called on the loop when the frame has left the queue, delivered or dropped. `bytes`:
+  /// what it counts for; 0: the size of the frame.
   void post_frame(const EntryPtr& entry, std::shared_ptr<const std::string> frame,
-                  std::move_only_function<void()> delivered = {}, api::WatchDocumentPtr event = {});
+                  std::move_only_function<void()> delivered = {}, api::WatchDocumentPtr event = {},
+                  std::size_t bytes = 0);
   /// The last event of the entry, which is then closed.
   void post_last(const EntryPtr& entry, client::ApiEvent event);
 

@@ -2,7 +2,6 @@
 
 #include "api/text/duration.h"
 #include "client/api_client.h"
-#include "wire/transport/frame_splitter.h"
 
 #include <algorithm>
 #include <atomic>
@@ -37,65 +36,80 @@ Duration time_for(const api::Request& request, Duration at_most) {
 
 class HttpsTransport::CallListener final : public HttpClient::Listener {
  public:
-  CallListener(std::shared_ptr<DeliveryDesk> desk, DeliveryDesk::EntryPtr entry)
-      : desk_(std::move(desk)), entry_(std::move(entry)) {}
+  CallListener(std::shared_ptr<DeliveryDesk> desk, DeliveryDesk::EntryPtr entry, std::shared_ptr<DecodingWish> decoding)
+      : desk_(std::move(desk)), entry_(std::move(entry)), decoding_(std::move(decoding)) {}
 
   void on_head(const api::Response& head) override { response_ = head; }
 
   void on_data(std::string data) override { response_.body += data; }
 
   void on_done(std::optional<Error> error) override {
-    Result<api::Response> outcome = std::move(response_);
-    if (error) outcome = *std::move(error);
+    Result<api::Response> outcome = error ? Result<api::Response>(*std::move(error)) : decoding_->decode(response_);
     desk_->post_last(entry_, client::CallDone{entry_->id, std::move(outcome)});
   }
 
  private:
   std::shared_ptr<DeliveryDesk> desk_;
   DeliveryDesk::EntryPtr entry_;
+  std::shared_ptr<DecodingWish> decoding_;
   api::Response response_;
 };
 
 class HttpsTransport::WatchListener final : public HttpClient::Listener {
  public:
-  WatchListener(std::shared_ptr<DeliveryDesk> desk, DeliveryDesk::EntryPtr entry, std::shared_ptr<runtime::Loop> io,
+  WatchListener(std::shared_ptr<DeliveryDesk> desk, DeliveryDesk::EntryPtr entry,
+                std::shared_ptr<DecodingWish> decoding, std::shared_ptr<runtime::Loop> io,
                 std::weak_ptr<HttpClient> client)
-      : desk_(std::move(desk)), entry_(std::move(entry)), io_(std::move(io)), client_(std::move(client)) {}
+      : desk_(std::move(desk)),
+        entry_(std::move(entry)),
+        decoding_(std::move(decoding)),
+        io_(std::move(io)),
+        client_(std::move(client)) {}
 
-  void on_head(const api::Response& head) override { status_ = head.status; }
+  void on_head(const api::Response& head) override {
+    head_ = head;
+    decoder_.set_type(head.header("content-type"));
+  }
 
   void on_data(std::string data) override {
     if (broken_) return;
     if (!accepted()) {
-      refusal_.append(data, 0, kErrorBytesMax - std::min(kErrorBytesMax, refusal_.size()));
+      head_.body.append(data, 0, kErrorBytesMax - std::min(kErrorBytesMax, head_.body.size()));
       return;
     }
-    auto frames = splitter_.push(data);
+    auto frames = decoder_.push(data);
     if (!frames) return break_off(frames.error());
-    for (FrameSplitter::Frame& frame : *frames) post(std::move(frame));
+    for (WatchDecoder::Frame& frame : *frames) post(std::move(frame));
     if (entry_->queued_bytes > kQueuedBytesHigh) pause();
   }
 
   void on_done(std::optional<Error> error) override {
     if (broken_) return;
-    if (!accepted() && status_ != 0) {
-      error = client::error_of_answer(status_, refusal_);
-    } else if (FrameSplitter::Frame rest = splitter_.finish(); rest && !error) {
-      post(std::move(rest));
+    if (!accepted() && head_.status != 0) {
+      const Result<api::Response> refusal = decoding_->decode(std::move(head_));
+      error = refusal ? client::error_of_answer(refusal->status, refusal->body) : refusal.error();
+    } else if (!error) {
+      auto rest = decoder_.finish();
+      if (rest) {
+        for (WatchDecoder::Frame& frame : *rest) post(std::move(frame));
+      } else {
+        error = rest.error();
+      }
     }
     desk_->post_last(entry_, client::WatchEnded{entry_->id, std::move(error)});
   }
 
  private:
-  bool accepted() const { return status_ >= 200 && status_ < 300; }
+  bool accepted() const { return head_.status >= 200 && head_.status < 300; }
 
-  void post(FrameSplitter::Frame frame) {
-    desk_->post_frame(entry_, std::move(frame), [entry = entry_, paused = paused_, io = io_, client = client_] {
+  void post(WatchDecoder::Frame frame) {
+    auto delivered = [entry = entry_, paused = paused_, io = io_, client = client_] {
       if (entry->queued_bytes > kQueuedBytesLow || !paused->exchange(false)) return;
       io->post([entry, client] {
         if (const auto alive = client.lock()) alive->resume(entry->work);
       });
-    });
+    };
+    desk_->post_frame(entry_, std::move(frame.text), std::move(delivered), std::move(frame.event), frame.bytes);
   }
 
   /// Either the loop sees the mark and resumes later, or we see here that it has caught up in the meantime.
@@ -107,6 +121,7 @@ class HttpsTransport::WatchListener final : public HttpClient::Listener {
 
   void break_off(Error error) {
     broken_ = true;
+    if (decoder_.is_protobuf()) decoding_->give_up();
     desk_->post_last(entry_, client::WatchEnded{entry_->id, std::move(error)});
     io_->post([work = entry_->work, client = client_] {
       if (const auto alive = client.lock()) alive->cancel(work);
@@ -115,17 +130,18 @@ class HttpsTransport::WatchListener final : public HttpClient::Listener {
 
   std::shared_ptr<DeliveryDesk> desk_;
   DeliveryDesk::EntryPtr entry_;
+  std::shared_ptr<DecodingWish> decoding_;
   std::shared_ptr<runtime::Loop> io_;
   std::weak_ptr<HttpClient> client_;
-  int status_ = 0;
-  std::string refusal_;
-  FrameSplitter splitter_{kFrameBytesMax};
+  api::Response head_{.status = 0, .headers = {}, .body = {}, .document = {}};  // the body: of a refusal
+  WatchDecoder decoder_{kFrameBytesMax};
   bool broken_ = false;
   std::shared_ptr<std::atomic<bool>> paused_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 HttpsTransport::HttpsTransport(runtime::Loop& loop, Options options)
     : answer_max_(options.answer_max),
+      decoding_(std::make_shared<DecodingWish>(options.protobuf)),
       desk_(std::make_shared<DeliveryDesk>(loop)),
       io_("spillway-https"),
       client_(std::make_shared<HttpClient>(io_.loop(), std::move(options.endpoint), options.limits)) {}
@@ -143,12 +159,13 @@ void HttpsTransport::execute(client::ApiCommand command, Receiver& receiver) {
   if (auto* call = std::get_if<client::SendCall>(&command)) {
     const DeliveryDesk::EntryPtr entry = desk_->add(receiver, call->id);
     entry->work = ++last_work_;
-    start(entry, std::move(call->request), HttpClient::Kind::kCall, std::make_shared<CallListener>(desk_, entry));
+    start(entry, std::move(call->request), HttpClient::Kind::kCall,
+          std::make_shared<CallListener>(desk_, entry, decoding_));
   } else if (auto* watch = std::get_if<client::OpenWatch>(&command)) {
     const DeliveryDesk::EntryPtr entry = desk_->add(receiver, watch->id);
     entry->work = ++last_work_;
     start(entry, std::move(watch->request), HttpClient::Kind::kStream,
-          std::make_shared<WatchListener>(desk_, entry, io_.share(), client_));
+          std::make_shared<WatchListener>(desk_, entry, decoding_, io_.share(), client_));
   } else {
     cancel(desk_->remove(receiver, std::get<client::CloseWatch>(command).id));
   }
@@ -160,6 +177,7 @@ void HttpsTransport::disconnect(Receiver& receiver) {
 
 void HttpsTransport::start(const DeliveryDesk::EntryPtr& entry, api::Request request, HttpClient::Kind kind,
                            std::shared_ptr<HttpClient::Listener> listener) {
+  decoding_->apply(request);
   // A watch also carries "timeout", which means its whole length there.
   const Duration at_most = kind == HttpClient::Kind::kCall ? time_for(request, answer_max_) : answer_max_;
   io_.loop().post([client = client_.get(), work = entry->work, request = std::move(request), kind, at_most,

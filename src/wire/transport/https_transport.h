@@ -1,13 +1,14 @@
 // Carries an engine's calls to an API server over HTTP or HTTPS: calls share kept connections, every watch has its own.
-// Sockets, TLS and parsing live on a thread of the transport; events are posted to the engines' loop. A watch whose
-// events are not taken as fast as they come is no longer read, so that the server's bound on slow watchers acts.
-// Thread: loop.
+// Sockets, TLS and parsing, of protobuf up to documents, live on a thread of the transport; events are posted to the
+// engines' loop. A watch whose events are not taken as fast as they come is no longer read, so that the server's bound
+// on slow watchers acts. Thread: loop.
 #pragma once
 
 #include "client/engine.h"
 #include "runtime/loop.h"
 #include "runtime/loop_thread.h"
 #include "wire/client/http_client.h"
+#include "wire/transport/answer_decoder.h"
 #include "wire/transport/delivery_desk.h"
 
 #include <cstdint>
@@ -22,6 +23,8 @@ class HttpsTransport final : public client::Transport {
     HttpClient::Limits limits;
     /// Of a call, unless its target says less ("timeout=10s"); of the header of a watch.
     Duration answer_max = seconds(30);
+    /// Whether reads are asked for in protobuf; JSON is taken all the same.
+    bool protobuf = true;
   };
 
   /// `loop` must outlive the transport.
@@ -45,6 +48,7 @@ class HttpsTransport final : public client::Transport {
   void cancel(const DeliveryDesk::EntryPtr& entry);
 
   Duration answer_max_;
+  std::shared_ptr<DecodingWish> decoding_;
   std::uint64_t last_work_ = 0;
   std::shared_ptr<DeliveryDesk> desk_;
   runtime::LoopThread io_;

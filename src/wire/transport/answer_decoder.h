@@ -1,0 +1,72 @@
+// What a transport asks an API server to answer in, and what it makes of the answers: reads of the API are asked for in
+// Kubernetes' protobuf, or JSON from servers and of kinds that have nothing else; whoever hears the answer gets the
+// document. Thread: any (DecodingWish), one at a time (WatchDecoder).
+// Source: Kubernetes docs, "Kubernetes API Concepts", alternate representations; spec "API server contract", 5.4, 9.6.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "base/error.h"
+#include "wire/transport/frame_splitter.h"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::wire {
+
+/// Whether protobuf is still asked for. A server that refuses it, or sends what cannot be read, is asked for JSON from
+/// then on.
+class DecodingWish {
+ public:
+  explicit DecodingWish(bool protobuf) : protobuf_(protobuf) {}
+
+  /// Of a GET below /api/ or /apis/ that accepts JSON: asks for protobuf before that.
+  void apply(api::Request& request) const;
+
+  /// The answer with its document, if it is protobuf; a refusal with a Status in JSON. kInternalError: it cannot be
+  /// read.
+  Result<api::Response> decode(api::Response response);
+
+  /// An answer of this status, or one that cannot be read.
+  void note_status(int status);
+
+  void give_up() { protobuf_ = false; }
+
+ private:
+  std::atomic<bool> protobuf_;
+};
+
+/// Cuts the body of a watch into events, in the form that its head names.
+class WatchDecoder {
+ public:
+  /// `text` of a JSON event, or `event` of a protobuf one.
+  struct Frame {
+    FrameSplitter::Frame text;
+    api::WatchDocumentPtr event;
+    std::size_t bytes = 0;
+  };
+
+  explicit WatchDecoder(std::size_t frame_bytes_max) : frame_bytes_max_(frame_bytes_max), lines_(frame_bytes_max) {}
+
+  void set_type(std::string_view content_type);
+
+  bool is_protobuf() const { return protobuf_; }
+
+  /// kRequestEntityTooLarge: an event is too long; kInternalError: it cannot be read. The stream is unusable then.
+  Result<std::vector<Frame>> push(std::string_view data);
+  /// What is left at the end. kInternalError: an event is cut off.
+  Result<std::vector<Frame>> finish();
+
+ private:
+  Result<Frame> decode(std::string_view frame) const;
+
+  std::size_t frame_bytes_max_;
+  FrameSplitter lines_;
+  bool protobuf_ = false;
+  std::string partial_;
+};
+
+}  // namespace spillway::wire
