@@ -10,7 +10,7 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr std::string_view kRoot = "/registry/";
-constexpr std::uint64_t kHistoryLoaded = 10'000;  // revisions replayed at start, so that watches can resume
+constexpr std::uint64_t kHistoryLoaded = 10'000;  // changes replayed at start, so that watches can resume
 constexpr Duration kReadAgain = seconds(1);
 
 }  // namespace
@@ -44,18 +44,24 @@ bool CacheFeed::on_lost(const Error& error) {
   return true;
 }
 
-void CacheFeed::load(store::Revision head, bool from_head) {
-  const std::uint64_t oldest = core_.store.is_shared() ? 1 : 0;  // etcd counts from 1
-  const std::uint64_t back = head.number() > kHistoryLoaded ? head.number() - kHistoryLoaded : oldest;
-  const store::Revision base =
-      from_head ? head : std::min(head, std::max(core_.store.compacted(), store::Revision(back)));
-  core_.store.range({std::string(kRoot), {}, 0, base}, [this, head, base, from_head](Result<store::RangeResult> state) {
+void CacheFeed::load(store::Revision head) {
+  core_.store.oldest_within(head, kHistoryLoaded, [this, head](Result<store::Revision> base) {
+    if (!base) return end(base.error());
+    const store::Revision oldest(core_.store.is_shared() ? 1 : 0);  // etcd counts from 1
+    load_from(std::min(head, std::max(*base, oldest)), head);
+  });
+}
+
+void CacheFeed::load_from(store::Revision base, store::Revision head) {
+  store::Range range{.prefix = std::string(kRoot), .start_after = {}, .at = base, .known_only = true};
+  core_.store.range(std::move(range), [this, head, base](Result<store::RangeResult> state) {
     // Of a store that others compact, less may be left; how much it says when it is asked for more.
-    if (!state && state.error().code == ErrorCode::kExpired && !from_head) {
-      return load(head, core_.store.compacted() <= base);
+    if (!state && state.error().code == ErrorCode::kExpired && base != head) {
+      const store::Revision left = core_.store.compacted();
+      return load_from(left <= base ? head : std::min(head, left), head);
     }
     if (!state) return end(state.error());
-    core_.cache.load(*state);
+    core_.cache.load(*state, head);
     loading_to_ = head;
     watching_ = core_.store.watch(std::string(kRoot), state->revision, core_.cache);
     on_progress();

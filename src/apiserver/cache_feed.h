@@ -39,7 +39,8 @@ class CacheFeed {
   bool is_rebasing() const { return rebasing_; }
 
  private:
-  void load(store::Revision head, bool from_head = false);
+  void load(store::Revision head);
+  void load_from(store::Revision base, store::Revision head);
   void read_present();
   void end(Outcome outcome);
 

@@ -50,6 +50,14 @@ const Resource* StoredValues::resource_of(std::string_view key) const {
   return nullptr;
 }
 
+std::vector<std::string> StoredValues::prefixes_without_history() const {
+  std::vector<std::string> prefixes;
+  for (const Resource& resource : registry_.all()) {
+    if (resource.stored() && !resource.keeps_history) prefixes.push_back(resource.storage);
+  }
+  return prefixes;
+}
+
 StoredValues::Verdict StoredValues::check(std::string_view key, std::string_view value) const {
   const Resource* resource = resource_of(key);
   if (resource == nullptr) return {std::string(kUnknown), {}, {}};

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::apiserver {
 
@@ -21,6 +22,9 @@ class StoredValues {
   };
 
   StoredValues();
+
+  /// Where objects without history are (Resource::keeps_history).
+  std::vector<std::string> prefixes_without_history() const;
 
   Verdict check(std::string_view key, std::string_view value) const;
 

@@ -1,6 +1,15 @@
 #include "store/store.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace spillway::store {
+
+/// A store whose changes are as many as its revisions.
+void Store::oldest_within(Revision head, std::uint64_t changes_max, Completion<Revision> done) {
+  const std::uint64_t oldest = head.number() > changes_max ? head.number() - changes_max : 0;
+  done(std::max(compacted(), Revision(oldest)));
+}
 
 /// A store that has all writers to itself has delivered what its answers speak of.
 void Store::barrier(Completion<Revision> done) {

@@ -76,11 +76,14 @@ struct WriteResult {
   std::optional<Entry> current;
 };
 
+/// A state of the past is exact. Of keys without history (SqliteOptions::without_history) it may be unknown: such a
+/// range is refused with kExpired, unless `known_only`.
 struct Range {
   std::string prefix;
   std::string start_after;     // exclusive; empty: from the beginning
   std::size_t limit = 0;       // 0: no limit
   std::optional<Revision> at;  // nullopt: now
+  bool known_only = false;     // keys whose state then is unknown are left out; a watch after `at` tells theirs
 };
 
 struct RangeResult {
@@ -118,11 +121,16 @@ class Store {
   /// Every change up to the revision of the answer has been delivered before the answer.
   virtual void range(Range range, Completion<RangeResult> done) = 0;
   /// Changes with revision > `after`. The watcher must outlive unwatch(). History already gone: on_watch_end(kExpired).
+  /// Of a key without history the past is its last change alone, without `previous`, and every deletion.
   virtual WatchId watch(std::string prefix, Revision after, Watcher& watcher) = 0;
   virtual void unwatch(WatchId id) = 0;
   /// Forgets what was overwritten before `revision`; states from `revision` on stay readable. Answers compacted(),
   /// which is `revision` or already beyond it. kTimeout: `revision` lies in the future.
   virtual void compact(Revision revision, Completion<Revision> done) = 0;
+
+  /// The oldest revision behind which at most `changes_max` changes are kept, of a store that is at `head`. May
+  /// complete inside the call.
+  virtual void oldest_within(Revision head, std::uint64_t changes_max, Completion<Revision> done);
 
   /// The revision up to which every write has been delivered that anybody had been told of before the call, through
   /// this store or another one of the same keys. kTimeout: it has not arrived.

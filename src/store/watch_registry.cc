@@ -66,7 +66,9 @@ void WatchRegistry::tell(WatchId id, const std::vector<Change>& changes) {
 
 void WatchRegistry::skip_to(WatchId id, Revision revision) {
   const auto found = watches_.find(id);
-  if (found != watches_.end()) found->second.told = std::max(found->second.told, revision);
+  if (found == watches_.end()) return;
+  found->second.told = std::max(found->second.told, revision);
+  found->second.watcher->on_reached(revision);
 }
 
 void WatchRegistry::end(WatchId id, const Error& error) {

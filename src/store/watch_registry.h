@@ -29,7 +29,7 @@ class WatchRegistry {
   void publish(const std::vector<Change>& changes);
   /// Tells one watch, live or not, the changes that concern it; ignored when it is gone.
   void tell(WatchId id, const std::vector<Change>& changes);
-  /// Nothing up to `revision` concerns the watch any more; ignored when it is gone.
+  /// Nothing up to `revision` concerns the watch any more, which it is told; ignored when it is gone.
   void skip_to(WatchId id, Revision revision);
   /// Takes the watch off, then tells it so.
   void end(WatchId id, const Error& error);

@@ -5,8 +5,13 @@
 #include "apiserver/resource/resource_registry.h"
 #include "apiserver/server_fixture.h"
 #include "base/check.h"
+#include "base/rng.h"
 
 #include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
 
 namespace spillway::apiserver {
 
@@ -59,10 +64,10 @@ class WatchHistory : public ::testing::Test {
   ResourceCache& maps;
 };
 
-TEST_F(WatchHistory, IsBoundedByTheNumberOfEvents) {
-  constexpr std::uint64_t kHead = 16'384 + 10;
+TEST_F(WatchHistory, SmallEventsAreKeptHoweverMany) {
+  constexpr std::uint64_t kHead = 40'000;
   for (std::uint64_t revision = 1; revision <= kHead; ++revision) write(revision, 1);
-  EXPECT_EQ(horizon(kHead), 10U);
+  EXPECT_EQ(horizon(kHead), 0U);
   expect_whole(kHead);
 }
 
@@ -169,6 +174,137 @@ TEST(WatchFromHistory, FromTheHorizonAndFromOneBeforeIt) {
     EXPECT_EQ(sink->names(), wanted) << "whatever is answered with events has all of them: " << revision;
   }
   EXPECT_GE(told, static_cast<int>(head) - 1 - static_cast<int>(created.size())) << "what is compacted is not there";
+}
+
+const std::string kLeases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+
+std::uint64_t version_of(const api::Json& event) {
+  return std::stoull(std::string(event.string_at({"object", "metadata", "resourceVersion"})));
+}
+
+/// Leases that come, go and are renewed at random, and a watch that has seen all of it.
+class ResumedByState : public ::testing::Test {
+ protected:
+  using Leases = std::map<std::string, std::uint64_t>;  // the revision of each
+
+  void SetUp() override { everything_ = server_.watch(kLeases + "?watch=1&timeoutSeconds=100000"); }
+
+  void write_at_random(int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string name = "l" + std::to_string(rng_.below(12));
+      const std::string label = rng_.below(2) == 0 ? "x" : "y";
+      const bool deletes = rng_.below(6) == 0 && server_.get(kLeases + "/" + name).code == 200;
+      server_.put_at_rest("/registry/leases/default/" + name,
+                          deletes ? std::string()
+                                  : R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":")" +
+                                        name + R"(","namespace":"default","uid":"u","labels":{"a":")" + label +
+                                        R"("}},"spec":{"leaseDurationSeconds":40}})");
+      server_.advance(milliseconds(20));
+    }
+    history_ = everything_->events();
+  }
+
+  /// What was there at that revision.
+  Leases at(std::uint64_t revision) const {
+    Leases leases;
+    for (const api::Json& event : history_) {
+      if (version_of(event) <= revision) apply(event, leases);
+    }
+    return leases;
+  }
+
+  static void apply(const api::Json& event, Leases& leases) {
+    const std::string name(event.string_at({"object", "metadata", "name"}));
+    if (event.string_at({"type"}) == "DELETED") {
+      EXPECT_EQ(leases.erase(name), 1U) << name << " was not there";
+      return;
+    }
+    EXPECT_EQ(leases.contains(name), event.string_at({"type"}) == "MODIFIED") << name;
+    leases[name] = version_of(event);
+  }
+
+  /// A watch from there ends where the one that saw everything is; in order, and no state twice.
+  void expect_same_end(std::uint64_t after, const std::string& name = {}) {
+    SCOPED_TRACE("after " + std::to_string(after) + " " + name);
+    const std::string selector = name.empty() ? "" : "&fieldSelector=metadata.name%3D" + name;
+    const auto sink = server_.watch(kLeases + "?watch=1&resourceVersion=" + std::to_string(after) + selector);
+    Leases leases = at(after);
+    Leases wanted = at(static_cast<std::uint64_t>(-1));
+    const auto others = [&](const auto& lease) { return !name.empty() && lease.first != name; };
+    std::erase_if(leases, others);
+    std::erase_if(wanted, others);
+    std::uint64_t last = after;
+    for (const api::Json& event : sink->events()) {
+      ASSERT_NE(event.string_at({"type"}), "ERROR");
+      EXPECT_GT(version_of(event), last);
+      last = version_of(event);
+      apply(event, leases);
+    }
+    EXPECT_EQ(leases, wanted);
+    sink->text.clear();
+  }
+
+  std::uint64_t head() { return server_.store().revision().number(); }
+
+  TestServer server_;
+  Rng rng_{11};
+  std::shared_ptr<TestSink> everything_;
+  std::vector<api::Json> history_;
+};
+
+TEST_F(ResumedByState, FromAnyRevisionToTheSameEnd) {
+  write_at_random(2'500);
+  ASSERT_GT(history_.size(), 2'000U);
+  const std::uint64_t first = version_of(history_.front());
+  for (std::uint64_t after = first - 1; after <= head(); after += 1 + rng_.below(60)) expect_same_end(after);
+  for (int i = 0; i < 40; ++i) {
+    expect_same_end(first + rng_.below(head() - first), "l" + std::to_string(rng_.below(12)));
+  }
+}
+
+TEST_F(ResumedByState, OneThatResumesSeesWhatComesThen) {
+  write_at_random(2'500);
+  const auto sink = server_.watch(kLeases + "?watch=1&resourceVersion=" + std::to_string(version_of(history_.front())));
+  const std::size_t before = sink->events().size();
+  write_at_random(20);
+  const std::vector<api::Json> told = sink->events();
+  ASSERT_EQ(told.size(), before + 20);
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(told[before + i], history_[history_.size() - 20 + i]);
+}
+
+TEST_F(ResumedByState, AfterARestartAsWell) {
+  write_at_random(1'300);
+  server_.restart();
+  const std::uint64_t first = version_of(history_.front());
+  for (std::uint64_t after = first - 1; after <= head(); after += 1 + rng_.below(60)) expect_same_end(after);
+}
+
+TEST_F(ResumedByState, LabelsNeedTheEventsThemselves) {
+  write_at_random(2'500);
+  const auto by_label = server_.watch(
+      kLeases + "?watch=1&labelSelector=a%3Dx&resourceVersion=" + std::to_string(version_of(history_.front())));
+  ASSERT_EQ(by_label->events().size(), 1U);
+  EXPECT_EQ(by_label->events().front().at({"object", "code"})->if_int64(), 410);
+  const auto lately =
+      server_.watch(kLeases + "?watch=1&labelSelector=a%3Dx&resourceVersion=" + std::to_string(head() - 500));
+  EXPECT_GT(lately->events().size(), 100U);
+  EXPECT_NE(lately->events().front().string_at({"type"}), "ERROR");
+}
+
+TEST_F(ResumedByState, DeletionsAreToldForTenMinutes) {
+  write_at_random(1'200);
+  const std::uint64_t then = head();
+  server_.put_at_rest("/registry/leases/default/one", R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease",)"
+                                                      R"("metadata":{"name":"one","namespace":"default","uid":"u"}})");
+  server_.put_at_rest("/registry/leases/default/one", "");
+  server_.advance(minutes(9));
+  write_at_random(1'200);
+  expect_same_end(then);
+  server_.advance(minutes(2));
+  write_at_random(60);
+  const auto late = server_.watch(kLeases + "?watch=1&resourceVersion=" + std::to_string(then));
+  ASSERT_EQ(late->events().size(), 1U);
+  EXPECT_EQ(late->events().front().at({"object", "code"})->if_int64(), 410) << "what has gone may be unknown";
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
-"""kill -9 of `spillway up` under write load: no acknowledged write is lost, revisions never go back, the node returns.
+"""kill -9 of `spillway up` under write load: no acknowledged write is lost, revisions never go back, the node returns, and
+a watch of leases from before the kill is told what has become of them.
 
 Rounds: 5 in a test run; `SPILLWAY_KILL_ROUNDS=50` for more. `SPILLWAY_E2E_STORE=etcd`: the objects are in an etcd, which is
 killed as well in every fourth round.
 """
 import contextlib
 import http.client
+import json
 import os
 import random
 import threading
@@ -69,6 +71,34 @@ class Renewer(Writer):
                 self.revision = int(lease["metadata"]["resourceVersion"])
 
 
+def leases_of(api):
+    """The revision and when each lease was renewed."""
+    answer = api.get(LEASES)
+    return answer["metadata"]["resourceVersion"], {item["metadata"]["name"]: item["spec"]["renewTime"] for item in answer["items"]}
+
+
+def resume(api, revision, leases):
+    """What a watch from that revision makes of them within a second."""
+    connection, last = api.connect(), int(revision)
+    with contextlib.closing(connection):
+        headers = {"Authorization": f"Bearer {api.token}"} if api.token else {}
+        connection.request("GET", f"{LEASES}?watch=1&timeoutSeconds=1&resourceVersion={revision}", headers=headers)
+        for line in connection.getresponse().read().splitlines():
+            event = json.loads(line)
+            if event["type"] == "ERROR":
+                raise AssertionError(f"from {revision}: {event['object']}")
+            lease = event["object"]
+            if int(lease["metadata"]["resourceVersion"]) <= last:
+                raise AssertionError(f"from {revision}: out of order, {event}")
+            last = int(lease["metadata"]["resourceVersion"])
+            leases = dict(leases)
+            if event["type"] == "DELETED":
+                del leases[lease["metadata"]["name"]]
+            else:
+                leases[lease["metadata"]["name"]] = lease["spec"]["renewTime"]
+    return leases
+
+
 @needs(not ON_ETCD or own_etcd.PROGRAM, own_etcd.NEEDS)
 class Durability(unittest.TestCase):
     def setUp(self):
@@ -104,7 +134,7 @@ class Durability(unittest.TestCase):
 
     def test_no_acknowledged_write_is_lost(self):
         rng = random.Random(1)
-        expected, revision = {}, 0
+        expected, revision, before = {}, 0, None
         with workspace() as folder, contextlib.ExitStack() as stack:
             if ON_ETCD:
                 self.cluster = stack.enter_context(own_etcd.serving(folder))
@@ -112,6 +142,9 @@ class Durability(unittest.TestCase):
                 process, api = self.start(folder)
                 try:
                     self.check(api, expected, revision, f"round {round_number}")
+                    if before:
+                        self.assertEqual(resume(api, *before), leases_of(api)[1], f"round {round_number}")
+                    before = leases_of(api)
                     writers = [Writer(folder / "kubeconfig", f"r{round_number}-w{i}") for i in range(WRITERS)]
                     writers += [Renewer(folder / "kubeconfig", f"r{round_number}-l{i}") for i in range(WRITERS)]
                     for writer in writers:

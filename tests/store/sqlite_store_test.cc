@@ -265,8 +265,8 @@ TEST_F(SqliteStoreTest, RefusesANewerSchema) {
   open();
   put("a", "1");
   close();
-  tamper("PRAGMA user_version=2");
-  expect_refused(ErrorCode::kInvalid, "written by a newer version of Spillway (schema 2, this one knows 1)");
+  tamper("PRAGMA user_version=3");
+  expect_refused(ErrorCode::kInvalid, "written by a newer version of Spillway (schema 3, this one knows 2)");
 }
 
 TEST_F(SqliteStoreTest, RefusesADamagedFile) {

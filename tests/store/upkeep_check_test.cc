@@ -153,7 +153,7 @@ TEST_F(StoreCheck, SaysWhatItCannotRead) {
   open();
   write_some();
   close();
-  tamper("PRAGMA user_version=2");
+  tamper("PRAGMA user_version=3");
   report = sqlite::check_database(path_, check_value, go_on);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().text(), HasSubstr("written by a newer version of Spillway"));

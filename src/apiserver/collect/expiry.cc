@@ -185,7 +185,9 @@ void Compaction::tick() {
     target = samples_.front().second;
     samples_.pop_front();
   }
-  if (present.number() > kRevisionsMax) target = std::max(target, store::Revision(present.number() - kRevisionsMax));
+  // A store of one server bounds its history by bytes.
+  if (core_.store.is_shared() && present.number() > kRevisionsMax)
+    target = std::max(target, store::Revision(present.number() - kRevisionsMax));
   const std::uint64_t newest = present.number() > kRevisionsMin ? present.number() - kRevisionsMin : 0;
   target = std::min(target, store::Revision(newest));
   if (target > core_.store.compacted()) {

@@ -25,6 +25,11 @@ bool Selection::matches(const StoredObject& object) const {
   return labels.is_everything() || labels.matches(object.meta.labels);
 }
 
+bool Selection::is_by_name() const {
+  return labels.is_everything() &&
+         std::ranges::none_of(fields, [](const FieldTerm& term) { return term.of == FieldTerm::Of::kExtracted; });
+}
+
 std::optional<std::string_view> Selection::name() const {
   for (const FieldTerm& term : fields) {
     if (term.of == FieldTerm::Of::kName && term.equal) return term.value;

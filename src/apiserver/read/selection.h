@@ -33,6 +33,9 @@ struct Selection {
   /// Labels and fields select nothing away.
   bool is_everything() const { return labels.is_everything() && fields.empty(); }
 
+  /// Only names and namespaces select: what matches once does so for good.
+  bool is_by_name() const;
+
   /// The one name that can match (metadata.name=…), if the selection pins it.
   std::optional<std::string_view> name() const;
   /// The one value of the first extracted field that can match (spec.nodeName of pods), if the selection pins it.

@@ -190,6 +190,7 @@ ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store
   renewed->ns = object.ns;
   renewed->name = object.name;
   renewed->revision = revision;
+  renewed->created = object.created;
   renewed->meta = object.meta;
   renewed->checked = object.checked;
   const auto [begin, end] = version_member(object);
@@ -224,12 +225,14 @@ std::size_t offset_in_bytes(const StoredObject& object, std::size_t at) {
 }
 
 Result<ObjectPtr> read_object(const Resource& resource, std::string key, std::string_view bytes,
-                              store::Revision revision) {
+                              store::Revision revision, store::Revision created) {
   SPILLWAY_TRY(at_rest, decode_stored(resource, bytes));
   Extract meta = extract(resource, at_rest.document);
   const std::string text = at_rest.is_text ? std::string() : to_stored_text(at_rest.document);
-  return make_object(std::move(key), at_rest.is_text ? bytes : std::string_view(text), revision, std::move(meta),
-                     {std::move(at_rest.unknown_fields), at_rest.media_type});
+  auto object = make_object(std::move(key), at_rest.is_text ? bytes : std::string_view(text), revision, std::move(meta),
+                            {std::move(at_rest.unknown_fields), at_rest.media_type});
+  object->created = created;
+  return object;
 }
 
 std::string to_stored_text(Json& document) {

@@ -57,7 +57,8 @@ struct StoredObject {
   std::string ns;
   std::string name;
   store::Revision revision;
-  store::Value text;  // the document, with resourceVersion
+  store::Revision created;  // the revision that made it
+  store::Value text;        // the document, with resourceVersion
   std::size_t version_at = 0;
   std::size_t version_length = 0;
   Extract meta;
@@ -98,7 +99,7 @@ std::size_t offset_in_bytes(const StoredObject& object, std::size_t at);
 
 /// Of a value at rest; kInvalid as decode_stored(). `key` is below `resource.storage`.
 Result<ObjectPtr> read_object(const Resource& resource, std::string key, std::string_view bytes,
-                              store::Revision revision);
+                              store::Revision revision, store::Revision created = {});
 
 /// The document as text without its resourceVersion, which is taken out.
 std::string to_stored_text(api::Json& document);

@@ -12,9 +12,16 @@ namespace {
 
 constexpr std::size_t kParsedBytesMax = 16U << 20U;
 constexpr std::size_t kRingEventsMin = 1'000;
-constexpr std::size_t kRingEventsMax = 16'384;
-constexpr std::size_t kRingBytesMax = 32U << 20U;
-constexpr Duration kRingAge = minutes(5);
+
+struct RingLimits {
+  std::size_t events_max;
+  std::size_t bytes_max;
+  Duration age;  // of events beyond kRingEventsMin
+};
+
+constexpr RingLimits kRing{static_cast<std::size_t>(-1), 32U << 20U, minutes(5)};
+constexpr RingLimits kRingWithoutHistory{65'536, 64U << 20U, seconds(10)};
+constexpr RingLimits kDeletions{100'000, 32U << 20U, minutes(10)};
 constexpr std::size_t kFirstObjects = 100;  // that tell how the others are at rest
 
 std::size_t weight(const CacheEvent& event) {
@@ -23,6 +30,8 @@ std::size_t weight(const CacheEvent& event) {
 }
 
 }  // namespace
+
+ResourceCache::ResourceCache(const Resource& resource) : resource_(resource) {}
 
 ObjectPtr ResourceCache::find(std::string_view key) const {
   const auto found = objects_.find(key);
@@ -122,8 +131,10 @@ void ResourceCache::put(const ObjectPtr& object) {
   if (slot) {
     index(*slot, nullptr);
     slot->parsed = nullptr;
+    by_revision_.erase(slot->revision);
   }
   slot = object;
+  if (!resource_.keeps_history) by_revision_.insert_or_assign(by_revision_.end(), object->revision, object);
   index(*object, object);
 }
 
@@ -132,22 +143,61 @@ void ResourceCache::erase(const std::string& key) {
   if (found == objects_.end()) return;
   index(*found->second, nullptr);
   found->second->parsed = nullptr;
+  by_revision_.erase(found->second->revision);
   objects_.erase(found);
 }
 
 void ResourceCache::remember(EventPtr event) {
+  if (event->revision <= loaded_to_) {
+    horizon_ = event->revision;
+    return;
+  }
   ring_bytes_ += weight(*event);
   const Instant now = event->at;
   ring_.push_back(std::move(event));
+  const RingLimits& limits = resource_.keeps_history ? kRing : kRingWithoutHistory;
   const auto too_much = [&] {
-    if (ring_.size() > kRingEventsMax || ring_bytes_ > kRingBytesMax) return ring_.size() > 1;
-    return ring_.size() > kRingEventsMin && ring_.front()->at + kRingAge < now;
+    if (ring_.size() > limits.events_max || ring_bytes_ > limits.bytes_max) return ring_.size() > 1;
+    return ring_.size() > kRingEventsMin && ring_.front()->at + limits.age < now;
   };
   while (too_much()) {
     horizon_ = ring_.front()->revision;
     ring_bytes_ -= weight(*ring_.front());
     ring_.pop_front();
   }
+}
+
+void ResourceCache::remember_deletion(EventPtr event) {
+  if (resource_.keeps_history) return;
+  const Instant now = event->at;
+  deletions_bytes_ += weight(*event);
+  deletions_.push_back(std::move(event));
+  while (deletions_.size() > kDeletions.events_max || deletions_bytes_ > kDeletions.bytes_max ||
+         deletions_.front()->at + kDeletions.age < now) {
+    state_horizon_ = deletions_.front()->revision;
+    deletions_bytes_ -= weight(*deletions_.front());
+    deletions_.pop_front();
+  }
+}
+
+std::vector<StateChange> ResourceCache::changes_since(store::Revision after) const {
+  SPILLWAY_DCHECK(covers_state(after));
+  std::vector<StateChange> changes;
+  auto deletion =
+      std::ranges::upper_bound(deletions_, after, {}, [](const EventPtr& event) { return event->revision; });
+  const auto add_deletions_to = [&](store::Revision revision) {
+    for (; deletion != deletions_.end() && (*deletion)->revision <= revision; ++deletion) {
+      const ObjectPtr& last = (*deletion)->last;
+      if (last->created <= after) changes.push_back({StateChange::Of::kDeleted, last});
+    }
+  };
+  for (auto at = by_revision_.upper_bound(after); at != by_revision_.end(); ++at) {
+    add_deletions_to(at->first);
+    const bool is_new = at->second->created > after;
+    changes.push_back({is_new ? StateChange::Of::kCreated : StateChange::Of::kModified, at->second});
+  }
+  if (deletion != deletions_.end()) add_deletions_to(deletions_.back()->revision);
+  return changes;
 }
 
 void ResourceCache::forget_history(store::Revision before) {
@@ -183,7 +233,7 @@ ResourceCache* WatchCache::cache_of_key(std::string_view store_key) {
 }
 
 Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::string& store_key,
-                                        const store::Value& value, store::Revision revision) {
+                                        const store::Value& value, store::Revision revision, store::Revision created) {
   std::string key = store_key.substr(cache.resource().storage.size());
   if (const auto found = expected_.find(value.get()); found != expected_.end()) {
     Expected expected = std::move(found->second);
@@ -194,19 +244,23 @@ Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::s
     const auto object = make_object(std::move(key), is_text ? *value : api::to_text(expected.document), revision,
                                     std::move(expected.meta), {{}, type});
     object->checked = expected.checked;
+    object->created = created;
     keep_parsed(object, std::move(expected.document));
     return object;
   }
-  return read_object(cache.resource(), std::move(key), *value, revision);
+  return read_object(cache.resource(), std::move(key), *value, revision, created);
 }
 
-void WatchCache::load(const store::RangeResult& state) {
+void WatchCache::load(const store::RangeResult& state, store::Revision head) {
   revision_ = state.revision;
-  for (const auto& cache : caches_) cache->horizon_ = state.revision;
+  for (const auto& cache : caches_) {
+    cache->horizon_ = cache->state_horizon_ = state.revision;
+    if (!cache->resource().keeps_history) cache->loaded_to_ = head;
+  }
   for (const store::Entry& entry : state.entries) {
     ResourceCache* cache = cache_of_key(entry.key);
     if (cache == nullptr) continue;
-    Result<ObjectPtr> object = object_of(*cache, entry.key, entry.value, entry.mod_revision);
+    Result<ObjectPtr> object = object_of(*cache, entry.key, entry.value, entry.mod_revision, entry.create_revision);
     if (!object) {
       note_unreadable(*cache, entry.key, entry.mod_revision, std::move(object.error()));
       continue;
@@ -273,6 +327,19 @@ void WatchCache::forget_deletion(const std::string& store_key) {
   expected_deletions_.erase(store_key);
 }
 
+/// The end of what was never seen: nothing to take away, but a watch that resumes may have seen it.
+void WatchCache::note_unseen(ResourceCache& cache, const store::Change& change) {
+  if (cache.resource().keeps_history || !change.previous) return;
+  Result<ObjectPtr> last = read_object(cache.resource(), change.key.substr(cache.resource().storage.size()),
+                                       *change.previous, change.revision, change.create_revision);
+  if (!last) return;
+  auto event = std::make_shared<CacheEvent>();
+  event->revision = change.revision;
+  event->at = now_;
+  event->last = *std::move(last);
+  cache.remember_deletion(std::move(event));
+}
+
 void WatchCache::apply(const store::Change& change) {
   revision_ = std::max(revision_, change.revision);
   ResourceCache* cache = cache_of_key(change.key);
@@ -283,16 +350,18 @@ void WatchCache::apply(const store::Change& change) {
   const std::string key = change.key.substr(cache->resource().storage.size());
   event->previous = cache->find(key);
   if (change.value) {
-    Result<ObjectPtr> object = object_of(*cache, change.key, change.value, change.revision);
+    Result<ObjectPtr> object = object_of(*cache, change.key, change.value, change.revision, change.create_revision);
     if (!object) return note_unreadable(*cache, change.key, change.revision, std::move(object.error()));
     if (const auto bad = cache->unreadable_.extract(key)) event->previous = bad.mapped().last;
     event->object = *object;
     cache->put(*object);
   } else {
     if (const auto bad = cache->unreadable_.extract(key)) event->previous = bad.mapped().last;
-    if (!event->previous) return;  // never seen: nothing to take away
+    if (!event->previous) return note_unseen(*cache, change);
     if (const auto found = expected_deletions_.find(change.key); found != expected_deletions_.end()) {
-      event->last = make_object(key, found->second.text, change.revision, std::move(found->second.meta));
+      auto last = make_object(key, found->second.text, change.revision, std::move(found->second.meta));
+      last->created = event->previous->created;
+      event->last = std::move(last);
       expected_deletions_.erase(found);
     } else {
       auto last = std::make_shared<StoredObject>(*event->previous);
@@ -303,6 +372,7 @@ void WatchCache::apply(const store::Change& change) {
       event->last = std::move(last);
     }
     cache->erase(key);
+    cache->remember_deletion(event);
   }
   cache->remember(event);
   listener_.on_cache_event(*cache, event);

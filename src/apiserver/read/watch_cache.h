@@ -1,9 +1,12 @@
 // All objects of the store in memory, per resource, with the recent past: current objects by key, a ring of events
 // with the previous value of each, an index of pods by node. Readers share the bytes; a write is turned into bytes
 // once. Current objects that were written lately are kept in parsed form, too.
+// Of a resource without history (Resource::keeps_history) it knows besides which objects have changed since a revision,
+// and the deletions of the last minutes: a watch resumes by them where its events are gone.
 // Thread: loop. Bounds: parsed documents of 16 MiB of bytes; per resource at least 1,000 events, older than 5 minutes
-// are dropped beyond that, never more than 16,384 events or 32 MiB of them. Source: spec "API server
-// contract", 9.13, 22.3.
+// are dropped beyond that, never more than 32 MiB of them; without history 10 s, 65,536 events and 64 MiB; deletions of
+// 10 minutes, 100,000 and 32 MiB. Source: spec "API server contract", 9.13, 22.3; spec "API server at
+// scale", 4.
 #pragma once
 
 #include "apiserver/read/stored_form.h"
@@ -35,6 +38,13 @@ struct CacheEvent {
 using EventPtr = std::shared_ptr<const CacheEvent>;
 using ObjectMap = std::map<std::string, ObjectPtr, std::less<>>;
 
+/// What an object has become since a revision.
+struct StateChange {
+  enum class Of { kCreated, kModified, kDeleted };
+  Of of = Of::kModified;
+  ObjectPtr object;  // deleted: the final content under the deletion's revision
+};
+
 /// A value at rest that cannot be decoded. Nobody is told that its object has gone: it has not.
 struct Unreadable {
   store::Revision revision;
@@ -45,7 +55,7 @@ struct Unreadable {
 /// The objects of one resource and their history.
 class ResourceCache {
  public:
-  explicit ResourceCache(const Resource& resource) : resource_(resource) {}
+  explicit ResourceCache(const Resource& resource);
 
   const Resource& resource() const { return resource_; }
 
@@ -77,6 +87,13 @@ class ResourceCache {
   /// Events with revision > `after`, oldest first; covers(after) must hold.
   std::vector<EventPtr> events_after(store::Revision after) const;
 
+  /// True if changes_since() knows.
+  bool covers_state(store::Revision after) const { return !resource_.keeps_history && after >= state_horizon_; }
+
+  /// The last change of each object that was changed or deleted after `after`, by revision; of what has been created
+  /// and deleted since, nothing. covers_state(after) must hold.
+  std::vector<StateChange> changes_since(store::Revision after) const;
+
   /// Objects as they stood at `at`, in key order from just behind `start_after`, below `prefix`, until `visit` returns
   /// false. covers(at) must hold.
   void visit_at(store::Revision at, std::string_view prefix, std::string_view start_after,
@@ -92,6 +109,7 @@ class ResourceCache {
   void erase(const std::string& key);
   void index(const StoredObject& object, const ObjectPtr& value);
   void remember(EventPtr event);
+  void remember_deletion(EventPtr event);
   void forget_history(store::Revision before);
 
   const Resource& resource_;
@@ -101,6 +119,12 @@ class ResourceCache {
   std::deque<EventPtr> ring_;
   std::size_t ring_bytes_ = 0;
   store::Revision horizon_;
+  store::Revision loaded_to_;  // events up to here say nothing of the states before them
+  // without history
+  std::map<store::Revision, ObjectPtr> by_revision_;
+  std::deque<EventPtr> deletions_;
+  std::size_t deletions_bytes_ = 0;
+  store::Revision state_horizon_;
 };
 
 class WatchCache final : public store::Watcher {
@@ -121,8 +145,9 @@ class WatchCache final : public store::Watcher {
 
   WatchCache(const ResourceRegistry& registry, Listener& listener);
 
-  /// Takes the initial state.
-  void load(const store::RangeResult& state);
+  /// Takes the initial state; the watch goes on from there. Of keys without history it may lack those that the watch
+  /// tells up to `head`.
+  void load(const store::RangeResult& state, store::Revision head = {});
 
   /// In which form most of the first objects are at rest; nullopt: there are none.
   std::optional<StorageMediaType> media_type_at_rest() const;
@@ -178,9 +203,10 @@ class WatchCache final : public store::Watcher {
   void keep_parsed(const ObjectPtr& object, api::Json document);
   ResourceCache* cache_of_key(std::string_view store_key);
   Result<ObjectPtr> object_of(const ResourceCache& cache, const std::string& store_key, const store::Value& value,
-                              store::Revision revision);
+                              store::Revision revision, store::Revision created);
   void note_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision, Error cause);
   void apply(const store::Change& change);
+  void note_unseen(ResourceCache& cache, const store::Change& change);
 
   Listener& listener_;
   std::vector<std::unique_ptr<ResourceCache>> caches_;

@@ -14,6 +14,11 @@ constexpr Duration kBookmarkEvery = seconds(60);
 constexpr Duration kBookmarkBeforeEnd = seconds(1);
 constexpr Duration kLifeMin = minutes(30);  // of watches that name no time-out: up to twice this
 
+WatchEventType type_of(StateChange::Of of) {
+  if (of == StateChange::Of::kCreated) return WatchEventType::kAdded;
+  return of == StateChange::Of::kModified ? WatchEventType::kModified : WatchEventType::kDeleted;
+}
+
 }  // namespace
 
 /// The lines one event makes, each rendered once however many watchers get it.
@@ -118,7 +123,7 @@ WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
   watch.from = watch.sent = core_.cache.revision();
   Start start{.marker = marker};
   const auto add = [&start](const ObjectPtr& object) {
-    start.objects.push_back(object);
+    start.objects.push_back({StateChange::Of::kCreated, object});
     return true;
   };
   if (const auto node = watch.selection.first_field(); node && watch.cache->indexes_nodes()) {
@@ -138,7 +143,7 @@ void WatchHub::catch_up(const WatchPtr& watch, Start start) {
   slices_.add([this, is_long, held = std::weak_ptr(watch), start = std::move(start)](SliceBudget& budget) mutable {
     const WatchPtr alive = held.lock();
     if (alive && !alive->closed) {
-      if (!send_state(*alive, start, budget) || !send_history(*alive, budget)) return false;
+      if (!send_state(*alive, start, budget) || !send_history(*alive, start, budget)) return false;
       alive->behind = false;
       if (const auto standing = std::exchange(alive->exchange->on_standing, nullptr)) standing();
     }
@@ -154,15 +159,14 @@ bool WatchHub::send_state(Watch& watch, Start& start, SliceBudget& budget) {
   std::string chunk;
   bool spent = false;
   for (; start.next < start.objects.size() && !spent; ++start.next) {
-    const ObjectPtr& object = start.objects[start.next];
+    const auto& [of, object] = start.objects[start.next];
     const bool matches = watch.selection.matches(*object);
     if (!budget.take(matches ? watch.rendering.cost(*object) : kLookCost)) {
       spent = true;
       break;
     }
     if (!matches) continue;
-    chunk += watch.rendering.frame(WatchEventType::kAdded, *object, !std::exchange(watch.columns_sent, true),
-                                   core_.now.wall);
+    chunk += watch.rendering.frame(type_of(of), *object, !std::exchange(watch.columns_sent, true), core_.now.wall);
     if (chunk.size() >= kChunkBytes && !write(watch, std::exchange(chunk, {}))) return true;
   }
   if (!chunk.empty() && !write(watch, std::move(chunk))) return true;
@@ -175,9 +179,18 @@ bool WatchHub::send_state(Watch& watch, Start& start, SliceBudget& budget) {
   return true;
 }
 
-bool WatchHub::send_history(Watch& watch, SliceBudget& budget) {
+/// Where events are gone and the present state tells the rest. The watch has been sent everything up to `sent`.
+bool WatchHub::resume_by_state(Watch& watch, Start& start) const {
+  if (!watch.cache->covers_state(watch.sent) || !watch.selection.is_by_name()) return false;
+  start.objects = watch.cache->changes_since(watch.sent);
+  watch.from = watch.sent = core_.cache.revision();
+  return true;
+}
+
+bool WatchHub::send_history(Watch& watch, Start& start, SliceBudget& budget) {
   if (watch.closed) return true;
   if (!watch.cache->covers(watch.sent)) {
+    if (resume_by_state(watch, start)) return send_state(watch, start, budget) && send_history(watch, start, budget);
     const api::Status status = store::too_old(watch.sent, core_.store.compacted());
     if (write(watch, watch.rendering.error_frame(status))) end(watch);
     return true;

@@ -65,9 +65,9 @@ class WatchHub {
 
   class Frames;
 
-  /// The state a watch starts with, as far as it has not been sent.
+  /// The state a watch starts with or resumes by, as far as it has not been sent.
   struct Start {
-    std::vector<ObjectPtr> objects;
+    std::vector<StateChange> objects;
     std::size_t next = 0;
     bool marker = false;  // a bookmark marks its end
   };
@@ -84,7 +84,8 @@ class WatchHub {
   void catch_up(const WatchPtr& watch, Start start);
   /// One slice each. True: there is nothing more, or the watch has ended.
   bool send_state(Watch& watch, Start& start, SliceBudget& budget);
-  bool send_history(Watch& watch, SliceBudget& budget);
+  bool send_history(Watch& watch, Start& start, SliceBudget& budget);
+  bool resume_by_state(Watch& watch, Start& start) const;
   void deliver(Watch& watch, Frames& frames);
   bool write(Watch& watch, std::string text);
   void send_bookmark(Watch& watch);

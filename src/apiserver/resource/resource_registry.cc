@@ -429,6 +429,7 @@ std::vector<Resource> table(KindTable hooks) {
        .put_creates = true,
        .requires_version = true,
        .renewed = true,
+       .keeps_history = false,
        .metadata = kLeaseChecks},
       {.group = "events.k8s.io",
        .version = "v1",

@@ -132,6 +132,8 @@ struct Resource {
   bool requires_version = false;
   /// Its objects are heartbeats: most updates change one time (write/renewal.h).
   bool renewed = false;
+  /// What its objects were before is not kept, but for a moment: watches resume by the present state.
+  bool keeps_history = true;
   MetadataChecks metadata{};
   /// Writes are recorded in metadata.managedFields.
   bool tracks_managers = true;

@@ -1,6 +1,7 @@
 #include "apps/server/api_server_part.h"
 
 #include "api/text/identities.h"
+#include "apiserver/stored_values.h"
 #include "apps/server/data_dir.h"
 #include "apps/server/etcd.h"
 #include "cli/config/admission_config.h"
@@ -244,8 +245,11 @@ Outcome ApiServerPart::open_store() {
     store_ = std::move(opened);
     return {};
   }
-  SPILLWAY_TRY(opened, store::SqliteStore::open(store_file(data_dir_), post,
-                                                {.log = process_.log(), .metrics = &process_.metrics()}));
+  SPILLWAY_TRY(opened,
+               store::SqliteStore::open(store_file(data_dir_), post,
+                                        {.without_history = apiserver::StoredValues().prefixes_without_history(),
+                                         .log = process_.log(),
+                                         .metrics = &process_.metrics()}));
   embedded_ = opened.get();
   store_ = std::move(opened);
   return {};

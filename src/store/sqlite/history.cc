@@ -2,6 +2,7 @@
 
 #include "store/too_old.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -29,13 +30,18 @@ Result<History> History::open(Connection& connection) {
       {&out.compacted_, "SELECT compacted FROM state"},
       {&out.keys_, "SELECT rev, key FROM log WHERE rev > ? ORDER BY rev"},
       {&out.row_, "SELECT key, create_rev, deleted, prev_value FROM log WHERE rev = ?"},
-      {&out.replaced_, "SELECT prev_value FROM log WHERE rev = ?"},
-      {&out.current_, "SELECT value FROM current WHERE key = ?"},
+      {&out.replaced_, "SELECT prev_value, prev_rev FROM log WHERE rev = ?"},
+      {&out.current_, "SELECT value, mod_rev, create_rev FROM current WHERE key = ?"},
+      {&out.written_, "SELECT mod_rev, key FROM current WHERE key >= ? ORDER BY key"},
+      {&out.oldest_,
+       "SELECT max(compacted, ifnull((SELECT rev FROM log ORDER BY rev DESC LIMIT 1 OFFSET ?), 0)) FROM state"},
   };
   for (const auto& [slot, sql] : statements) {
     SPILLWAY_TRY(statement, connection.prepare(sql));
     *slot = std::move(statement);
   }
+  SPILLWAY_TRY(prefixes, prefixes_without_history(connection));
+  out.without_history_ = std::move(prefixes);
   return out;
 }
 
@@ -59,9 +65,10 @@ Outcome History::replay_in_transaction(std::string_view prefix, Revision after, 
   std::vector<Change> piece;
   std::size_t bytes = 0;
   for (const Step& step : found_steps) {
-    SPILLWAY_TRY(change, change_of(step));
-    bytes += size_of(change);
-    piece.push_back(std::move(change));
+    SPILLWAY_TRY(change, step.key.empty() ? change_of(step) : unlogged_change(step));
+    if (!change) continue;
+    bytes += size_of(*change);
+    piece.push_back(*std::move(change));
     if (bytes < kPieceBytes) continue;
     sink(std::exchange(piece, {}));
     bytes = 0;
@@ -76,7 +83,7 @@ Result<std::vector<History::Step>> History::steps(std::string_view prefix, Revis
   Rows rows = keys_.query(after.number());
   for (;;) {
     SPILLWAY_TRY(more, rows.next());
-    if (!more) return out;
+    if (!more) break;
     const std::string_view key = rows.bytes(1);
     if (!key.starts_with(prefix)) continue;
     const Revision revision(static_cast<std::uint64_t>(rows.integer(0)));
@@ -89,9 +96,54 @@ Result<std::vector<History::Step>> History::steps(std::string_view prefix, Revis
     last_step.emplace(key, out.size());
     out.push_back(Step{revision, std::nullopt});
   }
+  SPILLWAY_TRY_VOID(add_unlogged(prefix, after, upto, out));
+  return out;
 }
 
-Result<Change> History::change_of(const Step& step) {
+Outcome History::add_unlogged(std::string_view prefix, Revision after, Revision upto, std::vector<Step>& steps) {
+  const auto logged = static_cast<std::ptrdiff_t>(steps.size());
+  for (const std::string& below : without_history_) {
+    const bool narrower = below.starts_with(prefix);
+    if (!narrower && !prefix.starts_with(below)) continue;
+    SPILLWAY_TRY_VOID(add_unlogged_below(narrower ? std::string_view(below) : prefix, after, upto, steps));
+  }
+  const auto middle = steps.begin() + logged;
+  std::sort(middle, steps.end(), [](const Step& a, const Step& b) { return a.revision < b.revision; });
+  std::inplace_merge(steps.begin(), middle, steps.end(),
+                     [](const Step& a, const Step& b) { return a.revision < b.revision; });
+  // One of the time when the key had history is in the log as well.
+  const auto repeated =
+      std::ranges::unique(steps, [](const Step& a, const Step& b) { return a.revision == b.revision; });
+  steps.erase(repeated.begin(), repeated.end());
+  return {};
+}
+
+Outcome History::add_unlogged_below(std::string_view prefix, Revision after, Revision upto, std::vector<Step>& steps) {
+  Rows rows = written_.query(prefix);
+  for (;;) {
+    SPILLWAY_TRY(more, rows.next());
+    if (!more || !rows.bytes(1).starts_with(prefix)) return {};
+    const Revision revision(static_cast<std::uint64_t>(rows.integer(0)));
+    if (revision > after && revision <= upto) steps.push_back(Step{revision, std::nullopt, std::string(rows.bytes(1))});
+  }
+}
+
+Result<std::optional<Change>> History::unlogged_change(const Step& step) {
+  Rows row = current_.query(std::string_view(step.key));
+  SPILLWAY_TRY(found, row.next());
+  if (!found) return damaged(step.revision);
+  return Change{step.key, step.revision, Revision(static_cast<std::uint64_t>(row.integer(2))),
+                std::make_shared<const std::string>(row.bytes(0)), nullptr};
+}
+
+Result<Revision> History::oldest_within(std::uint64_t changes_max) {
+  Rows row = oldest_.query(changes_max);
+  SPILLWAY_TRY(found, row.next());
+  return Revision(found ? static_cast<std::uint64_t>(row.integer(0)) : 0);
+}
+
+/// nullopt: the key has lost its history since, and what was written then.
+Result<std::optional<Change>> History::change_of(const Step& step) {
   Change change;
   change.revision = step.revision;
   bool deleted = false;
@@ -106,6 +158,8 @@ Result<Change> History::change_of(const Step& step) {
   }
   if (deleted) return change;
   SPILLWAY_TRY(value, value_after(step, change.key));
+  if (!value && is_below(change.key, without_history_)) return std::nullopt;
+  if (!value) return damaged(step.revision);
   change.value = std::move(value);
   return change;
 }
@@ -113,7 +167,8 @@ Result<Change> History::change_of(const Step& step) {
 Result<Value> History::value_after(const Step& step, const std::string& key) {
   Rows row = step.next ? replaced_.query(step.next->number()) : current_.query(std::string_view(key));
   SPILLWAY_TRY(found, row.next());
-  if (!found || row.is_null(0)) return damaged(step.revision);
+  const bool there = found && !row.is_null(0) && static_cast<std::uint64_t>(row.integer(1)) == step.revision.number();
+  if (!there) return Value();
   return std::make_shared<const std::string>(row.bytes(0));
 }
 

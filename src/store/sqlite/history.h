@@ -3,9 +3,12 @@
 #pragma once
 
 #include "store/sqlite/database.h"
+#include "store/sqlite/schema.h"
 #include "store/store.h"
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,7 +26,11 @@ class History {
 
   /// Hands the changes of `prefix` with after < revision ≤ upto to `sink`, in revision order, in pieces of about
   /// 1 MiB, from one state of the file. kExpired: `after` is compacted. Memory: two numbers per change, one piece.
+  /// Of a key without history: its last change, if it is among them and nothing has overwritten it, and deletions.
   Outcome replay(std::string_view prefix, Revision after, Revision upto, const Sink& sink);
+
+  /// As Store::oldest_within().
+  Result<Revision> oldest_within(std::uint64_t changes_max);
 
  private:
   /// Where the value that a change wrote is to be found: as the previous value of the key's next change, or nullopt: in
@@ -31,14 +38,19 @@ class History {
   struct Step {
     Revision revision;
     std::optional<Revision> next;
+    std::string key{};  // of a change without a row in the log
   };
 
   Outcome replay_in_transaction(std::string_view prefix, Revision after, Revision upto, const Sink& sink);
   Result<std::vector<Step>> steps(std::string_view prefix, Revision after, Revision upto);
-  Result<Change> change_of(const Step& step);
+  Outcome add_unlogged(std::string_view prefix, Revision after, Revision upto, std::vector<Step>& steps);
+  Outcome add_unlogged_below(std::string_view prefix, Revision after, Revision upto, std::vector<Step>& steps);
+  Result<std::optional<Change>> change_of(const Step& step);
+  Result<std::optional<Change>> unlogged_change(const Step& step);
   Result<Value> value_after(const Step& step, const std::string& key);
 
-  Statement begin_, end_, compacted_, keys_, row_, replaced_, current_;
+  Prefixes without_history_;
+  Statement begin_, end_, compacted_, keys_, row_, replaced_, current_, written_, oldest_;
 };
 
 }  // namespace spillway::store::sqlite

@@ -35,8 +35,9 @@ Outcome Ledger::prepare() {
        "INSERT INTO log(rev, key, create_rev, deleted, prev_rev, prev_version, prev_value) VALUES(?, ?, ?, ?, ?, ?, "
        "?)"},
       {&log_bytes_,
-       "SELECT ifnull(sum(length(CAST(key AS BLOB)) + ifnull(length(prev_value), 0)), 0), count(*) FROM log "
-       "WHERE rev < ?"},
+       "SELECT ifnull(sum(length(CAST(key AS BLOB)) + ifnull(length(prev_value), 0)), 0), count(*), ifnull(max(rev), "
+       "0) "
+       "FROM (SELECT rev, key, prev_value FROM log WHERE rev <= ? ORDER BY rev LIMIT ?)"},
       {&trim_, "DELETE FROM log WHERE rev < ?"},
       {&save_, "UPDATE state SET revision = ?, compacted = ?, live_bytes = ?, history_bytes = ?"},
   };
@@ -59,6 +60,8 @@ Outcome Ledger::load() {
   state_.history_bytes = Bytes{rows.integer(3)};
   state_.log_first = Revision(static_cast<std::uint64_t>(rows.integer(4)));
   before_ = state_;
+  SPILLWAY_TRY(prefixes, prefixes_without_history(connection_));
+  without_history_ = std::move(prefixes);
   return {};
 }
 
@@ -76,11 +79,12 @@ Result<WriteResult> Ledger::apply(const Write& write, std::vector<Change>& chang
 
   const Revision revision(state_.head.number() + 1);
   SPILLWAY_TRY_VOID(store_entry(write, before, revision));
-  SPILLWAY_TRY_VOID(append_log(write, before, revision));
+  const bool logged = !write.value || !is_below(write.key, without_history_);
+  if (logged) SPILLWAY_TRY_VOID(append_log(write, before, revision));
   state_.head = revision;
   if (before) state_.live_bytes -= row_bytes(write.key, before->value);
   if (write.value) state_.live_bytes += row_bytes(write.key, write.value);
-  state_.history_bytes += row_bytes(write.key, before ? before->value : nullptr);
+  if (logged) state_.history_bytes += row_bytes(write.key, before ? before->value : nullptr);
 
   changes.push_back(Change{write.key, revision, before ? before->create_revision : revision, write.value,
                            before ? before->value : nullptr});
@@ -125,16 +129,21 @@ std::uint64_t Ledger::rows_to_trim() const {
 Result<std::uint64_t> Ledger::trim(std::uint64_t rows) {
   rows = std::min(rows, rows_to_trim());
   if (rows == 0) return std::uint64_t{0};
-  const Revision first_kept(state_.log_first.number() + rows);
+  std::uint64_t count = 0;
+  Revision first_kept;
   {
-    Rows sums = log_bytes_.query(first_kept.number());
+    Rows sums = log_bytes_.query(state_.compacted.number(), rows);
     SPILLWAY_TRY(found, sums.next());
     if (!found) return make_error(ErrorCode::kInternalError, "the size of history is unknown");
+    count = static_cast<std::uint64_t>(sums.integer(1));
     state_.history_bytes -= Bytes{sums.integer(0) + sums.integer(1) * kRowBytes};
+    const auto last = static_cast<std::uint64_t>(sums.integer(2));
+    first_kept = Revision(1 + (count < rows ? state_.compacted.number() : last));
   }
-  SPILLWAY_TRY_VOID(trim_.run(first_kept.number()));
+  if (count != 0) SPILLWAY_TRY_VOID(trim_.run(first_kept.number()));
   state_.log_first = first_kept;
-  return rows;
+  if (count == 0) before_.log_first = first_kept;  // true whatever becomes of the transaction
+  return count;
 }
 
 Outcome Ledger::commit() {

@@ -1,10 +1,12 @@
 // The tables as one writer sees them: conditional writes that get the next revision, inside a transaction.
-// Thread: the writer's. Invariants: revisions have no gaps; log holds exactly the revisions (compacted, head] and the
-// rest of what trim() has not deleted yet; after rollback() everything is as before begin().
+// Thread: the writer's. Invariants: revisions have no gaps; log holds exactly the revisions (compacted, head], but for
+// those that created or changed a key without history, and the rest of what trim() has not deleted yet; after
+// rollback() everything is as before begin().
 #pragma once
 
 #include "base/bytes.h"
 #include "store/sqlite/database.h"
+#include "store/sqlite/schema.h"
 #include "store/store.h"
 
 #include <cstdint>
@@ -21,7 +23,7 @@ struct LedgerState {
   Revision compacted;
   Bytes live_bytes;     // keys and values of `current`
   Bytes history_bytes;  // of `log`, rows that trim() will delete included
-  Revision log_first;   // the oldest row of `log`; head + 1 when it is empty
+  Revision log_first;   // no row of `log` is older
 };
 
 class Ledger {
@@ -40,7 +42,7 @@ class Ledger {
   /// Deletes at most `rows` rows of history that is compacted; how many.
   Result<std::uint64_t> trim(std::uint64_t rows);
 
-  /// Rows of `log` that are compacted and not deleted.
+  /// Revisions that are compacted and whose rows of `log` are not deleted; some may have none.
   std::uint64_t rows_to_trim() const;
 
   Outcome commit();
@@ -58,6 +60,7 @@ class Ledger {
   Connection connection_;  // outlives the statements
   LedgerState state_;
   LedgerState before_;
+  Prefixes without_history_;
   Statement begin_, commit_, rollback_;
   Statement find_, insert_, update_, erase_, log_, log_bytes_, trim_, save_;
 };

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -32,6 +33,9 @@ constexpr const char* kTables = R"(
     live_bytes INTEGER NOT NULL, history_bytes INTEGER NOT NULL);
   INSERT INTO state VALUES(1, 0, 0, 0, 0);
 )";
+
+/// What schema 2 has besides those of schema 1.
+constexpr const char* kTablesOf2 = "CREATE TABLE without_history(prefix TEXT PRIMARY KEY) WITHOUT ROWID;";
 
 Error in_file(const std::string& path, Error error) {
   error.at = path;
@@ -96,7 +100,30 @@ Outcome create_tables(Connection& connection) {
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId, kSchemaVersion);
   SPILLWAY_TRY_VOID(connection.exec("BEGIN IMMEDIATE"));
   SPILLWAY_TRY_VOID(connection.exec(kTables));
+  SPILLWAY_TRY_VOID(connection.exec(kTablesOf2));
   SPILLWAY_TRY_VOID(connection.exec(identity.c_str()));
+  return connection.exec("COMMIT");
+}
+
+Outcome upgrade(Connection& connection) {
+  SPILLWAY_TRY(version, connection.number("PRAGMA user_version"));
+  if (version >= kSchemaVersion) return {};
+  const std::string steps =
+      fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version={}; COMMIT", kTablesOf2, kSchemaVersion);
+  return connection.exec(steps.c_str());
+}
+
+/// A key that has history again has none of the time when it had not.
+Outcome set_without_history(Connection& connection, Prefixes wanted) {
+  SPILLWAY_TRY(known, prefixes_without_history(connection));
+  std::ranges::sort(wanted);
+  if (known == wanted) return {};
+  SPILLWAY_TRY_VOID(connection.exec("BEGIN IMMEDIATE; DELETE FROM without_history"));
+  SPILLWAY_TRY(insert, connection.prepare("INSERT OR IGNORE INTO without_history VALUES(?)"));
+  for (const std::string& prefix : wanted) SPILLWAY_TRY_VOID(insert.run(std::string_view(prefix)));
+  if (!std::ranges::includes(wanted, known)) {
+    SPILLWAY_TRY_VOID(connection.exec("UPDATE state SET compacted = revision"));
+  }
   return connection.exec("COMMIT");
 }
 
@@ -134,12 +161,30 @@ Outcome prepare_file(Connection& connection, const std::string& path, const Sqli
     SPILLWAY_TRY_VOID(check_integrity(connection, path));
   }
   SPILLWAY_TRY_VOID(use_journal(connection, path, options));
-  if (fresh) SPILLWAY_TRY_VOID(create_tables(connection));
+  SPILLWAY_TRY_VOID(fresh ? create_tables(connection) : upgrade(connection));
+  SPILLWAY_TRY_VOID(set_without_history(connection, options.without_history));
   if (options.file_bytes_max) SPILLWAY_TRY_VOID(limit_size(connection, *options.file_bytes_max));
   return check_revisions(connection, path);
 }
 
 }  // namespace
+
+bool is_below(std::string_view key, const Prefixes& prefixes) {
+  return std::ranges::any_of(prefixes, [&](const std::string& prefix) { return key.starts_with(prefix); });
+}
+
+Result<Prefixes> prefixes_without_history(Connection& file) {
+  SPILLWAY_TRY(version, file.number("PRAGMA user_version"));
+  Prefixes found;
+  if (version < 2) return found;
+  SPILLWAY_TRY(statement, file.prepare("SELECT prefix FROM without_history ORDER BY prefix"));
+  Rows rows = statement.query();
+  for (;;) {
+    SPILLWAY_TRY(more, rows.next());
+    if (!more) return found;
+    found.emplace_back(rows.bytes(0));
+  }
+}
 
 Result<Connection> open_for_writing(const std::string& path, const SqliteOptions& options) {
   SPILLWAY_TRY_VOID(check_file(path));

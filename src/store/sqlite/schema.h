@@ -1,8 +1,10 @@
 // The tables, and the door to them: a file is served only when it is ours, whole and of a version we know.
 //   current   one row per live key
 //   log       one row per write since the compacted revision: the state it replaced. An undo log: with `current` it
-//             gives every older state and every change, and stores each value once
+//             gives every older state and every change, and stores each value once. Of keys without history it has
+//             deletions alone
 //   state     one row: the revision, the compacted revision, and the sizes that bound history
+//   without_history   one row per prefix of such keys
 // Thread: one at a time. Source: spec "API server contract", 22.4.
 #pragma once
 
@@ -10,13 +12,24 @@
 #include "store/sqlite/options.h"
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace spillway::store::sqlite {
 
 /// Version of the tables; written to the file as user_version.
-inline constexpr std::int64_t kSchemaVersion = 1;
+inline constexpr std::int64_t kSchemaVersion = 2;
 
-/// Opens `path` for writing, creating it if it is absent or empty. kInvalid: the file is foreign, damaged or newer.
+/// Prefixes of keys without history.
+using Prefixes = std::vector<std::string>;
+
+bool is_below(std::string_view key, const Prefixes& prefixes);
+
+/// What the file says of them; none if it is of schema 1, which has no such keys.
+Result<Prefixes> prefixes_without_history(Connection& file);
+
+/// Opens `path` for writing, creating it if it is absent or empty, and brings it to this schema. kInvalid: the file is
+/// foreign, damaged or newer.
 Result<Connection> open_for_writing(const std::string& path, const SqliteOptions& options);
 
 /// A connection that only reads to any file: a store that may be in use, or a copy of one. kNotFound: there is none.

@@ -29,7 +29,7 @@ Result<Snapshot> Snapshot::open(Connection& connection) {
       {&out.end_, "COMMIT"},
       {&out.state_, "SELECT revision, compacted FROM state"},
       {&out.list_, "SELECT key, value, create_rev, mod_rev, version FROM current WHERE key >= ? ORDER BY key"},
-      {&out.changes_, "SELECT rev, key, prev_rev IS NOT NULL FROM log WHERE rev > ? ORDER BY rev"},
+      {&out.changes_, "SELECT rev, key, ifnull(prev_rev, 0), create_rev FROM log WHERE rev > ? ORDER BY rev"},
       {&out.log_row_, "SELECT prev_value, create_rev, prev_rev, prev_version FROM log WHERE rev = ?"},
   };
   for (const auto& [slot, sql] : statements) {
@@ -85,7 +85,8 @@ Outcome Snapshot::read_present(const Range& range, std::string_view first_key, R
   }
 }
 
-/// Merges the present state with the overlay, both in key order; the overlay wins.
+/// Merges the present state with the overlay, both in key order; the overlay wins. What a key without history was is
+/// known if it has not changed since, or not existed yet.
 Outcome Snapshot::read_past(const Range& range, std::string_view first_key, RangeResult& result) {
   Rows rows = list_.query(first_key);
   SPILLWAY_TRY(more, rows.next());
@@ -96,7 +97,13 @@ Outcome Snapshot::read_past(const Range& range, std::string_view first_key, Rang
     if (!row_left && !change_left) return {};
     const bool overlaid = change_left && (!row_left || change->first <= rows.bytes(0));
     const bool row_used = row_left && (!overlaid || change->first == rows.bytes(0));
-    const bool shown = !overlaid || change->second.existed;
+    const bool existed = overlaid ? change->second.existed : revision_at(rows, 2) <= result.revision;
+    const bool known = overlaid ? change->second.known : revision_at(rows, 3) <= result.revision;
+    if (existed && !known && !range.known_only) {
+      return make_error(ErrorCode::kExpired, "what {} was at revision {} is not kept",
+                        overlaid ? std::string_view(change->first) : rows.bytes(0), result.revision.number());
+    }
+    const bool shown = existed && known;
     if (shown && !has_room(range, result)) {
       ++result.remaining;
     } else if (shown && overlaid) {
@@ -122,7 +129,9 @@ Outcome Snapshot::extend_overlay(const Range& range, Revision at) {
     const std::string_view key = rows.bytes(1);
     overlay_.scanned = revision_at(rows, 0);
     if (!key.starts_with(range.prefix) || overlay_.first_changes.contains(key)) continue;
-    overlay_.first_changes.emplace(key, FirstChange{overlay_.scanned, rows.integer(2) != 0});
+    const Revision before = revision_at(rows, 2);
+    const bool existed = before != Revision() && revision_at(rows, 3) <= at;
+    overlay_.first_changes.emplace(key, FirstChange{overlay_.scanned, existed, before <= at});
   }
 }
 

@@ -23,10 +23,12 @@ class Snapshot {
   Result<RangeResult> read(const Range& range);
 
  private:
-  /// The first change of a key after the revision shown: its log row holds the state that was shown.
+  /// The first change of a key after the revision shown, as far as changes are kept: its log row holds the state that
+  /// was shown, or a later one.
   struct FirstChange {
     Revision revision;
     bool existed;
+    bool known;
   };
 
   /// For every key of a prefix that changed after `at`. Kept from one page of a list to the next.

@@ -100,7 +100,7 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
     compacted = std::max(compacted, committed.compacted);
     refusing = std::move(committed.refusing);
     watches.publish(committed.changes);
-    if (!committed.changes.empty()) delivered = committed.changes.back().revision;
+    delivered = std::max(delivered, committed.head);
     recent.append(std::move(committed.changes));
     for (sqlite::Request& request : committed.requests) {
       std::visit([](auto& one) { one.done(std::move(one.answer)); }, request);
@@ -232,6 +232,19 @@ void SqliteStore::compact(Revision revision, Completion<Revision> done) {
 
 std::optional<std::string> SqliteStore::refusing() const {
   return impl_->refusing;
+}
+
+void SqliteStore::oldest_within(Revision, std::uint64_t changes_max, Completion<Revision> done) {
+  if (std::optional<Error> refusal = impl_->reader->refusal()) {
+    return impl_->refuse(std::move(*refusal), std::move(done));
+  }
+  impl_->reader->submit([weak = impl_->weak_from_this(), post = impl_->post, changes_max, done = std::move(done)](
+                            sqlite::Snapshot&, sqlite::History& history) mutable {
+    Impl::post_to(post, std::move(weak),
+                  [done = std::move(done), oldest = history.oldest_within(changes_max)](Impl&) mutable {
+                    done(std::move(oldest));
+                  });
+  });
 }
 
 Revision SqliteStore::revision() const {

@@ -33,6 +33,7 @@ class SqliteStore final : public Store {
   WatchId watch(std::string prefix, Revision after, Watcher& watcher) override;
   void unwatch(WatchId id) override;
   void compact(Revision revision, Completion<Revision> done) override;
+  void oldest_within(Revision head, std::uint64_t changes_max, Completion<Revision> done) override;
   std::optional<std::string> refusing() const override;
   Revision revision() const override;
   Revision compacted() const override;

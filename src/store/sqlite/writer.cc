@@ -322,7 +322,8 @@ struct Writer::Impl {
       for (Request& request : group) refuse(request, outcome.error());
       metrics.refused.add(static_cast<double>(group.size()));
     }
-    deliver(Committed{std::move(changes), std::move(group), ledger->state().compacted, refusing()});
+    const LedgerState& state = ledger->state();
+    deliver(Committed{std::move(changes), std::move(group), state.head, state.compacted, refusing()});
   }
 
   void note_trouble(const Error& error) {

@@ -35,6 +35,7 @@ using Request = std::variant<WriteRequest, CompactRequest>;
 struct Committed {
   std::vector<Change> changes;
   std::vector<Request> requests;
+  Revision head;
   Revision compacted;
   std::optional<std::string> refusing;  // as of Store::refusing()
 };

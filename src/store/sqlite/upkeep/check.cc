@@ -19,7 +19,10 @@ class Checker {
   CheckReport run() {
     note("pages", check_pages());
     note("table state", read_state());
-    HistoryCheck history(report_.compacted, report_.revision, report_.findings);
+    Result<Prefixes> prefixes = prefixes_without_history(connection_);
+    if (!prefixes) note("table without_history", prefixes.error());
+    HistoryCheck history(report_.compacted, report_.revision, prefixes ? *std::move(prefixes) : Prefixes(),
+                         report_.findings);
     note("table log", check_log(history));
     history.end_of_log();
     const Outcome read = check_current(history);

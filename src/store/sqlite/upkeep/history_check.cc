@@ -5,6 +5,7 @@
 namespace spillway::store::sqlite {
 
 void HistoryCheck::missing(std::uint64_t first, std::uint64_t last) {
+  if (!without_history_.empty()) return;
   findings_.add("history: revisions {} to {} are missing, expected every one after {}, the compacted one", first, last,
                 compacted_.number());
 }
@@ -58,12 +59,33 @@ void HistoryCheck::check_change(const LogRow& row, const State* last) {
   }
 }
 
+/// What happened between two rows is not told, but the second comes later.
+void HistoryCheck::check_unlogged(const LogRow& row, const State* last) {
+  const Revision earlier = last == nullptr ? Revision() : last->modified;
+  const bool created_since = row.created > earlier;
+  const bool follows = !row.before || (*row.before < row.revision && row.created <= *row.before &&
+                                       (created_since || (!last->deleted && *row.before >= earlier)));
+  if (follows) return;
+  findings_.add("history: revision {} of {} replaces revision {} (created at {}), expected growing revisions",
+                row.revision.number(), row.key, row.before->number(), row.created.number());
+}
+
+void HistoryCheck::check_unlogged(const CurrentRow& row, const State& told) {
+  if (row.created > told.modified || (!told.deleted && row.modified >= told.modified)) return;
+  findings_.add("{}: created at revision {}, changed at {}; expected it later than revision {}, the last one told",
+                row.key, row.created.number(), row.modified.number(), told.modified.number());
+}
+
 void HistoryCheck::add(const LogRow& row) {
   check_place(row);
   if (!first_) first_ = row.revision;
   const auto found = states_.find(row.key);
   const State* last = found == states_.end() ? nullptr : &found->second;
-  row.before ? check_change(row, last) : check_creation(row, last);
+  if (is_below(row.key, without_history_)) {
+    check_unlogged(row, last);
+  } else {
+    row.before ? check_change(row, last) : check_creation(row, last);
+  }
   last_ = row.revision;
   states_[row.key] = State{row.created, row.revision, row.before ? row.version_before + 1 : 1, row.deleted, false};
 }
@@ -86,14 +108,16 @@ void HistoryCheck::add(const CurrentRow& row) {
         row.key, row.created.number(), row.modified.number(), row.version);
   }
   const auto found = states_.find(row.key);
+  const bool unlogged = is_below(row.key, without_history_);
   if (found == states_.end()) {
-    if (first_ && row.modified >= *first_ && row.modified <= head_) {
+    if (!unlogged && first_ && row.modified >= *first_ && row.modified <= head_) {
       findings_.add("{}: changed at revision {}, expected that in the history", row.key, row.modified.number());
     }
     return;
   }
   State& told = found->second;
   told.present = true;
+  if (unlogged) return check_unlogged(row, told);
   if (told.deleted) {
     findings_.add("{}: is there, expected it to be gone: revision {} deleted it", row.key, told.modified.number());
   } else if (told.modified != row.modified || told.created != row.created || told.version != row.version) {

@@ -1,7 +1,9 @@
 // Whether the log of a database tells one story: every revision once, and of each key states that follow each other.
+// Where keys keep no history, revisions may be missing, and of those keys deletions alone are told.
 // Thread: one at a time. Memory: one state per key of the log. Source: schema.h.
 #pragma once
 
+#include "store/sqlite/schema.h"
 #include "store/sqlite/upkeep/findings.h"
 #include "store/store.h"
 
@@ -9,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace spillway::store::sqlite {
 
@@ -33,8 +36,8 @@ struct CurrentRow {
 class HistoryCheck {
  public:
   /// `findings` must outlive it.
-  HistoryCheck(Revision compacted, Revision head, Findings& findings)
-      : compacted_(compacted), head_(head), findings_(findings) {}
+  HistoryCheck(Revision compacted, Revision head, Prefixes without_history, Findings& findings)
+      : compacted_(compacted), head_(head), without_history_(std::move(without_history)), findings_(findings) {}
 
   /// All rows of the log in the order of their revisions; then end_of_log(); then all current rows; then end().
   void add(const LogRow& row);
@@ -54,10 +57,13 @@ class HistoryCheck {
   void check_place(const LogRow& row);
   void check_creation(const LogRow& row, const State* last);
   void check_change(const LogRow& row, const State* last);
+  void check_unlogged(const LogRow& row, const State* last);
+  void check_unlogged(const CurrentRow& row, const State& told);
   void missing(std::uint64_t first, std::uint64_t last);
 
   Revision compacted_;
   Revision head_;
+  Prefixes without_history_;
   Findings& findings_;
   std::optional<Revision> first_;  // of the log
   Revision last_;
