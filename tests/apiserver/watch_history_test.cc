@@ -124,10 +124,11 @@ TEST_F(WatchHistory, PastStatesAreShownFromTheHorizonOn) {
   write(3, 2, "a");
   const auto names_at = [&](std::uint64_t revision) {
     std::vector<std::string> names;
-    PinnedObjects::make(maps, store::Revision(revision), "default/", {}, PinnedObjects::Passes::kOne)->visit([&](const ObjectPtr& object) {
-      names.push_back(object->name + std::to_string(object->revision.number()));
-      return true;
-    });
+    PinnedObjects::make(maps, store::Revision(revision), "default/", {}, PinnedObjects::Passes::kOne)
+        ->visit([&](const ObjectPtr& object) {
+          names.push_back(object->name + std::to_string(object->revision.number()));
+          return true;
+        });
     return names;
   };
   EXPECT_EQ(names_at(0), std::vector<std::string>{});

@@ -75,8 +75,11 @@ class ListJob {
 
   std::size_t look_cost() const;
   bool take(SliceBudget& budget, std::size_t cost);
+
   bool matches(const ObjectPtr& object) const { return all_match_ || plan_.selection.matches(*object); }
+
   bool must_choose() const { return plan_.limit != 0 || !exchange_->takes_pieces(); }
+
   void end_choice();
   void begin_text();
   Step write_out(bool last);

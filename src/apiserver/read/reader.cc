@@ -266,9 +266,8 @@ void Reader::wait_for_client(const std::shared_ptr<ListJob>& job, LongReads::Id 
   long_reads_.pause(place);
   paused_.emplace(place, job);
   // The call comes between events, where the time is not known; the timer comes with it.
-  job->exchange()->when_below(kGoOnBelow, [this, place] {
-    core_.timers.at(core_.now.mono, [this, place] { resume(place); });
-  });
+  job->exchange()->when_below(kGoOnBelow,
+                              [this, place] { core_.timers.at(core_.now.mono, [this, place] { resume(place); }); });
 }
 
 void Reader::resume(LongReads::Id place) {
@@ -281,9 +280,9 @@ void Reader::resume(LongReads::Id place) {
 void Reader::answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects) {
   ListSize size;
   for (const ObjectPtr& object : objects) size.add(object->text->size());
-  begin(ListJob(exchange, {rendering, {}, 0, core_.cache.revision()},
-                std::make_shared<GivenObjects>(std::move(objects))),
-        size.is_long());
+  begin(
+      ListJob(exchange, {rendering, {}, 0, core_.cache.revision()}, std::make_shared<GivenObjects>(std::move(objects))),
+      size.is_long());
 }
 
 }  // namespace spillway::apiserver

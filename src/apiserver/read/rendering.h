@@ -44,9 +44,7 @@ class Rendering {
   friend bool operator==(const Rendering&, const Rendering&) = default;
 
   /// No object is parsed: the stored bytes, or a part of them, are what this rendering writes.
-  bool is_copied() const {
-    return is_verbatim() || (form_.form == Form::kPartialMetadata && !is_protobuf());
-  }
+  bool is_copied() const { return is_verbatim() || (form_.form == Form::kPartialMetadata && !is_protobuf()); }
 
   /// The stored bytes are what this rendering writes.
   bool is_verbatim() const {
@@ -76,10 +74,14 @@ class Rendering {
     std::string head;
     std::string tail;
   };
+
   ListFrame list_frame(const ListMeta& meta, std::size_t item_bytes) const;
   /// Bytes of an item in protobuf; of an object that has been asked for before, without writing it.
   std::size_t item_bytes(const StoredObject& object) const;
-  bool knows_item_bytes(const StoredObject& object) const { return keeps_item_bytes() && known_item_bytes(object) != 0; }
+
+  bool knows_item_bytes(const StoredObject& object) const {
+    return keeps_item_bytes() && known_item_bytes(object) != 0;
+  }
 
   /// What writing the object costs (slice_queue.h).
   std::size_t cost(const StoredObject& object) const;
@@ -97,6 +99,7 @@ class Rendering {
 
  private:
   api::Json shown(const StoredObject& object) const;
+
   /// Another version of the kind may have another length, and only one of them is kept.
   bool keeps_item_bytes() const {
     return form_.form == Form::kPartialMetadata || resource_->view.from_stored == nullptr;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 64U << 10U;
 constexpr std::size_t kAheadMax = 1U << 20U;
+constexpr std::size_t kWaitingMax = 4U << 20U;
 constexpr Duration kLagMax = seconds(10);
 constexpr Duration kStartMax = seconds(60);  // until what a watch starts with has been sent
 constexpr Duration kBookmarkEvery = seconds(60);
@@ -102,8 +103,8 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
 }
 
 void WatchHub::start_from_state(const WatchPtr& watch, bool marker) {
-  const bool is_long = watch->cache->objects().size() > kLongList && !watch->selection.name() &&
-                       !watch->selection.first_field();
+  const bool is_long =
+      watch->cache->objects().size() > kLongList && !watch->selection.name() && !watch->selection.first_field();
   const LongReads::Reader reader{watch->exchange->user().name, false};
   if (is_long && !long_reads_.has_place(reader)) {
     const bool waits = long_reads_.wait(reader, [this, marker, held = std::weak_ptr(watch)] {
@@ -255,10 +256,11 @@ void WatchHub::deliver(Watch& watch, Frames& frames) {
   if (!watch.exchange->write_event(line.text, line.document)) end(watch);
 }
 
-/// Before so many more bytes are written: what was written kLagMax ago has not been taken yet.
+/// Before so many more bytes are written: too many wait, or what was written kLagMax ago has not been taken yet.
 bool WatchHub::is_too_far_behind(Watch& watch, std::size_t more_bytes) const {
   Lag& lag = watch.lag;
   const std::uint64_t waiting = watch.exchange->waiting_bytes();
+  if (waiting != 0 && waiting + more_bytes > kWaitingMax) return true;
   if (lag.written < lag.mark + waiting) {
     if (core_.now.mono - lag.since > kLagMax) return true;
   } else {

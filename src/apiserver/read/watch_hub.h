@@ -2,8 +2,8 @@
 // of its selector; bookmarks; the end by time-out. A receiver that is full, or too far behind, loses its watch, nobody
 // else's. What a watch starts with is sent a slice at a time, as fast as its client takes it; until it has caught up,
 // events wait for it in the cache's history. Thread: loop. Bounds: kAheadMax of what it starts with waits for a client,
-// who has kStartMax to take all of it, and may later be kLagMax behind; places for long starts are those of long lists
-// (long_reads.h). Source: spec "API server contract", 9.5-9.11.
+// who has kStartMax to take all of it, and may later be kLagMax or kWaitingMax behind; places for long starts are those
+// of long lists (long_reads.h). Source: spec "API server contract", 9.5-9.11.
 #pragma once
 
 #include "apiserver/read/core.h"

@@ -223,9 +223,8 @@ void Exchange::end_observation() {
   if (!observer) return;
   if (!in_pieces_) return observer->on_end();
   const bool protobuf = form.encoding == Encoding::kProtobuf;
-  observer->on_answer({.code = 200,
-                       .content_type = protobuf ? api::kProtobufContentType : "application/json",
-                       .in_pieces = true});
+  observer->on_answer(
+      {.code = 200, .content_type = protobuf ? api::kProtobufContentType : "application/json", .in_pieces = true});
 }
 
 std::shared_ptr<api::ResponseSink> Exchange::release() {

@@ -92,8 +92,8 @@ class Exchange {
   /// An answer must not begin to come in pieces before it is longer than this.
   std::size_t whole_bytes_min() const;
 
-  /// Begins an answer in the encoding of `form` whose body follows in pieces: a JSON body ends with a newline. `drop` is
-  /// called if it is not brought to its end(): the client goes away, or it is cut.
+  /// Begins an answer in the encoding of `form` whose body follows in pieces: a JSON body ends with a newline. `drop`
+  /// is called if it is not brought to its end(): the client goes away, or it is cut.
   void open_pieces(std::function<void()> drop);
 
   bool in_pieces() const { return in_pieces_; }

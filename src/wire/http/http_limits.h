@@ -63,9 +63,8 @@ struct HttpLimits {
   std::size_t ordinary_request_bytes_max = std::size_t{192} * 1024 * 1024;
   /// Of a body from a client that has not shown who it is.
   std::size_t unproven_body_bytes_max = std::size_t{64} * 1024;
-  /// Bytes of one stream that wait for a slow client. Most of them are shared with other watchers. More than what
-  /// sources that keep pace let wait (list_job.h, watch_hub.h) and one event beside it.
-  std::size_t stream_bytes_max = std::size_t{4} * 1024 * 1024;
+  /// Bytes of one stream that wait for a slow client. Most of them are shared with other watchers.
+  std::size_t stream_bytes_max = std::size_t{64} * 1024 * 1024;
   std::size_t gzip_bytes_min = std::size_t{128} * 1024;
 
   Duration handshake_max = seconds(5);

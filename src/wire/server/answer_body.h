@@ -38,6 +38,7 @@ class AnswerBody {
   Part next(std::size_t max);
   /// So many of them are used. How many of those were of a stream.
   std::size_t take(std::size_t bytes);
+
   /// Of streams that are compressed: bytes that the compression has taken in since the last call. It may keep megabytes
   /// of text before it gives a byte.
   std::size_t take_packed_stream_bytes() { return std::exchange(packed_stream_bytes_, 0); }

@@ -307,8 +307,7 @@ void Http2Connection::on_answer_data(const std::shared_ptr<HttpExchange>& exchan
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
   const auto self = shared_from_this();
-  stream->body.add(
-      {.data = std::move(chunk), .of_stream = true, .gzip = stream->gzip, .charge = std::move(charge)});
+  stream->body.add({.data = std::move(chunk), .of_stream = true, .gzip = stream->gzip, .charge = std::move(charge)});
   session_.resume(exchange->stream);
   if (writer_.waits() == SocketWriter::Wait::kNothing) flush();
 }

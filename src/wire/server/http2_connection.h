@@ -68,7 +68,7 @@ class Http2Connection final : public ClientConnection,
     bool gzip_offered = false;
     bool streams = false;              // without an end of its own
     std::shared_ptr<GzipStream> gzip;  // of an answer in pieces
-    bool answered = false;  // nothing more is added to the body
+    bool answered = false;             // nothing more is added to the body
     std::size_t accounted = 0;
     std::optional<Instant> body_due;  // of the request's
     AnswerBody body;

@@ -72,8 +72,8 @@ class HttpConnection final : public ClientConnection,
     AnswerBody body = AnswerBody::kWhole;
     bool in_pieces = false;            // the stream is a whole answer, which has an end of its own
     std::shared_ptr<GzipStream> gzip;  // of such a stream
-    bool answered = false;  // the answer is queued whole
-    bool upgraded = false;  // what follows is not HTTP
+    bool answered = false;             // the answer is queued whole
+    bool upgraded = false;             // what follows is not HTTP
 
     bool streams() const { return body != AnswerBody::kWhole && !in_pieces; }
   };
