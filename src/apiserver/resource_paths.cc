@@ -5,7 +5,7 @@ namespace spillway::apiserver {
 ResourcePaths::ResourcePaths(const Parts& parts, const ApiServer::Options& options)
     : storage_(parts.storage),
       reader_(parts.reader),
-      gate_(parts.core, parts.webhooks),
+      gate_(parts.webhooks),
       renewals_(parts.core, parts.writer, parts.metrics,
                 options.short_renewals ? Renewals::Short::kYes : Renewals::Short::kNo),
       write_path_(parts.core, parts.writer, renewals_, parts.remover, parts.reader, parts.authorizer),

@@ -58,8 +58,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
         writer_(core_, committer_),
         remover_(core_, committer_),
         slices_(timers_, core_.now),
-        hub_(core_, slices_),
-        reader_(core_, hub_, slices_),
+        long_reads_(timers_, core_.now),
+        hub_(core_, slices_, long_reads_),
+        reader_(core_, hub_, slices_, long_reads_),
         feed_(core_, hub_),
         roles_(core_),
         node_authorizer_(core_),
@@ -420,6 +421,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Writer writer_;
   Remover remover_;
   SliceQueue slices_;
+  LongReads long_reads_;
   WatchHub hub_;
   Reader reader_;
   CacheFeed feed_;

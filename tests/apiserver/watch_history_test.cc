@@ -1,6 +1,7 @@
 // How far back watches and lists reach: from the oldest event that is kept nothing is missing, from before it the
 // client is told to list anew.
 #include "apiserver/kinds/kind_table.h"
+#include "apiserver/read/pinned_objects.h"
 #include "apiserver/read/watch_cache.h"
 #include "apiserver/resource/resource_registry.h"
 #include "apiserver/server_fixture.h"
@@ -128,10 +129,11 @@ TEST_F(WatchHistory, PastStatesAreShownFromTheHorizonOn) {
   write(3, 2, "a");
   const auto names_at = [&](std::uint64_t revision) {
     std::vector<std::string> names;
-    maps.visit_at(store::Revision(revision), "default/", {}, [&](const ObjectPtr& object) {
-      names.push_back(object->name + std::to_string(object->revision.number()));
-      return true;
-    });
+    PinnedObjects::make(maps, store::Revision(revision), "default/", {}, PinnedObjects::Passes::kOne)
+        ->visit([&](const ObjectPtr& object) {
+          names.push_back(object->name + std::to_string(object->revision.number()));
+          return true;
+        });
     return names;
   };
   EXPECT_EQ(names_at(0), std::vector<std::string>{});

@@ -18,7 +18,7 @@ GROUPS = [
     ("nodes", "nodes", False), ("mirror pods", "mirror_pods", False), ("pod security", "pod_security", False), ("webhooks", "webhooks", False), ("signing", "signing", False), ("bootstrap", "bootstrap", False), ("paths", "paths", False),
     ("HTTP", "http_messages", False), ("HTTP/2", "http2", False), ("TLS", "tls", False), ("parsers", "parsers", False),
     ("patches", "patches", False), ("selectors", "selectors", False), ("resources", "resources", False), ("logs", "logs", True),
-    ("streams", "streams", True), ("exec", "exec", True), ("ports", "ports", True), ("files", "files", False), ("audit log", "audit", False), ("fairness", "fairness", False), ("credential programs", "programs", False), ("pods", "pods", True), ("debugging", "debugging", True), ("volumes", "volumes", True),
+    ("streams", "streams", True), ("exec", "exec", True), ("ports", "ports", True), ("files", "files", False), ("audit log", "audit", False), ("fairness", "fairness", False), ("lists", "lists", False), ("credential programs", "programs", False), ("pods", "pods", True), ("debugging", "debugging", True), ("volumes", "volumes", True),
 ]
 SLOW_MAX = 16  # attempts that wait beside the others
 

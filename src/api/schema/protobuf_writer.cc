@@ -176,25 +176,29 @@ void write_fields(const Type& type, const Json& document, BackwardBytes& out) {
   for (const Field* field : type.wire_fields() | std::views::reverse) write_field(*field, document, out);
 }
 
-/// Everything around a message, of which `head` is the beginning.
-std::string in_envelope(std::string_view api_version, std::string_view kind, BackwardBytes head,
-                        std::string_view rest = {}) {
+/// What stands around a message, of which `head` is the beginning and `rest_bytes` more follow it.
+ProtobufListFrame envelope(std::string_view api_version, std::string_view kind, BackwardBytes head,
+                           std::size_t rest_bytes) {
   BackwardBytes tail;
   tail.text(4, {});
   tail.text(3, {});
-  head.varint(head.size() + rest.size());
+  head.varint(head.size() + rest_bytes);
   head.varint((2U << 3U) | 2U);
   const std::size_t before = head.size();
   head.text(2, kind);
   head.text(1, api_version);
   head.close(1, before);
   head.prepend(kMagic);
-  std::string whole;
-  whole.reserve(head.size() + rest.size() + tail.size());
-  whole += head.view();
-  whole += rest;
-  whole += tail.view();
-  return whole;
+  return {std::string(head.view()), std::string(tail.view())};
+}
+
+std::string in_envelope(std::string_view api_version, std::string_view kind, BackwardBytes head,
+                        std::string_view rest = {}) {
+  ProtobufListFrame frame = envelope(api_version, kind, std::move(head), rest.size());
+  frame.head.reserve(frame.head.size() + rest.size() + frame.tail.size());
+  frame.head += rest;
+  frame.head += frame.tail;
+  return std::move(frame.head);
 }
 
 }  // namespace
@@ -238,6 +242,14 @@ std::string write_protobuf_list(std::string_view api_version, std::string_view k
   write_fields(*find_type("meta/v1.ListMeta"), meta, head);
   head.close(1, 0);
   return in_envelope(api_version, kind, std::move(head), items);
+}
+
+ProtobufListFrame protobuf_list_frame(std::string_view api_version, std::string_view kind, const Json& meta,
+                                      std::size_t item_bytes) {
+  BackwardBytes head;
+  write_fields(*find_type("meta/v1.ListMeta"), meta, head);
+  head.close(1, 0);
+  return envelope(api_version, kind, std::move(head), item_bytes);
 }
 
 std::string protobuf_frame(std::string_view event_type, std::string_view object) {

@@ -7,6 +7,7 @@
 #include "api/json/json.h"
 #include "api/schema/schema.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,15 @@ void append_protobuf_item(const Type& type, const Json& document, std::string& o
 /// A whole list of items that are written already. `meta`: ListMeta as JSON.
 std::string write_protobuf_list(std::string_view api_version, std::string_view kind, const Json& meta,
                                 std::string_view items);
+
+/// The same without them: what stands before items of so many bytes in all, and behind them.
+struct ProtobufListFrame {
+  std::string head;
+  std::string tail;
+};
+
+ProtobufListFrame protobuf_list_frame(std::string_view api_version, std::string_view kind, const Json& meta,
+                                      std::size_t item_bytes);
 
 /// One event of a watch with its length in front. `object`: as write_protobuf() says it.
 std::string protobuf_frame(std::string_view event_type, std::string_view object);

@@ -146,7 +146,7 @@ void AuditRecord::take_answer(const Answer& answer) {
   take_name(answer);
   if (event_.level < AuditLevel::kRequestResponse || answer.content_type.starts_with("text/")) return;
   std::string text;
-  if (answer.body.size() > auditor_.options_.event_bytes_max) {
+  if (answer.in_pieces || answer.body.size() > auditor_.options_.event_bytes_max) {
     left_out_ = true;
   } else if (answer.composed && !decision_.omit_managed_fields) {
     // As it is. Nobody else's words are: what only looks like an object could go on after its end.
@@ -164,6 +164,11 @@ void AuditRecord::take_answer(const Answer& answer) {
 
 std::string AuditRecord::shown(Json object) const {
   return api::to_text(decision_.omit_managed_fields ? without_managed_fields(std::move(object)) : object);
+}
+
+std::size_t AuditRecord::body_bytes_wanted() const {
+  const bool wanted = event_.object && event_.level >= AuditLevel::kRequestResponse && !alive_.expired();
+  return wanted ? auditor_.options_.event_bytes_max : 0;
 }
 
 void AuditRecord::on_answer(const Answer& answer) {

@@ -40,6 +40,7 @@ class AuditRecord final : public AnswerObserver {
 
   void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) override;
   void on_annotation(std::string_view key, std::string_view value) override;
+  std::size_t body_bytes_wanted() const override;
   void on_answer(const Answer& answer) override;
   void on_stream(int code) override;
   void on_end() override;

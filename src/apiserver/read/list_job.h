@@ -1,21 +1,33 @@
 // One list on its way to its answer: objects as they stood at one revision are chosen, then written, a slice at a time.
-// Thread: loop. Source: spec "API server contract", 9.1-9.3.
+// A list that becomes long goes out in pieces while it is written, where its client can take it so; only what must be
+// known before the first piece is looked for first: where a page ends, how many objects are behind it, and in protobuf
+// how long the items are together.
+// Thread: loop. Bounds: kPieceBytes of text, and kAheadMax that wait for the client. Source: spec "API server
+// contract", 9.1-9.3; ADR-0020.
 #pragma once
 
+#include "apiserver/read/object_source.h"
 #include "apiserver/read/rendering.h"
 #include "apiserver/read/selection.h"
 #include "apiserver/request/exchange.h"
 #include "apiserver/resource/slice_queue.h"
 
 #include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace spillway::apiserver {
 
 class ListJob {
  public:
+  /// Of text that is handed to the connection at a time.
+  static constexpr std::size_t kPieceBytes = std::size_t{256} * 1024;
+  /// A long list does not go on while so much of it waits for its client.
+  static constexpr std::size_t kAheadMax = std::size_t{1} << 20U;
+
   struct Plan {
     Rendering rendering;
     Selection selection;
@@ -23,41 +35,84 @@ class ListJob {
     store::Revision at;
   };
 
-  /// `candidates`: in key order; whatever the selection does not match is passed by. `behind`: objects behind them that
-  /// are known to match.
-  ListJob(ExchangePtr exchange, Plan plan, std::vector<ObjectPtr> candidates, std::size_t behind)
-      : exchange_(std::move(exchange)), plan_(std::move(plan)), candidates_(std::move(candidates)), behind_(behind) {}
+  /// What a step came to.
+  enum class Step {
+    kMore,   // there is more to do
+    kWaits,  // for the client to take what it has
+    kDone,   // answered, or nobody waits for the answer any more
+  };
+
+  /// Of the objects those that the selection matches.
+  ListJob(ExchangePtr exchange, Plan plan, std::shared_ptr<ObjectSource> objects)
+      : exchange_(std::move(exchange)), plan_(std::move(plan)), objects_(std::move(objects)) {}
 
   /// The same from what the store holds, which is read on the way.
   ListJob(ExchangePtr exchange, Plan plan, const Resource& resource, std::vector<store::Entry> entries)
       : exchange_(std::move(exchange)), plan_(std::move(plan)), resource_(&resource), entries_(std::move(entries)) {}
 
-  /// One slice. True: answered, or nobody waits for the answer any more.
-  bool step(SliceBudget& budget, WallTime now);
+  /// Whether the source will be rewound.
+  static bool passes_twice(const Exchange& exchange, const Rendering& rendering, std::size_t limit) {
+    return limit == 0 && rendering.is_protobuf() && exchange.takes_pieces();
+  }
+
+  /// It waits while its client is behind. Else it goes on, as a list that is soon at its end may.
+  void keep_pace() { keeps_pace_ = true; }
+
+  const ExchangePtr& exchange() const { return exchange_; }
+
+  /// Called if the client goes away, or the list is cut, before its end.
+  void on_drop(std::function<void()> drop) { drop_ = std::move(drop); }
+
+  /// One slice.
+  Step step(SliceBudget& budget, WallTime now);
 
  private:
-  std::size_t candidate_count() const { return resource_ != nullptr ? entries_.size() : candidates_.size(); }
-
-  ObjectPtr take_candidate(std::size_t index);
-  std::size_t look_cost(std::size_t index) const;
-  bool take(SliceBudget& budget, std::size_t cost);
+  // Each a slice; true: it is done.
+  bool read(SliceBudget& budget);
   bool choose(SliceBudget& budget);
+  bool measure(SliceBudget& budget);
   bool write(SliceBudget& budget, WallTime now);
+
+  std::size_t look_cost() const;
+  bool take(SliceBudget& budget, std::size_t cost);
+
+  bool matches(const ObjectPtr& object) const { return all_match_ || plan_.selection.matches(*object); }
+
+  bool must_choose() const { return plan_.limit != 0 || !exchange_->takes_pieces(); }
+
+  void end_choice();
+  void begin_text();
+  Step write_out(bool last);
+  void finish();
 
   ExchangePtr exchange_;
   Plan plan_;
-  const Resource* resource_ = nullptr;  // of the entries
+  std::function<void()> drop_;
+  bool keeps_pace_ = false;
+  std::shared_ptr<ObjectSource> objects_;
+
+  // Of the store.
+  const Resource* resource_ = nullptr;
   std::vector<store::Entry> entries_;
-  std::vector<ObjectPtr> candidates_;
-  std::size_t looked_at_ = 0;
-  std::vector<ObjectPtr> chosen_;
-  std::size_t chosen_bytes_ = 0;
-  std::size_t behind_ = 0;
+  std::size_t read_ = 0;
+  std::vector<ObjectPtr> found_;
   std::vector<std::string> left_out_;  // keys of values that cannot be read
-  bool all_chosen_ = false;
+
+  bool all_match_ = false;
+  bool chosen_ = false;
+  std::vector<ObjectPtr> choice_;
+  std::size_t choice_bytes_ = 0;
+  std::size_t behind_ = 0;
+
+  bool measured_ = false;
+  std::size_t item_bytes_ = 0;  // in protobuf
+
   ListMeta meta_;
-  std::size_t written_ = 0;
+  bool begun_ = false;   // text_ has its beginning
+  bool opened_ = false;  // the answer goes in pieces
+  bool first_ = true;    // no item is written
   std::string text_;
+  std::string tail_;
 };
 
 }  // namespace spillway::apiserver

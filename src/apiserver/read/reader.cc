@@ -1,5 +1,7 @@
 #include "apiserver/read/reader.h"
 
+#include "apiserver/read/pinned_objects.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +10,7 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr Duration kVersionWait = seconds(3);
-constexpr std::size_t kListsWaitingMax = 1'024;
+constexpr std::size_t kGoOnBelow = ListJob::kAheadMax / 2;
 
 api::Status too_large(store::Revision wanted, store::Revision present) {
   api::Status status = api::retry_status(
@@ -33,6 +35,10 @@ void warn_of_unreadable(Exchange& exchange, const ResourceCache& cache, std::str
     keys.push_back(cache.resource().storage + at->first);
   }
   if (!keys.empty()) exchange.warnings.push_back(left_out_warning(keys));
+}
+
+LongReads::Reader reader_of(const Exchange& exchange) {
+  return {exchange.user().name, !exchange.takes_pieces()};
 }
 
 struct ListSize {
@@ -168,40 +174,39 @@ bool Reader::looks_at_much(const ResourceCache& cache, const Page& page) {
   return size.is_long();
 }
 
+std::shared_ptr<ObjectSource> Reader::objects_of(const Exchange& exchange, const Page& page, store::Revision at) {
+  ResourceCache& cache = core_.cache.of(*exchange.route.resource);
+  const Selection& selection = page.selection;
+  const bool is_narrow = (selection.name() && (!selection.ns.empty() || !cache.resource().namespaced())) ||
+                         (selection.first_field() && cache.indexes_nodes());
+  if (is_narrow && at == core_.cache.revision()) {
+    std::vector<ObjectPtr> objects;
+    visit_candidates(cache, selection, page.start_after, [&](const ObjectPtr& object) {
+      objects.push_back(object);
+      return true;
+    });
+    return std::make_shared<GivenObjects>(std::move(objects));
+  }
+  const bool twice = ListJob::passes_twice(exchange, page.rendering, page.limit);
+  return PinnedObjects::make(cache, at, selection.key_prefix(), page.start_after,
+                             twice ? PinnedObjects::Passes::kTwo : PinnedObjects::Passes::kOne);
+}
+
 void Reader::show(const ExchangePtr& exchange, Page page) {
-  const Resource& resource = *exchange->route.resource;
-  const ResourceCache& cache = core_.cache.of(resource);
+  const ResourceCache& cache = core_.cache.of(*exchange->route.resource);
   const bool is_long = looks_at_much(cache, page);
-  if (is_long && long_lists_ >= kLongListsMax) {
-    if (waiting_lists_.size() >= kListsWaitingMax) {
-      return exchange->fail(api::retry_status(ErrorCode::kTooManyRequests, "too many long lists are waiting", 1));
-    }
-    waiting_lists_.push_back({exchange, std::move(page)});
+  if (is_long && !long_reads_.has_place(reader_of(*exchange))) {
+    const bool waits = long_reads_.wait(reader_of(*exchange), [this, exchange, page = std::move(page)] {
+      if (!exchange->finished()) show(exchange, page);
+    });
+    if (!waits) exchange->fail(api::retry_status(ErrorCode::kTooManyRequests, "too many long lists are waiting", 1));
     return;
   }
-  const bool present = !page.at || *page.at == core_.cache.revision();
-  if (!present && !cache.covers(*page.at)) return show_from_store(exchange, std::move(page));
+  const store::Revision at = page.at.value_or(core_.cache.revision());
+  if (at != core_.cache.revision() && !cache.covers(at)) return show_from_store(exchange, std::move(page));
   warn_of_unreadable(*exchange, cache, page.selection.key_prefix());
-  std::vector<ObjectPtr> objects;
-  std::size_t behind = 0;
-  const bool first_ones = page.selection.is_everything() && page.limit != 0;
-  const std::size_t most = first_ones ? page.limit : static_cast<std::size_t>(-1);
-  const auto add = [&](const ObjectPtr& object) {
-    if (objects.size() < most) {
-      objects.push_back(object);
-    } else {
-      ++behind;
-    }
-    return true;
-  };
-  const store::Revision at = present ? core_.cache.revision() : *page.at;
-  if (present) {
-    visit_candidates(cache, page.selection, page.start_after, add);
-  } else {
-    cache.visit_at(at, page.selection.key_prefix(), page.start_after, add);
-  }
-  begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at}, std::move(objects),
-                behind),
+  std::shared_ptr<ObjectSource> objects = objects_of(*exchange, page, at);
+  begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at}, std::move(objects)),
         is_long);
 }
 
@@ -225,29 +230,59 @@ void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
 }
 
 void Reader::begin(ListJob job, bool is_long) {
-  if (is_long) ++long_lists_;
-  slices_.add([this, is_long, job = std::move(job)](SliceBudget& budget) mutable {
-    if (!job.step(budget, core_.now.wall)) return false;
-    if (is_long) {
-      --long_lists_;
-      begin_waiting();
+  const auto held = std::make_shared<ListJob>(std::move(job));
+  std::optional<LongReads::Id> place;
+  if (is_long) {
+    held->keep_pace();
+    const Exchange& exchange = *held->exchange();
+    place = long_reads_.take(reader_of(exchange), [weak = std::weak_ptr(held)] {
+      if (const auto late = weak.lock(); late && late->exchange()->in_pieces()) late->exchange()->cut();
+    });
+    held->on_drop([this, id = *place] {
+      paused_.erase(id);
+      long_reads_.give_back(id);
+    });
+  }
+  go_on(held, place);
+}
+
+void Reader::go_on(const std::shared_ptr<ListJob>& job, std::optional<LongReads::Id> place) {
+  slices_.add([this, job, place](SliceBudget& budget) {
+    switch (job->step(budget, core_.now.wall)) {
+      case ListJob::Step::kMore:
+        return false;
+      case ListJob::Step::kWaits:
+        wait_for_client(job, *place);
+        return true;
+      case ListJob::Step::kDone:
+        if (place) long_reads_.give_back(*place);
+        return true;
     }
     return true;
   });
 }
 
-void Reader::begin_waiting() {
-  while (!waiting_lists_.empty() && long_lists_ < kLongListsMax) {
-    WaitingList next = std::move(waiting_lists_.front());
-    waiting_lists_.pop_front();
-    if (!next.exchange->finished()) show(next.exchange, std::move(next.page));
-  }
+void Reader::wait_for_client(const std::shared_ptr<ListJob>& job, LongReads::Id place) {
+  long_reads_.pause(place);
+  paused_.emplace(place, job);
+  // The call comes between events, where the time is not known; the timer comes with it.
+  job->exchange()->when_below(kGoOnBelow,
+                              [this, place] { core_.timers.at(core_.now.mono, [this, place] { resume(place); }); });
+}
+
+void Reader::resume(LongReads::Id place) {
+  const auto job = paused_.extract(place);
+  if (!job) return;
+  long_reads_.resume(place);
+  go_on(job.mapped(), place);
 }
 
 void Reader::answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects) {
   ListSize size;
   for (const ObjectPtr& object : objects) size.add(object->text->size());
-  begin(ListJob(exchange, {rendering, {}, 0, core_.cache.revision()}, std::move(objects), 0), size.is_long());
+  begin(
+      ListJob(exchange, {rendering, {}, 0, core_.cache.revision()}, std::make_shared<GivenObjects>(std::move(objects))),
+      size.is_long());
 }
 
 }  // namespace spillway::apiserver

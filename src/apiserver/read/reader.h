@@ -1,17 +1,18 @@
 // Gets and lists: from the cache, at the present, at an older revision, or as soon as a newer one is reached.
-// Long lists are written a slice at a time. Thread: loop. Bounds: a read waits at most 3 s for a revision; so many long
-// lists are written at a time (kLongListsMax), so many more wait. Source: spec "API server contract", 9.1-9.3.
+// Lists are written a slice at a time, and long ones wait for their clients in between. Thread: loop. Bounds: a read
+// waits at most 3 s for a revision; so many long lists are under way, so many more wait (long_reads.h). Source: spec
+// "API server contract", 9.1-9.3.
 #pragma once
 
 #include "apiserver/read/core.h"
 #include "apiserver/read/list_job.h"
+#include "apiserver/read/long_reads.h"
 #include "apiserver/read/rendering.h"
 #include "apiserver/read/selection.h"
 #include "apiserver/read/watch_hub.h"
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/request_options.h"
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,7 +23,8 @@ namespace spillway::apiserver {
 
 class Reader {
  public:
-  Reader(Core& core, WatchHub& hub, SliceQueue& slices) : core_(core), hub_(hub), slices_(slices) {}
+  Reader(Core& core, WatchHub& hub, SliceQueue& slices, LongReads& long_reads)
+      : core_(core), hub_(hub), slices_(slices), long_reads_(long_reads) {}
 
   void get(const ExchangePtr& exchange);
   void list(const ExchangePtr& exchange);
@@ -55,13 +57,18 @@ class Reader {
   static bool looks_at_much(const ResourceCache& cache, const Page& page);
   void show(const ExchangePtr& exchange, Page page);
   void show_from_store(const ExchangePtr& exchange, Page page);
+  std::shared_ptr<ObjectSource> objects_of(const Exchange& exchange, const Page& page, store::Revision at);
   void begin(ListJob job, bool is_long);
-  /// A long list has ended.
-  void begin_waiting();
+  /// `place`: of a long list.
+  void go_on(const std::shared_ptr<ListJob>& job, std::optional<LongReads::Id> place);
+  void wait_for_client(const std::shared_ptr<ListJob>& job, LongReads::Id place);
+  void resume(LongReads::Id place);
 
   Core& core_;
   WatchHub& hub_;
   SliceQueue& slices_;
+  LongReads& long_reads_;
+  std::map<LongReads::Id, std::shared_ptr<ListJob>> paused_;  // lists that wait for their clients
 
   struct Waiting {
     ExchangePtr exchange;
@@ -70,14 +77,6 @@ class Reader {
   };
 
   std::multimap<store::Revision, Waiting> waiting_;
-
-  struct WaitingList {
-    ExchangePtr exchange;
-    Page page;
-  };
-
-  std::size_t long_lists_ = 0;
-  std::deque<WaitingList> waiting_lists_;
 };
 
 }  // namespace spillway::apiserver

@@ -104,7 +104,20 @@ Json Rendering::shown(const StoredObject& object) const {
 }
 
 std::string Rendering::body(const StoredObject& object) const {
-  return is_verbatim() ? *object.text : encoded(shown(object));
+  if (is_verbatim()) return *object.text;
+  if (!is_copied()) return encoded(shown(object));
+  std::string out;
+  append_metadata(object, out);
+  return out;
+}
+
+/// As encoded(metadata_only()) writes it: the metadata stand in the text in one piece.
+void Rendering::append_metadata(const StoredObject& object, std::string& out) const {
+  out += R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/)";
+  out += form_.meta_version;
+  out += R"(","metadata":)";
+  out += metadata_text(object);
+  out += '}';
 }
 
 std::string Rendering::encoded(const Json& document) const {
@@ -194,9 +207,29 @@ void Rendering::append_item(const StoredObject& object, bool first, WallTime now
     api::append_text(row(object, now), out);
   } else if (is_verbatim()) {
     out += *object.text;
+  } else if (is_copied()) {
+    append_metadata(object, out);
   } else {
-    out += body(object);
+    out += encoded(shown(object));
   }
+}
+
+Rendering::ListFrame Rendering::list_frame(const ListMeta& meta, std::size_t item_bytes) const {
+  if (!is_protobuf()) return {list_head(meta), std::string(kListTail) + "\n"};
+  api::ProtobufListFrame frame = api::protobuf_list_frame(list_version(), list_kind(), list_meta(meta), item_bytes);
+  return {std::move(frame.head), std::move(frame.tail)};
+}
+
+std::uint32_t& Rendering::known_item_bytes(const StoredObject& object) const {
+  return form_.form == Form::kPartialMetadata ? object.metadata_protobuf_bytes : object.protobuf_bytes;
+}
+
+std::size_t Rendering::item_bytes(const StoredObject& object) const {
+  if (knows_item_bytes(object)) return known_item_bytes(object);
+  std::string text;
+  append_item(object, true, WallTime(), text);
+  if (keeps_item_bytes()) known_item_bytes(object) = static_cast<std::uint32_t>(text.size());
+  return text.size();
 }
 
 std::string Rendering::end_list(const ListMeta& meta, std::string text) const {
@@ -206,7 +239,7 @@ std::string Rendering::end_list(const ListMeta& meta, std::string text) const {
 }
 
 std::size_t Rendering::cost(const StoredObject& object) const {
-  return kLookCost + object.text->size() / (is_verbatim() ? kCopyShare : 1);
+  return kLookCost + object.text->size() / (is_copied() ? kCopyShare : 1);
 }
 
 std::string Rendering::frame(WatchEventType type, const StoredObject& object, bool columns, WallTime now) const {

@@ -12,6 +12,7 @@
 #include "base/time.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,9 @@ class Rendering {
   /// Watch frames can be shared by watchers with equal renderings.
   friend bool operator==(const Rendering&, const Rendering&) = default;
 
+  /// No object is parsed: the stored bytes, or a part of them, are what this rendering writes.
+  bool is_copied() const { return is_verbatim() || (form_.form == Form::kPartialMetadata && !is_protobuf()); }
+
   /// The stored bytes are what this rendering writes.
   bool is_verbatim() const {
     return form_.form == Form::kObject && resource_->view.from_stored == nullptr && !is_protobuf();
@@ -64,11 +68,26 @@ class Rendering {
   void append_item(const StoredObject& object, bool first, WallTime now, std::string& out) const;
   std::string end_list(const ListMeta& meta, std::string text) const;
 
+  /// What stands around the items where they are not at hand: `item_bytes` of them in all, which only protobuf must
+  /// know. A list in JSON also ends with a newline.
+  struct ListFrame {
+    std::string head;
+    std::string tail;
+  };
+
+  ListFrame list_frame(const ListMeta& meta, std::size_t item_bytes) const;
+  /// Bytes of an item in protobuf; of an object that has been asked for before, without writing it.
+  std::size_t item_bytes(const StoredObject& object) const;
+
+  bool knows_item_bytes(const StoredObject& object) const {
+    return keeps_item_bytes() && known_item_bytes(object) != 0;
+  }
+
   /// What writing the object costs (slice_queue.h).
   std::size_t cost(const StoredObject& object) const;
 
   /// Bytes by which an item may be longer than the object's text.
-  std::size_t overhead() const { return is_verbatim() ? 1 : 1'024; }
+  std::size_t overhead() const { return is_copied() ? 128 : 1'024; }
 
   /// One event of a watch: in JSON a line with its newline, in protobuf a frame with its length. `columns`: a Table
   /// carries its column definitions.
@@ -80,7 +99,15 @@ class Rendering {
 
  private:
   api::Json shown(const StoredObject& object) const;
+
+  /// Another version of the kind may have another length, and only one of them is kept.
+  bool keeps_item_bytes() const {
+    return form_.form == Form::kPartialMetadata || resource_->view.from_stored == nullptr;
+  }
+
+  std::uint32_t& known_item_bytes(const StoredObject& object) const;
   std::string body(const StoredObject& object) const;
+  void append_metadata(const StoredObject& object, std::string& out) const;
   std::string encoded(const api::Json& document) const;
   std::string wrap(std::string_view event_type, std::string_view object) const;
   const api::Type& item_type() const;

@@ -209,6 +209,23 @@ ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store
   return renewed;
 }
 
+std::string_view metadata_text(const StoredObject& object) {
+  const std::string_view text = *object.text;
+  const std::size_t begin = inside_metadata(text) - 1;  // there is one: it holds the resourceVersion
+  std::size_t depth = 0;
+  for (std::size_t at = begin; at < text.size();) {
+    const char c = text[at];
+    if (c == '"') {
+      at = skip_string(text, at);
+      continue;
+    }
+    if (c == '{' || c == '[') ++depth;
+    ++at;
+    if ((c == '}' || c == ']') && --depth == 0) return text.substr(begin, at - begin);
+  }
+  return text.substr(begin);
+}
+
 std::string stored_bytes(const StoredObject& object) {
   const auto [begin, end] = version_member(object);
   std::string bytes;

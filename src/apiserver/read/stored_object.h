@@ -12,6 +12,7 @@
 #include "store/store.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,6 +72,9 @@ struct StoredObject {
 
   /// The bytes with another resourceVersion.
   std::string text_at(store::Revision other) const;
+  /// What it takes as an item of a list in protobuf, whole and as metadata only; 0: not known yet.
+  mutable std::uint32_t protobuf_bytes = 0;
+  mutable std::uint32_t metadata_protobuf_bytes = 0;
   /// The parsed document, for as long as the cache keeps it.
   mutable api::DocumentPtr parsed;
 
@@ -91,6 +95,9 @@ std::shared_ptr<StoredObject> make_object(std::string key, std::string_view byte
 
 /// `object` after a write of `bytes` that changed neither the places of members nor what was extracted from them.
 ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store::Revision revision);
+
+/// The value of the object's metadata as it stands in its text, braces included.
+std::string_view metadata_text(const StoredObject& object);
 
 /// The bytes that are stored of an object: its text without the resourceVersion.
 std::string stored_bytes(const StoredObject& object);

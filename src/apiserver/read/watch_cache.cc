@@ -79,39 +79,6 @@ void ResourceCache::visit(std::string_view prefix, std::string_view start_after,
   }
 }
 
-void ResourceCache::visit_at(store::Revision at, std::string_view prefix, std::string_view start_after,
-                             const std::function<bool(const ObjectPtr&)>& visit_object) const {
-  // What the objects changed since `at` were then: the previous value of their first event after it.
-  ObjectMap then;
-  for (const EventPtr& event : events_after(at)) {
-    then.emplace(event->object ? event->object->key : event->previous->key, event->previous);
-  }
-  if (then.empty()) {
-    visit(prefix, start_after, visit_object);
-    return;
-  }
-  const auto begin = [&](const ObjectMap& map) {
-    return start_after.empty() ? map.lower_bound(prefix) : map.upper_bound(start_after);
-  };
-  auto now_at = begin(objects_);
-  auto then_at = begin(then);
-  for (;;) {
-    const bool more_now = now_at != objects_.end() && now_at->first.starts_with(prefix);
-    const bool more_then = then_at != then.end() && then_at->first.starts_with(prefix);
-    if (!more_now && !more_then) return;
-    if (more_then && (!more_now || then_at->first <= now_at->first)) {
-      if (more_now && then_at->first == now_at->first) ++now_at;
-      const ObjectPtr& object = then_at->second;
-      ++then_at;
-      if (object && !visit_object(object)) return;
-      continue;
-    }
-    const ObjectPtr& object = now_at->second;
-    ++now_at;
-    if (!visit_object(object)) return;
-  }
-}
-
 void ResourceCache::index(const StoredObject& object, const ObjectPtr& value) {
   if (!indexes_nodes()) return;
   const std::string& node = object.meta.fields.front();
@@ -126,8 +93,21 @@ void ResourceCache::index(const StoredObject& object, const ObjectPtr& value) {
   if (found->second.empty()) by_node_.erase(found);
 }
 
+void ResourceCache::tell_pins(const std::string& key, const ObjectPtr& previous) {
+  bool gone = false;
+  for (const std::weak_ptr<Pin>& pin : pins_) {
+    if (const auto held = pin.lock()) {
+      held->on_change(key, previous);
+    } else {
+      gone = true;
+    }
+  }
+  if (gone) std::erase_if(pins_, [](const auto& pin) { return pin.expired(); });
+}
+
 void ResourceCache::put(const ObjectPtr& object) {
   ObjectPtr& slot = objects_[object->key];
+  if (!pins_.empty()) tell_pins(object->key, slot);
   if (slot) {
     index(*slot, nullptr);
     slot->parsed = nullptr;
@@ -141,6 +121,7 @@ void ResourceCache::put(const ObjectPtr& object) {
 void ResourceCache::erase(const std::string& key) {
   const auto found = objects_.find(key);
   if (found == objects_.end()) return;
+  if (!pins_.empty()) tell_pins(key, found->second);
   index(*found->second, nullptr);
   found->second->parsed = nullptr;
   by_revision_.erase(found->second->revision);

@@ -55,6 +55,14 @@ struct Unreadable {
 /// The objects of one resource and their history.
 class ResourceCache {
  public:
+  /// Who is told what was there, before it is changed.
+  class Pin {
+   public:
+    virtual ~Pin() = default;
+    /// `previous` is null: the object is new.
+    virtual void on_change(const std::string& key, const ObjectPtr& previous) = 0;
+  };
+
   explicit ResourceCache(const Resource& resource);
 
   const Resource& resource() const { return resource_; }
@@ -94,11 +102,11 @@ class ResourceCache {
   /// and deleted since, nothing. covers_state(after) must hold.
   std::vector<StateChange> changes_since(store::Revision after) const;
 
-  /// Objects as they stood at `at`, in key order from just behind `start_after`, below `prefix`, until `visit` returns
-  /// false. covers(at) must hold.
-  void visit_at(store::Revision at, std::string_view prefix, std::string_view start_after,
-                const std::function<bool(const ObjectPtr&)>& visit) const;
-  /// The same for the present state.
+  /// For as long as somebody else holds it.
+  void pin(std::weak_ptr<Pin> pin) { pins_.push_back(std::move(pin)); }
+
+  /// Objects of the present state in key order from just behind `start_after`, below `prefix`, until `visit` returns
+  /// false. Those of another revision, and a few at a time: pinned_objects.h.
   void visit(std::string_view prefix, std::string_view start_after,
              const std::function<bool(const ObjectPtr&)>& visit) const;
 
@@ -106,6 +114,7 @@ class ResourceCache {
   friend class WatchCache;
 
   void put(const ObjectPtr& object);
+  void tell_pins(const std::string& key, const ObjectPtr& previous);
   void erase(const std::string& key);
   void index(const StoredObject& object, const ObjectPtr& value);
   void remember(EventPtr event);
@@ -116,6 +125,7 @@ class ResourceCache {
   ObjectMap objects_;
   std::map<std::string, Unreadable, std::less<>> unreadable_;
   std::map<std::string, ObjectMap, std::less<>> by_node_;
+  std::vector<std::weak_ptr<Pin>> pins_;
   std::deque<EventPtr> ring_;
   std::size_t ring_bytes_ = 0;
   store::Revision horizon_;

@@ -1,5 +1,6 @@
 #include "apiserver/read/watch_hub.h"
 
+#include "apiserver/read/pinned_objects.h"
 #include "store/too_old.h"
 
 #include <algorithm>
@@ -10,6 +11,10 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr std::size_t kChunkBytes = 64U << 10U;
+constexpr std::size_t kAheadMax = 1U << 20U;
+constexpr std::size_t kWaitingMax = 4U << 20U;
+constexpr Duration kLagMax = seconds(10);
+constexpr Duration kStartMax = seconds(60);  // until what a watch starts with has been sent
 constexpr Duration kBookmarkEvery = seconds(60);
 constexpr Duration kBookmarkBeforeEnd = seconds(1);
 constexpr Duration kLifeMin = minutes(30);  // of watches that name no time-out: up to twice this
@@ -99,90 +104,130 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
     return;
   }
   watch->from = watch->sent = from_version ? *options.version : core_.cache.revision();
-  catch_up(watch, {});
+  catch_up(watch, std::make_shared<Start>());
 }
 
 void WatchHub::start_from_state(const WatchPtr& watch, bool marker) {
-  if (long_starts_ >= kLongListsMax && watch->cache->objects().size() > kLongList && !watch->selection.name() &&
-      !watch->selection.first_field()) {
-    waiting_starts_.push_back({watch, marker});
+  const bool is_long =
+      watch->cache->objects().size() > kLongList && !watch->selection.name() && !watch->selection.first_field();
+  const LongReads::Reader reader{watch->exchange->user().name, false};
+  if (is_long && !long_reads_.has_place(reader)) {
+    const bool waits = long_reads_.wait(reader, [this, marker, held = std::weak_ptr(watch)] {
+      if (const WatchPtr alive = held.lock(); alive && !alive->closed) start_from_state(alive, marker);
+    });
+    if (!waits) end(*watch);
     return;
   }
-  catch_up(watch, state_of(*watch, marker));
-}
-
-void WatchHub::start_waiting() {
-  while (!waiting_starts_.empty() && long_starts_ < kLongListsMax) {
-    const WaitingStart next = std::move(waiting_starts_.front());
-    waiting_starts_.pop_front();
-    if (const WatchPtr watch = next.watch.lock(); watch && !watch->closed) start_from_state(watch, next.marker);
+  const auto start = std::make_shared<Start>(state_of(*watch, marker));
+  if (is_long) {
+    start->place = watch->place = long_reads_.take(reader, [this, held = std::weak_ptr(watch)] {
+      if (const WatchPtr slow = held.lock(); slow && !slow->closed) end(*slow);
+    });
   }
+  core_.timers.at(core_.now.mono + kStartMax, [this, held = std::weak_ptr(watch)] {
+    if (const WatchPtr slow = held.lock(); slow && !slow->closed && slow->behind) end(*slow);
+  });
+  catch_up(watch, start);
 }
 
 WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
   watch.from = watch.sent = core_.cache.revision();
-  Start start{.marker = marker};
-  const auto add = [&start](const ObjectPtr& object) {
-    start.objects.push_back({StateChange::Of::kCreated, object});
-    return true;
-  };
-  if (const auto node = watch.selection.first_field(); node && watch.cache->indexes_nodes()) {
-    if (const ObjectMap* there = watch.cache->on_node(*node)) {
-      for (const auto& [key, object] : *there) add(object);
+  ResourceCache& cache = core_.cache.of(watch.cache->resource());
+  if (const auto node = watch.selection.first_field(); node && cache.indexes_nodes()) {
+    std::vector<ObjectPtr> objects;
+    if (const ObjectMap* there = cache.on_node(*node)) {
+      for (const auto& [key, object] : *there) objects.push_back(object);
     }
-  } else {
-    watch.cache->visit(watch.selection.key_prefix(), {}, add);
+    return {
+        .objects = std::make_shared<GivenObjects>(std::move(objects)), .changes = {}, .marker = marker, .place = {}};
   }
-  return start;
+  return {
+      .objects = PinnedObjects::make(cache, watch.from, watch.selection.key_prefix(), {}, PinnedObjects::Passes::kOne),
+      .changes = {},
+      .marker = marker,
+      .place = {}};
 }
 
-void WatchHub::catch_up(const WatchPtr& watch, Start start) {
+void WatchHub::catch_up(const WatchPtr& watch, const StartPtr& start) {
   watch->behind = true;
-  const bool is_long = start.objects.size() > kLongList;
-  if (is_long) ++long_starts_;
-  slices_.add([this, is_long, held = std::weak_ptr(watch), start = std::move(start)](SliceBudget& budget) mutable {
+  slices_.add([this, start, held = std::weak_ptr(watch)](SliceBudget& budget) {
     const WatchPtr alive = held.lock();
     if (alive && !alive->closed) {
-      if (!send_state(*alive, start, budget) || !send_history(*alive, start, budget)) return false;
+      if (!send_state(*alive, *start, budget) || !send_history(*alive, *start, budget)) {
+        if (alive->exchange->waiting_bytes() < kAheadMax) return false;
+        wait_for_client(alive, start);
+        return true;
+      }
       alive->behind = false;
+      alive->lag.since = core_.now.mono;
       if (const auto standing = std::exchange(alive->exchange->on_standing, nullptr)) standing();
     }
-    if (is_long) {
-      --long_starts_;
-      start_waiting();
-    }
+    if (start->place) long_reads_.give_back(*start->place);
     return true;
   });
 }
 
+void WatchHub::wait_for_client(const WatchPtr& watch, const StartPtr& start) {
+  if (start->place) long_reads_.pause(*start->place);
+  // The call comes between events, where the time is not known; the timer comes with it.
+  watch->exchange->when_below(kAheadMax / 2, [this, start, held = std::weak_ptr(watch)] {
+    core_.timers.at(core_.now.mono, [this, start, held] {
+      if (start->place) long_reads_.resume(*start->place);
+      if (const WatchPtr alive = held.lock(); alive && !alive->closed) catch_up(alive, start);
+    });
+  });
+}
+
 bool WatchHub::send_state(Watch& watch, Start& start, SliceBudget& budget) {
+  if (!send_objects(watch, start, budget) || !send_changes(watch, start, budget)) return false;
+  if (watch.closed) return true;
+  if (std::exchange(start.marker, false)) write(watch, watch.rendering.bookmark(watch.sent, true));
+  return true;
+}
+
+bool WatchHub::send_objects(Watch& watch, Start& start, SliceBudget& budget) {
+  if (!start.objects) return true;
   std::string chunk;
-  bool spent = false;
-  for (; start.next < start.objects.size() && !spent; ++start.next) {
-    const auto& [of, object] = start.objects[start.next];
+  const bool all = start.objects->visit([&](const ObjectPtr& object) {
     const bool matches = watch.selection.matches(*object);
-    if (!budget.take(matches ? watch.rendering.cost(*object) : kLookCost)) {
-      spent = true;
-      break;
-    }
+    if (chunk.size() >= kChunkBytes && !write(watch, std::exchange(chunk, {}))) return false;
+    if (!budget.take(matches ? watch.rendering.cost(*object) : kLookCost)) return false;
+    if (!matches) return true;
+    chunk += watch.rendering.frame(WatchEventType::kAdded, *object, !std::exchange(watch.columns_sent, true),
+                                   core_.now.wall);
+    return true;
+  });
+  if (!chunk.empty()) write(watch, std::move(chunk));
+  if (watch.closed) return true;
+  if (!all) return false;
+  start.objects = nullptr;
+  return true;
+}
+
+bool WatchHub::send_changes(Watch& watch, Start& start, SliceBudget& budget) {
+  std::string chunk;
+  bool left = true;
+  for (; left && start.next < start.changes.size(); ++start.next) {
+    const auto& [of, object] = start.changes[start.next];
+    const bool matches = watch.selection.matches(*object);
+    left =
+        watch.exchange->waiting_bytes() < kAheadMax && budget.take(matches ? watch.rendering.cost(*object) : kLookCost);
+    if (!left) break;
     if (!matches) continue;
     chunk += watch.rendering.frame(type_of(of), *object, !std::exchange(watch.columns_sent, true), core_.now.wall);
     if (chunk.size() >= kChunkBytes && !write(watch, std::exchange(chunk, {}))) return true;
   }
   if (!chunk.empty() && !write(watch, std::move(chunk))) return true;
-  if (spent) return false;
-  start.objects = {};
+  if (!left) return false;
+  start.changes = {};
   start.next = 0;
-  if (std::exchange(start.marker, false)) {
-    write(watch, watch.rendering.bookmark(watch.sent, true));
-  }
   return true;
 }
 
 /// Where events are gone and the present state tells the rest. The watch has been sent everything up to `sent`.
 bool WatchHub::resume_by_state(Watch& watch, Start& start) const {
   if (!watch.cache->covers_state(watch.sent) || !watch.selection.is_by_name()) return false;
-  start.objects = watch.cache->changes_since(watch.sent);
+  start.changes = watch.cache->changes_since(watch.sent);
   watch.from = watch.sent = core_.cache.revision();
   return true;
 }
@@ -197,7 +242,8 @@ bool WatchHub::send_history(Watch& watch, Start& start, SliceBudget& budget) {
   }
   for (const EventPtr& event : watch.cache->events_after(watch.sent)) {
     if (watch.closed) return true;
-    const bool left = budget.take(watch.rendering.cost(event->object ? *event->object : *event->last));
+    const bool left = watch.exchange->waiting_bytes() < kAheadMax &&
+                      budget.take(watch.rendering.cost(event->object ? *event->object : *event->last));
     if (!left && event->revision != watch.sent) return false;  // a revision is not cut
     Frames frames(event, core_.now.wall);
     deliver(watch, frames);
@@ -249,7 +295,23 @@ void WatchHub::deliver(Watch& watch, Frames& frames) {
   if (!is) type = WatchEventType::kDeleted;
   const bool columns = watch.rendering.is_table() && !std::exchange(watch.columns_sent, true);
   const Frames::Line& line = frames.line(type, watch.rendering, columns);
+  if (!watch.behind && is_too_far_behind(watch, line.text->size())) return end(watch);
   if (!watch.exchange->write_event(line.text, line.document)) end(watch);
+}
+
+/// Before so many more bytes are written: too many wait, or what was written kLagMax ago has not been taken yet.
+bool WatchHub::is_too_far_behind(Watch& watch, std::size_t more_bytes) const {
+  Lag& lag = watch.lag;
+  const std::uint64_t waiting = watch.exchange->waiting_bytes();
+  if (waiting != 0 && waiting + more_bytes > kWaitingMax) return true;
+  if (lag.written < lag.mark + waiting) {
+    if (core_.now.mono - lag.since > kLagMax) return true;
+  } else {
+    lag.mark = lag.written + more_bytes;
+    lag.since = core_.now.mono;
+  }
+  lag.written += more_bytes;
+  return false;
 }
 
 bool WatchHub::write(Watch& watch, std::string text) {
@@ -300,6 +362,7 @@ std::set<WatchHub::WatchId>& WatchHub::place_of(const Watch& watch) {
 void WatchHub::drop(Watch& watch) {
   if (watch.closed) return;
   watch.closed = true;
+  if (watch.place) long_reads_.give_back(*watch.place);
   core_.timers.cancel(watch.end_timer);
   if (watch.bookmark_timer) core_.timers.cancel(*watch.bookmark_timer);
   std::set<WatchId>& place = place_of(watch);

@@ -1,10 +1,14 @@
 // Everybody who watches: start from a revision or from the present state, then each event once, in order, as the diff
-// of its selector; bookmarks; the end by time-out. A receiver that is full loses its watch, nobody else's.
-// What a watch starts with is sent a slice at a time; until it has caught up, events wait for it in the cache's
-// history. Thread: loop. Source: spec "API server contract", 9.5-9.11.
+// of its selector; bookmarks; the end by time-out. A receiver that is full, or too far behind, loses its watch, nobody
+// else's. What a watch starts with is sent a slice at a time, as fast as its client takes it; until it has caught up,
+// events wait for it in the cache's history. Thread: loop. Bounds: kAheadMax of what it starts with waits for a client,
+// who has kStartMax to take all of it, and may later be kLagMax or kWaitingMax behind; places for long starts are those
+// of long lists (long_reads.h). Source: spec "API server contract", 9.5-9.11.
 #pragma once
 
 #include "apiserver/read/core.h"
+#include "apiserver/read/long_reads.h"
+#include "apiserver/read/object_source.h"
 #include "apiserver/read/rendering.h"
 #include "apiserver/read/selection.h"
 #include "apiserver/request/exchange.h"
@@ -12,9 +16,9 @@
 #include "apiserver/resource/slice_queue.h"
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +27,8 @@ namespace spillway::apiserver {
 
 class WatchHub {
  public:
-  WatchHub(Core& core, SliceQueue& slices) : core_(core), slices_(slices) {}
+  WatchHub(Core& core, SliceQueue& slices, LongReads& long_reads)
+      : core_(core), slices_(slices), long_reads_(long_reads) {}
 
   /// Answers headers at once, then what is due from the start, then events as they come.
   void open(ExchangePtr exchange, Rendering rendering, Selection selection, const ListOptions& options);
@@ -39,6 +44,13 @@ class WatchHub {
  private:
   using WatchId = std::uint64_t;
 
+  /// How far the client is behind, to within twice kLagMax.
+  struct Lag {
+    std::uint64_t written = 0;  // bytes of live events
+    std::uint64_t mark = 0;     // of them, those that were written at `since`
+    Instant since{};
+  };
+
   struct Watch {
     WatchId id = 0;
     ExchangePtr exchange;
@@ -50,6 +62,8 @@ class WatchHub {
     bool behind = false;   // it is catching up: events are not for it yet
     bool columns_sent = false;
     bool closed = false;
+    Lag lag;
+    std::optional<LongReads::Id> place;  // of a long start
     TimerQueue::Id end_timer;
     std::optional<TimerQueue::Id> bookmark_timer;
   };
@@ -67,23 +81,24 @@ class WatchHub {
 
   /// The state a watch starts with or resumes by, as far as it has not been sent.
   struct Start {
-    std::vector<StateChange> objects;
-    std::size_t next = 0;
-    bool marker = false;  // a bookmark marks its end
+    std::shared_ptr<ObjectSource> objects;  // null: sent, or there are none
+    std::vector<StateChange> changes;       // by which it resumes
+    std::size_t next = 0;                   // of them, the first that has not been sent
+    bool marker = false;                    // a bookmark marks its end
+    std::optional<LongReads::Id> place;     // of a long one
   };
 
-  /// A watch that has to wait until fewer others start.
-  struct WaitingStart {
-    std::weak_ptr<Watch> watch;
-    bool marker = false;
-  };
+  using StartPtr = std::shared_ptr<Start>;
 
   void start_from_state(const WatchPtr& watch, bool marker);
-  void start_waiting();
   Start state_of(Watch& watch, bool marker) const;
-  void catch_up(const WatchPtr& watch, Start start);
+  void catch_up(const WatchPtr& watch, const StartPtr& start);
+  void wait_for_client(const WatchPtr& watch, const StartPtr& start);
+  bool is_too_far_behind(Watch& watch, std::size_t more_bytes) const;
   /// One slice each. True: there is nothing more, or the watch has ended.
   bool send_state(Watch& watch, Start& start, SliceBudget& budget);
+  bool send_objects(Watch& watch, Start& start, SliceBudget& budget);
+  bool send_changes(Watch& watch, Start& start, SliceBudget& budget);
   bool send_history(Watch& watch, Start& start, SliceBudget& budget);
   bool resume_by_state(Watch& watch, Start& start) const;
   void deliver(Watch& watch, Frames& frames);
@@ -98,11 +113,10 @@ class WatchHub {
 
   Core& core_;
   SliceQueue& slices_;
+  LongReads& long_reads_;
   WatchId last_id_ = 0;
   std::map<WatchId, WatchPtr> watches_;
   std::map<const ResourceCache*, Audience> audiences_;
-  std::size_t long_starts_ = 0;
-  std::deque<WaitingStart> waiting_starts_;  // at most one per open watch
 };
 
 }  // namespace spillway::apiserver

@@ -5,6 +5,7 @@
 
 #include "api/json/json.h"
 
+#include <cstddef>
 #include <string_view>
 
 namespace spillway::apiserver {
@@ -18,10 +19,15 @@ class AnswerObserver {
     const api::Json* document = nullptr;  // what the body says, if that is at hand
     std::string_view body = {};
     std::string_view content_type = {};
-    bool composed = false;  // the body is JSON that this server has written, in one line
+    bool composed = false;   // the body is JSON that this server has written, in one line
+    bool in_pieces = false;  // the body has gone in pieces and is not at hand; it is longer than body_bytes_wanted()
   };
 
   virtual ~AnswerObserver() = default;
+
+  /// Up to how many bytes it wants to see the body of an answer.
+  virtual std::size_t body_bytes_wanted() const { return 0; }
+
   /// What was decided about it.
   virtual void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) = 0;
 

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -16,6 +17,7 @@ namespace {
 constexpr std::size_t kWarningBytesMax = 4U << 10U;   // of all Warning headers of an answer; the rest is left out
 constexpr std::size_t kWarningCutBytes = 256;         // what is left of each where they are too long together
 constexpr std::size_t kPrettyBytesMax = 256U << 10U;  // longer answers are not indented
+constexpr std::size_t kWholeBytesMin = 128U << 10U;   // below this an answer has a length, and is not compressed
 
 /// A Warning header value may not carry quotes or control characters unescaped.
 std::string warning_value(std::string_view text) {
@@ -80,6 +82,7 @@ void Exchange::answer(int code, std::string body, std::string_view content_type,
 void Exchange::answer_with(int code, std::string body, std::string_view content_type, api::HeaderList headers,
                            const api::Json* document) {
   if (is_settled()) return;
+  if (in_pieces_) return cut();  // it is too late for another answer
   api::Response response{code, standard_headers(content_type), std::move(body)};
   for (auto& header : headers) {
     if (header.first == "Cache-Control")
@@ -88,6 +91,44 @@ void Exchange::answer_with(int code, std::string body, std::string_view content_
       response.headers.push_back(std::move(header));
   }
   send(std::move(response), document, false);
+}
+
+bool Exchange::takes_pieces() const {
+  const api::PacedSink* sink = sink_ == nullptr ? nullptr : api::paced(*sink_);
+  return sink != nullptr && sink->takes_pieces();
+}
+
+std::size_t Exchange::whole_bytes_min() const {
+  std::size_t bytes = kWholeBytesMin;
+  if (form.encoding == Encoding::kJson && query_flag(target, "pretty")) bytes = kPrettyBytesMax + 1;
+  return std::max(bytes, observer_ ? observer_->body_bytes_wanted() + 1 : 0);
+}
+
+void Exchange::open_pieces(std::function<void()> drop) {
+  if (finished()) return;
+  SPILLWAY_CHECK(takes_pieces());
+  streaming_ = in_pieces_ = true;
+  drop_ = std::move(drop);
+  const std::shared_ptr<api::ResponseSink> sink = sink_;
+  const bool protobuf = form.encoding == Encoding::kProtobuf;
+  const std::string_view type = protobuf ? api::kProtobufContentType : "application/json";
+  api::paced(*sink)->on_pieces(api::Response{200, standard_headers(type), {}});
+}
+
+void Exchange::when_below(std::size_t bytes, std::function<void()> act) {
+  api::PacedSink* sink = sink_ == nullptr ? nullptr : api::paced(*sink_);
+  if (sink != nullptr) sink->when_below(bytes, std::move(act));
+}
+
+void Exchange::cut() {
+  if (finished()) return;
+  SPILLWAY_CHECK(in_pieces_);
+  const std::shared_ptr<api::ResponseSink> sink = sink_;
+  const std::function<void()> drop = std::exchange(drop_, nullptr);
+  end_observation();
+  finish(0);
+  api::paced(*sink)->on_cut();
+  if (drop) drop();
 }
 
 void Exchange::send(api::Response response, const api::Json* document, bool composed) {
@@ -149,6 +190,7 @@ void Exchange::open_stream(std::string_view content_type, std::function<void()> 
 bool Exchange::write(std::shared_ptr<const std::string> chunk) {
   if (finished()) return false;
   const std::shared_ptr<api::ResponseSink> sink = sink_;
+  if (in_pieces_) effort += chunk->size() / kCopyShare;
   return sink->write(std::move(chunk));
 }
 
@@ -177,7 +219,12 @@ void Exchange::abandon() {
 }
 
 void Exchange::end_observation() {
-  if (const auto observer = std::exchange(observer_, nullptr)) observer->on_end();
+  const auto observer = std::exchange(observer_, nullptr);
+  if (!observer) return;
+  if (!in_pieces_) return observer->on_end();
+  const bool protobuf = form.encoding == Encoding::kProtobuf;
+  observer->on_answer(
+      {.code = 200, .content_type = protobuf ? api::kProtobufContentType : "application/json", .in_pieces = true});
 }
 
 std::shared_ptr<api::ResponseSink> Exchange::release() {

@@ -86,6 +86,23 @@ class Exchange {
   /// Bytes of the stream that wait for the client; 0 once it is gone.
   std::size_t waiting_bytes() const { return sink_ == nullptr ? 0 : api::waiting_bytes(*sink_); }
 
+  /// Whether the answer may come as open_pieces(), write() for each piece, and end().
+  bool takes_pieces() const;
+
+  /// An answer must not begin to come in pieces before it is longer than this.
+  std::size_t whole_bytes_min() const;
+
+  /// Begins an answer in the encoding of `form` whose body follows in pieces: a JSON body ends with a newline. `drop`
+  /// is called if it is not brought to its end(): the client goes away, or it is cut.
+  void open_pieces(std::function<void()> drop);
+
+  bool in_pieces() const { return in_pieces_; }
+
+  /// Calls `act` once when no more than `bytes` of the stream wait for the client; never once it is gone.
+  void when_below(std::size_t bytes, std::function<void()> act);
+  /// An answer in pieces that has begun will not be completed, which its client can tell.
+  void cut();
+
   /// One event of a watch; `event` is what `line` says, or null.
   [[nodiscard]] bool write_event(const std::shared_ptr<const std::string>& line, const api::WatchDocumentPtr& event);
   void end();
@@ -118,6 +135,7 @@ class Exchange {
   std::function<void()> drop_;
   std::unique_ptr<AnswerObserver> observer_;
   bool streaming_ = false;
+  bool in_pieces_ = false;
 };
 
 using ExchangePtr = std::shared_ptr<Exchange>;

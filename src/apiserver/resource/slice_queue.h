@@ -24,9 +24,6 @@ inline constexpr std::size_t kLookCost = 64;
 inline constexpr std::size_t kLongList = 1'000;
 /// Bytes of objects: a list of more is long, however few they are.
 inline constexpr std::size_t kLongListBytes = 2U << 20U;
-/// Long lists that are written at a time, and starts of watches likewise: each holds its objects as they stood, and a
-/// list what it has written so far.
-inline constexpr std::size_t kLongListsMax = 4;
 
 class SliceBudget {
  public:

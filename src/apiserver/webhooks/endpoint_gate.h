@@ -14,7 +14,7 @@ namespace spillway::apiserver {
 
 class EndpointGate {
  public:
-  EndpointGate(Core& core, WebhookAdmission& admission) : core_(core), admission_(admission) {}
+  explicit EndpointGate(WebhookAdmission& admission) : admission_(admission) {}
 
   /// Calls `go_on` once no webhook objects, at once where none is asked; else answers the exchange.
   void pass(const ExchangePtr& exchange, std::move_only_function<void()> go_on);
@@ -26,7 +26,6 @@ class EndpointGate {
   void mutate(const PassagePtr& passage);
   void validate(const PassagePtr& passage);
 
-  Core& core_;
   WebhookAdmission& admission_;
 };
 

@@ -55,6 +55,11 @@ std::string GzipStream::add(std::string_view data, Last last) {
   return out;
 }
 
+void announce_gzip(api::Response& head) {
+  head.headers.emplace_back("Content-Encoding", "gzip");
+  head.headers.emplace_back("Vary", "Accept-Encoding");
+}
+
 bool offers_gzip(std::string_view accept_encoding) {
   while (!accept_encoding.empty()) {
     const std::size_t comma = accept_encoding.find(',');

@@ -2,6 +2,8 @@
 // Thread: one at a time. Only gzip_stream.cc knows zlib. Source: RFC 1952; spec "API server contract", 4.4.
 #pragma once
 
+#include "api/exchange/exchange.h"
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +26,9 @@ class GzipStream {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Says so in the head of an answer.
+void announce_gzip(api::Response& head);
 
 /// Whether Accept-Encoding offers gzip.
 bool offers_gzip(std::string_view accept_encoding);

@@ -19,10 +19,12 @@ AnswerBody::Part AnswerBody::next(std::size_t max) {
     }
     const std::string_view slice = std::string_view(*piece.data).substr(piece.taken, kPackAtOnce);
     piece.taken += slice.size();
-    const bool last = piece.taken == piece.data->size();
+    const bool used_up = piece.taken == piece.data->size();
+    const bool last = piece.of_stream ? piece.ends_stream : used_up;
+    if (piece.of_stream) packed_stream_bytes_ += slice.size();
     packed_ = piece.gzip->add(slice, last ? GzipStream::Last::kYes : GzipStream::Last::kNo);
     packed_taken_ = 0;
-    if (last) pieces_.pop_front();
+    if (used_up) pieces_.pop_front();
   }
   const std::string_view bytes = std::string_view(packed_).substr(packed_taken_, max);
   return {.bytes = bytes, .last = pieces_.empty() && packed_taken_ + bytes.size() == packed_.size()};

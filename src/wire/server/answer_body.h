@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace spillway::wire {
 
@@ -17,8 +18,9 @@ class AnswerBody {
  public:
   struct Piece {
     std::shared_ptr<const std::string> data;
-    bool of_stream = false;            // counted by take()
-    std::unique_ptr<GzipStream> gzip;  // the piece is then a whole body
+    bool of_stream = false;            // counted by take(), or where it is compressed by take_packed_stream_bytes()
+    bool ends_stream = false;          // the last of those that share their gzip
+    std::shared_ptr<GzipStream> gzip;  // without of_stream the piece is a whole body
     ByteLedger::Charge charge = {};
     std::size_t taken = 0;
   };
@@ -36,6 +38,11 @@ class AnswerBody {
   Part next(std::size_t max);
   /// So many of them are used. How many of those were of a stream.
   std::size_t take(std::size_t bytes);
+
+  /// Of streams that are compressed: bytes that the compression has taken in since the last call. It may keep megabytes
+  /// of text before it gives a byte.
+  std::size_t take_packed_stream_bytes() { return std::exchange(packed_stream_bytes_, 0); }
+
   /// Drops what waits.
   void clear();
 
@@ -43,6 +50,7 @@ class AnswerBody {
   std::deque<Piece> pieces_;
   std::string packed_;  // of the front piece, if that is compressed
   std::size_t packed_taken_ = 0;
+  std::size_t packed_stream_bytes_ = 0;
 };
 
 }  // namespace spillway::wire

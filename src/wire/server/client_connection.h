@@ -53,6 +53,8 @@ class ConnectionOwner {
                                          api::UserInfo user, std::shared_ptr<HttpSink> sink) = 0;
   /// Hands on what an upgraded connection has read.
   virtual void pass_input(std::shared_ptr<HttpExchange> exchange, std::string bytes) = 0;
+  /// Tells the handler that a stream has the room it waits for.
+  virtual void report_room(std::shared_ptr<HttpExchange> exchange) = 0;
   /// Tells the handler that nobody reads the answer.
   virtual void report_gone(std::shared_ptr<HttpExchange> exchange) = 0;
   /// `change` more (or fewer) bytes of requests are in memory. False: there are too many for a client of this rank.

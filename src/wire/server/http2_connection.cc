@@ -260,8 +260,7 @@ void Http2Connection::send_answer(StreamId id, Stream& stream, Answer answer) {
   const bool pack = stream.gzip_offered && asks_body && answer.body->size() >= owner_.options().limits.gzip_bytes_min &&
                     head.header("content-encoding").empty();
   if (pack) {
-    head.headers.emplace_back("Content-Encoding", "gzip");
-    head.headers.emplace_back("Vary", "Accept-Encoding");
+    announce_gzip(head);
   } else if (!is_bodyless(head.status)) {
     head.headers.emplace_back("Content-Length", fmt::format("{}", answer.body->size()));
   }
@@ -269,7 +268,7 @@ void Http2Connection::send_answer(StreamId id, Stream& stream, Answer answer) {
   session_.set_priority(id, priority_of(answer.body->size()));
   if (has_body)
     stream.body.add({.data = std::move(answer.body),
-                     .gzip = pack ? std::make_unique<GzipStream>() : nullptr,
+                     .gzip = pack ? std::make_shared<GzipStream>() : nullptr,
                      .charge = std::move(answer.charge)});
   stream.exchange.reset();
   stream.answered = true;
@@ -292,8 +291,12 @@ void Http2Connection::on_answer_stream(const std::shared_ptr<HttpExchange>& exch
     drop_exchange(*stream);
     send_answer(exchange->stream, *stream, std::move(head));
   } else {
-    stream->streams = true;
-    session_.set_priority(exchange->stream, kWatchPriority);
+    stream->streams = !exchange->in_pieces;
+    session_.set_priority(exchange->stream, stream->streams ? kWatchPriority : priority_of(kLargeAnswer + 1));
+    if (exchange->in_pieces && stream->gzip_offered) {
+      stream->gzip = std::make_shared<GzipStream>();
+      announce_gzip(head);
+    }
     send_head(exchange->stream, head, Http2Session::Body::kFollows);
   }
   flush();
@@ -304,7 +307,7 @@ void Http2Connection::on_answer_data(const std::shared_ptr<HttpExchange>& exchan
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
   const auto self = shared_from_this();
-  stream->body.add({.data = std::move(chunk), .of_stream = true, .gzip = nullptr, .charge = std::move(charge)});
+  stream->body.add({.data = std::move(chunk), .of_stream = true, .gzip = stream->gzip, .charge = std::move(charge)});
   session_.resume(exchange->stream);
   if (writer_.waits() == SocketWriter::Wait::kNothing) flush();
 }
@@ -313,8 +316,21 @@ void Http2Connection::on_answer_end(const std::shared_ptr<HttpExchange>& exchang
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
   const auto self = shared_from_this();
+  if (stream->gzip) {
+    stream->body.add({.data = std::make_shared<const std::string>(),
+                      .of_stream = true,
+                      .ends_stream = true,
+                      .gzip = std::move(stream->gzip)});
+  }
   stream->answered = true;
   session_.resume(exchange->stream);
+  flush();
+}
+
+void Http2Connection::on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) {
+  if (waiting_for(exchange) == nullptr) return;
+  const auto self = shared_from_this();
+  session_.reset(exchange->stream, Http2Session::Code::kInternalError);
   flush();
 }
 
@@ -332,6 +348,7 @@ Http2Session::BodyPart Http2Connection::next_body(StreamId id, std::size_t max) 
   Stream* stream = find(id);
   if (stream == nullptr) return {.bytes = {}, .last = true};
   const AnswerBody::Part part = stream->body.next(max);
+  take(*stream, stream->body.take_packed_stream_bytes());
   return {.bytes = part.bytes, .last = part.last && stream->answered};
 }
 
@@ -339,8 +356,12 @@ void Http2Connection::on_body_sent(StreamId id, std::size_t bytes) {
   Stream* stream = find(id);
   if (stream == nullptr || bytes == 0) return;
   stream->taken_bytes += static_cast<std::int64_t>(bytes);
-  const std::size_t of_stream = stream->body.take(bytes);
-  if (stream->exchange) stream->exchange->waiting_bytes.fetch_sub(of_stream);
+  take(*stream, stream->body.take(bytes));
+}
+
+/// So many bytes of its stream wait no longer.
+void Http2Connection::take(const Stream& stream, std::size_t bytes) {
+  if (stream.exchange && stream.exchange->take(bytes)) owner_.report_room(stream.exchange);
 }
 
 void Http2Connection::on_stream_closed(StreamId id) {

@@ -48,6 +48,7 @@ class Http2Connection final : public ClientConnection,
   void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
                       ByteLedger::Charge charge) override;
   void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) override;
+  void on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) override;
   void on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response head) override;
 
   void on_input_room(const std::shared_ptr<HttpExchange>&) override {}  // nothing is upgraded here
@@ -65,8 +66,9 @@ class Http2Connection final : public ClientConnection,
     std::shared_ptr<HttpExchange> exchange;
     api::Method method = api::Method::kGet;
     bool gzip_offered = false;
-    bool streams = false;
-    bool answered = false;  // nothing more is added to the body
+    bool streams = false;              // without an end of its own
+    std::shared_ptr<GzipStream> gzip;  // of an answer in pieces
+    bool answered = false;             // nothing more is added to the body
     std::size_t accounted = 0;
     std::optional<Instant> body_due;  // of the request's
     AnswerBody body;
@@ -105,6 +107,7 @@ class Http2Connection final : public ClientConnection,
   void send_answer(StreamId id, Stream& stream, api::Response response);
   void send_head(StreamId id, api::Response& head, Http2Session::Body body);
   void drop_exchange(Stream& stream);
+  void take(const Stream& stream, std::size_t bytes);
   [[nodiscard]] bool account(Stream& stream, std::size_t held);
 
   void flush();

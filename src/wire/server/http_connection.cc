@@ -200,15 +200,12 @@ void HttpConnection::send_answer(Answer answer) {
   const bool pack = current_.gzip_offered && !current_.http_1_0 && current_.method != api::Method::kHead &&
                     answer.body->size() >= owner_.options().limits.gzip_bytes_min &&
                     response.header("content-encoding").empty();
-  if (pack) {
-    response.headers.emplace_back("Content-Encoding", "gzip");
-    response.headers.emplace_back("Vary", "Accept-Encoding");
-  }
+  if (pack) announce_gzip(response);
   const Framing framing = pack ? Framing::kChunked : is_bodyless(response.status) ? Framing::kNone : Framing::kLength;
   output_.add(head_of(response, framing, answer.body->size()));
   if (framing != Framing::kNone && current_.method != api::Method::kHead && !answer.body->empty()) {
     output_.add(OutputQueue::Piece{.data = std::move(answer.body),
-                                   .gzip = pack ? std::make_unique<GzipStream>() : nullptr,
+                                   .gzip = pack ? std::make_shared<GzipStream>() : nullptr,
                                    .charge = std::move(answer.charge)});
   }
   current_.exchange.reset();
@@ -226,7 +223,7 @@ void HttpConnection::on_answer(const std::shared_ptr<HttpExchange>& exchange, An
 void HttpConnection::on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) {
   if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
   const auto self = shared_from_this();
-  if (end_of_input_) return close();
+  if (end_of_input_ && !exchange->in_pieces) return close();
   if (current_.method == api::Method::kHead) {  // nobody waits for the body
     drop_exchange();
     send_answer(std::move(head));
@@ -234,7 +231,12 @@ void HttpConnection::on_answer_stream(const std::shared_ptr<HttpExchange>& excha
     return;
   }
   using AnswerBody = CurrentRequest::AnswerBody;
+  current_.in_pieces = exchange->in_pieces;
   current_.body = current_.http_1_0 ? AnswerBody::kUntilEnd : AnswerBody::kChunks;
+  if (current_.in_pieces && current_.gzip_offered && !current_.http_1_0) {
+    current_.gzip = std::make_shared<GzipStream>();
+    announce_gzip(head);
+  }
   output_.add(head_of(head, current_.http_1_0 ? Framing::kUntilEnd : Framing::kChunked, 0));
   flush();
   if (phase_ != Phase::kClosed) update_interest();
@@ -247,7 +249,7 @@ void HttpConnection::on_answer_data(const std::shared_ptr<HttpExchange>& exchang
   output_.add(OutputQueue::Piece{.data = std::move(chunk),
                                  .as_chunks = current_.body == CurrentRequest::AnswerBody::kChunks,
                                  .of_stream = true,
-                                 .gzip = nullptr,
+                                 .gzip = current_.gzip,
                                  .charge = std::move(charge)});
   if (writer_.waits() == SocketWriter::Wait::kNothing) flush();
   if (phase_ != Phase::kClosed) update_interest();
@@ -278,16 +280,25 @@ void HttpConnection::on_input_room(const std::shared_ptr<HttpExchange>& exchange
 void HttpConnection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange) {
   if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
   const auto self = shared_from_this();
-  if (current_.body == CurrentRequest::AnswerBody::kChunks) output_.add(std::string(kLastChunk));
+  if (current_.gzip) {
+    output_.add(OutputQueue::Piece{
+        .data = std::make_shared<const std::string>(), .of_stream = true, .ends_stream = true, .gzip = current_.gzip});
+  } else if (current_.body == CurrentRequest::AnswerBody::kChunks) {
+    output_.add(std::string(kLastChunk));
+  }
   current_.answered = true;
   flush();
   if (phase_ != Phase::kClosed) update_interest();
 }
 
+void HttpConnection::on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) {
+  if (exchange == current_.exchange) close();
+}
+
 void HttpConnection::flush() {
   const SocketWriter::Flushed flushed = writer_.flush();
   const std::size_t sent = output_.take_sent_stream_bytes();
-  if (current_.exchange) current_.exchange->waiting_bytes.fetch_sub(sent);
+  if (current_.exchange && current_.exchange->take(sent)) owner_.report_room(current_.exchange);
   if (flushed == SocketWriter::Flushed::kFailed) return close();
   if (writer_.waits() != SocketWriter::Wait::kNothing) {
     if (!stall_.due()) stall_.begin(runtime::RealClock::read_mono(), writer_.taken_bytes());

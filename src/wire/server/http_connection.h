@@ -48,6 +48,7 @@ class HttpConnection final : public ClientConnection,
   void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
                       ByteLedger::Charge charge) override;
   void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) override;
+  void on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) override;
   void on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response head) override;
   void on_input_room(const std::shared_ptr<HttpExchange>& exchange) override;
 
@@ -69,10 +70,12 @@ class HttpConnection final : public ClientConnection,
     bool continue_sent = false;
     bool refused = false;  // it was not taken in whole
     AnswerBody body = AnswerBody::kWhole;
-    bool answered = false;  // the answer is queued whole
-    bool upgraded = false;  // what follows is not HTTP
+    bool in_pieces = false;            // the stream is a whole answer, which has an end of its own
+    std::shared_ptr<GzipStream> gzip;  // of such a stream
+    bool answered = false;             // the answer is queued whole
+    bool upgraded = false;             // what follows is not HTTP
 
-    bool streams() const { return body != AnswerBody::kWhole; }
+    bool streams() const { return body != AnswerBody::kWhole && !in_pieces; }
   };
 
   void on_ready();

@@ -10,6 +10,12 @@
 
 namespace spillway::wire {
 
+bool HttpExchange::take(std::size_t bytes) {
+  if (bytes == 0) return false;
+  const std::size_t left = waiting_bytes.fetch_sub(bytes) - bytes;
+  return left <= room_below && asks_room.exchange(false);
+}
+
 HttpSink::HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
                    std::shared_ptr<runtime::Loop> taker_loop, AnswerDesk desk)
     : exchange_(std::move(exchange)),
@@ -20,7 +26,7 @@ HttpSink::HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerT
 HttpSink::~HttpSink() {
   if (exchange_->ended) return;
   if (streaming_) {
-    on_end();
+    exchange_->in_pieces ? on_cut() : on_end();
   } else {
     on_response(status_response(make_error(ErrorCode::kInternalError, "the request was dropped without an answer")));
   }
@@ -61,6 +67,21 @@ void HttpSink::on_stream(api::Response head) {
   });
 }
 
+void HttpSink::on_pieces(api::Response head) {
+  if (!exchange_->ended && !streaming_) exchange_->in_pieces = true;
+  on_stream(std::move(head));
+}
+
+void HttpSink::when_below(std::size_t bytes, std::function<void()> act) {
+  if (exchange_->ended || exchange_->gone) return;
+  exchange_->on_room = std::move(act);
+  exchange_->room_below = bytes;
+  exchange_->asks_room = true;
+  // The connection may have looked before it was asked.
+  if (exchange_->waiting_bytes > bytes || !exchange_->asks_room.exchange(false)) return;
+  std::exchange(exchange_->on_room, nullptr)();
+}
+
 void HttpSink::on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInput> input) {
   seat_ = {};
   if (exchange_->ended || exchange_->gone) return input->on_input_end();
@@ -99,9 +120,16 @@ bool HttpSink::write(std::shared_ptr<const std::string> chunk) {
 
 void HttpSink::on_end() {
   if (std::exchange(exchange_->ended, true)) return;
+  exchange_->on_room = nullptr;
   const auto input = std::exchange(exchange_->input, nullptr);
   post([](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) { taker.on_answer_end(exchange); });
   if (input) input->on_input_end();  // last: whoever hears of it may let go of this sink
+}
+
+void HttpSink::on_cut() {
+  if (std::exchange(exchange_->ended, true)) return;
+  exchange_->on_room = nullptr;
+  post([](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) { taker.on_answer_cut(exchange); });
 }
 
 api::Response no_room_response() {

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,12 +32,21 @@ struct HttpExchange {
   std::atomic<bool> gone = false;              // set by the connection: nobody reads the answer any more
   std::atomic<std::size_t> waiting_bytes = 0;  // of a stream: handed over, not yet taken by the socket
   std::atomic<std::size_t> input_bytes = 0;    // of an upgraded connection: read, not yet used by the handler
+  std::atomic<std::size_t> room_below = 0;     // what on_room waits for
+  std::atomic<bool> asks_room = false;         // set by the loop; whoever clears it has on_room called
 
   // Loop only.
   bool handed_over = false;  // the handler has it
   bool ended = false;        // the answer is complete, or abandoned
   RequestHandler::Ticket ticket = 0;
   std::shared_ptr<api::UpgradedInput> input;  // once it is upgraded, until it has ended
+  std::function<void()> on_room;
+
+  // Set on the loop before the connection is told of the answer.
+  bool in_pieces = false;  // the stream is one whole answer
+
+  /// The socket has taken so many bytes of the stream. True: on_room is to be called. Thread: the connection's.
+  bool take(std::size_t bytes);
 };
 
 /// What is shared by the answers of a server.
@@ -66,6 +76,8 @@ class AnswerTaker {
   /// The handler has used up input.
   virtual void on_input_room(const std::shared_ptr<HttpExchange>& exchange) = 0;
   virtual void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) = 0;
+  /// What is missing of the stream will not come, and the client is to see that.
+  virtual void on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) = 0;
 };
 
 /// The handler's side of an answer: posts it to the connection. A sink that goes without an answer answers 500, or cuts
@@ -86,6 +98,13 @@ class HttpSink final : public api::UpgradingSink {
   void on_input_used(std::size_t bytes) override;
 
   std::size_t waiting_bytes() const override { return exchange_->waiting_bytes; }
+
+  void when_below(std::size_t bytes, std::function<void()> act) override;
+
+  bool takes_pieces() const override { return true; }
+
+  void on_pieces(api::Response head) override;
+  void on_cut() override;
 
   /// Given back with the answer, or when a stream begins.
   void take_seat(RequestLine::Seat seat) { seat_ = std::move(seat); }

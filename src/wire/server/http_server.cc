@@ -130,8 +130,15 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     });
   }
 
+  void report_room(std::shared_ptr<HttpExchange> exchange) override {
+    core_.loop.post([exchange = std::move(exchange)] {
+      if (const auto act = std::exchange(exchange->on_room, nullptr)) act();
+    });
+  }
+
   void report_gone(std::shared_ptr<HttpExchange> exchange) override {
     core_.loop.post([weak = core_.weak_from_this(), exchange = std::move(exchange)] {
+      exchange->on_room = nullptr;
       const auto core = weak.lock();
       if (!core || std::exchange(exchange->ended, true) || !exchange->handed_over) return;
       if (const auto input = std::exchange(exchange->input, nullptr)) input->on_input_end();

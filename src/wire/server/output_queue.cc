@@ -2,6 +2,7 @@
 
 #include "wire/http/http_head.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace spillway::wire {
@@ -21,15 +22,16 @@ std::size_t OutputQueue::fill(std::string& ready) {
     encoded += piece.taken - before;
     if (piece.taken == piece.data->size()) pieces_.pop_front();
   }
-  return encoded;
+  return std::max(encoded, ready.size());
 }
 
 void OutputQueue::encode_slice(Piece& piece, std::string& ready) {
   const std::string_view slice = std::string_view(*piece.data).substr(piece.taken, SocketWriter::kReadyMax);
   piece.taken += slice.size();
-  if (piece.of_stream) ready_stream_bytes_ += slice.size();
+  // What the compression has taken in waits no longer: it may keep megabytes of text before it gives a byte.
+  if (piece.of_stream) (piece.gzip ? sent_stream_bytes_ : ready_stream_bytes_) += slice.size();
   if (piece.gzip) {
-    const bool last = piece.taken == piece.data->size();
+    const bool last = piece.of_stream ? piece.ends_stream : piece.taken == piece.data->size();
     const std::string packed = piece.gzip->add(slice, last ? GzipStream::Last::kYes : GzipStream::Last::kNo);
     if (!packed.empty()) append_chunk(packed, ready);
     if (last) ready += kLastChunk;

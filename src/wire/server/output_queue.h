@@ -22,7 +22,8 @@ class OutputQueue final : public SocketWriter::Source {
     std::shared_ptr<const std::string> data;
     bool as_chunks = false;
     bool of_stream = false;            // counted in take_sent_stream_bytes()
-    std::unique_ptr<GzipStream> gzip;  // compresses on the way; the piece is then a whole chunked body
+    bool ends_stream = false;          // the last of those that share their gzip
+    std::shared_ptr<GzipStream> gzip;  // compresses on the way; without of_stream the piece is a whole chunked body
     ByteLedger::Charge charge = {};
     std::size_t taken = 0;  // bytes of data already encoded
   };

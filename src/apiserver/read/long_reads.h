@@ -1,0 +1,86 @@
+// Places for lists, and starts of watches, that are long: each holds the objects as they stood when it began. Where
+// none is free the next ones wait; a read whose client takes nothing is then ended for them, the one first that has
+// waited for its client longest.
+// Thread: loop. Bounds: kPlaces in all, kPlacesOfClient for one client, kWholePlaces for answers that are held whole;
+// kWaitingMax wait. Source: ADR-0020.
+#pragma once
+
+#include "apiserver/resource/timer_queue.h"
+#include "base/time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace spillway::apiserver {
+
+class LongReads {
+ public:
+  static constexpr std::size_t kPlaces = 64;
+  static constexpr std::size_t kPlacesOfClient = 16;
+  static constexpr std::size_t kWholePlaces = 4;
+  static constexpr std::size_t kWaitingMax = 1'024;
+  /// So long a client may hold a place without taking anything while others wait.
+  static constexpr Duration kPauseMax = seconds(5);
+
+  using Id = std::uint64_t;
+
+  /// Who reads, and whether the answer is held until it is whole.
+  struct Reader {
+    std::string client;
+    bool whole = false;
+  };
+
+  /// `now`: where the instant of the present event is kept.
+  LongReads(TimerQueue& timers, const Now& now) : timers_(timers), now_(now) {}
+
+  bool has_place(const Reader& reader) const;
+
+  /// Calls `begin` when there is a place, which it may take or leave. False: too many wait.
+  bool wait(Reader reader, std::function<void()> begin);
+
+  /// `end` is called at most once, for others; it gives the place back.
+  Id take(const Reader& reader, std::function<void()> end);
+  /// It waits for its client, from now on; it goes on.
+  void pause(Id id);
+  void resume(Id id);
+  /// Lets those begin that wait. Harmless if it is given back already.
+  void give_back(Id id);
+
+  std::size_t taken() const { return taken_.size(); }
+
+  std::size_t waiting() const { return waiting_.size(); }
+
+ private:
+  struct Place {
+    Reader reader;
+    std::function<void()> end;
+    std::optional<Instant> paused;
+  };
+
+  struct Waiting {
+    Reader reader;
+    std::function<void()> begin;
+  };
+
+  void begin_waiting();
+  bool is_in_the_way(const Place& place) const;
+  void arm();
+  void look();
+
+  TimerQueue& timers_;
+  const Now& now_;
+  Id last_id_ = 0;
+  std::map<Id, Place> taken_;
+  std::map<std::string, std::size_t> of_client_;
+  std::size_t whole_ = 0;
+  std::deque<Waiting> waiting_;
+  bool armed_ = false;
+  bool beginning_ = false;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,43 @@
+// Where the objects of a list, or of the start of a watch, come from, one after the other in the order of their keys.
+// Thread: loop.
+#pragma once
+
+#include "apiserver/read/stored_object.h"
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class ObjectSource {
+ public:
+  /// False: no more for now; the same object comes again.
+  using Visit = std::function<bool(const ObjectPtr&)>;
+
+  virtual ~ObjectSource() = default;
+  /// Goes on where the last visit ended. True: there are no more.
+  virtual bool visit(const Visit& visit) = 0;
+  /// From the first one again; until it is called once, nothing that has been visited is let go.
+  virtual void rewind() = 0;
+};
+
+/// Objects at hand.
+class GivenObjects final : public ObjectSource {
+ public:
+  explicit GivenObjects(std::vector<ObjectPtr> objects) : objects_(std::move(objects)) {}
+
+  bool visit(const Visit& visit) override {
+    while (next_ < objects_.size() && visit(objects_[next_])) ++next_;
+    return next_ == objects_.size();
+  }
+
+  void rewind() override { next_ = 0; }
+
+ private:
+  std::vector<ObjectPtr> objects_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace spillway::apiserver

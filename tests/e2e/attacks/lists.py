@@ -1,0 +1,68 @@
+"""Lists that are long, and clients that do not read them: they hold little memory, and keep nobody else from his own."""
+import contextlib
+import pathlib
+import re
+import socket
+import time
+
+from attacks.attempt import Act
+from attacks.cluster import OURS
+
+SECRETS = f"{OURS}/secrets"  # the audit policy wants no body of them: an answer that it wants is held up to 6 MiB
+LISTS = 60
+EACH_MAX = 3 << 20  # of memory for a list that nobody reads, of 6 MB
+
+
+def resident(cluster):
+    text = pathlib.Path(f"/proc/{cluster.server.child.pid}/status").read_text()
+    return int(re.search(r"^VmRSS:\s+(\d+)", text, re.M).group(1)) << 10
+
+
+def fill(cluster):
+    """A list of 6 MB, which is more than the kernel takes for a client that does not read."""
+    for at in range(60):
+        cluster.json("admin", "POST", SECRETS, {"metadata": {"name": f"large-{at}"}, "stringData": {"k": "x" * 75_000}})
+
+
+def begin(cluster, path):
+    """A connection that asks and does not read."""
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    raw.settimeout(20)
+    raw.connect((cluster.host, cluster.port))
+    connection = cluster.contexts["admin"].wrap_socket(raw, server_hostname=cluster.host)
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    return connection
+
+
+def unread(cluster):
+    """Many lists that nobody reads: memory stays, and a list of somebody who reads is answered."""
+    fill(cluster)
+    before = resident(cluster)
+    with contextlib.ExitStack() as stack:
+        for _ in range(LISTS):
+            stack.enter_context(begin(cluster, SECRETS))
+        began = time.monotonic()
+        code, text = cluster.ask("admin", "GET", SECRETS)  # waits until one of sixteen is cut
+        took, grown = time.monotonic() - began, resident(cluster) - before
+    if code != 200 or not text.endswith("]}\n"):
+        return f"{code} {text[-60:]}"
+    if grown > LISTS * EACH_MAX:
+        return f"{grown >> 20} MiB more"
+    return None if took < 20 else f"answered after {took:.1f} s"
+
+
+def left(cluster):
+    """Lists whose clients go away in the middle leave no place taken."""
+    for _ in range(LISTS):
+        connection = begin(cluster, SECRETS)
+        connection.recv(1024)
+        connection.close()
+    began = time.monotonic()
+    code, text = cluster.ask("admin", "GET", SECRETS)
+    took = time.monotonic() - began
+    return None if code == 200 and text.endswith("]}\n") and took < 4 else f"{code} after {took:.1f} s"
+
+
+def attempts(_):
+    return [Act("lists that nobody reads", unread), Act("lists that are left", left)]
