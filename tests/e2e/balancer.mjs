@@ -1,6 +1,7 @@
 // A load balancer of a test's own: each request goes to one of several API servers by chance, over a connection that is
 // kept. balancer.mjs [--http2] PKI URL URL… prints its port and serves HTTP/1.1 on loopback, with the certificate of that
-// folder, until it is ended; the requests carry their own credentials. --http2: to the servers it speaks HTTP/2, but for
+// folder, until it is ended; the requests carry their own credentials. A server that refused a connection is left alone
+// for a moment. --http2: to the servers it speaks HTTP/2, but for
 // connections that are upgraded.
 import fs from 'node:fs';
 import http2 from 'node:http2';
@@ -14,21 +15,34 @@ const agent = new https.Agent({ ca, keepAlive: true });
 const sessions = new Map();
 const OF_A_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'host', 'http2-settings', 'te']);
 
-const anyUrl = () => new URL(urls[Math.floor(Math.random() * urls.length)]);
+const REFUSED_FOR = 500;  // ms that a server which refused a connection is left alone for
+const refused = new Map();
+
+function anyUrl() {
+  const open = urls.filter((url) => !(performance.now() - refused.get(url) < REFUSED_FOR));
+  const among = open.length > 0 ? open : urls;
+  return new URL(among[Math.floor(Math.random() * among.length)]);
+}
+
+function note(to, error) {
+  if (error.code === 'ECONNREFUSED') refused.set(to.origin, performance.now());
+}
 
 function ask(request) {
   const to = anyUrl();
-  return https.request({
+  const asked = https.request({
     agent: request.headers.upgrade ? undefined : agent, ca, servername: 'localhost',
     host: to.hostname, port: to.port, method: request.method, path: request.url, headers: request.headersDistinct,
   });
+  asked.on('error', (error) => note(to, error));
+  return asked;
 }
 
 function session(url) {
   let kept = sessions.get(url.host);
   if (!kept || kept.closed || kept.destroyed) {
     kept = http2.connect(url.origin, { ca, servername: 'localhost', settings: { enablePush: false } });
-    kept.on('error', () => {});
+    kept.on('error', (error) => note(url, error));
     sessions.set(url.host, kept);
   }
   return kept;

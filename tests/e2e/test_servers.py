@@ -1,5 +1,8 @@
 """Several API servers of one etcd: all serve one history; what is handed out once is handed out once; one collects."""
 import concurrent.futures
+import contextlib
+import datetime
+import http.client
 import json
 import os
 import pathlib
@@ -9,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import unittest
 
 import own_etcd
@@ -40,6 +44,31 @@ def stock_client():
 def keys_below(gateway, prefix):
     end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     return int(gateway.call("kv/range", key=prefix, range_end=end, count_only=True).get("count", 0))
+
+
+def moment(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+class Follower(threading.Thread):
+    """Keeps the spec of an object, with its version, of each event of a watch."""
+
+    def __init__(self, api, target, since):
+        super().__init__(daemon=True)
+        self.connection, self.seen = api.connect(), []
+        self.connection.request("GET", f"{target}&watch=1&resourceVersion={since}")
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError, AttributeError):
+            for line in self.connection.getresponse():
+                made = json.loads(line)["object"]
+                self.seen.append({**made["spec"], "version": int(made["metadata"]["resourceVersion"])})
+
+    def end(self):
+        self.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.join()
+        self.connection.close()
 
 
 @needs(own_etcd.PROGRAM is not None and shutil.which("kubectl"), own_etcd.NEEDS)
@@ -261,14 +290,7 @@ class SeveralServers(unittest.TestCase):
         print(f"two servers killed 6 times: {told} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once over {recorder.connections} watches", flush=True)
 
     def test_informers_of_the_stock_library_while_servers_are_killed(self):
-        processes = {name: self.start(name) for name in ("first", "second")}
-        ports = {name: api.port for name, (_, api) in processes.items()}
-        _, third = self.start("third")
-        urls = [f"https://127.0.0.1:{port}" for port in ports.values()]
-        balancer = self.enterContext(subprocess.Popen(["node", E2E / "balancer.mjs", self.folder / "first/pki", *urls], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
-        self.addCleanup(balancer.kill)
-        balanced = account_kubeconfig(third, self.kubeconfig("third"), self.make_admin(third), "default")
-        balanced.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{balancer.stdout.readline().strip()}", balanced.read_text()))
+        processes, ports, third, balanced = self.start_balanced()
         log = self.folder / "informers.log"
         with open(log, "w") as lines:
             informers = self.enterContext(subprocess.Popen(["node", E2E / "informers.mjs", stock_client(), balanced, "3"], stdout=lines, stderr=subprocess.DEVNULL))
@@ -300,6 +322,58 @@ class SeveralServers(unittest.TestCase):
         for lines in told.values():
             self.assertEqual(lines, expected, "an informer lost, repeated or mixed up events")
         print(f"3 informers over servers killed 4 times: {len(expected)} events each, lost 0, repeated 0; {acknowledged} writes acknowledged", flush=True)
+
+    def start_balanced(self):
+        """Two servers by name with their ports, a third to look from, and a kubeconfig for one of the two by chance."""
+        processes = {name: self.start(name) for name in ("first", "second")}
+        ports = {name: api.port for name, (_, api) in processes.items()}
+        _, third = self.start("third")
+        urls = [f"https://127.0.0.1:{port}" for port in ports.values()]
+        balancer = self.enterContext(subprocess.Popen(["node", E2E / "balancer.mjs", self.folder / "first/pki", *urls], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
+        self.addCleanup(balancer.kill)
+        balanced = account_kubeconfig(third, self.kubeconfig("third"), self.make_admin(third), "default")
+        balanced.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{balancer.stdout.readline().strip()}", balanced.read_text()))
+        return processes, ports, third, balanced
+
+    def test_elections_while_servers_are_killed(self):
+        """A server that is killed takes nobody's lead; a leader that is killed loses it when its lease has run out, and not before."""
+        processes, ports, third, balanced = self.start_balanced()
+        leases, lease_seconds = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", 4
+        lease = Follower(third, f"{leases}?fieldSelector=metadata.name%3Dspillway-controller", third.get(leases)["metadata"]["resourceVersion"])
+        self.addCleanup(lease.end)
+        candidates = []
+
+        def stand():
+            candidates.append(self.enterContext(running(
+                self.folder, "controller", "--kubeconfig", balanced, "--leader-elect-lease-duration", f"{lease_seconds}s",
+                "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "300ms")))
+
+        for _ in range(3):
+            stand()
+        last_word = lambda each: (re.findall(r'msg="(leading|not the leader)', each.log.read_text()) or [""])[-1]
+        leads = lambda: [each for each in candidates if each.running() and last_word(each) == "leading"]
+        for kill in range(6):
+            wait_for("renewals", lambda before=len(lease.seen): len(lease.seen) > before + 6)
+            name = ("first", "second")[kill % 2]
+            processes[name][0].kill()
+            if kill == 2:
+                (leader,) = leads()
+                leader.kill()
+                stand()
+            wait_for("renewals without it", lambda before=len(lease.seen): len(lease.seen) > before + 6)
+            processes[name] = self.start(name, ports[name])
+        changes = []
+        for before, after in zip(lease.seen, lease.seen[1:]):
+            self.assertLess(before["version"], after["version"])
+            if before["holderIdentity"] != after["holderIdentity"]:
+                changes.append((before, after))
+                waited = moment(after["acquireTime"]) - moment(before["renewTime"])
+                self.assertGreaterEqual(waited.total_seconds(), lease_seconds, "a lease was taken before it had run out")
+        lost = re.findall(r'msg="not the leader.*', "".join(each.log.read_text() for each in candidates))
+        self.assertEqual((len(changes), lost), (1, []), "one leader was killed")
+        self.assertEqual(len(leads()), 1)
+        self.assertEqual(lease.seen[-1]["leaseTransitions"], 1)
+        print(f"3 candidates over servers killed 6 times, the leader once: {len(lease.seen)} renewals, the lead changed hands once", flush=True)
 
     def make_admin(self, api):
         self.make_account(api, "informers")
