@@ -1,5 +1,6 @@
 // Writer: the last steps of a write. What was chosen for it is made sure of, then it goes to the store, and begins anew
 // if it lost a race.
+#include "apiserver/resource/object_change.h"
 #include "apiserver/write/write_state.h"
 #include "apiserver/write/writer.h"
 

@@ -302,9 +302,10 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     });
   }
 
+  /// Behind what the loop has yet to hear of the connections.
   void report_if_empty() {
     if (!stopping_ || !connections_.empty() || std::exchange(reported_, true)) return;
-    core_.loop.post([weak = core_.weak_from_this()] {
+    tell_loop([weak = core_.weak_from_this()] {
       const auto core = weak.lock();
       if (!core || --core->shards_open > 0) return;
       if (core->grace_timer) core->loop.cancel(*core->grace_timer);
