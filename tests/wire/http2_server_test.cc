@@ -173,13 +173,11 @@ TEST_F(Http2Server, EventsOfATurnCrossOncePerThread) {
     EXPECT_EQ(room.run([&] { return watches.size(); }), wanted);
     return streams;
   };
-  /// How often the loop has to turn to the threads to tell those from `first` on something.
+  const auto crossings = [&] { return room.run([&] { return room.server->crossings().answer_tasks; }); };
   const auto tell = [&](std::size_t first) {
-    const auto before = room.run([&] { return room.server->crossings().answer_tasks; });
     room.run([&, chunk = shared("line\n")] {
       for (std::size_t i = first; i < watches.size(); ++i) EXPECT_TRUE(watches[i]->write(chunk));
     });
-    return room.run([&] { return room.server->crossings().answer_tasks; }) - before;
   };
   Http2Client busy = client();
   const auto its = watch(busy, 40);
@@ -188,11 +186,16 @@ TEST_F(Http2Server, EventsOfATurnCrossOncePerThread) {
   const auto seconds_streams = watch(second, 5);
   Http2Client third = client();
   const auto thirds_streams = watch(third, 5);
-  EXPECT_EQ(tell(40), 1U);
-  EXPECT_EQ(tell(0), 2U);
+  const auto before = crossings();
+  tell(40);
+  for (const std::int32_t stream : seconds_streams) EXPECT_EQ(second.body_of(stream, 5).body, "line\n");
+  for (const std::int32_t stream : thirds_streams) EXPECT_EQ(third.body_of(stream, 5).body, "line\n");
+  const auto between = crossings();
+  EXPECT_EQ(between - before, 1U);
+  tell(0);
   for (const std::int32_t stream : its) EXPECT_EQ(busy.body_of(stream, 5).body, "line\n");
-  for (const std::int32_t stream : seconds_streams) EXPECT_EQ(second.body_of(stream, 10).body, "line\nline\n");
   for (const std::int32_t stream : thirds_streams) EXPECT_EQ(third.body_of(stream, 10).body, "line\nline\n");
+  EXPECT_EQ(crossings() - between, 2U);
   room.run([&] { watches.clear(); });
 }
 
