@@ -1,6 +1,7 @@
 #include "api/schema/protobuf.h"
 
 #include "api/json/document_bounds.h"
+#include "api/schema/protobuf_writer.h"
 #include "api/text/base64.h"
 #include "support/vectors.h"
 
@@ -108,6 +109,21 @@ TEST(ProtobufBody, MessagesSentInPartsMerge) {
   ASSERT_TRUE(object) << object.error().text();
   EXPECT_EQ(object->string_at({"metadata", "name"}), "c");
   EXPECT_EQ(object->string_at({"metadata", "generateName"}), "g-");
+}
+
+TEST(ProtobufBody, EntriesWithoutAValueReadAsZero) {
+  const Type& request = *find_kind("certificates.k8s.io/v1", "CertificateSigningRequest");
+  const std::string extra =
+      delimited(2, delimited(6, delimited(1, "a")) + delimited(6, delimited(1, "b") + delimited(2, "")));
+  const auto read = read_protobuf(request, body_of("certificates.k8s.io/v1", "CertificateSigningRequest", extra));
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(to_text(*read->at({"spec", "extra"})), R"({"a":[],"b":[]})");
+  const auto again = read_protobuf(request, write_protobuf(request, *read));
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(*again, *read);
+  const auto data = read_protobuf(config_map(), body_of("v1", "ConfigMap", delimited(2, delimited(1, "a"))));
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_EQ(to_text(*data->find("data")), R"({"a":""})");
 }
 
 TEST(ProtobufBody, MalformedBodiesAreRefused) {

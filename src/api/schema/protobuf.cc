@@ -285,7 +285,7 @@ Result<Json> read_value(const Field& field, const WireField& wire, Json before, 
 Outcome read_map_entry(const Field& field, const WireField& wire, JsonObject::Members& entries, Budget& budget) {
   if (wire.type != WireType::kBytes) return wrong_wire_type(field);
   std::string key;
-  Json value;
+  Json value = field.kind == ValueKind::kStrings ? Json::array() : Json();  // a list that is left out is empty
   for (WireReader reader(wire.bytes, budget); !reader.done();) {
     SPILLWAY_TRY(part, reader.next());
     if (part.number == 1 && part.type == WireType::kBytes) {
