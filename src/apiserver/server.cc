@@ -102,18 +102,29 @@ class ApiServer::Impl final : public WatchCache::Listener {
     feed_.start([this](Outcome outcome) { outcome ? loaded() : fail_start(outcome.error()); });
   }
 
-  RequestId handle(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink, Now now) {
+  RequestId handle(api::Request request, std::shared_ptr<const api::UserInfo> user,
+                   std::shared_ptr<const ReadRequest> read, std::shared_ptr<api::ResponseSink> sink, Now now) {
     const Driven driven(driven_);
     set_time(now);
     const RequestId id = ++last_id_;
+    if (read == nullptr) read = this->read(request, *user, Body::kNo);
     auto exchange =
-        std::make_shared<Exchange>(id, std::move(request), std::move(user), std::move(sink), new_uid(core_.rng),
-                                   [this](Exchange& done, int code) { finished(done, code); });
+        std::make_shared<Exchange>(id, std::move(request), std::move(user), std::move(read), std::move(sink),
+                                   new_uid(core_.rng), [this](Exchange& done, int code) { finished(done, code); });
     exchange->started = now.mono;
     in_flight_.emplace(id, Open{exchange, std::nullopt, {}});
     metrics_.set_in_flight(in_flight_.size());
     take_in(exchange);
     return id;
+  }
+
+  /// Thread: any. The table of resources and the configuration of flows do not change.
+  std::shared_ptr<const ReadRequest> read(const api::Request& request, const api::UserInfo& user, Body body) const {
+    auto read = std::make_shared<ReadRequest>(read_request(registry_, request));
+    if (!read->understood) read->asked = audited_attributes(request);
+    read->flow = flows_.schema_of(user, read->asked);
+    if (body == Body::kYes) read_body(request, *read);
+    return read;
   }
 
   void abandon(RequestId id) {
@@ -264,15 +275,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void take_in(const ExchangePtr& exchange) {
-    auto target = read_target(exchange->request().target);
-    const api::StatusResult<void> read = target ? api::StatusResult<void>() : target.error();
-    if (target) {
-      exchange->target = *std::move(target);
-      exchange->asked = request_attributes(exchange->request().method, exchange->target);
-    } else {
-      exchange->asked = audited_attributes(exchange->request());
-    }
-    if (!must_catch_up(*exchange)) return judge(exchange, read);
+    if (!must_catch_up(*exchange)) return judge(exchange, exchange->read().understood);
     core_.store.barrier([this, exchange](const Result<store::Revision>& reached) {
       if (exchange->finished()) return;
       judge(exchange,
@@ -382,9 +385,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (asked.is_resource && !why_not_served().empty()) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
     }
-    auto route = find_route(registry_, asked);
+    const auto& route = exchange->read().route;
     if (route) exchange->route = *route;  // what is refused is counted by it as well
-    const auto form = negotiate(exchange->request().header("accept"), encodings_of(exchange->route));
+    const auto& form = exchange->read().form;
     if (form && asked.is_resource) exchange->form = *form;  // a refusal is written so as well
     const Verdict verdict = authorizer_.authorize(exchange->user(), asked);
     if (AnswerObserver* observer = exchange->observer()) {
@@ -466,7 +469,18 @@ void ApiServer::start(Now now, std::move_only_function<void(Outcome)> ready) {
 
 RequestId ApiServer::handle(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink,
                             Now now) {
-  return impl_->handle(std::move(request), std::move(user), std::move(sink), now);
+  return handle(std::move(request), std::make_shared<const api::UserInfo>(std::move(user)), nullptr, std::move(sink),
+                now);
+}
+
+RequestId ApiServer::handle(api::Request request, std::shared_ptr<const api::UserInfo> user,
+                            std::shared_ptr<const ReadRequest> read, std::shared_ptr<api::ResponseSink> sink, Now now) {
+  return impl_->handle(std::move(request), std::move(user), std::move(read), std::move(sink), now);
+}
+
+std::shared_ptr<const ReadRequest> ApiServer::read(const api::Request& request, const api::UserInfo& user,
+                                                   Body body) const {
+  return impl_->read(request, user, body);
 }
 
 void ApiServer::abandon(RequestId id) {

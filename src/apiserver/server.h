@@ -30,6 +30,7 @@ class CertificateReader;
 class NodeGateway;
 class BootstrapTokens;
 class RequestAuthority;
+struct ReadRequest;
 class TokenAuthenticator;
 class TokenSigner;
 class WebhookCaller;
@@ -86,6 +87,16 @@ class ApiServer {
 
   /// Answers into `sink`, now or later. `user` has been authenticated.
   RequestId handle(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink, Now now);
+  /// The same of a request that read() has read; null: it is read now.
+  RequestId handle(api::Request request, std::shared_ptr<const api::UserInfo> user,
+                   std::shared_ptr<const ReadRequest> read, std::shared_ptr<api::ResponseSink> sink, Now now);
+
+  enum class Body : std::uint8_t { kNo, kYes };
+
+  /// What can be said of a request without any state; with its body where that is wanted. Pure. Thread: any, while the
+  /// server lives.
+  std::shared_ptr<const ReadRequest> read(const api::Request& request, const api::UserInfo& user, Body body) const;
+
   /// The client is gone: nothing more is written to its sink.
   void abandon(RequestId id);
 

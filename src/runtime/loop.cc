@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace spillway::runtime {
 
@@ -99,6 +100,7 @@ struct Loop::Impl {
   std::deque<Task> posted;  // guarded by mutex
   bool rung = false;        // guarded by mutex: the loop will look at `posted`
   std::atomic<bool> stopping = false;
+  std::vector<Task> ending;  // for the end of the turn
 
   TimerId last_timer = 0;
   std::map<std::pair<Instant, TimerId>, Task> timers;
@@ -175,7 +177,8 @@ struct Loop::Impl {
   void run_ready(const std::function<void(int)>& on_signal) {
     arm_kernel_timer();
     std::array<epoll_event, kReadyPerTurn> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    const int count = epoll_wait(epoll_fd.get(), events.data(), static_cast<int>(events.size()), has_posted() ? 0 : -1);
+    const bool waits = ending.empty() && !has_posted();
+    const int count = epoll_wait(epoll_fd.get(), events.data(), static_cast<int>(events.size()), waits ? -1 : 0);
     turn_began = piece_began = RealClock::read_mono();
     if (count < 0) {
       SPILLWAY_CHECK(errno == EINTR);
@@ -243,6 +246,17 @@ struct Loop::Impl {
       now = end_piece();
     }
   }
+
+  void run_ending() {
+    if (ending.empty() || stopping) return;
+    std::vector<Task> tasks = std::exchange(ending, {});
+    for (Task& task : tasks) {
+      std::exchange(task, nullptr)();
+      end_piece();
+    }
+    tasks.clear();
+    if (ending.empty()) ending = std::move(tasks);  // its memory
+  }
 };
 
 Loop::Loop() : impl_(std::make_unique<Impl>()) {}
@@ -258,6 +272,11 @@ void Loop::post(Task task) {
     must_ring = !std::exchange(impl_->rung, true);
   }
   if (must_ring) ring(impl_->wake_fd.get());
+}
+
+void Loop::at_end_of_turn(Task task) {
+  SPILLWAY_DCHECK(task);
+  impl_->ending.push_back(std::move(task));
 }
 
 Loop::TimerId Loop::at(Instant due, Task task) {
@@ -313,6 +332,7 @@ void Loop::run(std::function<void(int signal)> on_signal) {
     impl_->run_ready(tell);
     impl_->run_timers();
     impl_->run_posted();
+    impl_->run_ending();
     impl_->end_turn();
   }
   impl_->stopping = false;

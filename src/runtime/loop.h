@@ -1,7 +1,8 @@
 // The loop thread: everything that decides runs here, one thing after the other. Other threads post values to it.
 // One turn: descriptors that are ready, then timers that are due, then posted tasks; of the latter two as many as fit
-// into kShareOfTurn, and at least one. A flood of requests therefore cannot hold back a pressure wake-up. Every turn is
-// measured, for whoever wants to know. Thread: post() and stop() any; the rest the loop's own.
+// into kShareOfTurn, and at least one; at its end what was left for that. A flood of requests therefore cannot hold
+// back a pressure wake-up. Every turn is measured, for whoever wants to know. Thread: post() and stop() any; the rest
+// the loop's own.
 #pragma once
 
 #include "base/time.h"
@@ -37,6 +38,9 @@ class Loop {
   /// Runs `task` on the loop, after what was posted before it. Tasks that are left when run() returns stay queued for
   /// the next run() and are destroyed with the loop.
   void post(Task task);
+  /// Runs `task` once, at the end of the turn at hand; one that is left by such a task, at the end of the next turn,
+  /// which does not wait. What is collected during a turn is handed over there in one piece.
+  void at_end_of_turn(Task task);
   /// Runs `task` at or after `due`. Timers due at the same instant run in the order they were set.
   TimerId at(Instant due, Task task);
   /// Harmless if the timer has run or was never set.

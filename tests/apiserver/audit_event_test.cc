@@ -2,6 +2,8 @@
 // log, in upstream's stages, also where it is refused, goes on, or nobody waits for it any more.
 #include "apiserver/audit/auditor.h"
 #include "apiserver/audit/plain_line.h"
+#include "apiserver/kinds/kind_table.h"
+#include "apiserver/request/exchange.h"
 #include "apiserver/server_fixture.h"
 
 #include <fmt/format.h>
@@ -386,14 +388,19 @@ TEST_F(AuditTrail, OwnersOfFieldsAreToldUnlessTheyAreLeftOut) {
   EXPECT_EQ(*log.events()[1].find("responseObject"), list.body);
 }
 
+std::shared_ptr<const ReadRequest> read_of_maps() {
+  static const ResourceRegistry registry(kinds::kind_hooks);
+  return std::make_shared<const ReadRequest>(read_request(registry, {api::Method::kGet, kMaps, {}, {}}));
+}
+
 TEST_F(AuditTrail, AnAnswerThatANodeMadeIsNoPartOfTheEvent) {
   omit_managed_fields = false;
   keep(AuditLevel::kRequestResponse);
   for (const char* body : {R"({"x":1},"user":{"username":"forged"},"y":{"z":1})", "{\"a\":1}\n{\"kind\":\"forged\"}",
                            R"({"auditID":"forged")"}) {
     log.lines.clear();
-    Exchange exchange(1, {api::Method::kGet, kMaps, {}, {}}, kAdmin, std::make_shared<TestSink>(), "id", {});
-    exchange.asked = request_attributes(api::Method::kGet, *api::parse_target(kMaps));
+    Exchange exchange(1, {api::Method::kGet, kMaps, {}, {}}, std::make_shared<const api::UserInfo>(kAdmin),
+                      read_of_maps(), std::make_shared<TestSink>(), "id", {});
     exchange.observe(auditor->begin(exchange));
     exchange.answer(200, std::string(body), "application/json");
     ASSERT_EQ(log.lines.size(), 1U);
@@ -404,10 +411,9 @@ TEST_F(AuditTrail, AnAnswerThatANodeMadeIsNoPartOfTheEvent) {
 
 TEST_F(AuditTrail, WhoeverOutlivesTheLogTellsNothing) {
   keep(AuditLevel::kMetadata);
-  const RequestAttributes asked = request_attributes(api::Method::kGet, *api::parse_target(kMaps));
   auto sink = std::make_shared<TestSink>();
-  Exchange exchange(1, {api::Method::kGet, kMaps, {}, {}}, kAdmin, sink, "id", {});
-  exchange.asked = asked;
+  Exchange exchange(1, {api::Method::kGet, kMaps, {}, {}}, std::make_shared<const api::UserInfo>(kAdmin),
+                    read_of_maps(), sink, "id", {});
   auto record = auditor->begin(exchange);
   record->on_stream(101);
   EXPECT_EQ(log.lines.size(), 1U);

@@ -211,7 +211,11 @@ void TestServer::settle() {
 std::shared_ptr<TestSink> TestServer::begin(api::Method method, std::string target, std::string body,
                                             api::HeaderList headers) {
   auto sink = std::make_shared<TestSink>();
-  last_id = server_->handle({method, std::move(target), std::move(headers), std::move(body)}, user, sink, now_);
+  api::Request request{method, std::move(target), std::move(headers), std::move(body)};
+  // Every other one as another thread hands it over.
+  reads_ahead_ = !reads_ahead_;
+  const auto read = server_->read(request, user, reads_ahead_ ? ApiServer::Body::kYes : ApiServer::Body::kNo);
+  last_id = server_->handle(std::move(request), std::make_shared<const api::UserInfo>(user), read, sink, now_);
   return sink;
 }
 

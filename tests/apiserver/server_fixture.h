@@ -207,6 +207,7 @@ class TestServer {
   int slices = 0;
 
  private:
+  bool reads_ahead_ = false;
   void start();
 
   ApiServer::Controllers controllers_;

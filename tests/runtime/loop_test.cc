@@ -102,6 +102,25 @@ TEST(Loop, CancelledTimerDoesNotRun) {
   EXPECT_FALSE(ran);
 }
 
+TEST(Loop, TheEndOfATurnComesBehindItsTasksAndIsNotWaitedFor) {
+  Loop loop;
+  std::string seen;
+  loop.at_end_of_turn([&] {
+    seen += '1';
+    loop.at_end_of_turn([&] {  // in the next turn, for which nothing else is left
+      seen += '2';
+      loop.stop();
+    });
+  });
+  loop.post([&] {
+    seen += 'a';
+    loop.at_end_of_turn([&] { seen += 'x'; });
+  });
+  loop.post([&] { seen += 'b'; });
+  loop.run({});
+  EXPECT_EQ(seen, "ab1x2");
+}
+
 TEST(Loop, TakesTasksFromOtherThreads) {
   Loop loop;
   constexpr int kThreads = 4;

@@ -104,6 +104,18 @@ class Http2Client {
     }
   }
 
+  /// What is asked until uncork() leaves together, in one piece.
+  void cork() { corked_ = true; }
+
+  void uncork() {
+    corked_ = false;
+    std::string all;
+    const std::uint8_t* data = nullptr;
+    for (ssize_t size = 0; (size = nghttp2_session_mem_send(session_, &data)) > 0;)
+      all.append(reinterpret_cast<const char*>(data), static_cast<std::size_t>(size));
+    connection_.send(all);
+  }
+
   /// Takes no more of what comes of this stream than its window has.
   void hold(std::int32_t stream) { held_ = stream; }
 
@@ -177,7 +189,7 @@ class Http2Client {
   }
 
   void send() {
-    for (;;) {
+    while (!corked_) {
       const std::uint8_t* data = nullptr;
       const ssize_t size = nghttp2_session_mem_send(session_, &data);
       if (size <= 0 || !connection_.send(text(data, static_cast<std::size_t>(size)))) return;
@@ -189,6 +201,7 @@ class Http2Client {
   std::map<std::int32_t, Got> got_;
   std::map<std::int32_t, std::unique_ptr<Upload>> uploads_;
   std::int32_t held_ = 0;
+  bool corked_ = false;
 };
 
 // Frames by hand. Source: RFC 9113, 4.1.

@@ -8,8 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 namespace spillway::wire {
 namespace {
@@ -39,8 +41,10 @@ class Http2Server : public ::testing::Test {
     return limits;
   }
 
-  ServerRoom& serve(HttpLimits limits = {}) {
+  ServerRoom& serve(HttpLimits limits = {}, double goaway_chance = 0) {
     HttpServer::Options options;
+    options.threads = 2;
+    options.goaway_chance = goaway_chance;
     options.tls = server_tls_;
     options.limits = limits;
     options.metrics = &metrics_;
@@ -133,6 +137,92 @@ TEST_F(Http2Server, RequestsAreAnsweredBesideEachOther) {
               fmt::format("GET /{}  by alice", i));
   room.run([&] { std::exchange(late, nullptr)->on_response({200, {}, "at last"}); });
   EXPECT_EQ(client.answer(waits).body, "at last");
+}
+
+TEST_F(Http2Server, RequestsOfATurnCrossTogetherAndSoDoTheirAnswers) {
+  ServerRoom& room = serve();
+  Http2Client client = this->client();
+  EXPECT_EQ(client.answer(client.ask("GET", "/first", kAlice)).status, 200);
+  const HttpServer::Crossings before = room.run([&] { return room.server->crossings(); });
+  constexpr std::uint64_t kRequests = 50;
+  std::vector<std::int32_t> asked;
+  client.cork();
+  for (std::uint64_t i = 0; i < kRequests; ++i) asked.push_back(client.ask("GET", "/x", kAlice));
+  client.uncork();
+  for (const std::int32_t stream : asked) EXPECT_EQ(client.answer(stream).status, 200);
+  const HttpServer::Crossings after = room.run([&] { return room.server->crossings(); });
+  EXPECT_EQ(after.requests - before.requests, kRequests);
+  EXPECT_EQ(after.request_tasks - before.request_tasks, 1U);
+  EXPECT_EQ(after.answer_tasks - before.answer_tasks, 1U);
+}
+
+TEST_F(Http2Server, EventsOfATurnCrossOncePerThread) {
+  ServerRoom& room = serve();
+  std::vector<std::shared_ptr<api::ResponseSink>> watches;
+  room.run([&] {
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
+      seen.sink->on_stream({200, {}, {}});
+      watches.push_back(seen.sink);
+    });
+  });
+  const auto watch = [&](Http2Client& client, std::size_t count) {
+    std::vector<std::int32_t> streams;
+    const std::size_t wanted = room.run([&] { return watches.size(); }) + count;
+    for (std::size_t i = 0; i < count; ++i) streams.push_back(client.ask("GET", "/watch", kAlice));
+    EXPECT_EQ(client.answer(client.ask("GET", "/x", kAlice)).status, 200);  // asked behind the watches
+    EXPECT_EQ(room.run([&] { return watches.size(); }), wanted);
+    return streams;
+  };
+  const auto crossings = [&] { return room.run([&] { return room.server->crossings().answer_tasks; }); };
+  const auto tell = [&](std::size_t first) {
+    room.run([&, chunk = shared("line\n")] {
+      for (std::size_t i = first; i < watches.size(); ++i) EXPECT_TRUE(watches[i]->write(chunk));
+    });
+  };
+  Http2Client busy = client();
+  const auto its = watch(busy, 40);
+  // Both are dealt to the thread that has less to do.
+  Http2Client second = client();
+  const auto seconds_streams = watch(second, 5);
+  Http2Client third = client();
+  const auto thirds_streams = watch(third, 5);
+  const auto before = crossings();
+  tell(40);
+  for (const std::int32_t stream : seconds_streams) EXPECT_EQ(second.body_of(stream, 5).body, "line\n");
+  for (const std::int32_t stream : thirds_streams) EXPECT_EQ(third.body_of(stream, 5).body, "line\n");
+  const auto between = crossings();
+  EXPECT_EQ(between - before, 1U);
+  tell(0);
+  for (const std::int32_t stream : its) EXPECT_EQ(busy.body_of(stream, 5).body, "line\n");
+  for (const std::int32_t stream : thirds_streams) EXPECT_EQ(third.body_of(stream, 10).body, "line\nline\n");
+  EXPECT_EQ(crossings() - between, 2U);
+  room.run([&] { watches.clear(); });
+}
+
+TEST_F(Http2Server, AnUnluckyClientComesAnewAfterItsAnswer) {
+  serve({}, 1);
+  Http2Client client = this->client();
+  EXPECT_EQ(client.answer(client.ask("GET", "/a", kAlice)).body, "GET /a  by alice");
+  client.drain();
+  EXPECT_TRUE(client.went_away);
+  EXPECT_EQ(client.answer(client.ask("GET", "/b", kAlice)).status, 0);
+}
+
+TEST_F(Http2Server, StopsWhileAnswersAreOnTheirWay) {
+  ServerRoom& room = serve();
+  std::vector<std::shared_ptr<api::ResponseSink>> sinks;
+  room.run([&] { room.handler.on("/late", [&](ScriptedHandler::Seen& seen) { sinks.push_back(seen.sink); }); });
+  Http2Client client = this->client();
+  std::vector<std::int32_t> asked;
+  for (int i = 0; i < 20; ++i) asked.push_back(client.ask("GET", "/late", kAlice));
+  EXPECT_EQ(client.answer(client.ask("GET", "/x", kAlice)).status, 200);
+  room.run([&] {
+    for (const auto& sink : sinks) sink->on_response({200, {}, "done"});
+    room.server.reset();  // before the end of the turn
+    sinks.clear();
+  });
+  client.drain();
+  for (const std::int32_t stream : asked) EXPECT_EQ(client.answer(stream).status, 0);
 }
 
 TEST_F(Http2Server, BodiesBeyondTheWindowsCome) {

@@ -22,10 +22,12 @@ class RequestLineTest : public ::testing::Test {
       : line_(std::make_shared<RequestLine>(bounds, [this] { ++calls_; })) {}
 
   bool enter(RequestClass of, const std::string& client) {
-    return line_->enter(of, client, [this, client](RequestLine::Seat seat) {
+    const bool entered = line_->enter(of, client, [this, client](RequestLine::Seat seat) {
       served_.push_back(client);
       if (keep_) seats_.push_back(std::move(seat));
     });
+    if (entered) ++calls_;
+    return entered;
   }
 
   /// As the owner does.

@@ -81,9 +81,9 @@ class ScriptedHandler final : public RequestHandler {
 
   void on(const std::string& path, Script script) { scripts_[path] = std::move(script); }
 
-  Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) override {
+  Ticket on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override {
     const Ticket ticket = ++last_ticket_;
-    Seen seen{std::move(request), std::move(user), std::move(sink)};
+    Seen seen{std::move(incoming.request), *incoming.user, std::move(sink)};
     targets.push_back(seen.request.target);
     const auto script = scripts_.find(seen.request.target.substr(0, seen.request.target.find('?')));
     if (script != scripts_.end()) {

@@ -25,10 +25,9 @@ constexpr std::int64_t kSeatWork = 1'000;  // that a list will probably be for e
 
 constexpr std::array<std::string_view, 5> kHandedOn{"exec", "attach", "portforward", "log", "proxy"};
 
-flow::Asked asked_of(const Exchange& exchange) {
-  const RequestAttributes& asked = exchange.asked;
-  return {.user = exchange.user().name,
-          .groups = exchange.user().groups,
+flow::Asked asked_of(const api::UserInfo& user, const RequestAttributes& asked) {
+  return {.user = user.name,
+          .groups = user.groups,
           .is_resource = asked.is_resource,
           .verb = asked.verb,
           .group = asked.group,
@@ -133,10 +132,15 @@ FlowGate::Demand FlowControl::demand_of(const Exchange& exchange, std::size_t sc
   return demand;
 }
 
+std::optional<std::size_t> FlowControl::schema_of(const api::UserInfo& user, const RequestAttributes& asked) const {
+  if (!is_on_) return std::nullopt;
+  return flow::classify(gate_.configuration(), asked_of(user, asked));
+}
+
 FlowGate::Entry FlowControl::enter(Exchange& exchange, Ticket& ticket, std::optional<api::Status>& refusal) {
-  if (!is_on_) return FlowGate::Entry::kRuns;
-  const flow::Asked asked = asked_of(exchange);
-  const std::size_t schema = flow::classify(gate_.configuration(), asked);
+  if (!is_on_ || !exchange.read().flow) return FlowGate::Entry::kRuns;
+  const flow::Asked asked = asked_of(exchange.user(), exchange.asked);
+  const std::size_t schema = *exchange.read().flow;
   exchange.flow = &marks_[schema];
   if (is_handed_on(exchange.asked)) return FlowGate::Entry::kRuns;
   ticket.id = exchange.id();

@@ -43,6 +43,9 @@ class FlowControl {
   FlowControl(const FlowControl&) = delete;
   FlowControl& operator=(const FlowControl&) = delete;
 
+  /// The place of the schema that a request belongs to; nullopt: every request runs at once. Pure. Thread: any.
+  std::optional<std::size_t> schema_of(const api::UserInfo& user, const RequestAttributes& asked) const;
+
   /// What has been understood is put in its flow; `ticket` is the exchange's own. A refusal is for the caller to send.
   /// kWaits: on_turn follows, unless it leaves before.
   FlowGate::Entry enter(Exchange& exchange, Ticket& ticket, std::optional<api::Status>& refusal);

@@ -20,14 +20,6 @@ void warn(const api::TypedDocument& document, FieldValidation validation, std::v
   warnings = api::field_warnings(document);
 }
 
-Result<api::TypedDocument> read_any(const api::Request& request, const api::Type& type, BodyFormat format,
-                                    const Json* canonical) {
-  if (request.document) return api::read_body(type, *request.document, canonical);
-  if (format != BodyFormat::kProtobuf) return api::read_body(type, std::string_view(request.body));
-  SPILLWAY_TRY(object, api::read_protobuf(type, request.body));
-  return api::TypedDocument{std::move(object), {}, {}};
-}
-
 }  // namespace
 
 StatusResult<void> check_size(const api::Request& request) {
@@ -47,11 +39,18 @@ Result<api::DocumentPtr> parsed_body(const api::Request& request, std::size_t va
   return std::make_shared<const Json>(std::move(document));
 }
 
-StatusResult<Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
-                               std::vector<std::string>& warnings, const Json* canonical) {
-  SPILLWAY_TRY(format, body_format(request.header("content-type")));
-  SPILLWAY_TRY_VOID(check_size(request));
-  Result<api::TypedDocument> document = read_any(request, type, format, canonical);
+Result<api::TypedDocument> read_typed(const api::Request& request, const api::Type& type, BodyFormat format,
+                                      const Json* canonical) {
+  if (request.document) return api::read_body(type, *request.document, canonical);
+  if (format != BodyFormat::kProtobuf) return api::read_body(type, std::string_view(request.body));
+  SPILLWAY_TRY(object, api::read_protobuf(type, request.body));
+  return api::TypedDocument{std::move(object), {}, {}};
+}
+
+namespace {
+
+StatusResult<Json> judged(Result<api::TypedDocument> document, const api::Type& type, FieldValidation validation,
+                          std::vector<std::string>& warnings) {
   if (!document) return document.error();
   if (validation == FieldValidation::kStrict) {
     if (const std::string complaint = api::strict_text(*document); !complaint.empty()) {
@@ -61,6 +60,22 @@ StatusResult<Json> read_object(const api::Request& request, const api::Type& typ
   }
   warn(*document, validation, warnings);
   return std::move(document->object);
+}
+
+}  // namespace
+
+StatusResult<Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
+                               std::vector<std::string>& warnings, const Json* canonical) {
+  SPILLWAY_TRY(format, body_format(request.header("content-type")));
+  SPILLWAY_TRY_VOID(check_size(request));
+  return judged(read_typed(request, type, format, canonical), type, validation, warnings);
+}
+
+StatusResult<Json> read_object(const Exchange& exchange, const api::Type& type, FieldValidation validation,
+                               std::vector<std::string>& warnings, const Json* canonical) {
+  const ReadBody& read = exchange.read_ahead();
+  if (read.object && read.type == &type) return judged(*read.object, type, validation, warnings);
+  return read_object(exchange.request(), type, validation, warnings, canonical);
 }
 
 StatusResult<void> check_namespace_matches(const Json& object, std::string_view ns) {

@@ -27,9 +27,17 @@ const api::Type& type_of(const Resource& resource);
 /// The body as a JSON document, parsed unless it came parsed. Errors as parse_bounded_json.
 Result<api::DocumentPtr> parsed_body(const api::Request& request, std::size_t values_max);
 
+/// The body as a document of that type. Errors as api::read_body and api::read_protobuf.
+Result<api::TypedDocument> read_typed(const api::Request& request, const api::Type& type, BodyFormat format,
+                                      const api::Json* canonical = nullptr);
+
 /// A typed document. 415, 413, 400. Unknown and duplicate fields become warnings or, when strict, a 400.
 /// `canonical`: as for api::read_body; null: nothing is known.
 api::StatusResult<api::Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
+                                         std::vector<std::string>& warnings, const api::Json* canonical = nullptr);
+
+/// The same of an exchange; what has been read of its body already is not read again.
+api::StatusResult<api::Json> read_object(const Exchange& exchange, const api::Type& type, FieldValidation validation,
                                          std::vector<std::string>& warnings, const api::Json* canonical = nullptr);
 
 /// 400 when the namespace of the document is not that of the URL.

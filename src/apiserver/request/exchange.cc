@@ -32,11 +32,17 @@ std::string warning_value(std::string_view text) {
 
 }  // namespace
 
-Exchange::Exchange(std::uint64_t id, api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink,
+const ReadBody Exchange::kUnread;
+
+Exchange::Exchange(std::uint64_t id, api::Request request, std::shared_ptr<const api::UserInfo> user,
+                   std::shared_ptr<const ReadRequest> read, std::shared_ptr<api::ResponseSink> sink,
                    std::string audit_id, Finished finished)
-    : id_(id),
+    : target(read->target),
+      asked(read->asked),
+      id_(id),
       request_(std::move(request)),
       user_(std::move(user)),
+      read_(std::move(read)),
       sink_(std::move(sink)),
       audit_id_(std::move(audit_id)),
       finished_(std::move(finished)) {
@@ -52,6 +58,7 @@ std::string Exchange::user_agent_name() const {
 void Exchange::replace_body(const api::Json& document) {
   request_.body = api::to_text(document);
   request_.document = nullptr;
+  body_replaced_ = true;
   std::erase_if(request_.headers, [](const auto& header) { return header.first == "content-type"; });
   request_.headers.emplace_back("content-type", "application/json");
 }

@@ -10,6 +10,7 @@
 #include "api/json/json.h"
 #include "apiserver/request/answer_observer.h"
 #include "apiserver/request/negotiation.h"
+#include "apiserver/request/read_request.h"
 #include "apiserver/request/route.h"
 #include "base/time.h"
 
@@ -32,16 +33,22 @@ class Exchange {
   /// Called once, when the answer is complete or the client is gone; with the HTTP code, 0 if none was sent.
   using Finished = std::function<void(Exchange&, int code)>;
 
-  Exchange(std::uint64_t id, api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink,
-           std::string audit_id, Finished finished);
+  /// `read`: of this request; not null.
+  Exchange(std::uint64_t id, api::Request request, std::shared_ptr<const api::UserInfo> user,
+           std::shared_ptr<const ReadRequest> read, std::shared_ptr<api::ResponseSink> sink, std::string audit_id,
+           Finished finished);
 
   std::uint64_t id() const { return id_; }
 
   const api::Request& request() const { return request_; }
 
-  const api::UserInfo& user() const { return user_; }
+  const api::UserInfo& user() const { return *user_; }
 
-  void set_user(api::UserInfo user) { user_ = std::move(user); }
+  /// What the request said as it came.
+  const ReadRequest& read() const { return *read_; }
+
+  /// What has been read of its body; empty where that was not done, or says something else by now.
+  const ReadBody& read_ahead() const { return body_replaced_ ? kUnread : read_->body; }
 
   /// The request says this from now on, as JSON: webhooks have changed it.
   void replace_body(const api::Json& document);
@@ -59,9 +66,10 @@ class Exchange {
   /// The name writes are recorded under when no fieldManager is given: the user agent up to its first '/'.
   std::string user_agent_name() const;
 
-  // Filled in as the request is understood.
-  api::Target target;
-  RequestAttributes asked;
+  // As the request was read.
+  const api::Target& target;
+  const RequestAttributes& asked;
+  // Filled in as the request is carried out.
   Route route;  // made from `asked`
   AnswerForm form;
   std::vector<std::string> warnings;
@@ -116,6 +124,8 @@ class Exchange {
  private:
   api::HeaderList standard_headers(std::string_view content_type) const;
 
+  static const ReadBody kUnread;
+
   /// Nobody waits for an answer any more.
   bool is_settled() const { return sink_ == nullptr && observer_ == nullptr; }
 
@@ -128,7 +138,8 @@ class Exchange {
 
   std::uint64_t id_;
   api::Request request_;
-  api::UserInfo user_;
+  std::shared_ptr<const api::UserInfo> user_;
+  std::shared_ptr<const ReadRequest> read_;
   std::shared_ptr<api::ResponseSink> sink_;
   std::string audit_id_;
   Finished finished_;
@@ -136,6 +147,7 @@ class Exchange {
   std::unique_ptr<AnswerObserver> observer_;
   bool streaming_ = false;
   bool in_pieces_ = false;
+  bool body_replaced_ = false;
 };
 
 using ExchangePtr = std::shared_ptr<Exchange>;

@@ -79,8 +79,7 @@ void WritePath::create(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const auto options = parse_write_options(exchange->target, "CreateOptions");
   if (!options) return exchange->fail(options.error());
-  auto object =
-      read_object(exchange->request(), type_of(*route.resource), options->field_validation, exchange->warnings);
+  auto object = read_object(*exchange, type_of(*route.resource), options->field_validation, exchange->warnings);
   if (!object) return exchange->fail(object.error());
   if (const auto same = fit_namespace(*object, route); !same) return exchange->fail(same.error());
   writer_.create({route.resource, route.ns, *std::move(object), false, context_of(exchange, *options)},
@@ -114,8 +113,8 @@ void WritePath::update_generally(const ExchangePtr& exchange) {
   const auto options = parse_write_options(exchange->target, "UpdateOptions");
   if (!options) return exchange->fail(options.error());
   const api::DocumentPtr current = kept_document(route);
-  auto object = read_object(exchange->request(), type_of(*route.resource), options->field_validation,
-                            exchange->warnings, current.get());
+  auto object =
+      read_object(*exchange, type_of(*route.resource), options->field_validation, exchange->warnings, current.get());
   if (!object) return exchange->fail(object.error());
   if (const auto same = check_name_matches(*object, route.name); !same) return exchange->fail(same.error());
   if (const auto same = fit_namespace(*object, route); !same) return exchange->fail(same.error());
@@ -164,9 +163,9 @@ void WritePath::patch_generally(const ExchangePtr& exchange, api::PatchType type
     return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
   }
   if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
-  const bool is_json_patch = type == api::PatchType::kJson;
-  const Result<api::DocumentPtr> patch =
-      parsed_body(exchange->request(), is_json_patch ? api::kPatchValuesMax : api::kParsedValuesMax);
+  const std::size_t values_max = type == api::PatchType::kJson ? api::kPatchValuesMax : api::kParsedValuesMax;
+  const auto& read_ahead = exchange->read_ahead().patch;
+  const Result<api::DocumentPtr> patch = read_ahead ? *read_ahead : parsed_body(exchange->request(), values_max);
 
   UpdateJob job{.resource = route.resource,
                 .ns = route.ns,

@@ -29,8 +29,9 @@ CompanionPages::Page CompanionPages::text(std::string content_type, std::functio
   };
 }
 
-wire::RequestHandler::Ticket CompanionPages::on_request(api::Request request, api::UserInfo,
+wire::RequestHandler::Ticket CompanionPages::on_request(wire::Incoming incoming,
                                                         std::shared_ptr<api::ResponseSink> sink) {
+  const api::Request& request = incoming.request;
   const auto refuse = [&](int status, const char* why) {
     sink->on_response({.status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = why});
     return 0;

@@ -32,7 +32,7 @@ class CompanionPages final : private wire::RequestHandler {
  private:
   explicit CompanionPages(std::map<std::string, Page> pages) : pages_(std::move(pages)) {}
 
-  Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) override;
+  Ticket on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
 
   void on_abandoned(Ticket) override {}
 

@@ -81,8 +81,9 @@ Result<std::unique_ptr<ControllerServer>> ControllerServer::create(Process& proc
   return server;
 }
 
-wire::RequestHandler::Ticket ControllerServer::on_request(api::Request request, api::UserInfo user,
+wire::RequestHandler::Ticket ControllerServer::on_request(wire::Incoming incoming,
                                                           std::shared_ptr<api::ResponseSink> sink) {
+  const api::Request& request = incoming.request;
   const Ticket ticket = ++last_ticket_;
   const std::string path = request.target.substr(0, request.target.find('?'));
   if (is_health_path(path)) {
@@ -92,7 +93,7 @@ wire::RequestHandler::Ticket ControllerServer::on_request(api::Request request, 
   open_.insert(ticket);
   const agent::NodeAccess access = agent::path_access(request.method, path);
   const bool reads = request.method == api::Method::kGet;
-  agent::RequestGate::Caller caller = caller_of(request, std::move(user));
+  agent::RequestGate::Caller caller = caller_of(request, *incoming.user);
   driver_.step([this, ticket, access, reads, path, caller = std::move(caller), sink = std::move(sink)](Now now) {
     gate_.ask(
         caller, access,

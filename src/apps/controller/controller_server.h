@@ -39,7 +39,7 @@ class ControllerServer final : public Part, private wire::RequestHandler {
  private:
   ControllerServer(Process& process, std::unique_ptr<client::Transport> transport);
 
-  Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) override;
+  Ticket on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
 
   void on_abandoned(Ticket ticket) override { open_.erase(ticket); }
 

@@ -66,8 +66,8 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client:
   return server;
 }
 
-wire::RequestHandler::Ticket NodeServer::on_request(api::Request request, api::UserInfo user,
-                                                    std::shared_ptr<api::ResponseSink> sink) {
+wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) {
+  api::Request& request = incoming.request;
   const Ticket ticket = ++last_ticket_;
   if (endpoint_ == nullptr) {
     answer(503, "the node is starting or stopping\n", *sink);
@@ -84,7 +84,7 @@ wire::RequestHandler::Ticket NodeServer::on_request(api::Request request, api::U
   open_.emplace(ticket, Open{});
   const agent::NodeAccess access =
       agent::node_access(request.method, std::string_view(request.target).substr(0, request.target.find('?')));
-  agent::RequestGate::Caller caller = caller_of(request, std::move(user));
+  agent::RequestGate::Caller caller = caller_of(request, *incoming.user);
   driver_.step([this, ticket, access, caller = std::move(caller), request = std::move(request),
                 sink = std::move(sink)](Now now) {
     gate_.ask(

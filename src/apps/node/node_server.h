@@ -50,7 +50,7 @@ class NodeServer final : private wire::RequestHandler {
 
   NodeServer(Process& process, client::Transport& transport, const Options& options);
 
-  Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) override;
+  Ticket on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
   void on_abandoned(Ticket ticket) override;
   void on_verdict(Ticket ticket, const api::Request& request, const agent::RequestGate::Verdict& verdict,
                   const std::shared_ptr<api::ResponseSink>& sink);

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace spillway::apps {
@@ -29,6 +30,12 @@ constexpr std::string_view kCopyKeys =
     "; copy ca.crt, ca.key and sa.key, and the folder kubelet-serving, of its DATA_DIR/pki here";
 const std::vector<std::string> kAdministratorGroups{std::string(api::kMastersGroup),
                                                     std::string(api::kAuthenticatedGroup)};
+
+/// The other processors are the loop's, the store's and the collectors'.
+int http_threads(const cli::ServingArgs& args) {
+  if (args.http_threads) return *args.http_threads;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, 4);
+}
 
 std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
   const bool any = args.bind_address == "0.0.0.0" || args.bind_address == "::";
@@ -280,6 +287,8 @@ Outcome ApiServerPart::serve() {
   wire::HttpServer::Options options;
   options.address = args_.bind_address;
   options.port = args_.port;
+  options.threads = http_threads(args_);
+  options.goaway_chance = args_.goaway_chance;
   options.log = process_.log();
   options.metrics = &process_.metrics();
   // Whoever waits for a turn in the server's queues does not keep others from getting there.

@@ -165,6 +165,8 @@ struct ServingArgs {
   std::string tls_key_file;          // of that certificate
   bool insecure_http = false;
   bool http2_off = false;
+  std::optional<int> http_threads;  // that serve connections, 1 to 64; nullopt: half as many as processors, 1 to 4
+  double goaway_chance = 0;         // of a request over HTTP/2, 0 to 0.02
   /// Signed the serving certificates of agents that ours has not signed; empty: none besides.
   std::string kubelet_certificate_authority;
   bool kubelet_insecure_tls = false;

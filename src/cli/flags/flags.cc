@@ -306,6 +306,13 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                  "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity")
       ->check(CLI::ExistingFile);
   app.add_flag("--disable-http2-serving", args.http2_off, "Speak HTTP/1.1 only");
+  app.add_option("--http-threads", args.http_threads,
+                 "Threads that serve connections, 1 to 64 (default: half as many as processors, 1 to 4)")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--goaway-chance", args.goaway_chance,
+                 "Chance of a request over HTTP/2 that its client is told to connect anew afterwards, 0 to 0.02 "
+                 "(default 0), so that a balancer can deal clients to servers anew; needs --etcd-servers")
+      ->check(CLI::Range(0.0, 0.02));
   add_audit(app, args.audit);
   add_flow(app, args.flow);
   app.add_flag("--insecure-http", args.insecure_http,
@@ -316,6 +323,10 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       throw CLI::ValidationError("--insecure-http",
                                  "without TLS nobody shows a certificate: not with "
                                  "--client-ca-file or --tls-cert-file");
+    }
+    if (args.goaway_chance > 0 && args.etcd.servers.empty()) {
+      throw CLI::ValidationError("--goaway-chance",
+                                 "needs --etcd-servers: with a store of its own this server is the only one");
     }
     if (!args.insecure_http || is_loopback(args.bind_address)) return;
     throw CLI::ValidationError("--insecure-http",

@@ -17,11 +17,17 @@ ApiEndpoint::~ApiEndpoint() {
   if (timer_) loop_.cancel(timer_->id);
 }
 
-RequestHandler::Ticket ApiEndpoint::on_request(api::Request request, api::UserInfo user,
-                                               std::shared_ptr<api::ResponseSink> sink) {
+std::shared_ptr<const apiserver::ReadRequest> ApiEndpoint::read(const Incoming& incoming, ReadBody body) const {
+  using Body = apiserver::ApiServer::Body;
+  return server_.read(incoming.request, *incoming.user, body == ReadBody::kYes ? Body::kYes : Body::kNo);
+}
+
+RequestHandler::Ticket ApiEndpoint::on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) {
+  const api::Request& request = incoming.request;
   loop_.mark(fmt::format("{} {}", api::to_string(request.method),
                          std::string_view(request.target).substr(0, std::min(request.target.find('?'), kMarkBytes))));
-  const Ticket ticket = server_.handle(std::move(request), std::move(user), std::move(sink), loop_.now());
+  const Ticket ticket = server_.handle(std::move(incoming.request), std::move(incoming.user), std::move(incoming.read),
+                                       std::move(sink), loop_.now());
   rearm();
   return ticket;
 }

@@ -20,7 +20,8 @@ class ApiEndpoint final : public RequestHandler {
   ApiEndpoint(const ApiEndpoint&) = delete;
   ApiEndpoint& operator=(const ApiEndpoint&) = delete;
 
-  Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) override;
+  std::shared_ptr<const apiserver::ReadRequest> read(const Incoming& incoming, ReadBody body) const override;
+  Ticket on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
   void on_abandoned(Ticket ticket) override;
 
   /// Arms the timer for the server's next wake-up. To be called after anything else that made the server step, such as

@@ -136,7 +136,7 @@ Result<std::vector<TokenEntry>> read_token_file(const std::string& path) {
 }
 
 Authenticator::Authenticator(Options options)
-    : anonymous_(std::move(options.anonymous)),
+    : anonymous_(std::make_shared<const api::UserInfo>(std::move(options.anonymous))),
       account_key_(std::move(options.account_key)),
       bootstrap_tokens_(std::move(options.bootstrap_tokens)),
       tokens_judged_(options.judged) {
@@ -201,48 +201,71 @@ Result<std::optional<Authenticator::Identity>> Authenticator::identify_token(std
   return std::optional(std::move(identity));
 }
 
-Result<api::UserInfo> Authenticator::identify(const std::optional<PeerCertificate>& certificate,
-                                              const api::Request& request, WallTime now) const {
+Outcome Authenticator::check_certificate(const PeerCertificate& certificate, WallTime now) const {
+  if (certificate.problem) {
+    return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate: {}", *certificate.problem);
+  }
+  if (certificate.end) {
+    certificate_left_.observe(std::chrono::duration<double>(*certificate.end - now).count());
+    if (*certificate.end <= now) {
+      return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate: certificate has expired");
+    }
+  }
+  if (certificate.common_name.empty()) {
+    return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate without a common name");
+  }
+  return {};
+}
+
+Result<UserPtr> Authenticator::identify_shared(const std::optional<PeerCertificate>& certificate,
+                                               const api::Request& request, WallTime now,
+                                               UserPtr& of_certificate) const {
   if (certificate) {
-    if (certificate->problem) {
-      return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate: {}", *certificate->problem);
+    SPILLWAY_TRY_VOID(check_certificate(*certificate, now));
+    if (!of_certificate) {
+      api::UserInfo user{certificate->common_name, "", certificate->organizations};
+      add_group(user, api::kAuthenticatedGroup);
+      of_certificate = std::make_shared<const api::UserInfo>(std::move(user));
     }
-    if (certificate->end) {
-      certificate_left_.observe(std::chrono::duration<double>(*certificate->end - now).count());
-      if (*certificate->end <= now) {
-        return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate: certificate has expired");
-      }
-    }
-    if (certificate->common_name.empty()) {
-      return make_error(ErrorCode::kUnauthorized, "Unauthorized: client certificate without a common name");
-    }
-    api::UserInfo user{certificate->common_name, "", certificate->organizations};
-    add_group(user, api::kAuthenticatedGroup);
-    return user;
+    return of_certificate;
   }
   const std::optional<std::string_view> token = bearer_token(request.header("authorization"));
   if (!token || tokens_judged_ == Tokens::kHandler) return anonymous_;
   auto identity = identify_token(*token, {}, now);
   if (!identity) return make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", identity.error().message);
   if (!*identity) return make_error(ErrorCode::kUnauthorized, "Unauthorized");
-  return std::move((*identity)->user);
+  return std::make_shared<const api::UserInfo>(std::move((*identity)->user));
+}
+
+Result<api::UserInfo> Authenticator::identify(const std::optional<PeerCertificate>& certificate,
+                                              const api::Request& request, WallTime now) const {
+  UserPtr of_certificate;
+  SPILLWAY_TRY(user, identify_shared(certificate, request, now, of_certificate));
+  return *user;
 }
 
 Result<api::UserInfo> Authenticator::authenticate(const std::optional<PeerCertificate>& certificate,
                                                   const api::Request& request, WallTime now) const {
-  SPILLWAY_TRY(user, identify(certificate, request, now));
+  UserPtr of_certificate;
+  SPILLWAY_TRY(user, authenticate(certificate, request, now, of_certificate));
+  return *user;
+}
+
+Result<UserPtr> Authenticator::authenticate(const std::optional<PeerCertificate>& certificate,
+                                            const api::Request& request, WallTime now, UserPtr& of_certificate) const {
+  SPILLWAY_TRY(user, identify_shared(certificate, request, now, of_certificate));
   if (tokens_judged_ == Tokens::kHandler) return user;
   SPILLWAY_TRY(target, impersonated(request));
   if (!target) return user;
-  if (std::ranges::find(user.groups, api::kMastersGroup) == user.groups.end()) {
+  if (std::ranges::find(user->groups, api::kMastersGroup) == user->groups.end()) {
     return make_error(
         ErrorCode::kForbidden,
         "users \"{}\" is forbidden: User \"{}\" cannot impersonate resource \"users\" in API group \"\" at "
         "the cluster scope",
-        target->name, user.name);
+        target->name, user->name);
   }
-  target->impersonator = std::make_shared<const api::UserInfo>(std::move(user));
-  return *std::move(target);
+  target->impersonator = std::move(user);
+  return std::make_shared<const api::UserInfo>(*std::move(target));
 }
 
 }  // namespace spillway::wire

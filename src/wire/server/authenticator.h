@@ -22,6 +22,9 @@
 
 namespace spillway::wire {
 
+/// Who sends requests, shared by them.
+using UserPtr = std::shared_ptr<const api::UserInfo>;
+
 /// One line of a static token file: token,user,uid[,"group1,group2"].
 struct TokenEntry {
   std::string token;
@@ -59,6 +62,11 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                      WallTime now) const;
 
+  /// The same of one connection. `of_certificate`: what its certificate says of the user, made with the first request
+  /// and shared by all; null before. Whether the certificate still counts is judged with every request.
+  Result<UserPtr> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
+                               WallTime now, UserPtr& of_certificate) const;
+
   /// As authenticate(), but himself: whoever he wants to act as.
   Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                  WallTime now) const;
@@ -69,11 +77,14 @@ class Authenticator final : public apiserver::TokenAuthenticator {
                                                  WallTime now) const override;
 
  private:
+  Outcome check_certificate(const PeerCertificate& certificate, WallTime now) const;
+  Result<UserPtr> identify_shared(const std::optional<PeerCertificate>& certificate, const api::Request& request,
+                                  WallTime now, UserPtr& of_certificate) const;
   Result<Identity> identify_account(std::string_view token, const std::vector<std::string>& audiences,
                                     WallTime now) const;
 
   std::map<std::string, api::UserInfo> user_by_token_digest_;  // so that looking up takes no time that tells a token
-  api::UserInfo anonymous_;
+  UserPtr anonymous_;
   std::shared_ptr<const TokenKey> account_key_;
   std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens_;
   Tokens tokens_judged_;

@@ -21,7 +21,7 @@ void ConnectionHandshake::start() {
       runtime::RealClock::read_mono() + owner_.options().limits.handshake_max, [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self || !self->stream_) return;
-        self->owner_.desk().refusals->count(Refusal::kHandshakeTime, self->address_, runtime::RealClock::read_mono());
+        self->owner_.desk()->refusals->count(Refusal::kHandshakeTime, self->address_, runtime::RealClock::read_mono());
         self->close();
       });
   on_ready();

@@ -134,6 +134,7 @@ void Http2Connection::look_again() {
 
 Http2Connection::Stream& Http2Connection::open(StreamId id, const api::Request& head) {
   if (streams_.empty()) owner_.set_idle(id_, false);
+  if (phase_ != Phase::kClosed) owner_.count_streams(+1);
   ++requests_;
   Stream& stream = streams_.try_emplace(id, owner_.options().limits).first->second;
   stream.method = head.method;
@@ -163,18 +164,18 @@ void Http2Connection::on_head(StreamId id, api::Request head, Http2Session::Body
   Stream& stream = open(id, head);
   if (!head.target.starts_with('/') && head.target != "*")
     return refuse(id, stream, head, nullptr, make_error(ErrorCode::kBadRequest, "the request has no path"));
-  Result<api::UserInfo> user = intake_.identify(head);
+  Result<UserPtr> user = intake_.identify(head);
   if (!user) {
     refuse(id, stream, head, nullptr, user.error());
     return session_.go_away();
   }
-  if (!intake_.admit(*user)) {
-    refuse(id, stream, head, &*user,
+  if (!intake_.admit(**user)) {
+    refuse(id, stream, head, user->get(),
            make_error(ErrorCode::kTooManyRequests, "too many connections, please try again later"));
     return session_.go_away();
   }
   const std::size_t most = owner_.options().limits.request.body_bytes_max;
-  if (announced_bytes(head) > most) return refuse(id, stream, head, &*user, body_too_large(most));
+  if (announced_bytes(head) > most) return refuse(id, stream, head, user->get(), body_too_large(most));
   const bool continues = lower_case(head.header("expect")) == "100-continue";
   stream.user = *std::move(user);
   stream.request = std::move(head);
@@ -213,12 +214,13 @@ void Http2Connection::on_body_end(StreamId id) {
 void Http2Connection::dispatch(StreamId id, Stream& stream) {
   stream.body_due.reset();
   api::Request request = *std::exchange(stream.request, std::nullopt);
-  api::UserInfo user = *std::exchange(stream.user, std::nullopt);
+  UserPtr user = std::exchange(stream.user, nullptr);
   // Whoever has shown nothing asks once: a connection costs it more than us.
   const HttpServer::Options& options = owner_.options();
   const bool is_judged =
       options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHere;
   if (is_judged && intake_.rank() == ClientRank::kUnproven) session_.go_away();
+  stream.goes_away = owner_.draw_goaway();
   auto handed_over = intake_.hand_over(std::move(request), std::move(user), weak_from_this(), id);
   if (auto* answer = std::get_if<api::Response>(&handed_over)) return send_answer(id, stream, std::move(*answer));
   stream.exchange = std::get<std::shared_ptr<HttpExchange>>(std::move(handed_over));
@@ -227,8 +229,8 @@ void Http2Connection::dispatch(StreamId id, Stream& stream) {
 /// Answers a request that is not taken in; what is still to come of it is not waited for.
 void Http2Connection::refuse(StreamId id, Stream& stream, const Error& error) {
   const auto head = std::exchange(stream.request, std::nullopt);
-  const auto user = std::exchange(stream.user, std::nullopt);
-  refuse(id, stream, head.value_or(api::Request()), user ? &*user : nullptr, error);
+  const UserPtr user = std::exchange(stream.user, nullptr);
+  refuse(id, stream, head.value_or(api::Request()), user.get(), error);
 }
 
 void Http2Connection::refuse(StreamId id, Stream& stream, const api::Request& head, const api::UserInfo* user,
@@ -246,6 +248,8 @@ void Http2Connection::send_head(StreamId id, api::Response& head, Http2Session::
   intake_.complete(head);
   if (head.header("date").empty()) head.headers.emplace_back("Date", format_http_date(runtime::RealClock::read().wall));
   session_.respond(id, head, body);
+  const Stream* stream = find(id);
+  if (stream != nullptr && stream->goes_away) session_.go_away();
 }
 
 void Http2Connection::send_answer(StreamId id, Stream& stream, api::Response response) {
@@ -278,15 +282,13 @@ void Http2Connection::send_answer(StreamId id, Stream& stream, Answer answer) {
 void Http2Connection::on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
-  const auto self = shared_from_this();
   send_answer(exchange->stream, *stream, std::move(answer));
-  flush();
+  flush_at_end();
 }
 
 void Http2Connection::on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
-  const auto self = shared_from_this();
   if (stream->method == api::Method::kHead) {  // nobody waits for the body
     drop_exchange(*stream);
     send_answer(exchange->stream, *stream, std::move(head));
@@ -299,23 +301,21 @@ void Http2Connection::on_answer_stream(const std::shared_ptr<HttpExchange>& exch
     }
     send_head(exchange->stream, head, Http2Session::Body::kFollows);
   }
-  flush();
+  flush_at_end();
 }
 
 void Http2Connection::on_answer_data(const std::shared_ptr<HttpExchange>& exchange,
                                      std::shared_ptr<const std::string> chunk, ByteLedger::Charge charge) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
-  const auto self = shared_from_this();
   stream->body.add({.data = std::move(chunk), .of_stream = true, .gzip = stream->gzip, .charge = std::move(charge)});
   session_.resume(exchange->stream);
-  if (writer_.waits() == SocketWriter::Wait::kNothing) flush();
+  if (writer_.waits() == SocketWriter::Wait::kNothing) flush_at_end();
 }
 
 void Http2Connection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
-  const auto self = shared_from_this();
   if (stream->gzip) {
     stream->body.add({.data = std::make_shared<const std::string>(),
                       .of_stream = true,
@@ -324,7 +324,7 @@ void Http2Connection::on_answer_end(const std::shared_ptr<HttpExchange>& exchang
   }
   stream->answered = true;
   session_.resume(exchange->stream);
-  flush();
+  flush_at_end();
 }
 
 void Http2Connection::on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) {
@@ -338,10 +338,9 @@ void Http2Connection::on_answer_cut(const std::shared_ptr<HttpExchange>& exchang
 void Http2Connection::on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
-  const auto self = shared_from_this();
   drop_exchange(*stream);
   session_.reset(exchange->stream, Http2Session::Code::kHttp11Required);
-  flush();
+  flush_at_end();
 }
 
 Http2Session::BodyPart Http2Connection::next_body(StreamId id, std::size_t max) {
@@ -372,6 +371,7 @@ void Http2Connection::on_stream_closed(StreamId id) {
   drop_exchange(stream);
   static_cast<void>(account(stream, 0));
   streams_.erase(found);
+  if (phase_ != Phase::kClosed) owner_.count_streams(-1);
   if (!streams_.empty()) return;
   idle_since_ = runtime::RealClock::read_mono();
   owner_.set_idle(id_, true);
@@ -395,6 +395,17 @@ bool Http2Connection::account(Stream& stream, std::size_t held) {
 std::size_t Http2Connection::fill(std::string& ready) {
   if (!session_.pull(ready, SocketWriter::kReadyMax)) failed_ = true;
   return ready.size();
+}
+
+/// What the turn adds leaves together.
+void Http2Connection::flush_at_end() {
+  if (std::exchange(flush_due_, true)) return;
+  owner_.loop()->at_end_of_turn([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->flush_due_ = false;
+    if (self->phase_ != Phase::kClosed) self->flush();
+  });
 }
 
 void Http2Connection::flush() {
@@ -455,6 +466,7 @@ void Http2Connection::close() {
     static_cast<void>(account(stream, 0));
     stream.body.clear();
   }
+  owner_.count_streams(-static_cast<int>(streams_.size()));
   if (timer_due_) owner_.loop()->cancel(timer_);
   owner_.loop()->unwatch_fd(stream_->socket().fd());
   owner_.on_closed(id_);
@@ -462,7 +474,7 @@ void Http2Connection::close() {
 
 /// Bodies that do not come, answers that are not taken: each costs its stream.
 void Http2Connection::look_at_streams(Instant now) {
-  const bool pressed = owner_.desk().ledger->pressed();
+  const bool pressed = owner_.desk()->ledger->pressed();
   std::vector<StreamId> late;
   for (auto& [id, stream] : streams_) {
     if (stream.body_due && *stream.body_due <= now) late.push_back(id);
@@ -506,7 +518,7 @@ void Http2Connection::on_timer() {
   const Instant now = runtime::RealClock::read_mono();
   const HttpLimits& limits = owner_.options().limits;
   if (stall_.due() && *stall_.due() <= now &&
-      stall_.is_stalled(now, writer_.taken_bytes(), owner_.desk().ledger->pressed())) {
+      stall_.is_stalled(now, writer_.taken_bytes(), owner_.desk()->ledger->pressed())) {
     intake_.count(Refusal::kStalled);
     return close();
   }

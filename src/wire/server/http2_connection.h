@@ -62,13 +62,14 @@ class Http2Connection final : public ClientConnection,
     explicit Stream(const HttpLimits& limits) : stall(limits) {}
 
     std::optional<api::Request> request;  // until it is handed over, or refused
-    std::optional<api::UserInfo> user;
+    UserPtr user;                         // as long as the request
     std::shared_ptr<HttpExchange> exchange;
     api::Method method = api::Method::kGet;
     bool gzip_offered = false;
     bool streams = false;              // without an end of its own
     std::shared_ptr<GzipStream> gzip;  // of an answer in pieces
     bool answered = false;             // nothing more is added to the body
+    bool goes_away = false;            // with the answer: the client is to come anew
     std::size_t accounted = 0;
     std::optional<Instant> body_due;  // of the request's
     AnswerBody body;
@@ -111,6 +112,7 @@ class Http2Connection final : public ClientConnection,
   [[nodiscard]] bool account(Stream& stream, std::size_t held);
 
   void flush();
+  void flush_at_end();
   void after_turn();
   void linger();
   void look_at_streams(Instant now);
@@ -129,6 +131,7 @@ class Http2Connection final : public ClientConnection,
   short interest_ = 0;
   bool input_wants_write_ = false;  // TLS, before it can read on
   bool failed_ = false;             // nothing more can be sent
+  bool flush_due_ = false;          // at the end of the turn
   std::uint64_t requests_ = 0;
   std::size_t lingered_bytes_ = 0;
 

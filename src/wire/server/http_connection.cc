@@ -140,7 +140,7 @@ void HttpConnection::parse() {
 /// is told with the answer.
 bool HttpConnection::authenticate() {
   current_.user = intake_.identify(parser_.request());
-  if (!*current_.user || intake_.admit(**current_.user)) return true;
+  if (!*current_.user || intake_.admit(***current_.user)) return true;
   refuse(make_error(ErrorCode::kTooManyRequests, "too many connections, please try again later"), 429);
   return false;
 }
@@ -151,7 +151,7 @@ void HttpConnection::dispatch() {
   if (!current_.user && !authenticate()) return;
   if (*current_.user && intake_.is_too_large(parser_.request().body.size()))
     return refuse(intake_.too_large(), std::nullopt);
-  Result<api::UserInfo> identified = *std::exchange(current_.user, std::nullopt);
+  Result<UserPtr> identified = *std::exchange(current_.user, std::nullopt);
   api::Request request = parser_.take();
   current_.method = request.method;
   current_.gzip_offered = offers_gzip(request.header("accept-encoding"));
@@ -177,7 +177,7 @@ void HttpConnection::refuse(const Error& error, std::optional<int> http_status) 
   }
   if (error.code == ErrorCode::kBadRequest) intake_.count(Refusal::kMalformed);
   const bool known = current_.user && *current_.user;
-  deny(request, known ? &**current_.user : nullptr, status_response(error, http_status));
+  deny(request, known ? (**current_.user).get() : nullptr, status_response(error, http_status));
 }
 
 void HttpConnection::deny(const api::Request& head, const api::UserInfo* user, api::Response answer) {
@@ -196,6 +196,11 @@ void HttpConnection::send_answer(api::Response response) {
 }
 
 void HttpConnection::send_answer(Answer answer) {
+  put_answer(std::move(answer));
+  flush();
+}
+
+void HttpConnection::put_answer(Answer answer) {
   api::Response& response = answer.head;
   const bool pack = current_.gzip_offered && !current_.http_1_0 && current_.method != api::Method::kHead &&
                     answer.body->size() >= owner_.options().limits.gzip_bytes_min &&
@@ -210,14 +215,12 @@ void HttpConnection::send_answer(Answer answer) {
   }
   current_.exchange.reset();
   current_.answered = true;
-  flush();
 }
 
 void HttpConnection::on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) {
   if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
-  const auto self = shared_from_this();
-  send_answer(std::move(answer));
-  if (phase_ != Phase::kClosed) update_interest();
+  put_answer(std::move(answer));
+  flush_at_end();
 }
 
 void HttpConnection::on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) {
@@ -238,21 +241,18 @@ void HttpConnection::on_answer_stream(const std::shared_ptr<HttpExchange>& excha
     announce_gzip(head);
   }
   output_.add(head_of(head, current_.http_1_0 ? Framing::kUntilEnd : Framing::kChunked, 0));
-  flush();
-  if (phase_ != Phase::kClosed) update_interest();
+  flush_at_end();
 }
 
 void HttpConnection::on_answer_data(const std::shared_ptr<HttpExchange>& exchange,
                                     std::shared_ptr<const std::string> chunk, ByteLedger::Charge charge) {
   if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
-  const auto self = shared_from_this();
   output_.add(OutputQueue::Piece{.data = std::move(chunk),
                                  .as_chunks = current_.body == CurrentRequest::AnswerBody::kChunks,
                                  .of_stream = true,
                                  .gzip = current_.gzip,
                                  .charge = std::move(charge)});
-  if (writer_.waits() == SocketWriter::Wait::kNothing) flush();
-  if (phase_ != Phase::kClosed) update_interest();
+  if (writer_.waits() == SocketWriter::Wait::kNothing) flush_at_end();
 }
 
 void HttpConnection::on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response head) {
@@ -287,8 +287,20 @@ void HttpConnection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange
     output_.add(std::string(kLastChunk));
   }
   current_.answered = true;
-  flush();
-  if (phase_ != Phase::kClosed) update_interest();
+  flush_at_end();
+}
+
+/// What the turn adds leaves together.
+void HttpConnection::flush_at_end() {
+  if (std::exchange(flush_due_, true)) return;
+  owner_.loop()->at_end_of_turn([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->flush_due_ = false;
+    if (self->phase_ == Phase::kClosed) return;
+    self->flush();
+    if (self->phase_ != Phase::kClosed) self->update_interest();
+  });
 }
 
 void HttpConnection::on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) {
@@ -350,7 +362,9 @@ void HttpConnection::drop_exchange() {
 }
 
 void HttpConnection::close() {
-  if (std::exchange(phase_, Phase::kClosed) == Phase::kClosed) return;
+  const Phase before = std::exchange(phase_, Phase::kClosed);
+  if (before == Phase::kClosed) return;
+  if (before == Phase::kAnswer) owner_.count_streams(-1);
   const auto self = shared_from_this();
   drop_exchange();
   if (timer_due_) owner_.loop()->cancel(timer_);
@@ -377,6 +391,7 @@ void HttpConnection::settle_account() {
 void HttpConnection::enter(Phase phase) {
   if ((phase == Phase::kIdle) != (phase_ == Phase::kIdle)) owner_.set_idle(id_, phase == Phase::kIdle);
   if (phase == Phase::kAnswer) ++requests_;
+  if ((phase == Phase::kAnswer) != (phase_ == Phase::kAnswer)) owner_.count_streams(phase == Phase::kAnswer ? 1 : -1);
   phase_ = phase;
   const HttpLimits& limits = owner_.options().limits;
   const bool unproven = intake_.rank() == ClientRank::kUnproven;
@@ -421,7 +436,7 @@ void HttpConnection::on_timer() {
   timer_due_.reset();
   const Instant now = runtime::RealClock::read_mono();
   if (stall_.due() && *stall_.due() <= now &&
-      stall_.is_stalled(now, writer_.taken_bytes(), owner_.desk().ledger->pressed())) {
+      stall_.is_stalled(now, writer_.taken_bytes(), owner_.desk()->ledger->pressed())) {
     if (current_.streams()) owner_.count_slow_stream();
     intake_.count(Refusal::kStalled);
     return close();

@@ -60,7 +60,7 @@ class HttpConnection final : public ClientConnection,
     /// How the body of the answer is sent.
     enum class AnswerBody { kWhole, kChunks, kUntilEnd };
 
-    std::optional<Result<api::UserInfo>> user;  // who sent it, until it is dispatched
+    std::optional<Result<UserPtr>> user;  // who sent it, until it is dispatched
     std::shared_ptr<HttpExchange> exchange;
     std::size_t body_bytes = 0;
     api::Method method = api::Method::kGet;
@@ -93,9 +93,11 @@ class HttpConnection final : public ClientConnection,
   void deny(const api::Request& head, const api::UserInfo* user, api::Response answer);
   void send_answer(api::Response response);
   void send_answer(Answer answer);
+  void put_answer(Answer answer);
   std::string head_of(api::Response& response, Framing framing, std::size_t body_bytes);
 
   void flush();
+  void flush_at_end();
   void on_drained();
   enum class Unread { kNothing, kRest };  // of the last request
   void linger(Unread unread);
@@ -115,6 +117,7 @@ class HttpConnection final : public ClientConnection,
   short interest_ = 0;
   bool input_wants_write_ = false;  // TLS, before it can read on
   bool end_of_input_ = false;
+  bool flush_due_ = false;  // at the end of the turn
 
   std::string input_;
   RequestParser parser_;

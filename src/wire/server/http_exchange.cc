@@ -17,11 +17,8 @@ bool HttpExchange::take(std::size_t bytes) {
 }
 
 HttpSink::HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
-                   std::shared_ptr<runtime::Loop> taker_loop, AnswerDesk desk)
-    : exchange_(std::move(exchange)),
-      taker_(std::move(taker)),
-      taker_loop_(std::move(taker_loop)),
-      desk_(std::move(desk)) {}
+                   std::shared_ptr<Outbox> outbox, std::shared_ptr<const AnswerDesk> desk)
+    : exchange_(std::move(exchange)), taker_(std::move(taker)), outbox_(std::move(outbox)), desk_(std::move(desk)) {}
 
 HttpSink::~HttpSink() {
   if (exchange_->ended) return;
@@ -32,11 +29,8 @@ HttpSink::~HttpSink() {
   }
 }
 
-template <typename Act>
-void HttpSink::post(Act act) {
-  taker_loop_->post([taker = taker_, exchange = exchange_, act = std::move(act)]() mutable {
-    if (const auto alive = taker.lock()) act(*alive, exchange);
-  });
+void HttpSink::put(Outbox::What what) {
+  outbox_->add({taker_, exchange_, std::move(what)});
 }
 
 void HttpSink::on_response(api::Response response) {
@@ -45,26 +39,21 @@ void HttpSink::on_response(api::Response response) {
   const HttpExchange& to = *exchange_;
   auto body = std::make_shared<const std::string>(std::move(response.body));
   std::optional<ByteLedger::Charge> charge;
-  if (to.repeatable) charge = desk_.ledger->charge(to.client, to.rank, body, 0);
+  if (to.repeatable) charge = desk_->ledger->charge(to.client, to.rank, body, 0);
   if (to.repeatable && !charge) {
-    desk_.refusals->count(Refusal::kWaitingBytes, to.client, runtime::RealClock::read_mono());
+    desk_->refusals->count(Refusal::kWaitingBytes, to.client, runtime::RealClock::read_mono());
     response = no_room_response();
     body = std::make_shared<const std::string>(std::move(response.body));
   }
-  if (!charge) charge = desk_.ledger->charge_anyway(to.client, body);
+  if (!charge) charge = desk_->ledger->charge_anyway(to.client, body);
   response.body.clear();
-  post([answer = Answer{std::move(response), std::move(body), *std::move(charge)}](
-           AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) mutable {
-    taker.on_answer(exchange, std::move(answer));
-  });
+  put(Answer{std::move(response), std::move(body), *std::move(charge)});
 }
 
 void HttpSink::on_stream(api::Response head) {
   seat_ = {};
   if (exchange_->ended || std::exchange(streaming_, true)) return;
-  post([head = std::move(head)](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) mutable {
-    taker.on_answer_stream(exchange, std::move(head));
-  });
+  put(Outbox::StreamHead{std::move(head)});
 }
 
 void HttpSink::on_pieces(api::Response head) {
@@ -87,15 +76,13 @@ void HttpSink::on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInput
   if (exchange_->ended || exchange_->gone) return input->on_input_end();
   if (std::exchange(streaming_, true)) return;
   exchange_->input = std::move(input);
-  post([head = std::move(head)](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) mutable {
-    taker.on_answer_upgrade(exchange, std::move(head));
-  });
+  put(Outbox::UpgradeHead{std::move(head)});
 }
 
 void HttpSink::on_input_used(std::size_t bytes) {
   if (bytes == 0) return;
   exchange_->input_bytes.fetch_sub(bytes);
-  post([](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) { taker.on_input_room(exchange); });
+  put(Outbox::InputRoom{});
 }
 
 bool HttpSink::write(std::shared_ptr<const std::string> chunk) {
@@ -103,18 +90,15 @@ bool HttpSink::write(std::shared_ptr<const std::string> chunk) {
   if (chunk->empty()) return true;
   const std::size_t waiting = exchange_->waiting_bytes.fetch_add(chunk->size()) + chunk->size();
   std::optional<ByteLedger::Charge> charge;
-  if (waiting <= desk_.stream_bytes_max) {
-    charge = desk_.ledger->charge(exchange_->client, exchange_->rank, chunk, waiting - chunk->size());
+  if (waiting <= desk_->stream_bytes_max) {
+    charge = desk_->ledger->charge(exchange_->client, exchange_->rank, chunk, waiting - chunk->size());
   }
   if (!charge) {
-    desk_.refusals->count(Refusal::kWaitingBytes, exchange_->client, runtime::RealClock::read_mono());
+    desk_->refusals->count(Refusal::kWaitingBytes, exchange_->client, runtime::RealClock::read_mono());
     exchange_->waiting_bytes.fetch_sub(chunk->size());
     return false;
   }
-  post([chunk = std::move(chunk), charge = *std::move(charge)](AnswerTaker& taker,
-                                                               const std::shared_ptr<HttpExchange>& exchange) mutable {
-    taker.on_answer_data(exchange, std::move(chunk), std::move(charge));
-  });
+  put(Outbox::Chunk{std::move(chunk), *std::move(charge)});
   return true;
 }
 
@@ -122,14 +106,14 @@ void HttpSink::on_end() {
   if (std::exchange(exchange_->ended, true)) return;
   exchange_->on_room = nullptr;
   const auto input = std::exchange(exchange_->input, nullptr);
-  post([](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) { taker.on_answer_end(exchange); });
+  put(Outbox::End{});
   if (input) input->on_input_end();  // last: whoever hears of it may let go of this sink
 }
 
 void HttpSink::on_cut() {
   if (std::exchange(exchange_->ended, true)) return;
   exchange_->on_room = nullptr;
-  post([](AnswerTaker& taker, const std::shared_ptr<HttpExchange>& exchange) { taker.on_answer_cut(exchange); });
+  put(Outbox::Cut{});
 }
 
 api::Response no_room_response() {

@@ -6,6 +6,7 @@
 #include "runtime/loop.h"
 #include "wire/server/byte_ledger.h"
 #include "wire/server/http_server.h"
+#include "wire/server/outbox.h"
 #include "wire/server/refusals.h"
 #include "wire/server/request_line.h"
 
@@ -21,12 +22,40 @@
 namespace spillway::wire {
 
 struct HttpExchange {
+  /// Bytes of a body that was read before its turn: given back when it goes.
+  class ReadAhead {
+   public:
+    ReadAhead() = default;
+
+    /// `of`: the bytes of all.
+    ReadAhead(std::shared_ptr<std::atomic<std::size_t>> of, std::size_t bytes) : of_(std::move(of)), bytes_(bytes) {
+      of_->fetch_add(bytes_);
+    }
+
+    ReadAhead(ReadAhead&& other) noexcept = default;
+
+    ReadAhead& operator=(ReadAhead&& other) noexcept {
+      std::swap(of_, other.of_);
+      std::swap(bytes_, other.bytes_);
+      return *this;
+    }
+
+    ~ReadAhead() {
+      if (of_) of_->fetch_sub(bytes_);
+    }
+
+   private:
+    std::shared_ptr<std::atomic<std::size_t>> of_;
+    std::size_t bytes_ = 0;
+  };
+
   // Set before anybody else sees it.
   std::string client;  // its name
   ClientRank rank = ClientRank::kUnproven;
   RequestClass of = RequestClass::kOrdinary;
   bool repeatable = false;  // nothing happens by it: it may be refused once it has been carried out
   std::int32_t stream = 0;  // of HTTP/2, on its connection
+  ReadAhead read_ahead;
 
   // Both threads.
   std::atomic<bool> gone = false;              // set by the connection: nobody reads the answer any more
@@ -56,36 +85,13 @@ struct AnswerDesk {
   std::size_t stream_bytes_max = 0;
 };
 
-/// An answer, its body apart. `charge` is held until the body has left.
-struct Answer {
-  api::Response head;
-  std::shared_ptr<const std::string> body;
-  ByteLedger::Charge charge;
-};
-
-/// Port: the connection's side of an answer. Thread: the connection's.
-class AnswerTaker {
- public:
-  virtual ~AnswerTaker() = default;
-  virtual void on_answer(const std::shared_ptr<HttpExchange>& exchange, Answer answer) = 0;
-  virtual void on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) = 0;
-  virtual void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
-                              ByteLedger::Charge charge) = 0;
-  /// The connection leaves HTTP.
-  virtual void on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response head) = 0;
-  /// The handler has used up input.
-  virtual void on_input_room(const std::shared_ptr<HttpExchange>& exchange) = 0;
-  virtual void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) = 0;
-  /// What is missing of the stream will not come, and the client is to see that.
-  virtual void on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) = 0;
-};
-
-/// The handler's side of an answer: posts it to the connection. A sink that goes without an answer answers 500, or cuts
-/// the stream. Thread: loop.
+/// The handler's side of an answer: puts it into the outbox for its connection. A sink that goes without an answer
+/// answers 500, or cuts the stream. Thread: loop.
 class HttpSink final : public api::UpgradingSink {
  public:
-  HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
-           std::shared_ptr<runtime::Loop> taker_loop, AnswerDesk desk);
+  /// `desk` must be that of the server whose `outbox` it is.
+  HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker, std::shared_ptr<Outbox> outbox,
+           std::shared_ptr<const AnswerDesk> desk);
   ~HttpSink() override;
   HttpSink(const HttpSink&) = delete;
   HttpSink& operator=(const HttpSink&) = delete;
@@ -110,13 +116,12 @@ class HttpSink final : public api::UpgradingSink {
   void take_seat(RequestLine::Seat seat) { seat_ = std::move(seat); }
 
  private:
-  template <typename Act>
-  void post(Act act);
+  void put(Outbox::What what);
 
   std::shared_ptr<HttpExchange> exchange_;
   std::weak_ptr<AnswerTaker> taker_;
-  std::shared_ptr<runtime::Loop> taker_loop_;
-  AnswerDesk desk_;
+  std::shared_ptr<Outbox> outbox_;
+  std::shared_ptr<const AnswerDesk> desk_;
   RequestLine::Seat seat_;
   bool streaming_ = false;
 };

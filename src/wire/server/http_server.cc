@@ -9,11 +9,13 @@
 #include "wire/server/connection_table.h"
 #include "wire/server/http2_connection.h"
 #include "wire/server/http_connection.h"
+#include "wire/server/outbox.h"
 #include "wire/server/refusals.h"
 #include "wire/server/request_line.h"
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -28,6 +30,12 @@ namespace {
 constexpr std::size_t kScratchBytes = std::size_t{64} * 1024;
 constexpr int kAcceptsPerTurn = 64;
 constexpr Duration kAcceptPause = milliseconds(100);
+/// Bodies that are read before the turn of their requests: each, those of one thread and turn, all that are kept.
+/// Larger ones, and those beyond, are read when their requests are carried out.
+constexpr std::size_t kReadAheadMax = std::size_t{256} * 1024;
+constexpr std::size_t kReadAheadPerTurn = std::size_t{1024} * 1024;
+constexpr std::size_t kReadAheadInAll = std::size_t{8} * 1024 * 1024;
+constexpr std::size_t kServedAtOnce = 64;  // requests; then what else the loop has has its turn
 
 telemetry::Gauge waiting_gauge(telemetry::Registry* metrics) {
   if (metrics == nullptr) return {};
@@ -48,6 +56,11 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   // Any thread.
   void count_connection(int change);
   void displace(std::optional<ConnectionTable::Id> connection);
+  /// The thread with the least to do.
+  std::size_t emptiest() const;
+
+  // Loop.
+  void serve(std::size_t requests);
 
   runtime::Loop& loop;
   RequestHandler& handler;
@@ -56,11 +69,16 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   std::atomic<std::ptrdiff_t> request_bytes = 0;
   telemetry::Gauge connections_gauge;
   ConnectionTable table;
-  AnswerDesk desk;
+  std::shared_ptr<const AnswerDesk> desk;
   std::shared_ptr<RequestLine> line;
+  /// Of bodies that were read and whose requests are not over. Exchanges outlive the server.
+  const std::shared_ptr<std::atomic<std::size_t>> read_ahead_bytes = std::make_shared<std::atomic<std::size_t>>(0);
+  std::atomic<std::uint64_t> requests = 0;
+  std::atomic<std::uint64_t> request_tasks = 0;
   telemetry::Counter refused;
   telemetry::Counter slow_streams;
 
+  /// Each id tells the thread.
   Shard& shard_of(std::uint64_t connection) { return *shards[connection % shards.size()]; }
 
   // Loop; the shards themselves do not change while connections are accepted.
@@ -71,11 +89,16 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   std::optional<runtime::Loop::TimerId> grace_timer;
 };
 
-/// One thread with its share of the connections; the first one accepts them. Thread: its own, except where said.
+/// One thread with its share of the connections; the first one accepts them. What it has for the loop goes there at the
+/// end of its turn, in one task. Thread: its own, except where said.
 class HttpServer::Core::Shard final : public ConnectionOwner {
  public:
   explicit Shard(Core& core)
-      : core_(core), tls_(core.options.tls), rng_(runtime::entropy()), thread_("spillway-http") {}
+      : core_(core),
+        tls_(core.options.tls),
+        rng_(runtime::entropy()),
+        thread_("spillway-http"),
+        outbox_(std::make_shared<Outbox>(core.loop, thread_.share())) {}
 
   ~Shard() override { core_.count_connection(-static_cast<int>(connections_.size())); }
 
@@ -83,7 +106,19 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   Shard& operator=(const Shard&) = delete;
 
   /// Thread: owner's. No connection is served afterwards.
-  void halt() { thread_.stop(); }
+  void halt() {
+    thread_.stop();
+    outbox_->close();
+  }
+
+  /// Thread: any. What it has to do: streams that are open, and connections.
+  int load() const { return load_; }
+
+  /// Thread: any.
+  void count_streams(int change) override { load_ += change; }
+
+  /// Thread: loop's.
+  std::uint64_t batches() const { return outbox_->batches(); }
 
   const std::shared_ptr<runtime::Loop>& loop() const override { return thread_.share(); }
 
@@ -99,45 +134,53 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   void set_idle(std::uint64_t connection, bool idle) override { core_.table.set_idle(connection, idle); }
 
-  const AnswerDesk& desk() const override { return core_.desk; }
+  const std::shared_ptr<const AnswerDesk>& desk() const override { return core_.desk; }
 
-  std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, api::Request request, api::UserInfo user,
+  const std::shared_ptr<Outbox>& outbox() const override { return outbox_; }
+
+  bool draw_goaway() override { return core_.options.goaway_chance > 0 && rng_.unit() < core_.options.goaway_chance; }
+
+  std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, Incoming incoming,
                                  std::shared_ptr<HttpSink> sink) override {
     const RequestClass of = exchange->of;
     const bool may_be_large = of == RequestClass::kOrdinary || (of == RequestClass::kVital && exchange->repeatable);
-    if (may_be_large && !core_.desk.ledger->has_room(exchange->client, exchange->rank)) return Refusal::kWaitingBytes;
-    const std::string client = exchange->client;
-    const bool entered = core_.line->enter(
-        of, client,
-        [weak = core_.weak_from_this(), exchange = std::move(exchange), request = std::move(request),
-         user = std::move(user), sink = std::move(sink)](RequestLine::Seat seat) mutable {
-          const auto core = weak.lock();
-          if (!core || exchange->gone) {
-            exchange->ended = true;
-            return;
-          }
-          sink->take_seat(std::move(seat));
-          exchange->handed_over = true;
-          exchange->ticket = core->handler.on_request(std::move(request), std::move(user), std::move(sink));
-        });
+    if (may_be_large && !core_.desk->ledger->has_room(exchange->client, exchange->rank)) return Refusal::kWaitingBytes;
+    read(*exchange, incoming);
+    const HttpExchange& known = *exchange;
+    const bool entered =
+        core_.line->enter(of, known.client,
+                          [weak = core_.weak_from_this(), exchange = std::move(exchange),
+                           incoming = std::move(incoming), sink = std::move(sink)](RequestLine::Seat seat) mutable {
+                            const auto core = weak.lock();
+                            if (!core || exchange->gone) {
+                              exchange->ended = true;
+                              return;
+                            }
+                            sink->take_seat(std::move(seat));
+                            exchange->handed_over = true;
+                            exchange->ticket = core->handler.on_request(std::move(incoming), std::move(sink));
+                          });
     if (!entered) return Refusal::kQueue;
+    ++core_.requests;
+    ++entered_;
+    call_loop();
     return std::nullopt;
   }
 
   void pass_input(std::shared_ptr<HttpExchange> exchange, std::string bytes) override {
-    core_.loop.post([exchange = std::move(exchange), bytes = std::move(bytes)]() mutable {
+    tell_loop([exchange = std::move(exchange), bytes = std::move(bytes)]() mutable {
       if (const auto input = exchange->input) input->on_input(std::move(bytes));
     });
   }
 
   void report_room(std::shared_ptr<HttpExchange> exchange) override {
-    core_.loop.post([exchange = std::move(exchange)] {
+    tell_loop([exchange = std::move(exchange)] {
       if (const auto act = std::exchange(exchange->on_room, nullptr)) act();
     });
   }
 
   void report_gone(std::shared_ptr<HttpExchange> exchange) override {
-    core_.loop.post([weak = core_.weak_from_this(), exchange = std::move(exchange)] {
+    tell_loop([weak = core_.weak_from_this(), exchange = std::move(exchange)] {
       exchange->on_room = nullptr;
       const auto core = weak.lock();
       if (!core || std::exchange(exchange->ended, true) || !exchange->handed_over) return;
@@ -174,6 +217,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   void on_closed(std::uint64_t connection) override {
     connections_.erase(connection);
+    count_streams(-1);
     core_.table.remove(connection);
     core_.count_connection(-1);
     report_if_empty();
@@ -181,6 +225,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   void add(std::uint64_t id, Socket socket, std::string address) {
     if (stopping_) {
+      count_streams(-1);
       core_.table.remove(id);
       core_.count_connection(-1);
       return;
@@ -203,7 +248,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     const std::shared_ptr<ClientConnection> connection = found->second;
-    core_.desk.refusals->count(Refusal::kDisplaced, connection->client(), loop()->now().mono);
+    core_.desk->refusals->count(Refusal::kDisplaced, connection->client(), loop()->now().mono);
     connection->close();
   }
 
@@ -232,13 +277,13 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
         paused_ = false;
         return;
       }
-      const std::uint64_t id = ++last_connection_;
+      const std::uint64_t id = ++last_connection_ * core_.shards.size() + core_.emptiest();
       std::string address = peer_network(**accepted);
       const ConnectionTable::Decision decision = core_.table.admit(id, address);
       core_.displace(decision.displaced);
       if (!decision.admitted) {
         core_.refused.add();
-        core_.desk.refusals->count(Refusal::kConnections, address, loop()->now().mono);
+        core_.desk->refusals->count(Refusal::kConnections, address, loop()->now().mono);
         continue;  // closed at once: a client that is told is better off than one that waits
       }
       core_.count_connection(1);
@@ -248,6 +293,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   void hand_on(std::uint64_t id, Socket socket, std::string address) {
     Shard& shard = core_.shard_of(id);
+    shard.count_streams(+1);  // a connection without any is one as well
     if (&shard == this) return add(id, std::move(socket), std::move(address));
     shard.loop()->post([&shard, id, socket = std::move(socket), address = std::move(address)]() mutable {
       shard.add(id, std::move(socket), std::move(address));
@@ -263,15 +309,55 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     });
   }
 
+  /// Behind what the loop has yet to hear of the connections.
   void report_if_empty() {
     if (!stopping_ || !connections_.empty() || std::exchange(reported_, true)) return;
-    core_.loop.post([weak = core_.weak_from_this()] {
+    tell_loop([weak = core_.weak_from_this()] {
       const auto core = weak.lock();
       if (!core || --core->shards_open > 0) return;
       if (core->grace_timer) core->loop.cancel(*core->grace_timer);
       core->grace_timer.reset();
       if (core->stopped) std::exchange(core->stopped, {})();
     });
+  }
+
+  /// Reads ahead what may be: not the body of somebody unknown, and no more of them than a turn and memory have room
+  /// for.
+  void read(HttpExchange& exchange, Incoming& incoming) {
+    const std::size_t size = incoming.request.body.size();
+    ReadBody body = ReadBody::kNo;
+    if (size > 0 && size <= kReadAheadMax && read_bytes_ + size <= kReadAheadPerTurn &&
+        exchange.rank != ClientRank::kUnproven) {
+      HttpExchange::ReadAhead held(core_.read_ahead_bytes, size);
+      if (*core_.read_ahead_bytes <= kReadAheadInAll) {
+        body = ReadBody::kYes;
+        read_bytes_ += size;
+        exchange.read_ahead = std::move(held);
+      }
+    }
+    incoming.read = core_.handler.read(incoming, body);
+    call_loop();  // whose end of turn begins the count anew
+  }
+
+  /// Something waits for the loop.
+  void call_loop() {
+    if (std::exchange(called_, true)) return;
+    loop()->at_end_of_turn([this] {
+      called_ = false;
+      read_bytes_ = 0;
+      if (entered_ == 0 && for_loop_.empty()) return;
+      ++core_.request_tasks;
+      core_.loop.post([weak = core_.weak_from_this(), requests = std::exchange(entered_, 0),
+                       tasks = std::exchange(for_loop_, {})]() mutable {
+        for (runtime::Loop::Task& task : tasks) task();
+        if (const auto core = weak.lock()) core->serve(requests);
+      });
+    });
+  }
+
+  void tell_loop(runtime::Loop::Task task) {
+    for_loop_.push_back(std::move(task));
+    call_loop();
   }
 
   Core& core_;
@@ -284,7 +370,13 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   bool reported_ = false;
   std::uint64_t last_connection_ = 0;
   std::map<std::uint64_t, std::shared_ptr<ClientConnection>> connections_;
-  runtime::LoopThread thread_;  // last: nothing runs before the rest is there
+  std::atomic<int> load_ = 0;
+  bool called_ = false;         // the end of the turn has been asked for
+  std::size_t entered_ = 0;     // requests of this turn
+  std::size_t read_bytes_ = 0;  // of their bodies
+  std::vector<runtime::Loop::Task> for_loop_;
+  runtime::LoopThread thread_;  // nothing is posted to it before the rest is there
+  const std::shared_ptr<Outbox> outbox_;
 };
 
 HttpServer::Core::Core(runtime::Loop& owner_loop, RequestHandler& request_handler, Options server_options)
@@ -292,8 +384,9 @@ HttpServer::Core::Core(runtime::Loop& owner_loop, RequestHandler& request_handle
       handler(request_handler),
       options(std::move(server_options)),
       table(options.limits.connections),
-      desk{std::make_shared<ByteLedger>(options.limits.waiting, waiting_gauge(options.metrics)),
-           std::make_shared<Refusals>(options.log, options.metrics), options.limits.stream_bytes_max} {
+      desk(std::make_shared<const AnswerDesk>(
+          std::make_shared<ByteLedger>(options.limits.waiting, waiting_gauge(options.metrics)),
+          std::make_shared<Refusals>(options.log, options.metrics), options.limits.stream_bytes_max)) {
   if (options.metrics == nullptr) return;
   connections_gauge = options.metrics->gauge("spillway_http_connections", "Open connections of the HTTP server");
   refused = options.metrics->counter("spillway_http_connections_refused_total",
@@ -316,8 +409,29 @@ void HttpServer::Core::displace(std::optional<ConnectionTable::Id> connection) {
   shard.loop()->post([&shard, id = *connection] { shard.give_up(id); });
 }
 
+std::size_t HttpServer::Core::emptiest() const {
+  std::size_t best = 0;
+  for (std::size_t at = 1; at < shards.size(); ++at) {
+    if (shards[at]->load() < shards[best]->load()) best = at;
+  }
+  return best;
+}
+
+/// As many as a turn has brought; a large batch in several pieces, between which the loop does what else there is.
+void HttpServer::Core::serve(std::size_t count) {
+  for (std::size_t i = 0; i < std::min(count, kServedAtOnce); ++i) line->serve_one();
+  if (count <= kServedAtOnce) return;
+  loop.post([weak = weak_from_this(), left = count - kServedAtOnce] {
+    if (const auto core = weak.lock()) core->serve(left);
+  });
+}
+
 void HttpServer::Core::count_connection(int change) {
   connections_gauge.set(connections.fetch_add(change) + change);
+}
+
+std::shared_ptr<const apiserver::ReadRequest> RequestHandler::read(const Incoming&, ReadBody) const {
+  return nullptr;
 }
 
 HttpServer::HttpServer(runtime::Loop& loop, RequestHandler& handler, Options options)
@@ -356,6 +470,12 @@ void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
   for (const auto& shard : core_->shards) {
     shard->loop()->post([&shard = *shard, tls] { shard.set_tls(tls); });
   }
+}
+
+HttpServer::Crossings HttpServer::crossings() const {
+  Crossings all{.requests = core_->requests, .request_tasks = core_->request_tasks};
+  for (const auto& shard : core_->shards) all.answer_tasks += shard->batches();
+  return all;
 }
 
 void HttpServer::stop(Duration grace, runtime::Loop::Task done) {

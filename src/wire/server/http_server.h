@@ -1,7 +1,9 @@
 // An HTTP/1.1 server, plain or over TLS: keep-alive, chunked bodies, Expect: 100-continue, limits and time-outs,
 // answers that stream. It knows nothing of resources: a RequestHandler on the loop answers. Sockets live on threads of
-// its own; requests and answers cross by posting. Everything is bounded (http_limits.h), with a reserve for the clients
-// without which pods do not run (client_rank.h). Thread: loop. Source: RFC 9110, 9112; spec "API server contract", 4.
+// its own, each with its share of the connections. Between a thread and the loop, requests and answers of one turn
+// cross together (request_line.h, outbox.h). Everything is bounded (http_limits.h), with a reserve for the clients
+// without which pods do not run (client_rank.h). Thread: loop. Source: RFC 9110, 9112; spec "API server contract", 4;
+// spec "HTTP/2", 6.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -21,19 +23,34 @@
 
 namespace spillway::apiserver {
 class Auditor;
-}
+struct ReadRequest;
+}  // namespace spillway::apiserver
 
 namespace spillway::wire {
 
-/// Port: who answers requests. Thread: loop.
+/// A request that has come in whole.
+struct Incoming {
+  api::Request request;
+  std::shared_ptr<const api::UserInfo> user;  // authenticated; not null
+  /// What has been read of it before its turn; null: nothing.
+  std::shared_ptr<const apiserver::ReadRequest> read = {};
+};
+
+/// Whether a body is read before the turn of its request.
+enum class ReadBody { kNo, kYes };
+
+/// Port: who answers requests. Thread: loop, but for read().
 class RequestHandler {
  public:
   /// Chosen by the handler, handed back in on_abandoned().
   using Ticket = std::uint64_t;
 
   virtual ~RequestHandler() = default;
-  /// Answers into `sink`, now or later. `user` has been authenticated.
-  virtual Ticket on_request(api::Request request, api::UserInfo user, std::shared_ptr<api::ResponseSink> sink) = 0;
+  /// What of a request can be found out without the state of the handler. Pure; comes back with the request.
+  /// Thread: any, while the handler lives.
+  virtual std::shared_ptr<const apiserver::ReadRequest> read(const Incoming& incoming, ReadBody body) const;
+  /// Answers into `sink`, now or later.
+  virtual Ticket on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) = 0;
   /// The client left, or the server cut the stream, before the answer was complete: nothing more reaches the client.
   virtual void on_abandoned(Ticket ticket) = 0;
 };
@@ -49,7 +66,8 @@ class HttpServer {
     std::shared_ptr<const Authenticator> authenticator;  // null: everybody is anonymous
     const apiserver::Auditor* auditor = nullptr;         // of what is refused here; null: none; must outlive the server
     HttpLimits limits;
-    int threads = 1;
+    int threads = 1;           // that serve connections, from 1
+    double goaway_chance = 0;  // of a request over HTTP/2: that its client is to come anew afterwards; from 0 to 1
     telemetry::Log log;
     telemetry::Registry* metrics = nullptr;  // must outlive the server
   };
@@ -68,6 +86,15 @@ class HttpServer {
   /// Connections that come from now on see this certificate; those that are open keep theirs. After start(), and only
   /// where the server began with TLS.
   void set_tls(std::shared_ptr<const TlsContext> tls);
+
+  /// How often something crossed between the threads and the loop.
+  struct Crossings {
+    std::uint64_t requests = 0;       // that came in
+    std::uint64_t request_tasks = 0;  // by which they came, and word of those that nobody waits for any more
+    std::uint64_t answer_tasks = 0;   // by which answers and pieces of streams left
+  };
+
+  Crossings crossings() const;
 
   /// Refuses new connections, ends streams, finishes requests, closes what is left after `grace`, then calls `done` on
   /// the loop. Called once, after start().

@@ -48,10 +48,12 @@ bool RequestIntake::accept(std::optional<PeerCertificate> peer) {
   return prove(rank_of({peer_->common_name, "", peer_->organizations}));
 }
 
-Result<api::UserInfo> RequestIntake::identify(const api::Request& head) const {
+Result<UserPtr> RequestIntake::identify(const api::Request& head) {
   const HttpServer::Options& options = owner_.options();
-  if (options.authenticator) return options.authenticator->authenticate(peer_, head, runtime::RealClock::read().wall);
-  return api::UserInfo{std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
+  if (options.authenticator)
+    return options.authenticator->authenticate(peer_, head, runtime::RealClock::read().wall, of_certificate_);
+  return std::make_shared<const api::UserInfo>(
+      api::UserInfo{std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}});
 }
 
 bool RequestIntake::admit(const api::UserInfo& user) {
@@ -78,8 +80,7 @@ Error RequestIntake::too_large() const {
                     owner_.options().limits.unproven_body_bytes_max);
 }
 
-std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_over(api::Request request,
-                                                                                    api::UserInfo user,
+std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_over(api::Request request, UserPtr user,
                                                                                     std::weak_ptr<AnswerTaker> taker,
                                                                                     std::int32_t stream) {
   const HttpServer::Options& options = owner_.options();
@@ -89,24 +90,23 @@ std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_o
 
   request.source = address_;
   auto exchange = std::make_shared<HttpExchange>();
-  exchange->client = user.name;
-  exchange->rank = rank_of(user);
+  exchange->client = user->name;
+  exchange->rank = rank_of(*user);
   exchange->of = class_of(exchange->rank, request.method, request.target);
   const bool reads = request.method == api::Method::kGet || request.method == api::Method::kHead;
   exchange->repeatable = reads && exchange->of != RequestClass::kHeartbeat;
   exchange->stream = stream;
-  auto sink = std::make_shared<HttpSink>(exchange, std::move(taker), owner_.loop(), owner_.desk());
+  auto sink = std::make_shared<HttpSink>(exchange, std::move(taker), owner_.outbox(), owner_.desk());
   const api::Request head = options.auditor != nullptr ? told_head(request) : api::Request();
-  const api::UserInfo sender = options.auditor != nullptr ? user : api::UserInfo();
-  const auto refusal = owner_.deliver(exchange, std::move(request), std::move(user), std::move(sink));
+  const auto refusal = owner_.deliver(exchange, {std::move(request), user}, std::move(sink));
   if (!refusal) return exchange;
-  owner_.desk().refusals->count(*refusal, exchange->client, runtime::RealClock::read_mono());
+  owner_.desk()->refusals->count(*refusal, exchange->client, runtime::RealClock::read_mono());
   exchange->gone = true;  // nothing more comes of it
   api::Response answer =
       *refusal == Refusal::kWaitingBytes
           ? no_room_response()
           : status_response(make_error(ErrorCode::kTooManyRequests, "too many requests, please try again later"));
-  audit(head, &sender, answer);
+  audit(head, user.get(), answer);
   return answer;
 }
 
@@ -138,7 +138,7 @@ void RequestIntake::complete(api::Response& answer) const {
 }
 
 void RequestIntake::count(Refusal refusal) const {
-  owner_.desk().refusals->count(refusal, client_, runtime::RealClock::read_mono());
+  owner_.desk()->refusals->count(refusal, client_, runtime::RealClock::read_mono());
 }
 
 }  // namespace spillway::wire

@@ -28,7 +28,7 @@ class RequestIntake {
   ClientRank rank() const { return rank_; }
 
   /// Who sends a request of this head; anonymous where nobody asks. The error is the answer.
-  Result<api::UserInfo> identify(const api::Request& head) const;
+  Result<UserPtr> identify(const api::Request& head);
   /// Counts what he has shown. False: there is no place for the connection of such a client, which is counted.
   bool admit(const api::UserInfo& user);
   /// A body that only a client that has shown who it is may send.
@@ -36,7 +36,7 @@ class RequestIntake {
   Error too_large() const;
 
   /// Passes the request on; its answer comes to `taker`. `stream`: see HttpExchange. Or the answer of who is refused.
-  std::variant<std::shared_ptr<HttpExchange>, api::Response> hand_over(api::Request request, api::UserInfo user,
+  std::variant<std::shared_ptr<HttpExchange>, api::Response> hand_over(api::Request request, UserPtr user,
                                                                        std::weak_ptr<AnswerTaker> taker,
                                                                        std::int32_t stream = 0);
 
@@ -56,6 +56,7 @@ class RequestIntake {
   std::string client_;
   std::string address_;
   std::optional<PeerCertificate> peer_;
+  UserPtr of_certificate_;
   ClientRank rank_ = ClientRank::kUnproven;
 };
 

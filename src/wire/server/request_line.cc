@@ -35,17 +35,14 @@ std::size_t RequestLine::places_of(std::size_t index) const {
 }
 
 bool RequestLine::enter(RequestClass of, const std::string& client, Act act) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto index = static_cast<std::size_t>(of);
-    Class& line = classes_[index];
-    if (line.waiting >= places_of(index)) return false;
-    const auto known = line.by_client.find(client);
-    if (known != line.by_client.end() && known->second.size() >= bounds_.client_waiting_max) return false;
-    (known != line.by_client.end() ? known->second : line.by_client[client]).push_back(std::move(act));
-    ++line.waiting;
-  }
-  call_();
+  const std::lock_guard lock(mutex_);
+  const auto index = static_cast<std::size_t>(of);
+  Class& line = classes_[index];
+  if (line.waiting >= places_of(index)) return false;
+  const auto known = line.by_client.find(client);
+  if (known != line.by_client.end() && known->second.size() >= bounds_.client_waiting_max) return false;
+  (known != line.by_client.end() ? known->second : line.by_client[client]).push_back(std::move(act));
+  ++line.waiting;
   return true;
 }
 

@@ -10,8 +10,8 @@
 
 #include <array>
 #include <cstddef>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,13 +48,13 @@ class RequestLine : public std::enable_shared_from_this<RequestLine> {
 
   using Act = std::move_only_function<void(Seat)>;
 
-  /// `call` has the owner call serve_one(), once for each call, where requests are carried out.
+  /// `call` has the owner call serve_one(), once for each call, where requests are carried out: a seat has become free.
   RequestLine(const QueueBounds& bounds, std::function<void()> call) : bounds_(bounds), call_(std::move(call)) {}
 
   RequestLine(const RequestLine&) = delete;
   RequestLine& operator=(const RequestLine&) = delete;
 
-  /// False: too many wait.
+  /// False: too many wait. Else the owner is to call serve_one() once, some time.
   bool enter(RequestClass of, const std::string& client, Act act);
   /// Carries out the request whose turn it is, if there is one with a seat.
   void serve_one();
@@ -69,7 +69,7 @@ class RequestLine : public std::enable_shared_from_this<RequestLine> {
   static constexpr std::array<int, kClasses> kTurns = {8, 6, 2};
 
   struct Class {
-    std::map<std::string, std::deque<Act>> by_client;  // without empty ones
+    std::map<std::string, std::list<Act>> by_client;  // without empty ones
     std::string last_client;
     std::size_t waiting = 0;
     std::size_t seated = 0;

@@ -119,7 +119,7 @@ class InProcessTransport::WatchSink final : public Sink {
 
 InProcessTransport::InProcessTransport(runtime::Loop& loop, RequestHandler& server, api::UserInfo user)
     : server_(server),
-      user_(std::move(user)),
+      user_(std::make_shared<const api::UserInfo>(std::move(user))),
       desk_(std::make_shared<DeliveryDesk>(loop)),
       unanswered_(std::make_shared<std::set<DeliveryDesk::Entry*>>()) {}
 
@@ -145,7 +145,7 @@ void InProcessTransport::disconnect(Receiver& receiver) {
 
 void InProcessTransport::ask(const DeliveryDesk::EntryPtr& entry, api::Request request, std::shared_ptr<Sink> sink) {
   unanswered_->insert(entry.get());
-  entry->work = server_.on_request(std::move(request), user_, std::move(sink));
+  entry->work = server_.on_request({std::move(request), user_}, std::move(sink));
 }
 
 void InProcessTransport::abandon(const DeliveryDesk::EntryPtr& entry) {

@@ -36,7 +36,7 @@ class InProcessTransport final : public client::Transport {
   void abandon(const DeliveryDesk::EntryPtr& entry);
 
   RequestHandler& server_;
-  api::UserInfo user_;
+  std::shared_ptr<const api::UserInfo> user_;
   std::shared_ptr<DeliveryDesk> desk_;  // sinks hold it weakly: what is written after the transport has gone is lost
   std::shared_ptr<std::set<DeliveryDesk::Entry*>> unanswered_;
 };

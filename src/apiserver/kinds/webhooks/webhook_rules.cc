@@ -100,7 +100,7 @@ void validate_resources(const CheckedField& resources) {
   }
 }
 
-void validate_rule(const CheckedField& rule) {
+void validate_matched_rule(const CheckedField& rule) {
   validate_operations(rule["operations"]);
   require_list(rule["apiGroups"], "API groups");
   const CheckedField versions = rule["apiVersions"];
@@ -202,7 +202,7 @@ void validate_conditions(const CheckedField& conditions) {
 void validate_webhook(const CheckedField& webhook) {
   validate_name(webhook["name"]);
   const CheckedField rules = webhook["rules"];
-  rules.each(validate_rule);
+  rules.each(validate_matched_rule);
   webhook["failurePolicy"].optional_one_of(kFailurePolicies);
   webhook["matchPolicy"].optional_one_of(kMatchPolicies);
   const CheckedField effects = webhook["sideEffects"];

@@ -1,0 +1,60 @@
+#include "apiserver/request/read_request.h"
+
+#include "api/json/document_bounds.h"
+#include "api/patch/patch.h"
+#include "apiserver/request/body.h"
+
+#include <utility>
+
+namespace spillway::apiserver {
+namespace {
+
+/// A body that says what is to be stored, in the type of the resource.
+bool says_object(const Route& route) {
+  if (route.resource == nullptr || !route.resource->stored()) return false;
+  if (route.verb != Verb::kCreate && route.verb != Verb::kUpdate) return false;
+  if (route.subresource == nullptr) return true;
+  const SubresourceId id = route.subresource->id;
+  return id == SubresourceId::kStatus || id == SubresourceId::kFinalize || id == SubresourceId::kApproval ||
+         id == SubresourceId::kEphemeralContainers;
+}
+
+void read_patch(const api::Request& request, ReadBody& body) {
+  const std::optional<api::PatchType> type = api::parse_patch_type(request.header("content-type"));
+  if (!type || *type == api::PatchType::kApply) return;
+  body.patch = parsed_body(request, *type == api::PatchType::kJson ? api::kPatchValuesMax : api::kParsedValuesMax);
+}
+
+}  // namespace
+
+ReadRequest read_request(const ResourceRegistry& registry, const api::Request& request) {
+  ReadRequest read;
+  auto target = read_target(request.target);
+  if (!target) {
+    read.understood = target.error();
+    return read;
+  }
+  read.target = *std::move(target);
+  read.asked = request_attributes(request.method, read.target);
+  read.route = find_route(registry, read.asked);
+  read.form = negotiate(request.header("accept"), encodings_of(read.route ? *read.route : Route()));
+  return read;
+}
+
+void read_body(const api::Request& request, ReadRequest& read) {
+  if (!read.understood || !read.route || request.document || !check_size(request)) return;
+  const Route& route = *read.route;
+  // A heartbeat is held against the stored bytes: most need no document at all.
+  const bool renews = route.resource != nullptr && route.resource->renewed && route.subresource == nullptr;
+  if (route.verb == Verb::kPatch) {
+    if (route.resource != nullptr && route.resource->stored() && !renews) read_patch(request, read.body);
+    return;
+  }
+  if (!says_object(route)) return;
+  const auto format = body_format(request.header("content-type"));
+  if (!format || (renews && route.verb == Verb::kUpdate)) return;
+  read.body.type = &type_of(*route.resource);
+  read.body.object = read_typed(request, *read.body.type, *format);
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,43 @@
+// What a request says, read from its bytes alone, before anything is decided about it: what is asked for, where it
+// goes, how the answer is to look, and, where that is wanted, its body. Read once, on whatever thread; what is judged
+// and what is done are this value. Thread: any (pure). Source: spec "API server contract", 3, 4, 5; spec "HTTP/2", 6.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "api/exchange/status.h"
+#include "api/schema/schema.h"
+#include "api/schema/typed.h"
+#include "apiserver/request/negotiation.h"
+#include "apiserver/request/route.h"
+
+#include <cstddef>
+#include <optional>
+
+namespace spillway::apiserver {
+
+/// A body as what reads it later would have read it.
+struct ReadBody {
+  const api::Type* type = nullptr;  // of `object`
+  std::optional<Result<api::TypedDocument>> object;
+  std::optional<Result<api::DocumentPtr>> patch;  // but an apply patch
+};
+
+struct ReadRequest {
+  api::StatusResult<void> understood;  // else the answer, to whoever may ask
+  api::Target target;
+  RequestAttributes asked;
+  api::StatusResult<Route> route = Route();
+  api::StatusResult<AnswerForm> form = AnswerForm();
+  std::optional<std::size_t> flow;  // the place of its flow schema; nullopt: not classified
+  ReadBody body;
+};
+
+/// All of it but the body and the flow. `registry` must outlive what is read. Of a request that is not understood, only
+/// that.
+ReadRequest read_request(const ResourceRegistry& registry, const api::Request& request);
+
+/// Reads the body as well, where it is one of those whose reading takes long: objects that are written as they are, and
+/// patches. Nothing is read of others, nor of what is refused for its format or size. Work: bounded by the size.
+void read_body(const api::Request& request, ReadRequest& read);
+
+}  // namespace spillway::apiserver
