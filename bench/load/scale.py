@@ -79,13 +79,17 @@ class Server:
         time.sleep(0.5)
         return self.resident()
 
+    def metrics(self):
+        self.api.close()  # the server ends connections that are idle for long
+        return self.api.get("/metrics")
+
     def metric(self, name):
-        found = re.search(rf"^{name} (\S+)$", self.api.get("/metrics"), re.M)
+        found = re.search(rf"^{name} (\S+)$", self.metrics(), re.M)
         return float(found.group(1))
 
     def turns(self):
         """(turns, [upper bound in s, turns up to it])."""
-        text = self.api.get("/metrics")
+        text = self.metrics()
         buckets = re.findall(r'^spillway_loop_turn_seconds_bucket\{le="([^"]+)"\} (\S+)$', text, re.M)
         return {bound: float(count) for bound, count in buckets}
 

@@ -3,7 +3,7 @@
 // known before the first piece is looked for first: where a page ends, how many objects are behind it, and in protobuf
 // how long the items are together.
 // Thread: loop. Bounds: kPieceBytes of text, and kAheadMax that wait for the client. Source: spec "API server
-// contract", 9.1-9.3; ADR-0020.
+// contract", 9.1-9.3; ADR-0021.
 #pragma once
 
 #include "apiserver/read/object_source.h"

@@ -2,7 +2,7 @@
 // none is free the next ones wait; a read whose client takes nothing is then ended for them, the one first that has
 // waited for its client longest.
 // Thread: loop. Bounds: kPlaces in all, kPlacesOfClient for one client, kWholePlaces for answers that are held whole;
-// kWaitingMax wait. Source: ADR-0020.
+// kWaitingMax wait. Source: ADR-0021.
 #pragma once
 
 #include "apiserver/resource/timer_queue.h"

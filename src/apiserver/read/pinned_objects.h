@@ -3,7 +3,7 @@
 // view is made, and a write costs a look at each view of its resource.
 // Thread: loop. Bounds: it holds the former values of objects that were changed and not visited since (and, for as long
 // as it is to be rewound, of those behind it); how many views there are is for their owners to bound (long_reads.h).
-// Source: ADR-0020.
+// Source: ADR-0021.
 #pragma once
 
 #include "apiserver/read/object_source.h"
