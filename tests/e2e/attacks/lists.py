@@ -9,7 +9,7 @@ from attacks.attempt import Act
 from attacks.cluster import OURS
 
 SECRETS = f"{OURS}/secrets"  # the audit policy wants no body of them: an answer that it wants is held up to 6 MiB
-LISTS = 60
+LISTS = 20  # more than one user has places
 EACH_MAX = 3 << 20  # of memory for a list that nobody reads, of 6 MB
 
 
