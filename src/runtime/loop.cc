@@ -19,6 +19,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -112,7 +113,8 @@ struct Loop::Impl {
   Instant turn_began{};
   Instant piece_began{};
 
-  std::optional<Instant> armed;  // what the kernel's timer is set to
+  std::optional<Instant> armed;         // what the kernel's timer is set to
+  std::atomic<std::thread::id> runner;  // none: it does not run
 
   std::uint64_t last_watch = kTimer;
   std::map<std::uint64_t, Watched> watched;
@@ -126,6 +128,12 @@ struct Loop::Impl {
 
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
+
+  /// The caller is the thread that runs the loop, or nobody does.
+  bool is_ours() const {
+    const std::thread::id by = runner;
+    return by == std::thread::id() || by == std::this_thread::get_id();
+  }
 
   bool control(int operation, int fd, std::uint32_t events, std::uint64_t id) const {
     epoll_event event{};
@@ -276,6 +284,7 @@ void Loop::post(Task task) {
 
 void Loop::at_end_of_turn(Task task) {
   SPILLWAY_DCHECK(task);
+  SPILLWAY_DCHECK(impl_->is_ours());
   impl_->ending.push_back(std::move(task));
 }
 
@@ -328,6 +337,7 @@ void Loop::run(std::function<void(int signal)> on_signal) {
   const std::function<void(int)> tell = std::move(on_signal);
   std::optional<SignalHandlers> handlers;
   if (tell) handlers.emplace(impl_->wake_fd.get());
+  impl_->runner = std::this_thread::get_id();
   while (!impl_->stopping) {
     impl_->run_ready(tell);
     impl_->run_timers();
@@ -335,6 +345,7 @@ void Loop::run(std::function<void(int signal)> on_signal) {
     impl_->run_ending();
     impl_->end_turn();
   }
+  impl_->runner = std::thread::id();
   impl_->stopping = false;
 }
 

@@ -48,11 +48,9 @@ class ConnectionOwner {
   /// Whether nothing is asked or answered on the connection.
   virtual void set_idle(std::uint64_t connection, bool idle) = 0;
   virtual const std::shared_ptr<const AnswerDesk>& desk() const = 0;
-  /// Where answers to the connections of this thread are put, by the loop.
-  virtual const std::shared_ptr<Outbox>& outbox() const = 0;
   /// Passes a request to the handler; its answer comes back through the AnswerTaker calls. Else why it is refused.
   virtual std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, Incoming incoming,
-                                         std::shared_ptr<HttpSink> sink) = 0;
+                                         std::weak_ptr<AnswerTaker> taker) = 0;
   /// So many streams more (or fewer) are open.
   virtual void count_streams(int change) = 0;
   /// Whether the client of a request is to come anew once it is answered.

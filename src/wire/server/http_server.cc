@@ -136,30 +136,30 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   const std::shared_ptr<const AnswerDesk>& desk() const override { return core_.desk; }
 
-  const std::shared_ptr<Outbox>& outbox() const override { return outbox_; }
-
   bool draw_goaway() override { return core_.options.goaway_chance > 0 && rng_.unit() < core_.options.goaway_chance; }
 
   std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, Incoming incoming,
-                                 std::shared_ptr<HttpSink> sink) override {
+                                 std::weak_ptr<AnswerTaker> taker) override {
     const RequestClass of = exchange->of;
     const bool may_be_large = of == RequestClass::kOrdinary || (of == RequestClass::kVital && exchange->repeatable);
     if (may_be_large && !core_.desk->ledger->has_room(exchange->client, exchange->rank)) return Refusal::kWaitingBytes;
     read(*exchange, incoming);
     const HttpExchange& known = *exchange;
-    const bool entered =
-        core_.line->enter(of, known.client,
-                          [weak = core_.weak_from_this(), exchange = std::move(exchange),
-                           incoming = std::move(incoming), sink = std::move(sink)](RequestLine::Seat seat) mutable {
-                            const auto core = weak.lock();
-                            if (!core || exchange->gone) {
-                              exchange->ended = true;
-                              return;
-                            }
-                            sink->take_seat(std::move(seat));
-                            exchange->handed_over = true;
-                            exchange->ticket = core->handler.on_request(std::move(incoming), std::move(sink));
-                          });
+    // The sink is made on the loop, where it also goes: what the line refuses goes here.
+    const bool entered = core_.line->enter(
+        of, known.client,
+        [weak = core_.weak_from_this(), exchange = std::move(exchange), incoming = std::move(incoming),
+         taker = std::move(taker), outbox = outbox_](RequestLine::Seat seat) mutable {
+          const auto core = weak.lock();
+          if (!core || exchange->gone) {
+            exchange->ended = true;
+            return;
+          }
+          auto sink = std::make_shared<HttpSink>(exchange, std::move(taker), std::move(outbox), core->desk);
+          sink->take_seat(std::move(seat));
+          exchange->handed_over = true;
+          exchange->ticket = core->handler.on_request(std::move(incoming), std::move(sink));
+        });
     if (!entered) return Refusal::kQueue;
     ++core_.requests;
     ++entered_;

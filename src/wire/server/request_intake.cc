@@ -96,9 +96,8 @@ std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_o
   const bool reads = request.method == api::Method::kGet || request.method == api::Method::kHead;
   exchange->repeatable = reads && exchange->of != RequestClass::kHeartbeat;
   exchange->stream = stream;
-  auto sink = std::make_shared<HttpSink>(exchange, std::move(taker), owner_.outbox(), owner_.desk());
   const api::Request head = options.auditor != nullptr ? told_head(request) : api::Request();
-  const auto refusal = owner_.deliver(exchange, {std::move(request), user}, std::move(sink));
+  const auto refusal = owner_.deliver(exchange, {std::move(request), user}, std::move(taker));
   if (!refusal) return exchange;
   owner_.desk()->refusals->count(*refusal, exchange->client, runtime::RealClock::read_mono());
   exchange->gone = true;  // nothing more comes of it
