@@ -80,6 +80,24 @@ TEST_F(NodeLifecycle, ASilentNodeIsUnknownTaintedAndTakenBack) {
   EXPECT_THAT(cluster.pod_names(), ElementsAre("web"));
 }
 
+TEST_F(NodeLifecycle, ANodeThatSpeaksWhileTheLeaseOfAnotherIsAskedForIsNotOverwritten) {
+  start(3);
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/";
+  cluster.delay_answers(api::Method::kGet, leases + "n2", seconds(4));
+  bool asked = false;
+  cluster.after(api::Method::kGet, leases + "n1", [&] {
+    asked = true;
+    cluster.set_up("n1", true);
+  });
+  cluster.set_up("n1", false);
+  cluster.set_up("n2", false);
+  cluster.advance(seconds(70));
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(cluster.ready_status("n2"), "Unknown");
+  EXPECT_EQ(cluster.ready_status("n1"), "True");
+  EXPECT_EQ(cluster.events_about("n1").count("NodeNotReady"), 0U);
+}
+
 TEST_F(NodeLifecycle, PodsLeaveWhenTheirTolerationEnds) {
   start(3);
   cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));

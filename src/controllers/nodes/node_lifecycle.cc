@@ -198,7 +198,7 @@ void NodeLifecycleController::on_all_assessed(Now now) {
     const NodePtr node = shared_.nodes.cache().find(seen.node->metadata.name);
     seen.present = node && node->metadata.uid == seen.node->metadata.uid;
     if (!seen.present) continue;
-    seen.node = node;
+    if (node != seen.node) assess_anew(seen, node, now);
     monitor_.count(*node, seen.assessment);
     if (seen.assessment.silent || seen.assessment.posted) continue;
     const Instant deadline = now.mono + options_.monitor.health.node_startup_grace_period - seen.assessment.silence;
@@ -209,6 +209,17 @@ void NodeLifecycleController::on_all_assessed(Now now) {
     if (seen.present) act(seen.node, seen.assessment, now);
   }
   end_pass(now);
+}
+
+/// The node has changed while leases were asked for: what was made of it would be written over what it says now.
+void NodeLifecycleController::assess_anew(Seen& seen, const NodePtr& node, Now now) {
+  const bool was_to_be_written = seen.assessment.write.has_value();
+  const LeasePtr lease = shared_.leases.cache().find(lease_key(node->metadata.name));
+  seen.node = node;
+  seen.assessment = monitor_.assess(*node, lease.get(), now);
+  if (was_to_be_written || !seen.assessment.write) return;
+  seen.assessment.write.reset();  // its lease has not been asked for: the next pass does
+  seen.assessment.current = lifecycle::readiness_of(*node);
 }
 
 void NodeLifecycleController::judge_zones(Now now) {

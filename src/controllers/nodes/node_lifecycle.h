@@ -88,6 +88,7 @@ class NodeLifecycleController {
   void check_live_lease(const std::string& name);
   void on_live_lease(const std::string& name, const Result<api::Json>& lease, Now now);
   void on_all_assessed(Now now);
+  void assess_anew(Seen& seen, const NodePtr& node, Now now);
   void judge_zones(Now now);
   void sweep(Now now);
   void end_pass(Now now);
