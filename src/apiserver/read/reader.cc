@@ -38,7 +38,7 @@ void warn_of_unreadable(Exchange& exchange, const ResourceCache& cache, std::str
 }
 
 LongReads::Reader reader_of(const Exchange& exchange) {
-  return {exchange.user().name, !exchange.takes_pieces()};
+  return {exchange.user().name, !exchange.takes_pieces() || exchange.whole_bytes_min() > ListJob::kAheadMax};
 }
 
 struct ListSize {
