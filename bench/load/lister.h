@@ -4,10 +4,10 @@
 
 #include "load/connection.h"
 #include "load/dialer.h"
+#include "load/open_loop.h"
 #include "load/options.h"
-#include "load/renewer.h"
 
-#include <deque>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -16,17 +16,21 @@ namespace spillway::load {
 
 class Lister final : public ConnectionUser {
  public:
-  Lister(const Options& options, Dialer& dialer) : options_(options), dialer_(dialer) {}
+  Lister(const Options& options, Dialer& dialer);
 
   Outcome open();
-  void begin(Instant start, Instant measured, Instant end);
+
+  /// See OpenLoop.
+  void begin(Instant start, Instant measured, Instant end) { lists_.begin(start, measured, end); }
+
+  /// Sends what is due; when the next one is.
   std::optional<Instant> advance();
 
-  bool waits() const { return !due_.empty() || busy_ != 0; }
+  bool waits() const { return lists_.waits(); }
 
-  void end();
+  void end() { lists_.end(); }
 
-  const Tally& tally() const { return tally_; }
+  const Tally& tally() const { return lists_.tally(); }
 
   std::uint64_t bytes() const { return bytes_; }
 
@@ -36,22 +40,16 @@ class Lister final : public ConnectionUser {
   void on_lost(Connection& connection, std::string_view why) override;
 
  private:
-  void send_next();
+  void send_due();
   void finish(std::size_t index, int status);
 
   const Options& options_;
   Dialer& dialer_;
   std::vector<Connection*> connections_;
   std::vector<std::optional<Instant>> open_;  // when the list of a connection was due
-  std::vector<Connection*> idle_;
-  std::deque<Instant> due_;
-  std::optional<Arrivals> arrivals_;
-  Instant measured_{};
-  Instant end_{};
+  OpenLoop lists_;
   std::size_t opened_ = 0;
-  std::size_t busy_ = 0;
   std::uint64_t bytes_ = 0;
-  Tally tally_;
 };
 
 }  // namespace spillway::load

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -32,14 +31,8 @@ std::string_view string_member(std::string_view text, std::string_view name, std
   return end == std::string_view::npos ? std::string_view() : text.substr(begin, end - begin);
 }
 
-std::optional<Instant> Arrivals::next() const {
-  if (rate_ <= 0) return std::nullopt;
-  const Instant due =
-      start_ + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(static_cast<double>(taken_) / rate_));
-  return due < end_ ? std::optional(due) : std::nullopt;
-}
-
-Renewer::Renewer(const Options& options, Dialer& dialer) : options_(options), dialer_(dialer), leases_(options.leases) {
+Renewer::Renewer(const Options& options, Dialer& dialer)
+    : options_(options), dialer_(dialer), leases_(options.leases), renewals_(options.rate, kBacklogMax) {
   wall_behind_ = wall_behind();
 }
 
@@ -73,7 +66,7 @@ std::string Renewer::body(std::size_t lease, WallTime renewed) const {
 
 Outcome Renewer::fill() {
   work_ = Work::kFill;
-  for (Connection* connection : std::exchange(idle_, {})) on_idle(*connection);
+  for (Connection* connection : renewals_.take_all_idle()) on_idle(*connection);
   const bool done = dialer_.turn_until([this] { return filled_ == leases_.size() || !problem_.empty(); }, kFillMax);
   work_ = Work::kNone;
   if (!problem_.empty()) return make_error(ErrorCode::kServiceUnavailable, "{}", problem_);
@@ -83,9 +76,7 @@ Outcome Renewer::fill() {
 
 Outcome Renewer::learn() {
   work_ = Work::kLearn;
-  Connection* first = idle_.back();
-  idle_.pop_back();
-  send_page(*first);
+  send_page(renewals_.take_idle());
   const bool done = dialer_.turn_until([this] { return last_page_ || !problem_.empty(); }, kLearnMax);
   work_ = Work::kNone;
   if (!problem_.empty()) return make_error(ErrorCode::kServiceUnavailable, "{}", problem_);
@@ -126,67 +117,48 @@ void Renewer::learn_page(const std::string& text) {
 }
 
 void Renewer::begin(Instant start, Instant measured, Instant end) {
-  measured_ = measured;
-  end_ = end;
   work_ = Work::kRenew;
-  arrivals_.emplace(options_.rate, start, end);
+  renewals_.begin(start, measured, end);
 }
 
 std::optional<Instant> Renewer::advance() {
-  const Instant present = now();
-  std::optional<Instant> next;
-  while ((next = arrivals_->next()) && *next <= present) {
-    arrivals_->take();
-    if (*next >= measured_) ++tally_.due;
-    if (due_.size() < kBacklogMax) due_.push_back(*next);
-  }
-  while (!due_.empty() && !idle_.empty()) send_next();
+  const std::optional<Instant> next = renewals_.advance();
+  send_due();
   return next;
 }
 
-void Renewer::send_next() {
-  // In an order that has nothing to do with their keys.
+/// In an order that has nothing to do with their keys.
+std::size_t Renewer::next_lease() {
   std::size_t lease = 0;
   std::size_t looked = 0;
   do {
     lease = next_lease_++ * 7'919 % leases_.size();
   } while (leases_[lease].busy && ++looked < leases_.size());
-  Connection* connection = idle_.back();
-  idle_.pop_back();
-  Slot& slot = slots_[connection->index];
-  slot = {.lease = lease, .due = due_.front(), .answer = std::move(slot.answer), .renews = true};
-  slot.answer.clear();
-  due_.pop_front();
-  leases_[lease].busy = true;
-  ++busy_;
-  const std::string text = body(lease, wall_of(slot.due, wall_behind_));
-  connection->send(dialer_.head("PUT", collection() + "/" + name(lease) + "?timeout=10s", text.size()) + text);
+  return lease;
+}
+
+void Renewer::send_due() {
+  while (const std::optional<OpenLoop::Turn> turn = renewals_.next()) {
+    const std::size_t lease = next_lease();
+    Slot& slot = slots_[turn->connection->index];
+    slot = {.lease = lease, .due = turn->due, .answer = std::move(slot.answer), .renews = true};
+    slot.answer.clear();
+    leases_[lease].busy = true;
+    const std::string text = body(lease, wall_of(slot.due, wall_behind_));
+    turn->connection->send(dialer_.head("PUT", collection() + "/" + name(lease) + "?timeout=10s", text.size()) + text);
+  }
 }
 
 void Renewer::finish(Slot& slot, int status) {
   slot.renews = false;
-  --busy_;
   Lease& lease = leases_[slot.lease];
   lease.busy = false;
   const bool fine = status >= 200 && status < 300;
-  const Instant present = now();
   if (fine) {
     lease.version = string_member(slot.answer, "resourceVersion");
     lease.managed = string_member(slot.answer, "time");
-    if (present >= measured_ && present < end_) ++tally_.in_time;
   }
-  if (slot.due < measured_) return;
-  if (!fine) {
-    ++tally_.errors[status];
-    return;
-  }
-  ++tally_.answered;
-  tally_.latency.record(present - slot.due);
-}
-
-void Renewer::end() {
-  tally_.unanswered = tally_.due - tally_.answered;
-  for (const auto& [code, count] : tally_.errors) tally_.unanswered -= std::min(count, tally_.unanswered);
+  renewals_.finish(slot.due, fine, status);
 }
 
 void Renewer::on_piece(Connection& connection, std::string_view piece) {
@@ -219,13 +191,13 @@ void Renewer::on_idle(Connection& connection) {
     return connection.send(dialer_.head("POST", collection(), text.size()) + text);
   }
   if (work_ == Work::kLearn && !last_page_ && problem_.empty()) return send_page(connection);
-  idle_.push_back(&connection);
-  if (work_ == Work::kRenew && !due_.empty()) send_next();
+  renewals_.add_idle(connection);
+  if (work_ == Work::kRenew) send_due();
 }
 
 void Renewer::on_lost(Connection& connection, std::string_view why) {
   if (slots_[connection.index].renews) finish(slots_[connection.index], 0);
-  std::erase(idle_, &connection);
+  renewals_.lose(connection);
   if (work_ != Work::kRenew) problem_ = fmt::format("a connection was lost: {}", why);
 }
 

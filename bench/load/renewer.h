@@ -5,9 +5,10 @@
 
 #include "load/connection.h"
 #include "load/dialer.h"
+#include "load/open_loop.h"
 #include "load/options.h"
 
-#include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,23 +20,6 @@ namespace spillway::load {
 /// escapes: for uids, versions and times.
 std::string_view string_member(std::string_view text, std::string_view name, std::size_t from = 0);
 
-/// Arrivals at fixed times.
-class Arrivals {
- public:
-  Arrivals(double rate, Instant start, Instant end) : rate_(rate), start_(start), end_(end) {}
-
-  /// When the next one is due; nullopt: there is none any more.
-  std::optional<Instant> next() const;
-
-  void take() { ++taken_; }
-
- private:
-  double rate_;
-  Instant start_;
-  Instant end_;
-  std::uint64_t taken_ = 0;
-};
-
 class Renewer final : public ConnectionUser {
  public:
   Renewer(const Options& options, Dialer& dialer);
@@ -46,17 +30,16 @@ class Renewer final : public ConnectionUser {
   /// Learns uid and version of every lease.
   Outcome learn();
 
-  /// From now on, renewals arrive; those before `measured` are not counted.
+  /// See OpenLoop.
   void begin(Instant start, Instant measured, Instant end);
   /// Sends what is due; when the next one is.
   std::optional<Instant> advance();
 
-  bool waits() const { return !due_.empty() || busy_ != 0; }
+  bool waits() const { return renewals_.waits(); }
 
-  /// What is still open counts as unanswered.
-  void end();
+  void end() { renewals_.end(); }
 
-  const Tally& tally() const { return tally_; }
+  const Tally& tally() const { return renewals_.tally(); }
 
   void on_piece(Connection& connection, std::string_view piece) override;
   void on_answer(Connection& connection) override;
@@ -84,7 +67,8 @@ class Renewer final : public ConnectionUser {
   std::string collection() const;
   std::string name(std::size_t lease) const;
   std::string body(std::size_t lease, WallTime renewed) const;
-  void send_next();
+  void send_due();
+  std::size_t next_lease();
   void send_page(Connection& connection);
   void learn_page(const std::string& text);
   void finish(Slot& slot, int status);
@@ -93,23 +77,17 @@ class Renewer final : public ConnectionUser {
   Dialer& dialer_;
   std::vector<Connection*> connections_;
   std::vector<Slot> slots_;
-  std::vector<Connection*> idle_;
   std::vector<Lease> leases_;
-  std::deque<Instant> due_;
-  std::optional<Arrivals> arrivals_;
-  Instant measured_{};
-  Instant end_{};
+  OpenLoop renewals_;
   Duration wall_behind_{};  // wall time of an instant: instant + this
   Work work_ = Work::kNone;
   std::size_t opened_ = 0;
-  std::size_t busy_ = 0;
   std::size_t filled_ = 0;
   std::size_t next_lease_ = 0;
   std::size_t learned_ = 0;
   std::string continue_;
   bool last_page_ = false;
   std::string problem_;
-  Tally tally_;
 };
 
 }  // namespace spillway::load
