@@ -128,31 +128,27 @@ def create_all(server, what, make, path, count, deadline, threads):
     return made[0]
 
 
-def idle_connections(server, count):
-    before, open_ones = server.settled(), []
-    for _ in range(count):
-        stream = server.stream()
-        stream.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
-        stream.recv(4096)
-        open_ones.append(stream)
-    held = server.settled() - before
-    for stream in open_ones:
-        stream.close()
-    return held / count
-
-
-def watches(server, count, nodes):
+def held_each(server, count, path_of):
+    """The server's memory for each of so many connections that have asked for a path and stay."""
     before, open_ones = server.settled(), []
     for index in range(count):
         stream = server.stream()
-        path = f"/api/v1/nodes?watch=1&resourceVersion={server.version}&fieldSelector=metadata.name%3Dnode-{index % nodes}"
-        stream.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        stream.sendall(f"GET {path_of(index)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         stream.recv(4096)
         open_ones.append(stream)
     held = server.settled() - before
     for stream in open_ones:
         stream.close()
     return held / count
+
+
+def idle_connections(server, count):
+    return held_each(server, count, lambda _: "/readyz")
+
+
+def watches(server, count, nodes):
+    query = f"watch=1&resourceVersion={server.version}&fieldSelector=metadata.name%3Dnode-"
+    return held_each(server, count, lambda index: f"/api/v1/nodes?{query}{index % nodes}")
 
 
 class Peak(threading.Thread):
