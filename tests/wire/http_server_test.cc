@@ -1,31 +1,17 @@
 // The HTTP server in the clear: what well-behaved and other clients get.
 #include "wire/server/http_server.h"
 
+#include "wire/gzip_text.h"
 #include "wire/wire_fixture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 namespace spillway::wire {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-
-std::string gunzip(std::string_view data) {
-  z_stream stream{};
-  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
-  std::string out(8 * 1024 * 1024, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
-  stream.avail_in = static_cast<uInt>(data.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  inflateEnd(&stream);
-  return out;
-}
 
 TEST(HttpServer, AnswersAndKeepsTheConnection) {
   ServerRoom room;

@@ -167,6 +167,11 @@ std::size_t untaken_bytes(const Socket& socket) {
   return ::ioctl(socket.fd(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
+void close_as_failure(const Socket& socket) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 Result<Socket> connect_to(const std::string& address, std::uint16_t port) {
   const std::optional<Address> parsed = parse_address(address, port);
   if (!parsed) return invalid(format_endpoint(address, port), "\"{}\" is not a numeric IP address", address);

@@ -365,6 +365,8 @@ void HttpConnection::close() {
   const Phase before = std::exchange(phase_, Phase::kClosed);
   if (before == Phase::kClosed) return;
   if (before == Phase::kAnswer) owner_.count_streams(-1);
+  // In HTTP/1.0 the end of the connection is the end of the answer: one that is cut must not look so.
+  if (current_.in_pieces && current_.http_1_0) close_as_failure(stream_->socket());
   const auto self = shared_from_this();
   drop_exchange();
   if (timer_due_) owner_.loop()->cancel(timer_);
