@@ -76,6 +76,18 @@ std::string listed(std::string_view kind, std::initializer_list<std::string_view
   return out;
 }
 
+/// A level that queues, with the numbers of kLevel.
+flow::Level slow_level() {
+  return {.name = "slow",
+          .limit = flow::Level::Limit::kQueue,
+          .shares = 7,
+          .lendable_percent = 20,
+          .borrowing_limit_percent = 30,
+          .queues = 3,
+          .queue_length = 9,
+          .hand_size = 2};
+}
+
 TEST(FlowConfig, ASchemaIsAdded) {
   const auto found = read(std::string(kSchema));
   ASSERT_TRUE(found) << found.error().text();
@@ -104,15 +116,7 @@ TEST(FlowConfig, AListAddsALevelAndReplacesASchema) {
   ASSERT_TRUE(found) << found.error().text();
   EXPECT_EQ(found->schemas.size(), flow::built_in_configuration().schemas.size());
   EXPECT_EQ(std::ranges::find(found->schemas, "service-accounts", &flow::Schema::name)->level, "slow");
-  const flow::Level want{.name = "slow",
-                         .limit = flow::Level::Limit::kQueue,
-                         .shares = 7,
-                         .lendable_percent = 20,
-                         .borrowing_limit_percent = 30,
-                         .queues = 3,
-                         .queue_length = 9,
-                         .hand_size = 2};
-  EXPECT_EQ(found->levels.back(), want);
+  EXPECT_EQ(found->levels.back(), slow_level());
 }
 
 TEST(FlowConfig, WhatIsNotSaidIsUpstreamsDefault) {
@@ -120,13 +124,13 @@ TEST(FlowConfig, WhatIsNotSaidIsUpstreamsDefault) {
       "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\n"
       "metadata: {name: slow}\nspec: {type: Limited, limited: {limitResponse: {type: Queue}}}\n");
   ASSERT_TRUE(found) << found.error().text();
-  const flow::Level want{.name = "slow",
-                         .limit = flow::Level::Limit::kQueue,
-                         .shares = 30,
-                         .lendable_percent = 0,
-                         .queues = 64,
-                         .queue_length = 50,
-                         .hand_size = 8};
+  flow::Level want = slow_level();
+  want.shares = 30;
+  want.lendable_percent = 0;
+  want.borrowing_limit_percent.reset();
+  want.queues = 64;
+  want.queue_length = 50;
+  want.hand_size = 8;
   EXPECT_EQ(found->levels.back(), want);
 }
 
