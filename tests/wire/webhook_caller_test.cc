@@ -59,8 +59,22 @@ struct Room {
     return answer.take();
   }
 
+  /// A call to `path` whose question has come in and is not answered.
+  void hang(std::uint64_t id, const std::string& path, apiserver::WebhookCaller::Done done) {
+    const auto asked = std::make_shared<Mailbox<bool>>();
+    hook->run([&] {
+      hook->handler.on(path, [this, asked](ScriptedHandler::Seen& seen) {
+        kept = seen.sink;
+        asked->put(true);
+      });
+      caller->call(id, call(path), std::move(done));
+    });
+    EXPECT_TRUE(asked->take());
+  }
+
   TempFolder folder;
   std::string authority_pem;
+  std::shared_ptr<api::ResponseSink> kept;  // of the question that hangs
   std::unique_ptr<ServerRoom> hook;
   std::unique_ptr<HttpsWebhookCaller> caller;
   std::uint64_t last = 0;
@@ -148,41 +162,23 @@ TEST(WebhookCaller, AnswersAreBounded) {
 
 TEST(WebhookCaller, NothingIsHeardOfACallThatIsGivenUp) {
   Room room;
-  Mailbox<bool> asked;
-  std::shared_ptr<api::ResponseSink> kept;
-  room.hook->run([&] {
-    room.hook->handler.on("/hook", [&](ScriptedHandler::Seen& seen) {
-      kept = seen.sink;
-      asked.put(true);
-    });
-  });
   bool heard = false;
-  room.hook->run([&] { room.caller->call(7, room.call(), [&](const Result<api::Response>&, Now) { heard = true; }); });
-  ASSERT_TRUE(asked.take());
+  room.hang(7, "/hook", [&](const Result<api::Response>&, Now) { heard = true; });
   room.hook->run([&] {
     room.caller->cancel(7);
     room.hook->handler.on("/hook", [&](ScriptedHandler::Seen& seen) { seen.sink->on_response({200, {}, "", {}}); });
   });
   EXPECT_TRUE(room.ask(room.call()));
-  room.hook->run([&] { kept.reset(); });
+  room.hook->run([&] { room.kept.reset(); });
   EXPECT_FALSE(heard);
 }
 
 TEST(WebhookCaller, GoesWithCallsUnderWay) {
   Room room;
-  Mailbox<bool> asked;
-  std::shared_ptr<api::ResponseSink> kept;
-  room.hook->run([&] {
-    room.hook->handler.on("/hook", [&](ScriptedHandler::Seen& seen) {
-      kept = seen.sink;
-      asked.put(true);
-    });
-    room.caller->call(7, room.call(), [](const Result<api::Response>&, Now) { ADD_FAILURE(); });
-  });
-  ASSERT_TRUE(asked.take());
+  room.hang(7, "/hook", [](const Result<api::Response>&, Now) { ADD_FAILURE(); });
   room.hook->run([&] {
     room.caller.reset();
-    kept.reset();
+    room.kept.reset();
   });
 }
 
@@ -190,22 +186,13 @@ TEST(WebhookCaller, PlacesAreBounded) {
   HttpsWebhookCaller::Options options;
   options.clients_max = 1;
   Room room(options);
-  Mailbox<bool> asked;
-  std::shared_ptr<api::ResponseSink> kept;
-  room.hook->run([&] {
-    room.hook->handler.on("/silent", [&](ScriptedHandler::Seen& seen) {
-      kept = seen.sink;
-      asked.put(true);
-    });
-    room.caller->call(1000, room.call("/silent"), [](const Result<api::Response>&, Now) {});
-  });
-  ASSERT_TRUE(asked.take());
+  room.hang(1000, "/silent", [](const Result<api::Response>&, Now) {});
   apiserver::WebhookCall other = room.call();
   other.tls_name = "hook.shop.svc";
   EXPECT_THAT(room.ask(other).error().text(), HasSubstr("too many different webhooks"));
   room.hook->run([&] {
     room.caller->cancel(1000);
-    kept.reset();
+    room.kept.reset();
   });
   EXPECT_TRUE(room.ask(other));  // in the place of the one that has nothing to do
 }
