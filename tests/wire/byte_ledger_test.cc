@@ -1,5 +1,5 @@
 // Bytes that wait for clients: in all, of each client, and shared ones once.
-#include "wire/server/byte_ledger.h"
+#include "wire/server/bounds/byte_ledger.h"
 
 #include <gtest/gtest.h>
 

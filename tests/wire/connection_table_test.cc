@@ -1,5 +1,5 @@
 // Who holds the connections of a server, and which one goes for another.
-#include "wire/server/connection_table.h"
+#include "wire/server/bounds/connection_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which request is carried out next, and which one is refused.
-#include "wire/server/request_line.h"
+#include "wire/server/bounds/request_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,11 +4,11 @@
 
 #include "api/exchange/upgrade.h"
 #include "runtime/loop.h"
-#include "wire/server/byte_ledger.h"
+#include "wire/server/bounds/byte_ledger.h"
+#include "wire/server/bounds/refusals.h"
+#include "wire/server/bounds/request_line.h"
 #include "wire/server/http_server.h"
-#include "wire/server/outbox.h"
-#include "wire/server/refusals.h"
-#include "wire/server/request_line.h"
+#include "wire/server/output/outbox.h"
 
 #include <atomic>
 #include <cstddef>

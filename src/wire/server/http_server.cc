@@ -4,14 +4,14 @@
 #include "runtime/entropy.h"
 #include "runtime/loop_thread.h"
 #include "wire/net/socket.h"
-#include "wire/server/byte_ledger.h"
+#include "wire/server/bounds/byte_ledger.h"
+#include "wire/server/bounds/connection_table.h"
+#include "wire/server/bounds/refusals.h"
+#include "wire/server/bounds/request_line.h"
 #include "wire/server/connection_handshake.h"
-#include "wire/server/connection_table.h"
 #include "wire/server/http2_connection.h"
 #include "wire/server/http_connection.h"
-#include "wire/server/outbox.h"
-#include "wire/server/refusals.h"
-#include "wire/server/request_line.h"
+#include "wire/server/output/outbox.h"
 
 #include <poll.h>
 

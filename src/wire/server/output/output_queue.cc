@@ -1,4 +1,4 @@
-#include "wire/server/output_queue.h"
+#include "wire/server/output/output_queue.h"
 
 #include "wire/http/http_head.h"
 

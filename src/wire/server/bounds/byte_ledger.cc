@@ -1,4 +1,4 @@
-#include "wire/server/byte_ledger.h"
+#include "wire/server/bounds/byte_ledger.h"
 
 namespace spillway::wire {
 

@@ -1,4 +1,4 @@
-#include "wire/server/socket_writer.h"
+#include "wire/server/output/socket_writer.h"
 
 #include <string_view>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "wire/server/stall_watch.h"
+#include "wire/server/bounds/stall_watch.h"
 
 #include <algorithm>
 

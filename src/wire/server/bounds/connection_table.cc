@@ -1,4 +1,4 @@
-#include "wire/server/connection_table.h"
+#include "wire/server/bounds/connection_table.h"
 
 namespace spillway::wire {
 

@@ -1,4 +1,4 @@
-#include "wire/server/answer_body.h"
+#include "wire/server/output/answer_body.h"
 
 #include <utility>
 

@@ -5,7 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "runtime/loop.h"
-#include "wire/server/byte_ledger.h"
+#include "wire/server/bounds/byte_ledger.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "wire/server/refusals.h"
+#include "wire/server/bounds/refusals.h"
 
 namespace spillway::wire {
 

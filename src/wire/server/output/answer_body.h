@@ -3,7 +3,7 @@
 #pragma once
 
 #include "wire/http/gzip_stream.h"
-#include "wire/server/byte_ledger.h"
+#include "wire/server/bounds/byte_ledger.h"
 
 #include <cstddef>
 #include <deque>

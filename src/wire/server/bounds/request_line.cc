@@ -1,4 +1,4 @@
-#include "wire/server/request_line.h"
+#include "wire/server/bounds/request_line.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "wire/server/outbox.h"
+#include "wire/server/output/outbox.h"
 
 #include <utility>
 
