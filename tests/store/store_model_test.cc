@@ -1,12 +1,11 @@
 // Random work from a seed, on a store and on the model: every answer and every change must be the same.
 #include "base/rng.h"
 #include "sim/etcd/sim_etcd.h"
-#include "store/etcd/etcd_store.h"
 #include "store/etcd/grpc/grpc_transport.h"
 #include "store/etcd_process.h"
+#include "store/lone_etcd_store.h"
 #include "store/memory_store.h"
 #include "store/model_store.h"
-#include "store/offset_store.h"
 #include "store/scratch_directory.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/store_client.h"
@@ -104,25 +103,16 @@ class RandomWork {
                                                      .repeat_ppm = 200'000,
                                                      .early_progress_ppm = 100'000,
                                                      .future_shows_past = true}});
-    loop_.when_idle([this, until = Instant(), seen = std::uint64_t(0)]() mutable {
-      const std::uint64_t revision = sim_etcd_->history().revision().number();
-      if (std::exchange(seen, revision) != revision) until = time_.now().mono + seconds(30);
-      return time_.run_next(until);
-    });
+    turn_when_idle(loop_, time_, *sim_etcd_);
     open_over(sim_etcd_->connect("test"));
   }
 
   void open_over(std::unique_ptr<EtcdTransport> transport) {
     EtcdOptions options;
-    options.root = "";
     options.prefix = fmt::format("/model-{}/", seed_);
-    options.agrees_on_compaction = false;
-    options.tells_previous = true;
     options.seed = seed_;
-    auto store = std::make_unique<EtcdStore>(std::move(transport), loop_.poster(), options);
-    const Result<RangeResult> head = StoreClient(*store, loop_).range({});
-    ASSERT_TRUE(head) << head.error().text();
-    store_ = std::make_unique<OffsetStore>(std::move(store), head->revision);
+    store_ = open_alone(std::move(transport), std::move(options), loop_);
+    ASSERT_TRUE(store_);
   }
 
   std::string any_key() {
