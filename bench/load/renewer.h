@@ -84,6 +84,9 @@ class Renewer final : public ConnectionUser {
   std::string collection() const;
   std::string name(std::size_t lease) const;
   std::string body(std::size_t lease, WallTime renewed) const;
+  std::string json_body(std::size_t lease, WallTime renewed) const;
+  /// What the next renewal has to repeat.
+  void note(Lease& lease, std::string_view answer) const;
   void send_next();
   void send_page(Connection& connection);
   void learn_page(const std::string& text);
