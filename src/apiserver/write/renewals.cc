@@ -47,13 +47,13 @@ RenewalMatch Renewals::match(const Exchange& exchange, const ObjectPtr& current,
   return match_renewal(exchange.request().body, *current->text, {*read_as, manager});
 }
 
-bool Renewals::take(const Exchange& exchange, RenewalForm form, const WriteContext& context, const Ends& ends) {
+bool Renewals::take(const Exchange& exchange, RenewalForm form, const WriteOptions& options, Ends ends) {
   const Route& route = exchange.route;
   const Resource& resource = *route.resource;
   if (!resource.renewed || route.subresource != nullptr || wanted_ == Short::kNo) return false;
   const ObjectPtr current = core_.cache.of(resource).find(object_key(route.ns, route.name));
-  const RenewalMatch match = context.dry_run ? RenewalMatch{.path = RenewalPath::kRequest}
-                                             : this->match(exchange, current, form, context.manager);
+  const RenewalMatch match = options.dry_run ? RenewalMatch{.path = RenewalPath::kRequest}
+                                             : this->match(exchange, current, form, exchange.manager(options));
   counts_.at(static_cast<std::size_t>(match.path)).add();
   if (match.path == RenewalPath::kUnchanged) {
     ends.done(Written{current});
@@ -64,7 +64,7 @@ bool Renewals::take(const Exchange& exchange, RenewalForm form, const WriteConte
   const std::string managed = api::format_time(core_.now.wall);
   bytes.replace(offset_in_bytes(*current, match.renewed_at), match.time.size(), match.renewed());
   bytes.replace(offset_in_bytes(*current, match.managed_at), managed.size(), managed);
-  writer_.renew(resource, current, std::move(bytes), [ends](api::StatusResult<Commit> result) {
+  writer_.renew(resource, current, std::move(bytes), [ends = std::move(ends)](api::StatusResult<Commit> result) {
     if (!result) return ends.done(result.error());
     if (!result->committed) return ends.general();  // another server was first
     ends.done(Written{std::move(result->object)});
