@@ -123,11 +123,15 @@ bool Dialer::turn_until(const std::function<bool()>& done, Duration limit) {
 }
 
 std::string Dialer::head(std::string_view method, std::string_view target, std::size_t body_bytes) const {
+  const bool protobuf = options_.protobuf && body_bytes != 0;
   std::string out = fmt::format(
-      "{} {} HTTP/1.1\r\nHost: {}:{}\r\nUser-Agent: kubelet/v1.32.0 (linux/amd64)\r\nAccept: application/json\r\n",
-      method, target, options_.host, options_.port);
+      "{} {} HTTP/1.1\r\nHost: {}:{}\r\nUser-Agent: kubelet/v1.32.0 (linux/amd64)\r\nAccept: {}application/json\r\n",
+      method, target, options_.host, options_.port, protobuf ? "application/vnd.kubernetes.protobuf," : "");
   if (!token_.empty()) out += fmt::format("Authorization: Bearer {}\r\n", token_);
-  if (body_bytes != 0) out += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n", body_bytes);
+  if (body_bytes != 0) {
+    out += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n",
+                       protobuf ? "application/vnd.kubernetes.protobuf" : "application/json", body_bytes);
+  }
   return out + "\r\n";
 }
 

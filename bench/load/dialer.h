@@ -39,7 +39,8 @@ class Dialer {
   /// Turns until `done`; false: it took longer than `limit`.
   bool turn_until(const std::function<bool()>& done, Duration limit);
 
-  /// The lines of a request before its body: "PUT /path", the fields every request has, the length of the body.
+  /// The lines of a request before its body: "PUT /path", the fields every request has, the type
+  /// of the body and its length; requests without a body are answered in JSON.
   std::string head(std::string_view method, std::string_view target, std::size_t body_bytes) const;
 
  private:

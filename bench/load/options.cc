@@ -61,8 +61,10 @@ void add_options(CLI::App& app, Options& out, std::string& server, std::string& 
   app.add_option("--leases", out.leases)->check(CLI::Range(1, 1'000'000));
   app.add_option("--rate", out.rate, "renewals a second")->check(CLI::Range(0.1, 1e6));
   app.add_option("--connections", out.connections, "for renewals")->check(CLI::Range(1, 10'000));
-  app.add_flag("--general", out.general,
-               "write an escape into each renewal, which servers do not have a short way for");
+  app.add_flag("--protobuf", out.protobuf, "renewals and their answers in protobuf, as kubelets send them");
+  app.add_flag(
+      "--general", out.general,
+      "write an escape, in protobuf an unknown field, into each renewal, which servers do not have a short way for");
   app.add_option("--watches", out.watches)->check(CLI::Range(0, 10'000));
   app.add_option("--general-watches", out.general_watches, "of them without a name")->check(CLI::Range(0, 10'000));
   app.add_option("--list-rate", out.list_rate, "lists a second")->check(CLI::Range(0.0, 1e5));

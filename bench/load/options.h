@@ -32,7 +32,8 @@ struct Options {
   std::string list_path = "/api/v1/pods";
   double warm_up_seconds = 1;
   double seconds = 5;
-  bool general = false;  // bodies that say the same in a way that no server takes for a plain heartbeat
+  bool protobuf = false;  // renewals and their answers; else in JSON
+  bool general = false;   // bodies that say the same in a way that no server takes for a plain heartbeat
   bool as_json = false;
 };
 

@@ -6,7 +6,7 @@ Starts the server (and with --etcd an etcd from build/peers), creates the leases
 halves the interval from there; then one longer run at the greatest rate that passed, during which it reads /proc: processor
 time per thread, bytes written, memory. Every run ends by itself. Build both with the release preset; run it on a quiet machine.
 
-    bench/load/renewals.py [--etcd] [--leases 20000] [--watches 1000] [--general-watches 5] [--list-rate 0] [--rate R: no search]
+    bench/load/renewals.py [--etcd] [--protobuf] [--leases 20000] [--watches 1000] [--general-watches 5] [--list-rate 0] [--rate R: no search]
 """
 import argparse
 import base64
@@ -94,7 +94,7 @@ class Bench:
         return (json.loads(text), *used) if text else None
 
     def run(self, rate, pids=()):
-        form = ["--general"] if self.arguments.general else []
+        form = [flag for flag, wanted in (("--general", self.arguments.general), ("--protobuf", self.arguments.protobuf)) if wanted]
         lists = ["--list-rate", self.arguments.list_rate, "--list-path", self.arguments.list_path] if self.arguments.list_rate else []
         return self.load("mix" if lists else "renew", "--rate", rate, "--seconds", self.arguments.seconds, "--warm-up", 1, "--watches", self.arguments.watches,
                          "--general-watches", self.arguments.general_watches, *lists, *form, pids=pids)
@@ -149,6 +149,7 @@ def measure(arguments, process, api, flags, others):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--etcd", action="store_true")
+    parser.add_argument("--protobuf", action="store_true", help="renewals and their answers in protobuf, as kubelets send them")
     parser.add_argument("--general", action="store_true", help="renewals that take the general path")
     parser.add_argument("--leases", type=int, default=20_000)
     parser.add_argument("--connections", type=int, default=64)
@@ -167,7 +168,8 @@ def main():
     with harness.workspace() as folder, contextlib.ExitStack() as stack:
         p50, p99 = disk(folder)
         print(f"{os.cpu_count()} cores; disk: 64 kB written and synced in p50 {p50:.2f} ms, p99 {p99:.2f} ms; {arguments.leases} leases, "
-              f"{arguments.watches} watches, {arguments.general_watches} of them of all leases; {'etcd' if arguments.etcd else 'SQLite'}", flush=True)
+              f"{arguments.watches} watches, {arguments.general_watches} of them of all leases; {'etcd' if arguments.etcd else 'SQLite'}, "
+              f"{'protobuf' if arguments.protobuf else 'JSON'}", flush=True)
         more, others = [], []
         if arguments.etcd:
             cluster = stack.enter_context(own_etcd.serving(folder))

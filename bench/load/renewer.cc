@@ -1,7 +1,12 @@
 #include "load/renewer.h"
 
+#include "api/json/flat_json.h"
+#include "api/schema/protobuf_writer.h"
+#include "api/schema/schema.h"
 #include "api/text/time_text.h"
+#include "base/check.h"
 
+#include "load/wire_fields.h"
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +16,10 @@
 namespace spillway::load {
 namespace {
 
-constexpr std::size_t kPage = 2'000;            // leases of one list
-constexpr std::size_t kBacklogMax = 1'000'000;  // arrivals that wait for a connection
+constexpr std::size_t kPage = 2'000;                      // leases of one list
+constexpr std::size_t kBacklogMax = 1'000'000;            // arrivals that wait for a connection
+constexpr std::size_t kMagicBytes = 4;                    // "k8s\0"
+constexpr std::string_view kUnknownField{"\x78\x00", 2};  // of the envelope, where every server skips it
 constexpr Duration kFillMax = seconds(300);
 constexpr Duration kLearnMax = seconds(60);
 
@@ -50,6 +57,17 @@ std::string Renewer::name(std::size_t lease) const {
 }
 
 std::string Renewer::body(std::size_t lease, WallTime renewed) const {
+  static const api::Type& kLease = *api::find_kind("coordination.k8s.io/v1", "Lease");
+  std::string text = json_body(lease, renewed);
+  if (!options_.protobuf) return text;
+  const auto document = api::FlatJson::parse(text);
+  SPILLWAY_CHECK(document);
+  std::string bytes = api::write_protobuf(kLease, *document);
+  if (options_.general) bytes += kUnknownField;
+  return bytes;
+}
+
+std::string Renewer::json_body(std::size_t lease, WallTime renewed) const {
   const Lease& known = leases_[lease];
   const std::string own = name(lease);
   std::string metadata = fmt::format(R"("name":"{}","namespace":"{}")", own, options_.ns);
@@ -60,7 +78,7 @@ std::string Renewer::body(std::size_t lease, WallTime renewed) const {
   }
   return fmt::format(
       R"({{"kind":"Lease","apiVersion":"{}","metadata":{{{}}},"spec":{{"holderIdentity":"{}","leaseDurationSeconds":40,"renewTime":"{}"}}}})",
-      options_.general ? "coordination.k8s.io\\/v1" : "coordination.k8s.io/v1", metadata, own,
+      options_.general && !options_.protobuf ? "coordination.k8s.io\\/v1" : "coordination.k8s.io/v1", metadata, own,
       api::format_micro_time(renewed));
 }
 
@@ -149,14 +167,27 @@ void Renewer::send_due() {
   }
 }
 
+void Renewer::note(Lease& lease, std::string_view answer) const {
+  if (!options_.protobuf) {
+    lease.version = string_member(answer, "resourceVersion");
+    lease.managed = string_member(answer, "time");
+    return;
+  }
+  // Behind the magic bytes the object, its metadata, and of them the version and the time of the first manager.
+  const auto metadata = field_at(answer.substr(std::min(answer.size(), kMagicBytes)), {2, 1});
+  if (!metadata) return;
+  lease.version = field_at(*metadata, {6}).value_or(std::string_view());
+  const auto managed = static_cast<std::int64_t>(number_at(*metadata, {17, 4}, 1).value_or(0));
+  lease.managed = api::format_time(WallTime(seconds(managed)));
+}
+
 void Renewer::finish(Slot& slot, int status) {
   slot.renews = false;
   Lease& lease = leases_[slot.lease];
   lease.busy = false;
   const bool fine = status >= 200 && status < 300;
   if (fine) {
-    lease.version = string_member(slot.answer, "resourceVersion");
-    lease.managed = string_member(slot.answer, "time");
+    note(lease, slot.answer);
   }
   renewals_.finish(slot.due, fine, status);
 }

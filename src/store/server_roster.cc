@@ -2,16 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <utility>
 
 namespace spillway::store {
 namespace {
 
-/// "NUMBER KEYS": the number makes each write a different one.
+/// "NUMBER@JOINED KEYS": the number makes each write a different one; the first entry of a server does not say when it
+/// joined, which is its own revision.
 std::string_view keys_in(const Entry& entry) {
   const std::string_view text = *entry.value;
   const std::size_t space = text.find(' ');
   return space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+}
+
+Revision joined_in(const Entry& entry) {
+  const std::string_view text = *entry.value;
+  const std::string_view head = text.substr(0, text.find(' '));
+  const std::size_t at = head.find('@');
+  std::uint64_t number = 0;
+  if (at == std::string_view::npos) return entry.mod_revision;
+  const auto [end, error] = std::from_chars(head.data() + at + 1, head.data() + head.size(), number);
+  return error == std::errc() && end == head.data() + head.size() ? Revision(number) : entry.mod_revision;
 }
 
 }  // namespace
@@ -26,22 +38,32 @@ void ServerRoster::join(std::move_only_function<void(Outcome)> done) {
 
 /// The own entry first: of two that come at once at least one sees the other.
 void ServerRoster::write() {
-  auto value = std::make_shared<const std::string>(fmt::format("{} {}", ++beats_, keys_));
+  const std::string joined = joined_ == Revision() ? std::string() : fmt::format("@{}", joined_.number());
+  auto value = std::make_shared<const std::string>(fmt::format("{}{} {}", ++beats_, joined, keys_));
   Write entry{.key = key_, .value = std::move(value), .expected = written_};
   store_.write(std::move(entry), [this, alive = std::weak_ptr(alive_)](const Result<WriteResult>& result) {
     if (alive.expired() || over_) return;
     if (!result && done_) return fail(result.error());
-    if (result && !result->committed) {
-      // Of an earlier process of the same name, or deleted by somebody.
-      written_ = result->current ? result->current->mod_revision : Revision();
-      return write();
-    }
+    if (result && !result->committed) return meet(result->current);
     if (result) written_ = result->revision;
+    if (joined_ == Revision()) joined_ = written_;
     if (done_) return look();
     ports_.after(kBeatEvery, [this, alive] {
       if (!alive.expired() && !over_) write();
     });
   });
+}
+
+/// The entry is not as it was left: of an earlier process of the same name, deleted by somebody, or kept by another
+/// server that runs. That one yields if it came later; it will find the entry taken back.
+void ServerRoster::meet(const std::optional<Entry>& there) {
+  if (there && joined_ != Revision() && joined_in(*there) < joined_) {
+    over_ = true;
+    if (ports_.yield) ports_.yield();
+    return;
+  }
+  written_ = there ? there->mod_revision : Revision();
+  write();
 }
 
 void ServerRoster::look() {

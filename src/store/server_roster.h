@@ -1,7 +1,9 @@
 // The API servers of one store, each with an entry that it writes again and again: one that would not understand the
 // others, because it signs with other keys, is told so before it serves. An entry that does not change for kGoneAfter,
-// by the clock of whoever looks, is of a server that has gone; its keys bind nobody. Thread: loop. Bounds: one request
-// at a time, which ends by itself. Source: spec "etcd as the store", 12.
+// by the clock of whoever looks, is of a server that has gone; its keys bind nobody. An entry also says at which
+// revision its server joined: of two that run under one name, as of a copied data directory, the one that joined later
+// yields within two beats. Thread: loop. Bounds: one request at a time, which ends by itself. Source: spec "etcd as the
+// store", 12.
 #pragma once
 
 #include "base/time.h"
@@ -10,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +31,9 @@ class ServerRoster {
   struct Ports {
     std::function<Instant()> now;
     std::function<void(Duration, std::move_only_function<void()>)> after;
+    /// After join(), at most once: a server of the same name, which joined before, runs. No entry is kept any more.
+    /// Empty: nobody is told.
+    std::function<void()> yield = {};
   };
 
   /// `name`: letters, digits, "-", ".", ":". `keys`: what all of them must have in common, without line breaks; the
@@ -36,8 +42,8 @@ class ServerRoster {
   ServerRoster(const ServerRoster&) = delete;
   ServerRoster& operator=(const ServerRoster&) = delete;
 
-  /// `done`, once: it may serve, and its entry is kept. kConflict: a server that runs has other keys; `at` is its name.
-  /// An error of the store. Takes kGoneAfter at most beyond what the store needs.
+  /// `done`, once: it may serve, and its entry is kept. kConflict: a server that runs has other keys; `at` is its
+  /// name. An error of the store. Takes kGoneAfter at most beyond what the store needs.
   void join(std::move_only_function<void(Outcome)> done);
   /// Takes the entry back; `done` runs when the store has answered.
   void leave(std::function<void()> done);
@@ -51,6 +57,7 @@ class ServerRoster {
   void look();
   void judge(const std::vector<Entry>& entries);
   void write();
+  void meet(const std::optional<Entry>& there);
   void fail(Error error);
 
   Store& store_;
@@ -61,6 +68,7 @@ class ServerRoster {
   std::move_only_function<void(Outcome)> done_;
   std::map<std::string, Other> others_;  // with other keys, by key
   std::uint64_t beats_ = 0;
+  Revision joined_;  // of the first entry that was its own; 0: none was yet
   Revision written_;
   bool over_ = false;
 };

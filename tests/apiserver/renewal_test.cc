@@ -1,9 +1,9 @@
 // Heartbeats on the short way against the same heartbeats on the general one: whatever is asked, two servers that
 // differ in nothing else answer, tell and store the same bytes.
-#include "apiserver/write/renewal.h"
-
-#include "api/json/flat_json.h"
+#include "api/schema/protobuf.h"
+#include "api/schema/schema.h"
 #include "api/text/time_text.h"
+#include "apiserver/renewal_requests.h"
 #include "apiserver/server_fixture.h"
 #include "base/rng.h"
 
@@ -21,136 +21,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kLeases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
-const api::HeaderList kMerge = {{"content-type", "application/merge-patch+json"}, {"user-agent", "kubelet/v1.32.0"}};
-const api::HeaderList kStrategic = {{"content-type", "application/strategic-merge-patch+json"},
-                                    {"user-agent", "kubelet/v1.32.0"}};
-
-struct Asked {
-  api::Method method = api::Method::kPut;
-  std::string target;
-  std::string body;
-  api::HeaderList headers;
-};
-
-/// The members of a lease as a client would write them, in an order of its own.
-class RequestMaker {
- public:
-  explicit RequestMaker(Rng& rng) : rng_(rng) {}
-
-  Asked make(const api::Json& lease, WallTime now) {
-    if (rng_.below(5) == 0) return patch(lease, now);
-    Asked asked{.target = target_of(lease), .headers = headers()};
-    asked.body = body(lease, now);
-    if (one_in(40)) asked.target += "?dryRun=All";
-    if (one_in(20)) asked.target += "?fieldValidation=Strict";
-    if (one_in(60)) asked.target += "?fieldValidation=Odd";
-    if (one_in(30)) asked.target += "?fieldManager=somebody";
-    if (one_in(60)) asked.body.pop_back();
-    if (one_in(60)) asked.body += std::string(20'000, ' ');
-    return asked;
-  }
-
-  std::string time(WallTime now) {
-    constexpr std::array<const char*, 9> kOdd = {
-        "\"2026-01-01T00:00:00Z\"",        "\"2026-01-01T00:00:00.5Z\"",      "\"2026-01-01T00:00:00.000001+01:00\"",
-        "\"2026-13-01T00:00:00.000001Z\"", "\"2026-02-30T00:00:00.000001Z\"", "\"2026-01-01T00:00:00.0000010Z\"",
-        "\"2026-01-01T00:00:00,000001Z\"", "\"2026-01-01t00:00:00.000001z\"", "12"};
-    if (one_in(12)) return kOdd.at(rng_.below(kOdd.size()));
-    if (one_in(30)) return "null";
-    return "\"" + api::format_micro_time(now) + "\"";
-  }
-
- private:
-  bool one_in(std::uint64_t n) { return rng_.below(n) == 0; }
-
-  static std::string target_of(const api::Json& lease) {
-    return kLeases + "/" + std::string(lease.string_at({"metadata", "name"}));
-  }
-
-  api::HeaderList headers() {
-    api::HeaderList list{{"user-agent", one_in(25) ? "other/1" : "kubelet/v1.32.0"}};
-    if (one_in(30)) {
-      list.emplace_back("content-type", "application/yaml");
-    } else if (!one_in(4)) {
-      list.emplace_back("content-type", "application/json");
-    }
-    return list;
-  }
-
-  std::string shuffled(std::vector<std::string> members) {
-    for (std::size_t i = members.size(); i > 1; --i) std::swap(members[i - 1], members[rng_.below(i)]);
-    std::string out = "{";
-    for (const std::string& member : members) {
-      if (out.size() > 1) out += one_in(8) ? " ,\n" : ",";
-      out += member;
-    }
-    return out + "}";
-  }
-
-  static std::string member(std::string_view name, std::string_view value) {
-    return fmt::format("\"{}\":{}", name, value);
-  }
-
-  std::string metadata(const api::Json& lease) {
-    std::vector<std::string> members;
-    for (const auto& [key, value] : *lease.find("metadata")->if_object()) {
-      const bool of_server = key == "uid" || key == "namespace" || key == "creationTimestamp" || key == "managedFields";
-      if (one_in(of_server ? 4 : 60)) continue;
-      std::string text = api::to_text(value);
-      if (key == "creationTimestamp" && one_in(4)) text = "null";
-      if ((key == "uid" || key == "namespace") && one_in(6)) text = "\"\"";
-      if (key == "managedFields" && one_in(10)) text = "[]";
-      if (key == "resourceVersion" && one_in(25)) text = one_in(2) ? "\"0\"" : "\"1\"";
-      if (one_in(90)) text = "\"odd\"";
-      members.push_back(member(key, text));
-      if (one_in(120)) members.push_back(member(key, text));
-    }
-    if (one_in(40)) members.push_back(R"("labels":{"new":"label"})");
-    if (one_in(40)) members.push_back(R"("annotations":{})");
-    if (one_in(60)) members.push_back(R"("selfLink":"")");
-    if (one_in(60)) members.push_back(R"("unknown":{"a":[1,2.5]})");
-    return shuffled(std::move(members));
-  }
-
-  std::string spec(const api::Json& lease, WallTime now) {
-    std::vector<std::string> members;
-    for (const auto& [key, value] : *lease.find("spec")->if_object()) {
-      if (key == "renewTime" || one_in(80)) continue;
-      std::string text = api::to_text(value);
-      if (one_in(80)) text = key == "leaseDurationSeconds" ? "-1" : "41";
-      if (key == "holderIdentity" && one_in(60)) text = "\"h\\u00e4\"";
-      members.push_back(member(key, text));
-    }
-    if (!one_in(60)) members.push_back(member("renewTime", time(now)));
-    if (one_in(80)) members.push_back(member("renewTime", time(now)));
-    if (one_in(60)) members.push_back(R"("strategy":"OldestEmulationVersion")");
-    if (one_in(60)) members.push_back(R"("leaseTransitions":7)");
-    return shuffled(std::move(members));
-  }
-
-  std::string body(const api::Json& lease, WallTime now) {
-    std::vector<std::string> members{member("metadata", metadata(lease)), member("spec", spec(lease, now))};
-    if (!one_in(6)) members.push_back(R"("kind":"Lease")");
-    if (!one_in(6)) members.push_back(R"("apiVersion":"coordination.k8s.io/v1")");
-    if (one_in(60)) members.push_back(R"("status":{})");
-    return shuffled(std::move(members));
-  }
-
-  Asked patch(const api::Json& lease, WallTime now) {
-    Asked asked{.method = api::Method::kPatch, .target = target_of(lease), .headers = one_in(2) ? kMerge : kStrategic};
-    std::vector<std::string> members{
-        member("spec", one_in(3) ? spec(lease, now) : "{" + member("renewTime", time(now)) + "}")};
-    if (one_in(3)) members.push_back(member("metadata", metadata(lease)));
-    if (one_in(20)) members.push_back(R"("metadata":{"labels":{"$patch":"delete"}})");
-    asked.body = shuffled(std::move(members));
-    if (one_in(40)) asked.target += "?force=true";
-    return asked;
-  }
-
-  Rng& rng_;
-};
-
 /// The same requests to both.
 class Renewals : public ::testing::Test {
  protected:
@@ -159,6 +29,9 @@ class Renewals : public ::testing::Test {
     for (TestServer* server : both_) {
       server->restart();
       watches_.push_back(server->watch(kLeases + "?watch=true"));
+      Asked frames{.method = api::Method::kGet, .target = kLeases + "?watch=true", .body = {}, .headers = {}};
+      accept_protobuf(frames);
+      frames_.push_back(server->send(frames.method, frames.target, {}, frames.headers));
     }
   }
 
@@ -220,6 +93,11 @@ class Renewals : public ::testing::Test {
   }
 
   void expect_same_past() {
+    for (int n = 0; n < 6; ++n) {
+      const std::string key = fmt::format("/registry/leases/default/n{}", n);
+      EXPECT_EQ(quick_.at_rest(key), general_.at_rest(key));
+    }
+    EXPECT_EQ(frames_[0]->text, frames_[1]->text);
     EXPECT_EQ(watches_[0]->text, watches_[1]->text);
     EXPECT_EQ(quick_.get(kLeases).text, general_.get(kLeases).text);
     EXPECT_EQ(quick_.store().revision(), general_.store().revision());
@@ -243,19 +121,11 @@ class Renewals : public ::testing::Test {
           .headers = {{"user-agent", "kubelet/v1.32.0"}}});
   }
 
-  /// What a kubelet sends.
-  Asked heartbeat(const api::Json& from, WallTime now) {
-    api::Json body = from;
-    body["spec"]["renewTime"] = api::format_micro_time(now);
-    return {.target = kLeases + "/" + std::string(from.string_at({"metadata", "name"})),
-            .body = api::to_text(body),
-            .headers = {{"user-agent", "kubelet/v1.32.0"}}};
-  }
-
   TestServer quick_;
   TestServer general_;
   std::array<TestServer*, 2> both_{&quick_, &general_};
   std::vector<std::shared_ptr<TestSink>> watches_;
+  std::vector<std::shared_ptr<TestSink>> frames_;  // of watches in protobuf
 };
 
 TEST_F(Renewals, AHeartbeatTakesTheShortWay) {
@@ -269,6 +139,40 @@ TEST_F(Renewals, AHeartbeatTakesTheShortWay) {
   EXPECT_EQ(lease("n1").string_at({"spec", "renewTime"}), api::format_micro_time(quick_.now().wall));
   const api::Json managed = *lease("n1").at({"metadata", "managedFields"});
   EXPECT_EQ(managed.if_array()->front().string_at({"time"}), api::format_time(quick_.now().wall));
+}
+
+TEST_F(Renewals, InWhateverEncodingsAHeartbeatTakesTheShortWay) {
+  create("n1");
+  int sent = 0;
+  for (const bool in : {false, true}) {
+    for (const bool out : {false, true}) {
+      advance(seconds(10));
+      Asked asked = heartbeat(both_lease("n1"), quick_.now().wall);
+      if (in) asked = in_protobuf(std::move(asked));
+      if (out) accept_protobuf(asked);
+      const std::string answer = both(asked);
+      EXPECT_EQ(answer.starts_with("k8s"), out);
+      EXPECT_EQ(count("spliced"), ++sent);
+    }
+  }
+  expect_same_past();
+}
+
+/// A kubelet sends back what it was answered, with another time.
+TEST_F(Renewals, TheAnswerInProtobufIsTheNextHeartbeat) {
+  create("n1");
+  const api::Type& type = *api::find_kind("coordination.k8s.io/v1", "Lease");
+  api::Json lease = both_lease("n1");
+  for (int i = 1; i < 5; ++i) {
+    advance(milliseconds(10'123));
+    Asked asked = in_protobuf(heartbeat(lease, quick_.now().wall));
+    accept_protobuf(asked);
+    const Result<api::Json> answer = api::read_protobuf(type, both(asked));
+    ASSERT_TRUE(answer);
+    lease = *answer;
+    EXPECT_EQ(count("spliced"), i);
+  }
+  EXPECT_EQ(api::to_text(both_lease("n1")), api::to_text(lease));
 }
 
 TEST_F(Renewals, TheSameTimeAgainIsNotWritten) {
@@ -361,6 +265,7 @@ TEST_F(Renewals, WhateverIsAskedBothWaysSayTheSame) {
         if (stored.find("spec") == nullptr || stored.find("spec")->if_object() == nullptr) break;
         requests.push_back(rng.below(3) == 0 ? heartbeat(stored, quick_.now().wall)
                                              : maker.make(stored, quick_.now().wall));
+        if (rng.below(4) == 0) requests.back() = maker.as_of_kubelet(stored, quick_.now().wall);
       }
       if (requests.empty()) create(name);
       if (rng.below(25) == 0) touch_below(name);
@@ -375,76 +280,6 @@ TEST_F(Renewals, WhateverIsAskedBothWaysSayTheSame) {
   expect_same_past();
   EXPECT_GT(count("spliced"), 30 * rounds);
   for (const char* path : {"unchanged", "request", "object", "content", "queued"}) EXPECT_GT(count(path), 0) << path;
-}
-
-constexpr std::string_view kStored =
-    R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"resourceVersion":"7",)"
-    R"("creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"apiVersion":"coordination.k8s.io/v1",)"
-    R"("fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:renewTime":{}}},"manager":"kubelet","operation":"Update",)"
-    R"("time":"2026-01-01T00:00:00Z"}],"name":"n","namespace":"d","uid":"u"},)"
-    R"("spec":{"holderIdentity":"n","renewTime":"2026-01-01T00:00:00.000000Z"}})";
-
-RenewalPath path_of(std::string_view body, RenewalForm form = RenewalForm::kUpdate,
-                    std::string_view manager = "kubelet") {
-  return match_renewal(body, kStored, {form, manager}).path;
-}
-
-TEST(MatchRenewal, NamesThePlacesOfTheTimes) {
-  std::string body(kStored);
-  body.replace(body.rfind("000000Z"), 7, "000001Z");
-  const RenewalMatch match = match_renewal(body, kStored, {RenewalForm::kUpdate, "kubelet"});
-  EXPECT_EQ(match.path, RenewalPath::kSpliced);
-  EXPECT_EQ(match.renewed, "2026-01-01T00:00:00.000001Z");
-  EXPECT_EQ(kStored.substr(match.renewed_at, 27), "2026-01-01T00:00:00.000000Z");
-  EXPECT_EQ(kStored.substr(match.managed_at - 8, 8), R"("time":")");
-  EXPECT_EQ(path_of(kStored), RenewalPath::kUnchanged);
-  EXPECT_EQ(path_of(kStored, RenewalForm::kUpdate, "other"), RenewalPath::kObject);
-}
-
-TEST(MatchRenewal, AVersionHasToBeNamedInAnUpdateOnly) {
-  constexpr std::string_view kTime = R"("spec":{"holderIdentity":"n","renewTime":"2026-01-01T00:00:01.000000Z"}})";
-  EXPECT_EQ(path_of(R"({"metadata":{"name":"n","resourceVersion":"7"},)" + std::string(kTime)), RenewalPath::kSpliced);
-  EXPECT_EQ(path_of(R"({"metadata":{"name":"n"},)" + std::string(kTime)), RenewalPath::kContent);
-  EXPECT_EQ(path_of(R"({"metadata":{"name":"n","resourceVersion":"6"},)" + std::string(kTime)), RenewalPath::kContent);
-  EXPECT_EQ(path_of("{" + std::string(kTime), RenewalForm::kPatch), RenewalPath::kSpliced);
-}
-
-TEST(MatchRenewal, WhatIsCutOrNestedTooDeepIsNone) {
-  const std::string_view text = kStored;
-  for (std::size_t size = 0; size < text.size(); ++size) {
-    EXPECT_EQ(path_of(text.substr(0, size)), RenewalPath::kContent);
-    EXPECT_EQ(match_renewal(text, text.substr(0, size), {RenewalForm::kUpdate, "kubelet"}).path, RenewalPath::kObject);
-  }
-  EXPECT_EQ(path_of(std::string(10'000, '[')), RenewalPath::kContent);
-  EXPECT_EQ(path_of(R"({"spec":)" + std::string(40, '[') + std::string(40, ']') + "}", RenewalForm::kPatch),
-            RenewalPath::kContent);
-}
-
-TEST(FlatJson, TakesNothingThatIsNoJson) {
-  constexpr std::string_view kBytes = "{}[]\",:\\ 0123-.eEtfnul\x01\x7f\xc3\n";
-  Rng rng(23);
-  int taken = 0;
-  for (int i = 0; i < 30'000; ++i) {
-    std::string text(kStored);
-    const std::uint64_t edits = 1 + rng.below(3);
-    for (std::uint64_t n = 0; n < edits; ++n) {
-      const std::size_t at = rng.below(text.size());
-      const char byte = kBytes[rng.below(kBytes.size())];
-      const std::uint64_t kind = rng.below(3);
-      if (kind == 0) text[at] = byte;
-      if (kind == 1) text.insert(at, 1, byte);
-      if (kind == 2) text.erase(at, 1 + rng.below(4));
-    }
-    const auto flat = api::FlatJson::parse(text);
-    if (!flat) continue;
-    ++taken;
-    const Result<api::Json> tree = api::parse_json(text);
-    ASSERT_TRUE(tree) << text;
-    const Result<api::Json> again = api::parse_json((*flat)[0].text);
-    ASSERT_TRUE(again) << text;
-    EXPECT_TRUE(*again == *tree) << text;
-  }
-  EXPECT_GT(taken, 1'000);
 }
 
 }  // namespace

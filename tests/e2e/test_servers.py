@@ -426,6 +426,14 @@ class SeveralServers(unittest.TestCase):
         api.create(MAPS, config_map("mine"))
         self.assertEqual(process.stop(), 0)
 
+    def test_of_two_with_one_name_the_later_ends(self):
+        _, api = self.start("first")
+        shutil.copytree(self.folder / "first", self.folder / "copy")
+        code, _, err = run("apiserver", "--data-dir", self.folder / "copy", "--port", "0", self.cluster.flag, timeout=60)
+        self.assertEqual(code, 1)
+        self.assertRegex(err, r"(?m)^spillway: .*/copy/server-name: another server runs as \S+, and has for longer")
+        api.create(MAPS, config_map("still-here"))
+
     def start_stranger(self):
         process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "stranger", "--port", "0", "--write-kubeconfig", self.kubeconfig("stranger"), self.cluster.flag))
         return process, serving(process, self.kubeconfig("stranger"), 40)

@@ -21,7 +21,8 @@ struct ServerRosterTest : ::testing::Test {
   struct Server {
     Server(ServerRosterTest& test, const std::string& name, const std::string& keys)
         : view(test.store_, test.loop_),
-          roster(view, name, keys, {.now = test.timers_.clock(), .after = test.timers_.after()}) {
+          roster(view, name, keys,
+                 {.now = test.timers_.clock(), .after = test.timers_.after(), .yield = [this] { ++yields; }}) {
       roster.join([this](Outcome result) {
         ++answers;
         outcome = std::move(result);
@@ -33,6 +34,7 @@ struct ServerRosterTest : ::testing::Test {
 
     StoreView view;
     int answers = 0;
+    int yields = 0;
     std::optional<Outcome> outcome;
     ServerRoster roster;
   };
@@ -98,6 +100,43 @@ TEST_F(ServerRosterTest, OneOfTheSameNameTakesItsEntryOver) {
   const Server again(*this, "a", "k2");
   EXPECT_TRUE(again.serves());
   EXPECT_THAT(entries(), ElementsAre("a"));
+}
+
+TEST_F(ServerRosterTest, OfTwoOfOneNameTheLaterYields) {
+  const Server first(*this, "a", "k1");
+  timers_.advance(seconds(7));
+  auto later = std::make_unique<Server>(*this, "a", "k1");
+  EXPECT_TRUE(later->serves());
+  timers_.advance(ServerRoster::kBeatEvery * 2);
+  EXPECT_EQ(later->yields, 1);
+  EXPECT_EQ(later->answers, 1);
+  timers_.advance(minutes(1));
+  EXPECT_EQ(later->yields, 1);
+  later->roster.leave([] {});
+  loop_.run_posted();
+  EXPECT_THAT(entries(), ElementsAre("a"));  // of the first one
+  EXPECT_EQ(first.yields, 0);
+}
+
+TEST_F(ServerRosterTest, OfThreeOfOneNameTheFirstStays) {
+  const Server first(*this, "a", "k1");
+  const Server second(*this, "a", "k1");
+  const Server third(*this, "a", "k1");
+  timers_.advance(ServerRoster::kBeatEvery * 4);
+  EXPECT_EQ(first.yields, 0);
+  EXPECT_EQ(second.yields, 1);
+  EXPECT_EQ(third.yields, 1);
+  EXPECT_THAT(entries(), ElementsAre("a"));
+}
+
+TEST_F(ServerRosterTest, AnEarlierProcessOfTheSameNameThatHasGoneIsNoReasonToYield) {
+  auto before = std::make_unique<Server>(*this, "a", "k1");
+  timers_.advance(ServerRoster::kBeatEvery * 3);
+  before.reset();
+  const Server again(*this, "a", "k1");
+  timers_.advance(minutes(1));
+  EXPECT_TRUE(again.serves());
+  EXPECT_EQ(again.yields, 0);
 }
 
 TEST_F(ServerRosterTest, OfTwoThatComeAtOnceNotBothServe) {

@@ -27,10 +27,15 @@ class FlatJson {
     std::string_view text;      // what stands there; of a string without its quotes
   };
 
+  static constexpr std::size_t kValuesMax = 128;
+
   /// nullopt: malformed, or more than is taken here. The document holds views into `text`.
   static std::optional<FlatJson> parse(std::string_view text);
 
   const Value& operator[](At at) const { return values_[at]; }
+
+  /// A string says this from now on, which must outlive the document. What it stands in still has its old text.
+  void put_text(At at, std::string_view text) { values_[at].text = text; }
 
   /// The first child of an object or array; the next one is at value.end, until that is its parent's.
   static At first(At parent) { return parent + 1; }
@@ -39,7 +44,6 @@ class FlatJson {
   std::optional<At> find(At object, std::string_view key) const;
 
  private:
-  static constexpr std::size_t kValuesMax = 128;
   static constexpr int kDepthMax = 16;
 
   class Parser;

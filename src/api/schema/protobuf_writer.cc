@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 #include <ranges>
 #include <span>
 
@@ -21,7 +23,14 @@ constexpr std::uint32_t kListItems = 2;
 /// Bytes that grow at their front: a message is written before its length, and its length before its tag.
 class BackwardBytes {
  public:
+  explicit BackwardBytes(std::size_t room = kFirstBytes) : bytes_(room, '\0'), begin_(room) {}
+
   std::size_t size() const { return bytes_.size() - begin_; }
+
+  std::string take() && {
+    bytes_.erase(0, begin_);
+    return std::move(bytes_);
+  }
 
   std::string_view view() const { return std::string_view(bytes_).substr(begin_); }
 
@@ -67,15 +76,119 @@ class BackwardBytes {
   }
 
   std::string bytes_;
-  std::size_t begin_ = 0;
+  std::size_t begin_;
 };
 
-void write_fields(const Type& type, const Json& document, BackwardBytes& out);
+/// A value of a tree; null where there is none.
+class TreeValue {
+ public:
+  TreeValue() = default;
+
+  explicit TreeValue(const Json& value) : value_(value.is_null() ? nullptr : &value) {}
+
+  bool is_null() const { return value_ == nullptr; }
+
+  std::optional<std::string_view> text() const {
+    const std::string* text = value_ != nullptr ? value_->if_string() : nullptr;
+    return text != nullptr ? std::optional<std::string_view>(*text) : std::nullopt;
+  }
+
+  std::int64_t integer() const { return value_ != nullptr ? value_->if_int64().value_or(0) : 0; }
+
+  bool is_true() const { return value_ != nullptr && value_->if_bool().value_or(false); }
+
+  TreeValue find(std::string_view name) const {
+    const Json* found = value_ != nullptr ? value_->find(name) : nullptr;
+    return found != nullptr ? TreeValue(*found) : TreeValue();
+  }
+
+  std::string raw() const { return to_text(*value_); }
+
+  template <typename Visit>
+  void elements_backward(const Visit& visit) const {
+    const Json::Array* items = value_ != nullptr ? value_->if_array() : nullptr;
+    if (items == nullptr) return;
+    for (const Json& item : std::views::reverse(*items)) visit(TreeValue(item));
+  }
+
+  template <typename Visit>
+  void members_backward(const Visit& visit) const {
+    const Json::Object* members = value_ != nullptr ? value_->if_object() : nullptr;
+    if (members == nullptr) return;
+    for (const auto& [key, item] : std::ranges::subrange(members->begin(), members->end()) | std::views::reverse) {
+      visit(std::string_view(key), TreeValue(item));
+    }
+  }
+
+ private:
+  const Json* value_ = nullptr;
+};
+
+/// A value of a flat document.
+class FlatValue {
+ public:
+  FlatValue() = default;
+
+  FlatValue(const FlatJson& document, FlatJson::At at)
+      : document_(document[at].kind == FlatJson::Kind::kNull ? nullptr : &document), at_(at) {}
+
+  bool is_null() const { return document_ == nullptr; }
+
+  std::optional<std::string_view> text() const {
+    return is(FlatJson::Kind::kString) ? std::optional((*document_)[at_].text) : std::nullopt;
+  }
+
+  std::int64_t integer() const {
+    std::int64_t value = 0;
+    if (!is(FlatJson::Kind::kInteger)) return value;
+    const std::string_view digits = (*document_)[at_].text;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  }
+
+  bool is_true() const { return is(FlatJson::Kind::kBool) && (*document_)[at_].text == "true"; }
+
+  FlatValue find(std::string_view name) const {
+    const auto found = is_null() ? std::nullopt : document_->find(at_, name);
+    return found ? FlatValue(*document_, *found) : FlatValue();
+  }
+
+  std::string_view raw() const { return (*document_)[at_].text; }
+
+  template <typename Visit>
+  void elements_backward(const Visit& visit) const {
+    if (is(FlatJson::Kind::kArray)) children_backward([&](FlatJson::At at) { visit(FlatValue(*document_, at)); });
+  }
+
+  template <typename Visit>
+  void members_backward(const Visit& visit) const {
+    if (!is(FlatJson::Kind::kObject)) return;
+    children_backward([&](FlatJson::At at) { visit((*document_)[at].key, FlatValue(*document_, at)); });
+  }
+
+ private:
+  bool is(FlatJson::Kind kind) const { return document_ != nullptr && (*document_)[at_].kind == kind; }
+
+  template <typename Visit>
+  void children_backward(const Visit& visit) const {
+    std::array<FlatJson::At, FlatJson::kValuesMax> children;  // as many as have been found are set
+    std::size_t count = 0;
+    for (FlatJson::At at = FlatJson::first(at_); at < (*document_)[at_].end; at = (*document_)[at].end) {
+      children.at(count++) = at;
+    }
+    while (count > 0) visit(children.at(--count));
+  }
+
+  const FlatJson* document_ = nullptr;
+  FlatJson::At at_ = 0;
+};
+
+template <typename V>
+void write_fields(const Type& type, V document, BackwardBytes& out);
 
 /// Seconds and nanoseconds; nothing for the zero time.
-void write_time(const Json& value, BackwardBytes& out) {
-  const std::string* text = value.if_string();
-  if (text == nullptr) return;
+void write_time(std::optional<std::string_view> text, BackwardBytes& out) {
+  if (!text) return;
   const Result<WallTime> time = parse_time(*text);
   if (!time) return;
   const std::int64_t micros = time->time_since_epoch() / microseconds(1);
@@ -85,39 +198,35 @@ void write_time(const Json& value, BackwardBytes& out) {
   out.number(1, static_cast<std::uint64_t>(whole));
 }
 
-void write_int_or_string(const Json& value, BackwardBytes& out) {
-  const std::string* text = value.if_string();
-  out.text(3, text != nullptr ? std::string_view(*text) : std::string_view());
-  out.number(2, static_cast<std::uint64_t>(value.if_int64().value_or(0)));
-  out.number(1, text != nullptr ? 1 : 0);
-}
-
-void write_strings(const Json& value, BackwardBytes& out) {
-  if (const Json::Array* items = value.if_array()) {
-    for (const Json& item : std::views::reverse(*items)) out.text(1, item.string_at({}));
-  }
+template <typename V>
+void write_int_or_string(V value, BackwardBytes& out) {
+  const std::optional<std::string_view> text = value.text();
+  out.text(3, text.value_or(std::string_view()));
+  out.number(2, static_cast<std::uint64_t>(value.integer()));
+  out.number(1, text ? 1 : 0);
 }
 
 /// What stands behind the tag and the length; `value` is null where a field is absent.
-void write_delimited(const Field& field, const Json& value, BackwardBytes& out) {
+template <typename V>
+void write_delimited(const Field& field, V value, BackwardBytes& out) {
   switch (field.kind) {
     case ValueKind::kString:
-      return out.prepend(value.string_at({}));
+      return out.prepend(value.text().value_or(std::string_view()));
     case ValueKind::kBytes:
-      if (const auto bytes = decode_base64(value.string_at({}))) out.prepend(*bytes);
+      if (const auto bytes = decode_base64(value.text().value_or(std::string_view()))) out.prepend(*bytes);
       return;
     case ValueKind::kTime:
     case ValueKind::kMicroTime:
-      return write_time(value, out);
+      return write_time(value.text(), out);
     case ValueKind::kQuantity:
-      return out.text(1, value.is_string() ? value.string_at({}) : "0");
+      return out.text(1, value.text().value_or("0"));
     case ValueKind::kIntOrString:
       return write_int_or_string(value, out);
     case ValueKind::kRawJson:
-      if (!value.is_null()) out.text(1, to_text(value));
+      if (!value.is_null()) out.text(1, value.raw());
       return;
     case ValueKind::kStrings:
-      return write_strings(value, out);
+      return value.elements_backward([&](V item) { out.text(1, item.text().value_or(std::string_view())); });
     case ValueKind::kMessage:
       return write_fields(*field.message, value, out);
     case ValueKind::kBool:
@@ -128,43 +237,38 @@ void write_delimited(const Field& field, const Json& value, BackwardBytes& out) 
   SPILLWAY_CHECK(false);
 }
 
-void write_value(std::uint32_t number, const Field& field, const Json& value, BackwardBytes& out) {
-  if (field.kind == ValueKind::kBool) return out.number(number, value.if_bool().value_or(false) ? 1 : 0);
+template <typename V>
+void write_value(std::uint32_t number, const Field& field, V value, BackwardBytes& out) {
+  if (field.kind == ValueKind::kBool) return out.number(number, value.is_true() ? 1 : 0);
   if (field.kind == ValueKind::kInt32 || field.kind == ValueKind::kInt64) {
-    return out.number(number, static_cast<std::uint64_t>(value.if_int64().value_or(0)));
+    return out.number(number, static_cast<std::uint64_t>(value.integer()));
   }
   const std::size_t before = out.size();
   write_delimited(field, value, out);
   out.close(number, before);
 }
 
-void write_list(const Field& field, const Json& value, BackwardBytes& out) {
-  if (const Json::Array* items = value.if_array()) {
-    for (const Json& item : std::views::reverse(*items)) write_value(field.number, field, item, out);
-  }
-}
-
-void write_map(const Field& field, const Json& value, BackwardBytes& out) {
-  const Json::Object* entries = value.if_object();
-  if (entries == nullptr) return;
-  for (const auto& [key, item] : std::ranges::subrange(entries->begin(), entries->end()) | std::views::reverse) {
+template <typename V>
+void write_map(const Field& field, V value, BackwardBytes& out) {
+  value.members_backward([&](std::string_view key, V item) {
     const std::size_t before = out.size();
     if (field.kind != ValueKind::kBytes || !item.is_null()) write_value(2, field, item, out);
     out.text(1, key);
     out.close(field.number, before);
-  }
+  });
 }
 
-void write_field(const Field& field, const Json& document, BackwardBytes& out) {
-  static const Json kAbsent;
+template <typename V>
+void write_field(const Field& field, V document, BackwardBytes& out) {
   if (field.inlined) {
     const std::size_t before = out.size();
     write_fields(*field.message, document, out);
     return out.close(field.number, before);
   }
-  const Json* found = document.find(field.name);
-  const Json& value = found != nullptr ? *found : kAbsent;
-  if (field.shape == Shape::kList) return write_list(field, value, out);
+  const V value = document.find(field.name);
+  if (field.shape == Shape::kList) {
+    return value.elements_backward([&](V item) { write_value(field.number, field, item, out); });
+  }
   if (field.shape == Shape::kMap) return write_map(field, value, out);
   if (value.is_null() && (field.pointer || field.kind == ValueKind::kBytes || field.kind == ValueKind::kStrings)) {
     return;
@@ -172,8 +276,31 @@ void write_field(const Field& field, const Json& document, BackwardBytes& out) {
   write_value(field.number, field, value, out);
 }
 
-void write_fields(const Type& type, const Json& document, BackwardBytes& out) {
+template <typename V>
+void write_fields(const Type& type, V document, BackwardBytes& out) {
   for (const Field* field : type.wire_fields() | std::views::reverse) write_field(*field, document, out);
+}
+
+void open_envelope(std::string_view api_version, std::string_view kind, BackwardBytes& out) {
+  const std::size_t before = out.size();
+  out.text(2, kind);
+  out.text(1, api_version);
+  out.close(1, before);
+  out.prepend(kMagic);
+}
+
+/// A whole answer of one object, `room` bytes at first.
+template <typename V>
+std::string object_bytes(const Type& type, V document, std::size_t room) {
+  BackwardBytes out(room);
+  out.text(4, {});
+  out.text(3, {});
+  const std::size_t before = out.size();
+  write_fields(type, document, out);
+  out.close(2, before);
+  const auto name = [&](std::string_view member) { return document.find(member).text().value_or(std::string_view()); };
+  open_envelope(name("apiVersion"), name("kind"), out);
+  return std::move(out).take();
 }
 
 /// What stands around a message, of which `head` is the beginning and `rest_bytes` more follow it.
@@ -184,16 +311,12 @@ ProtobufListFrame envelope(std::string_view api_version, std::string_view kind, 
   tail.text(3, {});
   head.varint(head.size() + rest_bytes);
   head.varint((2U << 3U) | 2U);
-  const std::size_t before = head.size();
-  head.text(2, kind);
-  head.text(1, api_version);
-  head.close(1, before);
-  head.prepend(kMagic);
+  open_envelope(api_version, kind, head);
   return {std::string(head.view()), std::string(tail.view())};
 }
 
 std::string in_envelope(std::string_view api_version, std::string_view kind, BackwardBytes head,
-                        std::string_view rest = {}) {
+                        std::string_view rest) {
   ProtobufListFrame frame = envelope(api_version, kind, std::move(head), rest.size());
   frame.head.reserve(frame.head.size() + rest.size() + frame.tail.size());
   frame.head += rest;
@@ -224,14 +347,17 @@ std::string write_protobuf(const Type& type, const Json& document) {
     const Json* meta = document.find("metadata");
     return write_protobuf_list(api_version, kind, meta != nullptr ? *meta : Json(), items);
   }
-  BackwardBytes out;
-  write_fields(type, document, out);
-  return in_envelope(api_version, kind, std::move(out));
+  return object_bytes(type, TreeValue(document), kFirstBytes);
+}
+
+std::string write_protobuf(const Type& type, const FlatJson& document) {
+  // Names are longer than tags: it is shorter than its text.
+  return object_bytes(type, FlatValue(document, 0), document[0].text.size());
 }
 
 void append_protobuf_item(const Type& type, const Json& document, std::string& out) {
   BackwardBytes item;
-  write_fields(type, document, item);
+  write_fields(type, TreeValue(document), item);
   item.close(kListItems, 0);
   out += item.view();
 }
@@ -239,7 +365,7 @@ void append_protobuf_item(const Type& type, const Json& document, std::string& o
 std::string write_protobuf_list(std::string_view api_version, std::string_view kind, const Json& meta,
                                 std::string_view items) {
   BackwardBytes head;
-  write_fields(*find_type("meta/v1.ListMeta"), meta, head);
+  write_fields(*find_type("meta/v1.ListMeta"), TreeValue(meta), head);
   head.close(1, 0);
   return in_envelope(api_version, kind, std::move(head), items);
 }
@@ -247,7 +373,7 @@ std::string write_protobuf_list(std::string_view api_version, std::string_view k
 ProtobufListFrame protobuf_list_frame(std::string_view api_version, std::string_view kind, const Json& meta,
                                       std::size_t item_bytes) {
   BackwardBytes head;
-  write_fields(*find_type("meta/v1.ListMeta"), meta, head);
+  write_fields(*find_type("meta/v1.ListMeta"), TreeValue(meta), head);
   head.close(1, 0);
   return envelope(api_version, kind, std::move(head), item_bytes);
 }

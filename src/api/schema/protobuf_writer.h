@@ -4,6 +4,7 @@
 // encoding; spec "API server contract", 5.4.
 #pragma once
 
+#include "api/json/flat_json.h"
 #include "api/json/json.h"
 #include "api/schema/schema.h"
 
@@ -22,6 +23,10 @@ const Type* protobuf_type(std::string_view api_version, std::string_view kind);
 /// A whole answer: "k8s\0" and the object with its kind. `document` is canonical; of a list (`kind` ends with List),
 /// `type` is that of its items. What `type` does not know is left out.
 std::string write_protobuf(const Type& type, const Json& document);
+
+/// The same of one object, no list, whose text is canonical: as to_text() writes it, in whatever order of the members
+/// that are fields.
+std::string write_protobuf(const Type& type, const FlatJson& document);
 
 /// One item of a list, as it stands between others.
 void append_protobuf_item(const Type& type, const Json& document, std::string& out);

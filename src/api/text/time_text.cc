@@ -145,9 +145,11 @@ std::string format_time(WallTime time) {
 
 std::string format_micro_time(WallTime time) {
   const Civil civil = civil_of(time);
-  std::string text = seconds_text(civil) + '.';
+  std::string text = seconds_text(civil);
+  text += '.';
   append_digits(civil.time.subseconds().count(), 6, text);
-  return text + 'Z';
+  text += 'Z';
+  return text;
 }
 
 Result<WallTime> parse_time(std::string_view text) {

@@ -105,10 +105,21 @@ Json Rendering::shown(const StoredObject& object) const {
 
 std::string Rendering::body(const StoredObject& object) const {
   if (is_verbatim()) return *object.text;
-  if (!is_copied()) return encoded(shown(object));
+  if (!is_copied()) {
+    if (auto flat = flat_protobuf(object)) return *std::move(flat);
+    return encoded(shown(object));
+  }
   std::string out;
   append_metadata(object, out);
   return out;
+}
+
+/// What encoded() writes of an object that is small and kept as text alone, without a document; else nullopt.
+std::optional<std::string> Rendering::flat_protobuf(const StoredObject& object) const {
+  if (!is_protobuf() || form_.form != Form::kObject || resource_->view.from_stored != nullptr) return std::nullopt;
+  if (object.parsed || !object.checked) return std::nullopt;  // what others wrote need not be canonical text
+  const auto document = api::FlatJson::parse(*object.text);
+  return document ? std::optional(api::write_protobuf(item_type(), *document)) : std::nullopt;
 }
 
 /// As encoded(metadata_only()) writes it: the metadata stand in the text in one piece.

@@ -107,6 +107,7 @@ class Rendering {
 
   std::uint32_t& known_item_bytes(const StoredObject& object) const;
   std::string body(const StoredObject& object) const;
+  std::optional<std::string> flat_protobuf(const StoredObject& object) const;
   void append_metadata(const StoredObject& object, std::string& out) const;
   std::string encoded(const api::Json& document) const;
   std::string wrap(std::string_view event_type, std::string_view object) const;

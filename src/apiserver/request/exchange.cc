@@ -14,6 +14,7 @@ namespace spillway::apiserver {
 
 namespace {
 
+constexpr std::size_t kStandardHeaders = 8;           // room for those of most answers
 constexpr std::size_t kWarningBytesMax = 4U << 10U;   // of all Warning headers of an answer; the rest is left out
 constexpr std::size_t kWarningCutBytes = 256;         // what is left of each where they are too long together
 constexpr std::size_t kPrettyBytesMax = 256U << 10U;  // longer answers are not indented
@@ -64,8 +65,11 @@ void Exchange::replace_body(const api::Json& document) {
 }
 
 api::HeaderList Exchange::standard_headers(std::string_view content_type) const {
-  api::HeaderList headers{
-      {"Audit-Id", audit_id_}, {"Cache-Control", "no-cache, private"}, {"Content-Type", std::string(content_type)}};
+  api::HeaderList headers;
+  headers.reserve(kStandardHeaders);
+  headers.emplace_back("Audit-Id", audit_id_);
+  headers.emplace_back("Cache-Control", "no-cache, private");
+  headers.emplace_back("Content-Type", content_type);
   if (flow != nullptr) {
     headers.emplace_back("X-Kubernetes-PF-FlowSchema-UID", flow->schema_uid);
     headers.emplace_back("X-Kubernetes-PF-PriorityLevel-UID", flow->level_uid);

@@ -11,6 +11,7 @@
 #include "apiserver/request/answer_observer.h"
 #include "apiserver/request/negotiation.h"
 #include "apiserver/request/read_request.h"
+#include "apiserver/request/request_options.h"
 #include "apiserver/request/route.h"
 #include "base/time.h"
 
@@ -65,6 +66,11 @@ class Exchange {
 
   /// The name writes are recorded under when no fieldManager is given: the user agent up to its first '/'.
   std::string user_agent_name() const;
+
+  /// The name that a write with these options is recorded under.
+  std::string manager(const WriteOptions& options) const {
+    return options.field_manager.empty() ? user_agent_name() : options.field_manager;
+  }
 
   // As the request was read.
   const api::Target& target;

@@ -1,11 +1,16 @@
 #include "apiserver/write/renewal.h"
 
 #include "api/json/flat_json.h"
+#include "api/schema/protobuf_writer.h"
+#include "api/schema/schema.h"
 #include "api/text/time_text.h"
+#include "apiserver/write/lease_wire.h"
+#include "base/check.h"
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
 
 namespace spillway::apiserver {
 namespace {
@@ -14,8 +19,7 @@ using api::FlatJson;
 using At = FlatJson::At;
 using Kind = FlatJson::Kind;
 
-constexpr std::size_t kMicroTimeBytes = 27;  // "2026-01-02T03:04:05.000001Z"
-constexpr std::size_t kTimeBytes = 20;       // "2026-01-02T03:04:05Z"
+constexpr std::size_t kTimeBytes = 20;  // "2026-01-02T03:04:05Z"
 
 /// Members of metadata that an update may leave out: they stay as they are.
 constexpr std::array<std::string_view, 5> kServerMembers = {"creationTimestamp", "generation", "managedFields",
@@ -84,7 +88,7 @@ class Comparison {
 
   /// The time that the request sets; nullopt: it says something else as well.
   std::optional<At> run() {
-    const bool fits = form_ == RenewalForm::kUpdate ? is_whole() : is_part(0, 0);
+    const bool fits = form_ == RenewalForm::kPatch ? is_part(0, 0) : is_whole();
     return fits ? renewed_ : std::nullopt;
   }
 
@@ -166,6 +170,39 @@ class Comparison {
   std::optional<At> renewed_;
 };
 
+using MicroTime = std::array<char, kMicroTimeBytes>;
+
+MicroTime micro_time(std::string_view text) {
+  MicroTime time;
+  SPILLWAY_CHECK(text.size() == time.size());
+  text.copy(time.data(), time.size());
+  return time;
+}
+
+std::optional<MicroTime> json_time(std::string_view body, const Held& held, RenewalForm form) {
+  const auto sent = FlatJson::parse(body);
+  if (!sent) return std::nullopt;
+  const auto renewed = Comparison(*sent, held, form).run();
+  if (!renewed || !is_canonical((*sent)[*renewed])) return std::nullopt;
+  return micro_time((*sent)[*renewed].text);
+}
+
+/// `json`: what `held` stands in; it says the new time afterwards.
+std::optional<MicroTime> protobuf_time(std::string_view body, FlatJson& json, const Held& held) {
+  static const api::Type* const kLease = api::find_kind("coordination.k8s.io/v1", "Lease");
+  const auto time = sent_renew_time(body);
+  if (!time) return std::nullopt;
+  const std::string renewed = api::format_micro_time(*time);
+  json.put_text(held.renewed, renewed);
+  if (api::write_protobuf(*kLease, json) != body) return std::nullopt;
+  return micro_time(renewed);
+}
+
+/// Where `part` stands in the text that it is of.
+std::size_t offset_of(std::string_view part, std::string_view text) {
+  return static_cast<std::size_t>(part.data() - text.data());
+}
+
 }  // namespace
 
 std::string_view to_string(RenewalPath path) {
@@ -190,21 +227,20 @@ std::string_view to_string(RenewalPath path) {
 
 RenewalMatch match_renewal(std::string_view body, std::string_view text, const RenewalRequest& request) {
   if (body.size() > kRenewalBytesMax || text.size() > kRenewalBytesMax) return {};
-  const auto json = FlatJson::parse(text);
+  auto json = FlatJson::parse(text);
   if (!json) return {.path = RenewalPath::kObject};
   const auto held = held_lease(*json, request.manager);
   if (!held) return {.path = RenewalPath::kObject};
-  const auto sent = FlatJson::parse(body);
-  if (!sent) return {};
-  const auto renewed = Comparison(*sent, *held, request.form).run();
-  if (!renewed || !is_canonical((*sent)[*renewed])) return {};
-  const std::string_view before = (*json)[held->renewed].text;
-  const std::string_view after = (*sent)[*renewed].text;
-  const auto offset = [&](std::string_view part) { return static_cast<std::size_t>(part.data() - text.data()); };
-  return {.path = before == after ? RenewalPath::kUnchanged : RenewalPath::kSpliced,
-          .renewed_at = offset(before),
-          .renewed = after,
-          .managed_at = offset((*json)[held->managed].text)};
+  const std::size_t renewed_at = offset_of((*json)[held->renewed].text, text);
+  const std::size_t managed_at = offset_of((*json)[held->managed].text, text);
+  const bool is_protobuf = request.form == RenewalForm::kProtobufUpdate;
+  const auto renewed = is_protobuf ? protobuf_time(body, *json, *held) : json_time(body, *held, request.form);
+  if (!renewed) return {};
+  const bool is_same = text.substr(renewed_at, kMicroTimeBytes) == std::string_view(renewed->data(), renewed->size());
+  return {.path = is_same ? RenewalPath::kUnchanged : RenewalPath::kSpliced,
+          .renewed_at = renewed_at,
+          .time = *renewed,
+          .managed_at = managed_at};
 }
 
 }  // namespace spillway::apiserver

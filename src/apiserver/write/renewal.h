@@ -4,6 +4,7 @@
 // the same bytes. Thread: any (pure). Source: spec "API server contract", 7.6, 8.4.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,8 +26,9 @@ enum class RenewalPath : std::uint8_t {
 std::string_view to_string(RenewalPath path);
 
 enum class RenewalForm : std::uint8_t {
-  kUpdate,  // the whole object
-  kPatch,   // of it, what is to be as it says (merge patch, strategic merge patch)
+  kUpdate,          // the whole object
+  kProtobufUpdate,  // the same in protobuf
+  kPatch,           // of it, what is to be as it says (merge patch, strategic merge patch)
 };
 
 /// What a request for one lease says besides its body.
@@ -35,18 +37,24 @@ struct RenewalRequest {
   std::string_view manager;  // under which its fields are recorded
 };
 
+inline constexpr std::size_t kMicroTimeBytes = 27;  // "2026-01-02T03:04:05.000001Z"
+
 /// Of kSpliced: where in the object's text the times stand, and the new one.
 struct RenewalMatch {
   RenewalPath path = RenewalPath::kContent;
   std::size_t renewed_at = 0;
-  std::string_view renewed;  // as long as what it replaces; a view into the body
+  std::array<char, kMicroTimeBytes> time{};  // as long as what it replaces
   std::size_t managed_at = 0;
+
+  std::string_view renewed() const { return {time.data(), time.size()}; }
 };
 
 /// Longer bodies take the general path.
 inline constexpr std::size_t kRenewalBytesMax = std::size_t{16} * 1024;
 
-/// `text`: the lease as it stands, with its resourceVersion, in canonical form.
+/// `text`: the lease as it stands, with its resourceVersion, in canonical form. A body in protobuf is a heartbeat if it
+/// is byte for byte what this server would write of that lease with the time that it names: so does Go write what it
+/// has read. In JSON order, blanks and members of the server may differ.
 RenewalMatch match_renewal(std::string_view body, std::string_view text, const RenewalRequest& request);
 
 }  // namespace spillway::apiserver

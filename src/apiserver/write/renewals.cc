@@ -2,6 +2,7 @@
 
 #include "api/text/time_text.h"
 
+#include <optional>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -9,13 +10,14 @@ namespace {
 
 constexpr std::size_t kPaths = 7;
 
-/// The request as the short way reads it; else kRequest is why not.
-bool is_plain(const Exchange& exchange, RenewalForm form) {
+/// The form in which the short way reads the request; nullopt: it does not.
+std::optional<RenewalForm> form_of(const Exchange& exchange, RenewalForm form) {
   const api::Request& request = exchange.request();
-  if (request.document || request.body.size() > kRenewalBytesMax) return false;
-  if (form == RenewalForm::kPatch) return true;  // the type of the patch has been looked at
+  if (request.document || request.body.size() > kRenewalBytesMax) return std::nullopt;
+  if (form == RenewalForm::kPatch) return form;  // the type of the patch has been looked at
   const auto format = body_format(request.header("content-type"));
-  return format && *format == BodyFormat::kJson;
+  if (format && *format == BodyFormat::kProtobuf) return RenewalForm::kProtobufUpdate;
+  return format && *format == BodyFormat::kJson ? std::optional(form) : std::nullopt;
 }
 
 }  // namespace
@@ -34,23 +36,24 @@ Renewals::Renewals(Core& core, Writer& writer, telemetry::Registry& metrics, Sho
 RenewalMatch Renewals::match(const Exchange& exchange, const ObjectPtr& current, RenewalForm form,
                              const std::string& manager) const {
   const Resource& resource = *exchange.route.resource;
-  if (!is_plain(exchange, form)) return {.path = RenewalPath::kRequest};
+  const std::optional<RenewalForm> read_as = form_of(exchange, form);
+  if (!read_as) return {.path = RenewalPath::kRequest};
   if (!current || !current->checked || current->meta.deleting) return {.path = RenewalPath::kObject};
   if (current->media_type != StorageMediaType::kJson || !current->unknown_fields.empty()) {
     return {.path = RenewalPath::kObject};
   }
   if (writer_.is_updating(resource, *current)) return {.path = RenewalPath::kQueued};
   if (!writer_.passes_renewal(exchange.user(), resource, *current)) return {.path = RenewalPath::kAdmission};
-  return match_renewal(exchange.request().body, *current->text, {form, manager});
+  return match_renewal(exchange.request().body, *current->text, {*read_as, manager});
 }
 
-bool Renewals::take(const Exchange& exchange, RenewalForm form, const WriteContext& context, const Ends& ends) {
+bool Renewals::take(const Exchange& exchange, RenewalForm form, const WriteOptions& options, Ends ends) {
   const Route& route = exchange.route;
   const Resource& resource = *route.resource;
   if (!resource.renewed || route.subresource != nullptr || wanted_ == Short::kNo) return false;
   const ObjectPtr current = core_.cache.of(resource).find(object_key(route.ns, route.name));
-  const RenewalMatch match = context.dry_run ? RenewalMatch{.path = RenewalPath::kRequest}
-                                             : this->match(exchange, current, form, context.manager);
+  const RenewalMatch match = options.dry_run ? RenewalMatch{.path = RenewalPath::kRequest}
+                                             : this->match(exchange, current, form, exchange.manager(options));
   counts_.at(static_cast<std::size_t>(match.path)).add();
   if (match.path == RenewalPath::kUnchanged) {
     ends.done(Written{current});
@@ -59,9 +62,9 @@ bool Renewals::take(const Exchange& exchange, RenewalForm form, const WriteConte
   if (match.path != RenewalPath::kSpliced) return false;
   std::string bytes = stored_bytes(*current);
   const std::string managed = api::format_time(core_.now.wall);
-  bytes.replace(offset_in_bytes(*current, match.renewed_at), match.renewed.size(), match.renewed);
+  bytes.replace(offset_in_bytes(*current, match.renewed_at), match.time.size(), match.renewed());
   bytes.replace(offset_in_bytes(*current, match.managed_at), managed.size(), managed);
-  writer_.renew(resource, current, std::move(bytes), [ends](api::StatusResult<Commit> result) {
+  writer_.renew(resource, current, std::move(bytes), [ends = std::move(ends)](api::StatusResult<Commit> result) {
     if (!result) return ends.done(result.error());
     if (!result->committed) return ends.general();  // another server was first
     ends.done(Written{std::move(result->object)});

@@ -30,7 +30,7 @@ class Renewals {
   };
 
   /// False: the request is to take the general path; nothing has happened.
-  bool take(const Exchange& exchange, RenewalForm form, const WriteContext& context, const Ends& ends);
+  bool take(const Exchange& exchange, RenewalForm form, const WriteOptions& options, Ends ends);
 
  private:
   RenewalMatch match(const Exchange& exchange, const ObjectPtr& current, RenewalForm form,

@@ -53,8 +53,7 @@ struct WritePath::Sweep {
 };
 
 WriteContext WritePath::context_of(const ExchangePtr& exchange, const WriteOptions& options) {
-  return {exchange->user(), options.field_manager.empty() ? exchange->user_agent_name() : options.field_manager,
-          options.dry_run, exchange};
+  return {exchange->user(), exchange->manager(options), options.dry_run, exchange};
 }
 
 void WritePath::answer(const ExchangePtr& exchange, StatusResult<Written> result) {
@@ -99,7 +98,7 @@ bool WritePath::renew(const ExchangePtr& exchange, RenewalForm form, std::string
   const auto parsed = parse_write_options(exchange->target, options);
   if (!parsed || parsed->force_given) return false;
   return renewals_.take(
-      *exchange, form, context_of(exchange, *parsed),
+      *exchange, form, *parsed,
       {[this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); }, std::move(general)});
 }
 

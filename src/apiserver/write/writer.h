@@ -17,6 +17,7 @@
 
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -167,7 +168,7 @@ class Writer {
   bool tells_of_unattended_ = false;
   /// Updates of one object run one after the other, so that they need not race; by store key, the first is running.
   /// Empty: a renewal is running.
-  std::map<std::string, std::deque<UpdatePtr>> updates_;
+  std::map<std::string, std::list<UpdatePtr>> updates_;
   std::deque<UpdatePtr> next_updates_;  // whose turn has come; begun by a loop, not by recursion
   bool beginning_ = false;
 };

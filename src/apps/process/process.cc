@@ -1,5 +1,6 @@
 #include "apps/process/process.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,11 @@ namespace {
 
 constexpr int kExitSignalBase = 128;
 
+/// Blocks from this size on are mapped each on its own and go back to the system when they are freed. Left alone, glibc
+/// raises its threshold to the largest block it has seen, up to 32 MiB; a burst of answers of some megabytes then
+/// leaves holes in the heap that no other size fits.
+constexpr int kMappedBytesMin = 1 << 20;
+
 }  // namespace
 
 void print_error(const Error& error) {
@@ -19,6 +25,7 @@ void print_error(const Error& error) {
 
 Process::Process(const cli::LogArgs& log)
     : log_(telemetry::make_stderr_log(log.level, log.format)), turns_(metrics_, log_) {
+  mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
   loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.note(turn, loop_.now().mono); });
 }
 

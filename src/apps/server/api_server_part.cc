@@ -31,6 +31,13 @@ constexpr std::string_view kCopyKeys =
 const std::vector<std::string> kAdministratorGroups{std::string(api::kMastersGroup),
                                                     std::string(api::kAuthenticatedGroup)};
 
+Error same_name(const std::string& data_dir, const std::string& name) {
+  return make_error(ErrorCode::kConflict,
+                    "{}/server-name: another server runs as {}, and has for longer; of a copied data directory delete "
+                    "this file, and start again",
+                    data_dir, name);
+}
+
 /// The other processors are the loop's, the store's and the collectors'.
 int http_threads(const cli::ServingArgs& args) {
   if (args.http_threads) return *args.http_threads;
@@ -164,11 +171,11 @@ Outcome ApiServerPart::join(std::function<void()> serving) {
   runtime::Loop& loop = process_.loop();
   roster_ = std::make_unique<store::ServerRoster>(
       *store_, name, keys,
-      store::ServerRoster::Ports{.now = [&loop] { return loop.now().mono; },
-                                 .after =
-                                     [&loop](Duration time, std::move_only_function<void()> task) {
-                                       loop.at(loop.now().mono + time, std::move(task));
-                                     }});
+      store::ServerRoster::Ports{
+          .now = [&loop] { return loop.now().mono; },
+          .after = [&loop](Duration time,
+                           std::move_only_function<void()> task) { loop.at(loop.now().mono + time, std::move(task)); },
+          .yield = [this, name] { process_.fail(same_name(data_dir_, name)); }});
   roster_->join([this, serving = std::move(serving)](const Outcome& joined) mutable {
     if (joined) return begin(std::move(serving));
     const Error& error = joined.error();

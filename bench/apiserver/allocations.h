@@ -1,0 +1,10 @@
+// How often this process has allocated memory so far: operator new is counted. Thread: any.
+#pragma once
+
+#include <cstdint>
+
+namespace spillway::bench {
+
+std::uint64_t allocations();
+
+}  // namespace spillway::bench

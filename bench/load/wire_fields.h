@@ -1,0 +1,19 @@
+// Fields of messages in protobuf, as the generator looks for them in answers. Thread: any (pure).
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+namespace spillway::load {
+
+/// What the field at the end of a path of numbers holds, from field to field the first of its number; all of them have
+/// a length. nullopt: there is none, or the bytes are none of a message.
+std::optional<std::string_view> field_at(std::string_view message, std::initializer_list<std::uint32_t> path);
+
+/// The same of a number.
+std::optional<std::uint64_t> number_at(std::string_view message, std::initializer_list<std::uint32_t> path,
+                                       std::uint32_t number);
+
+}  // namespace spillway::load

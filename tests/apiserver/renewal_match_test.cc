@@ -1,0 +1,159 @@
+// What is a heartbeat and what is not, from the bytes of the body and of the lease as it stands.
+#include "api/json/flat_json.h"
+#include "api/json/json.h"
+#include "api/schema/protobuf_writer.h"
+#include "api/schema/schema.h"
+#include "apiserver/renewal_requests.h"
+#include "apiserver/write/renewal.h"
+#include "base/rng.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace spillway::apiserver {
+namespace {
+
+constexpr std::string_view kStored =
+    R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"resourceVersion":"7",)"
+    R"("creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"apiVersion":"coordination.k8s.io/v1",)"
+    R"("fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:renewTime":{}}},"manager":"kubelet","operation":"Update",)"
+    R"("time":"2026-01-01T00:00:00Z"}],"name":"n","namespace":"d","uid":"u"},)"
+    R"("spec":{"holderIdentity":"n","renewTime":"2026-01-01T00:00:00.000000Z"}})";
+
+RenewalPath path_of(std::string_view body, RenewalForm form = RenewalForm::kUpdate,
+                    std::string_view manager = "kubelet") {
+  return match_renewal(body, kStored, {form, manager}).path;
+}
+
+TEST(MatchRenewal, NamesThePlacesOfTheTimes) {
+  std::string body(kStored);
+  body.replace(body.rfind("000000Z"), 7, "000001Z");
+  const RenewalMatch match = match_renewal(body, kStored, {RenewalForm::kUpdate, "kubelet"});
+  EXPECT_EQ(match.path, RenewalPath::kSpliced);
+  EXPECT_EQ(match.renewed(), "2026-01-01T00:00:00.000001Z");
+  EXPECT_EQ(kStored.substr(match.renewed_at, 27), "2026-01-01T00:00:00.000000Z");
+  EXPECT_EQ(kStored.substr(match.managed_at - 8, 8), R"("time":")");
+  EXPECT_EQ(path_of(kStored), RenewalPath::kUnchanged);
+  EXPECT_EQ(path_of(kStored, RenewalForm::kUpdate, "other"), RenewalPath::kObject);
+}
+
+TEST(MatchRenewal, AVersionHasToBeNamedInAnUpdateOnly) {
+  constexpr std::string_view kTime = R"("spec":{"holderIdentity":"n","renewTime":"2026-01-01T00:00:01.000000Z"}})";
+  EXPECT_EQ(path_of(R"({"metadata":{"name":"n","resourceVersion":"7"},)" + std::string(kTime)), RenewalPath::kSpliced);
+  EXPECT_EQ(path_of(R"({"metadata":{"name":"n"},)" + std::string(kTime)), RenewalPath::kContent);
+  EXPECT_EQ(path_of(R"({"metadata":{"name":"n","resourceVersion":"6"},)" + std::string(kTime)), RenewalPath::kContent);
+  EXPECT_EQ(path_of("{" + std::string(kTime), RenewalForm::kPatch), RenewalPath::kSpliced);
+}
+
+TEST(MatchRenewal, WhatIsCutOrNestedTooDeepIsNone) {
+  const std::string_view text = kStored;
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_EQ(path_of(text.substr(0, size)), RenewalPath::kContent);
+    EXPECT_EQ(match_renewal(text, text.substr(0, size), {RenewalForm::kUpdate, "kubelet"}).path, RenewalPath::kObject);
+  }
+  EXPECT_EQ(path_of(std::string(10'000, '[')), RenewalPath::kContent);
+  EXPECT_EQ(path_of(R"({"spec":)" + std::string(40, '[') + std::string(40, ']') + "}", RenewalForm::kPatch),
+            RenewalPath::kContent);
+}
+
+TEST(FlatJson, TakesNothingThatIsNoJson) {
+  constexpr std::string_view kBytes = "{}[]\",:\\ 0123-.eEtfnul\x01\x7f\xc3\n";
+  Rng rng(23);
+  int taken = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    std::string text(kStored);
+    const std::uint64_t edits = 1 + rng.below(3);
+    for (std::uint64_t n = 0; n < edits; ++n) {
+      const std::size_t at = rng.below(text.size());
+      const char byte = kBytes[rng.below(kBytes.size())];
+      const std::uint64_t kind = rng.below(3);
+      if (kind == 0) text[at] = byte;
+      if (kind == 1) text.insert(at, 1, byte);
+      if (kind == 2) text.erase(at, 1 + rng.below(4));
+    }
+    const auto flat = api::FlatJson::parse(text);
+    if (!flat) continue;
+    ++taken;
+    const Result<api::Json> tree = api::parse_json(text);
+    ASSERT_TRUE(tree) << text;
+    const Result<api::Json> again = api::parse_json((*flat)[0].text);
+    ASSERT_TRUE(again) << text;
+    EXPECT_TRUE(*again == *tree) << text;
+  }
+  EXPECT_GT(taken, 1'000);
+}
+
+/// What the server answers for that lease in protobuf, with that time.
+std::string wire_of(std::string_view time, std::string_view stored = kStored) {
+  api::Json lease = *api::parse_json(stored);
+  lease["spec"]["renewTime"] = time;
+  return api::write_protobuf(*api::find_kind("coordination.k8s.io/v1", "Lease"), lease);
+}
+
+RenewalMatch match_wire(std::string_view body, std::string_view stored = kStored) {
+  return match_renewal(body, stored, {RenewalForm::kProtobufUpdate, "kubelet"});
+}
+
+TEST(MatchProtobufRenewal, NamesTheTime) {
+  for (const char* time : {"2026-01-01T00:00:01.000000Z", "2026-07-31T23:59:59.999999Z", "1970-01-01T00:00:00.000001Z",
+                           "9999-12-31T23:59:59.999999Z"}) {
+    const RenewalMatch match = match_wire(wire_of(time));
+    EXPECT_EQ(match.path, RenewalPath::kSpliced) << time;
+    EXPECT_EQ(match.renewed(), time);
+    EXPECT_EQ(kStored.substr(match.renewed_at, 27), "2026-01-01T00:00:00.000000Z");
+    EXPECT_EQ(kStored.substr(match.managed_at - 8, 8), R"("time":")");
+  }
+  EXPECT_EQ(match_wire(wire_of("2026-01-01T00:00:00.000000Z")).path, RenewalPath::kUnchanged);
+  EXPECT_EQ(match_wire(wire_of("1969-12-31T23:59:59.000000Z")).path, RenewalPath::kContent);
+}
+
+TEST(MatchProtobufRenewal, AnotherVersionIsNone) {
+  std::string other(kStored);
+  other.replace(other.find("\"7\""), 3, "\"6\"");
+  EXPECT_EQ(match_wire(wire_of("2026-01-01T00:00:01.000000Z", other)).path, RenewalPath::kContent);
+}
+
+TEST(MatchProtobufRenewal, WhatIsCutIsNone) {
+  const std::string body = wire_of("2026-01-01T00:00:01.000001Z");
+  for (std::size_t size = 0; size < body.size(); ++size) {
+    EXPECT_EQ(match_wire(std::string_view(body).substr(0, size)).path, RenewalPath::kContent) << size;
+  }
+  EXPECT_EQ(match_wire(body + '\0').path, RenewalPath::kContent);
+  EXPECT_EQ(match_wire(kStored).path, RenewalPath::kContent);
+}
+
+/// A body that any byte tells apart is a heartbeat only if it is another time of the same lease.
+TEST(MatchProtobufRenewal, OfOtherBytesOnlyAnotherTimeIsOne) {
+  const std::string body = wire_of("2026-01-01T00:00:01.000001Z");
+  int times = 0;
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string other = body;
+      other[at] = static_cast<char>(other[at] ^ (1 << bit));
+      const RenewalMatch match = match_wire(other);
+      if (match.path == RenewalPath::kContent) continue;
+      ++times;
+      EXPECT_EQ(wire_of(match.renewed()), other) << at;
+    }
+  }
+  EXPECT_GT(times, 20);
+}
+
+TEST(MatchProtobufRenewal, OddWireIsNone) {
+  const std::string body = wire_of("2026-01-01T00:00:01.000001Z");
+  Rng rng(7);
+  int taken = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string odd = odd_wire(rng, body);
+    const RenewalMatch match = match_wire(odd);
+    if (match.path == RenewalPath::kContent) continue;
+    ++taken;
+    ASSERT_EQ(wire_of(match.renewed()), odd);
+  }
+  EXPECT_GT(taken, 0);
+  EXPECT_LT(taken, 4'000);
+}
+
+}  // namespace
+}  // namespace spillway::apiserver
