@@ -17,7 +17,7 @@ function summary(run) {
   const totals = KINDS_TOLD.map(([label, kind, bad]) => [run.events.filter((event) => event.kind === kind).length, label, bad]);
   const held = run.brakes.length ? run.brakes.join(', ') : 'none';
   const facts = [[plural(run.nodes.length, 'node', 'nodes'), ''], [plural(run.zones.length, 'zone', 'zones'), ''],
-    [plural(valueAt(run.running, run.length, 0), 'pod', 'pods'), 'at the end'], [span(run.length), 'of virtual time'],
+    [plural(valueAt(run.running, run.length, 0), 'pod runs', 'pods run'), 'at the end'], [span(run.length), 'of virtual time'],
     [`seed ${run.seed}`, ''], ['brakes that held:', held], [`sampled every ${span(run.sample)}`, '']];
   return [
     make('ul', { class: 'facts' }, ...facts.map(([strong, weak]) => make('li', {}, make('b', {}, strong), ` ${weak}`))),
