@@ -54,13 +54,17 @@ class NullSink final : public api::ResponseSink {
 /// What an agent wrote down outlives it.
 class Cluster::Journal final : public agent::Journal {
  public:
+  explicit Journal(std::function<void(const agent::JournalLine&)> reader) : reader_(std::move(reader)) {}
+
   void append(const agent::JournalLine& line) override {
+    reader_(line);
     if (const auto* entry = std::get_if<agent::JournalEntry>(&line)) entries_.push_back(*entry);
   }
 
   const std::vector<agent::JournalEntry>& entries() const { return entries_; }
 
  private:
+  std::function<void(const agent::JournalLine&)> reader_;
   std::vector<agent::JournalEntry> entries_;
 };
 
@@ -89,8 +93,11 @@ Cluster::Cluster(ClusterOptions options)
   network_.set_faults(options_.faults);
   flaky_store_.set_faults(options_.store_faults);
   for (std::int32_t i = 0; i < options_.nodes; ++i) {
+    auto reader = [this, node = static_cast<std::size_t>(i)](const agent::JournalLine& line) {
+      if (journal_reader_) journal_reader_(node, line);
+    };
     nodes_.push_back({fmt::format("node-{:05}", i), fmt::format("zone-{}", i % options_.zones),
-                      std::make_unique<Journal>(), nullptr, 0});
+                      std::make_unique<Journal>(std::move(reader)), nullptr, 0});
   }
   options_.etcd_replicas > 0 ? begin_etcd() : world_.follow(store_);
   SPILLWAY_CHECK(etcd_.has_value() || options_.servers == 1);
@@ -322,6 +329,18 @@ void Cluster::partition_node(std::size_t node) {
 
 void Cluster::heal_node(std::size_t node) {
   network_.heal(nodes_[node].name);
+}
+
+const SimHost* Cluster::host(std::size_t node) const {
+  return nodes_[node].parts ? nodes_[node].parts->host.get() : nullptr;
+}
+
+const agent::Agent* Cluster::agent(std::size_t node) const {
+  return nodes_[node].parts ? nodes_[node].parts->agent.get() : nullptr;
+}
+
+const controllers::ControllerSet* Cluster::controllers() const {
+  return static_cast<const controllers::ControllerSet*>(controllers_.engine.get());
 }
 
 std::map<std::string, api::PodKey> Cluster::running_on(std::size_t node) const {

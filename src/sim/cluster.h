@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/contract/journal.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "sim/etcd/checked_store.h"
@@ -106,6 +107,18 @@ class Cluster {
 
   const std::string& node_zone(std::size_t node) const { return nodes_[node].zone; }
 
+  // What a recorder looks at. Null: the machine or the process is down.
+  const SimHost* host(std::size_t node) const;
+  const agent::Agent* agent(std::size_t node) const;
+  const controllers::ControllerSet* controllers() const;
+
+  bool is_cut_off(std::size_t node) const { return network_.is_partitioned(nodes_[node].name); }
+
+  /// Told every line that an agent writes to its journal, with the node's number.
+  void on_journal(std::function<void(std::size_t node, const agent::JournalLine& line)> reader) {
+    journal_reader_ = std::move(reader);
+  }
+
   /// Processes of that machine by pod uid; empty while it is down.
   std::map<std::string, api::PodKey> running_on(std::size_t node) const;
   std::uint64_t kernel_oom_kills() const;
@@ -159,6 +172,7 @@ class Cluster {
   EngineParts scheduler_;
   std::vector<Node> nodes_;
   std::uint64_t starts_ = 0;
+  std::function<void(std::size_t, const agent::JournalLine&)> journal_reader_;
 };
 
 }  // namespace spillway::sim

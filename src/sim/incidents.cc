@@ -3,6 +3,7 @@
 #include "sim/cluster.h"
 #include "sim/incident_player.h"
 #include "sim/node_facts.h"
+#include "sim/run_observer.h"
 #include "sim/workload.h"
 
 #include <fmt/format.h>
@@ -91,7 +92,7 @@ void check_recovery(Cluster& cluster) {
 
 }  // namespace
 
-IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64_t seed) {
+IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64_t seed, RunObserver* observer) {
   ClusterOptions options;
   options.seed = seed;
   options.nodes = incident.nodes;
@@ -111,6 +112,7 @@ IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64
         }
       });
   Cluster cluster(options);
+  if (observer != nullptr) observer->on_begin(cluster);
   cluster.run_for(seconds(15));
   cluster.create("/apis/apps/v1/namespaces/default/replicasets",
                  replica_set("web", incident.nodes * incident.pods_per_node, plain_pod()));
@@ -120,6 +122,7 @@ IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64
   play(incident.steps, cluster);
   cluster.run_for(kRecovery);
   check_recovery(cluster);
+  if (observer != nullptr) observer->on_end(cluster);
   IncidentReport report = tally.report;
   report.trace_hash = cluster.world().trace().text();
   report.violations = cluster.invariants().violations();

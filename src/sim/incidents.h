@@ -21,7 +21,10 @@ struct IncidentReport {
   std::vector<std::string> violations;  // of the invariants; and: not everything recovered
 };
 
-/// Ten minutes after the repair every node must be ready and untainted.
-IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64_t seed);
+class RunObserver;
+
+/// Ten minutes after the repair every node must be ready and untainted. `observer`: null, or who looks at the run.
+IncidentReport run_incident(const Incident& incident, Brakes brakes, std::uint64_t seed,
+                            RunObserver* observer = nullptr);
 
 }  // namespace spillway::sim

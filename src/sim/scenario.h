@@ -11,12 +11,15 @@
 
 namespace spillway::sim {
 
+class RunObserver;
+
 struct ZoneFailureOptions {
   std::uint64_t seed = 1;
   std::int32_t nodes = 1000;
   std::int32_t zones = 3;
   /// Of virtual time: a tenth to settle, half of it without the zone, the rest to recover.
   Duration duration = minutes(20);
+  RunObserver* observer = nullptr;  // null: nobody looks
 };
 
 struct Report {

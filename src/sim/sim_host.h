@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "sim/time/virtual_time.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,11 @@ class SimHost final : public agent::Host {
 
   /// Pods with a process on this machine, by uid.
   std::map<std::string, api::PodKey> running() const;
+
+  Bytes memory() const { return memory_; }
+
+  /// Of its memory, not used now; never negative.
+  Bytes available() const { return std::max(memory_ - usage(), Bytes{0}); }
 
   std::uint64_t kernel_oom_kills() const { return kernel_oom_kills_; }
 

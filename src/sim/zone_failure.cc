@@ -1,5 +1,6 @@
 #include "sim/cluster.h"
 #include "sim/node_facts.h"
+#include "sim/run_observer.h"
 #include "sim/scenario.h"
 #include "sim/workload.h"
 
@@ -37,6 +38,7 @@ Report run_zone_failure(const ZoneFailureOptions& options) {
   wanted.node_memory = gibibytes(64);
   wanted.observe_interval_max = seconds(10);
   Cluster cluster(wanted);
+  if (options.observer != nullptr) options.observer->on_begin(cluster);
   const auto count = [&cluster](auto predicate) {
     const auto& nodes = cluster.world().nodes();
     return static_cast<std::uint64_t>(
@@ -70,6 +72,7 @@ Report run_zone_failure(const ZoneFailureOptions& options) {
   require(count(is_ready) == total, cluster, fmt::format("only {} of {} nodes recovered", count(is_ready), total));
   require(count(has_silence_taint) == 0, cluster, fmt::format("{} nodes kept their taint", count(has_silence_taint)));
 
+  if (options.observer != nullptr) options.observer->on_end(cluster);
   report.violations = cluster.invariants().violations();
   report.trace_hash = cluster.world().trace().text();
   report.writes = cluster.world().trace().writes();

@@ -1,6 +1,7 @@
 // `spillway simulate`: virtual time, real seconds counted around it.
 #include "apps/commands/commands.h"
 #include "apps/commands/incident_files.h"
+#include "apps/commands/simulation_report.h"
 #include "runtime/clock.h"
 #include "sim/incidents.h"
 #include "sim/scenario.h"
@@ -44,7 +45,7 @@ Result<std::vector<sim::Incident>> find_incidents(const std::string& wanted) {
 }
 
 /// A line per incident and setting: what was done to the cluster.
-int run_incidents(const cli::SimulateCommand& command) {
+int run_incidents(const cli::SimulateCommand& command, SimulationReport& recorded) {
   const auto incidents = find_incidents(command.incident);
   if (!incidents) {
     fmt::print(stderr, "spillway: {}\n", incidents.error().text());
@@ -56,7 +57,10 @@ int run_incidents(const cli::SimulateCommand& command) {
   for (const sim::Incident& incident : *incidents) {
     for (const sim::Brakes brakes : {sim::Brakes::kOff, sim::Brakes::kOn}) {
       const Instant begin = runtime::RealClock::read_mono();
-      const sim::IncidentReport report = sim::run_incident(incident, brakes, command.seed);
+      const sim::IncidentReport report = sim::run_incident(
+          incident, brakes, command.seed,
+          recorded.record(fmt::format("{}, brakes {}", incident.name, brakes == sim::Brakes::kOn ? "on" : "off"),
+                          incident.story, command.seed));
       fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9} {:>6.1f}  {}\n", incident.name, incident.nodes,
                  brakes == sim::Brakes::kOn ? "on" : "off", report.readiness_flips, report.taints, report.deletions,
                  seconds_of(runtime::RealClock::read_mono() - begin), report.held_by.empty() ? "-" : report.held_by);
@@ -68,13 +72,15 @@ int run_incidents(const cli::SimulateCommand& command) {
   return good ? cli::kExitOk : cli::kExitFailure;
 }
 
-}  // namespace
-
-int run_simulate(const cli::SimulateCommand& command) {
-  if (!command.incident.empty()) return run_incidents(command);
+int run_zone_failure(const cli::SimulateCommand& command, SimulationReport& recorded) {
   const Instant begin = runtime::RealClock::read_mono();
   const sim::Report report = sim::run_zone_failure(
-      {.seed = command.seed, .nodes = command.nodes, .zones = command.zones, .duration = command.duration});
+      {.seed = command.seed,
+       .nodes = command.nodes,
+       .zones = command.zones,
+       .duration = command.duration,
+       .observer = recorded.record("Zone outage", "One zone falls silent for half of the time, and comes back.",
+                                   command.seed)});
   const double real = seconds_of(runtime::RealClock::read_mono() - begin);
   fmt::print("{}\n", report.summary);
   fmt::print("  {} messages, {} writes, {} events; at most {} nodes tainted NoExecute\n", report.messages,
@@ -84,6 +90,21 @@ int run_simulate(const cli::SimulateCommand& command) {
   fmt::print("  trace hash {} (seed {})\n", report.trace_hash, command.seed);
   print_violations(report);
   return report.violations.empty() ? cli::kExitOk : cli::kExitFailure;
+}
+
+}  // namespace
+
+int run_simulate(const cli::SimulateCommand& command) {
+  auto report = SimulationReport::create(command.report);
+  if (!report) {
+    fmt::print(stderr, "spillway: {}\n", report.error().text());
+    return cli::kExitUsage;
+  }
+  const int code = command.incident.empty() ? run_zone_failure(command, *report) : run_incidents(command, *report);
+  if (code == cli::kExitUsage) return code;
+  const Outcome written = report->write();
+  if (!written) fmt::print(stderr, "spillway: the report was not written: {}\n", written.error().text());
+  return written ? code : cli::kExitFailure;
 }
 
 }  // namespace spillway::apps

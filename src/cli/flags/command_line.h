@@ -320,6 +320,7 @@ struct SimulateCommand {
   std::int32_t zones = 3;
   Duration duration = minutes(20);
   std::string incident;  // name or file; "all": every one, without and with brakes
+  std::string report;    // HTML file to write; empty: none
 };
 
 struct SwarmCommand {

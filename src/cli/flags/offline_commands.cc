@@ -53,6 +53,9 @@ void define_simulate(Commands& commands) {
       "--incident", simulate->incident,
       "Play this incident without and with brakes instead: a file like those of examples/incidents, the name "
       "of one of them, or all");
+  app.add_option("--report", simulate->report,
+                 "Write what happened as one HTML file that opens in any browser and loads nothing")
+      ->type_name("FILE.html");
   commands.choose(app, simulate);
 }
 

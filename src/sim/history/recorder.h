@@ -1,0 +1,91 @@
+// Records a run: hears of every write the store makes, looks at machines and controllers on a grid of virtual time, and
+// reads what agents write to their journals. Changes nothing: the run makes the same writes with it.
+// Thread: one. Cost: per look, every node, zone and pod once. Bounds: those of RunHistory.
+#pragma once
+
+#include "agent/contract/journal.h"
+#include "sim/history/run_history.h"
+#include "sim/run_observer.h"
+#include "store/store.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::sim {
+
+class Recorder final : public RunObserver {
+ public:
+  struct Options {
+    std::string name;
+    std::string story;
+    std::uint64_t seed = 0;
+    /// Between two looks; nullopt: 1 s up to 200 nodes, 5 s up to 1,000, else 10 s.
+    std::optional<Duration> interval = std::nullopt;
+    /// Bounds of what is kept, for tests of them.
+    std::size_t points_max = RunHistory::kPointsMax;
+    std::size_t events_max = RunHistory::kEventsMax;
+    std::size_t decisions_max = RunHistory::kDecisionsMax;
+  };
+
+  explicit Recorder(Options options);
+  ~Recorder() override;
+
+  void on_begin(Cluster& cluster) override;
+  void on_end(Cluster& cluster) override;
+
+  /// Complete after on_end().
+  const RunHistory& history() const { return history_; }
+
+ private:
+  struct PodSeen {
+    std::int32_t node = -1;
+    bool evicted = false;
+    bool deleting = false;
+    bool unplaced = false;
+  };
+
+  void add(Series& series, std::int32_t value);
+  void add(EventKind kind, std::int32_t node, std::string subject, std::string text);
+  void add(std::int32_t node, policy::Decision decision);
+  std::int32_t now_ms() const;
+  std::int32_t zone_place(const std::string& name);
+  std::int32_t brake_place(std::string_view code);
+
+  void on_change(const store::Change& change);
+  void on_node(const std::string& name);
+  void on_pod(const std::string& ns, const std::string& name);
+  void on_journal(std::size_t node, const agent::JournalLine& line);
+  void put_state(std::size_t node, const NodeState& state);
+
+  /// One look at everything, and the next one set.
+  void look();
+  void look_at_machines();
+  void look_at_memory(std::size_t node);
+  void learn_thresholds(std::size_t node);
+  void look_at_controllers();
+  void look_at_pods();
+  void note_machines(const std::map<std::pair<std::string, Machine>, std::size_t>& changed);
+
+  Options options_;
+  RunHistory history_;
+  Cluster* cluster_ = nullptr;
+  std::map<std::string, std::int32_t> node_places_;
+  std::vector<NodeState> states_;
+  std::vector<Machine> machines_;  // as of the last look
+  std::vector<bool> was_ready_;    // once
+  std::vector<bool> was_up_;
+  std::vector<std::uint64_t> oom_kills_;
+  std::map<std::string, PodSeen> pods_;      // by uid
+  std::set<std::string> to_explain_;         // nodes that changed since the last look
+  std::map<std::string, std::string> held_;  // subject of an act that is held, and by what
+  std::size_t points_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace spillway::sim

@@ -1,0 +1,20 @@
+// The script, the style sheet and the frame of a report: the files of sim/report/page, which come with the program.
+// Thread: any (constants).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace spillway::sim {
+
+struct PageFile {
+  std::span<const std::string_view> pieces;  // one after another they are the file
+  std::string_view sha256;                   // of all of it, in hexadecimal; empty: nobody asks
+};
+
+extern const PageFile kPageScript;
+extern const PageFile kPageStyle;
+/// HTML with the places {{policy}}, {{title}}, {{style}}, {{data}} and {{script}}.
+extern const PageFile kPageFrame;
+
+}  // namespace spillway::sim
