@@ -39,7 +39,7 @@ void World::on_changes(const std::vector<store::Change>& changes) {
     if (change.key.starts_with(kReplicaSetPrefix)) on_replica_set(change.key.substr(kReplicaSetPrefix.size()), change);
     if (change.key.starts_with(kNodeLeasePrefix)) on_lease(change.key.substr(kNodeLeasePrefix.size()), change);
     tenants_.on_change(change, time_.now());
-    if (listener_) listener_(change, time_.now());
+    for (const auto& listener : listeners_) listener(change, time_.now());
   }
 }
 

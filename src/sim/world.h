@@ -42,8 +42,8 @@ class World final : public store::Watcher {
 
   const TraceHash& trace() const { return trace_; }
 
-  /// Called for every change after the invariants have seen it, e.g. to print a trace.
-  void listen(std::function<void(const store::Change&, Now)> listener) { listener_ = std::move(listener); }
+  /// Called for every change after the invariants have seen it, e.g. to print a trace; listeners in their order.
+  void listen(std::function<void(const store::Change&, Now)> listener) { listeners_.push_back(std::move(listener)); }
 
  private:
   void on_pod(const std::string& name, const store::Change& change);
@@ -61,7 +61,7 @@ class World final : public store::Watcher {
   std::map<std::string, api::ReplicaSet> replica_sets_;
   std::map<std::string, api::Lease> leases_;  // of nodes
   TraceHash trace_;
-  std::function<void(const store::Change&, Now)> listener_;
+  std::vector<std::function<void(const store::Change&, Now)>> listeners_;
 };
 
 }  // namespace spillway::sim

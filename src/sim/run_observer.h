@@ -1,0 +1,22 @@
+// Port: somebody who looks at a run from outside, e.g. to draw it. Thread: one. Invariant: a run that is looked at
+// makes the same writes as one that is not.
+#pragma once
+
+namespace spillway::sim {
+
+class Cluster;
+
+class RunObserver {
+ public:
+  RunObserver() = default;
+  virtual ~RunObserver() = default;
+  RunObserver(const RunObserver&) = delete;
+  RunObserver& operator=(const RunObserver&) = delete;
+
+  /// Before time moves.
+  virtual void on_begin(Cluster& cluster) = 0;
+  /// After the last event, while the cluster still stands.
+  virtual void on_end(Cluster& cluster) = 0;
+};
+
+}  // namespace spillway::sim
