@@ -1,4 +1,5 @@
 // Scenario files: what they say, and what is wrong with one, with its place.
+#include "sim/scenario/outcome.h"
 #include "sim/scenario/parser.h"
 
 #include <gtest/gtest.h>

@@ -50,7 +50,10 @@ Result<agent::AgentOptions> parse_agents(const Place& place, const DocumentPart&
   }
   if (!place.value().is_object()) return place.wrong("expected a file or members of a KubeletConfiguration");
   const std::string prefix = part.path.empty() ? "agents" : part.path + "[agents]";
-  auto options = agent_options(kubelet_document(part.file, part.document, place.value(), prefix));
+  api::Json value = place.value();
+  value["apiVersion"] = "kubelet.config.k8s.io/v1beta1";
+  value["kind"] = "KubeletConfiguration";
+  auto options = agent_options(kubelet_document(part.file, part.document, value, prefix));
   if (!options && options.error().message.find(part.file) == std::string::npos) return place.wrong(options.error().text());
   return options;
 }
