@@ -16,6 +16,8 @@ namespace {
 const api::UserInfo kAdministrator{
     "simulation", "", {std::string(api::kMastersGroup), std::string(api::kAuthenticatedGroup)}};
 
+constexpr std::string_view kZoneLabel = "topology.kubernetes.io/zone";
+
 /// Engines have the rights they have anywhere, and no more.
 api::UserInfo engine_user(std::string_view name) {
   return {std::string(name), "", {std::string(api::kAuthenticatedGroup)}};
@@ -92,13 +94,7 @@ Cluster::Cluster(ClusterOptions options)
       servers_(options_.servers) {
   network_.set_faults(options_.faults);
   flaky_store_.set_faults(options_.store_faults);
-  for (std::int32_t i = 0; i < options_.nodes; ++i) {
-    auto reader = [this, node = static_cast<std::size_t>(i)](const agent::JournalLine& line) {
-      if (journal_reader_) journal_reader_(node, line);
-    };
-    nodes_.push_back({fmt::format("node-{:05}", i), fmt::format("zone-{}", i % options_.zones),
-                      std::make_unique<Journal>(std::move(reader)), nullptr, 0});
-  }
+  make_machines();
   options_.etcd_replicas > 0 ? begin_etcd() : world_.follow(store_);
   SPILLWAY_CHECK(etcd_.has_value() || options_.servers == 1);
   for (std::size_t server = 0; server < servers_.size(); ++server) restart_server(server);
@@ -108,6 +104,25 @@ Cluster::Cluster(ClusterOptions options)
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     // Machines do not boot in the same millisecond.
     time_.after(microseconds(static_cast<std::int64_t>(rng_.below(5'000'000))), [this, i] { restart_node(i); });
+  }
+}
+
+void Cluster::make_machines() {
+  std::vector<MachineSpec> machines = std::move(options_.machines);
+  if (machines.empty()) {
+    for (std::int32_t i = 0; i < options_.nodes; ++i) {
+      const std::string zone = fmt::format("zone-{}", i % options_.zones);
+      machines.push_back({fmt::format("node-{:05}", i), {{std::string(kZoneLabel), zone}}, options_.node_memory});
+    }
+  }
+  for (MachineSpec& machine : machines) {
+    const auto zone = machine.labels.find(std::string(kZoneLabel));
+    const std::string name = machine.name;
+    auto reader = [this, node = nodes_.size()](const agent::JournalLine& line) {
+      if (journal_reader_) journal_reader_(node, line);
+    };
+    nodes_.push_back({name, zone == machine.labels.end() ? std::string() : zone->second, std::move(machine),
+                      std::make_unique<Journal>(std::move(reader)), nullptr, 0});
   }
 }
 
@@ -183,11 +198,11 @@ Duration Cluster::draw_absence() {
   return milliseconds(100 + static_cast<std::int64_t>(deaths_.below(8'000)));
 }
 
-void Cluster::handle(api::Method method, std::string_view target, std::string body) {
+void Cluster::handle(api::Method method, std::string_view target, std::string body, std::string_view content_type) {
   const std::size_t place = servers_.size() == 1 ? 0 : rng_.below(servers_.size());
   SimServer* const server = servers_[place].get();
   if (server == nullptr) return;
-  server->engine().handle({method, std::string(target), {{"content-type", "application/json"}}, std::move(body)},
+  server->engine().handle({method, std::string(target), {{"content-type", std::string(content_type)}}, std::move(body)},
                           kAdministrator, std::make_shared<NullSink>(), time_.now());
   server->arm();
 }
@@ -198,6 +213,10 @@ void Cluster::create(std::string_view collection_path, const api::Json& object) 
 
 void Cluster::remove(std::string_view path) {
   handle(api::Method::kDelete, path, {});
+}
+
+void Cluster::patch(std::string_view path, const api::Json& changes) {
+  handle(api::Method::kPatch, path, api::to_text(changes), "application/merge-patch+json");
 }
 
 void Cluster::crash_server(std::size_t place) {
@@ -292,15 +311,17 @@ void Cluster::restart_node(std::size_t index) {
   node.parts = std::make_unique<NodeParts>();
   NodeParts& parts = *node.parts;
   parts.transport = network_.connect(node.name, node_user(node.name));
-  parts.host = std::make_unique<SimHost>(time_, rng.fork("host"), options_.node_memory, [&parts](auto event) {
+  parts.host = std::make_unique<SimHost>(time_, rng.fork("host"), node.machine.memory, [&parts](auto event) {
     parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
   });
-  agent::AgentOptions options;
+  agent::AgentOptions options = options_.agent.value_or(agent::AgentOptions());
+  if (!options_.agent) options.eviction.thresholds.hard = {{"memory.available", "64Mi"}};
   options.node_name = node.name;
-  options.labels["topology.kubernetes.io/zone"] = node.zone;
-  options.eviction.thresholds.hard = {{"memory.available", "64Mi"}};
+  for (const auto& [label, value] : node.machine.labels) options.labels[label] = value;
   options.eviction.observe.interval_max = options_.observe_interval_max;
-  auto agent = agent::Agent::create(std::move(options), parts.host->machine_info(node.name), rng.fork("agent"),
+  agent::MachineInfo machine = parts.host->machine_info(node.name);
+  machine.cpu_milli = node.machine.cpu_milli;
+  auto agent = agent::Agent::create(std::move(options), std::move(machine), rng.fork("agent"),
                                     {log_, nullptr, node.journal.get()}, node.journal->entries());
   SPILLWAY_CHECK(agent.has_value());
   parts.agent = *std::move(agent);
@@ -323,8 +344,8 @@ void Cluster::restart_node(std::size_t index) {
   parts.driver->start();
 }
 
-void Cluster::partition_node(std::size_t node) {
-  network_.partition(nodes_[node].name);
+void Cluster::partition_node(std::size_t node, Cut cut) {
+  network_.partition(nodes_[node].name, cut);
 }
 
 void Cluster::heal_node(std::size_t node) {
@@ -341,6 +362,10 @@ const agent::Agent* Cluster::agent(std::size_t node) const {
 
 const controllers::ControllerSet* Cluster::controllers() const {
   return static_cast<const controllers::ControllerSet*>(controllers_.engine.get());
+}
+
+SimHost* Cluster::machine(std::size_t node) {
+  return nodes_[node].parts ? nodes_[node].parts->host.get() : nullptr;
 }
 
 std::map<std::string, api::PodKey> Cluster::running_on(std::size_t node) const {

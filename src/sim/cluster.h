@@ -30,11 +30,23 @@
 
 namespace spillway::sim {
 
+/// One machine of a cluster that is not generated.
+struct MachineSpec {
+  std::string name;
+  api::StringMap labels;
+  Bytes memory;
+  std::int64_t cpu_milli = 4000;
+};
+
 struct ClusterOptions {
   std::uint64_t seed = 1;
   std::int32_t nodes = 3;
   std::int32_t zones = 1;
   Bytes node_memory = mebibytes(512);
+  /// In place of `nodes`, `zones` and `node_memory`, unless empty.
+  std::vector<MachineSpec> machines;
+  /// What every agent is started with, apart from its name and labels; nullopt: a hard threshold of 64Mi.
+  std::optional<agent::AgentOptions> agent;
   /// How rarely an agent may look at its memory. Large clusters without memory hogs need no second-by-second looks.
   Duration observe_interval_max = seconds(1);
   NetworkFaults faults;
@@ -75,6 +87,8 @@ class Cluster {
   // What an administrator does; refusals of a server that is down or disagrees are ignored.
   void create(std::string_view collection_path, const api::Json& object);
   void remove(std::string_view path);
+  /// A merge patch.
+  void patch(std::string_view path, const api::Json& changes);
 
   /// Null: the store is in memory.
   SimEtcd* etcd() { return etcd_ ? &*etcd_ : nullptr; }
@@ -98,7 +112,7 @@ class Cluster {
   /// The machine goes with its agent; the journal survives.
   void crash_node(std::size_t node);
   void restart_node(std::size_t node);
-  void partition_node(std::size_t node);
+  void partition_node(std::size_t node, Cut cut = Cut::kBoth);
   void heal_node(std::size_t node);
 
   std::size_t node_count() const { return nodes_.size(); }
@@ -119,6 +133,9 @@ class Cluster {
     journal_reader_ = std::move(reader);
   }
 
+  /// Null: it is down.
+  SimHost* machine(std::size_t node);
+
   /// Processes of that machine by pod uid; empty while it is down.
   std::map<std::string, api::PodKey> running_on(std::size_t node) const;
   std::uint64_t kernel_oom_kills() const;
@@ -130,6 +147,7 @@ class Cluster {
   struct Node {
     std::string name;
     std::string zone;
+    MachineSpec machine;
     std::unique_ptr<Journal> journal;
     std::unique_ptr<NodeParts> parts;  // null: down
     std::uint64_t starts = 0;
@@ -146,7 +164,9 @@ class Cluster {
   /// Before a command is executed: whether its process lives on. `on_death` runs once it does not.
   bool lives_on(const std::function<void()>& on_death);
   Duration draw_absence();
-  void handle(api::Method method, std::string_view target, std::string body);
+  void handle(api::Method method, std::string_view target, std::string body,
+              std::string_view content_type = "application/json");
+  void make_machines();
   std::unique_ptr<store::Store> open_store(const std::string& server);
   void begin_etcd();
   void on_acting(std::size_t server);

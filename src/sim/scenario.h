@@ -1,4 +1,4 @@
-// What can be asked of a simulated cluster: one zone dying and coming back, and random work under random faults.
+// What can be asked of a simulated cluster: random work under random faults.
 // Thread: one. The same arguments give the same report, trace hash included.
 #pragma once
 
@@ -11,17 +11,6 @@
 
 namespace spillway::sim {
 
-class RunObserver;
-
-struct ZoneFailureOptions {
-  std::uint64_t seed = 1;
-  std::int32_t nodes = 1000;
-  std::int32_t zones = 3;
-  /// Of virtual time: a tenth to settle, half of it without the zone, the rest to recover.
-  Duration duration = minutes(20);
-  RunObserver* observer = nullptr;  // null: nobody looks
-};
-
 struct Report {
   std::vector<std::string> violations;  // empty: everything held
   std::string trace_hash;
@@ -32,8 +21,6 @@ struct Report {
   std::uint64_t pods_moved = 0;
   std::string summary;  // what was drawn, for a person
 };
-
-Report run_zone_failure(const ZoneFailureOptions& options);
 
 /// A cluster of a few nodes, random pods, and five minutes of lost, late, repeated and reordered messages, crashes also
 /// between two commands, partitions, refused writes, names that are used again; then everything is healed and must come

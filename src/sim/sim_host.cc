@@ -89,7 +89,8 @@ void SimHost::start(const agent::StartContainer& command) {
   container.attempt = command.attempt;
   container.usage_max = amount_after(command.argv, "--memory").value_or(mebibytes(10));
   container.rate_per_second = amount_after(command.argv, "--rate").value_or(Bytes{0});
-  container.started = time_.now().mono;
+  container.grows_since = time_.now().mono;
+  container.usage_before = Bytes{0};
   container.started_wall = time_.now().wall;
   container.running = true;
   const auto delay = milliseconds(5) + microseconds(static_cast<std::int64_t>(rng_.below(20'000)));
@@ -154,9 +155,34 @@ void SimHost::stop_pod(const std::string& uid, Duration grace) {
 Bytes SimHost::usage_of(const Container& container) const {
   if (!container.running) return Bytes{0};
   if (container.rate_per_second == Bytes{0}) return container.usage_max;
-  const auto grown_ms = std::chrono::duration_cast<milliseconds>(time_.now().mono - container.started).count();
+  const auto grown_ms = std::chrono::duration_cast<milliseconds>(time_.now().mono - container.grows_since).count();
   const auto grown = static_cast<double>(container.rate_per_second.count()) * static_cast<double>(grown_ms) / 1000.0;
-  return std::min(Bytes{static_cast<std::int64_t>(grown)}, container.usage_max);
+  return std::min(container.usage_before + Bytes{static_cast<std::int64_t>(grown)}, container.usage_max);
+}
+
+Bytes SimHost::usage_of_pod(const std::string& uid) const {
+  Bytes total{0};
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end()) return total;
+  for (const auto& [name, container] : pod->second.containers) total += usage_of(container);
+  return total;
+}
+
+void SimHost::use_memory(const std::string& uid, Bytes target, Bytes rate_per_second) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end()) return;
+  std::vector<Container*> running;
+  for (auto& [name, container] : pod->second.containers) {
+    if (container.running) running.push_back(&container);
+  }
+  const auto parts = static_cast<std::int64_t>(running.size());
+  for (Container* const container : running) {
+    container->usage_before = usage_of(*container);
+    container->grows_since = time_.now().mono;
+    container->usage_max = Bytes{target.count() / parts};
+    container->rate_per_second = Bytes{rate_per_second.count() / parts};
+  }
+  expect_oom();
 }
 
 Bytes SimHost::usage() const {

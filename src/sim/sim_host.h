@@ -38,6 +38,13 @@ class SimHost final : public agent::Host {
   /// Of its memory, not used now; never negative.
   Bytes available() const { return std::max(memory_ - usage(), Bytes{0}); }
 
+  /// From now on the running containers of this pod use `target` together, in equal parts: at once, or growing by
+  /// `rate_per_second` from what they use. Containers that start later do as their command says.
+  void use_memory(const std::string& uid, Bytes target, Bytes rate_per_second);
+
+  /// What the pod uses now; zero if it is not here.
+  Bytes usage_of_pod(const std::string& uid) const;
+
   std::uint64_t kernel_oom_kills() const { return kernel_oom_kills_; }
 
  private:
@@ -45,7 +52,8 @@ class SimHost final : public agent::Host {
     std::int32_t attempt = 0;
     Bytes usage_max = mebibytes(10);
     Bytes rate_per_second;  // zero: everything at once
-    Instant started;
+    Bytes usage_before;     // where the growth began
+    Instant grows_since;
     WallTime started_wall;
     bool running = false;
   };

@@ -24,7 +24,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   void send(api::Request request, const api::UserInfo& user) {
     target_ = request.target;
-    if (lost()) return;
+    if (lost(Cut::kToServer)) return;
     network_.time_.after(network_.draw_delay(), [self = shared_from_this(), request = std::move(request),
                                                  user]() mutable { self->arrive(std::move(request), user); });
   }
@@ -33,7 +33,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
     if (std::exchange(answered_, true)) return;
     if (watch_) {
       deliver(client::WatchEnded{id_, client::error_of_answer(response.status, response.body)});
-    } else if (!lost()) {
+    } else if (!lost(Cut::kFromServer)) {
       const std::uint32_t repeated = network_.faults_.repeated_ppm;
       if (repeated > 0 && network_.rng_.chance_ppm(repeated)) deliver(client::CallDone{id_, response});
       deliver(client::CallDone{id_, std::move(response)});
@@ -89,7 +89,9 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
     });
   }
 
-  bool lost() { return network_.is_partitioned(endpoint_) || network_.rng_.chance_ppm(network_.faults_.lost_ppm); }
+  bool lost(Cut way) {
+    return network_.is_cut(endpoint_, way) || network_.rng_.chance_ppm(network_.faults_.lost_ppm);
+  }
 
   void arrive(api::Request request, const api::UserInfo& user) {
     if (receiver_ == nullptr) return;
@@ -109,7 +111,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   }
 
   void deliver(client::ApiEvent event) {
-    if (receiver_ == nullptr || network_.is_partitioned(endpoint_)) return;
+    if (receiver_ == nullptr || network_.is_cut(endpoint_, Cut::kFromServer)) return;
     ++network_.messages_;
     ++in_transit_;
     Instant due = network_.time_.now().mono + network_.draw_delay();
@@ -225,8 +227,13 @@ std::unique_ptr<client::Transport> SimNetwork::connect(std::string endpoint, api
   return std::make_unique<Connection>(*this, std::move(endpoint), std::move(user), place);
 }
 
-void SimNetwork::partition(const std::string& endpoint) {
-  partitioned_.insert(endpoint);
+bool SimNetwork::is_cut(const std::string& endpoint, Cut way) const {
+  const auto found = partitioned_.find(endpoint);
+  return found != partitioned_.end() && (found->second == Cut::kBoth || found->second == way);
+}
+
+void SimNetwork::partition(const std::string& endpoint, Cut cut) {
+  partitioned_.insert_or_assign(endpoint, cut);
 }
 
 void SimNetwork::heal(const std::string& endpoint) {

@@ -33,6 +33,9 @@ struct NetworkFaults {
   friend bool operator==(const NetworkFaults&, const NetworkFaults&) = default;
 };
 
+/// Which way of an endpoint is cut: what it sends, what is sent to it, or both.
+enum class Cut { kBoth, kToServer, kFromServer };
+
 class SimNetwork {
  public:
   SimNetwork(VirtualTime& time, Rng rng);
@@ -51,8 +54,8 @@ class SimNetwork {
   std::unique_ptr<client::Transport> connect(std::string endpoint, api::UserInfo user,
                                              std::optional<std::size_t> place = {});
 
-  /// Cuts the endpoint off: what it sends and what is sent to it is lost, its watches go silent.
-  void partition(const std::string& endpoint);
+  /// Cuts the endpoint off: what it sends and what is sent to it is lost, its watches go silent. One way: that alone.
+  void partition(const std::string& endpoint, Cut cut = Cut::kBoth);
   /// Takes it back: watches that were cut are now known to be broken.
   void heal(const std::string& endpoint);
 
@@ -70,6 +73,8 @@ class SimNetwork {
   class Connection;
   class Exchange;
 
+  bool is_cut(const std::string& endpoint, Cut way) const;
+
   Duration draw_delay();
   /// Where a server listens; `present`, if none does.
   std::size_t draw_place(std::size_t present);
@@ -82,7 +87,7 @@ class SimNetwork {
   Rng rng_;
   NetworkFaults faults_;
   std::vector<apiserver::ApiServer*> servers_;  // by place
-  std::set<std::string> partitioned_;
+  std::map<std::string, Cut> partitioned_;
   std::set<std::pair<std::string, std::string>> muted_;        // endpoint, part of the target
   std::set<std::pair<std::string, Connection*>> connections_;  // the name first: order does not depend on addresses
   std::uint64_t messages_ = 0;

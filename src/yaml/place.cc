@@ -30,8 +30,11 @@ Error Place::wrong(std::string_view what) const {
     around.resize(around.ends_with(']') ? around.rfind('[') : 0);
     origin = document_->origins.find(around);
   }
-  const std::string at =
-      origin == document_->origins.end() ? *file_ : fmt::format("{}:{}", *file_, origin->second.line);
+  std::string at = *file_;
+  if (origin != document_->origins.end()) at += fmt::format(":{}", origin->second.line);
+  if (origin != document_->origins.end() && precision_ == Precision::kColumn) {
+    at += fmt::format(":{}", origin->second.column);
+  }
   return invalid(at, "{}{}{}", path_, path_.empty() ? "" : ": ", what);
 }
 
@@ -98,6 +101,13 @@ Result<std::optional<std::int64_t>> Place::number(std::string_view name, std::in
     return inside(name, *found).wrong(fmt::format("expected a whole number from {} to {}", least, most));
   }
   return number;
+}
+
+std::vector<std::pair<std::string, Place>> Place::members() const {
+  std::vector<std::pair<std::string, Place>> out;
+  if (!value_->is_object()) return out;
+  for (const auto& [name, member] : *value_->if_object()) out.emplace_back(name, inside(name, member));
+  return out;
 }
 
 bool Place::has(std::string_view name) const {

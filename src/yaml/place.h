@@ -20,9 +20,12 @@ namespace spillway::yaml {
 
 class Place {
  public:
+  /// kColumn: errors say FILE:LINE:COLUMN, of a member where its name begins.
+  enum class Precision { kLine, kColumn };
+
   /// The whole document.
-  Place(const std::string& file, const Document& document)
-      : file_(&file), document_(&document), value_(&document.value) {}
+  Place(const std::string& file, const Document& document, Precision precision = Precision::kLine)
+      : file_(&file), document_(&document), value_(&document.value), precision_(precision) {}
 
   const api::Json& value() const { return *value_; }
 
@@ -51,6 +54,9 @@ class Place {
   /// A whole number within these bounds; nullopt where it is missing or null.
   Result<std::optional<std::int64_t>> number(std::string_view name, std::int64_t least, std::int64_t most) const;
 
+  /// The members of a mapping by name, in order of name.
+  std::vector<std::pair<std::string, Place>> members() const;
+
   /// Whether the member is there and not null.
   bool has(std::string_view name) const;
 
@@ -59,7 +65,11 @@ class Place {
 
  private:
   Place(const Place& around, std::string path, const api::Json& value)
-      : file_(around.file_), document_(around.document_), value_(&value), path_(std::move(path)) {}
+      : file_(around.file_),
+        document_(around.document_),
+        value_(&value),
+        path_(std::move(path)),
+        precision_(around.precision_) {}
 
   /// nullptr: missing or null.
   const api::Json* given(std::string_view name) const;
@@ -69,6 +79,7 @@ class Place {
   const Document* document_;
   const api::Json* value_;
   std::string path_;  // as origins have it: "rules[0][level]"
+  Precision precision_;
 };
 
 }  // namespace spillway::yaml

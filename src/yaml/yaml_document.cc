@@ -73,6 +73,7 @@ class Converter {
     if (++values_ > kValuesMax) return wrong(node, "more than {} values; do aliases multiply?", kValuesMax);
     Origin& origin = origins_[path];
     origin.line = line_of(node);
+    origin.column = node.Mark().column + 1;
     switch (node.Type()) {
       case YAML::NodeType::Undefined:
       case YAML::NodeType::Null:
@@ -137,6 +138,7 @@ class Converter {
       const std::string below = path.empty() ? key : fmt::format("{}[{}]", path, key);
       SPILLWAY_TRY(value, convert(member.second, below, depth + 1));
       origins_[below].line = line_of(member.first);
+      origins_[below].column = member.first.Mark().column + 1;
       object[key] = std::move(value);
     }
     return object;

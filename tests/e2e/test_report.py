@@ -40,7 +40,7 @@ class Page(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(workspace())
         cls.file = cls.folder / "outage.html"
-        code, out, err = run("simulate", "--nodes", "30", "--duration", "20m", "--report", cls.file)
+        code, out, err = run("simulate", "zone-outage", "--nodes", "30", "--report", cls.file)
         assert (code, err) == (0, ""), (code, out, err)
         cls.browser = cls.enterClassContext(browser.browsing())
 
@@ -176,13 +176,15 @@ class Page(unittest.TestCase):
 
     def test_two_runs_in_one_file(self):
         file = self.folder / "incident.html"
-        code, _, err = run("simulate", "--incident", "rolling-reboot", "--report", file)
+        for brakes in ("off", "on"):
+            (self.folder / brakes).write_text(f"brakes: {brakes}\n")
+        code, _, err = run("simulate", "rolling-reboot", "--config-a", self.folder / "off", "--config-b", self.folder / "on", "--report", file)
         self.assertEqual((code, err), (0, ""))
         self.show(file=file)
-        self.assertEqual(self.browser.run("document.querySelector('h1').innerText"), "rolling-reboot, brakes off")
+        self.assertEqual(self.browser.run("document.querySelector('h1').innerText"), f"rolling-reboot under {self.folder}/off")
         self.browser.run("""(list => { list.value = '1'; list.dispatchEvent(new Event('change')); })(document.querySelector('header select'))""")
         self.browser.settle()
-        self.assertEqual(self.browser.run("document.querySelector('h1').innerText"), "rolling-reboot, brakes on")
+        self.assertEqual(self.browser.run("document.querySelector('h1').innerText"), f"rolling-reboot under {self.folder}/on")
         self.assertIn("act-limit-reached", self.browser.run("document.querySelector('.facts').innerText"))
         self.assert_quiet(file)
 
@@ -191,7 +193,7 @@ class File(unittest.TestCase):
     """What needs no browser."""
 
     def simulate(self, file):
-        return run("simulate", "--nodes", "3", "--duration", "10m", "--report", file)
+        return run("simulate", "zone-outage", "--nodes", "3", "--report", file)
 
     def test_no_handlers_and_a_strict_policy(self):
         with workspace() as folder:

@@ -1,4 +1,4 @@
-// The whole product on virtual time: scenarios end as they must, and the same seed is the same run.
+// The whole product on virtual time: time, crashes and restarts.
 #include "sim/cluster.h"
 
 #include "sim/scenario.h"
@@ -8,25 +8,6 @@
 namespace spillway::sim {
 
 namespace {
-
-TEST(ZoneFailure, OnlyTheDeadZoneIsTouchedAndAllRecovers) {
-  const Report report = run_zone_failure({.seed = 1, .nodes = 12, .zones = 3, .duration = minutes(20)});
-  for (const std::string& violation : report.violations) ADD_FAILURE() << violation;
-  EXPECT_GT(report.tainted_nodes_max, 0U);
-  EXPECT_LE(report.tainted_nodes_max, 4U);
-}
-
-TEST(ZoneFailure, TheSameSeedIsTheSameRun) {
-  const ZoneFailureOptions options{.seed = 7, .nodes = 6, .zones = 2, .duration = minutes(10)};
-  EXPECT_EQ(run_zone_failure(options).trace_hash, run_zone_failure(options).trace_hash);
-}
-
-TEST(ZoneFailure, AnotherSeedIsAnotherRun) {
-  ZoneFailureOptions options{.seed = 7, .nodes = 4, .zones = 2, .duration = minutes(5)};
-  const std::string first = run_zone_failure(options).trace_hash;
-  options.seed = 8;
-  EXPECT_NE(run_zone_failure(options).trace_hash, first);
-}
 
 TEST(Cluster, TimeInWhichNothingHappensIsSkipped) {
   ClusterOptions options;

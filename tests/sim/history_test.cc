@@ -1,9 +1,11 @@
 // What is recorded of a run, and that recording changes nothing of it.
+#include "base/check.h"
 #include "cli/text/explanation.h"
 #include "sim/cluster.h"
 #include "sim/history/recorder.h"
 #include "sim/report/page_data.h"
-#include "sim/scenario.h"
+#include "sim/scenario/parser.h"
+#include "sim/scenario/player.h"
 #include "sim/workload.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +23,17 @@ std::size_t count_of(const RunHistory& history, EventKind kind) {
   return static_cast<std::size_t>(std::ranges::count(history.events, kind, &Event::kind));
 }
 
-ZoneFailureOptions small_outage(RunObserver* observer) {
-  return {.seed = 3, .nodes = 9, .zones = 3, .duration = minutes(20), .observer = observer};
+/// A zone is silent for ten minutes of twenty.
+RunOutcome play_outage(RunObserver* observer) {
+  const std::string text =
+      "cluster: {nodes: 9, zones: 3, podsPerNode: 1}\n"
+      "duration: 18m\n"
+      "timeline:\n"
+      "- {at: 0s, partition: {zone: zone-0}, for: 10m}\n";
+  const auto none = [](const std::string& file) -> Result<std::string> { return invalid(file, "cannot be read"); };
+  const auto outage = parse_scenario("outage.yaml", text, none);
+  SPILLWAY_CHECK(outage.has_value());
+  return play(*outage, {.seed = 3, .observer = observer, .go_on = {}});
 }
 
 /// A pod that takes memory until the node has none left.
@@ -51,14 +62,14 @@ TEST(NodeStateBits, EachPartHasItsPlace) {
 
 TEST(Recorder, ChangesNothing) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  const Report watched = run_zone_failure(small_outage(&recorder));
-  EXPECT_EQ(watched.trace_hash, run_zone_failure(small_outage(nullptr)).trace_hash);
+  const RunOutcome watched = play_outage(&recorder);
+  EXPECT_EQ(watched.trace_hash, play_outage(nullptr).trace_hash);
   EXPECT_EQ(watched.violations, std::vector<std::string>());
 }
 
 TEST(Recorder, AZoneOutageFromItsBeginningToItsEnd) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  static_cast<void>(run_zone_failure(small_outage(&recorder)));
+  static_cast<void>(play_outage(&recorder));
   const RunHistory& history = recorder.history();
   EXPECT_EQ(history.length_ms, 20 * 60 * 1000);
   EXPECT_EQ(history.sample_ms, 1000);
@@ -91,7 +102,7 @@ TEST(Recorder, AZoneOutageFromItsBeginningToItsEnd) {
 
 TEST(Recorder, WhatTheControllersDecidedAboutANode) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  static_cast<void>(run_zone_failure(small_outage(&recorder)));
+  static_cast<void>(play_outage(&recorder));
   std::vector<policy::Verdict> verdicts;
   for (const RecordedDecision& each : recorder.history().decisions) {
     if (each.decision.subject.kind == "Node" && each.node == 0) verdicts.push_back(each.decision.verdict);
@@ -135,7 +146,7 @@ TEST(Recorder, AnEvictionWithItsDecisionAndItsMemory) {
 
 TEST(Recorder, DecisionsReadAsExplainSaysThem) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  static_cast<void>(run_zone_failure(small_outage(&recorder)));
+  static_cast<void>(play_outage(&recorder));
   const auto explain = [](const policy::Decision& decision) {
     return cli::explain(decision, std::nullopt, cli::Paint::kNone);
   };
@@ -146,7 +157,7 @@ TEST(Recorder, DecisionsReadAsExplainSaysThem) {
 
 TEST(Recorder, SeriesHoldChangesOnly) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  static_cast<void>(run_zone_failure(small_outage(&recorder)));
+  static_cast<void>(play_outage(&recorder));
   const auto check = [](const Series& series) {
     for (std::size_t i = 1; i < series.size(); ++i) {
       EXPECT_LT(series[i - 1].at_ms, series[i].at_ms);
@@ -164,7 +175,7 @@ TEST(Recorder, SeriesHoldChangesOnly) {
 
 TEST(Recorder, KeepsItsBoundsAndCountsTheRest) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3, .points_max = 20, .events_max = 5, .decisions_max = 2});
-  static_cast<void>(run_zone_failure(small_outage(&recorder)));
+  static_cast<void>(play_outage(&recorder));
   const RunHistory& history = recorder.history();
   EXPECT_EQ(history.events.size(), 5U);
   EXPECT_EQ(history.decisions.size(), 2U);

@@ -1,110 +1,170 @@
-// `spillway simulate`: virtual time, real seconds counted around it.
+// `spillway simulate`: scenarios in virtual time, alone or two against each other.
 #include "apps/commands/commands.h"
 #include "apps/commands/incident_files.h"
+#include "apps/commands/live_inventory.h"
 #include "apps/commands/simulation_report.h"
-#include "runtime/clock.h"
-#include "sim/incidents.h"
-#include "sim/scenario.h"
-#include "yaml/yaml_document.h"
+#include "apps/process/interruption.h"
+#include "apps/process/process.h"
+#include "apps/process/progress_line.h"
+#include "base/file.h"
+#include "sim/scenario/parser.h"
+#include "sim/scenario/player.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::apps {
 
 namespace {
 
-double seconds_of(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
+constexpr int kExitExpectation = 3;
+constexpr int kExitInvariant = 4;
+constexpr int kExitSignal = 128;
+
+/// A file, or one that comes with the program; "all" is every one of these.
+struct Source {
+  std::string file;
+  std::string text;
+};
+
+std::string name_of(std::string_view file) {
+  return std::string(file.substr(0, file.rfind('.')));
 }
 
-void print_violations(const sim::Report& report) {
-  for (const std::string& violation : report.violations) fmt::print("  violated: {}\n", violation);
-}
-
-/// One that comes with the program, by its name, or a file.
-Result<std::vector<sim::Incident>> find_incidents(const std::string& wanted) {
-  std::vector<sim::Incident> found;
+Result<std::vector<Source>> find_sources(const std::string& wanted) {
+  std::vector<Source> found;
   std::string names;
   for (const auto& [file, text] : kIncidentFiles) {
-    SPILLWAY_TRY(yaml, yaml::parse(std::string(file), std::string(text)));
-    SPILLWAY_TRY(incident, sim::parse_incident(yaml.value, std::string(file)));
-    names += " " + incident.name;
-    if (wanted == "all" || wanted == incident.name) found.push_back(incident);
+    names += " " + name_of(file);
+    if (wanted == "all" || wanted == name_of(file)) found.push_back({std::string(file), std::string(text)});
   }
   if (!found.empty()) return found;
   if (wanted.find_first_of("./") == std::string::npos) {
-    return invalid("--incident", "there is no \"{}\"; expected a file, all, or one of{}", wanted, names);
+    return invalid(wanted, "there is no such scenario; expected a file, all, or one of{}", names);
   }
-  SPILLWAY_TRY(yaml, yaml::read_file(wanted));
-  SPILLWAY_TRY(incident, sim::parse_incident(yaml.value, wanted));
-  return std::vector{incident};
+  auto text = read_file(wanted);
+  if (!text) return text.error();
+  return std::vector{Source{wanted, *std::move(text)}};
 }
 
-/// A line per incident and setting: what was done to the cluster.
-int run_incidents(const cli::SimulateCommand& command, SimulationReport& recorded) {
-  const auto incidents = find_incidents(command.incident);
-  if (!incidents) {
-    fmt::print(stderr, "spillway: {}\n", incidents.error().text());
-    return cli::kExitUsage;
-  }
-  bool good = true;
-  fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9} {:>6}  {}\n", "incident", "nodes", "brakes", "flips", "taints",
-             "deletions", "took_s", "held by");
-  for (const sim::Incident& incident : *incidents) {
-    for (const sim::Brakes brakes : {sim::Brakes::kOff, sim::Brakes::kOn}) {
-      const Instant begin = runtime::RealClock::read_mono();
-      const sim::IncidentReport report = sim::run_incident(
-          incident, brakes, command.seed,
-          recorded.record(fmt::format("{}, brakes {}", incident.name, brakes == sim::Brakes::kOn ? "on" : "off"),
-                          incident.story, command.seed));
-      fmt::print("{:<24} {:>5} {:>6} {:>6} {:>6} {:>9} {:>6.1f}  {}\n", incident.name, incident.nodes,
-                 brakes == sim::Brakes::kOn ? "on" : "off", report.readiness_flips, report.taints, report.deletions,
-                 seconds_of(runtime::RealClock::read_mono() - begin), report.held_by.empty() ? "-" : report.held_by);
-      std::fflush(stdout);
-      for (const std::string& violation : report.violations) fmt::print("  violated: {}\n", violation);
-      good = good && report.violations.empty();
+sim::ReadText reader_beside(const std::string& file) {
+  const auto folder = std::filesystem::path(file).parent_path();
+  return [folder](const std::string& name) { return read_file((folder / name).string()); };
+}
+
+/// Everything that was asked for, read and checked before anything is played.
+class Plan {
+ public:
+  static Result<Plan> make(const cli::SimulateCommand& command) {
+    Plan plan;
+    sim::ClusterOverride instead{.inventory = {}, .nodes = command.nodes, .zones = command.zones};
+    if (command.from_cluster) {
+      SPILLWAY_TRY(inventory, read_live_inventory(command.api));
+      instead.inventory = std::move(inventory);
     }
+    for (const std::string& wanted : command.scenarios) {
+      SPILLWAY_TRY(sources, find_sources(wanted));
+      for (const Source& source : sources) {
+        SPILLWAY_TRY(scenario, sim::parse_scenario(source.file, source.text, reader_beside(source.file), instead));
+        if (command.brakes) sim::set_brakes(scenario.config.controllers, *command.brakes);
+        plan.scenarios.push_back(std::move(scenario));
+      }
+    }
+    if (!command.config_a.empty()) SPILLWAY_TRY_VOID(plan.take_configs(command));
+    if (command.compare && plan.scenarios.size() != 2) {
+      return invalid("--compare", "expected two scenarios, got {}", plan.scenarios.size());
+    }
+    return plan;
   }
-  return good ? cli::kExitOk : cli::kExitFailure;
+
+  std::vector<sim::Scenario> scenarios;
+
+ private:
+  Outcome take_configs(const cli::SimulateCommand& command) {
+    if (scenarios.size() != 1) return invalid("--config-a", "expected one scenario, got {}", scenarios.size());
+    scenarios.push_back(scenarios.front());
+    for (const auto& [file, scenario] :
+         {std::pair(command.config_a, &scenarios[0]), {command.config_b, &scenarios[1]}}) {
+      SPILLWAY_TRY(text, read_file(file));
+      SPILLWAY_TRY(config, sim::parse_scenario_config(file, text, reader_beside(file)));
+      scenario->config = std::move(config);
+      scenario->name += " under " + file;
+    }
+    return {};
+  }
+};
+
+sim::RunOutcome play(const sim::Scenario& scenario, const cli::SimulateCommand& command, SimulationReport& report) {
+  ProgressLine line(scenario.name, ProgressLine::Shown::kOnTerminal);
+  const auto go_on = [&line](double share) {
+    line.show(share);
+    return Interruption::signal() == 0;
+  };
+  const std::uint64_t seed = command.seed.value_or(scenario.seed.value_or(1));
+  sim::RunObserver* const observer = report.record(scenario.name, scenario.story, seed);
+  return sim::play(scenario, {.seed = seed, .observer = observer, .go_on = go_on});
 }
 
-int run_zone_failure(const cli::SimulateCommand& command, SimulationReport& recorded) {
-  const Instant begin = runtime::RealClock::read_mono();
-  const sim::Report report = sim::run_zone_failure(
-      {.seed = command.seed,
-       .nodes = command.nodes,
-       .zones = command.zones,
-       .duration = command.duration,
-       .observer = recorded.record("Zone outage", "One zone falls silent for half of the time, and comes back.",
-                                   command.seed)});
-  const double real = seconds_of(runtime::RealClock::read_mono() - begin);
-  fmt::print("{}\n", report.summary);
-  fmt::print("  {} messages, {} writes, {} events; at most {} nodes tainted NoExecute\n", report.messages,
-             report.writes, report.events, report.tainted_nodes_max);
-  fmt::print("  {:.0f} s of virtual time in {:.1f} s: {:.0f} virtual seconds per real second\n",
-             seconds_of(command.duration), real, seconds_of(command.duration) / real);
-  fmt::print("  trace hash {} (seed {})\n", report.trace_hash, command.seed);
-  print_violations(report);
-  return report.violations.empty() ? cli::kExitOk : cli::kExitFailure;
+int exit_code_of(const std::vector<sim::RunOutcome>& outcomes) {
+  if (std::ranges::any_of(outcomes, [](const auto& each) { return !each.violations.empty(); })) return kExitInvariant;
+  const bool held = std::ranges::all_of(outcomes, [](const auto& each) { return each.all_expectations_held(); });
+  return held ? cli::kExitOk : kExitExpectation;
+}
+
+void print_outcomes(const std::vector<sim::RunOutcome>& outcomes, const cli::SimulateCommand& command) {
+  const bool two = command.compare || !command.config_a.empty();
+  if (command.output == cli::OutputFormat::kText) {
+    if (two) fmt::print("{}", sim::comparison_text(outcomes[0], outcomes[1]));
+    for (const sim::RunOutcome& each : outcomes) fmt::print("{}{}", two ? "\n" : "", sim::outcome_text(each));
+    return;
+  }
+  api::Json document;
+  if (two) {
+    document = sim::comparison_json(outcomes[0], outcomes[1]);
+  } else if (outcomes.size() == 1) {
+    document = sim::outcome_json(outcomes.front());
+  } else {
+    document = api::Json::array();
+    for (const sim::RunOutcome& each : outcomes) document.if_array()->push_back(sim::outcome_json(each));
+  }
+  fmt::print("{}\n", api::to_text(document));
 }
 
 }  // namespace
 
 int run_simulate(const cli::SimulateCommand& command) {
+  const auto plan = Plan::make(command);
+  if (!plan) {
+    print_error(plan.error());
+    const bool usage = plan.error().code == ErrorCode::kInvalid || plan.error().code == ErrorCode::kNotFound;
+    return usage ? cli::kExitUsage : cli::kExitFailure;
+  }
   auto report = SimulationReport::create(command.report);
   if (!report) {
-    fmt::print(stderr, "spillway: {}\n", report.error().text());
+    print_error(report.error());
     return cli::kExitUsage;
   }
-  const int code = command.incident.empty() ? run_zone_failure(command, *report) : run_incidents(command, *report);
-  if (code == cli::kExitUsage) return code;
-  const Outcome written = report->write();
-  if (!written) fmt::print(stderr, "spillway: the report was not written: {}\n", written.error().text());
-  return written ? code : cli::kExitFailure;
+  const Interruption interruption;
+  std::vector<sim::RunOutcome> outcomes;
+  for (const sim::Scenario& scenario : plan->scenarios) {
+    outcomes.push_back(play(scenario, command, *report));
+    if (!outcomes.back().interrupted) continue;
+    fmt::print(stderr, "spillway: interrupted after {} s of virtual time of {}; nothing is reported\n",
+               std::chrono::duration_cast<seconds>(outcomes.back().lasted).count(), scenario.name);
+    return kExitSignal + Interruption::signal();
+  }
+  print_outcomes(outcomes, command);
+  if (const Outcome written = report->write(); !written) {
+    print_error(written.error());
+    return cli::kExitFailure;
+  }
+  return exit_code_of(outcomes);
 }
 
 }  // namespace spillway::apps

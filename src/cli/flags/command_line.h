@@ -315,12 +315,18 @@ struct HoldCommand {
 };
 
 struct SimulateCommand {
-  std::uint64_t seed = 1;
-  std::int32_t nodes = 1000;
-  std::int32_t zones = 3;
-  Duration duration = minutes(20);
-  std::string incident;  // name or file; "all": every one, without and with brakes
-  std::string report;    // HTML file to write; empty: none
+  std::vector<std::string> scenarios;  // files, or names of those that come with the program; "all": all of these
+  std::optional<std::uint64_t> seed;   // nullopt: the file's, else 1
+  std::optional<std::int64_t> nodes;   // of a generated cluster, in place of the file's
+  std::optional<std::int64_t> zones;
+  std::optional<bool> brakes;
+  bool compare = false;  // the two scenarios
+  std::string config_a;  // files of configuration: one scenario under both
+  std::string config_b;
+  bool from_cluster = false;
+  ClusterArgs api;
+  OutputFormat output = OutputFormat::kText;
+  std::string report;  // HTML file to write; empty: none
 };
 
 struct SwarmCommand {

@@ -44,18 +44,30 @@ void define_lint(Commands& commands) {
 
 void define_simulate(Commands& commands) {
   const auto simulate = std::make_shared<SimulateCommand>();
-  CLI::App& app = commands.add("simulate", "Let one zone of a simulated cluster die and recover");
-  app.add_option("--seed", simulate->seed, "Everything random comes from it")->capture_default_str();
-  app.add_option("--nodes", simulate->nodes, "Nodes")->check(CLI::Range(1, 200000))->capture_default_str();
-  app.add_option("--zones", simulate->zones, "Zones")->check(CLI::Range(1, 1000))->capture_default_str();
-  add_duration(app, "--duration", simulate->duration, "Virtual time");
-  app.add_option(
-      "--incident", simulate->incident,
-      "Play this incident without and with brakes instead: a file like those of examples/incidents, the name "
-      "of one of them, or all");
+  CLI::App& app = commands.add("simulate", "Play what would happen to a cluster, on the product in virtual time");
+  app.add_option("SCENARIO", simulate->scenarios,
+                 "Files (docs/simulate.md), or names of scenarios that come with the program, or all of these")
+      ->required();
+  app.add_option("--seed", simulate->seed, "Everything random comes from it")->default_str("the file's, else 1");
+  app.add_option("--nodes", simulate->nodes, "Nodes of a generated cluster, in place of the file's")
+      ->check(CLI::Range(1, 200000));
+  app.add_option("--zones", simulate->zones, "Zones of a generated cluster, in place of the file's")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--brakes", simulate->brakes, "Lifecycle brakes on or off, whatever the file says");
+  auto* const compare = app.add_flag("--compare", simulate->compare, "Two scenarios: what differs first");
+  auto* const a = app.add_option("--config-a", simulate->config_a, "One scenario under this configuration …");
+  auto* const b = app.add_option("--config-b", simulate->config_b, "… and under this one: what differs first");
+  a->type_name("FILE")->needs(b)->excludes(compare);
+  b->type_name("FILE")->needs(a)->excludes(compare);
+  app.add_flag("--from-cluster", simulate->from_cluster, "The cluster of a kubeconfig, in place of the file's");
+  add_client_api(app, simulate->api);
   app.add_option("--report", simulate->report,
                  "Write what happened as one HTML file that opens in any browser and loads nothing")
       ->type_name("FILE.html");
+  add_output(app, simulate->output);
+  app.footer(
+      "Exit codes: 0 everything held, 1 could not be done, 2 wrong command line or file, 3 an expectation failed,\n"
+      "4 an invariant of the product was violated, 128 + N ended by signal N.");
   commands.choose(app, simulate);
 }
 

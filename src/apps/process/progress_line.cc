@@ -1,4 +1,4 @@
-#include "apps/store/progress_line.h"
+#include "apps/process/progress_line.h"
 
 #include "runtime/clock.h"
 

@@ -1,4 +1,4 @@
-#include "apps/store/interruption.h"
+#include "apps/process/interruption.h"
 
 #include <csignal>
 

@@ -1,0 +1,33 @@
+// A real cluster as it can be simulated: the List that `kubectl get nodes,pods,leases,pdb,priorityclasses,daemonsets,
+// replicasets,deployments -A -o json` prints. What cannot be simulated is named, never silently dropped. Thread: any
+// (pure).
+#pragma once
+
+#include "api/json/json.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "sim/scenario/inventory.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::sim {
+
+struct ImportOptions {
+  enum class Load { kRequests, kLimits };
+  /// What a pod uses whose use is not known otherwise; where it has neither, 10Mi.
+  Load load = Load::kRequests;
+  std::vector<std::pair<std::string, Bytes>>
+      profile;                            // glob of namespace/name; the first that matches, before all else
+  std::map<std::string, Bytes> measured;  // by namespace/name, of metrics.k8s.io
+};
+
+/// kInvalid: it is not such a List, or has no node that is Ready.
+Result<Inventory> import_cluster(const api::Json& list, const ImportOptions& options);
+
+/// Memory by namespace/name, from a PodMetricsList of metrics.k8s.io.
+std::map<std::string, Bytes> measured_memory(const api::Json& pod_metrics);
+
+}  // namespace spillway::sim

@@ -1,0 +1,19 @@
+// The member `config` of a scenario, or a file that is one. Thread: any (pure).
+#pragma once
+
+#include "sim/scenario/document.h"
+#include "sim/scenario/parser.h"
+#include "yaml/place.h"
+
+namespace spillway::sim {
+
+/// Where a part of the document begins: its path, and the document with the places of its values.
+struct DocumentPart {
+  const std::string& file;
+  const yaml::Document& document;
+  std::string path;  // "config"; empty: the document is the configuration
+};
+
+Result<ScenarioConfig> parse_config(const yaml::Place& config, const DocumentPart& part, const ReadText& read);
+
+}  // namespace spillway::sim

@@ -1,0 +1,97 @@
+#include "sim/scenario/document.h"
+
+#include "sim/scenario/expectation.h"
+#include "sim/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace spillway::sim {
+namespace {
+
+using api::Json;
+using Workload = GeneratedCluster::Workload;
+
+Json pod_spec_of(const Workload& workload) {
+  Json command = Json::array({"stress", "--memory", fmt::format("{}", workload.memory.count())});
+  if (workload.growth_per_second > Bytes{0}) {
+    command.if_array()->emplace_back("--rate");
+    command.if_array()->emplace_back(fmt::format("{}", workload.growth_per_second.count()));
+  }
+  Json container = Json::object({{"name", "main"}, {"image", "none"}, {"command", std::move(command)}});
+  if (!workload.memory_request.empty()) container.make({"resources", "requests", "memory"}) = workload.memory_request;
+  if (!workload.cpu_request.empty()) container.make({"resources", "requests", "cpu"}) = workload.cpu_request;
+  if (!workload.memory_limit.empty()) container.make({"resources", "limits", "memory"}) = workload.memory_limit;
+  return Json::object({{"containers", Json::array({std::move(container)})}});
+}
+
+void add_workload(const Workload& workload, Inventory& out) {
+  Json object = workload.kind == "DaemonSet" ? daemon_set(workload.name, pod_spec_of(workload))
+                                             : replica_set(workload.name, workload.replicas, pod_spec_of(workload));
+  if (workload.ns != "default") {
+    out.objects.push_back({"/api/v1/namespaces", Json::object({{"apiVersion", "v1"},
+                                                               {"kind", "Namespace"},
+                                                               {"metadata", Json::object({{"name", workload.ns}})}})});
+  }
+  out.objects.push_back({fmt::format("/apis/apps/v1/namespaces/{}/{}", workload.ns,
+                                     workload.kind == "DaemonSet" ? "daemonsets" : "replicasets"),
+                         std::move(object)});
+  if (!workload.budget_available) return;
+  out.objects.push_back(
+      {fmt::format("/apis/policy/v1/namespaces/{}/poddisruptionbudgets", workload.ns),
+       Json::object(
+           {{"apiVersion", "policy/v1"},
+            {"kind", "PodDisruptionBudget"},
+            {"metadata", Json::object({{"name", workload.name}})},
+            {"spec",
+             Json::object({{"minAvailable", *workload.budget_available},
+                           {"selector", Json::object({{"matchLabels", Json::object({{"app", workload.name}})}})}})}})});
+}
+
+bool has_label(const MachineSpec& machine, const std::pair<std::string, std::string>& label) {
+  const auto found = machine.labels.find(label.first);
+  return found != machine.labels.end() && found->second == label.second;
+}
+
+bool is_chosen(const NodeChoice& choice, const MachineSpec& machine) {
+  if (choice.zone && !has_label(machine, {"topology.kubernetes.io/zone", *choice.zone})) return false;
+  if (choice.label && !has_label(machine, *choice.label)) return false;
+  return choice.names.empty() || std::ranges::any_of(choice.names, [&machine](const std::string& glob) {
+           return matches_glob(glob, machine.name);
+         });
+}
+
+}  // namespace
+
+Inventory inventory_of(const GeneratedCluster& cluster) {
+  Inventory out;
+  for (std::int64_t i = 0; i < cluster.nodes; ++i) {
+    MachineSpec machine{
+        .name = fmt::format("node-{:05}", i), .labels = {}, .memory = cluster.memory, .cpu_milli = cluster.cpu_milli};
+    const std::string zone = fmt::format("zone-{}", i % cluster.zones);
+    machine.labels["topology.kubernetes.io/zone"] = zone;
+    if (cluster.racks > 0) machine.labels["rack"] = fmt::format("{}-rack-{}", zone, i / cluster.zones % cluster.racks);
+    out.machines.push_back(std::move(machine));
+  }
+  Workload plain;
+  plain.name = "web";
+  plain.replicas = cluster.nodes * cluster.pods_per_node;
+  if (plain.replicas > 0) add_workload(plain, out);
+  for (const Workload& each : cluster.workloads) add_workload(each, out);
+  return out;
+}
+
+std::vector<std::size_t> chosen_nodes(const NodeChoice& choice, const std::vector<MachineSpec>& machines) {
+  if (!choice.only.empty()) return choice.only;
+  std::vector<std::size_t> nodes;
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    if (!is_chosen(choice, machines[i])) continue;
+    if (seen++ < choice.skip) continue;
+    if ((seen - 1 - choice.skip) % choice.every == 0) nodes.push_back(i);
+  }
+  return nodes;
+}
+
+}  // namespace spillway::sim

@@ -1,0 +1,182 @@
+// A scenario as data: a cluster, how it is configured, what happens to it and when, and what is expected of it. Written
+// as YAML (docs/simulate.md); parser.h reads it, player.h plays it. Thread: any (values).
+#pragma once
+
+#include "agent/contract/options.h"
+#include "api/json/json.h"
+#include "base/bytes.h"
+#include "base/time.h"
+#include "controllers/controller_set.h"
+#include "sim/cluster.h"
+#include "sim/scenario/expectation.h"
+#include "sim/scenario/inventory.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace spillway::sim {
+
+/// Which nodes an event is about: all of them, narrowed from left to right.
+struct NodeChoice {
+  std::optional<std::string> zone;                           // "zone-0"
+  std::optional<std::pair<std::string, std::string>> label;  // key and value
+  std::vector<std::string> names;                            // globs; empty: any
+  std::size_t skip = 0;                                      // the first of those
+  std::size_t every = 1;                                     // and then each nth
+  std::vector<std::size_t> only;                             // in place of all that: these, from 0
+
+  friend bool operator==(const NodeChoice&, const NodeChoice&) = default;
+};
+
+/// Which pods an event is about: those that run, in the order of their names.
+struct PodChoice {
+  std::string pods = "*";                                    // glob of namespace/name
+  std::optional<std::pair<std::string, std::string>> label;  // key and value
+  std::optional<std::size_t> first;                          // that many of them; nullopt: all
+
+  friend bool operator==(const PodChoice&, const PodChoice&) = default;
+};
+
+struct PartitionNodes {
+  NodeChoice nodes;
+  Cut cut = Cut::kBoth;
+};
+
+struct HealNodes {
+  NodeChoice nodes;
+};
+
+struct CrashNodes {
+  NodeChoice nodes;
+};
+
+struct RestartNodes {
+  NodeChoice nodes;
+};
+
+/// One node after another is gone for `away`; the next goes `interval` later.
+struct RollingReboot {
+  NodeChoice nodes;
+  Duration away{};
+  Duration interval{};
+};
+
+struct CrashControllers {};
+
+struct RestartControllers {};
+
+/// It listens nowhere; every call is refused.
+struct StopApiServer {};
+
+struct StartApiServer {};
+
+/// Every message between anybody and the API server takes up to this long, at least half of it; zero: as it was.
+struct SlowApiServer {
+  Duration latency{};
+};
+
+/// At once, or with `over` or `rate_per_second` little by little.
+struct UseMemory {
+  PodChoice pods;
+  Bytes to;
+  Duration over{};
+  Bytes rate_per_second;
+};
+
+/// Nodes are made unschedulable and their pods, but those of DaemonSets, evicted through the API; refusals of budgets
+/// are asked again every 5 s for ten minutes.
+struct DrainNodes {
+  NodeChoice nodes;
+};
+
+struct UncordonNodes {
+  NodeChoice nodes;
+};
+
+struct ScaleReplicaSet {
+  std::string ns;
+  std::string name;
+  std::int64_t replicas = 0;
+};
+
+/// The wall clock of everybody; the monotonic one goes on as it did.
+struct JumpClock {
+  Duration by{};
+};
+
+/// The controllers' watches whose path has this in it carry nothing any more; empty: all do again.
+struct MuteWatch {
+  std::string path;
+};
+
+using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
+                            RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, DrainNodes,
+                            UncordonNodes, ScaleReplicaSet, JumpClock, MuteWatch>;
+
+struct TimelineEvent {
+  enum class When { kAt, kFirstUnknown };
+  When when = When::kAt;
+  /// Since the timeline began; with kFirstUnknown not before the first node is marked Unknown, which may be later.
+  Duration at{};
+  Action action;
+  std::optional<Duration> lasts;  // then it is taken back
+  std::int64_t times = 1;
+  Duration every{};  // from one beginning to the next
+  std::string text;  // "partition", for a person
+};
+
+/// A cluster that is made up: nodes in zones in turn, and what runs there.
+struct GeneratedCluster {
+  struct Workload {
+    std::string kind = "ReplicaSet";  // or DaemonSet
+    std::string ns = "default";
+    std::string name;
+    std::int64_t replicas = 1;
+    Bytes memory = mebibytes(10);  // what a pod of it uses
+    Bytes growth_per_second;       // zero: all of it from the start
+    std::string memory_request;    // quantities; empty: none
+    std::string memory_limit;
+    std::string cpu_request;
+    std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
+  };
+
+  std::int64_t nodes = 30;
+  std::int64_t zones = 3;
+  std::int64_t racks = 0;  // in each zone; label rack=ZONE-rack-N; 0: no label
+  std::int64_t pods_per_node = 2;
+  Bytes memory = gibibytes(64);
+  std::int64_t cpu_milli = 4000;
+  std::vector<Workload> workloads;
+};
+
+/// How its parts are configured.
+struct ScenarioConfig {
+  std::optional<agent::AgentOptions> agents;  // nullopt: a hard threshold of 64Mi alone
+  controllers::ControllerSet::Options controllers;
+};
+
+struct Scenario {
+  std::string name;
+  std::string story;
+  std::string file;
+  std::optional<std::uint64_t> seed;
+  std::variant<GeneratedCluster, Inventory> cluster;
+  ScenarioConfig config;
+  Duration settle = minutes(2);     // before the timeline begins
+  Duration duration = minutes(10);  // of the timeline
+  std::vector<TimelineEvent> timeline;
+  std::vector<Expectation> expectations;
+};
+
+/// What a generated cluster consists of.
+Inventory inventory_of(const GeneratedCluster& cluster);
+
+/// "zone=zone-0" and the like, checked against the nodes there are. By number, from 0.
+std::vector<std::size_t> chosen_nodes(const NodeChoice& choice, const std::vector<MachineSpec>& machines);
+
+}  // namespace spillway::sim

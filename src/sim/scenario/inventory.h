@@ -1,0 +1,33 @@
+// What a simulated cluster consists of: machines, objects and pods, and what of the original had to be left out.
+// Thread: any (values).
+#pragma once
+
+#include "api/json/json.h"
+#include "sim/cluster.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::sim {
+
+/// An object and the collection it is created in.
+struct PlacedObject {
+  std::string collection;  // "/apis/apps/v1/namespaces/default/replicasets"
+  api::Json object;
+};
+
+/// An object, or a part of one, that the simulation does without.
+struct LeftOut {
+  std::string what;  // "Deployment default/web"
+  std::string why;
+};
+
+struct Inventory {
+  std::vector<MachineSpec> machines;
+  std::vector<PlacedObject> objects;
+  /// Bound to their nodes; created once their owners are there, whose names their ownerReferences have.
+  std::vector<PlacedObject> pods;
+  std::vector<LeftOut> left_out;
+};
+
+}  // namespace spillway::sim

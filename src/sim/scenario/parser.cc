@@ -1,0 +1,198 @@
+#include "sim/scenario/parser.h"
+
+#include "api/text/quantity.h"
+#include "sim/scenario/cluster_import.h"
+#include "sim/scenario/config_parser.h"
+#include "sim/scenario/reading.h"
+#include "sim/scenario/timeline_parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace spillway::sim {
+namespace {
+
+using yaml::Place;
+using Workload = GeneratedCluster::Workload;
+
+constexpr std::int64_t kNodesMax = 5000;
+constexpr Duration kAfterTimeline = minutes(10);
+
+/// Of a request or a limit: a quantity, or empty.
+Result<std::string> read_quantity(const Place& place, std::string_view name) {
+  if (const auto number = place.member(name).value().if_int64()) return fmt::format("{}", *number);
+  SPILLWAY_TRY(text, place.optional_text(name));
+  if (!text.empty() && !api::parse_quantity(text)) {
+    return place.member(name).wrong(fmt::format("expected a quantity, e.g. 100m or 64Mi, got \"{}\"", text));
+  }
+  return text;
+}
+
+Result<Workload> read_workload(const Place& place) {
+  SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "daemonSet", "namespace", "replicas", "memory", "growth",
+                                         "memoryRequest", "memoryLimit", "cpuRequest", "minAvailable"}));
+  Workload out;
+  if (place.has("replicaSet") == place.has("daemonSet")) {
+    return place.wrong("expected a name as either replicaSet or daemonSet");
+  }
+  out.kind = place.has("daemonSet") ? "DaemonSet" : "ReplicaSet";
+  SPILLWAY_TRY(name, place.optional_text(place.has("daemonSet") ? "daemonSet" : "replicaSet"));
+  out.name = name;
+  SPILLWAY_TRY(ns, place.optional_text("namespace"));
+  if (!ns.empty()) out.ns = ns;
+  SPILLWAY_TRY(replicas, place.number("replicas", 0, 1'000'000));
+  out.replicas = replicas.value_or(1);
+  SPILLWAY_TRY(memory, read_bytes(place, "memory"));
+  if (memory) out.memory = *memory;
+  SPILLWAY_TRY(growth, read_rate(place, "growth"));
+  if (growth) out.growth_per_second = *growth;
+  SPILLWAY_TRY(memory_request, read_quantity(place, "memoryRequest"));
+  SPILLWAY_TRY(memory_limit, read_quantity(place, "memoryLimit"));
+  SPILLWAY_TRY(cpu_request, read_quantity(place, "cpuRequest"));
+  out.memory_request = memory_request;
+  out.memory_limit = memory_limit;
+  out.cpu_request = cpu_request;
+  SPILLWAY_TRY(available, place.number("minAvailable", 0, 1'000'000));
+  out.budget_available = available;
+  return out;
+}
+
+Result<GeneratedCluster> read_generated(const Place& place) {
+  SPILLWAY_TRY_VOID(place.check_members({"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "workloads"}));
+  GeneratedCluster out;
+  SPILLWAY_TRY(nodes, place.number("nodes", 1, kNodesMax));
+  out.nodes = nodes.value_or(30);
+  SPILLWAY_TRY(zones, place.number("zones", 1, out.nodes));
+  out.zones = zones.value_or(std::min<std::int64_t>(3, out.nodes));
+  SPILLWAY_TRY(racks, place.number("racks", 0, out.nodes));
+  out.racks = racks.value_or(0);
+  SPILLWAY_TRY(pods, place.number("podsPerNode", 0, 100));
+  out.pods_per_node = pods.value_or(place.has("workloads") ? 0 : 2);
+  SPILLWAY_TRY(memory, read_bytes(place, "memory"));
+  if (memory) out.memory = *memory;
+  SPILLWAY_TRY(cpu, place.number("cpu", 1, 1024));
+  if (cpu) out.cpu_milli = *cpu * 1000;
+  SPILLWAY_TRY_VOID(place.for_each("workloads", [&out](const Place& each) -> Outcome {
+    SPILLWAY_TRY(workload, read_workload(each));
+    out.workloads.push_back(std::move(workload));
+    return {};
+  }));
+  return out;
+}
+
+Result<Inventory> read_imported(const Place& place, const ReadText& read) {
+  SPILLWAY_TRY_VOID(place.check_members({"import", "usage", "profile"}));
+  SPILLWAY_TRY(file, place.optional_text("import"));
+  auto text = read(file);
+  if (!text) return place.member("import").wrong(text.error().text());
+  auto document = api::parse_json(*text);
+  if (!document) return place.member("import").wrong(fmt::format("{} is not JSON: {}", file, document.error().text()));
+  ImportOptions options;
+  SPILLWAY_TRY(usage, place.optional_text("usage"));
+  if (usage == "limits") options.load = ImportOptions::Load::kLimits;
+  if (!usage.empty() && usage != "limits" && usage != "requests") {
+    return place.member("usage").wrong(fmt::format("expected requests or limits, got \"{}\"", usage));
+  }
+  SPILLWAY_TRY_VOID(place.for_each("profile", [&options](const Place& each) -> Outcome {
+    SPILLWAY_TRY_VOID(each.check_members({"pods", "memory"}));
+    SPILLWAY_TRY(pods, each.optional_text("pods"));
+    SPILLWAY_TRY(memory, read_bytes(each, "memory"));
+    if (pods.empty() || !memory) return each.wrong("expected {pods: default/web-*, memory: 200Mi}");
+    options.profile.emplace_back(pods, *memory);
+    return {};
+  }));
+  auto inventory = import_cluster(*document, options);
+  if (!inventory) return place.member("import").wrong(fmt::format("{}: {}", file, inventory.error().text()));
+  return inventory;
+}
+
+Outcome read_expectations(const Place& place, Scenario& scenario) {
+  return place.for_each("expect", [&scenario](const Place& each) -> Outcome {
+    const bool forbids = each.value().is_object();
+    if (forbids) SPILLWAY_TRY_VOID(each.check_members({"no"}));
+    const Place line = forbids ? each.member("no") : each;
+    SPILLWAY_TRY(text, line.text());
+    auto expectation = forbids ? parse_prohibition(text) : parse_expectation(text);
+    if (!expectation) return line.wrong(expectation.error().text());
+    scenario.expectations.push_back(*std::move(expectation));
+    return {};
+  });
+}
+
+std::vector<MachineSpec> machines_of(const Scenario& scenario) {
+  if (const auto* imported = std::get_if<Inventory>(&scenario.cluster)) return imported->machines;
+  return inventory_of(std::get<GeneratedCluster>(scenario.cluster)).machines;
+}
+
+Outcome read_cluster(const Place& root, const ReadText& read, const ClusterOverride& instead, Scenario& out) {
+  const Place cluster = root.member("cluster");
+  if (instead.inventory) {
+    out.cluster = *instead.inventory;
+  } else if (cluster.has("import")) {
+    SPILLWAY_TRY(imported, read_imported(cluster, read));
+    out.cluster = std::move(imported);
+  } else {
+    GeneratedCluster generated;
+    if (root.has("cluster")) {
+      SPILLWAY_TRY(written, read_generated(cluster));
+      generated = std::move(written);
+    }
+    generated.nodes = instead.nodes.value_or(generated.nodes);
+    generated.zones = std::min(instead.zones.value_or(generated.zones), generated.nodes);
+    out.cluster = std::move(generated);
+  }
+  return {};
+}
+
+Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, const ReadText& read,
+                               const ClusterOverride& instead) {
+  SPILLWAY_TRY_VOID(
+      root.check_members({"name", "story", "seed", "cluster", "config", "settle", "duration", "timeline", "expect"}));
+  Scenario out;
+  out.file = part.file;
+  SPILLWAY_TRY(name, root.optional_text("name"));
+  if (name.empty()) return root.wrong("name is missing; expected a short name, e.g. zone-outage");
+  out.name = name;
+  SPILLWAY_TRY(story, root.optional_text("story"));
+  out.story = story;
+  SPILLWAY_TRY(seed, root.number("seed", 0, std::numeric_limits<std::int64_t>::max()));
+  if (seed) out.seed = static_cast<std::uint64_t>(*seed);
+  SPILLWAY_TRY_VOID(read_cluster(root, read, instead, out));
+  if (root.has("config")) {
+    SPILLWAY_TRY(config, parse_config(root.member("config"), {part.file, part.document, "config"}, read));
+    out.config = std::move(config);
+  }
+  const auto machines = machines_of(out);
+  SPILLWAY_TRY(timeline, parse_timeline(root, machines));
+  out.timeline = std::move(timeline);
+  SPILLWAY_TRY(settle, read_duration(root, "settle"));
+  out.settle = settle.value_or(minutes(2));
+  SPILLWAY_TRY(duration, read_duration(root, "duration"));
+  const Duration end = end_of(out.timeline, machines.size());
+  if (duration && *duration < end) {
+    return root.member("duration")
+        .wrong(fmt::format("the timeline ends later: expected at least {} s",
+                           std::chrono::duration_cast<seconds>(end).count()));
+  }
+  out.duration = duration.value_or(end + kAfterTimeline);
+  SPILLWAY_TRY_VOID(read_expectations(root, out));
+  return out;
+}
+
+}  // namespace
+
+Result<Scenario> parse_scenario(const std::string& file, const std::string& text, const ReadText& read,
+                                const ClusterOverride& instead) {
+  SPILLWAY_TRY(document, yaml::parse(file, text));
+  return read_scenario(Place(file, document, Place::Precision::kColumn), {file, document, ""}, read, instead);
+}
+
+Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read) {
+  SPILLWAY_TRY(document, yaml::parse(file, text));
+  return parse_config(Place(file, document, Place::Precision::kColumn), {file, document, ""}, read);
+}
+
+}  // namespace spillway::sim

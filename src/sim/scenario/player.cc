@@ -1,0 +1,190 @@
+#include "sim/scenario/player.h"
+
+#include "base/check.h"
+#include "sim/scenario/event_actions.h"
+#include "sim/scenario/tally.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace spillway::sim {
+namespace {
+
+constexpr Duration kBoot = seconds(15);        // until every machine has registered
+constexpr Duration kOwnersFirst = seconds(2);  // between workloads and the pods that name them
+constexpr Duration kStep = seconds(1);
+
+ClusterOptions cluster_options(const Scenario& scenario, const Inventory& inventory, std::uint64_t seed) {
+  ClusterOptions options;
+  options.seed = seed;
+  options.machines = inventory.machines;
+  options.agent = scenario.config.agents;
+  options.controllers = scenario.config.controllers;
+  const bool uses_memory = std::ranges::any_of(
+      scenario.timeline, [](const TimelineEvent& event) { return std::holds_alternative<UseMemory>(event.action); });
+  const auto* generated = std::get_if<GeneratedCluster>(&scenario.cluster);
+  const bool calm = generated != nullptr && generated->workloads.empty() && !uses_memory;
+  options.observe_interval_max = calm ? seconds(10) : seconds(1);
+  return options;
+}
+
+class Playing {
+ public:
+  Playing(const Scenario& scenario, const PlayOptions& options)
+      : scenario_(scenario), options_(options), inventory_(read_inventory(scenario)) {
+    ClusterOptions cluster = cluster_options(scenario, inventory_, options.seed);
+    cluster.log = telemetry::Log([this](telemetry::Level, std::string_view event,
+                                        std::span<const telemetry::Field> fields) { on_log(event, fields); });
+    cluster_ = std::make_unique<Cluster>(std::move(cluster));
+    tally_ = std::make_unique<Tally>(*cluster_);
+    actions_ = std::make_unique<EventActions>(*cluster_, inventory_.machines);
+    total_ = kBoot + scenario.settle + scenario.duration;
+  }
+
+  RunOutcome run() {
+    if (options_.observer != nullptr) options_.observer->on_begin(*cluster_);
+    cluster_->world().listen([this](const store::Change& change, Now) { note_uid(change); });
+    const bool imported = !inventory_.pods.empty();
+    if (imported) cluster_->crash_controllers();
+    bool whole = advance(kBoot);
+    for (const PlacedObject& each : inventory_.objects) cluster_->create(each.collection, each.object);
+    if (imported && whole) {
+      whole = advance(kOwnersFirst);
+      for (const PlacedObject& each : inventory_.pods) cluster_->create(each.collection, with_owner(each.object));
+      whole = whole && advance(kOwnersFirst);
+      cluster_->restart_controllers();
+    }
+    whole = whole && advance(scenario_.settle - (imported ? 2 * kOwnersFirst : Duration::zero()));
+    if (whole) {
+      begin_timeline();
+      whole = advance(scenario_.duration);
+    }
+    RunOutcome outcome = finish(whole);
+    if (options_.observer != nullptr) options_.observer->on_end(*cluster_);
+    return outcome;
+  }
+
+ private:
+  static Inventory read_inventory(const Scenario& scenario) {
+    if (const auto* imported = std::get_if<Inventory>(&scenario.cluster)) return *imported;
+    return inventory_of(std::get<GeneratedCluster>(scenario.cluster));
+  }
+
+  void on_log(std::string_view event, std::span<const telemetry::Field> fields) {
+    if (event != "act held") return;
+    for (const telemetry::Field& field : fields) {
+      if (field.key == "reason") outcome_.held_by.insert(field.value.substr(0, field.value.find(' ')));
+    }
+  }
+
+  /// Owners get their uids here, not where they come from.
+  void note_uid(const store::Change& change) {
+    for (const auto& [prefix, kind] :
+         {std::pair<std::string_view, std::string_view>{"/registry/replicasets/", "ReplicaSet"},
+          {"/registry/daemonsets/", "DaemonSet"}}) {
+      if (change.value == nullptr || !change.key.starts_with(prefix)) continue;
+      const auto document = api::parse_json(*change.value);
+      SPILLWAY_CHECK(document.has_value());  // the server wrote it
+      uids_[std::string(kind) + "/" + change.key.substr(prefix.size())] =
+          std::string(document->string_at({"metadata", "uid"}));
+    }
+  }
+
+  api::Json with_owner(api::Json pod) const {
+    const std::string ns(pod.string_at({"metadata", "namespace"}));
+    api::Json* owners = pod.at({"metadata", "ownerReferences"});
+    if (owners == nullptr) return pod;
+    api::Json known = api::Json::array();
+    for (api::Json owner : *owners->if_array()) {
+      const auto uid = uids_.find(fmt::format("{}/{}/{}", owner.string_at({"kind"}), ns, owner.string_at({"name"})));
+      if (uid == uids_.end()) continue;
+      owner["uid"] = uid->second;
+      known.if_array()->push_back(std::move(owner));
+    }
+    *owners = std::move(known);
+    return pod;
+  }
+
+  bool advance(Duration time) {
+    const Instant end = cluster_->time().now().mono + time;
+    for (Instant now = cluster_->time().now().mono; now < end; now = cluster_->time().now().mono) {
+      cluster_->run_for(std::min(kStep, end - now));
+      const double share = std::chrono::duration<double>(cluster_->time().now().mono - Instant()) / total_;
+      if (options_.go_on && !options_.go_on(std::min(share, 1.0))) return false;
+    }
+    return true;
+  }
+
+  void begin_timeline() {
+    outcome_.nodes = cluster_->world().nodes().size();
+    outcome_.pods = cluster_->world().pods().size();
+    tally_->begin();
+    bool waits = false;
+    for (const TimelineEvent& event : scenario_.timeline) {
+      if (event.when == TimelineEvent::When::kFirstUnknown) {
+        waits = true;
+      } else {
+        start(event);
+      }
+    }
+    if (!waits) return;
+    tally_->on_first_unknown([this] {
+      for (const TimelineEvent& event : scenario_.timeline) {
+        if (event.when == TimelineEvent::When::kFirstUnknown) start(event);
+      }
+    });
+  }
+
+  void start(const TimelineEvent& event) {
+    for (std::int64_t i = 0; i < event.times; ++i) {
+      const Duration at = event.at + event.every * i;
+      cluster_->time().after(at, [this, &event] {
+        actions_->carry_out(event.action);
+        tally_->disturb();
+      });
+      if (!event.lasts) continue;
+      cluster_->time().after(at + *event.lasts, [this, &event] {
+        actions_->take_back(event.action);
+        tally_->disturb();
+      });
+    }
+  }
+
+  RunOutcome finish(bool whole) {
+    RunOutcome outcome = std::move(outcome_);
+    outcome.scenario = scenario_.name;
+    outcome.seed = options_.seed;
+    outcome.interrupted = !whole;
+    outcome.left_out = inventory_.left_out;
+    tally_->finish(outcome);
+    cluster_->invariants().look(cluster_->time().now());
+    outcome.violations = cluster_->invariants().violations();
+    outcome.trace_hash = cluster_->world().trace().text();
+    outcome.writes = cluster_->world().trace().writes();
+    outcome.messages = cluster_->network().messages();
+    for (const Expectation& each : scenario_.expectations) outcome.expectations.push_back(judge(each, outcome));
+    return outcome;
+  }
+
+  const Scenario& scenario_;
+  const PlayOptions& options_;
+  Inventory inventory_;
+  RunOutcome outcome_;
+  std::map<std::string, std::string> uids_;  // "ReplicaSet/default/web"
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<Tally> tally_;
+  std::unique_ptr<EventActions> actions_;
+  Duration total_{};
+};
+
+}  // namespace
+
+RunOutcome play(const Scenario& scenario, const PlayOptions& options) {
+  return Playing(scenario, options).run();
+}
+
+}  // namespace spillway::sim

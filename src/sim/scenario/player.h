@@ -1,0 +1,23 @@
+// Plays a scenario on the product's engines in virtual time. Thread: one. The same scenario and seed give the same
+// outcome, trace hash included, whoever looks at it.
+#pragma once
+
+#include "sim/run_observer.h"
+#include "sim/scenario/document.h"
+#include "sim/scenario/outcome.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace spillway::sim {
+
+struct PlayOptions {
+  std::uint64_t seed = 1;
+  RunObserver* observer = nullptr;  // null: nobody looks
+  /// Asked every virtual second with the share that is done, 0 to 1; false: the run ends there, interrupted.
+  std::function<bool(double share)> go_on;
+};
+
+RunOutcome play(const Scenario& scenario, const PlayOptions& options);
+
+}  // namespace spillway::sim

@@ -1,0 +1,60 @@
+// Counts what happens to nodes and pods of a simulated cluster, and knows whether all of it is well. Thread: one.
+#pragma once
+
+#include "sim/cluster.h"
+#include "sim/scenario/outcome.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace spillway::sim {
+
+class Tally {
+ public:
+  /// Listens to `cluster` from now on; both live as long.
+  explicit Tally(Cluster& cluster);
+
+  /// From here on what happens is recorded; its times count from now.
+  void begin();
+
+  /// An event has ended: what was well before counts no more.
+  void disturb();
+
+  /// Into the outcome: what happened, whether and when all was well again.
+  void finish(RunOutcome& outcome) const;
+
+  /// A node that is marked Unknown calls this, once.
+  void on_first_unknown(std::function<void()> call) { first_unknown_ = std::move(call); }
+
+ private:
+  struct NodeState {
+    bool ready = false;
+    bool tainted = false;
+  };
+
+  void on_node(const std::string& name);
+  void on_pod(const std::string& ns, const std::string& name, bool there);
+  void on_replica_set(const std::string& key);
+  void note(HappeningKind kind, const api::Pod& pod, std::string reason);
+  void happen(Happening happening);
+  void settle();
+  Duration since_beginning() const;
+
+  Cluster& cluster_;
+  std::optional<Instant> began_;
+  std::map<std::string, NodeState> nodes_;
+  std::uint64_t tainted_ = 0;
+  std::set<std::string> deleted_;                          // uids
+  std::set<std::string> evicted_;                          // uids
+  std::set<std::string> unplaced_;                         // uids that were once without a node to go to
+  std::set<std::pair<std::string, std::int32_t>> killed_;  // uid/container and restart
+  std::set<std::string> unwell_;  // "node node-1", "pod default/web-1", "replicaset default/web"
+  std::optional<Instant> well_since_;
+  Instant disturbed_at_{};
+  std::function<void()> first_unknown_;
+  RunOutcome seen_;
+};
+
+}  // namespace spillway::sim

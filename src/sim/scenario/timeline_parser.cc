@@ -1,0 +1,279 @@
+#include "sim/scenario/timeline_parser.h"
+
+#include "sim/scenario/reading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace spillway::sim {
+namespace {
+
+using yaml::Place;
+
+constexpr std::size_t kEventsMax = 1000;
+constexpr std::int64_t kRepeatsMax = 1000;
+constexpr std::int64_t kNodesMax = 5000;
+using Machines = std::vector<MachineSpec>;
+
+Error no_such(const Place& place, std::string_view what, const std::string& wanted,
+              const std::set<std::string>& known) {
+  std::string names;
+  for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
+  return place.wrong(
+      fmt::format("there is no {} \"{}\"; this cluster has {}", what, wanted, known.empty() ? "none" : names));
+}
+
+std::set<std::string> values_of(std::string_view label, const Machines& machines) {
+  std::set<std::string> values;
+  for (const MachineSpec& each : machines) {
+    if (const auto found = each.labels.find(std::string(label)); found != each.labels.end())
+      values.insert(found->second);
+  }
+  return values;
+}
+
+Outcome read_only(const Place& place, const Machines& machines, NodeChoice& choice) {
+  return place.for_each("only", [&](const Place& each) -> Outcome {
+    const auto number = each.value().if_int64();
+    if (!number || *number < 0) return each.wrong("expected the number of a node, from 0");
+    if (static_cast<std::size_t>(*number) >= machines.size()) {
+      return each.wrong(fmt::format("there is no node {}; this cluster has 0 to {}", *number, machines.size() - 1));
+    }
+    choice.only.push_back(static_cast<std::size_t>(*number));
+    return {};
+  });
+}
+
+/// The members that choose nodes; whoever calls has checked that there are no others.
+Result<NodeChoice> read_choice(const Place& place, const Machines& machines) {
+  NodeChoice choice;
+  SPILLWAY_TRY(zone, place.optional_text("zone"));
+  if (!zone.empty()) {
+    const auto zones = values_of("topology.kubernetes.io/zone", machines);
+    if (!zones.contains(zone)) return no_such(place.member("zone"), "zone", zone, zones);
+    choice.zone = zone;
+  }
+  SPILLWAY_TRY(rack, place.optional_text("rack"));
+  if (!rack.empty()) {
+    const auto racks = values_of("rack", machines);
+    if (!racks.contains(rack)) return no_such(place.member("rack"), "rack", rack, racks);
+    choice.label = std::pair(std::string("rack"), rack);
+  }
+  SPILLWAY_TRY(label, read_label(place, "label"));
+  if (label && choice.label) return place.member("label").wrong("expected either rack or label");
+  if (label) choice.label = label;
+  SPILLWAY_TRY(names, place.words("names"));
+  choice.names = std::move(names);
+  SPILLWAY_TRY(skip, place.number("skip", 0, kNodesMax));
+  SPILLWAY_TRY(every, place.number("every", 1, kNodesMax));
+  choice.skip = static_cast<std::size_t>(skip.value_or(0));
+  choice.every = static_cast<std::size_t>(every.value_or(1));
+  SPILLWAY_TRY_VOID(read_only(place, machines, choice));
+  if (chosen_nodes(choice, machines).empty()) return place.wrong("no node of this cluster is meant by that");
+  return choice;
+}
+
+/// "all", or a mapping that narrows.
+Result<NodeChoice> read_nodes(const Place& place, const Machines& machines) {
+  if (place.value().if_string() != nullptr && *place.value().if_string() == "all") return NodeChoice();
+  if (!place.value().is_object())
+    return place.wrong("expected \"all\" or a mapping of zone, rack, label, names or only");
+  SPILLWAY_TRY_VOID(place.check_members({"zone", "rack", "label", "names", "skip", "every", "only"}));
+  return read_choice(place, machines);
+}
+
+Result<Action> read_partition(const Place& place, const Machines& machines) {
+  if (!place.value().is_object()) {
+    SPILLWAY_TRY(nodes, read_nodes(place, machines));
+    return PartitionNodes{nodes};
+  }
+  SPILLWAY_TRY_VOID(place.check_members({"zone", "rack", "label", "names", "skip", "every", "only", "way"}));
+  SPILLWAY_TRY(nodes, read_choice(place, machines));
+  SPILLWAY_TRY(way, place.optional_text("way"));
+  if (way.empty() || way == "both") return PartitionNodes{nodes};
+  if (way == "toServer") return PartitionNodes{nodes, Cut::kToServer};
+  if (way == "fromServer") return PartitionNodes{nodes, Cut::kFromServer};
+  return place.member("way").wrong(fmt::format("expected both, toServer or fromServer, got \"{}\"", way));
+}
+
+Result<Action> read_rolling_reboot(const Place& place, const Machines& machines) {
+  SPILLWAY_TRY_VOID(
+      place.check_members({"zone", "rack", "label", "names", "skip", "every", "only", "away", "interval"}));
+  SPILLWAY_TRY(nodes, read_choice(place, machines));
+  SPILLWAY_TRY(away, read_duration(place, "away"));
+  SPILLWAY_TRY(interval, read_duration(place, "interval"));
+  if (!away) return place.wrong("away is missing; expected a duration, e.g. 90s");
+  if (!interval) return place.wrong("interval is missing; expected a duration, e.g. 45s");
+  return RollingReboot{nodes, *away, *interval};
+}
+
+Result<Action> read_api_server(const Place& place) {
+  if (place.value().if_string() != nullptr && *place.value().if_string() == "away") return StopApiServer{};
+  if (!place.value().is_object()) return place.wrong("expected \"away\" or {slow: 2s}");
+  SPILLWAY_TRY_VOID(place.check_members({"slow"}));
+  SPILLWAY_TRY(slow, read_duration(place, "slow"));
+  if (!slow || *slow == Duration::zero()) return place.wrong("slow is missing; expected a duration, e.g. 2s");
+  return SlowApiServer{*slow};
+}
+
+Result<Action> read_memory(const Place& place) {
+  SPILLWAY_TRY_VOID(place.check_members({"pods", "label", "first", "to", "over", "rate"}));
+  UseMemory action;
+  SPILLWAY_TRY(pods, place.optional_text("pods"));
+  if (!pods.empty()) action.pods.pods = pods;
+  SPILLWAY_TRY(label, read_label(place, "label"));
+  action.pods.label = label;
+  if (pods.empty() && !label) return place.wrong("pods is missing; expected a name like default/web-*, or a label");
+  SPILLWAY_TRY(first, place.number("first", 1, 1'000'000));
+  if (first) action.pods.first = static_cast<std::size_t>(*first);
+  SPILLWAY_TRY(to, read_bytes(place, "to"));
+  if (!to) return place.wrong("to is missing; expected an amount of memory, e.g. 500Mi");
+  SPILLWAY_TRY(over, read_duration(place, "over"));
+  SPILLWAY_TRY(rate, read_rate(place, "rate"));
+  if (over && rate) return place.member("over").wrong("expected either over or rate");
+  action.to = *to;
+  action.over = over.value_or(Duration::zero());
+  action.rate_per_second = rate.value_or(Bytes{0});
+  return action;
+}
+
+Result<Action> read_scale(const Place& place) {
+  SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "replicas"}));
+  SPILLWAY_TRY(name, place.optional_text("replicaSet"));
+  const std::size_t slash = name.find('/');
+  if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) {
+    return place.wrong("replicaSet: expected namespace/name, e.g. default/web");
+  }
+  SPILLWAY_TRY(replicas, place.number("replicas", 0, 1'000'000));
+  if (!replicas) return place.wrong("replicas is missing; expected a whole number");
+  return ScaleReplicaSet{name.substr(0, slash), name.substr(slash + 1), *replicas};
+}
+
+Result<Action> read_text_action(std::string_view kind, const Place& place) {
+  SPILLWAY_TRY(text, place.text());
+  if (kind == "muteWatch") return MuteWatch{text};
+  if (text != "controllers") return place.wrong(fmt::format("expected controllers, got \"{}\"", text));
+  return RestartControllers{};
+}
+
+constexpr std::initializer_list<std::string_view> kMembers = {
+    "at",     "after", "for",      "repeat", "partition", "heal",      "crash", "restart", "rollingReboot", "apiServer",
+    "memory", "drain", "uncordon", "scale",  "jumpClock", "muteWatch", "disk",  "fork",    "thresholds"};
+constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
+
+/// What is not simulated is refused, not passed over.
+Outcome check_supported(std::string_view kind, const Place& place) {
+  if (kind == "disk") return place.wrong("disks are not simulated; expected another event");
+  if (kind == "fork") return place.wrong("processes of pods are not counted in the simulation; expected another event");
+  if (kind == "thresholds") {
+    return place.wrong(
+        "an agent reads its configuration once; compare two runs with --config-a and --config-b, or set config.agents");
+  }
+  return {};
+}
+
+Result<Action> read_action(std::string_view kind, const Place& event, const Machines& machines) {
+  const Place place = event.member(kind);
+  SPILLWAY_TRY_VOID(check_supported(kind, place));
+  const bool controllers = place.value().if_string() != nullptr && *place.value().if_string() == "controllers";
+  if (kind == "partition") return read_partition(place, machines);
+  if (kind == "rollingReboot") return read_rolling_reboot(place, machines);
+  if (kind == "apiServer") return read_api_server(place);
+  if (kind == "memory") return read_memory(place);
+  if (kind == "scale") return read_scale(place);
+  if (kind == "muteWatch") return read_text_action(kind, place);
+  if (kind == "jumpClock") {
+    SPILLWAY_TRY(by, read_duration(event, kind, Sign::kAny));
+    if (!by) return place.wrong("expected a duration, e.g. -1h");
+    return JumpClock{*by};
+  }
+  if (kind == "crash" && controllers) return CrashControllers{};
+  if (kind == "restart" && controllers) return RestartControllers{};
+  SPILLWAY_TRY(nodes, read_nodes(place, machines));
+  if (kind == "heal") return HealNodes{nodes};
+  if (kind == "crash") return CrashNodes{nodes};
+  if (kind == "restart") return RestartNodes{nodes};
+  if (kind == "drain") return DrainNodes{nodes};
+  return UncordonNodes{nodes};
+}
+
+bool can_be_taken_back(const Action& action) {
+  return std::holds_alternative<PartitionNodes>(action) || std::holds_alternative<CrashNodes>(action) ||
+         std::holds_alternative<CrashControllers>(action) || std::holds_alternative<StopApiServer>(action) ||
+         std::holds_alternative<SlowApiServer>(action) || std::holds_alternative<UseMemory>(action) ||
+         std::holds_alternative<DrainNodes>(action) || std::holds_alternative<MuteWatch>(action);
+}
+
+Outcome read_times(const Place& place, TimelineEvent& event) {
+  SPILLWAY_TRY(after, place.optional_text("after"));
+  if (!after.empty() && after != "firstUnknown") {
+    return place.member("after").wrong(fmt::format("expected firstUnknown, got \"{}\"", after));
+  }
+  if (!after.empty()) event.when = TimelineEvent::When::kFirstUnknown;
+  SPILLWAY_TRY(at, read_duration(place, "at"));
+  if (!at && after.empty()) return place.wrong("at is missing; expected a duration since the beginning, e.g. 2m");
+  event.at = at.value_or(Duration::zero());
+  SPILLWAY_TRY(lasts, read_duration(place, "for"));
+  if (lasts && !can_be_taken_back(event.action)) {
+    return place.member("for").wrong(fmt::format("{} cannot be taken back", event.text));
+  }
+  event.lasts = lasts;
+  if (!place.has("repeat")) return {};
+  const Place repeat = place.member("repeat");
+  SPILLWAY_TRY_VOID(repeat.check_members({"times", "every"}));
+  SPILLWAY_TRY(times, repeat.number("times", 1, kRepeatsMax));
+  SPILLWAY_TRY(every, read_duration(repeat, "every"));
+  if (!times || !every) return repeat.wrong("expected {times: 6, every: 105s}");
+  event.times = *times;
+  event.every = *every;
+  return {};
+}
+
+Result<TimelineEvent> read_event(const Place& place, const Machines& machines) {
+  SPILLWAY_TRY_VOID(place.check_members(kMembers));
+  std::string kind;
+  for (const auto& [name, member] : place.members()) {
+    if (std::ranges::find(kTimes, name) != kTimes.end()) continue;
+    if (!kind.empty()) return member.wrong(fmt::format("expected one thing that happens, got {} as well", kind));
+    kind = name;
+  }
+  if (kind.empty()) return place.wrong("expected what happens, e.g. partition, crash, memory or drain");
+  SPILLWAY_TRY(action, read_action(kind, place, machines));
+  TimelineEvent event{.at = {}, .action = std::move(action), .lasts = {}, .every = {}, .text = kind};
+  SPILLWAY_TRY_VOID(read_times(place, event));
+  return event;
+}
+
+}  // namespace
+
+Result<std::vector<TimelineEvent>> parse_timeline(const Place& scenario, const Machines& machines) {
+  std::vector<TimelineEvent> events;
+  SPILLWAY_TRY_VOID(scenario.for_each("timeline", [&](const Place& place) -> Outcome {
+    SPILLWAY_TRY(event, read_event(place, machines));
+    if (events.size() == kEventsMax) return place.wrong(fmt::format("expected at most {} events", kEventsMax));
+    events.push_back(std::move(event));
+    return {};
+  }));
+  return events;
+}
+
+Duration end_of(const std::vector<TimelineEvent>& timeline, std::size_t nodes) {
+  Duration end{};
+  for (const TimelineEvent& event : timeline) {
+    Duration lasts = event.lasts.value_or(Duration::zero());
+    if (const auto* reboot = std::get_if<RollingReboot>(&event.action)) {
+      lasts = reboot->interval * static_cast<std::int64_t>(nodes) + reboot->away;
+    }
+    if (const auto* memory = std::get_if<UseMemory>(&event.action)) lasts = std::max(lasts, memory->over);
+    end = std::max(end, event.at + event.every * (event.times - 1) + lasts);
+  }
+  return end;
+}
+
+}  // namespace spillway::sim

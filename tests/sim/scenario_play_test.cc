@@ -1,0 +1,164 @@
+// Scenarios played on the product: what they expect holds, the same seed is the same run, brakes never do more.
+#include "sim/cluster.h"
+#include "sim/scenario/parser.h"
+#include "sim/scenario/player.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace spillway::sim {
+
+namespace {
+
+Result<std::string> read_text(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) return invalid(file, "cannot be read");
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+Scenario load(const std::string& file) {
+  const auto beside = [&file](const std::string& name) {
+    return read_text(file.substr(0, file.rfind('/') + 1) + name);
+  };
+  const auto scenario = parse_scenario(file, *read_text(file), beside);
+  EXPECT_TRUE(scenario) << scenario.error().text();
+  return *scenario;
+}
+
+Scenario made(const std::string& text) {
+  const auto scenario = parse_scenario("s.yaml", text, read_text);
+  EXPECT_TRUE(scenario) << scenario.error().text();
+  return *scenario;
+}
+
+void expect_all(const RunOutcome& outcome) {
+  for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
+  for (const ExpectationResult& each : outcome.expectations) EXPECT_TRUE(each.held) << each.text << ": " << each.seen;
+}
+
+class Named : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Named, HoldsWhatItExpects) {
+  expect_all(play(load("tests/scenarios/" + GetParam() + ".yaml"), {.seed = 1, .go_on = {}}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Named, ::testing::Values("memory-leak", "imported-zone"));
+
+class SmallIncident : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SmallIncident, RecoversAndBrakesOnlyHold) {
+  Scenario scenario = load("examples/incidents/" + GetParam() + ".yaml");
+  std::get<GeneratedCluster>(scenario.cluster).nodes = 9;
+  const RunOutcome off = play(scenario, {.seed = 1, .go_on = {}});
+  set_brakes(scenario.config.controllers, true);
+  const RunOutcome on = play(scenario, {.seed = 1, .go_on = {}});
+  expect_all(off);
+  expect_all(on);
+  for (const HappeningKind kind : {HappeningKind::kFlip, HappeningKind::kTaint, HappeningKind::kDeleted}) {
+    EXPECT_LE(on.count(kind), off.count(kind)) << counter_name(kind);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Incidents, SmallIncident, ::testing::Values("lost-lease-watch", "killed-before-tainting"));
+
+TEST(ZoneOutage, OnlyTheDeadZoneIsTouchedAndAllRecovers) {
+  Scenario scenario = load("examples/incidents/zone-outage.yaml");
+  std::get<GeneratedCluster>(scenario.cluster).nodes = 12;
+  const RunOutcome outcome = play(scenario, {.seed = 1, .go_on = {}});
+  expect_all(outcome);
+  EXPECT_EQ(outcome.count(HappeningKind::kFlip), 4U);
+  EXPECT_EQ(outcome.tainted_nodes_max, 4U);
+  for (const Happening& each : outcome.happenings) EXPECT_EQ(each.zone.empty() ? "zone-0" : each.zone, "zone-0");
+}
+
+constexpr const char* kShort =
+    "name: x\ncluster: {nodes: 4, zones: 2}\nsettle: 30s\nduration: 4m\n"
+    "timeline: [{at: 0s, partition: {zone: zone-0}, for: 2m}]";
+
+TEST(Play, TheSameSeedIsTheSameRunAndAnotherIsNot) {
+  const Scenario scenario = made(kShort);
+  const RunOutcome first = play(scenario, {.seed = 7, .go_on = {}});
+  EXPECT_EQ(first.trace_hash, play(scenario, {.seed = 7, .go_on = {}}).trace_hash);
+  EXPECT_NE(first.trace_hash, play(scenario, {.seed = 8, .go_on = {}}).trace_hash);
+}
+
+class Watching final : public RunObserver {
+ public:
+  void on_begin(Cluster& cluster) override {
+    cluster.world().listen([this](const store::Change&, Now) { ++writes; });
+  }
+
+  void on_end(Cluster& cluster) override { nodes = cluster.world().nodes().size(); }
+
+  std::uint64_t writes = 0;
+  std::size_t nodes = 0;
+};
+
+TEST(Play, WhoLooksChangesNothing) {
+  const Scenario scenario = made(kShort);
+  Watching observer;
+  const RunOutcome outcome = play(scenario, {.seed = 7, .observer = &observer, .go_on = {}});
+  EXPECT_EQ(outcome.trace_hash, play(scenario, {.seed = 7, .go_on = {}}).trace_hash);
+  EXPECT_EQ(observer.writes, outcome.writes);
+  EXPECT_EQ(observer.nodes, 4U);
+}
+
+TEST(Play, EndsWhereItIsTold) {
+  int asked = 0;
+  const RunOutcome outcome = play(made(kShort), {.seed = 1, .go_on = [&asked](double) { return ++asked < 5; }});
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_EQ(asked, 5);
+}
+
+TEST(Play, AOneWayCutTowardsTheServerSilencesNodes) {
+  const RunOutcome outcome = play(made(
+      "name: x\ncluster: {nodes: 4, zones: 2}\nsettle: 30s\n"
+      "timeline: [{at: 0s, partition: {only: [0], way: toServer}, for: 2m}]\nexpect: [flips == 1, recovered]"), {.seed = 1, .go_on = {}});
+  expect_all(outcome);
+}
+
+TEST(Play, DrainKeepsToTheBudgetAndEndsWithoutPods) {
+  const RunOutcome outcome = play(made(
+      "name: x\ncluster: {nodes: 3, zones: 1, workloads: [{replicaSet: web, replicas: 6, minAvailable: 5}]}\n"
+      "timeline: [{at: 0s, drain: {only: [0]}}]\nexpect: [deletions >= 1, deletions <= 6, recovered]"), {.seed = 1, .go_on = {}});
+  expect_all(outcome);
+  for (const Happening& each : outcome.happenings) {
+    if (each.kind == HappeningKind::kDeleted) EXPECT_EQ(each.node, "node-00000");
+  }
+}
+
+TEST(Play, ScaleAndASlowAndAbsentServer) {
+  const RunOutcome outcome = play(made(
+      "name: x\ncluster: {nodes: 3, zones: 1, podsPerNode: 1}\nsettle: 1m\n"
+      "timeline: [{at: 0s, scale: {replicaSet: default/web, replicas: 1}}, {at: 1m, apiServer: away, for: 20s},"
+      " {at: 2m, apiServer: {slow: 1s}, for: 1m}]\nexpect: [deletions == 2, flips == 0, recovered]"), {.seed = 1, .go_on = {}});
+  expect_all(outcome);
+}
+
+TEST(Play, ThatTheNodeIsFullEndsInAnExpectationThatFails) {
+  const RunOutcome outcome = play(made(
+      "name: x\ncluster: {nodes: 1, zones: 1, memory: 512Mi, workloads: [{replicaSet: web, replicas: 1, memory: 20Mi}]}\n"
+      "settle: 1m\nduration: 3m\ntimeline: [{at: 10s, memory: {pods: default/web-*, to: 900Mi}}]\nexpect: [oomKills == 0, evicted == 0]"),
+      {.seed = 1, .go_on = {}});
+  EXPECT_FALSE(outcome.all_expectations_held());
+}
+
+TEST(Comparison, PutsWhatDiffersFirst) {
+  RunOutcome a;
+  RunOutcome b;
+  b.happenings.push_back({.kind = HappeningKind::kTaint, .object = "n", .node = "n", .zone = {}, .owner = {}, .reason = {}});
+  const api::Json json = comparison_json(a, b);
+  ASSERT_EQ(json.find("differences")->if_array()->size(), 1U);
+  EXPECT_EQ(json.find("differences")->if_array()->front().string_at({"what"}), "taints");
+  EXPECT_LT(comparison_text(a, b).find("taints"), comparison_text(a, b).find("flips"));
+}
+
+}  // namespace
+
+}  // namespace spillway::sim
