@@ -47,6 +47,7 @@ void steady(benchmark::State& state) {
 /// examples/incidents/zone-outage.yaml: 2 min to settle, 18 of them the timeline.
 void zone_outage(benchmark::State& state) {
   constexpr std::string_view kText =
+      "name: zone-outage\n"
       "cluster: {zones: 3, podsPerNode: 1}\n"
       "duration: 18m\n"
       "timeline:\n"

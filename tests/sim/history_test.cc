@@ -26,6 +26,7 @@ std::size_t count_of(const RunHistory& history, EventKind kind) {
 /// A zone is silent for ten minutes of twenty.
 RunOutcome play_outage(RunObserver* observer) {
   const std::string text =
+      "name: outage\n"
       "cluster: {nodes: 9, zones: 3, podsPerNode: 1}\n"
       "duration: 18m\n"
       "timeline:\n"
@@ -71,7 +72,7 @@ TEST(Recorder, AZoneOutageFromItsBeginningToItsEnd) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
   static_cast<void>(play_outage(&recorder));
   const RunHistory& history = recorder.history();
-  EXPECT_EQ(history.length_ms, 20 * 60 * 1000);
+  EXPECT_EQ(history.length_ms, (15 + 120 + 18 * 60) * 1000);  // boot, settle, timeline
   EXPECT_EQ(history.sample_ms, 1000);
   ASSERT_EQ(history.nodes.size(), 9U);
   ASSERT_EQ(history.zones.size(), 3U);
