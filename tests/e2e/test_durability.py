@@ -149,6 +149,7 @@ class Durability(unittest.TestCase):
                     writers += [Renewer(folder / "kubeconfig", f"r{round_number}-l{i}") for i in range(WRITERS)]
                     for writer in writers:
                         writer.start()
+                    wait_for("a write", lambda: any(writer.acknowledged for writer in writers))
                     time.sleep(rng.uniform(0.1, 0.8))
                 finally:
                     self.kill(process, round_number)
@@ -157,7 +158,6 @@ class Durability(unittest.TestCase):
                     writer.join()
                     expected.update(writer.acknowledged)
                     revision = max(revision, writer.revision)
-                self.assertTrue(any(writer.acknowledged for writer in writers))
             process, api = self.start(folder)
             try:
                 self.check(api, expected, revision, "at the end")
