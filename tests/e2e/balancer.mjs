@@ -73,12 +73,18 @@ function forwardHttp2(request, answer) {
     answer.flushHeaders();
     asked.pipe(answer);
   });
-  asked.on('aborted', () => { if (!asked.readableEnded) answer.destroy(); });
+  const leave = () => {  // the rest of a request that was answered before its end
+    request.unpipe(asked);
+    request.resume();
+  };
+  asked.on('aborted', () => {
+    leave();
+    if (asked.rstCode !== http2.constants.NGHTTP2_NO_ERROR && !asked.readableEnded) answer.destroy();
+  });
   asked.on('error', () => { if (!answer.headersSent) answer.destroy(); });
   asked.on('close', () => {
     if (!answer.headersSent) answer.destroy();
-    request.unpipe(asked);
-    request.resume();  // the rest of a request that was answered before its end
+    leave();
   });
   answer.on('close', () => asked.close(http2.constants.NGHTTP2_CANCEL));
   request.pipe(asked);
