@@ -104,15 +104,49 @@ TEST_F(EtcdStoreTest, AWriteWhoseAnswerIsLostIsToldOnceAndTruly) {
 }
 
 TEST_F(EtcdStoreTest, AWriteThatWasNotDoneIsDoneByTheNextMember) {
-  for (const Fault fault : {Fault::kRequestLost, Fault::kNotReached}) {
+  const auto expect_second = [this](Fault fault, std::optional<Revision> expected) {
     etcd_.asked.clear();
     etcd_.faults = {fault};
-    const auto done = write("a", "x", fault == Fault::kRequestLost ? Revision() : etcd_.revision());
+    const auto done = write("a", "x", expected);
     ASSERT_TRUE(done && done->committed);
     ASSERT_THAT(etcd_.asked, SizeIs(2));
     EXPECT_NE(etcd_.asked[0], etcd_.asked[1]);
-  }
+  };
+  expect_second(Fault::kNotReached, Revision());
+  expect_second(Fault::kNotReached, etcd_.revision());
+  expect_second(Fault::kRequestLost, etcd_.revision());
+  EXPECT_EQ(etcd_.writes_of("/a"), 3U);
+}
+
+TEST_F(EtcdStoreTest, ACreationThatMayBeDoneIsNotMadeTwice) {
+  // Somebody deletes what the attempt made whose answer is lost: the key is free again.
+  const auto create = [this] {
+    etcd_.faults = {Fault::kAnswerLost};
+    etcd_.then = [this] { etcd_.write({{"/a", nullptr}}); };
+    return write("a", "ours", Revision());
+  };
+  const auto unknown = create();
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::kTimeout);
+  EXPECT_THAT(unknown.error().text(), HasSubstr("may have been stored"));
   EXPECT_EQ(etcd_.writes_of("/a"), 2U);
+  RecordingWatcher watcher;  // now our bytes are seen
+  const WatchId watch = store_->watch("", etcd_.revision(), watcher);
+  loop_.run_posted();
+  const auto seen = create();
+  ASSERT_TRUE(seen) << seen.error().text();
+  EXPECT_TRUE(seen->committed);
+  EXPECT_EQ(seen->revision.number() + 1, etcd_.revision().number());
+  EXPECT_EQ(etcd_.writes_of("/a"), 4U);
+  store_->unwatch(watch);
+}
+
+TEST_F(EtcdStoreTest, ACreationOfWhichNothingIsFoundMayYetBeDone) {
+  etcd_.faults = {Fault::kRequestLost};
+  const auto done = write("a", "ours", Revision());
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kTimeout);
+  EXPECT_EQ(etcd_.writes_of("/a"), 0U);
 }
 
 TEST_F(EtcdStoreTest, AMemberThatDidNotAnswerIsLeftAloneForAWhile) {

@@ -157,7 +157,10 @@ void EtcdStore::begin_write(const std::shared_ptr<WriteJob>& job) {
 
 void EtcdStore::try_write(std::shared_ptr<WriteJob> job) {
   ++job->attempts;
-  const auto repeat = job->write.expected ? EtcdCalls::Repeat::kAlways : EtcdCalls::Repeat::kUnlessSent;
+  // A revision that was expected does not come again. That a key is absent does: another client may delete what the
+  // first attempt made, and the second one would make it again.
+  const bool once = !job->write.expected || job->creates();
+  const auto repeat = once ? EtcdCalls::Repeat::kUnlessSent : EtcdCalls::Repeat::kAlways;
   const EtcdTxn& txn = job->txn;
   calls_.txn(txn, repeat, kCallMax,
              [this, job = std::move(job)](std::expected<EtcdTxnAnswer, Failure> done, bool uncertain) {
@@ -167,11 +170,16 @@ void EtcdStore::try_write(std::shared_ptr<WriteJob> job) {
                  leases_.forget(job->txn.lease);
                  return begin_write(job);
                }
-               const Error error = failed(done.error());
-               if (!job->uncertain) return answer(job, error);
-               metrics_.uncertain.add();
-               answer(job, make_error(ErrorCode::kTimeout, "{}; the write may have been stored", error.text()));
+               if (job->uncertain && job->creates()) return on_exists(job);
+               refuse(job, done.error());
              });
+}
+
+void EtcdStore::refuse(const std::shared_ptr<WriteJob>& job, const Failure& failure) {
+  const Error error = failed(failure);
+  if (!job->uncertain) return answer(job, error);
+  metrics_.uncertain.add();
+  answer(job, make_error(ErrorCode::kTimeout, "{}; the write may have been stored", error.text()));
 }
 
 void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done) {
@@ -190,12 +198,13 @@ void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done)
   settle(job, std::move(done.entry), done.present);
 }
 
-/// What there is already is asked for; if that is gone by then, the creation is tried again.
+/// Of a creation that was refused, or may have been done: what there is is asked for. If that is gone by then, one that
+/// was refused for sure is tried again.
 void EtcdStore::on_exists(const std::shared_ptr<WriteJob>& job) {
   calls_.range(key_alone(job->txn.key), kCallMax, [this, job](std::expected<EtcdRangeAnswer, Failure> found, bool) {
-    if (!found) return answer(job, failed(found.error()));
+    if (!found) return refuse(job, found.error());
     note(found->present);
-    if (found->entries.empty() && job->attempts < kCreateAttempts) return try_write(job);
+    if (found->entries.empty() && !job->uncertain && job->attempts < kCreateAttempts) return try_write(job);
     settle(job, found->entries.empty() ? std::nullopt : std::optional(std::move(found->entries.front())),
            found->present);
   });

@@ -88,6 +88,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   void begin_write(const std::shared_ptr<WriteJob>& job);
   void try_write(std::shared_ptr<WriteJob> job);
   void on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer answer);
+  void refuse(const std::shared_ptr<WriteJob>& job, const Failure& failure);
   void on_exists(const std::shared_ptr<WriteJob>& job);
   void settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present);
   Result<WriteResult> what_became_of(const WriteJob& job, WriteResult refused);
