@@ -162,7 +162,7 @@ Result<Action> read_text_action(std::string_view kind, const Place& place) {
   return RestartControllers{};
 }
 
-constexpr std::initializer_list<std::string_view> kMembers = {
+const std::initializer_list<std::string_view> kMembers = {
     "at",     "after", "for",      "repeat", "partition", "heal",      "crash", "restart", "rollingReboot", "apiServer",
     "memory", "drain", "uncordon", "scale",  "jumpClock", "muteWatch", "disk",  "fork",    "thresholds"};
 constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
