@@ -41,6 +41,8 @@ struct PodLoad {
   /// look like an empty node.
   std::int64_t scored_milli_cpu = 0;
   std::int64_t scored_memory_bytes = 0;
+
+  friend bool operator==(const PodLoad&, const PodLoad&) = default;
 };
 
 PodLoad load_of(const api::Pod& pod, const api::PodFeatures& features = {});

@@ -43,7 +43,8 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log)
       pods_(client_, client::object_path("v1", "pods", {}),
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
       storage_(client_),
-      events_(client_, rng.fork("events"), options_.scheduler_name) {
+      events_(client_, rng.fork("events"), options_.scheduler_name),
+      placer_(options_.conditions) {
   nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
@@ -122,26 +123,26 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
 
 void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after) {
   if (!after) {
-    loads_.erase(before->metadata.name);
+    placer_.erase(before->metadata.name);
     return;
   }
-  loads_[after->metadata.name].set_node(after);
+  placer_.set_node(after);
   if (!before) recount(after->metadata.name);
   if (!before || may_make_room(*before, *after)) try_refused_again();
 }
 
 void Scheduler::recount(const std::string& node) {
-  const auto load = loads_.find(node);
+  const auto load = placer_.nodes().find(node);
   const auto pods = pods_by_node_.find(node);
   if (pods != pods_by_node_.end() && pods->second.empty()) pods_by_node_.erase(pods);
-  if (load == loads_.end()) return;
+  if (load == placer_.nodes().end()) return;
   policy::NodeLoad counted(load->second.node);
   if (const auto bound = pods_by_node_.find(node); bound != pods_by_node_.end()) {
     for (const client::ObjectKey& key : bound->second) {
       if (const PodPtr pod = pods_.cache().find(key)) counted.add(*pod);
     }
   }
-  load->second = std::move(counted);
+  placer_.set_load(node, std::move(counted));
 }
 
 void Scheduler::try_refused_again() {
@@ -159,15 +160,15 @@ void Scheduler::schedule(Now now) {
     const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
     if (!claims.problem.empty()) {
       claimants_.insert(key);
-      refuse(pod, scheduling::refuse_everywhere(claims.problem, loads_.size()), now);
+      refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), now);
       continue;
     }
     const bool has_claims = !claims.bound.empty() || !claims.unbound.empty();
     const auto filter = [&](const api::Node& node) {
       return storage::plan_claims(claims, node.metadata, taken_).refusal;
     };
-    const scheduling::Placement placement = scheduling::place_pod(
-        *pod, loads_, options_.conditions, has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter());
+    const scheduling::Placement placement = placer_.place(
+        *pod, has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter());
     if (!placement.node) {
       if (has_claims) claimants_.insert(key);
       refuse(pod, placement, now);
@@ -181,7 +182,7 @@ void Scheduler::schedule(Now now) {
     if (claims.unbound.empty()) {
       bind(pod, *placement.node);
     } else {
-      bind_claims(pod, *placement.node, storage::plan_claims(claims, loads_.at(*placement.node).node->metadata, taken_),
+      bind_claims(pod, *placement.node, storage::plan_claims(claims, placer_.nodes().at(*placement.node).node->metadata, taken_),
                   now);
     }
   }
@@ -189,8 +190,11 @@ void Scheduler::schedule(Now now) {
 
 void Scheduler::assume(const api::Pod& pod, const std::string& node) {
   assumed_[pod.metadata.uid] = node;
-  pods_by_node_[node].insert(key_of(pod));
-  recount(node);
+  if (pods_by_node_[node].insert(key_of(pod)).second) {
+    placer_.add_pod(node, pod);
+  } else {
+    recount(node);
+  }
 }
 
 void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
@@ -250,7 +254,7 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
     });
   }
   const scheduling::PreemptionOutlook outlook = scheduling::preemption_outlook(
-      *pod, placement, loads_, [this](const std::string& node) { return pods_on(node); }, options_.conditions);
+      *pod, placement, placer_.nodes(), [this](const std::string& node) { return pods_on(node); }, options_.conditions);
   const std::string message = outlook.message.empty() ? placement.message : placement.message + " " + outlook.message;
   if (!fresh && known->second == message) return;
   known->second = message;

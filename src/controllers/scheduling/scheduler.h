@@ -15,7 +15,7 @@
 #include "client/informer.h"
 #include "controllers/shared/storage_cache.h"
 #include "policy/node_load.h"
-#include "policy/scheduling/place.h"
+#include "policy/scheduling/placer.h"
 #include "policy/storage/pod_claims.h"
 #include "telemetry/log.h"
 
@@ -112,7 +112,7 @@ class Scheduler final : public client::ApiEngine {
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;  // by uid of the pod
   std::set<std::string> taken_;                              // volumes that waiting pods get
   std::set<client::ObjectKey> claimants_;                    // refused pods that have claims
-  std::map<std::string, policy::NodeLoad> loads_;
+  scheduling::Placer placer_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
   std::map<std::string, std::string> assumed_;  // pod uid → node
   std::set<Turn> queue_;

@@ -76,4 +76,15 @@ PendingPod make_pending(const api::Pod& pod) {
   return pending;
 }
 
+bool asks_alike(const PendingPod& one, const PendingPod& other) {
+  const api::PodSpec& a = one.pod->spec;
+  const api::PodSpec& b = other.pod->spec;
+  const bool same_place = a.node_name == b.node_name && a.node_selector == b.node_selector &&
+                          a.affinity == b.affinity && a.tolerations == b.tolerations;
+  if (!same_place || one.load != other.load || one.asks_for_ports != other.asks_for_ports) return false;
+  if (one.asks_for_ports && api::host_ports_of(a) != api::host_ports_of(b)) return false;
+  return std::ranges::equal(one.images, other.images, {}, &PendingImage::name, &PendingImage::name) &&
+         api::qos_of(*one.pod) == api::qos_of(*other.pod);
+}
+
 }  // namespace spillway::scheduling

@@ -34,4 +34,8 @@ struct PendingPod {
 
 PendingPod make_pending(const api::Pod& pod);
 
+/// Every node answers both alike, filters and scores (not so the volumes of their claims); how far their images are
+/// spread is left out.
+bool asks_alike(const PendingPod& one, const PendingPod& other);
+
 }  // namespace spillway::scheduling

@@ -1,7 +1,6 @@
 #include "policy/scheduling/place.h"
 
 #include "policy/scheduling/pending_pod.h"
-#include "policy/scheduling/score.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,47 +15,56 @@ namespace {
 
 constexpr std::string_view kExcludedByName = "node(s) didn't satisfy plugin(s) [NodeAffinity]";
 
-struct Candidate {
-  const std::string* name;
-  std::int64_t pod_count;
-};
-
-Placement choose(const std::vector<Candidate>& candidates, const std::vector<Score>& scores) {
-  const std::vector<std::int64_t> totals = total_scores(scores);
-  // Largest is best; total, ending in the name.
-  const auto rank = [&](std::size_t i) {
-    return std::tuple(-totals[i], candidates[i].pod_count, std::string_view(*candidates[i].name));
-  };
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < candidates.size(); ++i) {
-    if (rank(i) < rank(best)) best = i;
-  }
-  const Score& score = scores[best];
-  Placement placement;
-  placement.node = *candidates[best].name;
-  placement.reasons = {policy::Reason{policy::ReasonCode::kFits,
-                                      {{"node", *placement.node},
-                                       {"score", totals[best]},
-                                       {"least_allocated", score.least_allocated},
-                                       {"balanced", score.balanced},
-                                       {"soft_taints", score.soft_taints},
-                                       {"affinity", score.affinity},
-                                       {"image_locality", score.image_locality},
-                                       {"pods", candidates[best].pod_count},
-                                       {"candidates", static_cast<std::int64_t>(candidates.size())}}}};
-  return placement;
-}
-
 std::int64_t share_of_nodes_ppm(const std::string& image, const std::map<std::string, policy::NodeLoad>& nodes) {
-  constexpr std::int64_t kMillion = 1'000'000;
-  if (nodes.empty()) return 0;
-  const auto holders = std::ranges::count_if(nodes, [&](const auto& node) {
-    return !node.second.image_bytes.empty() && node.second.image_bytes.contains(image);
-  });
-  return holders * kMillion / static_cast<std::int64_t>(nodes.size());
+  return share_ppm(static_cast<std::size_t>(std::ranges::count_if(
+                       nodes,
+                       [&](const auto& node) {
+                         return !node.second.image_bytes.empty() && node.second.image_bytes.contains(image);
+                       })),
+                   nodes.size());
 }
 
 }  // namespace
+
+std::int64_t share_ppm(std::size_t holders, std::size_t nodes) {
+  constexpr std::int64_t kMillion = 1'000'000;
+  if (nodes == 0) return 0;
+  return static_cast<std::int64_t>(holders) * kMillion / static_cast<std::int64_t>(nodes);
+}
+
+Placement choose(std::span<const FittingNode> candidates) {
+  ScoreBounds most;
+  for (const FittingNode& candidate : candidates) most.include(candidate.score);
+  // Largest is best; total, ending in the name.
+  const auto rank = [&](const FittingNode& node) {
+    return std::tuple(-total_score(node.score, most), node.pod_count, std::string_view(*node.name));
+  };
+  const FittingNode* best = &candidates.front();
+  auto best_rank = rank(*best);
+  for (const FittingNode& candidate : candidates.subspan(1)) {
+    const auto other = rank(candidate);
+    if (other >= best_rank) continue;
+    best = &candidate;
+    best_rank = other;
+  }
+  return placement_on(*best, total_score(best->score, most), candidates.size());
+}
+
+Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_t candidates) {
+  Placement placement;
+  placement.node = *chosen.name;
+  placement.reasons = {policy::Reason{policy::ReasonCode::kFits,
+                                      {{"node", *chosen.name},
+                                       {"score", total},
+                                       {"least_allocated", chosen.score.least_allocated},
+                                       {"balanced", chosen.score.balanced},
+                                       {"soft_taints", chosen.score.soft_taints},
+                                       {"affinity", chosen.score.affinity},
+                                       {"image_locality", chosen.score.image_locality},
+                                       {"pods", chosen.pod_count},
+                                       {"candidates", static_cast<std::int64_t>(candidates)}}}};
+  return placement;
+}
 
 std::string unavailable_text(std::size_t nodes, const std::map<std::string, std::size_t>& counts) {
   std::vector<std::string> parts;
@@ -84,8 +92,7 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
     return refused;
   }
   std::map<std::string, std::size_t> counts;
-  std::vector<Candidate> candidates;
-  std::vector<Score> scores;
+  std::vector<FittingNode> candidates;
   for (const auto& [name, load] : nodes) {
     if (pending.only_nodes && !pending.only_nodes->contains(name)) {
       ++counts[std::string(kExcludedByName)];
@@ -93,8 +100,7 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
     }
     std::optional<Refusal> no = refuse_pod(pending, load, conditions, volumes);
     if (!no) {
-      candidates.push_back({&name, load.pod_count});
-      scores.push_back(score_node(pending, load));
+      candidates.push_back({&name, load.pod_count, score_node(pending, load)});
       continue;
     }
     if (no->resolvable()) refused.resolvable.push_back(name);
@@ -104,7 +110,7 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
       refused.reasons.push_back(std::move(misfit.reason));
     }
   }
-  if (!candidates.empty()) return choose(candidates, scores);
+  if (!candidates.empty()) return choose(candidates);
   refused.message = nodes.empty() ? "no nodes available to schedule pods" : unavailable_text(nodes.size(), counts);
   return refused;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace spillway::scheduling {
 
@@ -76,22 +77,17 @@ Score score_node(const PendingPod& pod, const policy::NodeLoad& load) {
   return score;
 }
 
-std::vector<std::int64_t> total_scores(std::span<const Score> candidates) {
-  std::int64_t taints_max = 0;
-  std::int64_t affinity_max = 0;
-  for (const Score& score : candidates) {
-    taints_max = std::max(taints_max, score.soft_taints);
-    affinity_max = std::max(affinity_max, score.affinity);
-  }
-  std::vector<std::int64_t> totals;
-  totals.reserve(candidates.size());
-  for (const Score& score : candidates) {
-    const std::int64_t taints = taints_max == 0 ? kScoreMax : kScoreMax - score.soft_taints * kScoreMax / taints_max;
-    const std::int64_t affinity = affinity_max <= 0 ? 0 : proportion(score.affinity, affinity_max, kScoreMax);
-    totals.push_back(score.least_allocated + score.balanced + score.image_locality + kTaintWeight * taints +
-                     kAffinityWeight * affinity);
-  }
-  return totals;
+void ScoreBounds::include(const Score& candidate) {
+  soft_taints = std::max(soft_taints, candidate.soft_taints);
+  affinity = std::max(affinity, candidate.affinity);
+}
+
+std::int64_t total_score(const Score& score, const ScoreBounds& among) {
+  const std::int64_t taints =
+      among.soft_taints == 0 ? kScoreMax : kScoreMax - score.soft_taints * kScoreMax / among.soft_taints;
+  const std::int64_t affinity = among.affinity <= 0 ? 0 : proportion(score.affinity, among.affinity, kScoreMax);
+  return score.least_allocated + score.balanced + score.image_locality + kTaintWeight * taints +
+         kAffinityWeight * affinity;
 }
 
 }  // namespace spillway::scheduling

@@ -1,5 +1,5 @@
 // How good a node is for a pod: upstream's aspects and weights. What depends on the other candidates (taints, affinity)
-// is counted here and set in proportion by total_scores. Integers and one division each, so that every machine agrees.
+// is counted here and set in proportion by total_score. Integers and one division each, so that every machine agrees.
 // Thread: any (pure). Source: Kubernetes docs, "Scheduler Configuration" (default weights), NodeResourcesFit
 // LeastAllocated, NodeResourcesBalancedAllocation, ImageLocality, TaintToleration, NodeAffinity.
 #pragma once
@@ -8,8 +8,6 @@
 #include "policy/scheduling/pending_pod.h"
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 namespace spillway::scheduling {
 
@@ -25,9 +23,18 @@ struct Score {
 
 Score score_node(const PendingPod& pod, const policy::NodeLoad& node);
 
-/// One total per candidate, in order: least_allocated + balanced + image_locality + 3 · (100 for no soft taint, 0 for
-/// the most of them)
-/// + 2 · (100 for the best affinity).
-std::vector<std::int64_t> total_scores(std::span<const Score> candidates);
+/// What the candidates have at most of what is set in proportion; nothing below zero.
+struct ScoreBounds {
+  std::int64_t soft_taints = 0;
+  std::int64_t affinity = 0;
+
+  void include(const Score& candidate);
+
+  friend bool operator==(const ScoreBounds&, const ScoreBounds&) = default;
+};
+
+/// Among candidates with these bounds: least_allocated + balanced + image_locality + 3 · (100 for no soft taint, 0 for
+/// the most of them) + 2 · (100 for the best affinity).
+std::int64_t total_score(const Score& score, const ScoreBounds& among);
 
 }  // namespace spillway::scheduling

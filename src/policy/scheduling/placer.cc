@@ -1,0 +1,253 @@
+#include "policy/scheduling/placer.h"
+
+#include "policy/scheduling/pending_pod.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+#include <utility>
+
+namespace spillway::scheduling {
+
+/// What every node says to pods that ask alike.
+class Placer::Ranking {
+ public:
+  Ranking(const api::Pod& pod, PendingPod pending)
+      : pod_(std::make_unique<const api::Pod>(pod)), pending_(std::move(pending)) {
+    pending_.pod = pod_.get();
+  }
+
+  bool is_for(const PendingPod& pending) const { return asks_alike(pending_, pending); }
+
+  /// Images that spread, or vanish, change what every node that holds them is worth.
+  void set_images(std::vector<PendingImage> images) {
+    const bool same =
+        std::ranges::equal(pending_.images, images, {}, &PendingImage::nodes_ppm, &PendingImage::nodes_ppm);
+    if (same) return;
+    pending_.images = std::move(images);
+    look_at_all_ = true;
+  }
+
+  void note_change(std::uint32_t node) {
+    if (look_at_all_) return;
+    changed_.push_back(node);
+    if (changed_.size() > standings_.size()) note_new_set();
+  }
+
+  void note_new_set() {
+    look_at_all_ = true;
+    changed_.clear();
+  }
+
+  std::optional<Placement> best(const std::vector<const Entry*>& nodes, NodeConditions conditions) {
+    refresh(nodes, conditions);
+    if (nodes.empty()) return std::nullopt;
+    const std::uint32_t winner = winners_[1];
+    if (!standings_[winner].fits) return std::nullopt;
+    const Standing& of = standings_[winner];
+    return placement_on({&nodes[winner]->first, of.pod_count, of.score}, of.total, candidates_);
+  }
+
+ private:
+  struct Standing {
+    bool fits = false;
+    Score score;
+    std::int64_t total = 0;
+    std::int64_t pod_count = 0;
+  };
+
+  void refresh(const std::vector<const Entry*>& nodes, NodeConditions conditions) {
+    if (look_at_all_) {
+      standings_.assign(nodes.size(), {});
+      soft_taints_.clear();
+      affinities_.clear();
+      candidates_ = 0;
+      for (std::uint32_t node = 0; node < nodes.size(); ++node) judge(node, nodes[node]->second, conditions);
+    } else {
+      for (const std::uint32_t node : changed_) judge(node, nodes[node]->second, conditions);
+    }
+    const ScoreBounds most{most_of(soft_taints_), most_of(affinities_)};
+    if (look_at_all_ || most != most_) {
+      most_ = most;
+      play_all();
+    } else {
+      for (const std::uint32_t node : changed_) play(node);
+    }
+    look_at_all_ = false;
+    changed_.clear();
+  }
+
+  void judge(std::uint32_t node, const policy::NodeLoad& load, NodeConditions conditions) {
+    Standing& standing = standings_[node];
+    if (standing.fits) count(standing.score, false);
+    standing = {};
+    standing.fits = !refuse_pod(pending_, load, conditions).has_value();
+    if (!standing.fits) return;
+    standing.score = score_node(pending_, load);
+    standing.pod_count = load.pod_count;
+    count(standing.score, true);
+  }
+
+  using Amounts = std::map<std::int64_t, std::size_t>;  // above zero, and how many candidates have it
+
+  void count(const Score& score, bool there) {
+    candidates_ = there ? candidates_ + 1 : candidates_ - 1;
+    const auto in = [there](Amounts& amounts, std::int64_t amount) {
+      if (amount <= 0) return;
+      std::size_t& candidates = amounts[amount];
+      candidates = there ? candidates + 1 : candidates - 1;
+      if (candidates == 0) amounts.erase(amount);
+    };
+    in(soft_taints_, score.soft_taints);
+    in(affinities_, score.affinity);
+  }
+
+  static std::int64_t most_of(const Amounts& amounts) { return amounts.empty() ? 0 : amounts.rbegin()->first; }
+
+  /// Smallest is best. Nodes are in the order of their names.
+  auto rank(std::uint32_t node) const {
+    const Standing& of = standings_[node];
+    return std::tuple(!of.fits, -of.total, of.pod_count, node);
+  }
+
+  std::uint32_t better_of(std::uint32_t a, std::uint32_t b) const {
+    if (a == kNobody || b == kNobody) return std::min(a, b);
+    return rank(a) < rank(b) ? a : b;
+  }
+
+  void play(std::uint32_t node) {
+    standings_[node].total = total_score(standings_[node].score, most_);
+    for (std::size_t match = (winners_.size() / 2 + node) / 2; match > 0; match /= 2) {
+      winners_[match] = better_of(winners_[2 * match], winners_[2 * match + 1]);
+    }
+  }
+
+  void play_all() {
+    const std::size_t leaves = std::bit_ceil(std::max<std::size_t>(standings_.size(), 1));
+    winners_.assign(2 * leaves, kNobody);
+    for (std::uint32_t node = 0; node < standings_.size(); ++node) {
+      standings_[node].total = total_score(standings_[node].score, most_);
+      winners_[leaves + node] = node;
+    }
+    for (std::size_t match = leaves - 1; match > 0; --match) {
+      winners_[match] = better_of(winners_[2 * match], winners_[2 * match + 1]);
+    }
+  }
+
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+
+  std::unique_ptr<const api::Pod> pod_;  // the first that asked so
+  PendingPod pending_;
+  bool look_at_all_ = true;
+  std::vector<std::uint32_t> changed_;  // since the last look
+  std::vector<Standing> standings_;     // of the nodes in their order
+  std::vector<std::uint32_t> winners_;  // [1]: of all; of 2 m and 2 m + 1 at m; the nodes in the second half
+  Amounts soft_taints_;
+  Amounts affinities_;
+  ScoreBounds most_;
+  std::size_t candidates_ = 0;
+};
+
+Placer::Placer(NodeConditions conditions) : conditions_(conditions) {}
+
+Placer::~Placer() = default;
+
+void Placer::set_node(std::shared_ptr<const api::Node> node) {
+  const auto [entry, is_new] = nodes_.try_emplace(node->metadata.name);
+  if (!is_new) count_images(entry->second, false);
+  entry->second.set_node(std::move(node));
+  count_images(entry->second, true);
+  is_new ? note_new_set() : note_change(entry->first);
+}
+
+void Placer::set_load(const std::string& node, policy::NodeLoad load) {
+  const auto entry = nodes_.find(node);
+  if (entry == nodes_.end()) return;
+  count_images(entry->second, false);
+  entry->second = std::move(load);
+  count_images(entry->second, true);
+  note_change(node);
+}
+
+void Placer::add_pod(const std::string& node, const api::Pod& pod) {
+  const auto entry = nodes_.find(node);
+  if (entry == nodes_.end()) return;
+  entry->second.add(pod);
+  note_change(node);
+}
+
+void Placer::erase(const std::string& node) {
+  const auto entry = nodes_.find(node);
+  if (entry == nodes_.end()) return;
+  count_images(entry->second, false);
+  nodes_.erase(entry);
+  note_new_set();
+}
+
+void Placer::count_images(const policy::NodeLoad& load, bool there) {
+  for (const auto& [image, bytes] : load.image_bytes) {
+    std::size_t& holders = holders_[image];
+    holders = there ? holders + 1 : holders - 1;
+    if (holders == 0) holders_.erase(image);
+  }
+}
+
+void Placer::note_change(const std::string& node) {
+  if (order_.empty()) return;  // all are looked at anyway
+  const auto found = std::ranges::lower_bound(order_, node, {}, [](const Entry* entry) { return entry->first; });
+  const auto number = static_cast<std::uint32_t>(found - order_.begin());
+  for (Ranking& ranking : rankings_) ranking.note_change(number);
+}
+
+void Placer::note_new_set() {
+  order_.clear();
+  for (Ranking& ranking : rankings_) ranking.note_new_set();
+}
+
+void Placer::number_nodes() {
+  if (order_.size() == nodes_.size()) return;
+  for (const Entry& entry : nodes_) order_.push_back(&entry);
+}
+
+std::optional<Placement> Placer::place_by_name(const PendingPod& pending) const {
+  std::vector<FittingNode> candidates;
+  for (const std::string& name : *pending.only_nodes) {
+    const auto entry = nodes_.find(name);
+    if (entry == nodes_.end() || refuse_pod(pending, entry->second, conditions_)) continue;
+    candidates.push_back({&entry->first, entry->second.pod_count, score_node(pending, entry->second)});
+  }
+  if (candidates.empty()) return std::nullopt;
+  return choose(candidates);
+}
+
+Placer::Ranking& Placer::ranking_for(const api::Pod& pod, PendingPod pending) {
+  const auto known = std::ranges::find_if(rankings_, [&](const Ranking& ranking) { return ranking.is_for(pending); });
+  if (known == rankings_.end()) {
+    if (rankings_.size() == kRankingsMax) rankings_.pop_back();
+    rankings_.emplace_front(pod, std::move(pending));
+  } else {
+    known->set_images(std::move(pending.images));
+    rankings_.splice(rankings_.begin(), rankings_, known);
+  }
+  return rankings_.front();
+}
+
+Placement Placer::place(const api::Pod& pod, const VolumeFilter& volumes) {
+  std::optional<Placement> placement;
+  if (!volumes) {
+    PendingPod pending = make_pending(pod);
+    for (PendingImage& image : pending.images) {
+      const auto holders = holders_.find(image.name);
+      image.nodes_ppm = share_ppm(holders == holders_.end() ? 0 : holders->second, nodes_.size());
+    }
+    if (pending.only_nodes) {
+      placement = place_by_name(pending);
+    } else {
+      number_nodes();
+      placement = ranking_for(pod, std::move(pending)).best(order_, conditions_);
+    }
+  }
+  return placement ? *std::move(placement) : place_pod(pod, nodes_, conditions_, volumes);
+}
+
+}  // namespace spillway::scheduling

@@ -1,0 +1,63 @@
+// Where pod after pod goes while the nodes change in between: place_pod over the same nodes, of which it looks again
+// only at those that changed since a pod that asks alike was placed. What one such pod found is kept as a tournament:
+// every node's standing, and of each two the better one up to the best.
+// Thread: one. Complexity of place(): log nodes for each changed node; all nodes for a pod that asks as none before,
+// that has claims, or that fits nowhere. Bounds: kRankingsMax tournaments, about 70 bytes a node each.
+#pragma once
+
+#include "policy/scheduling/place.h"
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::scheduling {
+
+class Placer {
+ public:
+  explicit Placer(NodeConditions conditions = NodeConditions::kByTaints);
+
+  ~Placer();
+  Placer(const Placer&) = delete;
+  Placer& operator=(const Placer&) = delete;
+
+  static constexpr std::size_t kRankingsMax = 8;
+
+  /// By name.
+  const std::map<std::string, policy::NodeLoad>& nodes() const { return nodes_; }
+
+  /// The node is there, or is another than it was; its pods stay.
+  void set_node(std::shared_ptr<const api::Node> node);
+  /// In place of what counted on a node that is there.
+  void set_load(const std::string& node, policy::NodeLoad load);
+  /// One more pod counts on a node; one that is not there counts nothing.
+  void add_pod(const std::string& node, const api::Pod& pod);
+  void erase(const std::string& node);
+
+  /// What place_pod says.
+  Placement place(const api::Pod& pod, const VolumeFilter& volumes = {});
+
+ private:
+  class Ranking;
+  using Entry = std::map<std::string, policy::NodeLoad>::value_type;
+
+  void count_images(const policy::NodeLoad& load, bool there);
+  void note_change(const std::string& node);
+  void note_new_set();
+  void number_nodes();
+  /// nullopt: it fits on none of the nodes that it names.
+  std::optional<Placement> place_by_name(const PendingPod& pending) const;
+  Ranking& ranking_for(const api::Pod& pod, PendingPod pending);
+
+  NodeConditions conditions_;
+  std::map<std::string, policy::NodeLoad> nodes_;
+  std::map<std::string, std::size_t> holders_;  // of each image, by every name it has
+  std::vector<const Entry*> order_;             // by name; empty: to be made
+  std::list<Ranking> rankings_;                 // the last used first
+};
+
+}  // namespace spillway::scheduling
