@@ -1,6 +1,6 @@
-// One simulated cluster of a size: what its start and its rest cost, as one JSON document. scale.py runs a row of sizes,
-// each in a process of its own, so that its memory is its own.
-// Start: from nothing until every pod runs. Rest: nothing but heartbeats, one after another as long as asked.
+// One simulated cluster of a size: what its start and its rest cost, as one JSON document. scale.py runs a row of
+// sizes, each in a process of its own, so that its memory is its own. Start: from nothing until every pod runs. Rest:
+// nothing but heartbeats, one after another as long as asked.
 #include "api/json/json.h"
 #include "base/check.h"
 #include "sim/cluster.h"
@@ -90,22 +90,22 @@ int run(const Options& options) {
   cluster.run_for(seconds(options.rest_seconds));
   const Spent after = Spent::now();
   const double rest_cpu = after.cpu_seconds - at_rest.cpu_seconds;
-  const api::Json result = api::Json::object(
-      {{"nodes", std::int64_t{options.nodes}},
-       {"pods", std::int64_t{options.nodes} * options.pods_per_node},
-       {"startCpuSeconds", at_rest.cpu_seconds - before.cpu_seconds},
-       {"startWallSeconds", at_rest.wall_seconds - before.wall_seconds},
-       {"startVirtualSeconds", to_seconds(started)},
-       {"restCpuSeconds", rest_cpu},
-       {"restWallSeconds", after.wall_seconds - at_rest.wall_seconds},
-       {"restVirtualSeconds", options.rest_seconds},
-       {"restTimesRealTime", static_cast<double>(options.rest_seconds) / rest_cpu},
-       {"memoryBytes", after.memory_bytes},
-       {"bytesPerNode", (after.memory_bytes - before.memory_bytes) / options.nodes},
-       {"writes", static_cast<std::int64_t>(cluster.world().trace().writes())},
-       {"startHash", start_hash},
-       {"traceHash", cluster.world().trace().text()},
-       {"violations", static_cast<std::int64_t>(cluster.invariants().violations().size())}});
+  const api::Json result =
+      api::Json::object({{"nodes", std::int64_t{options.nodes}},
+                         {"pods", std::int64_t{options.nodes} * options.pods_per_node},
+                         {"startCpuSeconds", at_rest.cpu_seconds - before.cpu_seconds},
+                         {"startWallSeconds", at_rest.wall_seconds - before.wall_seconds},
+                         {"startVirtualSeconds", to_seconds(started)},
+                         {"restCpuSeconds", rest_cpu},
+                         {"restWallSeconds", after.wall_seconds - at_rest.wall_seconds},
+                         {"restVirtualSeconds", options.rest_seconds},
+                         {"restTimesRealTime", static_cast<double>(options.rest_seconds) / rest_cpu},
+                         {"memoryBytes", after.memory_bytes},
+                         {"bytesPerNode", (after.memory_bytes - before.memory_bytes) / options.nodes},
+                         {"writes", static_cast<std::int64_t>(cluster.world().trace().writes())},
+                         {"startHash", start_hash},
+                         {"traceHash", cluster.world().trace().text()},
+                         {"violations", static_cast<std::int64_t>(cluster.invariants().violations().size())}});
   fmt::print("{}\n", api::to_text(result));
   std::fflush(stdout);
   return cluster.invariants().violations().empty() ? 0 : 1;

@@ -167,8 +167,8 @@ void Scheduler::schedule(Now now) {
     const auto filter = [&](const api::Node& node) {
       return storage::plan_claims(claims, node.metadata, taken_).refusal;
     };
-    const scheduling::Placement placement = placer_.place(
-        *pod, has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter());
+    const scheduling::Placement placement =
+        placer_.place(*pod, has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter());
     if (!placement.node) {
       if (has_claims) claimants_.insert(key);
       refuse(pod, placement, now);
@@ -182,8 +182,8 @@ void Scheduler::schedule(Now now) {
     if (claims.unbound.empty()) {
       bind(pod, *placement.node);
     } else {
-      bind_claims(pod, *placement.node, storage::plan_claims(claims, placer_.nodes().at(*placement.node).node->metadata, taken_),
-                  now);
+      bind_claims(pod, *placement.node,
+                  storage::plan_claims(claims, placer_.nodes().at(*placement.node).node->metadata, taken_), now);
     }
   }
 }

@@ -16,11 +16,11 @@ namespace {
 constexpr std::string_view kExcludedByName = "node(s) didn't satisfy plugin(s) [NodeAffinity]";
 
 std::int64_t share_of_nodes_ppm(const std::string& image, const std::map<std::string, policy::NodeLoad>& nodes) {
-  return share_ppm(static_cast<std::size_t>(std::ranges::count_if(
-                       nodes,
-                       [&](const auto& node) {
-                         return !node.second.image_bytes.empty() && node.second.image_bytes.contains(image);
-                       })),
+  return share_ppm(static_cast<std::size_t>(std::ranges::count_if(nodes,
+                                                                  [&](const auto& node) {
+                                                                    return !node.second.image_bytes.empty() &&
+                                                                           node.second.image_bytes.contains(image);
+                                                                  })),
                    nodes.size());
 }
 

@@ -121,7 +121,7 @@ class Cluster {
         {{"weight", 1 + static_cast<std::int64_t>(rng_.below(2)) * 49},
          {"preference", api::Json::object({{"matchExpressions", api::Json::array({one_of("disk", "slow")})}})}});
     return api::Json::object({{"nodeAffinity", api::Json::object({{"preferredDuringSchedulingIgnoredDuringExecution",
-                                                                  api::Json::array({wish})}})}});
+                                                                   api::Json::array({wish})}})}});
   }
 
   Rng rng_;
