@@ -55,6 +55,21 @@ TEST_F(NodeSliceTest, TwoProcessesCannotHaveTheSameNode) {
   ASSERT_TRUE(neighbour->remove());
 }
 
+/// A killed agent's lock goes with the last process that it had begun to make.
+TEST_F(NodeSliceTest, WaitsForTheLockOfAProcessThatIsGoing) {
+  std::optional<Result<NodeSlice>> first = NodeSlice::create(root(), options());
+  ASSERT_TRUE(*first) << (*first).error().text();
+  NodeSliceOptions patient = options();
+  patient.lock_patience = [&] {
+    first.reset();
+    return true;
+  };
+  Result<NodeSlice> second = NodeSlice::create(root(), patient);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_FALSE(first);
+  ASSERT_TRUE(second->remove());
+}
+
 /// A slice with a process in it, as a killed agent leaves it behind.
 pid_t leave_behind(NodeSliceOptions options, const CgroupDir& root) {
   const pid_t agent = ::fork();

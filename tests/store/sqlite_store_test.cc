@@ -1,19 +1,25 @@
 // What only the store in SQLite promises: the file, its lock, its limits, its growth.
 #include "store/sqlite/sqlite_store.h"
 
+#include "base/file_lock.h"
+#include "base/unique_fd.h"
 #include "store/scratch_directory.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/history.h"
 #include "store/store_client.h"
 #include "store/test_loop.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace spillway::store {
 namespace {
@@ -219,6 +225,36 @@ TEST_F(SqliteStoreTest, HasOneHolder) {
   close();
   open();
   EXPECT_THAT(list(), ElementsAre("a=2 c1 m2 v2"));
+}
+
+/// How often this process has `path` open.
+int times_open(const std::string& path) {
+  int found = 0;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    found += std::filesystem::read_symlink(entry.path(), gone) == path ? 1 : 0;
+  return found;
+}
+
+/// A killed process leaves its lock to a child that has not reached its exec().
+TEST_F(SqliteStoreTest, WaitsForTheChildrenOfAHolderThatDied) {
+  open();
+  close();
+  const std::string file = path_ + ".lock";
+  ASSERT_TRUE(std::filesystem::exists(file)) << file;
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
+  write_file(file, std::to_string(dead) + "\n");
+  UniqueFd child(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(lock_exclusively(child.get()));
+  std::thread lets_go([&] {
+    while (times_open(file) < 2) std::this_thread::yield();
+    child.reset();
+  });
+  const auto opened = try_open();
+  lets_go.join();
+  EXPECT_TRUE(opened) << opened.error().text();
 }
 
 TEST_F(SqliteStoreTest, StopFinishesWhatWaitsAndRefusesTheRest) {

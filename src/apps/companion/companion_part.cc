@@ -1,11 +1,11 @@
 #include "apps/companion/companion_part.h"
 
+#include "base/file_lock.h"
 #include "base/rng.h"
 #include "host/kernel/kernel_file.h"
 #include "runtime/entropy.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include <filesystem>
 #include <utility>
@@ -57,7 +57,8 @@ Outcome CompanionPart::lock_state() {
   const std::string path = options_.state_dir + "/companion.lock";
   lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock_) return errno_error(path, errno);
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  const Outcome locked = lock_exclusively(lock_.get(), lock_patience());
+  if (locked || locked.error().code != ErrorCode::kConflict) return locked;
   return Error{ErrorCode::kConflict, "another companion works in this directory", options_.state_dir};
 }
 

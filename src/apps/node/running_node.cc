@@ -325,7 +325,8 @@ Result<std::unique_ptr<host::NodeSlice>> make_slice(Process& process, const Node
                                 .node = options.name,
                                 .memory = options.args.memory,
                                 .pids_max = options.args.pids_max,
-                                .leftovers = leftovers_of(process, options, socket)};
+                                .leftovers = leftovers_of(process, options, socket),
+                                .lock_patience = lock_patience()};
   SPILLWAY_TRY(slice, host::NodeSlice::create(std::move(root), std::move(wanted)));
   return std::make_unique<host::NodeSlice>(std::move(slice));
 }

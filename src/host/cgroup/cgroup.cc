@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -383,11 +382,12 @@ Outcome CgroupDir::check_writable() const {
   return {};
 }
 
-Outcome CgroupDir::lock() const {
-  if (::flock(fd(Controller::kMemory), LOCK_EX | LOCK_NB) == 0) return {};
-  if (errno == EWOULDBLOCK)
+Outcome CgroupDir::lock(const LockPatience& again) const {
+  const Outcome locked = lock_exclusively(fd(Controller::kMemory), again);
+  if (locked) return {};
+  if (locked.error().code == ErrorCode::kConflict)
     return make_error(ErrorCode::kConflict, "{} belongs to a running process", file_path(Controller::kMemory));
-  return errno_error(file_path(Controller::kMemory), errno);
+  return Error{locked.error().code, locked.error().text(), file_path(Controller::kMemory)};
 }
 
 bool CgroupDir::is_same_as(const CgroupDir& other) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/file_lock.h"
 #include "base/unique_fd.h"
 
 #include <sys/types.h>
@@ -99,8 +100,8 @@ class CgroupDir {
   Outcome check_writable() const;
 
   /// Takes and keeps the exclusive lock of this cgroup; it goes with this object or its process, however that ends.
-  /// kConflict: another process, or another object, holds it.
-  Outcome lock() const;
+  /// kConflict: another process, or another object, holds it, and `again` has no more patience.
+  Outcome lock(const LockPatience& again = {}) const;
   /// Both are the same directory of the kernel's.
   bool is_same_as(const CgroupDir& other) const;
   /// True as long as the name still leads to this very cgroup.

@@ -153,7 +153,7 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
     if (!delegated) return explain(delegated.error());
     Result<CgroupDir> node = instance->create_child(slice.options_.node);
     if (!node) return explain(node.error());
-    const Outcome locked = node->lock();
+    const Outcome locked = node->lock(slice.options_.lock_patience);
     if (!locked)
       return make_error(ErrorCode::kConflict, "node \"{}\" of instance \"{}\" is run by another process: {}",
                         slice.options_.node, slice.options_.instance, locked.error().text());

@@ -8,6 +8,7 @@
 #include "api/object/pod.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file_lock.h"
 #include "host/cgroup/cgroup.h"
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct NodeSliceOptions {
   std::optional<Bytes> memory;           // of a slice: required, at least 16 MiB
   std::optional<std::int64_t> pids_max;  // of a slice; absent: no limit
   Leftovers leftovers = Leftovers::kEnd;
+  LockPatience lock_patience;  // with the lock of a process that may just have been killed
 };
 
 /// What can be said before anything is made: which cgroup to build in, or exactly what is missing and how to get it.

@@ -1,15 +1,17 @@
 #include "store/sqlite/directory_lock.h"
 
 #include "base/file.h"
+#include "base/file_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
+#include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -17,13 +19,23 @@ namespace spillway::store::sqlite {
 namespace {
 
 /// What the holder wrote, if it is a number; it may be just about to write it.
-std::string holder_of(int descriptor) {
+std::optional<pid_t> holder_of(int descriptor) {
   std::array<char, 24> buffer{};
   const ssize_t size = ::pread(descriptor, buffer.data(), buffer.size(), 0);
   const std::string_view text(buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   const std::string_view digits = text.substr(0, text.find('\n'));
-  const bool number = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
-  return number ? "process " + std::string(digits) : "another process";
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
+  if (error != std::errc{} || end != digits.data() + digits.size() || pid <= 0) return std::nullopt;
+  return pid;
+}
+
+bool has_died(std::optional<pid_t> holder) {
+  return holder && ::kill(*holder, 0) != 0 && errno == ESRCH;
+}
+
+std::string describe(std::optional<pid_t> holder) {
+  return holder ? "process " + std::to_string(*holder) : "another process";
 }
 
 }  // namespace
@@ -36,10 +48,12 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& directory, const st
   const std::string path = directory + "/" + file;
   DirectoryLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (lock.descriptor_ < 0) return invalid(path, "cannot open the lock file: {}", errno_error({}, errno).message);
-  if (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return invalid(path, "cannot lock: {}", errno_error({}, errno).message);
+  const Outcome locked = lock_exclusively(
+      lock.descriptor_, [&, wait = lock_patience()] { return has_died(holder_of(lock.descriptor_)) && wait(); });
+  if (!locked) {
+    if (locked.error().code != ErrorCode::kConflict) return invalid(path, "cannot lock: {}", locked.error().message);
     return make_error(ErrorCode::kConflict, "data directory {} is in use by {}", directory,
-                      holder_of(lock.descriptor_));
+                      describe(holder_of(lock.descriptor_)));
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
   // Only a diagnosis for others depends on it; the lock itself holds.

@@ -22,7 +22,7 @@ class DirectoryLock {
   }
 
   /// Takes `file` in `directory`. kConflict: "data directory D is in use by process N". kInvalid: the file cannot be
-  /// made. Never waits.
+  /// made. Waits, at most 3 s, only while N has died and a child of it has not let go.
   static Result<DirectoryLock> take(const std::string& directory, const std::string& file);
   /// The lock of whoever writes to this database, whose directory must exist.
   static Result<DirectoryLock> take_for(const std::string& database);

@@ -1,0 +1,25 @@
+// A file's or directory's exclusive lock, which the kernel frees when the last descriptor of it is closed. A process
+// that is killed while it starts another one leaves its lock to the child for the moment before the child's exec():
+// therefore whoever starts again after a kill tries for a while. Thread: any; blocks while it waits.
+#pragma once
+
+#include "base/error.h"
+
+#include <functional>
+
+namespace spillway {
+
+/// Called after each try that found the lock taken: waits, and says whether to try again. Absent: one try.
+using LockPatience = std::function<bool()>;
+
+/// 3 s: long enough for a child to reach its exec() on a busy machine; what a refusal takes where the holder lives on.
+inline constexpr int kLockWaits = 300;
+
+/// Waits 10 ms at a time, at most `waits` times.
+LockPatience lock_patience(int waits = kLockWaits);
+
+/// Locks what `fd` has open, until the last copy of it is closed. kConflict: another process holds it. Others: flock(2)
+/// failed.
+Outcome lock_exclusively(int fd, const LockPatience& again = {});
+
+}  // namespace spillway
