@@ -405,6 +405,7 @@ void ContainerProcess::stop(Duration grace) {
   const Instant due = loop_.now().mono + grace;
   if (kill_due_ && *kill_due_ <= due) return;
   if (!kill_due_) {
+    if (status_) on_status();  // a program that has begun is asked to end, though nobody has been told of it yet
     handle_->terminate();
     resolve_doubt(kDoubtWaitMin);
   }
