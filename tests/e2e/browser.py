@@ -13,6 +13,12 @@ import peers
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 ANSWER_MAX_S = 60
+STARTS_MAX = 3
+LAST_WORDS = 2000  # characters of what an ended browser had written
+
+
+class Ended(Exception):
+    """The browser has closed its pipe."""
 
 
 def find():
@@ -55,7 +61,8 @@ class Browser:
             ready, _, _ = select.select([self.read], [], [], max(0, deadline - time.monotonic()))
             assert ready, f"the browser is silent for {ANSWER_MAX_S} s"
             more = os.read(self.read, 1 << 20)
-            assert more, f"the browser ended: {self.process.poll()}"
+            if not more:
+                raise Ended(f"the browser ended with {self.process.wait(timeout=ANSWER_MAX_S)}")
             self.pending += more
         text, _, self.pending = self.pending.partition(b"\0")
         message = json.loads(text)
@@ -120,13 +127,33 @@ class Browser:
 
 @contextlib.contextmanager
 def browsing():
-    """A browser of its own, without a sandbox and without a network: pages come from files."""
+    """A browser of its own, without a sandbox and without a network: pages come from files. One that ends before it shows its
+    first page is started again: what is tested is the page."""
+    with contextlib.ExitStack() as stack:
+        for left in reversed(range(STARTS_MAX)):
+            start = contextlib.ExitStack()
+            try:
+                browser = start.enter_context(started())
+            except Ended as ended:
+                start.close()
+                if not left:
+                    raise
+                print(f"{ended}; once more", flush=True)
+            else:
+                stack.push(start)
+                break
+        yield browser
+
+
+@contextlib.contextmanager
+def started():
+    """One try; Ended, with what it wrote, if the browser ends at once."""
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
     environment = peers.environment()
     libraries = [str(folder) for folder in peers.ROOT.glob("usr/lib/*-linux-gnu/pulseaudio")]
     environment["LD_LIBRARY_PATH"] = os.pathsep.join([environment["LD_LIBRARY_PATH"], *libraries])
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, tempfile.TemporaryFile("w+", errors="replace") as words:
         def hand_over():
             read, write = os.dup(to_read), os.dup(from_write)
             os.dup2(read, 3)
@@ -136,12 +163,17 @@ def browsing():
         process = subprocess.Popen(
             [find(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--proxy-server=127.0.0.1:9", f"--user-data-dir={profile}"],
-            env={**environment, "HOME": profile}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**environment, "HOME": profile}, stdin=subprocess.DEVNULL, stdout=words, stderr=words,
             preexec_fn=hand_over, close_fds=False)
         os.close(to_read)
         os.close(from_write)
         try:
-            yield Browser(process, to_write, from_read)
+            try:
+                browser = Browser(process, to_write, from_read)
+            except (Ended, BrokenPipeError) as ended:
+                words.seek(0)
+                raise Ended(f"{ended}: {words.read()[-LAST_WORDS:].strip()}") from ended
+            yield browser
         finally:
             os.close(to_write)
             os.close(from_read)

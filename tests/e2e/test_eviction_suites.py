@@ -119,6 +119,11 @@ class Suite(unittest.TestCase):
         self.assertEqual([each.get("count", 1) for each in events], [1], events)
         return events[0]
 
+    def told(self):
+        """Every event, a line each."""
+        return "\n".join(f"{each['involvedObject']['name']} {each['reason']} {each.get('lastTimestamp')}: {each.get('message')}"
+                         for each in self.api.get(f"{CORE}/events")["items"])
+
     def settle(self, pressure, survivors):
         """The condition clears and stays clear, nobody else fails, and a fresh pod is admitted."""
         wait_for(f"{pressure} to clear", lambda: not self.condition(pressure), 60)
@@ -126,7 +131,8 @@ class Suite(unittest.TestCase):
         while time.monotonic() < until:
             self.assertFalse(self.condition(pressure))
             for name in survivors:
-                self.assertEqual(self.phases()[name][0], "Running", name)
+                if self.phases()[name][0] != "Running":
+                    self.fail(f"{name} is {self.phases()[name]}: {self.told()}\n{self.node.tail(40)}")
             time.sleep(0.2)
         self.create(shell("fresh", SLEEP))
         wait_for("a fresh pod", lambda: self.phases().get("fresh", ("",))[0] == "Running")

@@ -189,6 +189,7 @@ TEST(NodeGateway, BoundsWhatIsOpen) {
   room.node.run([&] { room.gateway->open("n1", "127.0.0.1", room.node.port, request_of("/log"), second); });
   ASSERT_TRUE(second->ended.take());
   EXPECT_EQ(second->head.status, 429);
+  while (!room.node.run([&] { return log != nullptr; })) std::this_thread::yield();
   room.node.run([&] {
     room.gateway.reset();  // with an answer still open
     log.reset();
