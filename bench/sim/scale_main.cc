@@ -87,6 +87,8 @@ int run(const Options& options) {
   const Duration started = start(cluster, options);
   const Spent at_rest = Spent::now();
   const std::string start_hash = cluster.world().trace().text();
+  const std::uint64_t events = cluster.time().events_run();
+  const std::uint64_t messages = cluster.network().messages();
   cluster.run_for(seconds(options.rest_seconds));
   const Spent after = Spent::now();
   const double rest_cpu = after.cpu_seconds - at_rest.cpu_seconds;
@@ -103,6 +105,8 @@ int run(const Options& options) {
                          {"memoryBytes", after.memory_bytes},
                          {"bytesPerNode", (after.memory_bytes - before.memory_bytes) / options.nodes},
                          {"writes", static_cast<std::int64_t>(cluster.world().trace().writes())},
+                         {"restEvents", static_cast<std::int64_t>(cluster.time().events_run() - events)},
+                         {"restMessages", static_cast<std::int64_t>(cluster.network().messages() - messages)},
                          {"startHash", start_hash},
                          {"traceHash", cluster.world().trace().text()},
                          {"violations", static_cast<std::int64_t>(cluster.invariants().violations().size())}});

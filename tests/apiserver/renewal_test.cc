@@ -63,6 +63,7 @@ class Renewals : public ::testing::Test {
       ASSERT_TRUE(sinks[0][n]->answered() && sinks[1][n]->answered()) << requests[n].body;
       expect_same(requests[n], sinks[0][n]->response->status, sinks[1][n]->response->status,
                   sinks[0][n]->response->body, sinks[1][n]->response->body);
+      expect_as_bytes(*sinks[0][n]->response, requests[n].body);
     }
   }
 
@@ -77,6 +78,11 @@ class Renewals : public ::testing::Test {
           {"/registry/leases/default/" + name, std::make_shared<const std::string>(api::to_text(lease)), std::nullopt},
           [](const Result<store::WriteResult>& result) { EXPECT_TRUE(result && result->committed); });
     }
+  }
+
+  /// Whether both are asked by a client in their process.
+  void set_in_process(bool in_process) {
+    for (TestServer* server : both_) server->in_process = in_process;
   }
 
   void advance(Duration by) {
@@ -175,6 +181,21 @@ TEST_F(Renewals, TheAnswerInProtobufIsTheNextHeartbeat) {
   EXPECT_EQ(api::to_text(both_lease("n1")), api::to_text(lease));
 }
 
+TEST_F(Renewals, AClientInTheProcessIsAnsweredWithADocument) {
+  create("n1");
+  set_in_process(true);
+  for (int i = 1; i < 4; ++i) {
+    advance(seconds(10));
+    const Asked asked = heartbeat(both_lease("n1"), quick_.now().wall);
+    const auto sink = quick_.send(asked.method, asked.target, asked.body, asked.headers);
+    general_.call(asked.method, asked.target, asked.body, asked.headers);
+    EXPECT_EQ(count("spliced"), i);
+    ASSERT_TRUE(sink->answered() && sink->response->document);
+    expect_as_bytes(*sink->response, asked.body);
+  }
+  expect_same_past();
+}
+
 TEST_F(Renewals, TheSameTimeAgainIsNotWritten) {
   create("n1");
   advance(seconds(1));
@@ -256,6 +277,7 @@ TEST_F(Renewals, WhateverIsAskedBothWaysSayTheSame) {
     RequestMaker maker(rng);
     for (int step = 0; step < 200 && !HasFailure(); ++step) {
       SCOPED_TRACE(fmt::format("seed {}, step {}", round, step));
+      set_in_process(rng.below(3) == 0);
       if (rng.below(3) == 0) advance(milliseconds(static_cast<std::int64_t>(rng.below(3'000))));
       std::vector<Asked> requests;
       const std::uint64_t count = rng.below(6) == 0 ? 3 : 1;

@@ -130,6 +130,9 @@ struct Answer {
   }
 };
 
+/// A document beside the bytes says what they say.
+void expect_as_bytes(const api::Response& response, const std::string& what);
+
 /// [field, reason] of every cause of a Status, sorted.
 api::Json causes_of(const api::Json& status);
 
@@ -192,6 +195,7 @@ class TestServer {
   void put_at_rest(const std::string& store_key, std::string bytes);
 
   TestBootstrapTokens bootstrap_tokens;
+  bool in_process = false;                                     // JSON bodies come with what they say
   std::optional<Duration> token_life_max;                      // of the next restart()
   std::vector<HealthCheck> more_checks;                        // of whoever shares the process with the server
   const Auditor* auditor = nullptr;                            // of the next restart()

@@ -13,6 +13,8 @@ struct DeviceResources {
   api::ResourceList capacity;
   api::ResourceList allocatable;
   std::vector<std::string> removed;  // their capacity becomes 0
+
+  friend bool operator==(const DeviceResources&, const DeviceResources&) = default;
 };
 
 }  // namespace spillway::agent

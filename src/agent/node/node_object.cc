@@ -140,7 +140,18 @@ bool reconcile_huge_pages(const api::NodeStatus& initial, api::NodeStatus& exist
   return changed || gone > 0;
 }
 
+bool same_images(const Result<std::vector<NodeImage>>& a, const Result<std::vector<NodeImage>>& b) {
+  if (a.has_value() != b.has_value()) return false;
+  return a ? *a == *b : a.error() == b.error();
+}
+
 }  // namespace
+
+bool operator==(const NodeFacts& a, const NodeFacts& b) {
+  return a.reservation == b.reservation && a.devices == b.devices && a.pressure == b.pressure &&
+         a.not_ready == b.not_ready && same_images(a.images, b.images) && a.runtime_handlers == b.runtime_handlers &&
+         a.supplemental_groups_policy == b.supplemental_groups_policy;
+}
 
 api::Node initial_node(const AgentOptions& options, const MachineInfo& machine) {
   api::Node node;

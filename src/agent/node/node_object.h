@@ -28,6 +28,8 @@ struct NodeFacts {
   Result<std::vector<NodeImage>> images = std::vector<NodeImage>();
   std::vector<RuntimeHandler> runtime_handlers;
   std::optional<bool> supplemental_groups_policy = {};  // of the runtime
+
+  friend bool operator==(const NodeFacts& a, const NodeFacts& b);
 };
 
 /// Labels, taints and annotations of the node to register, without status.

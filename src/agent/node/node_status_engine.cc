@@ -155,8 +155,9 @@ void NodeStatusEngine::sync(Now now) {
   state_ = State::kSyncing;
   again_ = false;
   const std::shared_ptr<const api::Node> cached = cached_();
+  if (cached && is_quiet(cached, now)) return end_sync(now);
   if (cached) {
-    try_update(0, *cached, now);
+    try_update(0, cached, now);
   } else {
     try_live(1, now);
   }
@@ -178,19 +179,32 @@ void NodeStatusEngine::try_live(int attempt, Now now) {
       return begin(answered);
     }
     const Result<api::Node> live = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-    live ? try_update(attempt, *live, answered) : failed(attempt, answered);
+    live ? try_update(attempt, std::make_shared<const api::Node>(*live), answered) : failed(attempt, answered);
   });
 }
 
-void NodeStatusEngine::try_update(int attempt, const api::Node& base, Now now) {
+bool NodeStatusEngine::is_due(Now now) const {
+  return !last_report_ || now.mono - *last_report_ >= context_.options.status_report_frequency ||
+         context_.options.status_profile == StatusProfile::kOutOfDisk;
+}
+
+bool NodeStatusEngine::is_quiet(const NodePtr& cached, Now now) const {
+  return quiet_ && quiet_->node == cached && !is_due(now) &&
+         quiet_->runtime_version == context_.machine.container_runtime_version && quiet_->facts == facts_();
+}
+
+void NodeStatusEngine::try_update(int attempt, const NodePtr& base, Now now) {
   context_.log.debug("updating node status", {{"node", context_.options.node_name}, {"attempt", attempt}});
-  api::Node wanted = base;
-  record(update(wanted, now).events, now);
+  quiet_.reset();
+  api::Node wanted = *base;
+  const StatusUpdate update = this->update(wanted, now);
+  record(update.events, now);
   note_schedulability(wanted, now);
-  const bool due = !last_report_ || now.mono - *last_report_ >= context_.options.status_report_frequency ||
-                   context_.options.status_profile == StatusProfile::kOutOfDisk;
-  if (due || base.metadata.labels != wanted.metadata.labels || is_changed(base.status, wanted.status)) {
-    return patch(attempt, base, wanted);
+  if (is_due(now) || base->metadata.labels != wanted.metadata.labels || is_changed(base->status, wanted.status)) {
+    return patch(attempt, *base, wanted);
+  }
+  if (update.events.empty() && update.errors.empty()) {
+    quiet_ = Look{base, facts_(), context_.machine.container_runtime_version};
   }
   end_sync(now);
 }

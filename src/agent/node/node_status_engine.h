@@ -13,7 +13,9 @@
 #include "base/rng.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 
 namespace spillway::agent {
 
@@ -44,6 +46,15 @@ class NodeStatusEngine {
   bool registered() const { return state_ == State::kIdle || state_ == State::kSyncing; }
 
  private:
+  using NodePtr = std::shared_ptr<const api::Node>;
+
+  /// What a look saw that found nothing to report, nor anything wrong.
+  struct Look {
+    NodePtr node;
+    NodeFacts facts;
+    std::string runtime_version;
+  };
+
   enum class State { kAbsent, kRegistering, kIdle, kSyncing };
 
   std::string_view status() const;
@@ -54,7 +65,10 @@ class NodeStatusEngine {
   api::Node node_to_register(Now now) const;
   void on_registered(Now now);
   void sync(Now now);
-  void try_update(int attempt, const api::Node& base, Now now);
+  /// Nothing has changed since a look that found nothing to report.
+  bool is_quiet(const NodePtr& cached, Now now) const;
+  bool is_due(Now now) const;
+  void try_update(int attempt, const NodePtr& base, Now now);
   void try_live(int attempt, Now now);
   void patch(int attempt, const api::Node& base, const api::Node& wanted);
   void failed(int attempt, Now now);
@@ -75,6 +89,7 @@ class NodeStatusEngine {
   State state_ = State::kAbsent;
   bool again_ = false;          // report_soon() came during a sync
   bool unschedulable_ = false;  // as last seen
+  std::optional<Look> quiet_;
   NodeRegistration registration_;
   std::optional<Instant> last_report_;
   std::optional<client::ApiClient::TimerId> timer_;

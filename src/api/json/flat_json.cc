@@ -3,13 +3,18 @@
 #include "base/ascii.h"
 
 namespace spillway::api {
+namespace {
+
+constexpr std::string_view kRecordedFields = "fieldsV1";
+
+}  // namespace
 
 class FlatJson::Parser {
  public:
   Parser(FlatJson& out, std::string_view text) : out_(out), text_(text) {}
 
   bool run() {
-    if (!take_value({}, 0)) return false;
+    if (!take_value({}, 0, false)) return false;
     skip_blanks();
     return at_ == text_.size();
   }
@@ -35,13 +40,20 @@ class FlatJson::Parser {
     return true;
   }
 
-  bool string(std::string_view& into) {
+  /// A quotation mark or backslash, as the keys of lists in recorded fields have them: k:{\"uid\":\"…\"}.
+  bool skip_escape() {
+    if (at_ + 1 >= text_.size() || (text_[at_ + 1] != '"' && text_[at_ + 1] != '\\')) return false;
+    ++at_;
+    return true;
+  }
+
+  bool string(std::string_view& into, bool may_escape = false) {
     if (!take('"')) return false;
     const std::size_t begin = at_;
     for (; at_ < text_.size(); ++at_) {
       const auto c = static_cast<unsigned char>(text_[at_]);
       if (c == '"') break;
-      if (c < 0x20 || c >= 0x7f || c == '\\') return false;
+      if (c < 0x20 || c >= 0x7f || (c == '\\' && !(may_escape && skip_escape()))) return false;
     }
     if (at_ == text_.size()) return false;
     into = text_.substr(begin, at_ - begin);
@@ -84,19 +96,19 @@ class FlatJson::Parser {
   }
 
   /// What is between the brackets, and the closing one.
-  bool children(At self, bool is_object, int depth) {
+  bool children(At self, bool is_object, int depth, bool in_fields) {
     const char close = is_object ? '}' : ']';
     if (take(close)) return true;
     do {
       std::string_view key;
-      if (is_object && (!string(key) || !take(':'))) return false;
-      if (!take_value(key, depth + 1)) return false;
+      if (is_object && (!string(key, in_fields) || !take(':'))) return false;
+      if (!take_value(key, depth + 1, in_fields)) return false;
       ++out_.values_[self].members;
     } while (take(','));
     return take(close);
   }
 
-  bool take_value(std::string_view key, int depth) {
+  bool take_value(std::string_view key, int depth, bool in_fields) {
     skip_blanks();
     if (at_ == text_.size() || out_.size_ == kValuesMax || depth > kDepthMax) return false;
     const At self = out_.size_++;
@@ -107,7 +119,7 @@ class FlatJson::Parser {
     if (c == '{' || c == '[') {
       ++at_;
       value.kind = c == '{' ? Kind::kObject : Kind::kArray;
-      if (!children(self, c == '{', depth)) return false;
+      if (!children(self, c == '{', depth, in_fields || key == kRecordedFields)) return false;
       value.text = text_.substr(begin, at_ - begin);
     } else if (!scalar(value)) {
       return false;

@@ -1,7 +1,7 @@
 // A small JSON document as a list of views into its text, without a tree and without allocations: for bodies that are
-// looked at once and thrown away. Takes less than JSON has: no escapes and nothing but ASCII in strings, integers
-// alone, at most 128 values. Whoever gets nothing reads the document the other way. Thread: any (pure). Source: RFC
-// 8259.
+// looked at once and thrown away. Takes less than JSON has: nothing but ASCII in strings and no escapes but \" and
+// \\ in keys below "fieldsV1" (which stay as they are spelled: nobody takes recorded fields apart), integers alone, at
+// most 128 values. Whoever gets nothing reads the document the other way. Thread: any (pure). Source: RFC 8259.
 #pragma once
 
 #include <array>

@@ -219,7 +219,11 @@ Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::s
   if (const auto found = expected_.find(value.get()); found != expected_.end()) {
     Expected expected = std::move(found->second);
     expected_.erase(found);
-    if (expected.renewed) return make_renewed(*expected.renewed, *value, revision);
+    if (expected.renewed) {
+      const ObjectPtr renewed = make_renewed(*expected.renewed, *value, revision);
+      if (!expected.document.is_null()) keep_parsed(renewed, std::move(expected.document));
+      return renewed;
+    }
     const StorageMediaType type = media_type_of(*value).value_or(StorageMediaType::kJson);
     const bool is_text = type == StorageMediaType::kJson;
     const auto object = make_object(std::move(key), is_text ? *value : api::to_text(expected.document), revision,
@@ -280,8 +284,10 @@ void WatchCache::expect(const store::Value& value, Extract meta, api::Json docum
   expected_.insert_or_assign(value.get(), Expected{std::move(meta), std::move(document), checked});
 }
 
-void WatchCache::expect_renewal(const store::Value& value, ObjectPtr renewed) {
-  expected_.insert_or_assign(value.get(), Expected{.renewed = std::move(renewed)});
+void WatchCache::expect_renewal(const store::Value& value, ObjectPtr renewed, std::optional<api::Json> document) {
+  expected_.insert_or_assign(
+      value.get(),
+      Expected{.meta = {}, .document = std::move(document).value_or(nullptr), .renewed = std::move(renewed)});
 }
 
 void WatchCache::keep_parsed(const ObjectPtr& object, api::Json document) {

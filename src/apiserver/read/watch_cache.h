@@ -176,7 +176,7 @@ class WatchCache final : public store::Watcher {
   /// `checked`: as of StoredObject.
   void expect(const store::Value& value, Extract meta, api::Json document, bool checked);
   /// The same for bytes that differ from an object's in the values of times alone.
-  void expect_renewal(const store::Value& value, ObjectPtr renewed);
+  void expect_renewal(const store::Value& value, ObjectPtr renewed, std::optional<api::Json> document);
   /// A deletion on its way: the content that its event is to show.
   void expect_deletion(const std::string& store_key, std::string final_text, Extract meta);
   /// The write of these bytes has ended, either way.
@@ -201,7 +201,7 @@ class WatchCache final : public store::Watcher {
     Extract meta;
     api::Json document;
     bool checked = false;
-    ObjectPtr renewed = nullptr;  // in place of all that
+    ObjectPtr renewed = nullptr;  // in place of all that but the document, which may be null
   };
 
   /// An object whose parsed document is kept.

@@ -68,10 +68,12 @@ void Committer::put(const Resource& resource, std::string key, api::Json documen
   write(resource, std::move(key), {std::move(store_key), std::move(value), expected, frees, life}, std::move(done));
 }
 
-void Committer::renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Done done) {
+void Committer::renew(Renewal renewal, Done done) {
+  const Resource& resource = renewal.resource;
+  const ObjectPtr& current = renewal.current;
   if (const auto may = may_write(resource, current->key); !may) return done(may.error());
-  auto value = std::make_shared<const std::string>(std::move(bytes));
-  core_.cache.expect_renewal(value, current);
+  auto value = std::make_shared<const std::string>(std::move(renewal.bytes));
+  core_.cache.expect_renewal(value, current, std::move(renewal.document));
   write(resource, current->key, {resource.storage + current->key, std::move(value), current->revision},
         std::move(done));
 }

@@ -22,6 +22,14 @@ struct Commit {
   ObjectPtr object;
 };
 
+/// New bytes for an object, if it is still what is stored; they differ in the values of times alone.
+struct Renewal {
+  const Resource& resource;
+  ObjectPtr current;
+  std::string bytes;
+  std::optional<api::Json> document;  // what they say, if somebody will want it
+};
+
 class Committer {
  public:
   /// An error means the store did not write: 413, 429 or 503, and 500 for a value at rest that cannot be read, or
@@ -36,8 +44,7 @@ class Committer {
   /// `expected` 0: must not exist. `document` is in stored form.
   void put(const Resource& resource, std::string key, api::Json document, store::Revision expected, Checks checks,
            Done done);
-  /// `bytes` in place of those of `current`, if it is still what is stored; they differ in the values of times alone.
-  void renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Done done);
+  void renew(Renewal renewal, Done done);
   /// `last`: what the DELETED event is to show; null: the object as it was.
   void erase(const Resource& resource, std::string key, api::Json last, store::Revision expected, Done done);
 

@@ -13,11 +13,21 @@ constexpr std::size_t kPaths = 7;
 /// The form in which the short way reads the request; nullopt: it does not.
 std::optional<RenewalForm> form_of(const Exchange& exchange, RenewalForm form) {
   const api::Request& request = exchange.request();
-  if (request.document || request.body.size() > kRenewalBytesMax) return std::nullopt;
+  if (request.body.size() > kRenewalBytesMax) return std::nullopt;
   if (form == RenewalForm::kPatch) return form;  // the type of the patch has been looked at
   const auto format = body_format(request.header("content-type"));
   if (format && *format == BodyFormat::kProtobuf) return RenewalForm::kProtobufUpdate;
   return format && *format == BodyFormat::kJson ? std::optional(form) : std::nullopt;
+}
+
+/// The lease with the new times, for a sender in this process, who reads no bytes, as long as nobody else does either.
+std::optional<api::Json> document_of(const Exchange& exchange, const StoredObject& current, std::string_view renewed,
+                                     const std::string& managed) {
+  if (!exchange.request().document) return std::nullopt;
+  api::Json document = current.document();
+  document.make({"spec", "renewTime"}) = renewed;
+  document.make({"metadata", "managedFields"}).if_array()->front()["time"] = managed;
+  return document;
 }
 
 }  // namespace
@@ -64,11 +74,13 @@ bool Renewals::take(const Exchange& exchange, RenewalForm form, const WriteOptio
   const std::string managed = api::format_time(core_.now.wall);
   bytes.replace(offset_in_bytes(*current, match.renewed_at), match.time.size(), match.renewed());
   bytes.replace(offset_in_bytes(*current, match.managed_at), managed.size(), managed);
-  writer_.renew(resource, current, std::move(bytes), [ends = std::move(ends)](api::StatusResult<Commit> result) {
-    if (!result) return ends.done(result.error());
-    if (!result->committed) return ends.general();  // another server was first
-    ends.done(Written{std::move(result->object)});
-  });
+  auto document = document_of(exchange, *current, match.renewed(), managed);
+  writer_.renew({resource, current, std::move(bytes), std::move(document)},
+                [ends = std::move(ends)](api::StatusResult<Commit> result) {
+                  if (!result) return ends.done(result.error());
+                  if (!result->committed) return ends.general();  // another server was first
+                  ends.done(Written{std::move(result->object)});
+                });
   return true;
 }
 

@@ -350,16 +350,15 @@ bool Writer::is_updating(const Resource& resource, const StoredObject& object) c
   return updates_.contains(resource.storage + object.key);
 }
 
-void Writer::renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Committer::Done done) {
-  std::string store_key = resource.storage + current->key;
+void Writer::renew(Renewal renewal, Committer::Done done) {
+  std::string store_key = renewal.resource.storage + renewal.current->key;
   updates_.try_emplace(store_key);
-  committer_.renew(
-      resource, current, std::move(bytes),
-      [this, store_key = std::move(store_key), done = std::move(done)](StatusResult<Commit> result) mutable {
-        pass_turn(store_key);
-        done(std::move(result));
-        begin_next();
-      });
+  committer_.renew(std::move(renewal), [this, store_key = std::move(store_key),
+                                        done = std::move(done)](StatusResult<Commit> result) mutable {
+    pass_turn(store_key);
+    done(std::move(result));
+    begin_next();
+  });
 }
 
 void Writer::pass_turn(const std::string& store_key) {

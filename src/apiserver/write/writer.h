@@ -110,8 +110,8 @@ class Writer {
   bool passes_renewal(const api::UserInfo& user, const Resource& resource, const StoredObject& object) const;
   /// True while an update of that object is running.
   bool is_updating(const Resource& resource, const StoredObject& object) const;
-  /// Writes `bytes` as Committer::renew() does; other updates of the object begin afterwards. Not while is_updating().
-  void renew(const Resource& resource, const ObjectPtr& current, std::string bytes, Committer::Done done);
+  /// Writes the bytes as Committer::renew() does; other updates of the object begin afterwards. Not while is_updating().
+  void renew(Renewal renewal, Committer::Done done);
 
  private:
   struct Create;
