@@ -35,6 +35,24 @@ Duration write_latency_max(const NetworkFaults& faults) {
   return 2 * client::ApiClient::Limits().call_timeout + faults.slow_max;
 }
 
+std::optional<ActAudit::Limit> limit_of(const std::optional<lifecycle::ActLimit>& limit) {
+  if (!limit) return std::nullopt;
+  return ActAudit::Limit{limit->acts, limit->window};
+}
+
+ActAudit::Limits act_limits(const ClusterOptions& options) {
+  const lifecycle::BrakeConfig& brakes = options.controllers.brakes;
+  const double rate = options.controllers.node_lifecycle.monitor.zones.node_eviction_rate;
+  return {.node_eviction_rate = rate,
+          .mark = limit_of(brakes.mark_not_ready.global),
+          .mark_in_zone = limit_of(brakes.mark_not_ready.per_zone),
+          .taint = limit_of(brakes.taint.global),
+          .taint_in_zone = limit_of(brakes.taint.per_zone),
+          .delete_pod = limit_of(brakes.delete_pod.global),
+          .late_max = write_latency_max(options.faults) +
+                      (options.etcd_replicas > 0 ? store::EtcdStore::kCallMax : Duration())};
+}
+
 std::string name_of_server(std::size_t server) {
   return fmt::format("server-{}", server);
 }
@@ -52,6 +70,12 @@ class NullSink final : public api::ResponseSink {
 };
 
 }  // namespace
+
+agent::AgentOptions plain_agents() {
+  agent::AgentOptions options;
+  options.eviction.thresholds.hard = {{"memory.available", "64Mi"}};
+  return options;
+}
 
 /// What an agent wrote down outlives it.
 class Cluster::Journal final : public agent::Journal {
@@ -86,16 +110,13 @@ Cluster::Cluster(ClusterOptions options)
       store_([this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); }),
       flaky_store_(store_, time_, rng_.fork("store")),
       deaths_(rng_.fork("deaths")),
-      invariants_({.node_eviction_rate =
-                       static_cast<double>(options_.controllers.node_lifecycle.monitor.zones.node_eviction_rate),
-                   .write_latency_max = write_latency_max(options_.faults) +
-                                        (options_.etcd_replicas > 0 ? store::EtcdStore::kCallMax : Duration())}),
+      invariants_({.acts = act_limits(options_)}),
       world_(time_, invariants_),
       servers_(options_.servers) {
-  network_.set_faults(options_.faults);
-  flaky_store_.set_faults(options_.store_faults);
+  network_.set_audit(&invariants_.watches());
   make_machines();
   options_.etcd_replicas > 0 ? begin_etcd() : world_.follow(store_);
+  if (!options_.faults_wait) begin_faults();
   SPILLWAY_CHECK(etcd_.has_value() || options_.servers == 1);
   for (std::size_t server = 0; server < servers_.size(); ++server) restart_server(server);
   restart_controllers();
@@ -119,11 +140,31 @@ void Cluster::make_machines() {
     const auto zone = machine.labels.find(std::string(kZoneLabel));
     const std::string name = machine.name;
     auto reader = [this, node = nodes_.size()](const agent::JournalLine& line) {
+      on_journal_line(node, line);
       if (journal_reader_) journal_reader_(node, line);
     };
     nodes_.push_back({name, zone == machine.labels.end() ? std::string() : zone->second, std::move(machine),
                       std::make_unique<Journal>(std::move(reader)), nullptr, 0});
   }
+}
+
+/// The audit sees what the machine is like as its agent decides.
+void Cluster::on_journal_line(std::size_t node, const agent::JournalLine& line) {
+  const auto* const entry = std::get_if<agent::JournalEntry>(&line);
+  if (entry == nullptr || !entry->eviction || entry->intent || !nodes_[node].parts) return;
+  if (processes_end_ && options_.journal_death_ppm > 0 && deaths_.chance_ppm(options_.journal_death_ppm))
+    nodes_[node].dies = true;
+  const SimHost& host = *nodes_[node].parts->host;
+  std::vector<EvictionAudit::Running> running;
+  for (const auto& [uid, key] : host.running()) {
+    const auto pod = world_.pods().find(key);
+    if (pod == world_.pods().end() || pod->second.metadata.uid != uid || pod->second.metadata.deletion_timestamp)
+      continue;
+    if (pod->second.status.phase == "Running") running.push_back({&pod->second, host.usage_of_pod(uid)});
+  }
+  const std::string& signal = entry->eviction->metric_label;
+  const bool for_memory = signal.starts_with("memory.") || signal.starts_with("allocatableMemory.");
+  invariants_.evictions().on_decision(entry->eviction->uid, for_memory, running, time_.now());
 }
 
 Cluster::~Cluster() {
@@ -138,8 +179,7 @@ Cluster::~Cluster() {
 
 /// The world hears of every write as it is committed; the servers as etcd tells them.
 void Cluster::begin_etcd() {
-  etcd_.emplace(time_, rng_.fork("etcd"),
-                SimEtcdOptions{.replicas = options_.etcd_replicas, .faults = options_.etcd_faults});
+  etcd_.emplace(time_, rng_.fork("etcd"), SimEtcdOptions{.replicas = options_.etcd_replicas, .faults = {}});
   etcd_->observe([this](std::span<const store::EtcdEvent> events) {
     std::vector<store::Change> changes;
     for (const store::EtcdEvent& event : events)
@@ -158,13 +198,14 @@ std::unique_ptr<store::Store> Cluster::open_store(const std::string& server) {
   const auto post = [this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); };
   return std::make_unique<CheckedStore>(
       std::make_unique<store::EtcdStore>(etcd_->connect(server), post, std::move(options)), etcd_->history(),
-      acknowledged_, server, [this](std::string text) { invariants_.violate(time_.now(), std::move(text)); });
+      acknowledged_, server,
+      [this](Property property, const std::string& text) { invariants_.violate(property, time_.now(), text); });
 }
 
 void Cluster::on_acting(std::size_t acting) {
   for (std::size_t other = 0; other < servers_.size(); ++other) {
     if (other == acting || !servers_[other] || !servers_[other]->is_acting()) continue;
-    invariants_.violate(time_.now(),
+    invariants_.violate(Property::kOneActingServer, time_.now(),
                         fmt::format("{} acts while {} does", name_of_server(acting), name_of_server(other)));
   }
 }
@@ -181,15 +222,22 @@ void Cluster::run_for(Duration duration) {
   time_.run_until(time_.now().mono + duration);
 }
 
+void Cluster::begin_faults() {
+  network_.set_faults(options_.faults);
+  flaky_store_.set_faults(options_.store_faults);
+  if (etcd_) etcd_->set_faults(options_.etcd_faults);
+  processes_end_ = true;
+}
+
 void Cluster::end_faults() {
   network_.set_faults({});
   flaky_store_.set_faults({});
   if (etcd_) etcd_->set_faults({});
-  options_.death_ppm = 0;
+  processes_end_ = false;
 }
 
 bool Cluster::lives_on(const std::function<void()>& on_death) {
-  if (options_.death_ppm == 0 || !deaths_.chance_ppm(options_.death_ppm)) return true;
+  if (!processes_end_ || options_.death_ppm == 0 || !deaths_.chance_ppm(options_.death_ppm)) return true;
   time_.after(Duration::zero(), on_death);
   return false;
 }
@@ -274,7 +322,7 @@ void Cluster::restart_controllers() {
   ++starts_;
   if (began_) {
     invariants_.on_outage(false, time_.now());
-    invariants_.on_controller_restart();
+    invariants_.on_controller_restart(time_.now());
   }
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
                            options_.controllers, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
@@ -311,26 +359,29 @@ void Cluster::restart_node(std::size_t index) {
   node.parts = std::make_unique<NodeParts>();
   NodeParts& parts = *node.parts;
   parts.transport = network_.connect(node.name, node_user(node.name));
-  parts.host = std::make_unique<SimHost>(time_, rng.fork("host"), node.machine.memory, [&parts](auto event) {
-    parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
-  });
-  agent::AgentOptions options = options_.agent.value_or(agent::AgentOptions());
-  if (!options_.agent) options.eviction.thresholds.hard = {{"memory.available", "64Mi"}};
+  parts.host = std::make_unique<SimHost>(
+      time_, rng.fork("host"), SimHost::Size{node.machine.memory, node.machine.disk}, [&parts](auto event) {
+        parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
+      });
+  agent::AgentOptions options = options_.agent.value_or(plain_agents());
   options.node_name = node.name;
   for (const auto& [label, value] : node.machine.labels) options.labels[label] = value;
   options.eviction.observe.interval_max = options_.observe_interval_max;
   agent::MachineInfo machine = parts.host->machine_info(node.name);
   machine.cpu_milli = node.machine.cpu_milli;
   auto agent = agent::Agent::create(std::move(options), std::move(machine), rng.fork("agent"),
-                                    {log_, nullptr, node.journal.get()}, node.journal->entries());
+                                    {.log = log_,
+                                     .journal = node.journal.get()},
+                                    node.journal->entries());
   SPILLWAY_CHECK(agent.has_value());
   parts.agent = *std::move(agent);
   parts.driver = std::make_unique<SimDriver>(time_, *parts.agent, *parts.transport);
+  node.dies = false;
   parts.driver->before_command([this, index] {
-    return lives_on([this, index] {
-      crash_node(index);
-      time_.after(draw_absence(), [this, index] { restart_node(index); });
-    });
+    const auto die = [this, index] { on_agent_death(index); };
+    if (!nodes_[index].dies) return lives_on(die);
+    time_.after(Duration::zero(), die);
+    return false;
   });
   parts.driver->after_step([this, &node, &parts] {
     for (agent::HostCommand& command : parts.agent->take_host_commands()) {
@@ -342,6 +393,11 @@ void Cluster::restart_node(std::size_t index) {
     }
   });
   parts.driver->start();
+}
+
+void Cluster::on_agent_death(std::size_t node) {
+  crash_node(node);
+  time_.after(draw_absence(), [this, node] { restart_node(node); });
 }
 
 void Cluster::partition_node(std::size_t node, Cut cut) {

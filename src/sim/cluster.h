@@ -36,7 +36,11 @@ struct MachineSpec {
   api::StringMap labels;
   Bytes memory;
   std::int64_t cpu_milli = 4000;
+  Bytes disk = gibibytes(100);
 };
+
+/// What agents are started with unless anything else is said: a hard threshold of 64Mi, nothing reserved.
+agent::AgentOptions plain_agents();
 
 struct ClusterOptions {
   std::uint64_t seed = 1;
@@ -45,7 +49,7 @@ struct ClusterOptions {
   Bytes node_memory = mebibytes(512);
   /// In place of `nodes`, `zones` and `node_memory`, unless empty.
   std::vector<MachineSpec> machines;
-  /// What every agent is started with, apart from its name and labels; nullopt: a hard threshold of 64Mi.
+  /// What every agent is started with, apart from its name and labels; nullopt: plain_agents().
   std::optional<agent::AgentOptions> agent;
   /// How rarely an agent may look at its memory. Large clusters without memory hogs need no second-by-second looks.
   Duration observe_interval_max = seconds(1);
@@ -55,9 +59,12 @@ struct ClusterOptions {
   std::size_t etcd_replicas = 0;
   std::size_t servers = 1;
   EtcdFaults etcd_faults;
+  bool faults_wait = false;  // nothing goes wrong before begin_faults()
   /// Commands before which the process that gave them ends: an agent with its machine, the controllers, the scheduler.
   /// It is back a few seconds later.
   std::uint32_t death_ppm = 0;
+  /// Evictions that are written into a journal, after which the agent does nothing more: it ends with its machine.
+  std::uint32_t journal_death_ppm = 0;
   controllers::ControllerSet::Options controllers;
   telemetry::Log log;  // of every engine
 };
@@ -81,6 +88,8 @@ class Cluster {
 
   void run_for(Duration duration);
 
+  /// Those of the options.
+  void begin_faults();
   /// No message, write or process is lost any more.
   void end_faults();
 
@@ -151,6 +160,7 @@ class Cluster {
     std::unique_ptr<Journal> journal;
     std::unique_ptr<NodeParts> parts;  // null: down
     std::uint64_t starts = 0;
+    bool dies = false;  // before its next command
   };
 
   struct EngineParts {
@@ -163,10 +173,12 @@ class Cluster {
                     std::function<void()> on_death);
   /// Before a command is executed: whether its process lives on. `on_death` runs once it does not.
   bool lives_on(const std::function<void()>& on_death);
+  void on_agent_death(std::size_t node);
   Duration draw_absence();
   void handle(api::Method method, std::string_view target, std::string body,
               std::string_view content_type = "application/json");
   void make_machines();
+  void on_journal_line(std::size_t node, const agent::JournalLine& line);
   std::unique_ptr<store::Store> open_store(const std::string& server);
   void begin_etcd();
   void on_acting(std::size_t server);
@@ -188,6 +200,7 @@ class Cluster {
   std::vector<std::unique_ptr<SimServer>> retired_servers_;  // what the store still owes them comes to them
   std::unique_ptr<ReadBack> read_back_;                      // null: there is one server
   bool began_ = false;
+  bool processes_end_ = false;
   EngineParts controllers_;
   EngineParts scheduler_;
   std::vector<Node> nodes_;

@@ -1,6 +1,6 @@
 #include "sim/invariants.h"
 
-#include "sim/node_facts.h"
+#include "sim/properties/object_facts.h"
 
 #include <fmt/format.h>
 
@@ -9,26 +9,21 @@
 namespace spillway::sim {
 namespace {
 
-constexpr std::size_t kViolationsMax = 100;
-
-}  // namespace
-
-void Invariants::violate(Now now, std::string text) {
-  if (violations_.size() >= kViolationsMax) return;
-  const double at = std::chrono::duration<double>(now.mono.time_since_epoch()).count();
-  violations_.push_back(fmt::format("t={:.3f}s {}", at, text));
-}
-
-namespace {
-
 /// Of the ReplicaSet that the pod belongs to; empty: none.
 std::string owner_uid(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
   return owner == nullptr || owner->kind != "ReplicaSet" ? std::string() : owner->uid;
 }
 
+/// Ended by the pod collector, because its node is gone: the agent of that node may not have heard of it, and what it
+/// sent before may come after. The pod is deleted whatever its phase.
+bool was_collected(const api::Pod& pod) {
+  const api::PodCondition* target = api::find_condition(pod.status.conditions, "DisruptionTarget");
+  return target != nullptr && target->reason == "DeletionByPodGC";
+}
+
 bool counts_as_replica(const api::Pod& pod) {
-  return !api::is_terminal(pod) && !pod.metadata.deletion_timestamp;
+  return !api::is_terminal(pod) && !pod.metadata.deletion_timestamp && !was_collected(pod);
 }
 
 }  // namespace
@@ -40,9 +35,10 @@ void Invariants::on_outage(bool begins, Now now) {
 
 void Invariants::look(Now now) {
   if (outages_ > 0) return;
-  look_at(surplus_, limits_.surplus_max, "has more pods than it asks for", now);
-  look_at(stale_taints_, limits_.stale_taint_max, "is Ready and keeps its NoExecute taint", now);
-  look_at(late_content_, limits_.late_content_max, "stands in a namespace that is gone", now);
+  look_at(surplus_, limits_.surplus_max, Property::kNoSurplus, "has more pods than it asks for", now);
+  look_at(stale_taints_, limits_.stale_taint_max, Property::kTaintsGo, "is Ready and keeps its NoExecute taint", now);
+  look_at(late_content_, limits_.late_content_max, Property::kNamespacesEmpty, "stands in a namespace that is gone",
+          now);
 }
 
 void Invariants::on_late_content(const std::string& key, bool is_there, Now now) {
@@ -52,14 +48,14 @@ void Invariants::on_late_content(const std::string& key, bool is_there, Now now)
     late_content_.erase(key);
 }
 
-void Invariants::look_at(Lasting& lasting, Duration most, std::string_view what, Now now) {
+void Invariants::look_at(Lasting& lasting, Duration most, Property property, std::string_view what, Now now) {
   for (auto it = lasting.begin(); it != lasting.end();) {
     const Duration lasts = now.mono - std::max(it->second, calm_since_);
     if (lasts <= most) {
       ++it;
       continue;
     }
-    violate(now, fmt::format("{} {} for {} s", it->first, what, lasts / seconds(1)));
+    violate(property, now, fmt::format("{} {} for {} s", it->first, what, lasts / seconds(1)));
     it = lasting.erase(it);
   }
 }
@@ -70,7 +66,9 @@ void Invariants::on_replica_set(const api::ReplicaSet* before, const api::Replic
     surplus_.erase(before->metadata.uid);
   }
   if (after == nullptr) return;
-  wanted_replicas_[after->metadata.uid] = after->replicas;
+  const auto [wanted, fresh] = wanted_replicas_.try_emplace(after->metadata.uid, after->replicas);
+  if (!fresh && after->replicas < wanted->second) lowered_.insert_or_assign(after->metadata.uid, now.mono);
+  wanted->second = after->replicas;
   check_surplus(after->metadata.uid, now);
 }
 
@@ -91,10 +89,11 @@ void Invariants::count_replica(const api::Pod* before, const api::Pod* after, No
 void Invariants::check_surplus(const std::string& set, Now now) {
   const auto wanted = wanted_replicas_.find(set);
   const auto active = static_cast<std::int64_t>(active_[set].size());
+  const auto lowered = lowered_.find(set);
   if (wanted == wanted_replicas_.end() || active <= wanted->second) {
     surplus_.erase(set);
-  } else if (limits_.surplus_max == Duration::zero()) {
-    violate(now, fmt::format("a ReplicaSet of {} has {} active pods", wanted->second, active));
+  } else if (no_surplus_ && (lowered == lowered_.end() || now.mono - lowered->second > limits_.surplus_max)) {
+    violate(Property::kNoSurplus, now, fmt::format("a ReplicaSet of {} has {} active pods", wanted->second, active));
   } else {
     surplus_.emplace(set, now.mono);
   }
@@ -103,13 +102,15 @@ void Invariants::check_surplus(const std::string& set, Now now) {
 /// What a pod has come to does not go back.
 void Invariants::check_status(const api::Pod& before, const api::Pod& after, Now now) {
   if (before.status.phase == "Running" && (after.status.phase == "Pending" || after.status.phase.empty())) {
-    violate(now, fmt::format("pod {} went back from Running to \"{}\"", after.key().text(), after.status.phase));
+    violate(Property::kPodsEndOnce, now,
+            fmt::format("pod {} went back from Running to \"{}\"", after.key().text(), after.status.phase));
   }
   for (const api::ContainerStatus& old : before.status.container_statuses) {
     for (const api::ContainerStatus& container : after.status.container_statuses) {
       if (container.name != old.name || container.restart_count >= old.restart_count) continue;
-      violate(now, fmt::format("pod {}: container {} went back from {} restarts to {}", after.key().text(), old.name,
-                               old.restart_count, container.restart_count));
+      violate(Property::kPodsEndOnce, now,
+              fmt::format("pod {}: container {} went back from {} restarts to {}", after.key().text(), old.name,
+                          old.restart_count, container.restart_count));
     }
   }
 }
@@ -121,35 +122,37 @@ bool Invariants::is_wall_steady(Now now) {
   return !wall_jumped_;
 }
 
-void Invariants::on_lease(const api::Lease* before, const api::Lease* after, Now now) {
+void Invariants::on_lease(const LeaseRenewal* before, const LeaseRenewal* after, Now now) {
   if (!is_wall_steady(now)) return;
-  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return;
+  if (before == nullptr || after == nullptr || before->uid != after->uid) return;
   if (before->renew_time && after->renew_time && *after->renew_time < *before->renew_time) {
-    violate(now, fmt::format("lease {} was overwritten by an older one", after->metadata.name));
+    violate(Property::kNewerStatus, now, fmt::format("lease {} was overwritten by an older one", after->name));
   }
 }
 
 void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) {
   count_replica(before, after, now);
+  budgets_.on_pod(before, after, now);
   const std::string name = (after != nullptr ? *after : *before).key().text();
   if (after != nullptr && gone_uids_.contains(after->metadata.uid)) {
-    violate(now, fmt::format("pod {} came back with the uid of a deleted pod", name));
+    violate(Property::kPodsEndOnce, now, fmt::format("pod {} came back with the uid of a deleted pod", name));
   }
   if (after == nullptr) gone_uids_.insert(before->metadata.uid);
   if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return;
   if (!before->spec.node_name.empty() && before->spec.node_name != after->spec.node_name) {
-    violate(now, fmt::format("pod {} was moved from {} to {}", name, before->spec.node_name, after->spec.node_name));
+    violate(Property::kOneMachine, now,
+            fmt::format("pod {} was moved from {} to {}", name, before->spec.node_name, after->spec.node_name));
   }
   check_status(*before, *after, now);
-  if (api::is_terminal(*before) && !api::is_terminal(*after)) {
-    violate(now, fmt::format("pod {} left phase {} for {}", name, before->status.phase, after->status.phase));
+  if (api::is_terminal(*before) && !api::is_terminal(*after) && !was_collected(*before)) {
+    violate(Property::kPodsEndOnce, now,
+            fmt::format("pod {} left phase {} for {}", name, before->status.phase, after->status.phase));
   }
   if (before->metadata.deletion_timestamp && !after->metadata.deletion_timestamp) {
-    violate(now, fmt::format("deletion of pod {} was undone", name));
+    violate(Property::kPodsEndOnce, now, fmt::format("deletion of pod {} was undone", name));
   }
-  if (after->status.reason == "Evicted" && before->status.reason != "Evicted" && api::is_critical(*after)) {
-    violate(now, fmt::format("critical pod {} was evicted", name));
-  }
+  evictions_.on_pod(*before, *after, now);
+  acts_.on_pod(*before, *after, now);
 }
 
 void Invariants::on_node(const api::Node* before, const api::Node* after, Now now) {
@@ -164,36 +167,26 @@ void Invariants::on_node(const api::Node* before, const api::Node* after, Now no
     stale_taints_.erase(after->metadata.name);
   }
   const bool same = before != nullptr && before->metadata.uid == after->metadata.uid;
-  if (is_tainted && !(same && has_silence_taint(*before))) check_taint_rate(zone_of(*after), now);
+  acts_.on_node(before, *after, now);
   if (!is_wall_steady(now) || !same) return;
   for (const api::NodeCondition& old : before->status.conditions) {
     const api::NodeCondition* condition = api::find_condition(after->status.conditions, old.type);
     if (condition == nullptr || !old.last_heartbeat_time || !condition->last_heartbeat_time) continue;
     if (*condition->last_heartbeat_time >= *old.last_heartbeat_time) continue;
-    violate(now, fmt::format("node {}: condition {} was overwritten by an older one", after->metadata.name, old.type));
+    violate(Property::kNewerStatus, now,
+            fmt::format("node {}: condition {} was overwritten by an older one", after->metadata.name, old.type));
   }
 }
 
-void Invariants::check_taint_rate(const std::string& zone, Now now) {
-  std::deque<Instant>& times = tainted_at_[zone];
-  times.push_back(now.mono);
-  // Every window that ends now: n taints since times[i] need n - allowance tokens refilled in it.
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    const double window = std::chrono::duration<double>(now.mono - times[i]).count();
-    const double latency = std::chrono::duration<double>(limits_.write_latency_max).count();
-    const double allowed = bucket_allowance_ + limits_.node_eviction_rate * (window + latency);
-    if (static_cast<double>(times.size() - i) > allowed) {
-      violate(now, fmt::format("zone \"{}\": {} nodes tainted within {:.1f} s, allowed {:.1f}", zone, times.size() - i,
-                               window, allowed));
-      return;
-    }
-  }
+void Invariants::on_budget(const api::PodDisruptionBudget* before, const api::PodDisruptionBudget* after, Now now) {
+  budgets_.on_budget(before, after, now);
 }
 
 void Invariants::on_start(const std::string& node, const std::string& uid, Now now) {
+  evictions_.on_start(uid, now);
   const auto [known, fresh] = node_of_uid_.emplace(uid, node);
   if (!fresh && known->second != node) {
-    violate(now, fmt::format("pod {} runs on {} and on {}", uid, known->second, node));
+    violate(Property::kOneMachine, now, fmt::format("pod {} runs on {} and on {}", uid, known->second, node));
   }
 }
 

@@ -79,11 +79,12 @@ void ReadBack::judge(int status) {
     if (asked_ == api::Method::kDelete) exists_ = false;
     return;
   }
-  invariants_.violate(time_.now(), fmt::format("server {} answered {} to {} of {}, which {}", server_, status,
-                                               creates                       ? "a POST"
-                                               : asked_ == api::Method::kGet ? "a GET"
-                                                                             : "a DELETE",
-                                               target(), exists_ ? "is there" : "is not there"));
+  invariants_.violate(Property::kAcknowledgedWrites, time_.now(),
+                      fmt::format("server {} answered {} to {} of {}, which {}", server_, status,
+                                  creates                       ? "a POST"
+                                  : asked_ == api::Method::kGet ? "a GET"
+                                                                : "a DELETE",
+                                  target(), exists_ ? "is there" : "is not there"));
   ++names_;
   exists_ = false;
 }

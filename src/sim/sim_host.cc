@@ -10,6 +10,10 @@ namespace spillway::sim {
 namespace {
 
 constexpr Bytes kMachineOverhead = mebibytes(8);  // what the node uses besides pods
+constexpr Bytes kDiskOverhead = gibibytes(2);
+constexpr std::int64_t kProcessesOfTheMachine = 100;
+constexpr std::uint64_t kInodes = 6'000'000;
+constexpr std::uint64_t kInodesUsed = 200'000;
 constexpr Duration kOomCheckInterval = milliseconds(5);
 
 /// The quantity after `flag` in argv, nullopt if absent or malformed. "60Mi/s" counts as 60Mi.
@@ -30,8 +34,8 @@ std::uint64_t to_unsigned(Bytes bytes) {
 
 }  // namespace
 
-SimHost::SimHost(VirtualTime& time, Rng rng, Bytes memory, Deliver deliver)
-    : time_(time), rng_(rng), memory_(memory), deliver_(std::move(deliver)) {}
+SimHost::SimHost(VirtualTime& time, Rng rng, Size size, Deliver deliver)
+    : time_(time), rng_(rng), size_(size), deliver_(std::move(deliver)) {}
 
 SimHost::~SimHost() {
   *alive_ = false;
@@ -85,7 +89,9 @@ void SimHost::execute(agent::HostCommand command) {
 }
 
 void SimHost::start(const agent::StartContainer& command) {
-  Container& container = pods_[command.uid].containers[command.name];
+  PodEntry& pod = pods_[command.uid];
+  if (pod.running() == 0) pod.processes = Growth();
+  Container& container = pod.containers[command.name];
   container.attempt = command.attempt;
   container.usage_max = amount_after(command.argv, "--memory").value_or(mebibytes(10));
   container.rate_per_second = amount_after(command.argv, "--rate").value_or(Bytes{0});
@@ -147,6 +153,7 @@ void SimHost::stop_pod(const std::string& uid, Duration grace) {
       std::vector<std::string> names;
       for (const auto& [name, container] : pod->second.containers) names.push_back(name);
       for (const std::string& name : names) exit(uid, name, killed ? 137 : 143, killed ? 9 : 15, false);
+      pod->second.disk = Growth();
     }
     send(microseconds(200), agent::PodStopped{uid});
   });
@@ -185,6 +192,38 @@ void SimHost::use_memory(const std::string& uid, Bytes target, Bytes rate_per_se
   expect_oom();
 }
 
+std::int64_t SimHost::PodEntry::running() const {
+  return std::ranges::count_if(containers, [](const auto& entry) { return entry.second.running; });
+}
+
+std::int64_t SimHost::PodEntry::processes_at(Instant now) const {
+  const std::int64_t own = running();
+  return own == 0 ? 0 : own + processes.at(now);
+}
+
+void SimHost::use_disk(const std::string& uid, Bytes target, Bytes rate_per_second) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end() || pod->second.running() == 0) return;
+  pod->second.disk.aim(target.count(), rate_per_second.count(), time_.now().mono);
+}
+
+Bytes SimHost::disk_of_pod(const std::string& uid) const {
+  const auto pod = pods_.find(uid);
+  return Bytes{pod == pods_.end() ? 0 : pod->second.disk.at(time_.now().mono)};
+}
+
+void SimHost::fork_processes(const std::string& uid, std::int64_t target, std::int64_t rate_per_second) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end()) return;
+  const std::int64_t own = pod->second.running();
+  if (own > 0) pod->second.processes.aim(std::max<std::int64_t>(target - own, 0), rate_per_second, time_.now().mono);
+}
+
+std::int64_t SimHost::processes_of_pod(const std::string& uid) const {
+  const auto pod = pods_.find(uid);
+  return pod == pods_.end() ? 0 : pod->second.processes_at(time_.now().mono);
+}
+
 Bytes SimHost::usage() const {
   Bytes total = kMachineOverhead;
   for (const auto& [uid, pod] : pods_) {
@@ -200,10 +239,10 @@ void SimHost::expect_oom() {
       return entry.second.running && usage_of(entry.second) < entry.second.usage_max;
     });
   });
-  if (!growing && usage() <= memory_) return;
+  if (!growing && usage() <= size_.memory) return;
   oom_check_ = time_.after(kOomCheckInterval, [this] {
     oom_check_.reset();
-    if (usage() > memory_) kill_largest();
+    if (usage() > size_.memory) kill_largest();
     expect_oom();
   });
 }
@@ -224,41 +263,84 @@ void SimHost::kill_largest() {
   exit(victim.first, victim.second, 137, 9, true);
 }
 
+namespace {
+
+api::MemoryStats memory_stats(Bytes used, WallTime wall) {
+  return {.time = wall,
+          .available_bytes = std::nullopt,
+          .usage_bytes = to_unsigned(used),
+          .working_set_bytes = to_unsigned(used),
+          .rss_bytes = to_unsigned(used)};
+}
+
+api::FsStats disk_stats(Bytes used, WallTime wall) {
+  api::FsStats stats;
+  stats.time = wall;
+  stats.used_bytes = to_unsigned(used);
+  return stats;
+}
+
+}  // namespace
+
 api::Summary SimHost::summarize(agent::ObserveDepth depth) const {
   const WallTime wall = time_.now().wall;
-  const auto memory = [wall](Bytes used) {
-    return api::MemoryStats{.time = wall,
-                            .available_bytes = std::nullopt,
-                            .usage_bytes = to_unsigned(used),
-                            .working_set_bytes = to_unsigned(used),
-                            .rss_bytes = to_unsigned(used)};
-  };
   api::Summary summary;
   const Bytes total = usage();
-  summary.node.memory = memory(total);
-  summary.node.memory->available_bytes = to_unsigned(memory_ - total);
+  summary.node.memory = memory_stats(total, wall);
+  summary.node.memory->available_bytes = to_unsigned(size_.memory - total);
   if (depth == agent::ObserveDepth::kNodeMemory) return summary;
-  for (const auto& [uid, pod] : pods_) {
-    api::PodStats stats{.uid = uid,
-                        .ns = pod.key.ns,
-                        .name = pod.key.name,
-                        .containers = {},
-                        .cpu = {},
-                        .memory = {},
-                        .volumes = {},
-                        .ephemeral_storage = {},
-                        .process_count = 0};
-    Bytes pod_usage{0};
-    for (const auto& [name, container] : pod.containers) {
-      const Bytes used = usage_of(container);
-      pod_usage += used;
-      *stats.process_count += container.running ? 1 : 0;
-      stats.containers.push_back({.name = name, .cpu = {}, .memory = memory(used), .rootfs = {}, .logs = {}});
-    }
-    stats.memory = memory(pod_usage);
-    summary.pods.push_back(std::move(stats));
-  }
+  add_disk_and_processes(summary.node);
+  for (const auto& [uid, pod] : pods_) summary.pods.push_back(stats_of(uid, pod));
   return summary;
+}
+
+void SimHost::add_disk_and_processes(api::NodeStats& node) const {
+  const Now now = time_.now();
+  Bytes written = kDiskOverhead;
+  std::int64_t processes = kProcessesOfTheMachine;
+  for (const auto& [uid, pod] : pods_) {
+    written += Bytes{pod.disk.at(now.mono)};
+    processes += pod.processes_at(now.mono);
+  }
+  written = std::min(written, size_.disk);
+  api::FsStats& fs = node.fs.emplace(disk_stats(written, now.wall));
+  fs.capacity_bytes = to_unsigned(size_.disk);
+  fs.available_bytes = to_unsigned(size_.disk - written);
+  fs.inodes = kInodes;
+  fs.inodes_used = kInodesUsed;
+  fs.inodes_free = kInodes - kInodesUsed;
+  node.image_fs = fs;
+  node.container_fs = fs;
+  node.rlimit =
+      api::RlimitStats{.time = now.wall, .max_pid = kPidsMax, .running_processes = std::min(processes, kPidsMax)};
+}
+
+/// What it writes is in the layers of its containers, in equal parts.
+api::PodStats SimHost::stats_of(const std::string& uid, const PodEntry& pod) const {
+  const Now now = time_.now();
+  const Bytes written{pod.disk.at(now.mono)};
+  api::PodStats stats{.uid = uid,
+                      .ns = pod.key.ns,
+                      .name = pod.key.name,
+                      .containers = {},
+                      .cpu = {},
+                      .memory = {},
+                      .volumes = {},
+                      .ephemeral_storage = disk_stats(written, now.wall),
+                      .process_count = static_cast<std::uint64_t>(pod.processes_at(now.mono))};
+  const Bytes part{pod.containers.empty() ? 0 : written.count() / static_cast<std::int64_t>(pod.containers.size())};
+  Bytes pod_usage{0};
+  for (const auto& [name, container] : pod.containers) {
+    const Bytes used = usage_of(container);
+    pod_usage += used;
+    stats.containers.push_back({.name = name,
+                                .cpu = {},
+                                .memory = memory_stats(used, now.wall),
+                                .rootfs = disk_stats(part, now.wall),
+                                .logs = {}});
+  }
+  stats.memory = memory_stats(pod_usage, now.wall);
+  return stats;
 }
 
 agent::MachineInfo SimHost::machine_info(const std::string& node) const {
@@ -271,9 +353,9 @@ agent::MachineInfo SimHost::machine_info(const std::string& node) const {
           .internal_ip = "127.0.0.1",
           .container_runtime_version = "sim://1",
           .cpu_milli = 4000,
-          .memory = memory_,
-          .ephemeral_storage = gibibytes(100),
-          .pids_max = 32768};
+          .memory = size_.memory,
+          .ephemeral_storage = size_.disk,
+          .pids_max = kPidsMax};
 }
 
 std::map<std::string, api::PodKey> SimHost::running() const {

@@ -1,11 +1,13 @@
 // A simulated machine: containers are entries in a table that use memory as their command says, and the kernel's OOM
 // killer comes when the machine is full. Understands `stress --memory Q --rate Q/s`; anything else uses 10Mi and runs
-// for ever. Thread: one.
+// for ever. Its one disk and its processes run short as pods are told to use them; nobody is killed for that. A pod
+// that was stopped gives its part of the disk back. Thread: one.
 #pragma once
 
 #include "agent/contract/ports.h"
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "sim/growth.h"
 #include "sim/time/virtual_time.h"
 
 #include <algorithm>
@@ -22,8 +24,15 @@ class SimHost final : public agent::Host {
   /// Shared, because an observation is large and passes through many hands.
   using Deliver = std::function<void(std::shared_ptr<const agent::HostEvent>)>;
 
+  struct Size {
+    Bytes memory;
+    Bytes disk = gibibytes(100);
+  };
+
+  static constexpr std::int64_t kPidsMax = 32'768;
+
   /// Events go to `deliver`, never from inside execute().
-  SimHost(VirtualTime& time, Rng rng, Bytes memory, Deliver deliver);
+  SimHost(VirtualTime& time, Rng rng, Size size, Deliver deliver);
   ~SimHost() override;
 
   void execute(agent::HostCommand command) override;
@@ -33,10 +42,10 @@ class SimHost final : public agent::Host {
   /// Pods with a process on this machine, by uid.
   std::map<std::string, api::PodKey> running() const;
 
-  Bytes memory() const { return memory_; }
+  Bytes memory() const { return size_.memory; }
 
   /// Of its memory, not used now; never negative.
-  Bytes available() const { return std::max(memory_ - usage(), Bytes{0}); }
+  Bytes available() const { return std::max(size_.memory - usage(), Bytes{0}); }
 
   /// From now on the running containers of this pod use `target` together, in equal parts: at once, or growing by
   /// `rate_per_second` from what they use. Containers that start later do as their command says.
@@ -44,6 +53,14 @@ class SimHost final : public agent::Host {
 
   /// What the pod uses now; zero if it is not here.
   Bytes usage_of_pod(const std::string& uid) const;
+
+  /// From now on the pod has `target` on the disk, likewise.
+  void use_disk(const std::string& uid, Bytes target, Bytes rate_per_second);
+  Bytes disk_of_pod(const std::string& uid) const;
+
+  /// From now on the pod has `target` processes, likewise, until none of its containers runs.
+  void fork_processes(const std::string& uid, std::int64_t target, std::int64_t rate_per_second);
+  std::int64_t processes_of_pod(const std::string& uid) const;
 
   std::uint64_t kernel_oom_kills() const { return kernel_oom_kills_; }
 
@@ -61,6 +78,11 @@ class SimHost final : public agent::Host {
   struct PodEntry {
     api::PodKey key;
     std::map<std::string, Container> containers;
+    Growth disk;       // bytes
+    Growth processes;  // beside one of each container
+
+    std::int64_t running() const;
+    std::int64_t processes_at(Instant now) const;
   };
 
   void start(const agent::StartContainer& command);
@@ -68,6 +90,8 @@ class SimHost final : public agent::Host {
   void run_inside(const agent::RunInContainer& command);
   void stop_pod(const std::string& uid, Duration grace);
   api::Summary summarize(agent::ObserveDepth depth) const;
+  api::PodStats stats_of(const std::string& uid, const PodEntry& pod) const;
+  void add_disk_and_processes(api::NodeStats& node) const;
   Bytes usage_of(const Container& container) const;
   Bytes usage() const;
   /// Arms the moment at which the machine will be full.
@@ -77,7 +101,7 @@ class SimHost final : public agent::Host {
 
   VirtualTime& time_;
   Rng rng_;
-  Bytes memory_;
+  Size size_;
   Deliver deliver_;
   std::map<std::string, PodEntry> pods_;
   std::optional<VirtualTime::EventId> oom_check_;

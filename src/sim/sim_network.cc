@@ -3,6 +3,7 @@
 #include "client/api_client.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 #include <variant>
 
@@ -24,6 +25,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   void send(api::Request request, const api::UserInfo& user) {
     target_ = request.target;
+    if (watch_ && network_.audit_ != nullptr) audited_ = network_.audit_->begin(target_);
     if (lost(Cut::kToServer)) return;
     network_.time_.after(network_.draw_delay(), [self = shared_from_this(), request = std::move(request),
                                                  user]() mutable { self->arrive(std::move(request), user); });
@@ -48,6 +50,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   [[nodiscard]] bool write_event(std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) override {
     if (answered_) return false;
+    if (audited_) audit(*line, event.get());
     if (network_.rng_.chance_ppm(network_.faults_.watch_break_ppm)) {
       break_connection();
       return false;
@@ -89,9 +92,22 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
     });
   }
 
-  bool lost(Cut way) {
-    return network_.is_cut(endpoint_, way) || network_.rng_.chance_ppm(network_.faults_.lost_ppm);
+  void audit(const std::string& line, const api::WatchDocument* event) {
+    std::optional<api::Json> read;
+    if (event == nullptr) {
+      auto parsed = api::parse_json(line);
+      if (parsed) read = *std::move(parsed);
+    }
+    if (event == nullptr && !read) return;
+    const std::string_view type = event != nullptr ? std::string_view(event->type) : read->string_at({"type"});
+    const std::string_view text = event != nullptr ? event->object->string_at({"metadata", "resourceVersion"})
+                                                   : read->string_at({"object", "metadata", "resourceVersion"});
+    std::uint64_t revision = 0;
+    std::from_chars(text.data(), text.data() + text.size(), revision);
+    audited_->on_event(type, revision, network_.time_.now());
   }
+
+  bool lost(Cut way) { return network_.is_cut(endpoint_, way) || network_.rng_.chance_ppm(network_.faults_.lost_ppm); }
 
   void arrive(api::Request request, const api::UserInfo& user) {
     if (receiver_ == nullptr) return;
@@ -127,6 +143,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   std::size_t place_;
   client::CallId id_;
   std::string target_;
+  std::optional<WatchAudit::Stream> audited_;
   bool watch_;
   client::Transport::Receiver* receiver_;
   std::optional<apiserver::RequestId> request_;
@@ -233,7 +250,9 @@ bool SimNetwork::is_cut(const std::string& endpoint, Cut way) const {
 }
 
 void SimNetwork::partition(const std::string& endpoint, Cut cut) {
-  partitioned_.insert_or_assign(endpoint, cut);
+  // A way that is cut stays so until heal(): a watch that went on after a silence would have a gap that nobody sees.
+  const auto [known, fresh] = partitioned_.emplace(endpoint, cut);
+  if (!fresh && known->second != cut) known->second = Cut::kBoth;
 }
 
 void SimNetwork::heal(const std::string& endpoint) {

@@ -7,6 +7,7 @@
 #include "apiserver/server.h"
 #include "base/rng.h"
 #include "client/engine.h"
+#include "sim/properties/watch_audit.h"
 #include "sim/time/virtual_time.h"
 
 #include <cstddef>
@@ -41,6 +42,9 @@ class SimNetwork {
   SimNetwork(VirtualTime& time, Rng rng);
   ~SimNetwork();
 
+  /// Of what servers write to watches from now on; there as long as a server writes. Null: nobody looks.
+  void set_audit(WatchAudit* audit) { audit_ = audit; }
+
   void set_faults(const NetworkFaults& faults) { faults_ = faults; }
 
   const NetworkFaults& faults() const { return faults_; }
@@ -54,7 +58,8 @@ class SimNetwork {
   std::unique_ptr<client::Transport> connect(std::string endpoint, api::UserInfo user,
                                              std::optional<std::size_t> place = {});
 
-  /// Cuts the endpoint off: what it sends and what is sent to it is lost, its watches go silent. One way: that alone.
+  /// Cuts the endpoint off: what it sends and what is sent to it is lost, its watches go silent. One way: that alone,
+  /// and what is cut already.
   void partition(const std::string& endpoint, Cut cut = Cut::kBoth);
   /// Takes it back: watches that were cut are now known to be broken.
   void heal(const std::string& endpoint);
@@ -86,6 +91,7 @@ class SimNetwork {
   VirtualTime& time_;
   Rng rng_;
   NetworkFaults faults_;
+  WatchAudit* audit_ = nullptr;
   std::vector<apiserver::ApiServer*> servers_;  // by place
   std::map<std::string, Cut> partitioned_;
   std::set<std::pair<std::string, std::string>> muted_;        // endpoint, part of the target

@@ -60,7 +60,8 @@ void Tenants::on_service(const std::string& key, const store::Value& value, Now 
     if (is_free)
       held_[key].insert(claim);
     else
-      invariants_.violate(now, fmt::format("{} and {} both have {}", holder->second, key, claim));
+      invariants_.violate(Property::kNoSharedAddress, now,
+                          fmt::format("{} and {} both have {}", holder->second, key, claim));
   }
 }
 

@@ -2,6 +2,7 @@
 // Thread: one.
 #pragma once
 
+#include "api/object/disruption_budget.h"
 #include "api/object/node.h"
 #include "api/object/pod.h"
 #include "sim/invariants.h"
@@ -50,6 +51,9 @@ class World final : public store::Watcher {
   void on_node(const std::string& name, const store::Change& change);
   void on_replica_set(const std::string& key, const store::Change& change);
   void on_lease(const std::string& key, const store::Change& change);
+  void on_budget(const std::string& key, const store::Change& change);
+  /// The node that it is, or is bound to; empty: none.
+  std::string node_of(const store::Change& change) const;
 
   VirtualTime& time_;
   store::Store* store_ = nullptr;  // null: somebody else tells it
@@ -59,7 +63,8 @@ class World final : public store::Watcher {
   std::map<api::PodKey, api::Pod> pods_;
   std::map<std::string, api::Node> nodes_;
   std::map<std::string, api::ReplicaSet> replica_sets_;
-  std::map<std::string, api::Lease> leases_;  // of nodes
+  std::map<std::string, LeaseRenewal> leases_;  // of nodes
+  std::map<std::string, api::PodDisruptionBudget> budgets_;
   TraceHash trace_;
   std::vector<std::function<void(const store::Change&, Now)>> listeners_;
 };

@@ -60,7 +60,7 @@ class BadInput(unittest.TestCase):
             self.assertNotIn("resume?", error)
 
     def test_number_out_of_range(self):
-        self.refused(2, ["--seeds", 'expected a number above 0, got "0"'], "swarm", "--seeds", "0")
+        self.refused(2, ["--seeds", 'expected a number above 0, or a range as 1..20000, got "0"'], "swarm", "--seeds", "0")
         self.refused(2, ["--node-eviction-rate", 'expected 0 or more, got "-1"'], "controller", "--node-eviction-rate=-1")
 
     def test_malformed_kubeconfig(self):

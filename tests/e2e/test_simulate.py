@@ -1,4 +1,4 @@
-"""`spillway simulate`: help, wrong command lines and files, exit codes, the form of -o json, an interruption."""
+"""`spillway simulate` and `spillway advise`: help, wrong command lines and files, exit codes, the form of -o json, an interruption."""
 import json
 import pathlib
 import re
@@ -61,7 +61,7 @@ class Simulate(unittest.TestCase):
         self.assertEqual(sorted(outcome), sorted([
             "scenario", "seed", "interrupted", "nodes", "pods", "lastedSeconds", "counts", "taintedNodesMax",
             "recoveredAtSeconds", "timeToRecoverySeconds", "heldBy", "unplaced", "unrecovered", "disruptionByOwner",
-            "disruptionByZone", "leftOut", "expectations", "violations", "events", "writes", "messages", "traceHash"]))
+            "disruptionByZone", "leftOut", "expectations", "violations", "violated", "events", "writes", "messages", "traceHash"]))
         self.assertEqual(outcome["counts"]["flips"], 2)
         self.assertEqual(outcome["seed"], 3)
         self.assertEqual({each["what"] for each in outcome["events"] if each["zone"] != "zone-0"}, set())
@@ -100,6 +100,66 @@ class Simulate(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 10)
         self.assertEqual(out, "")
         self.assertRegex(err, r"^spillway: interrupted after \d+ s of virtual time of long; nothing is reported\n$")
+
+    def advise(self, *arguments):
+        return subprocess.run([BINARY, "advise", *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)
+
+    def test_advice_says_what_each_setting_costs(self):
+        scenario = self.write(FEW + "expect: [flips == 0]\n")
+        done = self.advise(scenario, "--system-reserved", "1Gi,900Gi", "--brakes", "on,off", "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        choices = json.loads(done.stdout)["choices"]
+        self.assertEqual([(each.get("systemReserved"), each.get("brakes")) for each in choices],
+                         [(None, None), ("1Gi", True), ("1Gi", False), ("900Gi", True), ("900Gi", False)])
+        self.assertEqual({name for each in choices[:3] for name in each["cost"]},
+                         {"oomKills", "evicted", "deleted", "flips", "unplaced", "failedExpectations", "violations", "keptFreeBytesPerNode", "runs"})
+        self.assertEqual(choices[0]["cost"]["failedExpectations"], 1)
+        self.assertEqual(choices[2]["cost"]["keptFreeBytesPerNode"] - choices[0]["cost"]["keptFreeBytesPerNode"], 1 << 30)
+        self.assertEqual(choices[2]["noBetterThan"], 0)
+        self.assertIn("Resource \"memory\" has a reservation", choices[3]["impossible"])
+        again = self.advise(scenario, "--seeds", "2")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertRegex(again.stdout, r"KEPT FREE\n +0 .* 2 +64Mi  as it is\n$")
+
+    def test_advice_with_a_wrong_command_line(self):
+        for arguments, said in ((["zone-outage", "--brakes", "maybe"], "--brakes: maybe not in"),
+                                (["zone-outage", "--memory-available", "much"], "--memory-available: expected quantities or percentages"),
+                                (["zone-outage", "--system-reserved", "-1"], "expected quantities such as 512Mi, got \"-1\""),
+                                (["zone-outage", "--seeds", "0"], "--seeds"), ([], "SCENARIO is required"),
+                                (["none"], "there is no such scenario")):
+            done = self.advise(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+
+class Swarm(unittest.TestCase):
+    def swarm(self, *arguments):
+        return subprocess.run([BINARY, "swarm", *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)
+
+    def test_the_same_seeds_are_the_same_runs(self):
+        one, two = (json.loads(self.swarm("--seeds", "1..3", "--jobs", jobs, "-o", "json").stdout) for jobs in ("1", "2"))
+        self.assertEqual((one["firstSeed"], one["done"], one["failed"], one["minimised"]), (1, 3, [], None))
+        self.assertEqual(one["traces"], two["traces"])
+
+    def test_a_range_that_ends_before_it_begins(self):
+        done = self.swarm("--seeds", "9..3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('expected a number above 0, or a range as 1..20000, got "9..3"', done.stderr)
+
+    def test_an_interruption_ends_with_the_summary_so_far(self):
+        child = subprocess.Popen([BINARY, "swarm", "--seeds", "100000", "--jobs", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, cwd=ROOT)
+        self.addCleanup(child.kill)
+        status = pathlib.Path(f"/proc/{child.pid}/status")
+        deadline = time.monotonic() + 20
+        while not re.search(r"SigCgt:\s*[0-9a-f]*[2367abef]\n", status.read_text()):  # it minds SIGINT
+            self.assertLess(time.monotonic(), deadline)
+        child.send_signal(signal.SIGINT)
+        out, error = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 128 + signal.SIGINT)
+        self.assertRegex(out, r"^\d+ of 100000 seeds from 1 on: 0 with violations")
+        self.assertRegex(error, r"^spillway: interrupted after \d+ of 100000 seeds\n$")
 
 
 if __name__ == "__main__":

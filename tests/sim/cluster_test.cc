@@ -1,8 +1,6 @@
 // The whole product on virtual time: time, crashes and restarts.
 #include "sim/cluster.h"
 
-#include "sim/scenario.h"
-
 #include <gtest/gtest.h>
 
 namespace spillway::sim {
@@ -21,16 +19,6 @@ TEST(Cluster, TimeInWhichNothingHappensIsSkipped) {
   const std::uint64_t node_seconds = 6 * 600;
   EXPECT_LT(cluster.time().events_run() - before, 2 * node_seconds);
 }
-
-class SwarmSeed : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(SwarmSeed, HoldsWhileThingsBreakAndComesToRest) {
-  const Report report = run_swarm_seed(GetParam());
-  SCOPED_TRACE(report.summary);
-  for (const std::string& violation : report.violations) ADD_FAILURE() << violation;
-}
-
-INSTANTIATE_TEST_SUITE_P(Seeds, SwarmSeed, ::testing::Range<std::uint64_t>(1, 3));
 
 }  // namespace
 

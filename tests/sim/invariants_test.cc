@@ -19,7 +19,7 @@ api::Node tainted(const std::string& name) {
 }
 
 TEST(Invariants, FindATaintRateAboveTheLimit) {
-  Invariants invariants({.node_eviction_rate = 0.1});
+  Invariants invariants({.acts = {.node_eviction_rate = 0.1}});
   const auto at = [](int second) { return Now{Instant(seconds(second)), WallTime(seconds(second))}; };
   const api::Node a = tainted("a");
   const api::Node b = tainted("b");
@@ -155,13 +155,44 @@ TEST(Invariants, FindAnOlderHeartbeatInPlaceOfANewerOne) {
   after.metadata.uid = "another";
   invariants.on_node(&before, &after, at(2));
   EXPECT_EQ(invariants.violations().size(), 1U) << "another node of that name";
-  api::Lease old_lease;
-  old_lease.metadata.uid = "l";
-  old_lease.renew_time = WallTime(seconds(20));
-  api::Lease lease = old_lease;
+  const LeaseRenewal old_lease{.name = "n", .uid = "l", .renew_time = WallTime(seconds(20))};
+  LeaseRenewal lease = old_lease;
   lease.renew_time = WallTime(seconds(10));
   invariants.on_lease(&old_lease, &lease, at(3));
   EXPECT_EQ(invariants.violations().size(), 2U);
+}
+
+TEST(Invariants, FindAPhaseThatWasFinal) {
+  Invariants invariants({});
+  api::Pod before;
+  before.metadata.uid = "u";
+  before.status.phase = "Failed";
+  api::Pod after = before;
+  after.status.phase = "Running";
+  before.status.conditions.push_back({.type = "DisruptionTarget", .status = "True", .reason = "DeletionByPodGC"});
+  invariants.on_pod(&before, &after, {});
+  EXPECT_TRUE(invariants.violations().empty()) << "its agent could not know";
+  before.status.conditions.clear();
+  invariants.on_pod(&before, &after, {});
+  EXPECT_EQ(invariants.violated(), std::set{Property::kPodsEndOnce});
+}
+
+TEST(Invariants, LetASetBecomeSmaller) {
+  Invariants invariants({});
+  invariants.forbid_surplus();
+  api::ReplicaSet before = set_of(1);
+  invariants.on_replica_set(nullptr, &before, at(0));
+  api::Pod pod;
+  pod.metadata.uid = "u";
+  pod.metadata.owner_references.push_back({.kind = "ReplicaSet", .name = "web", .uid = "set", .controller = true});
+  invariants.on_pod(nullptr, &pod, at(1));
+  api::ReplicaSet after = before;
+  after.replicas = 0;
+  invariants.on_replica_set(&before, &after, at(2));
+  invariants.look(at(60));
+  EXPECT_TRUE(invariants.violations().empty());
+  invariants.look(at(200));
+  EXPECT_EQ(invariants.violated(), std::set{Property::kNoSurplus});
 }
 
 }  // namespace

@@ -63,5 +63,22 @@ TEST_F(Connections, AWatchThatArrivesAfterItsConnectionBrokeIsNotHeardOfAgain) {
   EXPECT_TRUE(std::holds_alternative<client::WatchEnded>(listener_.events.front()));
 }
 
+TEST_F(Connections, AWayThatIsCutStaysSoUntilItIsHealed) {
+  connection_->execute(client::OpenWatch{1, {.target = "/api/v1/nodes?watch=1"}}, listener_);
+  cluster_.run_for(seconds(10));
+  cluster_.network().partition("probe");
+  cluster_.run_for(seconds(10));
+  const std::size_t heard = listener_.events.size();
+  cluster_.network().partition("probe", Cut::kToServer);
+  cluster_.patch("/api/v1/nodes/node-00000",
+                 api::Json::object({{"spec", api::Json::object({{"unschedulable", true}})}}));
+  cluster_.run_for(seconds(10));
+  EXPECT_EQ(listener_.events.size(), heard) << "what came now would follow a gap";
+  cluster_.network().heal("probe");
+  cluster_.run_for(seconds(1));
+  ASSERT_EQ(listener_.events.size(), heard + 1);
+  EXPECT_TRUE(std::holds_alternative<client::WatchEnded>(listener_.events.back()));
+}
+
 }  // namespace
 }  // namespace spillway::sim

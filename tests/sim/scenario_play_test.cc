@@ -2,6 +2,7 @@
 #include "sim/cluster.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/player.h"
+#include "sim/scenario/printer.h"
 
 #include <gtest/gtest.h>
 
@@ -117,16 +118,90 @@ TEST(Play, EndsWhereItIsTold) {
 }
 
 TEST(Play, AOneWayCutTowardsTheServerSilencesNodes) {
-  const RunOutcome outcome = play(made(
-      "name: x\ncluster: {nodes: 4, zones: 2}\nsettle: 30s\n"
-      "timeline: [{at: 0s, partition: {only: [0], way: toServer}, for: 2m}]\nexpect: [flips == 1, recovered]"), {.seed = 1, .go_on = {}});
+  const RunOutcome outcome = play(
+      made("name: x\ncluster: {nodes: 4, zones: 2}\nsettle: 30s\n"
+           "timeline: [{at: 0s, partition: {only: [0], way: toServer}, for: 2m}]\nexpect: [flips == 1, recovered]"),
+      {.seed = 1, .go_on = {}});
   expect_all(outcome);
 }
 
+std::vector<std::string> evicted_in(const RunOutcome& outcome) {
+  std::vector<std::string> pods;
+  for (const Happening& each : outcome.happenings) {
+    if (each.kind == HappeningKind::kEvicted) pods.push_back(each.object + ": " + each.reason);
+  }
+  return pods;
+}
+
+/// Two machines, each with one of these pods and one that is left alone.
+std::string short_of(const std::string& threshold, const std::string& event, const std::string& expected) {
+  return R"(
+name: short
+cluster:
+  nodes: 2
+  zones: 1
+  disk: 20Gi
+  workloads:
+  - {daemonSet: quiet, memoryRequest: 10Mi}
+  - {replicaSet: hog, replicas: 1}
+config:
+  agents: {evictionHard: {)" +
+         threshold + R"(}, evictionPressureTransitionPeriod: 30s}
+timeline:
+- )" + event +
+         R"(
+duration: 10m
+expect:
+- oomKills == 0
+- no: default/quiet-* evicted
+)" + expected;
+}
+
+TEST(Play, WhoFillsADiskIsEvictedAndGivesItBack) {
+  const RunOutcome outcome =
+      play(made(short_of("nodefs.available: 10%", "{at: 1m, disk: {pods: default/hog-*, to: 30Gi, rate: 100Mi/s}}",
+                         "- evicted == 1\n- recovered before 9m\n")),
+           {.seed = 1, .go_on = {}});
+  expect_all(outcome);
+  const auto evicted = evicted_in(outcome);
+  ASSERT_EQ(evicted.size(), 1U);
+  EXPECT_TRUE(evicted[0].contains("low on resource: ephemeral-storage")) << evicted[0];
+}
+
+TEST(Play, ADiskThatIsGivenBackInTimeEvictsNobody) {
+  expect_all(
+      play(made(short_of("nodefs.available: 10%", "{at: 1m, for: 1m, disk: {pods: default/hog-*, to: 10Gi, over: 30s}}",
+                         "- evicted == 0\n")),
+           {.seed = 1, .go_on = {}}));
+}
+
+TEST(Play, WhoForksTooOftenIsEvicted) {
+  const RunOutcome outcome =
+      play(made(short_of("pid.available: 20%", "{at: 1m, fork: {pods: default/hog-*, to: 32000, rate: 500}}",
+                         "- evicted == 1\n- recovered before 9m\n")),
+           {.seed = 1, .go_on = {}});
+  expect_all(outcome);
+  const auto evicted = evicted_in(outcome);
+  ASSERT_EQ(evicted.size(), 1U);
+  EXPECT_TRUE(evicted[0].contains("low on resource: pids")) << evicted[0];
+}
+
+TEST(Play, WhatFillsDisksAndForksIsPrintedAsItWasRead) {
+  const Scenario scenario =
+      made(short_of("nodefs.available: 10%",
+                    "{at: 1m, disk: {pods: default/hog-*, label: app=hog, first: 1, to: 1Gi, rate: 1Mi/s}}\n- {at: 2m, "
+                    "for: 1m, fork: {pods: default/hog-*, to: 20, over: 10s}}",
+                    "- evicted == 0\n"));
+  const std::string printed = scenario_yaml(scenario);
+  EXPECT_EQ(scenario_yaml(made(printed)), printed);
+  EXPECT_TRUE(printed.contains("1Mi/s") && printed.contains("fork") && printed.contains("disk: 20480Mi")) << printed;
+}
+
 TEST(Play, DrainKeepsToTheBudgetAndEndsWithoutPods) {
-  const RunOutcome outcome = play(made(
-      "name: x\ncluster: {nodes: 3, zones: 1, workloads: [{replicaSet: web, replicas: 6, minAvailable: 5}]}\n"
-      "timeline: [{at: 0s, drain: {only: [0]}}]\nexpect: [deletions >= 1, deletions <= 6, recovered]"), {.seed = 1, .go_on = {}});
+  const RunOutcome outcome =
+      play(made("name: x\ncluster: {nodes: 3, zones: 1, workloads: [{replicaSet: web, replicas: 6, minAvailable: 5}]}\n"
+                "timeline: [{at: 0s, drain: {only: [0]}}]\nexpect: [deletions >= 1, deletions <= 6, recovered]"),
+           {.seed = 1, .go_on = {}});
   expect_all(outcome);
   for (const Happening& each : outcome.happenings) {
     if (each.kind == HappeningKind::kDeleted) EXPECT_EQ(each.node, "node-00000");
@@ -134,25 +209,28 @@ TEST(Play, DrainKeepsToTheBudgetAndEndsWithoutPods) {
 }
 
 TEST(Play, ScaleAndASlowAndAbsentServer) {
-  const RunOutcome outcome = play(made(
-      "name: x\ncluster: {nodes: 3, zones: 1, podsPerNode: 1}\nsettle: 1m\n"
-      "timeline: [{at: 0s, scale: {replicaSet: default/web, replicas: 1}}, {at: 1m, apiServer: away, for: 20s},"
-      " {at: 2m, apiServer: {slow: 1s}, for: 1m}]\nexpect: [deletions == 2, flips == 0, recovered]"), {.seed = 1, .go_on = {}});
+  const RunOutcome outcome = play(
+      made("name: x\ncluster: {nodes: 3, zones: 1, podsPerNode: 1}\nsettle: 1m\n"
+           "timeline: [{at: 0s, scale: {replicaSet: default/web, replicas: 1}}, {at: 1m, apiServer: away, for: 20s},"
+           " {at: 2m, apiServer: {slow: 1s}, for: 1m}]\nexpect: [deletions == 2, flips == 0, recovered]"),
+      {.seed = 1, .go_on = {}});
   expect_all(outcome);
 }
 
 TEST(Play, ThatTheNodeIsFullEndsInAnExpectationThatFails) {
-  const RunOutcome outcome = play(made(
-      "name: x\ncluster: {nodes: 1, zones: 1, memory: 512Mi, workloads: [{replicaSet: web, replicas: 1, memory: 20Mi}]}\n"
-      "settle: 1m\nduration: 3m\ntimeline: [{at: 10s, memory: {pods: default/web-*, to: 900Mi}}]\nexpect: [oomKills == 0, evicted == 0]"),
-      {.seed = 1, .go_on = {}});
+  const RunOutcome outcome = play(made("name: x\ncluster: {nodes: 1, zones: 1, memory: 512Mi, workloads: [{replicaSet: "
+                                       "web, replicas: 1, memory: 20Mi}]}\n"
+                                       "settle: 1m\nduration: 3m\ntimeline: [{at: 10s, memory: {pods: default/web-*, "
+                                       "to: 900Mi}}]\nexpect: [oomKills == 0, evicted == 0]"),
+                                  {.seed = 1, .go_on = {}});
   EXPECT_FALSE(outcome.all_expectations_held());
 }
 
 TEST(Comparison, PutsWhatDiffersFirst) {
   RunOutcome a;
   RunOutcome b;
-  b.happenings.push_back({.kind = HappeningKind::kTaint, .object = "n", .node = "n", .zone = {}, .owner = {}, .reason = {}});
+  b.happenings.push_back(
+      {.kind = HappeningKind::kTaint, .object = "n", .node = "n", .zone = {}, .owner = {}, .reason = {}});
   const api::Json json = comparison_json(a, b);
   ASSERT_EQ(json.find("differences")->if_array()->size(), 1U);
   EXPECT_EQ(json.find("differences")->if_array()->front().string_at({"what"}), "taints");

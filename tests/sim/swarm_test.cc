@@ -1,21 +1,83 @@
-// Twenty seeds of the swarm (`./dev swarm` runs any number): whatever breaks, the invariants hold, and in the end there
-// is rest.
-#include "sim/scenario.h"
+// Twenty-four seeds of the swarm (`./dev swarm` runs any number): whatever breaks, the properties hold, and in the end
+// there is rest; a seed is a file, and the file is the same run.
+#include "sim/scenario/parser.h"
+#include "sim/scenario/player.h"
+#include "sim/scenario/printer.h"
+#include "sim/swarm/minimise.h"
+#include "sim/swarm/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <variant>
+
 namespace spillway::sim {
 namespace {
 
-class Swarm : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(Swarm, HoldsItsInvariantsAndComesToRest) {
-  const Report report = run_swarm_seed(GetParam());
-  EXPECT_THAT(report.violations, ::testing::IsEmpty()) << "replay: ./dev swarm --seed " << GetParam();
+Result<std::string> no_files(const std::string& file) {
+  return invalid(file, "no such file");
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Swarm, ::testing::Range<std::uint64_t>(1, 21));
+RunOutcome run(const Scenario& scenario) {
+  return play(scenario, {.seed = *scenario.seed, .go_on = {}});
+}
+
+class Swarm : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(Swarm, HoldsItsPropertiesAndComesToRest) {
+  EXPECT_THAT(run(plan_of(GetParam())).violations, ::testing::IsEmpty()) << "replay: ./dev swarm --seed " << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Swarm, ::testing::Range<std::uint64_t>(1, 25));
+
+TEST(Plan, IsTheFileThatItPrints) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const std::string text = scenario_yaml(plan_of(seed));
+    const auto read = parse_scenario("s.yaml", text, no_files);
+    ASSERT_TRUE(read) << read.error().text() << "\n" << text;
+    ASSERT_EQ(scenario_yaml(*read), text);
+    ASSERT_EQ(scenario_yaml(plan_of(seed)), text);
+  }
+}
+
+TEST(Plan, PlaysAsItsFileDoes) {
+  for (const std::uint64_t seed : {11U, 12U}) {
+    const Scenario plan = plan_of(seed);
+    const auto read = parse_scenario("s.yaml", scenario_yaml(plan), no_files);
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(run(plan).trace_hash, run(*read).trace_hash);
+  }
+}
+
+/// Two nodes and the drain are all it takes.
+bool fails_with_a_drain(const Scenario& scenario) {
+  const auto is_drain = [](const TimelineEvent& event) { return std::holds_alternative<DrainNodes>(event.action); };
+  return std::get<GeneratedCluster>(scenario.cluster).nodes >= 2 && std::ranges::any_of(scenario.timeline, is_drain);
+}
+
+TEST(Minimise, LeavesWhatItTakesToFail) {
+  std::uint64_t seed = 1;
+  while (!fails_with_a_drain(plan_of(seed))) ++seed;
+  const Scenario plan = plan_of(seed);
+  const Minimised small = minimise(plan, fails_with_a_drain, 1'000);
+  EXPECT_LT(small.runs, 500U);
+  EXPECT_EQ(small.scenario.timeline.size(), 1U);
+  EXPECT_EQ(std::get<GeneratedCluster>(small.scenario.cluster).nodes, 2);
+  EXPECT_TRUE(std::get<GeneratedCluster>(small.scenario.cluster).workloads.empty());
+  EXPECT_EQ(small.scenario.faults, ChanceFaults());
+  EXPECT_EQ(small.scenario.control_plane, ServerPlan());
+  EXPECT_FALSE(small.scenario.rest);
+  EXPECT_LT(small.scenario.duration, plan.duration);
+}
+
+TEST(Minimise, KeepsToItsRuns) {
+  const auto always = [](const Scenario&) { return true; };
+  EXPECT_LE(minimise(plan_of(1), always, 7).runs, 7U);
+  const Minimised none = minimise(plan_of(1), [](const Scenario&) { return false; }, 50);
+  EXPECT_EQ(scenario_yaml(none.scenario), scenario_yaml(plan_of(1)));
+}
 
 }  // namespace
 }  // namespace spillway::sim

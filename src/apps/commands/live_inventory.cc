@@ -18,13 +18,14 @@ struct Listed {
   const char* api_version;
 };
 
-constexpr std::array<Listed, 7> kListed = {{{"/api/v1/nodes", "Node", "v1"},
-                                            {"/api/v1/pods", "Pod", "v1"},
-                                            {"/apis/policy/v1/poddisruptionbudgets", "PodDisruptionBudget", "policy/v1"},
-                                            {"/apis/scheduling.k8s.io/v1/priorityclasses", "PriorityClass", "scheduling.k8s.io/v1"},
-                                            {"/apis/apps/v1/daemonsets", "DaemonSet", "apps/v1"},
-                                            {"/apis/apps/v1/replicasets", "ReplicaSet", "apps/v1"},
-                                            {"/apis/apps/v1/deployments", "Deployment", "apps/v1"}}};
+constexpr std::array<Listed, 7> kListed = {
+    {{"/api/v1/nodes", "Node", "v1"},
+     {"/api/v1/pods", "Pod", "v1"},
+     {"/apis/policy/v1/poddisruptionbudgets", "PodDisruptionBudget", "policy/v1"},
+     {"/apis/scheduling.k8s.io/v1/priorityclasses", "PriorityClass", "scheduling.k8s.io/v1"},
+     {"/apis/apps/v1/daemonsets", "DaemonSet", "apps/v1"},
+     {"/apis/apps/v1/replicasets", "ReplicaSet", "apps/v1"},
+     {"/apis/apps/v1/deployments", "Deployment", "apps/v1"}}};
 
 }  // namespace
 
@@ -46,7 +47,8 @@ Result<sim::Inventory> read_live_inventory(const cli::ClusterArgs& api) {
     }
   }
   sim::ImportOptions options;
-  if (const auto metrics = view.get("/apis/metrics.k8s.io/v1beta1/pods")) options.measured = sim::measured_memory(*metrics);
+  if (const auto metrics = view.get("/apis/metrics.k8s.io/v1beta1/pods"))
+    options.measured = sim::measured_memory(*metrics);
   return sim::import_cluster(api::Json::object({{"items", std::move(items)}}), options);
 }
 

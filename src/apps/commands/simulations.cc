@@ -1,7 +1,7 @@
 // `spillway simulate`: scenarios in virtual time, alone or two against each other.
 #include "apps/commands/commands.h"
-#include "apps/commands/incident_files.h"
 #include "apps/commands/live_inventory.h"
+#include "apps/commands/scenario_sources.h"
 #include "apps/commands/simulation_report.h"
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,37 +25,6 @@ namespace {
 constexpr int kExitExpectation = 3;
 constexpr int kExitInvariant = 4;
 constexpr int kExitSignal = 128;
-
-/// A file, or one that comes with the program; "all" is every one of these.
-struct Source {
-  std::string file;
-  std::string text;
-};
-
-std::string name_of(std::string_view file) {
-  return std::string(file.substr(0, file.rfind('.')));
-}
-
-Result<std::vector<Source>> find_sources(const std::string& wanted) {
-  std::vector<Source> found;
-  std::string names;
-  for (const auto& [file, text] : kIncidentFiles) {
-    names += " " + name_of(file);
-    if (wanted == "all" || wanted == name_of(file)) found.push_back({std::string(file), std::string(text)});
-  }
-  if (!found.empty()) return found;
-  if (wanted.find_first_of("./") == std::string::npos) {
-    return invalid(wanted, "there is no such scenario; expected a file, all, or one of{}", names);
-  }
-  auto text = read_file(wanted);
-  if (!text) return text.error();
-  return std::vector{Source{wanted, *std::move(text)}};
-}
-
-sim::ReadText reader_beside(const std::string& file) {
-  const auto folder = std::filesystem::path(file).parent_path();
-  return [folder](const std::string& name) { return read_file((folder / name).string()); };
-}
 
 /// Everything that was asked for, read and checked before anything is played.
 class Plan {
@@ -70,7 +38,7 @@ class Plan {
     }
     for (const std::string& wanted : command.scenarios) {
       SPILLWAY_TRY(sources, find_sources(wanted));
-      for (const Source& source : sources) {
+      for (const ScenarioSource& source : sources) {
         SPILLWAY_TRY(scenario, sim::parse_scenario(source.file, source.text, reader_beside(source.file), instead));
         if (command.brakes) sim::set_brakes(scenario.config.controllers, *command.brakes);
         plan.scenarios.push_back(std::move(scenario));

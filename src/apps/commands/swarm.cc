@@ -1,13 +1,22 @@
-// `spillway swarm`: many seeds of the simulator, some at a time, each a world of its own. Threads: one per job; they
-// share the next seed and the tally.
+// `spillway swarm`: many seeds of the simulator, some at a time, each a world of its own; the first that violates a
+// property is made small and written as a scenario. Threads: one per job; they share the next seed and the tally.
 #include "apps/commands/commands.h"
+#include "apps/process/interruption.h"
+#include "apps/process/process.h"
+#include "apps/process/progress_line.h"
+#include "base/file.h"
+#include "base/rng.h"
 #include "runtime/clock.h"
-#include "sim/scenario.h"
+#include "sim/scenario/player.h"
+#include "sim/scenario/printer.h"
+#include "sim/swarm/minimise.h"
+#include "sim/swarm/plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -20,9 +29,8 @@ namespace spillway::apps {
 
 namespace {
 
-constexpr std::uint64_t kLinesMax = 50;  // seeds up to which each has its line
 constexpr std::size_t kFailuresShown = 20;
-constexpr double kProgressEvery = 10;  // seconds
+constexpr int kEndedBySignal = 128;
 
 double since(Instant begin) {
   return std::chrono::duration<double>(runtime::RealClock::read_mono() - begin).count();
@@ -34,90 +42,178 @@ void print_line(telemetry::Level, std::string_view event, std::span<const teleme
   fmt::print(stderr, "{}\n", line);
 }
 
+bool is_to_go_on(double) {
+  return Interruption::signal() == 0;
+}
+
+struct Failure {
+  std::vector<std::string> violated;    // names of properties
+  std::vector<std::string> violations;  // lines
+};
+
+/// What came of the seeds so far.
 class Tally {
  public:
-  Tally(std::uint64_t first, std::uint64_t count, int jobs)
-      : next_(first), end_(first + count), count_(count), jobs_(jobs), begin_(runtime::RealClock::read_mono()) {}
+  Tally(std::uint64_t first, std::uint64_t count) : next_(first), end_(first + count) {}
 
   /// nullopt: no seed is left.
   std::optional<std::uint64_t> take() {
     const std::lock_guard lock(mutex_);
-    if (next_ == end_) return std::nullopt;
+    if (next_ == end_ || Interruption::signal() != 0) return std::nullopt;
     return next_++;
   }
 
-  void put(std::uint64_t seed, const sim::Report& report, double took_s) {
+  void put(std::uint64_t seed, const sim::RunOutcome& outcome) {
     const std::lock_guard lock(mutex_);
+    if (outcome.interrupted) return;
     ++done_;
-    writes_ += report.writes;
-    messages_ += report.messages;
-    if (!report.violations.empty()) {
-      failed_.push_back(seed);
-      std::ranges::sort(failed_);
-    }
-    if (count_ <= kLinesMax || !report.violations.empty()) print(seed, report, took_s);
-    const double elapsed = since(begin_);
-    if (count_ <= kLinesMax || elapsed < progress_at_) return;
-    progress_at_ = elapsed + kProgressEvery;
-    fmt::print("{} of {} seeds, {} failed, {:.0f} s, {:.1f} seeds/s\n", done_, count_, failed_.size(), elapsed,
-               static_cast<double>(done_) / elapsed);
-    std::fflush(stdout);
+    writes_ += outcome.writes;
+    messages_ += outcome.messages;
+    traces_ ^= fnv1a64(fmt::format("{} {}", seed, outcome.trace_hash));
+    if (!outcome.violations.empty()) failed_.emplace(seed, Failure{outcome.violated, outcome.violations});
   }
 
-  int finish() const {
-    const double elapsed = since(begin_);
-    fmt::print("{} seeds: {} passed, {} failed; {} writes, {} messages; {:.1f} s with {} at a time\n", count_,
-               count_ - failed_.size(), failed_.size(), writes_, messages_, elapsed, jobs_);
-    for (std::size_t i = 0; i < std::min(failed_.size(), kFailuresShown); ++i) {
-      fmt::print("replay: spillway swarm --seed {}\n", failed_[i]);
-    }
-    if (failed_.empty()) fmt::print("replay one of them: spillway swarm --seed {}\n", end_ - 1);
-    return failed_.empty() ? cli::kExitOk : cli::kExitFailure;
+  std::uint64_t done() {
+    const std::lock_guard lock(mutex_);
+    return done_;
   }
+
+  // Once nobody puts anything any more.
+  const std::map<std::uint64_t, Failure>& failed() const { return failed_; }
+
+  std::uint64_t writes() const { return writes_; }
+
+  std::uint64_t messages() const { return messages_; }
+
+  /// Of all their trace hashes, in whichever order they came: the same seeds, the same text.
+  std::string traces() const { return fmt::format("{:016x}", traces_); }
 
  private:
-  static void print(std::uint64_t seed, const sim::Report& report, double took_s) {
-    fmt::print("{} seed {:>6} trace {} {:>6} writes {:>7} messages {:>5.1f} s  {}\n",
-               report.violations.empty() ? "pass" : "FAIL", seed, report.trace_hash, report.writes, report.messages,
-               took_s, report.summary);
-    for (const std::string& violation : report.violations) fmt::print("  violated: {}\n", violation);
-    std::fflush(stdout);
-  }
-
   std::mutex mutex_;
   std::uint64_t next_;
   std::uint64_t end_;
-  std::uint64_t count_;
-  int jobs_;
-  Instant begin_;
-  double progress_at_ = kProgressEvery;
   std::uint64_t done_ = 0;
   std::uint64_t writes_ = 0;
   std::uint64_t messages_ = 0;
-  std::vector<std::uint64_t> failed_;
+  std::uint64_t traces_ = 0;
+  std::map<std::uint64_t, Failure> failed_;
 };
+
+struct Small {
+  std::uint64_t seed = 0;
+  std::string property;
+  std::string text;  // of the scenario's file
+  std::size_t runs = 0;
+  double took_s = 0;
+};
+
+Small make_small(std::uint64_t seed, const Failure& failure, std::size_t runs_max) {
+  const Instant begin = runtime::RealClock::read_mono();
+  const std::string& property = failure.violated.front();
+  const ProgressLine line(fmt::format("seed {}: making it small", seed), ProgressLine::Shown::kOnTerminal);
+  const auto fails = [&property, seed](const sim::Scenario& scenario) {
+    if (Interruption::signal() != 0) return false;
+    const sim::RunOutcome outcome = sim::play(scenario, {.seed = seed, .go_on = is_to_go_on});
+    return !outcome.interrupted && std::ranges::find(outcome.violated, property) != outcome.violated.end();
+  };
+  sim::Minimised small = sim::minimise(sim::plan_of(seed), fails, runs_max);
+  small.scenario.story = fmt::format("violates {}", property);
+  return {seed, property, sim::scenario_yaml(small.scenario), small.runs, since(begin)};
+}
+
+void print_text(const cli::SwarmCommand& command, Tally& tally, const std::optional<Small>& small, double took_s) {
+  std::size_t shown = 0;
+  for (const auto& [seed, failure] : tally.failed()) {
+    if (++shown > kFailuresShown) break;
+    fmt::print("FAIL seed {}\n", seed);
+    for (const std::string& each : failure.violations) fmt::print("  violated: {}\n", each);
+  }
+  fmt::print("{} of {} seeds from {} on: {} with violations; {} writes, {} messages, {:.1f} s; traces {}\n",
+             tally.done(), command.count(), command.first(), tally.failed().size(), tally.writes(), tally.messages(),
+             took_s, tally.traces());
+  if (!small) return;
+  fmt::print("seed {} violates {}; made small with {} runs in {:.1f} s:\n", small->seed, small->property, small->runs,
+             small->took_s);
+  fmt::print("{}", command.write.empty() ? small->text : command.write + "\n");
+}
+
+void print_json(const cli::SwarmCommand& command, Tally& tally, const std::optional<Small>& small, double took_s) {
+  api::Json failed = api::Json::array();
+  for (const auto& [seed, failure] : tally.failed()) {
+    api::Json each =
+        api::Json::object({{"seed", seed}, {"violated", api::Json::array()}, {"violations", api::Json::array()}});
+    for (const std::string& name : failure.violated) each["violated"].if_array()->emplace_back(name);
+    for (const std::string& line : failure.violations) each["violations"].if_array()->emplace_back(line);
+    failed.if_array()->push_back(std::move(each));
+  }
+  api::Json out = api::Json::object({{"firstSeed", command.first()},
+                                     {"seeds", command.count()},
+                                     {"done", tally.done()},
+                                     {"interrupted", Interruption::signal() != 0},
+                                     {"seconds", took_s},
+                                     {"writes", tally.writes()},
+                                     {"messages", tally.messages()},
+                                     {"traces", tally.traces()},
+                                     {"failed", std::move(failed)},
+                                     {"minimised", nullptr}});
+  if (small) {
+    out["minimised"] = api::Json::object({{"seed", small->seed},
+                                          {"property", small->property},
+                                          {"runs", static_cast<std::uint64_t>(small->runs)},
+                                          {"seconds", small->took_s},
+                                          {"scenario", small->text}});
+  }
+  fmt::print("{}\n", api::to_text(out));
+}
+
+/// All seeds, the main thread among those who work.
+void run_seeds(const cli::SwarmCommand& command, Tally& tally, std::uint64_t count) {
+  const int wanted = command.jobs > 0 ? command.jobs : static_cast<int>(std::thread::hardware_concurrency());
+  const auto jobs = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::max(wanted, 1)), 1, count);
+  const auto work = [&tally, &command](ProgressLine* line, std::uint64_t of) {
+    while (const auto seed = tally.take()) {
+      sim::PlayOptions options{.seed = *seed, .go_on = is_to_go_on};
+      if (command.only) options.log = print_line;
+      tally.put(*seed, sim::play(sim::plan_of(*seed), options));
+      if (line != nullptr) line->show(static_cast<double>(tally.done()) / static_cast<double>(of));
+    }
+  };
+  ProgressLine line("seeds", ProgressLine::Shown::kOnTerminal);
+  std::vector<std::thread> others;
+  for (std::uint64_t i = 1; i < jobs; ++i) others.emplace_back(work, nullptr, count);
+  work(&line, count);
+  for (std::thread& thread : others) thread.join();
+}
 
 }  // namespace
 
 int run_swarm(const cli::SwarmCommand& command) {
-  const std::uint64_t first = command.only.value_or(command.first_seed);
-  const std::uint64_t count = command.only ? 1 : command.seeds;
-  const int wanted = command.jobs > 0 ? command.jobs : static_cast<int>(std::thread::hardware_concurrency());
-  const int jobs =
-      static_cast<int>(std::clamp<std::uint64_t>(count, 1, static_cast<std::uint64_t>(std::max(wanted, 1))));
-  Tally tally(first, count, jobs);
-  const auto work = [&tally, &command] {
-    while (const auto seed = tally.take()) {
-      const Instant begin = runtime::RealClock::read_mono();
-      const sim::Report report = sim::run_swarm_seed(*seed, command.only ? print_line : telemetry::Log::Sink());
-      tally.put(*seed, report, since(begin));
+  const std::uint64_t count = command.count();
+  const Interruption interruption;
+  const Instant begin = runtime::RealClock::read_mono();
+  Tally tally(command.first(), count);
+  run_seeds(command, tally, count);
+  const double took_s = since(begin);
+  std::optional<Small> small;
+  if (!tally.failed().empty() && command.minimise_runs > 0 && Interruption::signal() == 0) {
+    const auto& [seed, failure] = *tally.failed().begin();
+    small = make_small(seed, failure, command.minimise_runs);
+  }
+  if (command.output == cli::OutputFormat::kJson)
+    print_json(command, tally, small, took_s);
+  else
+    print_text(command, tally, small, took_s);
+  if (small && !command.write.empty()) {
+    if (const Outcome written = replace_file(command.write, small->text); !written) {
+      print_error(written.error());
+      return cli::kExitFailure;
     }
-  };
-  std::vector<std::thread> others;
-  for (int i = 1; i < jobs; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
-  return tally.finish();
+  }
+  if (Interruption::signal() != 0) {
+    fmt::print(stderr, "spillway: interrupted after {} of {} seeds\n", tally.done(), count);
+    return kEndedBySignal + Interruption::signal();
+  }
+  return tally.failed().empty() ? cli::kExitOk : cli::kExitFailure;
 }
 
 }  // namespace spillway::apps

@@ -329,11 +329,36 @@ struct SimulateCommand {
   std::string report;  // HTML file to write; empty: none
 };
 
+/// "1..20000", or how many: "20".
+struct SeedRange {
+  std::optional<std::uint64_t> first;
+  std::uint64_t count = 20;
+};
+
+/// Plays scenarios under several settings and says what each costs.
+struct AdviseCommand {
+  std::vector<std::string> scenarios;         // as of SimulateCommand
+  std::vector<std::string> memory_available;  // hard thresholds to try; empty: as each scenario has it
+  std::vector<std::string> system_reserved;   // quantities of memory
+  std::vector<std::string> brakes;            // "on", "off"
+  std::uint64_t seeds = 1;                    // each scenario under so many, from its own or 1 on
+  bool from_cluster = false;
+  ClusterArgs api;
+  OutputFormat output = OutputFormat::kText;
+};
+
 struct SwarmCommand {
-  std::uint64_t seeds = 20;
-  std::uint64_t first_seed = 1;
+  SeedRange seeds;
+  std::uint64_t first_seed = 1;       // unless the range says it
   std::optional<std::uint64_t> only;  // replay this one, with its log
   std::int32_t jobs = 0;              // at a time; 0: one per processor
+  std::uint64_t minimise_runs = 400;  // to make the first failing seed small; 0: it stays as it is
+  std::string write;                  // file for the small scenario; empty: it is printed
+  OutputFormat output = OutputFormat::kText;
+
+  std::uint64_t first() const { return only.value_or(seeds.first.value_or(first_seed)); }
+
+  std::uint64_t count() const { return only ? 1 : seeds.count; }
 };
 
 /// Looks after the embedded store of an API server, on its machine.
@@ -351,7 +376,7 @@ struct StoreCommand {
 
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
                              DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
-                             SimulateCommand, SwarmCommand, StoreCommand>;
+                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand>;
 
 struct CommandLine {
   LogArgs log;

@@ -3,7 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 namespace spillway::cli {
 namespace {
@@ -11,6 +15,27 @@ namespace {
 /// "60Mi/s" or "60Mi".
 Result<Bytes> parse_rate(const std::string& text) {
   return parse_bytes(text.ends_with("/s") ? text.substr(0, text.size() - 2) : text);
+}
+
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// "20", or "1..20000", both ends among them.
+Result<SeedRange> parse_seeds(const std::string& text) {
+  const std::size_t dots = text.find("..");
+  const auto first = number_of(std::string_view(text).substr(0, dots));
+  if (dots == std::string::npos) {
+    if (first && *first > 0) return SeedRange{std::nullopt, *first};
+  } else {
+    const auto last = number_of(std::string_view(text).substr(dots + 2));
+    if (first && last && *first <= *last && *last - *first < std::numeric_limits<std::uint64_t>::max())
+      return SeedRange{*first, *last - *first + 1};
+  }
+  return make_error(ErrorCode::kInvalid, "expected a number above 0, or a range as 1..20000, got \"{}\"", text);
 }
 
 void define_demo(Commands& commands) {
@@ -71,15 +96,52 @@ void define_simulate(Commands& commands) {
   commands.choose(app, simulate);
 }
 
+void define_advise(Commands& commands) {
+  const auto advise = std::make_shared<AdviseCommand>();
+  CLI::App& app = commands.add("advise", "Play scenarios under several settings and say what each costs");
+  app.add_option("SCENARIO", advise->scenarios,
+                 "Files (docs/simulate.md), or names of scenarios that come with the program")
+      ->required();
+  app.add_option("--memory-available", advise->memory_available, "Hard eviction thresholds to try, e.g. 100Mi,500Mi,5%")
+      ->type_name("LIST")
+      ->delimiter(',');
+  app.add_option("--system-reserved", advise->system_reserved, "Memory reserved for the system to try, e.g. 0,1Gi")
+      ->type_name("LIST")
+      ->delimiter(',');
+  app.add_option("--brakes", advise->brakes, "Lifecycle brakes to try: on,off")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"on", "off"}));
+  app.add_option("--seeds", advise->seeds, "Seeds that each scenario is played under")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_flag("--from-cluster", advise->from_cluster, "The cluster of a kubeconfig, in place of the files'");
+  add_client_api(app, advise->api);
+  add_output(app, advise->output);
+  app.footer(
+      "Exit codes: 0 done, 1 could not be done, 2 wrong command line or file,\n"
+      "4 an invariant of the product was violated, 128 + N ended by signal N.");
+  commands.choose(app, advise);
+}
+
 void define_swarm(Commands& commands) {
   const auto swarm = std::make_shared<SwarmCommand>();
   CLI::App& app = commands.add("swarm", "Run random seeds with faults in the simulator against invariants");
-  app.add_option("--seeds", swarm->seeds, "How many")->check(above_zero())->capture_default_str();
+  add_parsed(app, "--seeds", swarm->seeds, parse_seeds, "How many, or from which one to which one", "COUNT|FIRST..LAST",
+             "20");
   app.add_option("--first-seed", swarm->first_seed, "The first of them")->capture_default_str();
   app.add_option("--seed", swarm->only, "Replay this one seed; the log of all its engines goes to standard error");
   app.add_option("--jobs", swarm->jobs, "Seeds at a time; 0: one per processor")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
+  app.add_option("--minimise", swarm->minimise_runs,
+                 "Runs to make the scenario of the first failing seed small; 0: it is not printed")
+      ->capture_default_str();
+  app.add_option("--write", swarm->write, "Write that scenario to this file, for spillway simulate")->type_name("FILE");
+  add_output(app, swarm->output);
+  app.footer(
+      "Exit codes: 0 every property (docs/properties.md) held, 1 one was violated, 2 wrong command line,\n"
+      "128 + N ended by signal N: the summary is of the seeds until then.");
   commands.choose(app, swarm);
 }
 
@@ -90,6 +152,7 @@ void define_offline_commands(Commands& commands) {
   define_stress(commands);
   define_lint(commands);
   define_simulate(commands);
+  define_advise(commands);
   define_swarm(commands);
 }
 

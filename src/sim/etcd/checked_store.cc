@@ -43,7 +43,8 @@ class CheckedStore::Told final : public store::Watcher {
     const bool right = std::ranges::equal(
         changes, wanted, [](const Change& change, const EtcdEvent* event) { return same(change, *event); });
     if (!right) {
-      owner_.violate(fmt::format("a watch of \"{}\" was told {} changes after {} up to {}, etcd has {}", prefix_,
+      owner_.violate(Property::kWatchesWhole,
+                     fmt::format("a watch of \"{}\" was told {} changes after {} up to {}, etcd has {}", prefix_,
                                  changes.size(), told_.number(), changes.back().revision.number(), wanted.size()));
     }
     told_ = std::max(told_, changes.back().revision);
@@ -52,7 +53,8 @@ class CheckedStore::Told final : public store::Watcher {
 
   void on_reached(Revision revision) override {
     if (const auto missed = wanted_up_to(revision); !missed.empty())
-      owner_.violate(fmt::format("a watch of \"{}\" was told that {} is reached, and nothing of {} at {}", prefix_,
+      owner_.violate(Property::kWatchesWhole,
+                     fmt::format("a watch of \"{}\" was told that {} is reached, and nothing of {} at {}", prefix_,
                                  revision.number(), missed.front()->key, missed.front()->revision.number()));
     told_ = std::max(told_, revision);
     watcher_.on_reached(revision);
@@ -84,8 +86,8 @@ CheckedStore::CheckedStore(std::unique_ptr<store::Store> inner, const EtcdHistor
 
 CheckedStore::~CheckedStore() = default;
 
-void CheckedStore::violate(std::string text) const {
-  violate_(fmt::format("{}: {}", name_, text));
+void CheckedStore::violate(Property property, std::string_view text) const {
+  violate_(property, fmt::format("{}: {}", name_, text));
 }
 
 // Watches
@@ -126,17 +128,19 @@ void CheckedStore::check_write(const std::string& key, const store::Value& value
     const bool is_there = std::ranges::any_of(events, [&](const EtcdEvent& event) {
       return event.key == key && !event.value == !value && bytes_of(event.value) == bytes_of(value);
     });
-    if (!is_there && value) violate(fmt::format("{} was not written at {}", key, result.revision.number()));
+    if (!is_there && value)
+      violate(Property::kAcknowledgedWrites, fmt::format("{} was not written at {}", key, result.revision.number()));
     return;
   }
   const auto is_own = [&](const EtcdEvent& event) { return value && event.value == value; };
   if (std::ranges::any_of(history_.events(before, history_.revision()), is_own))
-    violate(fmt::format("a write of {} was refused, and is done", key));
+    violate(Property::kAcknowledgedWrites, fmt::format("a write of {} was refused, and is done", key));
   if (result.revision < history_.compacted()) return;
   const auto stood = history_.read({.key = key, .range_end = {}, .at = result.revision}, history_.revision());
   const bool found = stood && !stood->entries.empty();
   if (stood && (found != result.current.has_value() || (found && !same(stood->entries.front(), *result.current))))
-    violate(fmt::format("a write of {} was refused for what did not stand there at {}", key, result.revision.number()));
+    violate(Property::kAcknowledgedWrites,
+            fmt::format("a write of {} was refused for what did not stand there at {}", key, result.revision.number()));
 }
 
 void CheckedStore::range(store::Range range, store::Completion<store::RangeResult> done) {
@@ -147,8 +151,8 @@ void CheckedStore::range(store::Range range, store::Completion<store::RangeResul
     if (result) {
       check_range(asked, *result);
       if (!asked.at && result->revision < before)
-        violate(fmt::format("a list of \"{}\" shows {}, {} had been written before", asked.prefix,
-                            result->revision.number(), before.number()));
+        violate(Property::kAcknowledgedWrites, fmt::format("a list of \"{}\" shows {}, {} had been written before",
+                                                           asked.prefix, result->revision.number(), before.number()));
     }
     done(std::move(result));
   });
@@ -164,14 +168,16 @@ void CheckedStore::check_range(const store::Range& asked, const store::RangeResu
   if (!stood) return;
   const auto right = [](const store::Entry& a, const store::Entry& b) { return same(a, b); };
   if (!std::ranges::equal(stood->entries, result.entries, right))
-    violate(fmt::format("a list of \"{}\" is not what stood there at {}", asked.prefix, result.revision.number()));
+    violate(Property::kAcknowledgedWrites,
+            fmt::format("a list of \"{}\" is not what stood there at {}", asked.prefix, result.revision.number()));
 }
 
 void CheckedStore::barrier(store::Completion<Revision> done) {
   const Revision before = acknowledged_.revision;
   inner_->barrier([this, before, done = std::move(done)](Result<Revision> reached) mutable {
     if (reached && (*reached < before || (!watches_.empty() && inner_->revision() < before)))
-      violate(fmt::format("a barrier tells of {}, {} had been written before", reached->number(), before.number()));
+      violate(Property::kAcknowledgedWrites,
+              fmt::format("a barrier tells of {}, {} had been written before", reached->number(), before.number()));
     done(std::move(reached));
   });
 }

@@ -23,6 +23,8 @@ struct EtcdPace {
   Duration lag_max = milliseconds(2);  // from the commit until a replica has applied it
   std::uint32_t late_ppm = 0;          // entries that a replica applies up to late_max after the commit
   Duration late_max = seconds(2);
+
+  friend bool operator==(const EtcdPace&, const EtcdPace&) = default;
 };
 
 class EtcdReplicas {

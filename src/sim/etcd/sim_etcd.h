@@ -33,6 +33,8 @@ struct EtcdFaults {
   std::uint32_t gap_ppm = 0;             // leaves out its first revision (etcd#17529, #18089)
   std::uint32_t early_progress_ppm = 0;  // an empty message goes before (etcd#15220)
   bool future_shows_past = false;        // a watch from the future begins with what is already there (etcd#20221)
+
+  friend bool operator==(const EtcdFaults&, const EtcdFaults&) = default;
 };
 
 struct SimEtcdOptions {

@@ -4,7 +4,7 @@
 #include "policy/eviction/threshold_parse.h"
 #include "policy/lifecycle/node_health.h"
 #include "sim/cluster.h"
-#include "sim/node_facts.h"
+#include "sim/properties/object_facts.h"
 
 #include <fmt/format.h>
 

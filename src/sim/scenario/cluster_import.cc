@@ -72,6 +72,7 @@ class Importer {
     if (!is_ready(node)) return leave_out(text_of(node), "it is not Ready");
     MachineSpec machine{.name = name, .labels = {}, .memory = gibibytes(4)};
     if (const auto memory = quantity_at(node, {"status", "capacity", "memory"})) machine.memory = memory->bytes();
+    if (const auto disk = quantity_at(node, {"status", "capacity", "ephemeral-storage"})) machine.disk = disk->bytes();
     if (const auto cpu = quantity_at(node, {"status", "capacity", "cpu"})) machine.cpu_milli = cpu->milli_value();
     if (const Json* labels = node.at({"metadata", "labels"}); labels != nullptr && labels->is_object()) {
       for (const auto& [label, value] : *labels->if_object()) {

@@ -145,6 +145,13 @@ void set_brakes(controllers::ControllerSet::Options& options, bool on) {
   options.brakes = brakes;
 }
 
+Result<agent::AgentOptions> agent_options_of(const api::Json& members) {
+  agent::ConfigDocument document{.file = "agents", .value = members, .origins = {}};
+  document.value["apiVersion"] = "kubelet.config.k8s.io/v1beta1";
+  document.value["kind"] = "KubeletConfiguration";
+  return agent_options(document);
+}
+
 Result<ScenarioConfig> parse_config(const Place& config, const DocumentPart& part, const ReadText& read) {
   SPILLWAY_TRY_VOID(config.check_members({"agents", "controllers", "brakes"}));
   ScenarioConfig out;
@@ -153,6 +160,7 @@ Result<ScenarioConfig> parse_config(const Place& config, const DocumentPart& par
   if (config.has("agents")) {
     SPILLWAY_TRY(agents, parse_agents(config.member("agents"), part, read));
     out.agents = std::move(agents);
+    out.agents_written = config.member("agents").value();
   }
   return out;
 }

@@ -16,4 +16,7 @@ struct DocumentPart {
 
 Result<ScenarioConfig> parse_config(const yaml::Place& config, const DocumentPart& part, const ReadText& read);
 
+/// What agents of these members of a KubeletConfiguration are started with.
+Result<agent::AgentOptions> agent_options_of(const api::Json& members);
+
 }  // namespace spillway::sim

@@ -23,7 +23,9 @@ Json pod_spec_of(const Workload& workload) {
   if (!workload.memory_request.empty()) container.make({"resources", "requests", "memory"}) = workload.memory_request;
   if (!workload.cpu_request.empty()) container.make({"resources", "requests", "cpu"}) = workload.cpu_request;
   if (!workload.memory_limit.empty()) container.make({"resources", "limits", "memory"}) = workload.memory_limit;
-  return Json::object({{"containers", Json::array({std::move(container)})}});
+  Json spec = Json::object({{"containers", Json::array({std::move(container)})}});
+  if (!workload.priority_class.empty()) spec["priorityClassName"] = workload.priority_class;
+  return spec;
 }
 
 void add_workload(const Workload& workload, Inventory& out) {
@@ -67,8 +69,11 @@ bool is_chosen(const NodeChoice& choice, const MachineSpec& machine) {
 Inventory inventory_of(const GeneratedCluster& cluster) {
   Inventory out;
   for (std::int64_t i = 0; i < cluster.nodes; ++i) {
-    MachineSpec machine{
-        .name = fmt::format("node-{:05}", i), .labels = {}, .memory = cluster.memory, .cpu_milli = cluster.cpu_milli};
+    MachineSpec machine{.name = fmt::format("node-{:05}", i),
+                        .labels = {},
+                        .memory = cluster.memory,
+                        .cpu_milli = cluster.cpu_milli,
+                        .disk = cluster.disk};
     const std::string zone = fmt::format("zone-{}", i % cluster.zones);
     machine.labels["topology.kubernetes.io/zone"] = zone;
     if (cluster.racks > 0) machine.labels["rack"] = fmt::format("{}-rack-{}", zone, i / cluster.zones % cluster.racks);

@@ -70,10 +70,18 @@ struct CrashControllers {};
 
 struct RestartControllers {};
 
-/// It listens nowhere; every call is refused.
-struct StopApiServer {};
+struct CrashScheduler {};
 
-struct StartApiServer {};
+struct RestartScheduler {};
+
+/// It listens nowhere; every call to it is refused.
+struct StopApiServer {
+  std::size_t server = 0;
+};
+
+struct StartApiServer {
+  std::size_t server = 0;
+};
 
 /// Every message between anybody and the API server takes up to this long, at least half of it; zero: as it was.
 struct SlowApiServer {
@@ -86,6 +94,22 @@ struct UseMemory {
   Bytes to;
   Duration over{};
   Bytes rate_per_second;
+};
+
+/// What pods have on their machine's disk, likewise; it is theirs until they are stopped.
+struct FillDisk {
+  PodChoice pods;
+  Bytes to;
+  Duration over{};
+  Bytes rate_per_second;
+};
+
+/// How many processes each of these pods has, likewise.
+struct ForkProcesses {
+  PodChoice pods;
+  std::int64_t to = 0;
+  Duration over{};
+  std::int64_t rate_per_second = 0;
 };
 
 /// Nodes are made unschedulable and their pods, but those of DaemonSets, evicted through the API; refusals of budgets
@@ -114,9 +138,49 @@ struct MuteWatch {
   std::string path;
 };
 
-using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
-                            RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, DrainNodes,
-                            UncordonNodes, ScaleReplicaSet, JumpClock, MuteWatch>;
+/// What an administrator creates: a pod that uses memory, or a Namespace, ConfigMap or Service (a NodePort).
+struct CreateObject {
+  std::string kind;
+  std::string ns = "default";  // not of a Namespace
+  std::string name;
+  // Of a pod.
+  Bytes memory = mebibytes(10);
+  Bytes growth_per_second;     // zero: all of it from the start
+  std::string memory_request;  // a quantity; empty: none
+  std::string priority_class;  // empty: none
+  bool restarts = true;        // its containers, when they end
+};
+
+struct DeleteObject {
+  std::string kind;  // also Node
+  std::string ns = "default";
+  std::string name;
+  std::optional<std::size_t> place;  // in place of a name: of all pods in the order of their names, modulo their number
+  bool at_once = false;              // of a pod: without its grace
+};
+
+/// What happens to the store of all servers, by number of a member or, with kCutOff, of a server.
+struct BreakEtcd {
+  enum class What { kStop, kPart, kCutOff };
+  What what{};
+  std::size_t number = 0;
+};
+
+struct MendEtcd {
+  BreakEtcd broken;
+};
+
+/// Its leader is one no more.
+struct DeposeEtcd {};
+
+/// All its history is forgotten.
+struct CompactEtcd {};
+
+using Action =
+    std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
+                 RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk, ForkProcesses,
+                 DrainNodes, UncordonNodes, ScaleReplicaSet, JumpClock, MuteWatch, CrashScheduler, RestartScheduler,
+                 CreateObject, DeleteObject, BreakEtcd, MendEtcd, DeposeEtcd, CompactEtcd>;
 
 struct TimelineEvent {
   enum class When { kAt, kFirstUnknown };
@@ -142,6 +206,7 @@ struct GeneratedCluster {
     std::string memory_request;    // quantities; empty: none
     std::string memory_limit;
     std::string cpu_request;
+    std::string priority_class;                    // empty: none
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
   };
 
@@ -151,13 +216,34 @@ struct GeneratedCluster {
   std::int64_t pods_per_node = 2;
   Bytes memory = gibibytes(64);
   std::int64_t cpu_milli = 4000;
+  Bytes disk = gibibytes(100);
   std::vector<Workload> workloads;
 };
 
 /// How its parts are configured.
 struct ScenarioConfig {
-  std::optional<agent::AgentOptions> agents;  // nullopt: a hard threshold of 64Mi alone
+  std::optional<agent::AgentOptions> agents;  // nullopt: plain_agents()
+  api::Json agents_written;                   // as the file says it; null: not at all
   controllers::ControllerSet::Options controllers;
+};
+
+/// What goes wrong by chance while the timeline lasts.
+struct ChanceFaults {
+  NetworkFaults network;
+  StoreFaults store;
+  EtcdFaults etcd;
+  std::uint32_t death_ppm = 0;          // commands before which the process that gave them ends
+  std::uint32_t journal_death_ppm = 0;  // evictions written into a journal after which that machine ends
+
+  friend bool operator==(const ChanceFaults&, const ChanceFaults&) = default;
+};
+
+/// Of the control plane.
+struct ServerPlan {
+  std::size_t servers = 1;
+  std::size_t etcd = 0;  // members of the etcd that they share; 0: one server, its store in memory
+
+  friend bool operator==(const ServerPlan&, const ServerPlan&) = default;
 };
 
 struct Scenario {
@@ -166,9 +252,14 @@ struct Scenario {
   std::string file;
   std::optional<std::uint64_t> seed;
   std::variant<GeneratedCluster, Inventory> cluster;
+  ServerPlan control_plane;
   ScenarioConfig config;
+  ChanceFaults faults;
+  bool no_surplus = false;          // a ReplicaSet never has a pod too many, not even for a moment
   Duration settle = minutes(2);     // before the timeline begins
   Duration duration = minutes(10);  // of the timeline
+  /// After the timeline everything is healed, and the cluster has to come to rest within this; nullopt: it ends there.
+  std::optional<Duration> rest;
   std::vector<TimelineEvent> timeline;
   std::vector<Expectation> expectations;
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <variant>
 
 namespace spillway::sim {
@@ -24,6 +25,45 @@ bool has_ended(const api::Pod& pod) {
   return pod.status.phase == "Failed" || pod.status.phase == "Succeeded";
 }
 
+/// Per second; what is to take a while grows evenly.
+std::int64_t rate_of(Duration over, std::int64_t grows, std::int64_t given) {
+  if (over <= Duration::zero()) return given;
+  return std::max<std::int64_t>(
+      static_cast<std::int64_t>(static_cast<double>(grows) / std::chrono::duration<double>(over).count()), 0);
+}
+
+/// Where objects of this kind are created.
+std::string collection_of(const std::string& kind, const std::string& ns) {
+  if (kind == "Namespace") return "/api/v1/namespaces";
+  if (kind == "Node") return "/api/v1/nodes";
+  const std::string_view plural = kind == "Pod" ? "pods" : kind == "Service" ? "services" : "configmaps";
+  return fmt::format("/api/v1/namespaces/{}/{}", ns, plural);
+}
+
+Json pod_spec_of(const CreateObject& action) {
+  Json command = Json::array({"stress", "--memory", fmt::format("{}", action.memory.count())});
+  if (action.growth_per_second > Bytes{0}) {
+    command.if_array()->emplace_back("--rate");
+    command.if_array()->emplace_back(fmt::format("{}", action.growth_per_second.count()));
+  }
+  Json container = Json::object({{"name", "main"}, {"image", "none"}, {"command", std::move(command)}});
+  if (!action.memory_request.empty()) container.make({"resources", "requests", "memory"}) = action.memory_request;
+  Json spec = Json::object({{"containers", Json::array({std::move(container)})}});
+  if (!action.priority_class.empty()) spec["priorityClassName"] = action.priority_class;
+  if (!action.restarts) spec["restartPolicy"] = "Never";
+  return spec;
+}
+
+Json document_of(const CreateObject& action) {
+  Json object =
+      Json::object({{"apiVersion", "v1"}, {"kind", action.kind}, {"metadata", Json::object({{"name", action.name}})}});
+  if (action.kind == "Pod") object["spec"] = pod_spec_of(action);
+  if (action.kind == "Service") {
+    object["spec"] = Json::object({{"type", "NodePort"}, {"ports", Json::array({Json::object({{"port", 80}})})}});
+  }
+  return object;
+}
+
 }  // namespace
 
 void EventActions::carry_out(const Action& action) {
@@ -37,23 +77,36 @@ void EventActions::take_back(const Action& action) {
     (*this)(RestartNodes{crash->nodes});
   } else if (std::holds_alternative<CrashControllers>(action)) {
     (*this)(RestartControllers{});
-  } else if (std::holds_alternative<StopApiServer>(action)) {
-    (*this)(StartApiServer{});
+  } else if (std::holds_alternative<CrashScheduler>(action)) {
+    (*this)(RestartScheduler{});
+  } else if (const auto* stop = std::get_if<StopApiServer>(&action)) {
+    (*this)(StartApiServer{stop->server});
+  } else if (const auto* broken = std::get_if<BreakEtcd>(&action)) {
+    (*this)(MendEtcd{*broken});
   } else if (std::holds_alternative<SlowApiServer>(action)) {
-    cluster_.network().set_faults(faults_);
+    NetworkFaults again = cluster_.network().faults();
+    again.latency_min = faults_.latency_min;
+    again.latency_max = faults_.latency_max;
+    cluster_.network().set_faults(again);
   } else if (const auto* drain = std::get_if<DrainNodes>(&action)) {
     (*this)(UncordonNodes{drain->nodes});
   } else if (std::holds_alternative<MuteWatch>(action)) {
     (*this)(MuteWatch{});
   } else if (const auto* memory = std::get_if<UseMemory>(&action)) {
-    for (const api::PodKey& key : pods_of(memory->pods)) {
-      const api::Pod& pod = cluster_.world().pods().at(key);
-      const auto before = used_before_.find(pod.metadata.uid);
-      SimHost* const machine = machine_of(pod.spec.node_name);
-      if (before != used_before_.end() && machine != nullptr) {
-        machine->use_memory(pod.metadata.uid, before->second, Bytes{0});
-      }
-    }
+    for_each(memory->pods, [this](const std::string& uid, SimHost& machine) {
+      if (const auto before = used_before_.find(uid); before != used_before_.end())
+        machine.use_memory(uid, before->second, Bytes{0});
+    });
+  } else if (const auto* disk = std::get_if<FillDisk>(&action)) {
+    for_each(disk->pods, [this](const std::string& uid, SimHost& machine) {
+      if (const auto before = disk_before_.find(uid); before != disk_before_.end())
+        machine.use_disk(uid, before->second, Bytes{0});
+    });
+  } else if (const auto* fork = std::get_if<ForkProcesses>(&action)) {
+    for_each(fork->pods, [this](const std::string& uid, SimHost& machine) {
+      if (const auto before = processes_before_.find(uid); before != processes_before_.end())
+        machine.fork_processes(uid, before->second, 0);
+    });
   }
 }
 
@@ -90,15 +143,81 @@ void EventActions::operator()(const RestartControllers&) {
   cluster_.restart_controllers();
 }
 
-void EventActions::operator()(const StopApiServer&) {
-  cluster_.crash_server();
+void EventActions::operator()(const StopApiServer& action) {
+  cluster_.crash_server(action.server);
 }
 
-void EventActions::operator()(const StartApiServer&) {
-  cluster_.restart_server();
+void EventActions::operator()(const StartApiServer& action) {
+  cluster_.restart_server(action.server);
+}
+
+void EventActions::operator()(const CrashScheduler&) {
+  cluster_.crash_scheduler();
+}
+
+void EventActions::operator()(const RestartScheduler&) {
+  cluster_.restart_scheduler();
+}
+
+void EventActions::operator()(const CreateObject& action) {
+  cluster_.create(collection_of(action.kind, action.ns), document_of(action));
+}
+
+void EventActions::operator()(const DeleteObject& action) {
+  std::string ns = action.ns;
+  std::string name = action.name;
+  if (action.place) {
+    const auto& pods = cluster_.world().pods();
+    if (pods.empty()) return;
+    const api::PodKey& key = std::next(pods.begin(), static_cast<std::ptrdiff_t>(*action.place % pods.size()))->first;
+    ns = key.ns;
+    name = key.name;
+  }
+  cluster_.remove(
+      fmt::format("{}/{}{}", collection_of(action.kind, ns), name, action.at_once ? "?gracePeriodSeconds=0" : ""));
+}
+
+void EventActions::operator()(const BreakEtcd& action) {
+  if (cluster_.etcd() == nullptr) return;
+  cluster_.invariants().on_outage(true, cluster_.time().now());
+  EtcdReplicas& members = cluster_.etcd()->replicas();
+  switch (action.what) {
+    case BreakEtcd::What::kStop:
+      return members.stop(action.number);
+    case BreakEtcd::What::kPart:
+      return members.part(action.number);
+    case BreakEtcd::What::kCutOff:
+      return cluster_.cut_off_server(action.number);
+  }
+}
+
+void EventActions::operator()(const MendEtcd& action) {
+  if (cluster_.etcd() == nullptr) return;
+  EtcdReplicas& members = cluster_.etcd()->replicas();
+  switch (action.broken.what) {
+    case BreakEtcd::What::kStop:
+      members.start(action.broken.number);
+      break;
+    case BreakEtcd::What::kPart:
+      members.rejoin(action.broken.number);
+      break;
+    case BreakEtcd::What::kCutOff:
+      cluster_.reach_server_again(action.broken.number);
+      break;
+  }
+  cluster_.invariants().on_outage(false, cluster_.time().now());
+}
+
+void EventActions::operator()(const DeposeEtcd&) {
+  if (cluster_.etcd() != nullptr) cluster_.etcd()->replicas().depose();
+}
+
+void EventActions::operator()(const CompactEtcd&) {
+  if (cluster_.etcd() != nullptr) cluster_.etcd()->compact(cluster_.etcd()->history().revision());
 }
 
 void EventActions::operator()(const SlowApiServer& action) {
+  faults_ = cluster_.network().faults();
   NetworkFaults slow = faults_;
   slow.latency_min = action.latency / 2;
   slow.latency_max = action.latency;
@@ -106,31 +225,44 @@ void EventActions::operator()(const SlowApiServer& action) {
 }
 
 void EventActions::operator()(const UseMemory& action) {
-  for (const api::PodKey& key : pods_of(action.pods)) {
-    const api::Pod& pod = cluster_.world().pods().at(key);
-    SimHost* const machine = machine_of(pod.spec.node_name);
-    if (machine == nullptr) continue;
-    const Bytes before = machine->usage_of_pod(pod.metadata.uid);
-    used_before_.insert_or_assign(pod.metadata.uid, before);
-    Bytes rate = action.rate_per_second;
-    if (action.over > Duration::zero()) {
-      const double span = std::chrono::duration<double>(action.over).count();
-      const auto grows = static_cast<double>((action.to - before).count());
-      rate = Bytes{std::max<std::int64_t>(static_cast<std::int64_t>(grows / span), 0)};
-    }
-    machine->use_memory(pod.metadata.uid, action.to, rate);
-  }
+  for_each(action.pods, [&](const std::string& uid, SimHost& machine) {
+    const Bytes before = machine.usage_of_pod(uid);
+    used_before_.insert_or_assign(uid, before);
+    const std::int64_t rate = rate_of(action.over, action.to.count() - before.count(), action.rate_per_second.count());
+    machine.use_memory(uid, action.to, Bytes{rate});
+  });
+}
+
+void EventActions::operator()(const FillDisk& action) {
+  for_each(action.pods, [&](const std::string& uid, SimHost& machine) {
+    const Bytes before = machine.disk_of_pod(uid);
+    disk_before_.insert_or_assign(uid, before);
+    const std::int64_t rate = rate_of(action.over, action.to.count() - before.count(), action.rate_per_second.count());
+    machine.use_disk(uid, action.to, Bytes{rate});
+  });
+}
+
+void EventActions::operator()(const ForkProcesses& action) {
+  for_each(action.pods, [&](const std::string& uid, SimHost& machine) {
+    const std::int64_t before = machine.processes_of_pod(uid);
+    processes_before_.insert_or_assign(uid, before);
+    machine.fork_processes(uid, action.to, rate_of(action.over, action.to - before, action.rate_per_second));
+  });
 }
 
 void EventActions::operator()(const DrainNodes& action) {
   for (const std::size_t node : nodes_of(action.nodes)) {
     set_schedulable(node, false);
+    draining_.insert(node);
     evict_from(node, kDrainAttempts);
   }
 }
 
 void EventActions::operator()(const UncordonNodes& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) set_schedulable(node, true);
+  for (const std::size_t node : nodes_of(action.nodes)) {
+    draining_.erase(node);
+    set_schedulable(node, true);
+  }
 }
 
 void EventActions::operator()(const ScaleReplicaSet& action) {
@@ -164,6 +296,14 @@ std::vector<api::PodKey> EventActions::pods_of(const PodChoice& choice) const {
   return keys;
 }
 
+void EventActions::for_each(const PodChoice& choice,
+                            const std::function<void(const std::string& uid, SimHost& machine)>& act) {
+  for (const api::PodKey& key : pods_of(choice)) {
+    const api::Pod& pod = cluster_.world().pods().at(key);
+    if (SimHost* const machine = machine_of(pod.spec.node_name)) act(pod.metadata.uid, *machine);
+  }
+}
+
 SimHost* EventActions::machine_of(const std::string& node) {
   for (std::size_t i = 0; i < machines_.size(); ++i) {
     if (machines_[i].name == node) return cluster_.machine(i);
@@ -177,6 +317,7 @@ void EventActions::set_schedulable(std::size_t node, bool schedulable) {
 }
 
 void EventActions::evict_from(std::size_t node, int attempts) {
+  if (!draining_.contains(node)) return;
   bool left = false;
   for (const auto& [key, pod] : cluster_.world().pods()) {
     if (pod.spec.node_name != machines_[node].name || has_ended(pod) || is_of_daemon_set(pod)) continue;

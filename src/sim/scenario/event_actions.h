@@ -4,8 +4,10 @@
 #include "sim/cluster.h"
 #include "sim/scenario/document.h"
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,7 @@ namespace spillway::sim {
 
 class EventActions {
  public:
-  EventActions(Cluster& cluster, const std::vector<MachineSpec>& machines)
-      : cluster_(cluster), machines_(machines), faults_(cluster.network().faults()) {}
+  EventActions(Cluster& cluster, const std::vector<MachineSpec>& machines) : cluster_(cluster), machines_(machines) {}
 
   EventActions(const EventActions&) = delete;
   EventActions& operator=(const EventActions&) = delete;
@@ -32,28 +33,43 @@ class EventActions {
   void operator()(const RollingReboot& action);
   void operator()(const CrashControllers&);
   void operator()(const RestartControllers&);
-  void operator()(const StopApiServer&);
-  void operator()(const StartApiServer&);
+  void operator()(const StopApiServer& action);
+  void operator()(const StartApiServer& action);
   void operator()(const SlowApiServer& action);
   void operator()(const UseMemory& action);
+  void operator()(const FillDisk& action);
+  void operator()(const ForkProcesses& action);
   void operator()(const DrainNodes& action);
   void operator()(const UncordonNodes& action);
   void operator()(const ScaleReplicaSet& action);
   void operator()(const JumpClock& action);
   void operator()(const MuteWatch& action);
+  void operator()(const CrashScheduler&);
+  void operator()(const RestartScheduler&);
+  void operator()(const CreateObject& action);
+  void operator()(const DeleteObject& action);
+  void operator()(const BreakEtcd& action);
+  void operator()(const MendEtcd& action);
+  void operator()(const DeposeEtcd&);
+  void operator()(const CompactEtcd&);
 
  private:
   std::vector<std::size_t> nodes_of(const NodeChoice& choice) const { return chosen_nodes(choice, machines_); }
 
   std::vector<api::PodKey> pods_of(const PodChoice& choice) const;
   SimHost* machine_of(const std::string& node);
+  /// Each of these pods that runs, with its machine.
+  void for_each(const PodChoice& choice, const std::function<void(const std::string& uid, SimHost& machine)>& act);
   void set_schedulable(std::size_t node, bool schedulable);
   void evict_from(std::size_t node, int attempts);
 
   Cluster& cluster_;
   const std::vector<MachineSpec>& machines_;
-  NetworkFaults faults_;
-  std::map<std::string, Bytes> used_before_;  // by pod uid
+  NetworkFaults faults_;                      // before the network was made slow
+  std::map<std::string, Bytes> used_before_;  // memory, by pod uid
+  std::map<std::string, Bytes> disk_before_;
+  std::map<std::string, std::int64_t> processes_before_;
+  std::set<std::size_t> draining_;
 };
 
 }  // namespace spillway::sim

@@ -127,6 +127,7 @@ Json outcome_json(const RunOutcome& outcome) {
                        {"leftOut", std::move(left_out)},
                        {"expectations", std::move(expectations)},
                        {"violations", texts(outcome.violations)},
+                       {"violated", texts(outcome.violated)},
                        {"events", happenings_json(outcome)},
                        {"writes", outcome.writes},
                        {"messages", outcome.messages},

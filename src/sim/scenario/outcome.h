@@ -46,7 +46,8 @@ struct RunOutcome {
   std::vector<std::string> unrecovered;      // what was not well at the end, at most 20
   std::vector<LeftOut> left_out;
   std::vector<ExpectationResult> expectations;
-  std::vector<std::string> violations;  // of the invariants
+  std::vector<std::string> violations;  // one line each
+  std::vector<std::string> violated;    // names of properties
   std::string trace_hash;
   std::uint64_t writes = 0;
   std::uint64_t messages = 0;

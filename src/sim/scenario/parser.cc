@@ -3,6 +3,7 @@
 #include "api/text/quantity.h"
 #include "sim/scenario/cluster_import.h"
 #include "sim/scenario/config_parser.h"
+#include "sim/scenario/fault_parser.h"
 #include "sim/scenario/reading.h"
 #include "sim/scenario/timeline_parser.h"
 
@@ -19,21 +20,13 @@ using yaml::Place;
 using Workload = GeneratedCluster::Workload;
 
 constexpr std::int64_t kNodesMax = 5000;
+constexpr std::int64_t kServersMax = 9;  // and members of etcd
 constexpr Duration kAfterTimeline = minutes(10);
 
-/// Of a request or a limit: a quantity, or empty.
-Result<std::string> read_quantity(const Place& place, std::string_view name) {
-  if (const auto number = place.member(name).value().if_int64()) return fmt::format("{}", *number);
-  SPILLWAY_TRY(text, place.optional_text(name));
-  if (!text.empty() && !api::parse_quantity(text)) {
-    return place.member(name).wrong(fmt::format("expected a quantity, e.g. 100m or 64Mi, got \"{}\"", text));
-  }
-  return text;
-}
-
 Result<Workload> read_workload(const Place& place) {
-  SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "daemonSet", "namespace", "replicas", "memory", "growth",
-                                         "memoryRequest", "memoryLimit", "cpuRequest", "minAvailable"}));
+  SPILLWAY_TRY_VOID(
+      place.check_members({"replicaSet", "daemonSet", "namespace", "replicas", "memory", "growth", "memoryRequest",
+                           "memoryLimit", "cpuRequest", "priorityClass", "minAvailable"}));
   Workload out;
   if (place.has("replicaSet") == place.has("daemonSet")) {
     return place.wrong("expected a name as either replicaSet or daemonSet");
@@ -55,13 +48,16 @@ Result<Workload> read_workload(const Place& place) {
   out.memory_request = memory_request;
   out.memory_limit = memory_limit;
   out.cpu_request = cpu_request;
+  SPILLWAY_TRY(priority, place.optional_text("priorityClass"));
+  out.priority_class = priority;
   SPILLWAY_TRY(available, place.number("minAvailable", 0, 1'000'000));
   out.budget_available = available;
   return out;
 }
 
 Result<GeneratedCluster> read_generated(const Place& place) {
-  SPILLWAY_TRY_VOID(place.check_members({"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "workloads"}));
+  SPILLWAY_TRY_VOID(place.check_members(
+      {"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "disk", "workloads", "servers", "etcd"}));
   GeneratedCluster out;
   SPILLWAY_TRY(nodes, place.number("nodes", 1, kNodesMax));
   out.nodes = nodes.value_or(30);
@@ -73,6 +69,8 @@ Result<GeneratedCluster> read_generated(const Place& place) {
   out.pods_per_node = pods.value_or(place.has("workloads") ? 0 : 2);
   SPILLWAY_TRY(memory, read_bytes(place, "memory"));
   if (memory) out.memory = *memory;
+  SPILLWAY_TRY(disk, read_bytes(place, "disk"));
+  if (disk) out.disk = *disk;
   SPILLWAY_TRY(cpu, place.number("cpu", 1, 1024));
   if (cpu) out.cpu_milli = *cpu * 1000;
   SPILLWAY_TRY_VOID(place.for_each("workloads", [&out](const Place& each) -> Outcome {
@@ -84,7 +82,7 @@ Result<GeneratedCluster> read_generated(const Place& place) {
 }
 
 Result<Inventory> read_imported(const Place& place, const ReadText& read) {
-  SPILLWAY_TRY_VOID(place.check_members({"import", "usage", "profile"}));
+  SPILLWAY_TRY_VOID(place.check_members({"import", "usage", "profile", "servers", "etcd"}));
   SPILLWAY_TRY(file, place.optional_text("import"));
   auto text = read(file);
   if (!text) return place.member("import").wrong(text.error().text());
@@ -129,6 +127,10 @@ std::vector<MachineSpec> machines_of(const Scenario& scenario) {
 
 Outcome read_cluster(const Place& root, const ReadText& read, const ClusterOverride& instead, Scenario& out) {
   const Place cluster = root.member("cluster");
+  SPILLWAY_TRY(servers, cluster.number("servers", 1, kServersMax));
+  if (servers) out.control_plane.servers = static_cast<std::size_t>(*servers);
+  SPILLWAY_TRY(etcd, cluster.number("etcd", 0, kServersMax));
+  if (etcd) out.control_plane.etcd = static_cast<std::size_t>(*etcd);
   if (instead.inventory) {
     out.cluster = *instead.inventory;
   } else if (cluster.has("import")) {
@@ -149,8 +151,8 @@ Outcome read_cluster(const Place& root, const ReadText& read, const ClusterOverr
 
 Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, const ReadText& read,
                                const ClusterOverride& instead) {
-  SPILLWAY_TRY_VOID(
-      root.check_members({"name", "story", "seed", "cluster", "config", "settle", "duration", "timeline", "expect"}));
+  SPILLWAY_TRY_VOID(root.check_members({"name", "story", "seed", "cluster", "config", "faults", "surplus", "settle",
+                                        "duration", "rest", "timeline", "expect"}));
   Scenario out;
   out.file = part.file;
   SPILLWAY_TRY(name, root.optional_text("name"));
@@ -165,9 +167,16 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
     SPILLWAY_TRY(config, parse_config(root.member("config"), {part.file, part.document, "config"}, read));
     out.config = std::move(config);
   }
+  if (root.has("faults")) {
+    SPILLWAY_TRY(faults, parse_faults(root.member("faults")));
+    out.faults = faults;
+  }
+  if (root.has("surplus")) SPILLWAY_TRY_VOID(root.expect("surplus", "never"));
+  out.no_surplus = root.has("surplus");
   const auto machines = machines_of(out);
   SPILLWAY_TRY(timeline, parse_timeline(root, machines));
   out.timeline = std::move(timeline);
+  SPILLWAY_TRY_VOID(check_servers(root, out.control_plane, out.timeline));
   SPILLWAY_TRY(settle, read_duration(root, "settle"));
   out.settle = settle.value_or(minutes(2));
   SPILLWAY_TRY(duration, read_duration(root, "duration"));
@@ -178,6 +187,8 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
                            std::chrono::duration_cast<seconds>(end).count()));
   }
   out.duration = duration.value_or(end + kAfterTimeline);
+  SPILLWAY_TRY(rest, read_duration(root, "rest"));
+  out.rest = rest;
   SPILLWAY_TRY_VOID(read_expectations(root, out));
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "sim/scenario/event_actions.h"
+#include "sim/scenario/rest.h"
 #include "sim/scenario/tally.h"
 
 #include <fmt/format.h>
@@ -17,6 +18,9 @@ namespace {
 constexpr Duration kBoot = seconds(15);        // until every machine has registered
 constexpr Duration kOwnersFirst = seconds(2);  // between workloads and the pods that name them
 constexpr Duration kStep = seconds(1);
+constexpr Duration kLookEvery = seconds(5);  // at what must not last
+constexpr Duration kRestStep = seconds(10);
+constexpr Duration kRepairs = seconds(5);  // between the timeline and the healing
 
 ClusterOptions cluster_options(const Scenario& scenario, const Inventory& inventory, std::uint64_t seed) {
   ClusterOptions options;
@@ -24,10 +28,20 @@ ClusterOptions cluster_options(const Scenario& scenario, const Inventory& invent
   options.machines = inventory.machines;
   options.agent = scenario.config.agents;
   options.controllers = scenario.config.controllers;
-  const bool uses_memory = std::ranges::any_of(
-      scenario.timeline, [](const TimelineEvent& event) { return std::holds_alternative<UseMemory>(event.action); });
+  options.servers = scenario.control_plane.servers;
+  options.etcd_replicas = scenario.control_plane.etcd;
+  options.faults = scenario.faults.network;
+  options.store_faults = scenario.faults.store;
+  options.etcd_faults = scenario.faults.etcd;
+  options.death_ppm = scenario.faults.death_ppm;
+  options.journal_death_ppm = scenario.faults.journal_death_ppm;
+  options.faults_wait = true;
+  const bool uses_machines = std::ranges::any_of(scenario.timeline, [](const TimelineEvent& event) {
+    return std::holds_alternative<UseMemory>(event.action) || std::holds_alternative<FillDisk>(event.action) ||
+           std::holds_alternative<ForkProcesses>(event.action);
+  });
   const auto* generated = std::get_if<GeneratedCluster>(&scenario.cluster);
-  const bool calm = generated != nullptr && generated->workloads.empty() && !uses_memory;
+  const bool calm = generated != nullptr && generated->workloads.empty() && !uses_machines;
   options.observe_interval_max = calm ? seconds(10) : seconds(1);
   return options;
 }
@@ -37,12 +51,12 @@ class Playing {
   Playing(const Scenario& scenario, const PlayOptions& options)
       : scenario_(scenario), options_(options), inventory_(read_inventory(scenario)) {
     ClusterOptions cluster = cluster_options(scenario, inventory_, options.seed);
-    cluster.log = telemetry::Log([this](telemetry::Level, std::string_view event,
-                                        std::span<const telemetry::Field> fields) { on_log(event, fields); });
+    cluster.log = telemetry::Log([this](telemetry::Level level, std::string_view event,
+                                        std::span<const telemetry::Field> fields) { on_log(level, event, fields); });
     cluster_ = std::make_unique<Cluster>(std::move(cluster));
     tally_ = std::make_unique<Tally>(*cluster_);
     actions_ = std::make_unique<EventActions>(*cluster_, inventory_.machines);
-    total_ = kBoot + scenario.settle + scenario.duration;
+    total_ = kBoot + scenario.settle + scenario.duration + scenario.rest.value_or(Duration());
   }
 
   RunOutcome run() {
@@ -51,6 +65,7 @@ class Playing {
     const bool imported = !inventory_.pods.empty();
     if (imported) cluster_->crash_controllers();
     bool whole = advance(kBoot);
+    if (scenario_.no_surplus) cluster_->invariants().forbid_surplus();
     for (const PlacedObject& each : inventory_.objects) cluster_->create(each.collection, each.object);
     if (imported && whole) {
       whole = advance(kOwnersFirst);
@@ -63,6 +78,7 @@ class Playing {
       begin_timeline();
       whole = advance(scenario_.duration);
     }
+    if (whole && scenario_.rest) whole = come_to_rest(*scenario_.rest);
     RunOutcome outcome = finish(whole);
     if (options_.observer != nullptr) options_.observer->on_end(*cluster_);
     return outcome;
@@ -74,7 +90,13 @@ class Playing {
     return inventory_of(std::get<GeneratedCluster>(scenario.cluster));
   }
 
-  void on_log(std::string_view event, std::span<const telemetry::Field> fields) {
+  void on_log(telemetry::Level level, std::string_view event, std::span<const telemetry::Field> fields) {
+    if (options_.log && cluster_ != nullptr) {
+      std::vector<telemetry::Field> timed{
+          {"t_s", std::chrono::duration<double>(cluster_->time().now().mono.time_since_epoch()).count()}};
+      timed.insert(timed.end(), fields.begin(), fields.end());
+      options_.log(level, event, timed);
+    }
     if (event != "act held") return;
     for (const telemetry::Field& field : fields) {
       if (field.key == "reason") outcome_.held_by.insert(field.value.substr(0, field.value.find(' ')));
@@ -115,7 +137,26 @@ class Playing {
       cluster_->run_for(std::min(kStep, end - now));
       const double share = std::chrono::duration<double>(cluster_->time().now().mono - Instant()) / total_;
       if (options_.go_on && !options_.go_on(std::min(share, 1.0))) return false;
+      if (cluster_->time().now().mono - looked_ < kLookEvery) continue;
+      looked_ = cluster_->time().now().mono;
+      cluster_->invariants().look(cluster_->time().now());
     }
+    return true;
+  }
+
+  /// Whatever is not at rest in time is a violation.
+  bool come_to_rest(Duration within) {
+    if (!advance(kRepairs)) return false;
+    heal_everything(*cluster_);
+    const Instant deadline = cluster_->time().now().mono + within;
+    std::vector<std::string> unrest;
+    do {
+      uncordon_nodes(*cluster_);
+      if (!advance(kRestStep)) return false;
+      unrest = unrest_of(*cluster_);
+    } while (!unrest.empty() && cluster_->time().now().mono < deadline);
+    for (const std::string& each : unrest)
+      cluster_->invariants().violate(Property::kComesToRest, cluster_->time().now(), each);
     return true;
   }
 
@@ -123,6 +164,7 @@ class Playing {
     outcome_.nodes = cluster_->world().nodes().size();
     outcome_.pods = cluster_->world().pods().size();
     tally_->begin();
+    cluster_->begin_faults();
     bool waits = false;
     for (const TimelineEvent& event : scenario_.timeline) {
       if (event.when == TimelineEvent::When::kFirstUnknown) {
@@ -163,6 +205,7 @@ class Playing {
     tally_->finish(outcome);
     cluster_->invariants().look(cluster_->time().now());
     outcome.violations = cluster_->invariants().violations();
+    for (const Property each : cluster_->invariants().violated()) outcome.violated.emplace_back(name_of(each));
     outcome.trace_hash = cluster_->world().trace().text();
     outcome.writes = cluster_->world().trace().writes();
     outcome.messages = cluster_->network().messages();
@@ -179,6 +222,7 @@ class Playing {
   std::unique_ptr<Tally> tally_;
   std::unique_ptr<EventActions> actions_;
   Duration total_{};
+  Instant looked_{};
 };
 
 }  // namespace

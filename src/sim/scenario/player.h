@@ -5,6 +5,7 @@
 #include "sim/run_observer.h"
 #include "sim/scenario/document.h"
 #include "sim/scenario/outcome.h"
+#include "telemetry/log.h"
 
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,8 @@ struct PlayOptions {
   RunObserver* observer = nullptr;  // null: nobody looks
   /// Asked every virtual second with the share that is done, 0 to 1; false: the run ends there, interrupted.
   std::function<bool(double share)> go_on;
+  /// Lines of every engine, each with its virtual time as the field t_s; null: none.
+  telemetry::Log::Sink log = {};
 };
 
 RunOutcome play(const Scenario& scenario, const PlayOptions& options);

@@ -72,4 +72,13 @@ Result<std::optional<std::pair<std::string, std::string>>> read_label(const yaml
   return std::optional(std::pair(text.substr(0, equals), text.substr(equals + 1)));
 }
 
+Result<std::string> read_quantity(const yaml::Place& place, std::string_view name) {
+  if (const auto number = place.member(name).value().if_int64()) return fmt::format("{}", *number);
+  SPILLWAY_TRY(text, place.optional_text(name));
+  if (!text.empty() && !api::parse_quantity(text)) {
+    return place.member(name).wrong(fmt::format("expected a quantity, e.g. 100m or 64Mi, got \"{}\"", text));
+  }
+  return text;
+}
+
 }  // namespace spillway::sim

@@ -1,6 +1,6 @@
 #include "sim/scenario/tally.h"
 
-#include "sim/node_facts.h"
+#include "sim/properties/object_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,8 @@
 #include "sim/scenario/timeline_parser.h"
 
+#include "sim/scenario/fault_parser.h"
 #include "sim/scenario/reading.h"
+#include "sim/sim_host.h"
 
 #include <fmt/format.h>
 
@@ -122,24 +124,49 @@ Result<Action> read_api_server(const Place& place) {
   return SlowApiServer{*slow};
 }
 
-Result<Action> read_memory(const Place& place) {
+/// The members that choose pods of an event that has these as well: to, over, rate.
+Result<PodChoice> read_pods(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members({"pods", "label", "first", "to", "over", "rate"}));
-  UseMemory action;
+  PodChoice choice;
   SPILLWAY_TRY(pods, place.optional_text("pods"));
-  if (!pods.empty()) action.pods.pods = pods;
+  if (!pods.empty()) choice.pods = pods;
   SPILLWAY_TRY(label, read_label(place, "label"));
-  action.pods.label = label;
+  choice.label = label;
   if (pods.empty() && !label) return place.wrong("pods is missing; expected a name like default/web-*, or a label");
   SPILLWAY_TRY(first, place.number("first", 1, 1'000'000));
-  if (first) action.pods.first = static_cast<std::size_t>(*first);
+  if (first) choice.first = static_cast<std::size_t>(*first);
+  return choice;
+}
+
+/// UseMemory or FillDisk. `what`: for the message.
+template <typename Use>
+Result<Action> read_use(const Place& place, std::string_view what) {
+  Use action;
+  SPILLWAY_TRY(pods, read_pods(place));
+  action.pods = std::move(pods);
   SPILLWAY_TRY(to, read_bytes(place, "to"));
-  if (!to) return place.wrong("to is missing; expected an amount of memory, e.g. 500Mi");
+  if (!to) return place.wrong(fmt::format("to is missing; expected an amount of {}, e.g. 500Mi", what));
   SPILLWAY_TRY(over, read_duration(place, "over"));
   SPILLWAY_TRY(rate, read_rate(place, "rate"));
   if (over && rate) return place.member("over").wrong("expected either over or rate");
   action.to = *to;
   action.over = over.value_or(Duration::zero());
   action.rate_per_second = rate.value_or(Bytes{0});
+  return action;
+}
+
+Result<Action> read_fork(const Place& place) {
+  ForkProcesses action;
+  SPILLWAY_TRY(pods, read_pods(place));
+  action.pods = std::move(pods);
+  SPILLWAY_TRY(to, place.number("to", 0, SimHost::kPidsMax));
+  if (!to) return place.wrong("to is missing; expected a number of processes, e.g. 2000");
+  SPILLWAY_TRY(over, read_duration(place, "over"));
+  SPILLWAY_TRY(rate, place.number("rate", 1, SimHost::kPidsMax));
+  if (over && rate) return place.member("over").wrong("expected either over or rate");
+  action.to = *to;
+  action.over = over.value_or(Duration::zero());
+  action.rate_per_second = rate.value_or(0);
   return action;
 }
 
@@ -155,22 +182,14 @@ Result<Action> read_scale(const Place& place) {
   return ScaleReplicaSet{name.substr(0, slash), name.substr(slash + 1), *replicas};
 }
 
-Result<Action> read_text_action(std::string_view kind, const Place& place) {
-  SPILLWAY_TRY(text, place.text());
-  if (kind == "muteWatch") return MuteWatch{text};
-  if (text != "controllers") return place.wrong(fmt::format("expected controllers, got \"{}\"", text));
-  return RestartControllers{};
-}
-
 const std::initializer_list<std::string_view> kMembers = {
-    "at",     "after", "for",      "repeat", "partition", "heal",      "crash", "restart", "rollingReboot", "apiServer",
-    "memory", "drain", "uncordon", "scale",  "jumpClock", "muteWatch", "disk",  "fork",    "thresholds"};
+    "at",        "after",  "for",   "repeat",    "partition", "heal",      "crash",     "restart", "rollingReboot",
+    "apiServer", "memory", "drain", "uncordon",  "scale",     "jumpClock", "muteWatch", "create",  "delete",
+    "etcd",      "disk",   "fork",  "thresholds"};
 constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
 
 /// What is not simulated is refused, not passed over.
 Outcome check_supported(std::string_view kind, const Place& place) {
-  if (kind == "disk") return place.wrong("disks are not simulated; expected another event");
-  if (kind == "fork") return place.wrong("processes of pods are not counted in the simulation; expected another event");
   if (kind == "thresholds") {
     return place.wrong(
         "an agent reads its configuration once; compare two runs with --config-a and --config-b, or set config.agents");
@@ -181,20 +200,28 @@ Outcome check_supported(std::string_view kind, const Place& place) {
 Result<Action> read_action(std::string_view kind, const Place& event, const Machines& machines) {
   const Place place = event.member(kind);
   SPILLWAY_TRY_VOID(check_supported(kind, place));
-  const bool controllers = place.value().if_string() != nullptr && *place.value().if_string() == "controllers";
+  if (kind == "create") return read_create(place);
+  if (kind == "delete") return read_delete(place);
+  if (kind == "etcd") return read_etcd(place);
   if (kind == "partition") return read_partition(place, machines);
   if (kind == "rollingReboot") return read_rolling_reboot(place, machines);
   if (kind == "apiServer") return read_api_server(place);
-  if (kind == "memory") return read_memory(place);
+  if (kind == "memory") return read_use<UseMemory>(place, "memory");
+  if (kind == "disk") return read_use<FillDisk>(place, "disk");
+  if (kind == "fork") return read_fork(place);
   if (kind == "scale") return read_scale(place);
-  if (kind == "muteWatch") return read_text_action(kind, place);
+  if (kind == "muteWatch") {
+    SPILLWAY_TRY(path, place.text());
+    return MuteWatch{path};
+  }
   if (kind == "jumpClock") {
     SPILLWAY_TRY(by, read_duration(event, kind, Sign::kAny));
     if (!by) return place.wrong("expected a duration, e.g. -1h");
     return JumpClock{*by};
   }
-  if (kind == "crash" && controllers) return CrashControllers{};
-  if (kind == "restart" && controllers) return RestartControllers{};
+  const std::string* const process = place.value().if_string();
+  if (process != nullptr && *process != "all" && kind == "crash") return read_crash_of_process(place);
+  if (process != nullptr && *process != "all" && kind == "restart") return read_restart_of_process(place);
   SPILLWAY_TRY(nodes, read_nodes(place, machines));
   if (kind == "heal") return HealNodes{nodes};
   if (kind == "crash") return CrashNodes{nodes};
@@ -205,8 +232,10 @@ Result<Action> read_action(std::string_view kind, const Place& event, const Mach
 
 bool can_be_taken_back(const Action& action) {
   return std::holds_alternative<PartitionNodes>(action) || std::holds_alternative<CrashNodes>(action) ||
-         std::holds_alternative<CrashControllers>(action) || std::holds_alternative<StopApiServer>(action) ||
+         std::holds_alternative<CrashControllers>(action) || std::holds_alternative<CrashScheduler>(action) ||
+         std::holds_alternative<BreakEtcd>(action) || std::holds_alternative<StopApiServer>(action) ||
          std::holds_alternative<SlowApiServer>(action) || std::holds_alternative<UseMemory>(action) ||
+         std::holds_alternative<FillDisk>(action) || std::holds_alternative<ForkProcesses>(action) ||
          std::holds_alternative<DrainNodes>(action) || std::holds_alternative<MuteWatch>(action);
 }
 
@@ -271,6 +300,8 @@ Duration end_of(const std::vector<TimelineEvent>& timeline, std::size_t nodes) {
       lasts = reboot->interval * static_cast<std::int64_t>(nodes) + reboot->away;
     }
     if (const auto* memory = std::get_if<UseMemory>(&event.action)) lasts = std::max(lasts, memory->over);
+    if (const auto* disk = std::get_if<FillDisk>(&event.action)) lasts = std::max(lasts, disk->over);
+    if (const auto* fork = std::get_if<ForkProcesses>(&event.action)) lasts = std::max(lasts, fork->over);
     end = std::max(end, event.at + event.every * (event.times - 1) + lasts);
   }
   return end;

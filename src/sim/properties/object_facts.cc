@@ -1,4 +1,4 @@
-#include "sim/node_facts.h"
+#include "sim/properties/object_facts.h"
 
 #include "api/object/taint.h"
 #include "policy/lifecycle/condition_taints.h"

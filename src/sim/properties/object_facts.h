@@ -1,4 +1,4 @@
-// What scenarios and invariants ask of a node object.
+// What scenarios and properties ask of a node object.
 // Thread: any.
 #pragma once
 

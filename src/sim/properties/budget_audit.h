@@ -1,0 +1,43 @@
+// Disruption budgets with a number as minAvailable, held against every pod that the eviction API marks: property
+// budgets-kept. A server may not know yet of a pod that has just stopped being healthy by itself: for kHearsWithin
+// after that nothing is said of the budgets that count it. Thread: one.
+#pragma once
+
+#include "api/object/disruption_budget.h"
+#include "api/object/pod.h"
+#include "base/time.h"
+#include "sim/properties/verdicts.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace spillway::sim {
+
+class BudgetAudit {
+ public:
+  static constexpr Duration kHearsWithin = seconds(30);
+
+  explicit BudgetAudit(Verdicts& verdicts) : verdicts_(verdicts) {}
+
+  void on_budget(const api::PodDisruptionBudget* before, const api::PodDisruptionBudget* after, Now now);
+  void on_pod(const api::Pod* before, const api::Pod* after, Now now);
+
+ private:
+  struct Budget {
+    std::string ns;
+    api::LabelSelector selector;
+    std::int64_t healthy_min = 0;
+    Instant changed{};  // it, or a pod of it became unhealthy without an eviction
+
+    bool counts(const api::Pod& pod) const { return pod.metadata.ns == ns && selector.matches(pod.metadata.labels); }
+  };
+
+  void check(const Budget& budget, const api::Pod& evicted, Now now);
+
+  Verdicts& verdicts_;
+  std::map<std::string, Budget> budgets_;    // by namespace/name
+  std::map<std::string, api::Pod> healthy_;  // by uid
+};
+
+}  // namespace spillway::sim

@@ -1,0 +1,74 @@
+#include "sim/properties/eviction_audit.h"
+
+#include "api/object/pod_requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace spillway::sim {
+namespace {
+
+Bytes above_request(const EvictionAudit::Running& each) {
+  return each.used - api::agent_request(each.pod->spec, "memory").bytes();
+}
+
+/// Refused at the door: it never ran, and nothing had to be ended.
+bool was_rejected(const api::Pod& pod) {
+  return pod.status.message.starts_with("Pod was rejected");
+}
+
+}  // namespace
+
+void EvictionAudit::on_decision(const std::string& uid, bool for_memory, std::span<const Running> running, Now now) {
+  if (!begun_.insert(uid).second) {
+    verdicts_.violate(Property::kEvictionsResume, now, fmt::format("an eviction of {} is decided a second time", uid));
+  }
+  const auto victim =
+      std::ranges::find_if(running, [&uid](const Running& each) { return each.pod->metadata.uid == uid; });
+  if (victim == running.end()) return;
+  if (api::is_critical(*victim->pod)) {
+    verdicts_.violate(Property::kProtectedPods, now,
+                      fmt::format("critical pod {} is to be evicted", victim->pod->key().text()));
+  }
+  for (const Running& other : running) {
+    if (for_memory && other.pod != victim->pod && !begun_.contains(other.pod->metadata.uid))
+      compare(*victim, other, now);
+  }
+}
+
+void EvictionAudit::compare(const Running& victim, const Running& other, Now now) {
+  if (api::is_critical(*other.pod)) return;
+  const Bytes of_victim = above_request(victim);
+  const Bytes of_other = above_request(other);
+  const auto text = [](const Running& each) {
+    return fmt::format("{} (priority {}, {} MiB above its request)", each.pod->key().text(),
+                       api::priority_of(*each.pod), above_request(each).count() / mebibytes(1).count());
+  };
+  const bool both_above = of_victim > kMargin && of_other > kMargin;
+  const Bytes within = Bytes{0} - kMargin;
+  const bool both_within = of_victim < within && of_other < within;
+  const bool only_other = of_victim < within && of_other > kMargin;
+  const bool protects = api::priority_of(*victim.pod) > api::priority_of(*other.pod) && (both_above || both_within);
+  if (!only_other && !protects) return;
+  verdicts_.violate(Property::kProtectedPods, now,
+                    fmt::format("{} is to be evicted before {}", text(victim), text(other)));
+}
+
+void EvictionAudit::on_start(const std::string& uid, Now now) {
+  if (!begun_.contains(uid)) return;
+  verdicts_.violate(Property::kEvictionsResume, now,
+                    fmt::format("pod {} starts again though its eviction is in the journal", uid));
+}
+
+void EvictionAudit::on_pod(const api::Pod& before, const api::Pod& after, Now now) {
+  if (after.status.reason != "Evicted" || before.status.reason == "Evicted") return;
+  if (api::is_critical(after)) {
+    verdicts_.violate(Property::kProtectedPods, now, fmt::format("critical pod {} was evicted", after.key().text()));
+  }
+  if (begun_.contains(after.metadata.uid) || was_rejected(after)) return;
+  verdicts_.violate(Property::kJournalFirst, now,
+                    fmt::format("pod {} was evicted without a line in the journal", after.key().text()));
+}
+
+}  // namespace spillway::sim

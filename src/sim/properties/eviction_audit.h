@@ -1,0 +1,45 @@
+// What agents decide and do, held against what their machines were like: properties protected-pods, journal-first and
+// evictions-resume. A slow second opinion: it knows nothing of the agents' ranking but what the order promises, and
+// speaks up only where the difference is larger than what can change between a look and a decision. Thread: one.
+#pragma once
+
+#include "api/object/pod.h"
+#include "base/bytes.h"
+#include "base/time.h"
+#include "sim/properties/verdicts.h"
+
+#include <set>
+#include <span>
+#include <string>
+
+namespace spillway::sim {
+
+class EvictionAudit {
+ public:
+  /// What a pod may grow between the look at the machine and the decision.
+  static constexpr Bytes kMargin = mebibytes(32);
+
+  struct Running {
+    const api::Pod* pod = nullptr;  // as the store holds it
+    Bytes used;
+  };
+
+  explicit EvictionAudit(Verdicts& verdicts) : verdicts_(verdicts) {}
+
+  /// An agent has written into its journal that this pod is to go. `running`: all pods on its machine that run and are
+  /// not on their way out. `for_memory`: because that runs short.
+  void on_decision(const std::string& uid, bool for_memory, std::span<const Running> running, Now now);
+  /// A container of it starts.
+  void on_start(const std::string& uid, Now now);
+  void on_pod(const api::Pod& before, const api::Pod& after, Now now);
+
+  bool is_begun(const std::string& uid) const { return begun_.contains(uid); }
+
+ private:
+  void compare(const Running& victim, const Running& other, Now now);
+
+  Verdicts& verdicts_;
+  std::set<std::string> begun_;  // uids
+};
+
+}  // namespace spillway::sim

@@ -1,0 +1,31 @@
+// What was found to be violated in a run, in order, each with the time and the name of its property. Thread: one.
+// Bounds: a hundred lines.
+#pragma once
+
+#include "base/time.h"
+#include "sim/properties/property.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::sim {
+
+class Verdicts {
+ public:
+  static constexpr std::size_t kLinesMax = 100;
+
+  void violate(Property property, Now now, std::string_view text);
+
+  /// "t=12.500s taint-rate: zone …".
+  const std::vector<std::string>& lines() const { return lines_; }
+
+  const std::set<Property>& violated() const { return violated_; }
+
+ private:
+  std::vector<std::string> lines_;
+  std::set<Property> violated_;
+};
+
+}  // namespace spillway::sim

@@ -1,0 +1,215 @@
+#include "sim/scenario/advice.h"
+
+#include "agent/node/allocatable.h"
+#include "api/text/quantity.h"
+#include "policy/eviction/threshold_parse.h"
+#include "sim/cluster.h"
+#include "sim/scenario/parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace spillway::sim {
+namespace {
+
+using api::Json;
+
+constexpr std::string_view kMemory = "memory";
+constexpr std::string_view kMemoryAvailable = "memory.available";
+
+std::vector<MachineSpec> machines_of(const Scenario& scenario) {
+  const auto* const generated = std::get_if<GeneratedCluster>(&scenario.cluster);
+  return generated != nullptr ? inventory_of(*generated).machines : std::get<Inventory>(scenario.cluster).machines;
+}
+
+agent::AgentOptions agents_of(const Scenario& scenario) {
+  return scenario.config.agents.value_or(plain_agents());
+}
+
+/// What a node of that size keeps from its pods. kInvalid: more than it has.
+Result<Bytes> kept_free(const agent::AgentOptions& options, Bytes memory) {
+  SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
+  const api::ResourceList capacity{{std::string(kMemory), api::Quantity::of_units(memory.count())}};
+  SPILLWAY_TRY(reserved, agent::node_reservation(capacity, options, thresholds));
+  const auto found = reserved.find(kMemory);
+  return Bytes{found == reserved.end() ? 0 : found->second.value()};
+}
+
+template <typename T>
+std::vector<std::optional<T>> or_as_it_is(const std::vector<T>& values) {
+  if (values.empty()) return {std::nullopt};
+  return {values.begin(), values.end()};
+}
+
+Outcome check_values(const ChoiceLists& lists) {
+  for (const std::string& value : lists.memory_available) {
+    const auto parsed = eviction::parse_thresholds({.hard = {{std::string(kMemoryAvailable), value}}});
+    if (!parsed) return invalid("--memory-available", "expected quantities or percentages: {}", parsed.error().text());
+  }
+  for (const std::string& value : lists.system_reserved) {
+    const auto parsed = api::parse_quantity(value);
+    if (!parsed || *parsed < api::Quantity())
+      return invalid("--system-reserved", "expected quantities such as 512Mi, got \"{}\"", value);
+  }
+  return {};
+}
+
+/// In the order of the table, all of them "less is better".
+std::array<std::uint64_t, 7> counts_of(const Cost& cost) {
+  return {cost.oom_kills,           cost.evicted,   cost.deleted, cost.flips, cost.unplaced,
+          cost.failed_expectations, cost.violations};
+}
+
+bool is_worse(const Advice& a, const Advice& b) {
+  const auto more = counts_of(a.cost);
+  const auto less = counts_of(b.cost);
+  if (a.cost.kept_free < b.cost.kept_free) return false;
+  for (std::size_t i = 0; i < more.size(); ++i)
+    if (more[i] < less[i]) return false;
+  return more != less || a.cost.kept_free > b.cost.kept_free;
+}
+
+std::string brakes_text(std::optional<bool> brakes) {
+  if (!brakes) return "-";
+  return *brakes ? "on" : "off";
+}
+
+std::string remark_of(const Advice& advice) {
+  if (advice.impossible) return "cannot be: " + advice.impossible->text();
+  std::string remark = advice.choice.is_as_it_is() ? "as it is" : "";
+  if (advice.worse_than) remark += fmt::format("{}no better than {}", remark.empty() ? "" : ", ", *advice.worse_than);
+  return remark;
+}
+
+}  // namespace
+
+Result<std::vector<Choice>> choices_of(const ChoiceLists& lists) {
+  SPILLWAY_TRY_VOID(check_values(lists));
+  std::vector<Choice> choices{Choice()};
+  for (const auto& memory : or_as_it_is(lists.memory_available))
+    for (const auto& reserved : or_as_it_is(lists.system_reserved))
+      for (const auto& brakes : or_as_it_is(lists.brakes))
+        if (const Choice choice{memory, reserved, brakes}; !choice.is_as_it_is()) choices.push_back(choice);
+  if (choices.size() > kChoicesMax)
+    return invalid("advise", "{} combinations are too many; expected at most {}", choices.size(), kChoicesMax);
+  return choices;
+}
+
+Result<Scenario> with_choice(Scenario scenario, const Choice& choice) {
+  if (choice.brakes) set_brakes(scenario.config.controllers, *choice.brakes);
+  if (choice.memory_available || choice.system_reserved) {
+    agent::AgentOptions options = agents_of(scenario);
+    if (choice.memory_available)
+      options.eviction.thresholds.hard.insert_or_assign(std::string(kMemoryAvailable), *choice.memory_available);
+    if (choice.system_reserved) {
+      SPILLWAY_TRY(amount, api::parse_quantity(*choice.system_reserved));
+      options.system_reserved.insert_or_assign(std::string(kMemory), amount);
+    }
+    scenario.config.agents = std::move(options);
+  }
+  for (const MachineSpec& machine : machines_of(scenario)) {
+    const auto kept = kept_free(agents_of(scenario), machine.memory);
+    if (!kept) return invalid("node " + machine.name, "{}", kept.error().text());
+  }
+  return scenario;
+}
+
+Cost cost_of(const Scenario& scenario, const RunOutcome& outcome) {
+  Cost cost{.oom_kills = outcome.count(HappeningKind::kOomKill),
+            .evicted = outcome.count(HappeningKind::kEvicted),
+            .deleted = outcome.count(HappeningKind::kDeleted),
+            .flips = outcome.count(HappeningKind::kFlip),
+            .unplaced = outcome.count(HappeningKind::kUnplaced),
+            .violations = outcome.violations.size(),
+            .kept_free = {},
+            .runs = 1};
+  cost.failed_expectations = static_cast<std::uint64_t>(
+      std::ranges::count_if(outcome.expectations, [](const ExpectationResult& each) { return !each.held; }));
+  const agent::AgentOptions options = agents_of(scenario);
+  const std::vector<MachineSpec> machines = machines_of(scenario);
+  Bytes sum;
+  for (const MachineSpec& machine : machines) sum += kept_free(options, machine.memory).value_or(Bytes{});
+  if (!machines.empty()) cost.kept_free = Bytes{sum.count() / static_cast<std::int64_t>(machines.size())};
+  return cost;
+}
+
+void add(Cost& sum, const Cost& more) {
+  sum.oom_kills += more.oom_kills;
+  sum.evicted += more.evicted;
+  sum.deleted += more.deleted;
+  sum.flips += more.flips;
+  sum.unplaced += more.unplaced;
+  sum.failed_expectations += more.failed_expectations;
+  sum.violations += more.violations;
+  const auto weighed = [](const Cost& each) { return each.kept_free.count() * static_cast<std::int64_t>(each.runs); };
+  const std::uint64_t runs = sum.runs + more.runs;
+  if (runs > 0) sum.kept_free = Bytes{(weighed(sum) + weighed(more)) / static_cast<std::int64_t>(runs)};
+  sum.runs = runs;
+}
+
+void compare(std::vector<Advice>& all) {
+  for (Advice& each : all) {
+    each.worse_than.reset();
+    if (each.impossible) continue;
+    const auto better =
+        std::ranges::find_if(all, [&](const Advice& other) { return !other.impossible && is_worse(each, other); });
+    if (better != all.end()) each.worse_than = static_cast<std::size_t>(better - all.begin());
+  }
+}
+
+Json advice_json(const std::vector<Advice>& all) {
+  Json choices = Json::array();
+  for (const Advice& each : all) {
+    Json one = Json::object();
+    if (each.choice.memory_available) one["memoryAvailable"] = *each.choice.memory_available;
+    if (each.choice.system_reserved) one["systemReserved"] = *each.choice.system_reserved;
+    if (each.choice.brakes) one["brakes"] = *each.choice.brakes;
+    if (each.impossible) {
+      one["impossible"] = each.impossible->text();
+    } else {
+      const Cost& cost = each.cost;
+      one["cost"] = Json::object({{"oomKills", static_cast<std::int64_t>(cost.oom_kills)},
+                                  {"evicted", static_cast<std::int64_t>(cost.evicted)},
+                                  {"deleted", static_cast<std::int64_t>(cost.deleted)},
+                                  {"flips", static_cast<std::int64_t>(cost.flips)},
+                                  {"unplaced", static_cast<std::int64_t>(cost.unplaced)},
+                                  {"failedExpectations", static_cast<std::int64_t>(cost.failed_expectations)},
+                                  {"violations", static_cast<std::int64_t>(cost.violations)},
+                                  {"keptFreeBytesPerNode", cost.kept_free.count()},
+                                  {"runs", static_cast<std::int64_t>(cost.runs)}});
+    }
+    if (each.worse_than) one["noBetterThan"] = static_cast<std::int64_t>(*each.worse_than);
+    choices.if_array()->push_back(std::move(one));
+  }
+  return Json::object({{"choices", std::move(choices)}});
+}
+
+std::string advice_text(const std::vector<Advice>& all) {
+  constexpr std::string_view kRow =
+      "{:>3}  {:<16}  {:<15}  {:<6}  {:>9}  {:>7}  {:>7}  {:>5}  {:>8}  {:>6}  {:>9}  {}\n";
+  std::string out;
+  const auto put = [&out](std::string row) {
+    row.erase(row.find_last_not_of(" \n") + 1);
+    out += row + "\n";
+  };
+  put(fmt::format(kRow, "#", "MEMORY.AVAILABLE", "SYSTEM-RESERVED", "BRAKES", "OOM-KILLS", "EVICTED", "DELETED",
+                  "FLIPS", "UNPLACED", "FAILED", "KEPT FREE", ""));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Choice& choice = all[i].choice;
+    const Cost& cost = all[i].cost;
+    const auto figure = [&](std::uint64_t count) { return all[i].impossible ? "-" : std::to_string(count); };
+    const std::string kept = all[i].impossible ? "-" : fmt::format("{}Mi", cost.kept_free.count() >> 20);
+    put(fmt::format(kRow, i, choice.memory_available.value_or("-"), choice.system_reserved.value_or("-"),
+                    brakes_text(choice.brakes), figure(cost.oom_kills), figure(cost.evicted), figure(cost.deleted),
+                    figure(cost.flips), figure(cost.unplaced), figure(cost.failed_expectations), kept,
+                    remark_of(all[i])));
+    if (cost.violations > 0)
+      out += fmt::format("     {} invariants of the product were violated: a bug, please report it\n", cost.violations);
+  }
+  return out;
+}
+
+}  // namespace spillway::sim

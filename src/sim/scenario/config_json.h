@@ -1,0 +1,12 @@
+// The member `config` of a scenario file, of what it has been read to. Thread: any (pure).
+#pragma once
+
+#include "api/json/json.h"
+#include "sim/scenario/document.h"
+
+namespace spillway::sim {
+
+/// What differs from the defaults; an empty mapping: nothing.
+api::Json config_json(const ScenarioConfig& config);
+
+}  // namespace spillway::sim

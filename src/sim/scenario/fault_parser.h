@@ -1,0 +1,24 @@
+// What a scenario file says of faults: those by chance, of processes of the control plane, of etcd, and objects that
+// come and go. Thread: any (pure).
+#pragma once
+
+#include "sim/scenario/document.h"
+#include "yaml/place.h"
+
+namespace spillway::sim {
+
+/// The member `faults`.
+Result<ChanceFaults> parse_faults(const yaml::Place& place);
+
+// Actions; `place` is that of what follows their name.
+Result<Action> read_create(const yaml::Place& place);
+Result<Action> read_delete(const yaml::Place& place);
+Result<Action> read_etcd(const yaml::Place& place);
+/// "controllers", "scheduler" or "server-1".
+Result<Action> read_crash_of_process(const yaml::Place& place);
+Result<Action> read_restart_of_process(const yaml::Place& place);
+
+/// Of the number of members and servers that there are: every one that is named must be there.
+Outcome check_servers(const yaml::Place& scenario, const ServerPlan& plan, const std::vector<TimelineEvent>& timeline);
+
+}  // namespace spillway::sim

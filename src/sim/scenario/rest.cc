@@ -1,0 +1,89 @@
+#include "sim/scenario/rest.h"
+
+#include "sim/properties/object_facts.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+namespace spillway::sim {
+namespace {
+
+void look_at_nodes(const Cluster& cluster, std::vector<std::string>& unrest) {
+  for (const auto& [name, node] : cluster.world().nodes()) {
+    if (!is_ready(node)) unrest.push_back(fmt::format("node {} is not ready", name));
+    for (const api::Taint& taint : node.spec.taints)
+      unrest.push_back(fmt::format("node {} has taint {}", name, taint.key));
+  }
+  if (cluster.world().nodes().size() != cluster.node_count()) unrest.emplace_back("a node is missing");
+}
+
+void look_at_replica_sets(const Cluster& cluster, const std::map<std::string, std::int64_t>& running,
+                          std::vector<std::string>& unrest) {
+  for (const auto& [key, set] : cluster.world().replica_sets()) {
+    const auto found = running.find(set.metadata.uid);
+    const std::int64_t count = found == running.end() ? 0 : found->second;
+    if (count != set.replicas) unrest.push_back(fmt::format("{} of {} replicas of {} run", count, set.replicas, key));
+  }
+}
+
+}  // namespace
+
+void heal_everything(Cluster& cluster) {
+  cluster.end_faults();
+  cluster.run_for(seconds(10));  // whoever has died is back
+  cluster.network().unmute();
+  for (std::size_t i = 0; i < cluster.server_count(); ++i) {
+    cluster.restart_server(i);
+    cluster.reach_server_again(i);
+  }
+  for (std::size_t i = 0; cluster.etcd() != nullptr && i < cluster.etcd()->replicas().count(); ++i) {
+    cluster.etcd()->replicas().start(i);
+    cluster.etcd()->replicas().rejoin(i);
+  }
+  cluster.restart_controllers();
+  cluster.restart_scheduler();
+  for (std::size_t i = 0; i < cluster.node_count(); ++i) {
+    cluster.restart_node(i);
+    cluster.heal_node(i);
+  }
+}
+
+void uncordon_nodes(Cluster& cluster) {
+  std::vector<std::string> cordoned;
+  for (const auto& [name, node] : cluster.world().nodes())
+    if (node.spec.unschedulable) cordoned.push_back(name);
+  for (const std::string& name : cordoned) {
+    cluster.patch("/api/v1/nodes/" + name,
+                  api::Json::object({{"spec", api::Json::object({{"unschedulable", false}})}}));
+  }
+}
+
+std::vector<std::string> unrest_of(const Cluster& cluster) {
+  std::vector<std::string> unrest;
+  look_at_nodes(cluster, unrest);
+  for (const std::string& ns : cluster.world().tenants().ending())
+    unrest.push_back(fmt::format("namespace {} is still being deleted", ns));
+  std::map<std::string, std::int64_t> running;  // by uid of the ReplicaSet
+  std::set<std::string> should_run;
+  for (const auto& [key, pod] : cluster.world().pods()) {
+    if (pod.metadata.deletion_timestamp) unrest.push_back(fmt::format("pod {} is still being deleted", key.text()));
+    if (pod.status.phase != "Running") continue;
+    should_run.insert(pod.metadata.uid);
+    const api::OwnerReference* const owner = api::controller_of(pod.metadata);
+    if (owner != nullptr && !pod.metadata.deletion_timestamp) ++running[owner->uid];
+  }
+  look_at_replica_sets(cluster, running, unrest);
+  for (std::size_t i = 0; i < cluster.node_count(); ++i) {
+    for (const auto& [uid, pod] : cluster.running_on(i)) {
+      if (should_run.erase(uid) == 0)
+        unrest.push_back(fmt::format("{} runs on {} but should not", pod.text(), cluster.node_name(i)));
+    }
+  }
+  if (!should_run.empty()) unrest.push_back(fmt::format("{} pods are Running without a process", should_run.size()));
+  return unrest;
+}
+
+}  // namespace spillway::sim

@@ -1,0 +1,21 @@
+// The end of a run: everything is healed, and what is not yet as the objects ask for. Thread: one.
+#pragma once
+
+#include "sim/cluster.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::sim {
+
+/// No fault by chance any more; every process, machine, network and member of etcd is there.
+void heal_everything(Cluster& cluster);
+
+/// What an administrator does again until it is done: nodes that were drained take pods again.
+void uncordon_nodes(Cluster& cluster);
+
+/// Nodes that are not ready or tainted, namespaces and pods that should be gone, replicas that are missing, processes
+/// without a pod and pods without a process. Empty: at rest.
+std::vector<std::string> unrest_of(const Cluster& cluster);
+
+}  // namespace spillway::sim

@@ -1,0 +1,22 @@
+// Makes a failing scenario small: fewest events, then faults, nodes and parts of the cluster, then seconds, as long as
+// it goes on failing. Thread: one. Every candidate is printed and read back before it is tried, so that what comes out
+// is a file that can be played. Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input"
+// (ddmin).
+#pragma once
+
+#include "sim/scenario/document.h"
+
+#include <cstddef>
+#include <functional>
+
+namespace spillway::sim {
+
+struct Minimised {
+  Scenario scenario;
+  std::size_t runs = 0;
+};
+
+/// `fails`: plays it, and tells whether the same property is violated; asked at most `runs_max` times. `failing` fails.
+Minimised minimise(Scenario failing, const std::function<bool(const Scenario&)>& fails, std::size_t runs_max);
+
+}  // namespace spillway::sim

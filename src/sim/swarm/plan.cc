@@ -1,0 +1,319 @@
+#include "sim/swarm/plan.h"
+
+#include "base/check.h"
+#include "base/rng.h"
+#include "sim/scenario/action_json.h"
+#include "sim/scenario/config_parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace spillway::sim {
+namespace {
+
+using api::Json;
+
+constexpr Duration kSettle = seconds(20);
+constexpr Duration kBreakingTime = seconds(100);
+constexpr Duration kEventsUntil = seconds(85);
+constexpr Duration kRest = minutes(10);
+
+class Drawing {
+ public:
+  explicit Drawing(std::uint64_t seed) : rng_(Rng(seed).fork("swarm")) {
+    plan_.name = fmt::format("seed-{}", seed);
+    plan_.seed = seed;
+    plan_.settle = kSettle;
+    plan_.duration = kBreakingTime;
+    plan_.rest = kRest;
+  }
+
+  Scenario draw() {
+    nothing_lost_ = rng_.below(3) == 0;
+    plan_.no_surplus = nothing_lost_;
+    draw_cluster();
+    draw_servers();
+    draw_config();
+    draw_faults();
+    while (at_ < kEventsUntil) {
+      at_ += milliseconds(200 + below(9'000));
+      draw_event();
+    }
+    std::ranges::stable_sort(plan_.timeline, {}, &TimelineEvent::at);
+    return std::move(plan_);
+  }
+
+ private:
+  std::int64_t below(std::uint64_t bound) { return static_cast<std::int64_t>(rng_.below(bound)); }
+
+  std::uint32_t ppm(std::uint64_t bound) { return static_cast<std::uint32_t>(rng_.below(bound)); }
+
+  bool one_in(std::uint64_t count) { return rng_.below(count) == 0; }
+
+  void draw_cluster() {
+    GeneratedCluster cluster;
+    const std::int64_t size = one_in(8) ? 3 : 1;  // one draw a statement: their order is that of the lines
+    cluster.nodes = 3 + below(5) * size;
+    cluster.zones = 1 + below(3);
+    cluster.pods_per_node = 0;
+    cluster.memory = mebibytes(256);
+    GeneratedCluster::Workload web;
+    web.name = "web";
+    web.replicas = 2 + below(8);
+    web.memory = mebibytes(20);
+    web.memory_request = "20Mi";
+    web.cpu_request = "50m";
+    if (one_in(2)) web.budget_available = std::max<std::int64_t>(web.replicas - 1 - below(2), 1);
+    GeneratedCluster::Workload watcher;
+    watcher.kind = "DaemonSet";
+    watcher.name = "watcher";
+    watcher.memory = mebibytes(5);
+    watcher.memory_request = "20Mi";
+    if (one_in(2)) watcher.priority_class = "system-node-critical";
+    cluster.workloads = {std::move(web), std::move(watcher)};
+    nodes_ = static_cast<std::size_t>(cluster.nodes);
+    replicas_ = cluster.workloads.front().replicas;
+    plan_.cluster = std::move(cluster);
+  }
+
+  void draw_servers() {
+    const std::uint64_t kind = rng_.below(3);
+    if (kind == 0) return;
+    plan_.control_plane.etcd = kind == 1 ? 1 : 3;
+    plan_.control_plane.servers = 1 + rng_.below(3);
+  }
+
+  void draw_config() {
+    Json agents = Json::object();
+    agents["evictionHard"] = Json::object({{"memory.available", one_in(2) ? "64Mi" : "40Mi"}});
+    agents["evictionPressureTransitionPeriod"] = one_in(2) ? "30s" : "1m0s";
+    if (one_in(3)) {
+      agents["evictionSoft"] = Json::object({{"memory.available", "96Mi"}});
+      agents["evictionSoftGracePeriod"] = Json::object({{"memory.available", "10s"}});
+      agents["evictionMaxPodGracePeriod"] = 5;
+    }
+    auto options = agent_options_of(agents);
+    SPILLWAY_CHECK(options.has_value());
+    plan_.config.agents = *std::move(options);
+    plan_.config.agents_written = std::move(agents);
+    controllers::ControllerSet::Options& controllers = plan_.config.controllers;
+    auto& monitor = controllers.node_lifecycle.monitor;
+    monitor.health.node_monitor_grace_period = one_in(2) ? seconds(20) : seconds(40);
+    constexpr std::array<float, 3> kRates = {0.1F, 0.02F, 0.5F};
+    monitor.zones.node_eviction_rate = kRates[rng_.below(kRates.size())];
+    if (!one_in(3)) return;
+    lifecycle::BrakeConfig& brakes = controllers.brakes;
+    brakes.mark_not_ready.global = lifecycle::ActLimit{1 + static_cast<std::int32_t>(below(3)), minutes(1)};
+    brakes.taint.global = lifecycle::ActLimit{1 + static_cast<std::int32_t>(below(2)), minutes(1)};
+    brakes.delete_pod.global = lifecycle::ActLimit{3, minutes(1)};
+    if (one_in(2)) brakes.stall_share = 0.5;
+    if (one_in(2)) brakes.watch_age_max = minutes(3);
+    if (one_in(2)) brakes.clock_jump_max = seconds(5);
+  }
+
+  void draw_faults() {
+    ChanceFaults& faults = plan_.faults;
+    faults.network.slow_ppm = ppm(50'000);
+    faults.network.repeated_ppm = ppm(20'000);
+    faults.store.late_ppm = ppm(20'000);
+    if (!nothing_lost_) {
+      faults.network.lost_ppm = ppm(20'000);
+      faults.network.watch_break_ppm = ppm(5'000);
+      faults.store.refused_ppm = ppm(10'000);
+      faults.death_ppm = ppm(500);
+      if (one_in(2)) faults.journal_death_ppm = ppm(500'000);
+    }
+    if (plan_.control_plane.etcd == 0) return;
+    if (one_in(2)) faults.network.roam_ppm = ppm(100'000);
+    faults.etcd.pace.late_ppm = ppm(20'000);
+    faults.etcd.fragment_ppm = 300'000;
+    faults.etcd.repeat_ppm = ppm(10'000);
+    faults.etcd.early_progress_ppm = ppm(10'000);
+    faults.etcd.future_shows_past = one_in(2);
+    if (nothing_lost_) return;
+    faults.etcd.slow_ppm = ppm(1'000);
+    faults.etcd.lost_ppm = ppm(1'000);
+    faults.etcd.gap_ppm = ppm(200);
+  }
+
+  void add(Action action, Duration at, std::optional<Duration> lasts = std::nullopt) {
+    std::string text = action_json(action).first;
+    if (lasts) lasts = std::min<Duration>(*lasts, kBreakingTime - at);
+    plan_.timeline.push_back(
+        {.at = at, .action = std::move(action), .lasts = lasts, .every = {}, .text = std::move(text)});
+  }
+
+  void add(Action action) { add(std::move(action), at_); }
+
+  /// Something that is taken back a while later.
+  void add_outage(Action action) { add(std::move(action), at_, milliseconds(100 + below(60'000))); }
+
+  NodeChoice one_node() {
+    NodeChoice choice;
+    choice.only = {rng_.below(nodes_)};
+    return choice;
+  }
+
+  void draw_event() {
+    const std::uint64_t kind = rng_.below(plan_.control_plane.etcd == 0 ? 19 : 23);
+    if (kind >= 19) return nothing_lost_ ? draw_services() : draw_etcd();
+    if (nothing_lost_ && kind < 2) return draw_name_again();
+    switch (kind) {
+      case 0:
+        return add_outage(CrashControllers{});
+      case 1:
+        return add_outage(StopApiServer{rng_.below(plan_.control_plane.servers)});
+      case 2:
+        return add_outage(CrashScheduler{});
+      case 3:
+      case 4:
+        return add_outage(CrashNodes{one_node()});
+      case 5:
+        return add_outage(PartitionNodes{one_node(), Cut::kBoth});
+      case 6:
+        return add_outage(PartitionNodes{one_node(), one_in(2) ? Cut::kToServer : Cut::kFromServer});
+      case 7:
+      case 8:
+      case 9:
+        return draw_hog();
+      case 10:
+        return draw_leak();
+      case 11:
+        return draw_name_again();
+      case 12:
+        return add(DeleteObject{.kind = "Node", .name = fmt::format("node-{:05}", rng_.below(nodes_)), .place = {}});
+      case 13:
+        return draw_namespace();
+      case 14:
+        return draw_services();
+      case 15:
+        return add_outage(DrainNodes{one_node()});
+      case 16:
+      case 17:
+        return draw_zone();
+      default:
+        return add(DeleteObject{.kind = "Pod", .name = {}, .place = rng_.below(100)});
+    }
+  }
+
+  void draw_hog() {
+    add(CreateObject{.kind = "Pod",
+                     .name = fmt::format("hog-{}", ++hogs_),
+                     .memory = mebibytes(400),
+                     .growth_per_second = mebibytes(20 + below(60)),
+                     .memory_request = "20Mi",
+                     .priority_class = {},
+                     .restarts = one_in(2)});
+  }
+
+  /// Web servers use more than they asked for.
+  void draw_leak() {
+    UseMemory leak;
+    leak.pods.pods = "default/web-*";
+    leak.pods.first = 1 + rng_.below(2);
+    leak.to = mebibytes(60 + below(100));
+    leak.rate_per_second = mebibytes(2 + below(10));
+    add(std::move(leak));
+  }
+
+  /// All of a zone, or its shape: its network, the size of what runs, the clock of everybody.
+  void draw_zone() {
+    const auto zones = static_cast<std::uint64_t>(std::get<GeneratedCluster>(plan_.cluster).zones);
+    NodeChoice zone;
+    zone.zone = fmt::format("zone-{}", rng_.below(zones));
+    switch (rng_.below(nothing_lost_ ? 3 : 5)) {
+      case 0:
+      case 1:  // longer than most graces
+        return add(PartitionNodes{std::move(zone), Cut::kBoth}, at_, seconds(25 + below(40)));
+      case 2:
+        return add(ScaleReplicaSet{"default", "web", 1 + below(static_cast<std::uint64_t>(replicas_) + 2)});
+      case 3:
+        return add(JumpClock{seconds(below(7'200) - 3'600)});
+      default:
+        return add_outage(SlowApiServer{milliseconds(50 + below(500))});
+    }
+  }
+
+  /// A pod of a name that is used again and again: the one before it goes at once, or with its grace, and the next one
+  /// may come too early.
+  void draw_name_again() {
+    const std::string name = fmt::format("again-{}", rng_.below(3));
+    add(DeleteObject{.kind = "Pod", .name = name, .place = {}, .at_once = one_in(2)});
+    const Duration gap = one_in(2) ? Duration() : Duration(milliseconds(below(4'000)));
+    add(CreateObject{.kind = "Pod", .name = name, .memory_request = "20Mi", .priority_class = {}}, at_ + gap);
+  }
+
+  /// A namespace comes and goes while others still write into it.
+  void draw_namespace() {
+    const std::string name = fmt::format("team-{}", rng_.below(3));
+    if (one_in(3)) add(DeleteObject{.kind = "Namespace", .name = name, .place = {}});
+    add(CreateObject{.kind = "Namespace", .name = name, .memory_request = {}, .priority_class = {}});
+    for (int i = 0; i < 4; ++i) {
+      const Duration at = at_ + milliseconds(below(3'000));
+      add(CreateObject{.kind = "ConfigMap",
+                       .ns = name,
+                       .name = fmt::format("kept-{}", rng_.below(20)),
+                       .memory_request = {},
+                       .priority_class = {}},
+          at);
+      add(CreateObject{.kind = "Pod",
+                       .ns = name,
+                       .name = fmt::format("guest-{}", rng_.below(3)),
+                       .memory_request = "20Mi",
+                       .priority_class = {}},
+          at);
+    }
+    if (one_in(2)) return;
+    const Duration at = at_ + milliseconds(below(3'000));
+    add(DeleteObject{.kind = "Namespace", .name = name, .place = {}}, at);
+  }
+
+  /// Several servers give addresses and ports out at the same time.
+  void draw_services() {
+    for (int i = 0; i < 6; ++i) {
+      const std::string name = fmt::format("front-{}", rng_.below(12));
+      const Duration at = at_ + milliseconds(below(20));
+      if (one_in(3))
+        add(DeleteObject{.kind = "Service", .name = name, .place = {}}, at);
+      else
+        add(CreateObject{.kind = "Service", .name = name, .memory_request = {}, .priority_class = {}}, at);
+    }
+  }
+
+  /// A member, the lead, a server's way to all of them, or what is kept of the history.
+  void draw_etcd() {
+    const std::uint64_t member = rng_.below(plan_.control_plane.etcd);
+    switch (rng_.below(5)) {
+      case 0:
+        return add_outage(BreakEtcd{BreakEtcd::What::kStop, member});
+      case 1:
+        return add_outage(BreakEtcd{BreakEtcd::What::kPart, member});
+      case 2:
+        return add_outage(BreakEtcd{BreakEtcd::What::kCutOff, rng_.below(plan_.control_plane.servers)});
+      case 3:
+        return add(DeposeEtcd{});
+      default:
+        return add(CompactEtcd{});
+    }
+  }
+
+  Rng rng_;
+  Scenario plan_;
+  bool nothing_lost_ = false;  // and nobody crashes who makes pods
+  std::size_t nodes_ = 0;
+  std::int64_t replicas_ = 0;
+  int hogs_ = 0;
+  Duration at_{};
+};
+
+}  // namespace
+
+Scenario plan_of(std::uint64_t seed) {
+  return Drawing(seed).draw();
+}
+
+}  // namespace spillway::sim

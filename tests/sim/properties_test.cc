@@ -1,0 +1,240 @@
+// The named properties: their table, and that each audit finds what it is there for.
+#include "api/object/taint.h"
+#include "sim/properties/act_audit.h"
+#include "sim/properties/budget_audit.h"
+#include "sim/properties/eviction_audit.h"
+#include "sim/properties/property.h"
+#include "sim/properties/verdicts.h"
+#include "sim/properties/watch_audit.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace spillway::sim {
+namespace {
+
+Now at(int second) {
+  return {Instant(seconds(second)), WallTime(seconds(second))};
+}
+
+TEST(Properties, HaveOneNameEachAndStandInTheDocumentation) {
+  std::ifstream stream("docs/properties.md");  // tests run in the project folder
+  std::set<std::string> documented;
+  for (std::string line; std::getline(stream, line) && !line.starts_with("## ");) {
+    if (line.starts_with("| ") && !line.starts_with("| name |") && !line.starts_with("| --- |"))
+      documented.insert(line);
+  }
+  std::set<std::string> known;
+  for (const PropertyInfo& each : all_properties()) {
+    EXPECT_EQ(name_of(each.property), each.name);
+    known.insert(fmt::format("| {} | {} | {} |", each.name, each.promise, each.source));
+  }
+  EXPECT_EQ(known.size(), all_properties().size());
+  EXPECT_EQ(documented, known);
+}
+
+class Audits : public ::testing::Test {
+ protected:
+  std::set<Property> found() const { return verdicts_.violated(); }
+
+  Verdicts verdicts_;
+};
+
+api::Node silent(const std::string& name, bool tainted) {
+  api::Node node;
+  node.metadata.name = node.metadata.uid = name;
+  node.status.conditions.push_back({});
+  node.status.conditions.back().type = "Ready";
+  node.status.conditions.back().status = "Unknown";
+  if (tainted)
+    node.spec.taints.push_back({std::string(api::kTaintNodeUnreachable), "", std::string(api::kNoExecute), {}});
+  return node;
+}
+
+TEST_F(Audits, FindMoreActsThanABrakeAllows) {
+  ActAudit audit({.node_eviction_rate = 1000,
+                  .mark = {},
+                  .mark_in_zone = {},
+                  .taint = ActAudit::Limit{2, minutes(1)},
+                  .taint_in_zone = {},
+                  .delete_pod = {}},
+                 verdicts_);
+  audit.on_node(nullptr, silent("a", true), at(0));
+  audit.on_node(nullptr, silent("b", true), at(54));
+  EXPECT_TRUE(found().empty());
+  audit.on_restart(at(55));
+  audit.on_node(nullptr, silent("c", true), at(56));
+  EXPECT_TRUE(found().empty()) << "whoever came back knows of no act";
+  audit.on_node(nullptr, silent("d", true), at(130));
+  audit.on_node(nullptr, silent("e", true), at(140));
+  EXPECT_TRUE(found().empty());
+  audit.on_node(nullptr, silent("f", true), at(150));
+  EXPECT_EQ(found(), std::set{Property::kActLimits});
+}
+
+api::Pod pod(const std::string& name, std::int64_t request_mib, std::int32_t priority = 0) {
+  api::Pod made;
+  made.metadata.ns = "default";
+  made.metadata.name = made.metadata.uid = name;
+  made.spec.priority = priority;
+  made.spec.containers.push_back({});
+  made.spec.containers.back().resources.requests["memory"] = *api::parse_quantity(fmt::format("{}Mi", request_mib));
+  made.status.phase = "Running";
+  return made;
+}
+
+TEST_F(Audits, FindAProtectedVictim) {
+  EvictionAudit audit(verdicts_);
+  const api::Pod calm = pod("calm", 200);
+  const api::Pod hog = pod("hog", 10);
+  const std::vector<EvictionAudit::Running> close{{&calm, mebibytes(190)}, {&hog, mebibytes(30)}};
+  audit.on_decision("calm", true, close, at(1));
+  EXPECT_TRUE(found().empty()) << "too close to tell";
+  EvictionAudit other(verdicts_);
+  const std::vector<EvictionAudit::Running> clear{{&calm, mebibytes(100)}, {&hog, mebibytes(100)}};
+  other.on_decision("hog", true, clear, at(1));
+  EXPECT_TRUE(found().empty());
+  other.on_decision("calm", true, clear, at(2));
+  EXPECT_TRUE(found().empty()) << "the hog goes already";
+  EvictionAudit third(verdicts_);
+  third.on_decision("calm", true, clear, at(3));
+  EXPECT_EQ(found(), std::set{Property::kProtectedPods});
+}
+
+TEST_F(Audits, FindAVictimOfHigherPriority) {
+  EvictionAudit audit(verdicts_);
+  const api::Pod high = pod("high", 10, 1000);
+  const api::Pod low = pod("low", 10);
+  const std::vector<EvictionAudit::Running> running{{&high, mebibytes(300)}, {&low, mebibytes(100)}};
+  audit.on_decision("high", true, running, at(1));
+  EXPECT_EQ(found(), std::set{Property::kProtectedPods});
+}
+
+TEST_F(Audits, FindACriticalVictim) {
+  EvictionAudit audit(verdicts_);
+  const api::Pod critical = pod("critical", 10, 2'000'000'000);
+  const std::vector<EvictionAudit::Running> running{{&critical, mebibytes(300)}};
+  audit.on_decision("critical", true, running, at(1));
+  EXPECT_EQ(found(), std::set{Property::kProtectedPods});
+}
+
+TEST_F(Audits, FindAnEvictionThatIsNotInTheJournal) {
+  EvictionAudit audit(verdicts_);
+  const api::Pod before = pod("a", 10);
+  api::Pod after = before;
+  after.status.reason = "Evicted";
+  after.status.message = "Pod was rejected: the node is short of memory";
+  audit.on_pod(before, after, at(1));
+  EXPECT_TRUE(found().empty());
+  after.status.message = "The node was low on resource: memory";
+  audit.on_decision("a", true, {}, at(1));
+  audit.on_pod(before, after, at(2));
+  EXPECT_TRUE(found().empty());
+  after.metadata.uid = "b";
+  audit.on_pod(before, after, at(3));
+  EXPECT_EQ(found(), std::set{Property::kJournalFirst});
+}
+
+TEST_F(Audits, FindAVictimThatStartsAgain) {
+  EvictionAudit audit(verdicts_);
+  audit.on_start("a", at(0));
+  audit.on_decision("a", true, {}, at(1));
+  EXPECT_TRUE(found().empty());
+  audit.on_start("a", at(2));
+  EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
+}
+
+TEST_F(Audits, FindAVictimDecidedOnTwice) {
+  EvictionAudit audit(verdicts_);
+  audit.on_decision("a", true, {}, at(1));
+  audit.on_decision("a", true, {}, at(2));
+  EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
+}
+
+class Budgets : public Audits {
+ protected:
+  Budgets() {
+    api::PodDisruptionBudget budget;
+    budget.metadata.ns = "default";
+    budget.metadata.name = "web";
+    budget.selector = {.requirements = {}, .nothing = false};
+    budget.min_available = api::Json(2);
+    audit_.on_budget(nullptr, &budget, at(0));
+    for (api::Pod& each : pods_) {
+      each.status.conditions.push_back({.type = "Ready", .status = "True"});
+      audit_.on_pod(nullptr, &each, at(0));
+    }
+  }
+
+  void evict(const api::Pod& before, Now now) {
+    api::Pod after = before;
+    after.status.conditions.push_back(
+        {.type = "DisruptionTarget", .status = "True", .reason = "EvictionByEvictionAPI"});
+    audit_.on_pod(&before, &after, now);
+  }
+
+  std::vector<api::Pod> pods_{pod("a", 1), pod("b", 1), pod("c", 1)};
+  BudgetAudit audit_{verdicts_};
+};
+
+TEST_F(Budgets, FindAnEvictionTooMany) {
+  evict(pods_[0], at(60));
+  EXPECT_TRUE(found().empty());
+  evict(pods_[1], at(61));
+  EXPECT_EQ(found(), std::set{Property::kBudgetsKept});
+}
+
+TEST_F(Budgets, LetPassWhatNobodyMayKnowYet) {
+  audit_.on_pod(pods_.data(), nullptr, at(60));
+  evict(pods_[1], at(61));
+  EXPECT_TRUE(found().empty());
+  evict(pods_[2], at(95));
+  EXPECT_EQ(found(), std::set{Property::kBudgetsKept});
+}
+
+class Watches : public Audits {
+ protected:
+  Watches() {
+    for (std::uint64_t revision = 1; revision <= 6; ++revision)
+      audit_.on_change("/registry/pods/default/p", revision, revision % 2 == 0 ? "even" : "odd");
+  }
+
+  WatchAudit audit_{verdicts_};
+};
+
+TEST_F(Watches, FindAGap) {
+  auto stream = audit_.begin("/api/v1/pods?resourceVersion=2&watch=true");
+  ASSERT_TRUE(stream);
+  stream->on_event("ADDED", 3, at(0));
+  stream->on_event("BOOKMARK", 3, at(0));
+  EXPECT_TRUE(found().empty());
+  stream->on_event("ADDED", 5, at(0));
+  EXPECT_EQ(found(), std::set{Property::kWatchesWhole});
+}
+
+TEST_F(Watches, FindAGapBeforeABookmark) {
+  auto stream = audit_.begin("/api/v1/pods?resourceVersion=2&watch=true&fieldSelector=spec.nodeName%3Deven");
+  ASSERT_TRUE(stream);
+  stream->on_event("MODIFIED", 4, at(0));
+  stream->on_event("BOOKMARK", 5, at(0));
+  EXPECT_TRUE(found().empty()) << "the fifth is of another node";
+  stream->on_event("BOOKMARK", 6, at(0));
+  EXPECT_EQ(found(), std::set{Property::kWatchesWhole});
+}
+
+TEST_F(Watches, FindARepeat) {
+  auto stream = audit_.begin("/api/v1/pods?resourceVersion=4&watch=true");
+  ASSERT_TRUE(stream);
+  stream->on_event("ADDED", 5, at(0));
+  stream->on_event("ADDED", 5, at(0));
+  EXPECT_EQ(found(), std::set{Property::kWatchesWhole});
+}
+
+}  // namespace
+}  // namespace spillway::sim
