@@ -2,6 +2,7 @@
 
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
+#include "agent/contract/recording_sink.h"
 #include "agent/contract/stats_age.h"
 #include "agent/devices/device_manager.h"
 #include "agent/devices/resource_managers.h"
@@ -14,6 +15,7 @@
 #include "agent/node/node_status_engine.h"
 #include "agent/node/shutdown_engine.h"
 #include "agent/pods/pod_workers.h"
+#include "agent/recording/eviction_recorder.h"
 #include "agent/static_pods/static_pods.h"
 #include "agent/volumes/pod_volumes.h"
 #include "client/informer.h"
@@ -43,6 +45,11 @@ Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, 
   return list;
 }
 
+bool is_ready(const api::Node& node) {
+  const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
+  return ready != nullptr && ready->status == "True";
+}
+
 }  // namespace
 
 /// Construction order is dependency order; references into it stay valid because it never moves.
@@ -70,6 +77,14 @@ struct Agent::Parts {
              "fieldSelector=" + api::percent_encode("spec.nodeName=" + options.node_name)),
         devices(context, checkpoints.devices, sinks.metrics),
         managers(context, devices, std::move(pinning)),
+        recorder(sinks.recording == nullptr ? nullptr
+                                            : std::make_unique<EvictionRecorder>(
+                                                  *sinks.recording, RecordedNode{.name = options.node_name,
+                                                                                 .program = "agent",
+                                                                                 .acts = true,
+                                                                                 .reacts = sinks.reaction != nullptr,
+                                                                                 .memory = machine.memory,
+                                                                                 .options = options.eviction})),
         decisions(sinks.journal, history),
         decided_before(history.begin(), history.end()),
         volumes(context, rng.fork("volumes"), allocatable),
@@ -77,7 +92,7 @@ struct Agent::Parts {
             context, rng.fork("probes"), managers, volumes, [this] { return situation(); }, history, decisions,
             sinks.metrics),
         static_pods(context, workers, [this] { return nodes.cache().find(options.node_name); }),
-        eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction),
+        eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction, recorder.get()),
         status(
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
             [this] { return facts(); }),
@@ -94,7 +109,8 @@ struct Agent::Parts {
       static_pods.on_pod(before, after, now);
       eviction.on_pods_changed(now);
     }});
-    nodes.cache().listen({[this](const auto&, const auto& after, Now now) {
+    nodes.cache().listen({[this](const auto& before, const auto& after, Now now) {
+      if (before && after && is_ready(*before) && !is_ready(*after)) keep_recording("not-ready");
       after ? status.on_node(*after, now) : status.on_node_deleted(now);
       if (after) static_pods.on_node_known(now);
     }});
@@ -164,6 +180,11 @@ struct Agent::Parts {
             .images = runtime.images,
             .runtime_handlers = runtime.handlers,
             .supplemental_groups_policy = runtime.supplemental_groups_policy};
+  }
+
+  /// What led to it is not to be written over.
+  void keep_recording(std::string_view why) const {
+    if (sinks.recording != nullptr) sinks.recording->keep(why);
   }
 
   /// Nothing counts as gone before everybody has been heard who may ask for pods.
@@ -244,6 +265,7 @@ struct Agent::Parts {
   std::optional<client::Informer<api::Service>> services;  // where containers are told of them
   DeviceManager devices;
   ResourceManagers managers;
+  std::unique_ptr<EvictionRecorder> recorder;  // null: nobody asked for it
   DecisionLog decisions;
   std::vector<JournalEntry> decided_before;  // until pods begin
   PodVolumes volumes;
@@ -366,6 +388,7 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     void operator()(const ContainerStartFailed& e) const { p.workers.on_container_start_failed(e, now); }
 
     void operator()(const ContainerExited& e) const {
+      if (e.oom_killed) p.keep_recording("oom-kill");
       p.container_gc.on_exited(e);
       p.workers.on_container_exited(e, now);
     }

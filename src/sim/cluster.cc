@@ -371,7 +371,8 @@ void Cluster::restart_node(std::size_t index) {
   machine.cpu_milli = node.machine.cpu_milli;
   auto agent = agent::Agent::create(std::move(options), std::move(machine), rng.fork("agent"),
                                     {.log = log_,
-                                     .journal = node.journal.get()},
+                                     .journal = node.journal.get(),
+                                     .recording = options_.recording ? options_.recording(node.name) : nullptr},
                                     node.journal->entries());
   SPILLWAY_CHECK(agent.has_value());
   parts.agent = *std::move(agent);

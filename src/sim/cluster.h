@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/contract/journal.h"
+#include "agent/contract/recording_sink.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "sim/etcd/checked_store.h"
@@ -67,6 +68,8 @@ struct ClusterOptions {
   std::uint32_t journal_death_ppm = 0;
   controllers::ControllerSet::Options controllers;
   telemetry::Log log;  // of every engine
+  /// Where an agent's recording goes; null, or nothing: nowhere. What it points to outlives the cluster.
+  std::function<agent::RecordingSink*(const std::string& node)> recording;
 };
 
 class Cluster {

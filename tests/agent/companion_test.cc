@@ -18,6 +18,8 @@ using api::Json;
 
 class BesideAKubelet : public ::testing::Test {
  protected:
+  void TearDown() override { EXPECT_EQ(recording_.replay_problem(), ""); }
+
   void start(Consequence consequence = Consequence::kActs, std::vector<JournalEntry> history = {}) {
     CompanionOptions options;
     options.node_name = "n1";
@@ -26,9 +28,10 @@ class BesideAKubelet : public ::testing::Test {
     options.eviction.thresholds.hard.insert(disk_thresholds_.begin(), disk_thresholds_.end());
     options.eviction.memory_watch = memory_watch_;
     options.consequence = consequence;
-    companion_ = Companion::create(options, machine_info(), Rng(7),
-                                   {.log = {}, .metrics = &metrics_, .journal = &journal_}, history)
-                     .value();
+    companion_ =
+        Companion::create(options, machine_info(), Rng(7),
+                          {.log = {}, .metrics = &metrics_, .journal = &journal_, .recording = &recording_}, history)
+            .value();
     companion_->start(now_);
     after_step();
     run(seconds(1));
@@ -112,6 +115,7 @@ class BesideAKubelet : public ::testing::Test {
   ScriptedApi api_;
   ScriptedHost host_;
   MemoryJournal journal_;
+  MemoryRecording recording_;
   telemetry::Registry metrics_;
   std::vector<PodPlace> places_;
   std::multimap<Instant, std::function<void()>> queue_;

@@ -67,12 +67,19 @@ void ScriptedCluster::start() {
         log.push_back(telemetry::render_logfmt(level, event, fields));
       },
       telemetry::Level::kDebug);
-  agent_ = Agent::create(options_, machine, Rng(7),
-                         {.log = lines, .metrics = metrics, .journal = &journal, .reaction = reaction}, journal.entries,
-                         {.devices = device_checkpoint, .cpus = cpu_checkpoint, .memory = memory_checkpoint})
+  agent_ = Agent::create(
+               options_, machine, Rng(7),
+               {.log = lines, .metrics = metrics, .journal = &journal, .reaction = reaction, .recording = &recording},
+               journal.entries, {.devices = device_checkpoint, .cpus = cpu_checkpoint, .memory = memory_checkpoint})
                .value();
   agent_->start(now_);
   after_step();
+}
+
+ScriptedCluster::~ScriptedCluster() {
+  const std::string problem = recording.replay_problem();
+  if (!problem.empty()) fmt::print(stderr, "the replay differs\n{}", problem);
+  SPILLWAY_CHECK(problem.empty());
 }
 
 std::vector<std::string> ScriptedCluster::logged(std::string_view text) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/memory_recording.h"
 #include "agent/scripted_api.h"
 #include "agent/scripted_host.h"
 #include "telemetry/metrics.h"
@@ -48,6 +49,8 @@ api::Json pod_document(const PodSpecText& text);
 class ScriptedCluster {
  public:
   explicit ScriptedCluster(AgentOptions options = node_options());
+  /// Checks that a replay of everything its agents were told decides as they did.
+  ~ScriptedCluster();
 
   /// Starts the agent, or a new instance of it that finds `journal` and whatever the API server holds.
   void start();
@@ -95,6 +98,7 @@ class ScriptedCluster {
   ScriptedApi api;
   ScriptedHost host;
   MemoryJournal journal;
+  MemoryRecording recording;
   std::optional<std::string> device_checkpoint;  // of the next start()
   std::optional<std::string> cpu_checkpoint;
   std::optional<std::string> memory_checkpoint;

@@ -2,8 +2,10 @@
 
 #include "agent/companion/shadow_report.h"
 #include "agent/contract/context.h"
+#include "agent/contract/recording_sink.h"
 #include "agent/eviction/eviction_engine.h"
 #include "agent/eviction/pass_config.h"
+#include "agent/recording/eviction_recorder.h"
 #include "client/informer.h"
 
 #include <algorithm>
@@ -28,6 +30,17 @@ AgentOptions agent_options(const CompanionOptions& options) {
   return agent;
 }
 
+/// nullopt: none of its containers was.
+std::optional<WallTime> last_oom_kill(const api::Pod& pod) {
+  std::optional<WallTime> last;
+  for (const api::ContainerStatus& each : pod.status.container_statuses) {
+    for (const auto* end : {&each.state.terminated, &each.last_state.terminated}) {
+      if (*end && (*end)->reason == "OOMKilled") last = std::max(last, (*end)->finished_at);
+    }
+  }
+  return last;
+}
+
 }  // namespace
 
 /// Construction order is dependency order; references into it stay valid because it never moves.
@@ -42,9 +55,18 @@ struct Companion::Parts {
         api("spillway-companion", rng.fork("api")),
         events(api, rng.fork("events"), std::string(kCompanionComponent), options.node_name),
         context{agent, machine, api, api, events, sinks.log, host_commands},
+        recorder(sinks.recording == nullptr
+                     ? nullptr
+                     : std::make_unique<EvictionRecorder>(
+                           *sinks.recording, RecordedNode{.name = options.node_name,
+                                                          .program = "companion",
+                                                          .acts = options.consequence == Consequence::kActs,
+                                                          .reacts = sinks.reaction != nullptr,
+                                                          .memory = machine.memory,
+                                                          .options = options.eviction})),
         decisions(sinks.journal, history, options.consequence),
         pods(context, options.consequence),
-        eviction(context, std::move(config), pods, decisions, sinks.metrics, sinks.reaction),
+        eviction(context, std::move(config), pods, decisions, sinks.metrics, sinks.reaction, recorder.get()),
         shadow(options.shadow_window, options.node_name, decisions, sinks.metrics, sinks.log) {
     if (options.source == PodSource::kApiServer) {
       informer.emplace(api, client::object_path("v1", "pods", {}),
@@ -67,6 +89,8 @@ struct Companion::Parts {
   const client::ObjectCache<api::Pod>& cache() const { return informer ? informer->cache() : told; }
 
   void on_pod(const ForeignPods::Ptr& before, const ForeignPods::Ptr& after, Now now) {
+    const bool killed = before && after && last_oom_kill(*after) > last_oom_kill(*before);
+    if (killed && sinks.recording != nullptr) sinks.recording->keep("oom-kill");
     const bool was_running = before && after && !api::is_terminal(*before);
     pods.on_pod(before, after, now);
     if (options.consequence == Consequence::kShadow && was_running && is_eviction_by_kubelet(*after, options.disks)) {
@@ -120,6 +144,7 @@ struct Companion::Parts {
   client::ApiClient api;
   client::EventRecorder events;
   AgentContext context;
+  std::unique_ptr<EvictionRecorder> recorder;  // null: nobody asked for it
   DecisionLog decisions;
   ForeignPods pods;
   EvictionEngine eviction;

@@ -9,6 +9,7 @@ namespace spillway::agent {
 
 class Journal;
 class Reaction;
+class RecordingSink;
 
 /// The pointers may be null. Without `reaction` nothing happens between two looks of the engine.
 struct AgentSinks {
@@ -16,6 +17,7 @@ struct AgentSinks {
   telemetry::Registry* metrics = nullptr;
   Journal* journal = nullptr;
   Reaction* reaction = nullptr;
+  RecordingSink* recording = nullptr;
 };
 
 }  // namespace spillway::agent

@@ -22,38 +22,70 @@ constexpr Duration kPassIntervalMin = seconds(1);
 }  // namespace
 
 EvictionEngine::EvictionEngine(AgentContext& context, eviction::PassConfig config, EvictablePods& pods,
-                               DecisionLog& decisions, telemetry::Registry* metrics, Reaction* reaction)
+                               DecisionLog& decisions, telemetry::Registry* metrics, Reaction* reaction,
+                               EvictionWitness* witness)
     : context_(context),
       config_(std::move(config)),
       pods_(pods),
       decisions_(decisions),
       reaction_(reaction),
+      witness_(witness),
       metrics_(metrics),
       victims_(context.options.eviction.cleanup_wait) {
   postpone_layout(config_, state_);
 }
 
 void EvictionEngine::start(Now now) {
+  const WitnessedStep step = take_down(EngineStarted{}, now);
   observe(ObserveDepth::kWhole, now);
 }
 
 void EvictionEngine::observe(ObserveDepth depth, Now now) {
-  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  drop(timer_);
   in_flight_ = {++last_id_, depth};
   wake_pending_ = false;
   metrics_.observations.add();
   context_.host_commands.emplace_back(Observe{last_id_, depth});
-  timer_ = context_.api.at(now.mono + kObserveTimeout, [this](Now later) {
-    timer_.reset();
-    metrics_.failed_observations.add();
-    context_.log.warning("observation not answered", {{"id", last_id_}});
-    const bool recheck = reclaim_ && reclaim_->recheck_id == last_id_;
-    if (recheck) end_reclaim(nullptr, later);
-    observe(ObserveDepth::kWhole, later);
-  });
+  timer_ = set_timer(EngineTimer::kNoAnswer, now.mono + kObserveTimeout);
+}
+
+client::ApiClient::TimerId EvictionEngine::set_timer(EngineTimer timer, Instant due) {
+  return context_.api.at(due, [this, timer](Now later) { on_timer(timer, later); });
+}
+
+void EvictionEngine::drop(std::optional<client::ApiClient::TimerId>& timer) {
+  if (timer) context_.api.cancel(*std::exchange(timer, std::nullopt));
+}
+
+void EvictionEngine::on_timer(EngineTimer timer, Now now) {
+  const WitnessedStep step = take_down(timer, now);
+  switch (timer) {
+    case EngineTimer::kLook:
+      drop(timer_);
+      observe(needs_pass(now) ? ObserveDepth::kWhole : ObserveDepth::kNodeMemory, now);
+      return;
+    case EngineTimer::kNoAnswer:
+      return give_up_observation(now);
+    case EngineTimer::kReclaim:
+      return give_up_reclaim(now);
+    case EngineTimer::kPlan:
+      drop(plan_timer_);
+      if (claim()) publish_plan();
+      return;
+  }
+}
+
+void EvictionEngine::give_up_observation(Now now) {
+  drop(timer_);
+  metrics_.failed_observations.add();
+  context_.log.warning("observation not answered", {{"id", last_id_}});
+  const bool recheck = reclaim_ && reclaim_->recheck_id == last_id_;
+  if (recheck) end_reclaim(nullptr, now);
+  observe(ObserveDepth::kWhole, now);
 }
 
 void EvictionEngine::on_pressure_wake(const PressureWake& event, Now now) {
+  const WitnessedStep step = take_down(&event, now);
   context_.log.debug("pressure wake", {{"source", event.source}});
   if (in_flight_) {
     wake_pending_ = true;
@@ -63,14 +95,16 @@ void EvictionEngine::on_pressure_wake(const PressureWake& event, Now now) {
 }
 
 void EvictionEngine::look_at_everything(Now now) {
+  const WitnessedStep step = take_down(LookAtEverything{}, now);
   pass_wanted_ = true;
   if (!in_flight_) observe(ObserveDepth::kWhole, now);
 }
 
 void EvictionEngine::on_observed(const Observed& event, Now now) {
+  const WitnessedStep step = take_down(&event, now);
   if (!in_flight_ || in_flight_->id != event.id) return;  // given up, or unasked
   const ObserveDepth asked = std::exchange(in_flight_, std::nullopt)->depth;
-  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  drop(timer_);
   const bool recheck = reclaim_ && reclaim_->recheck_id == event.id;
   if (!event.summary) {
     metrics_.failed_observations.add();
@@ -215,10 +249,7 @@ void EvictionEngine::schedule(Now now) {
     due = std::min(due, std::max(now.mono, *last_pass_ + pass_interval(now)));
     if (const auto grace_end = state_.grace.next_end(now.mono)) due = std::min(due, *grace_end);
   }
-  timer_ = context_.api.at(due, [this](Now later) {
-    timer_.reset();
-    observe(needs_pass(later) ? ObserveDepth::kWhole : ObserveDepth::kNodeMemory, later);
-  });
+  timer_ = set_timer(EngineTimer::kLook, due);
 }
 
 bool EvictionEngine::emergency_with(Duration grace, Now now) const {
@@ -240,6 +271,7 @@ void EvictionEngine::take_grace(Victim& victim) {
   victim.killed = true;
   metrics_.emergencies.add();
   context_.log.warning("taking the grace from a pod being evicted", {{"pod_uid", victim.action.uid}});
+  if (witness_ != nullptr) witness_->on_ending();
   pods_.kill_now(victim.action.uid);
 }
 
@@ -256,6 +288,7 @@ void EvictionEngine::preempt_graces(Now now) {
                          {{"pod", victim.action.pod.text()}, {"pod_uid", victim.action.uid}});
     decisions_.add_aftermath(
         {.uid = victim.action.uid, .at = now.wall, .facts = {{"grace_shortened_to_seconds", kStopSecondsMin}}});
+    if (witness_ != nullptr) witness_->on_ending();
     pods_.evict(victim.action, Urgency::kGrace, now);
   }
 }
@@ -271,6 +304,7 @@ void EvictionEngine::mind_victims(Now now) {
 }
 
 void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
+  const WitnessedStep step = take_down(PodFinished{uid}, now);
   const std::optional<Victim> victim = victims_.finish(uid);
   if (!victim) return;
   if (decisions_.acts()) {

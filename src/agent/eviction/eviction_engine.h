@@ -14,6 +14,7 @@
 #include "agent/eviction/eviction_forecast.h"
 #include "agent/eviction/eviction_metrics.h"
 #include "agent/eviction/eviction_victims.h"
+#include "agent/eviction/eviction_witness.h"
 #include "agent/eviction/fall_rate.h"
 #include "agent/eviction/reaction.h"
 #include "api/json/json.h"
@@ -29,10 +30,13 @@
 
 namespace spillway::agent {
 
+/// A node that has not freed anything by then is not waited for any longer.
+inline constexpr Duration kReclaimTimeout = seconds(20);
+
 class EvictionEngine {
  public:
   EvictionEngine(AgentContext& context, eviction::PassConfig config, EvictablePods& pods, DecisionLog& decisions,
-                 telemetry::Registry* metrics, Reaction* reaction = nullptr);
+                 telemetry::Registry* metrics, Reaction* reaction = nullptr, EvictionWitness* witness = nullptr);
 
   void start(Now now);
   void on_observed(const Observed& event, Now now);
@@ -47,6 +51,15 @@ class EvictionEngine {
   void resume(const JournalEntry& decided, Now now);
   /// The machine acted by itself: the same numbers are judged here, and everything follows as from a pass.
   void on_reacted(const Reacted& event, Now now);
+
+  /// What the timers it sets with AgentContext::api do when they are due.
+  void on_timer(EngineTimer timer, Now now);
+
+  /// Everything it goes by, to be taken up by another instance; but nothing of a pass that waits for the node to free
+  /// what it can.
+  EvictionSnapshot snapshot() const;
+  /// On an instance that has been told nothing. Keeps the thresholds it was made with; its timers do not run.
+  void restore(const EvictionSnapshot& snapshot, Now now);
 
   const eviction::ConditionSet& conditions() const { return state_.conditions; }
 
@@ -71,8 +84,13 @@ class EvictionEngine {
     std::optional<std::uint64_t> recheck_id;  // the observation taken since
   };
 
+  WitnessedStep take_down(EngineInputRef input, Now now);
+  client::ApiClient::TimerId set_timer(EngineTimer timer, Instant due);
+  void drop(std::optional<client::ApiClient::TimerId>& timer);
+
   // eviction_engine.cc: when to look, and what a look means.
   void observe(ObserveDepth depth, Now now);
+  void give_up_observation(Now now);
   void report_crossings();
   void look_again(Now now);
   void schedule(Now now);
@@ -90,6 +108,9 @@ class EvictionEngine {
 
   // eviction_pass.cc: passes, and what follows from them.
   void run_pass(Now now);
+  std::vector<const api::Pod*> active() const;
+  bool claim();
+  void record(JournalEntry entry);
   /// Every active pod that has not been chosen before.
   std::vector<const api::Pod*> candidates() const;
   eviction::PassResult judge(const api::Summary& summary, std::span<const api::Pod* const> active, Now now);
@@ -97,6 +118,7 @@ class EvictionEngine {
   void settle(eviction::PassResult& result, Now now);
   void begin_reclaim(eviction::PassResult result, Now now);
   void end_reclaim(const api::Summary* after, Now now);
+  void give_up_reclaim(Now now);
   void supersede_reclaim();
   /// `done`: as the machine has done it already; nullopt: to be judged and done now.
   void carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, std::optional<Urgency> done,
@@ -108,6 +130,7 @@ class EvictionEngine {
   EvictablePods& pods_;
   DecisionLog& decisions_;
   Reaction* reaction_;
+  EvictionWitness* witness_;
   EvictionMetrics metrics_;
   std::function<void(Now)> on_conditions_;
 
@@ -124,13 +147,8 @@ class EvictionEngine {
   bool pass_wanted_ = false;
   bool nobody_to_evict_ = false;  // although a threshold that may act was met in the last pass
 
-  struct Request {
-    std::uint64_t id = 0;
-    ObserveDepth depth = ObserveDepth::kWhole;
-  };
-
   std::uint64_t last_id_ = 0;
-  std::optional<Request> in_flight_;
+  std::optional<Observe> in_flight_;
   bool wake_pending_ = false;
   std::optional<client::ApiClient::TimerId> timer_;
   std::optional<client::ApiClient::TimerId> reclaim_timer_;

@@ -24,6 +24,8 @@ class EvictionForecast {
                                              Instant now) const;
 
  private:
+  friend struct RecordFields;  // recordings keep what it remembers
+
   static constexpr std::size_t kSamples = 16;
 
   struct Sample {

@@ -11,8 +11,6 @@ namespace {
 
 /// Pods that come together make one plan.
 constexpr Duration kPlanDelay = milliseconds(20);
-/// A node that has not freed anything by then is not waited for any longer.
-constexpr Duration kReclaimTimeout = seconds(20);
 /// The same event says nothing new within one of upstream's passes.
 constexpr Duration kThresholdEventInterval = seconds(10);
 
@@ -36,14 +34,31 @@ policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
 
 }  // namespace
 
-std::vector<const api::Pod*> EvictionEngine::candidates() const {
+std::vector<const api::Pod*> EvictionEngine::active() const {
   std::vector<const api::Pod*> pods = pods_.active();
+  if (witness_ != nullptr) witness_->on_pods(pods);
+  return pods;
+}
+
+bool EvictionEngine::claim() {
+  const bool claimed = reaction_->claim();
+  if (witness_ != nullptr) witness_->on_claim(claimed);
+  return claimed;
+}
+
+void EvictionEngine::record(JournalEntry entry) {
+  if (witness_ != nullptr) witness_->on_decision(entry);
+  decisions_.record(std::move(entry));
+}
+
+std::vector<const api::Pod*> EvictionEngine::candidates() const {
+  std::vector<const api::Pod*> pods = active();
   std::erase_if(pods, [&](const api::Pod* pod) { return victims_.is_known(pod->metadata.uid); });
   return pods;
 }
 
 void EvictionEngine::run_pass(Now now) {
-  if (reaction_ != nullptr && !reaction_->claim()) return;  // Reacted is on its way, and a pass with it
+  if (reaction_ != nullptr && !claim()) return;  // Reacted is on its way, and a pass with it
   reaction_watches_ = false;
   metrics_.passes.add();
   pass_wanted_ = false;
@@ -83,6 +98,7 @@ eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::spa
 void EvictionEngine::conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now) {
   if (state_.conditions == before) return;
   context_.log.info("pressure conditions changed", {{"reasons", rendered(result.decision.reasons)}});
+  if (witness_ != nullptr) witness_->on_conditions(state_.conditions);
   if (on_conditions_) on_conditions_(now);
 }
 
@@ -99,18 +115,21 @@ void EvictionEngine::begin_reclaim(eviction::PassResult result, Now now) {
   reclaim_ = PendingReclaim{
       .id = ++last_id_, .result = std::move(result), .summary = last_summary_, .answered = false, .recheck_id = {}};
   context_.host_commands.emplace_back(ReclaimNode{reclaim_->id, reclaim_->result.pending->reclaim});
-  if (reclaim_timer_) context_.api.cancel(*reclaim_timer_);
-  reclaim_timer_ = context_.api.at(now.mono + kReclaimTimeout, [this](Now later) {
-    reclaim_timer_.reset();
-    if (!reclaim_ || reclaim_->answered) return;
-    context_.log.warning("the node has not freed anything in time", {{"id", reclaim_->id}});
-    end_reclaim(nullptr, later);
-  });
+  drop(reclaim_timer_);
+  reclaim_timer_ = set_timer(EngineTimer::kReclaim, now.mono + kReclaimTimeout);
+}
+
+void EvictionEngine::give_up_reclaim(Now now) {
+  drop(reclaim_timer_);
+  if (!reclaim_ || reclaim_->answered) return;
+  context_.log.warning("the node has not freed anything in time", {{"id", reclaim_->id}});
+  end_reclaim(nullptr, now);
 }
 
 void EvictionEngine::on_reclaimed(const Reclaimed& event, Now now) {
+  const WitnessedStep step = take_down(&event, now);
   if (!reclaim_ || reclaim_->id != event.id) return;  // given up, or superseded
-  if (reclaim_timer_) context_.api.cancel(*std::exchange(reclaim_timer_, std::nullopt));
+  drop(reclaim_timer_);
   reclaim_->answered = true;
   for (const ReclaimOutcome& outcome : event.outcomes) {
     reclaim_->result.decision.reasons.push_back(reclaimed_reason(outcome));
@@ -125,7 +144,7 @@ void EvictionEngine::on_reclaimed(const Reclaimed& event, Now now) {
 /// `after`: what was seen since the node freed what it could; null: nothing.
 void EvictionEngine::end_reclaim(const api::Summary* after, Now now) {
   PendingReclaim done = *std::exchange(reclaim_, std::nullopt);
-  if (reaction_ != nullptr && !reaction_->claim()) {
+  if (reaction_ != nullptr && !claim()) {
     pass_wanted_ = true;
     return;
   }
@@ -134,7 +153,7 @@ void EvictionEngine::end_reclaim(const api::Summary* after, Now now) {
   settle(done.result, now);
   const policy::Decision& decision = done.result.decision;
   if (decision.verdict == policy::Verdict::kActs && done.result.actions.empty()) {
-    decisions_.record({.decision = decision, .eviction = {}});
+    record({.decision = decision, .eviction = {}});
   }
   publish_plan();
 }
@@ -144,9 +163,9 @@ void EvictionEngine::supersede_reclaim() {
   context_.log.info("memory goes first: the node is no longer waited for", {{"id", reclaim_->id}});
   policy::Decision& decision = reclaim_->result.decision;
   decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kReclaimSuperseded, {}});
-  decisions_.record({.decision = std::move(decision), .eviction = {}});
+  record({.decision = std::move(decision), .eviction = {}});
   reclaim_.reset();
-  if (reclaim_timer_) context_.api.cancel(*std::exchange(reclaim_timer_, std::nullopt));
+  drop(reclaim_timer_);
   pass_wanted_ = true;
 }
 
@@ -170,7 +189,8 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
                         {"signal", action.metric_label},
                         {"emergency", emergency ? "true" : "false"},
                         {"reasons", rendered(entry.decision.reasons)}});
-  decisions_.record(std::move(entry));
+  record(std::move(entry));
+  if (witness_ != nullptr) witness_->on_ending();
   pods_.evict(action, urgency, now);
   Victim victim{.action = action,
                 .since = now.mono,
@@ -186,6 +206,7 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
 }
 
 void EvictionEngine::resume(const JournalEntry& decided, Now now) {
+  const WitnessedStep step = take_down(&decided, now);
   if (!decided.eviction) return;
   const auto signal = eviction::parse_signal(decided.eviction->metric_label);
   const std::int64_t grace = std::max(decided.eviction->grace_period_seconds, kStopSecondsMin);
@@ -199,6 +220,7 @@ void EvictionEngine::resume(const JournalEntry& decided, Now now) {
 }
 
 void EvictionEngine::on_reacted(const Reacted& event, Now now) {
+  const WitnessedStep step = take_down(&event, now);
   if (event.escalated) {
     for (Victim& victim : victims_.dying()) {
       if (victim.action.uid == event.uid && !victim.killed) take_grace(victim);
@@ -206,7 +228,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
     return;
   }
   in_flight_.reset();
-  if (timer_) context_.api.cancel(*std::exchange(timer_, std::nullopt));
+  drop(timer_);
   if (reclaim_) supersede_reclaim();
   reaction_watches_ = false;
   pass_wanted_ = false;
@@ -218,8 +240,8 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
   const Urgency urgency = event.emergency ? Urgency::kEmergency : Urgency::kGrace;
   const eviction::ConditionSet before = state_.conditions;
   const eviction::PassState state_before = state_;
-  const std::vector<const api::Pod*> active = pods_.active();
-  eviction::PassResult result = judge(*last_summary_, active, now);
+  const std::vector<const api::Pod*> pods = active();
+  eviction::PassResult result = judge(*last_summary_, pods, now);
   bool accounted = false;
   for (const eviction::EvictPod& action : result.actions) {
     const bool acted_on = action.uid == event.uid;
@@ -227,8 +249,8 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
     const bool by_storage = !result.pending && result.decision.candidates.empty();
     if (acted_on || by_storage) carry_out(action, result, acted_on ? std::optional(urgency) : std::nullopt, now);
   }
-  const auto victim = std::ranges::find_if(active, [&](const api::Pod* pod) { return pod->metadata.uid == event.uid; });
-  if (!accounted && victim != active.end()) {
+  const auto victim = std::ranges::find_if(pods, [&](const api::Pod* pod) { return pod->metadata.uid == event.uid; });
+  if (!accounted && victim != pods.end()) {
     // The pods changed under the plan, or local storage came first: this pod was ended all the same.
     context_.log.warning("the pod ended by the watch is not the one this pass chose",
                          {{"pod", (*victim)->key().text()}});
@@ -250,11 +272,9 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
 }
 
 void EvictionEngine::on_pods_changed(Now now) {
+  const WitnessedStep step = take_down(PodsChanged{}, now);
   if (reaction_ == nullptr || plan_timer_ || !last_summary_) return;
-  plan_timer_ = context_.api.at(now.mono + kPlanDelay, [this](Now) {
-    plan_timer_.reset();
-    if (reaction_->claim()) publish_plan();
-  });
+  plan_timer_ = set_timer(EngineTimer::kPlan, now.mono + kPlanDelay);
 }
 
 void EvictionEngine::publish_plan() {

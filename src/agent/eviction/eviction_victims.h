@@ -11,6 +11,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::agent {
@@ -60,6 +61,13 @@ class Victims {
   std::vector<Victim> take_exceeded(Instant now);
   /// Stops waiting for those that are not gone long after they were killed. Returns how many.
   std::size_t give_up(Instant now);
+
+  const std::set<std::string, std::less<>>& given_up() const { return given_up_; }
+
+  void restore(std::vector<Victim> dying, std::set<std::string, std::less<>> given_up) {
+    dying_ = std::move(dying);
+    given_up_ = std::move(given_up);
+  }
 
   /// Chosen before and still there: to choose it again would free nothing.
   bool is_known(const std::string& uid) const;

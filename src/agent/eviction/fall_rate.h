@@ -32,6 +32,8 @@ class FallRate {
   Bytes steepest_per_second(Instant now, Duration window) const;
 
  private:
+  friend struct RecordFields;  // recordings keep what it remembers
+
   struct Second {
     std::int64_t number = -1;  // since the epoch of Instant
     Bytes fall_per_second;

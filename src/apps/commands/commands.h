@@ -19,6 +19,8 @@ int run_zones(const cli::ZonesCommand& command);
 int run_hold(const cli::HoldCommand& command);
 /// Says why. kExitUnknown: nothing is known about it.
 int run_explain(const cli::ExplainCommand& command);
+int run_record(const cli::RecordCommand& command);
+int run_replay(const cli::ReplayCommand& command);
 /// Which settings cost what.
 int run_advise(const cli::AdviseCommand& command);
 int run_simulate(const cli::SimulateCommand& command);

@@ -95,6 +95,7 @@ int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
                                      .state_dir = node_state_dir(command.node.state_dir, resolve_data_dir({}), name),
                                      .memory = command.node.memory,
                                      .memory_watch = command.node.memory_watch,
+                                     .recording_max = command.node.recording_max,
                                      .own_config = std::move(config->value)},
                                     std::move(server->transport), *std::move(kubelet));
   if (!part) {

@@ -2,6 +2,7 @@
 
 #include "agent/contract/stats_age.h"
 #include "agent/serving/summary_page.h"
+#include "apps/process/recording.h"
 #include "base/rng.h"
 #include "client/shadow_engine.h"
 #include "host/disk/fs_probe.h"
@@ -153,6 +154,7 @@ Outcome RunningCompanion::make_engine(Process& process, const CompanionPartOptio
                                       agent::EvictionOptions eviction, agent::MachineInfo machine, Parts& parts) {
   SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process.log()));
   parts.journal = std::move(journal);
+  parts.recording = open_recording(process, options.state_dir, options.recording_max);
   SPILLWAY_TRY(history, parts.journal->read());
   host::set_blind_zones(*parts.slice, eviction);
   if (!is_shadow(options)) {
@@ -171,16 +173,18 @@ Outcome RunningCompanion::make_engine(Process& process, const CompanionPartOptio
       process.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
   }
   const auto consequence = is_shadow(options) ? agent::Consequence::kShadow : agent::Consequence::kActs;
-  SPILLWAY_TRY(companion, agent::Companion::create(
-                              {.node_name = options.name,
-                               .eviction = std::move(eviction),
-                               .consequence = consequence,
-                               .source = options.args.pods_from_kubelet ? agent::PodSource::kKubelet
-                                                                        : agent::PodSource::kApiServer,
-                               .shadow_window = options.args.shadow_window,
-                               .disks = agent::disks_of(options.own_config)},
-                              std::move(machine), Rng(runtime::entropy()),
-                              {process.log(), &process.metrics(), parts.journal.get(), parts.reaction.get()}, history));
+  SPILLWAY_TRY(
+      companion,
+      agent::Companion::create(
+          {.node_name = options.name,
+           .eviction = std::move(eviction),
+           .consequence = consequence,
+           .source = options.args.pods_from_kubelet ? agent::PodSource::kKubelet : agent::PodSource::kApiServer,
+           .shadow_window = options.args.shadow_window,
+           .disks = agent::disks_of(options.own_config)},
+          std::move(machine), Rng(runtime::entropy()),
+          {process.log(), &process.metrics(), parts.journal.get(), parts.reaction.get(), parts.recording.get()},
+          history));
   parts.companion = companion.get();
   parts.engine = std::move(companion);
   if (is_shadow(options)) {

@@ -12,6 +12,7 @@
 #include "host/cgroup/node_slice.h"
 #include "host/companion/foreign_runtime.h"
 #include "host/files/journal_file.h"
+#include "host/files/recording_ring.h"
 #include "host/reaction/memory_reaction.h"
 #include "runtime/engine_driver.h"
 
@@ -29,7 +30,8 @@ struct CompanionPartOptions {
   std::string state_dir;  // of this node
   std::optional<Bytes> memory;
   eviction::MemoryWatch memory_watch;
-  api::Json own_config;  // checked; what the operator said
+  Bytes recording_max = mebibytes(64);  // 0: none
+  api::Json own_config;                 // checked; what the operator said
 };
 
 /// "memory.available<100Mi,nodefs.available<10%"; empty: they do not parse.
@@ -57,6 +59,7 @@ class RunningCompanion {
     std::unique_ptr<host::CgroupDir> root;
     std::unique_ptr<host::NodeSlice> slice;
     std::unique_ptr<host::JournalFile> journal;
+    std::unique_ptr<host::RecordingRing> recording;  // null: none
     std::unique_ptr<host::ForeignRuntime> runtime;
     std::unique_ptr<host::MemoryReaction> reaction;  // null: a shadow
     agent::Companion* companion = nullptr;           // in `engine`

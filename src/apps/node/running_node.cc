@@ -9,6 +9,7 @@
 #include "apps/node/node_options.h"
 #include "apps/node/node_pages.h"
 #include "apps/node/probe_streams.h"
+#include "apps/process/recording.h"
 #include "host/cgroup/reserved_cgroup.h"
 #include "host/files/resolver_file.h"
 #include "host/kernel/kernel_file.h"
@@ -221,6 +222,7 @@ Outcome open_machine(Process& process, const NodePartOptions& options, const Nod
   node.device_events = std::make_unique<DeviceEvents>();
   SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process.log()));
   node.journal = std::move(journal);
+  node.recording = open_recording(process, options.state_dir, options.args.recording_max);
   SPILLWAY_TRY(runtime, facts.runtime_socket.empty() ? open_processes(process, options, facts, node)
                                                      : open_containers(process, options, facts, node));
   node.runtime = std::move(runtime);
@@ -257,10 +259,11 @@ Outcome make_agent(Process& process, const NodePartOptions& options, NodeFacts f
                                        .memory = saved(agent::kMemoryStateFile)};
   // Without a record of devices nobody knows whether what the node had of them is still true.
   if (node.plugins && !checkpoints.devices) facts.setup.agent.extended_resources = agent::ExtendedResources::kForget;
-  SPILLWAY_TRY(
-      agent, agent::Agent::create(std::move(facts.setup.agent), std::move(facts.machine), Rng(runtime::entropy()),
-                                  {process.log(), &process.metrics(), node.journal.get(), node.reaction.get()}, history,
-                                  checkpoints));
+  SPILLWAY_TRY(agent,
+               agent::Agent::create(
+                   std::move(facts.setup.agent), std::move(facts.machine), Rng(runtime::entropy()),
+                   {process.log(), &process.metrics(), node.journal.get(), node.reaction.get(), node.recording.get()},
+                   history, checkpoints));
   node.agent = std::move(agent);
   return {};
 }

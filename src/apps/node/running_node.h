@@ -13,6 +13,7 @@
 #include "host/devices/device_plugins.h"
 #include "host/files/journal_file.h"
 #include "host/files/manifest_files.h"
+#include "host/files/recording_ring.h"
 #include "host/kubelet_endpoint.h"
 #include "host/pods/pod_runtime.h"
 #include "host/reaction/memory_reaction.h"
@@ -48,6 +49,7 @@ struct RunningNode {
   std::unique_ptr<HostEvents> host_events;
   std::unique_ptr<DeviceEvents> device_events;
   std::unique_ptr<host::JournalFile> journal;
+  std::unique_ptr<host::RecordingRing> recording;  // null: none
   std::unique_ptr<host::PodRuntime> runtime;
   std::unique_ptr<host::MemoryReaction> reaction;
   std::unique_ptr<host::DevicePlugins> plugins;  // null: plugins cannot register here

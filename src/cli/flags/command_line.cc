@@ -82,6 +82,7 @@ class Parser {
     define_process_commands(commands_);
     define_offline_commands(commands_);
     define_explain(commands_);
+    define_recording_commands(commands_);
     define_zone_commands(commands_);
     define_store_commands(commands_);
   }

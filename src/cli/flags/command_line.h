@@ -43,6 +43,7 @@ struct NodeArgs {
   std::optional<Bytes> memory;  // of the slice; nullopt: the whole machine
   std::optional<std::int64_t> pids_max;
   eviction::MemoryWatch memory_watch;
+  Bytes recording_max = mebibytes(64);  // of one node's recording; 0: none
   std::string state_dir;
   std::string process_isolation = "namespaces";  // "none": pods are processes like any other
   std::string status_compat;                     // "v1.12": as agents up to it report; empty: as today's
@@ -296,6 +297,21 @@ struct ExplainCommand {
   Colour colour = Colour::kAuto;
 };
 
+/// Fetches what a node recorded.
+struct RecordCommand {
+  std::string directory;
+  std::string kept;   // a copy; empty: the ring
+  std::string file;   // to be written
+  bool list = false;  // only the copies there are
+};
+
+/// Replays a recording.
+struct ReplayCommand {
+  std::string file;
+  std::string config;  // empty: its own
+  OutputFormat output = OutputFormat::kText;
+};
+
 /// How the zones of a cluster stand.
 struct ZonesCommand {
   ControllerTargetArgs target;
@@ -376,7 +392,7 @@ struct StoreCommand {
 
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
                              DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
-                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand>;
+                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand>;
 
 struct CommandLine {
   LogArgs log;

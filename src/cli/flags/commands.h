@@ -46,6 +46,8 @@ void define_process_commands(Commands& commands);
 /// demo, stress, lint, simulate, advise, swarm: what needs no cluster.
 void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);
+/// record, replay.
+void define_recording_commands(Commands& commands);
 /// zones, hold, resume.
 void define_zone_commands(Commands& commands);
 /// store backup | restore | check | defrag.

@@ -230,6 +230,14 @@ Result<eviction::MemoryEstimator> parse_estimator(const std::string& text) {
   return make_error(ErrorCode::kInvalid, "expected workingset, available or workingset+swap, got \"{}\"", text);
 }
 
+Result<Bytes> parse_recording_size(const std::string& text) {
+  SPILLWAY_TRY(size, parse_bytes(text));
+  if (size != Bytes{} && (size < mebibytes(1) || size > gibibytes(1))) {
+    return make_error(ErrorCode::kInvalid, "expected 0, or 1Mi to 1Gi, got \"{}\"", text);
+  }
+  return size;
+}
+
 void add_memory_watch(CLI::App& app, eviction::MemoryWatch& watch) {
   add_parsed(app, "--memory-estimator", watch.estimator, parse_estimator,
              "What memory.available is: what the working set leaves (workingset, the kubelet's), what the kernel says "
@@ -258,6 +266,8 @@ void add_node(CLI::App& app, NodeArgs& args) {
              "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
   app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(above_zero());
   add_memory_watch(app, args.memory_watch);
+  add_parsed(app, "--recording-max-size", args.recording_max, parse_recording_size,
+             "How long the recording of what evictions are decided from may grow; 0: none", "QUANTITY", "64Mi");
   app.add_option("--node-status-compat", args.status_compat,
                  "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")
       ->check(CLI::IsMember({"v1.12"}));

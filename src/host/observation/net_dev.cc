@@ -20,7 +20,7 @@ constexpr std::size_t kRxErrors = 2;
 constexpr std::size_t kTxBytes = 8;
 constexpr std::size_t kTxErrors = 10;
 
-std::string_view take_word(std::string_view& text) {
+std::string_view take_column(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   const std::string_view word = text.substr(0, text.find(' '));
   text.remove_prefix(word.size());
@@ -30,7 +30,7 @@ std::string_view take_word(std::string_view& text) {
 Result<std::array<std::uint64_t, kColumns>> parse_columns(std::string_view text) {
   std::array<std::uint64_t, kColumns> columns{};
   for (std::uint64_t& column : columns) {
-    const std::string_view word = take_word(text);
+    const std::string_view word = take_column(text);
     const std::optional<std::uint64_t> number = parse_number(word);
     if (!number) return invalid("/proc/net/dev", "\"{}\" is not a counter", word.substr(0, 32));
     column = *number;
@@ -50,7 +50,7 @@ Result<api::NetworkStats> parse_net_dev(std::string_view text, WallTime at) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) return invalid("/proc/net/dev", "malformed line \"{}\"", line.substr(0, 96));
     std::string_view head = line.substr(0, colon);
-    const std::string_view name = take_word(head);
+    const std::string_view name = take_column(head);
     if (std::ranges::any_of(kLeftOut, [&](std::string_view prefix) { return name.starts_with(prefix); })) continue;
     SPILLWAY_TRY(columns, parse_columns(line.substr(colon + 1)));
     stats.interfaces.push_back({.name = std::string(name),

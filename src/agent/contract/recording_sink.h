@@ -1,0 +1,26 @@
+// Port: where a recording of the eviction engine goes. Nothing here waits for a disk: what there is no room for is
+// dropped, and the next segment begins with everything that a replay needs to begin there.
+// Thread: loop. Source: docs/adr/0024-recordings.md.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace spillway::agent {
+
+class RecordingSink {
+ public:
+  virtual ~RecordingSink() = default;
+
+  /// A segment is to be ended after about so many bytes.
+  virtual std::size_t segment_bytes() const = 0;
+  /// Ends the segment before and begins one with `bytes`. False: it cannot be had now.
+  [[nodiscard]] virtual bool begin_segment(std::string bytes) = 0;
+  /// False: not all of the segment was kept, and nothing more can be added to it.
+  [[nodiscard]] virtual bool append(std::string bytes) = 0;
+  /// Keeps a copy of everything there is aside. `why`: a word, for its name.
+  virtual void keep(std::string_view why) = 0;
+};
+
+}  // namespace spillway::agent

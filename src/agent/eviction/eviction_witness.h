@@ -1,0 +1,109 @@
+// Who takes down what an eviction engine is told and what it decides, so that another engine can be told the same: the
+// inputs, what its ports answered in between, and now and then everything it goes by.
+// Thread: loop. Invariants: between on_input() and on_end() everything that is told belongs to that input; inputs nest,
+// since a pod may be gone the moment it is ended. Source: docs/adr/0024-recordings.md.
+#pragma once
+
+#include "agent/contract/journal.h"
+#include "agent/contract/ports.h"
+#include "agent/eviction/eviction_forecast.h"
+#include "agent/eviction/eviction_victims.h"
+#include "agent/eviction/fall_rate.h"
+#include "api/object/pod.h"
+#include "api/object/summary.h"
+#include "policy/eviction/decide.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spillway::agent {
+
+/// What a timer of the engine is for: the next look, an observation that is not answered, a node that frees nothing, a
+/// new plan.
+enum class EngineTimer { kLook, kNoAnswer, kReclaim, kPlan };
+
+struct EngineStarted {};
+
+struct PodFinished {
+  std::string uid;
+};
+
+struct PodsChanged {};
+
+struct LookAtEverything {};
+
+/// Everything an engine is told. JournalEntry: an eviction that is resumed.
+using EngineInput = std::variant<EngineStarted, Observed, Reclaimed, PressureWake, PodFinished, PodsChanged,
+                                 LookAtEverything, JournalEntry, Reacted, EngineTimer>;
+/// The same while it is being told.
+using EngineInputRef = std::variant<EngineStarted, const Observed*, const Reclaimed*, const PressureWake*, PodFinished,
+                                    PodsChanged, LookAtEverything, const JournalEntry*, const Reacted*, EngineTimer>;
+
+/// Everything an engine goes by between two inputs, but its configuration and its pods.
+struct EvictionSnapshot {
+  eviction::PassState state;
+  FallRate fall;
+  EvictionForecast forecast;
+  std::vector<Victim> dying;
+  std::set<std::string, std::less<>> given_up;
+  std::shared_ptr<const api::Summary> last_summary;
+  eviction::Observations seen;
+  std::vector<eviction::Threshold> met_at_pass;
+  std::optional<Instant> last_pass;
+  std::optional<Instant> threshold_event_at;
+  bool pass_wanted = false;
+  bool nobody_to_evict = false;
+  std::uint64_t last_id = 0;
+  std::optional<Observe> in_flight;
+  bool wake_pending = false;
+  bool plan_waits = false;  // the timer of a new plan runs
+  bool reaction_watches = false;
+  bool last_failed = false;
+  std::set<std::string> crossed;
+};
+
+class EvictionWitness {
+ public:
+  virtual ~EvictionWitness() = default;
+
+  /// Should on_snapshot() come before the next input? False within one.
+  virtual bool wants_snapshot() const = 0;
+  virtual void on_snapshot(const EvictionSnapshot& snapshot, std::span<const api::Pod* const> pods, Now now) = 0;
+
+  virtual void on_input(const EngineInputRef& input, Now now) = 0;
+  /// What it heads is over.
+  virtual void on_end() = 0;
+
+  /// The pods it sees.
+  virtual void on_pods(std::span<const api::Pod* const> pods) = 0;
+  /// What Reaction::claim() said.
+  virtual void on_claim(bool claimed) = 0;
+  virtual void on_decision(const JournalEntry& entry) = 0;
+  virtual void on_conditions(const eviction::ConditionSet& conditions) = 0;
+  /// A pod is told to end, or to end faster: inputs that nest here follow from it.
+  virtual void on_ending() = 0;
+};
+
+/// One input, from its beginning to its end. Null: nobody looks.
+class WitnessedStep {
+ public:
+  explicit WitnessedStep(EvictionWitness* witness) : witness_(witness) {}
+
+  ~WitnessedStep() {
+    if (witness_ != nullptr) witness_->on_end();
+  }
+
+  WitnessedStep(const WitnessedStep&) = delete;
+  WitnessedStep& operator=(const WitnessedStep&) = delete;
+
+ private:
+  EvictionWitness* witness_;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,36 @@
+// How a recording lies in a file: a line that says what it is, then one frame per record, each with its length and its
+// checksum. What a crash left of the last frame is no record.
+// Thread: any (pure). Bounds: kRecordBytesMax.
+#pragma once
+
+#include "base/error.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+/// The first line of an agent's recording, with the version of its records.
+inline constexpr std::string_view kRecordingHeader = "spillway agent recording 1\n";
+/// Of one record.
+inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;
+
+/// Appends one frame. False: the record is longer than kRecordBytesMax, nothing was appended.
+[[nodiscard]] bool append_frame(std::string& file, std::string_view record);
+
+struct Frames {
+  std::vector<std::string_view> records;  // within the text that was read
+  std::size_t torn_bytes = 0;             // at the end: what was being written when the writer ended
+};
+
+/// kInvalid: no recording, one of another version, or one that is damaged before its last frame; the message names the
+/// byte. A frame that is not whole ends the recording.
+Result<Frames> read_frames(std::string_view file);
+
+/// Adds the frames of `segment`, a recording of its own, to `file`, which is empty or one already. What is torn at its
+/// end is left out. Errors as of read_frames(); `file` is as before then.
+Outcome append_segment(std::string& file, std::string_view segment);
+
+}  // namespace spillway::agent

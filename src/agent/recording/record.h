@@ -1,0 +1,83 @@
+// The records of a recording. Every segment of it begins with RunState: what the engine went by then, so that a replay
+// may begin there. What follows a ToldEngine up to the next one that is not nested is what came of it.
+// Thread: any (pure). Bounds: what is decoded holds no more elements than its record has bytes.
+// Source: docs/adr/0024-recordings.md.
+#pragma once
+
+#include "agent/contract/options.h"
+#include "agent/eviction/eviction_witness.h"
+#include "api/object/pod.h"
+#include "base/error.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace spillway::agent {
+
+/// Whose engine it was: does not change within a run of a process.
+struct RecordedNode {
+  std::string name;
+  std::string program;  // "agent", "companion"
+  bool acts = true;     // no shadow
+  bool reacts = false;  // a thread of the machine carried plans out
+  Bytes memory;         // of the machine
+  EvictionOptions options;
+};
+
+struct RunState {
+  std::uint64_t run = 0;      // of one process: when it began, in microseconds
+  std::uint64_t segment = 0;  // within the run, from 0
+  bool after_gap = false;     // records were lost before it
+  Now at{};
+  RecordedNode node;
+  EvictionSnapshot snapshot;
+  std::vector<api::Pod> pods;  // the engine sees them in this order
+};
+
+struct ToldEngine {
+  Now at{};
+  bool nested = false;  // within the one before
+  EngineInput input;
+};
+
+/// The pods the engine sees from here on.
+struct PodsSeen {
+  std::vector<std::string> uids;  // all, in order
+  std::vector<api::Pod> changed;  // those that are new or not as before
+};
+
+struct Claimed {
+  bool claimed = false;
+};
+
+struct Decided {
+  std::string line;  // as of to_line()
+};
+
+struct ConditionsChanged {
+  eviction::ConditionSet conditions;
+};
+
+/// A pod was told to end.
+struct Ending {};
+
+using Record = std::variant<RunState, ToldEngine, PodsSeen, Claimed, Decided, ConditionsChanged, Ending>;
+
+std::string encode_record(const Record& record);
+/// ToldEngine, without a copy of what was told.
+std::string encode_told(const EngineInputRef& input, bool nested, Now at);
+/// kInvalid: not what these write.
+Result<Record> decode_record(std::string_view record);
+
+/// What of a pod says something about its eviction, and no more.
+api::Pod stripped(const api::Pod& pod);
+/// `pod`: stripped. To tell whether it has changed.
+std::string encode_pod(const api::Pod& pod);
+/// To tell whether two engines go by the same.
+std::string encode_snapshot(const EvictionSnapshot& snapshot);
+
+}  // namespace spillway::agent

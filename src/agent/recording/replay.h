@@ -1,0 +1,100 @@
+// Tells an eviction engine what another one was told, as a recording has it: under the configuration it was recorded
+// with, where it must decide the same, or under another one.
+// Under its own configuration every input comes as it came, and the engine's ports answer what they answered. Under
+// another one the engine is asked at the times of the recording, sees the readings of the recording, and a pod that it
+// ends leaves the pods it sees; the readings themselves stay what they were.
+// Thread: one. Bounds: the decisions of the recording. Source: docs/adr/0024-recordings.md.
+#pragma once
+
+#include "agent/recording/record.h"
+#include "base/error.h"
+#include "base/time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::agent {
+
+/// One thing that was decided: a pod evicted, a pass of the engine ended otherwise, conditions changed.
+struct ReplayOutcome {
+  Now at{};
+  std::string subject;  // "shop/cart-7", "node"
+  std::string key;      // what may be compared with each other has the same
+  std::string what;     // "evicted by memory.available, grace 1s"
+  std::string reasons;
+  std::string line;  // exactly; empty: `what` says it all
+};
+
+/// What was decided beside what would have been; at least one of them is there.
+struct ReplayRow {
+  std::optional<ReplayOutcome> decided;
+  std::optional<ReplayOutcome> would_be;
+  bool same = false;
+
+  /// The earlier of both.
+  Instant at() const;
+};
+
+struct ReplayReport {
+  RecordedNode node;  // of the last run
+  std::vector<ReplayRow> rows;
+  std::uint64_t inputs = 0;
+  std::uint64_t observations = 0;
+  std::uint64_t runs = 0;        // processes whose engine was recorded
+  std::uint64_t gaps = 0;        // where records are missing: the replay began anew there
+  std::uint64_t estimated = 0;   // observations whose pods are those of the last whole one
+  std::uint64_t torn_bytes = 0;  // at the end of the file
+  std::uint64_t drifts = 0;      // segments that began with another state than the replay had: 0 under its own
+  std::optional<WallTime> begin;
+  std::optional<WallTime> end;
+
+  std::uint64_t same() const;
+
+  std::uint64_t different() const { return rows.size() - same(); }
+};
+
+class Replay {
+ public:
+  /// What the node's engine goes by in place of what it went by.
+  using Reconfigure = std::function<Result<EvictionOptions>(const RecordedNode& node)>;
+
+  /// Empty: its own configuration.
+  explicit Replay(Reconfigure reconfigure = {});
+  ~Replay();
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  /// Records in their order. kInvalid: one that cannot be, or a configuration that cannot.
+  Outcome take(Record record);
+  /// After the last record.
+  Result<ReplayReport> finish();
+
+ private:
+  class Session;
+
+  Outcome begin(RunState state);
+  Outcome run_step();
+
+  Reconfigure reconfigure_;
+  std::unique_ptr<Session> session_;
+  std::uint64_t run_ = 0;
+  std::uint64_t segment_ = 0;
+  std::optional<ToldEngine> step_;
+  std::vector<Record> followed_;  // `step_`
+  std::vector<ReplayOutcome> decided_;
+  std::vector<ReplayOutcome> would_be_;
+  ReplayReport report_;
+};
+
+/// A whole recording. `progress`, which may be empty, is told now and then how many records of how many are done.
+/// kInvalid: as of read_frames(), decode_record() and Replay::take().
+Result<ReplayReport> replay_recording(std::string_view file, Replay::Reconfigure reconfigure = {},
+                                      const std::function<void(std::size_t done, std::size_t all)>& progress = {});
+
+}  // namespace spillway::agent

@@ -1,0 +1,133 @@
+// One eviction engine of a replay, from a recorded state on, with ports that answer as the recording says.
+// Thread: one. Invariant: under its own configuration nothing is made up.
+#pragma once
+
+#include "agent/contract/context.h"
+#include "agent/contract/decision_log.h"
+#include "agent/contract/evictable_pods.h"
+#include "agent/eviction/eviction_engine.h"
+#include "agent/recording/replay.h"
+#include "client/api_client.h"
+#include "client/event_recorder.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+
+ReplayOutcome outcome_of(const eviction::ConditionSet& conditions, Now at);
+ReplayOutcome outcome_of(const JournalEntry& entry, Now at);
+
+class Replay::Session final : public EvictionWitness, public EvictablePods, public Reaction {
+ public:
+  /// kOwn: under the configuration it was recorded with.
+  enum class As { kOwn, kOther };
+
+  /// What the engine decides is added to `outcomes`.
+  static Result<std::unique_ptr<Session>> create(RunState state, EvictionOptions options, As as,
+                                                 std::vector<ReplayOutcome>& outcomes);
+
+  /// One input, and what followed from it.
+  void run(const ToldEngine& told, std::vector<Record> followed);
+
+  /// All pods, as the engine sees them from here on.
+  void see_all(std::vector<api::Pod> pods);
+
+  EvictionSnapshot snapshot() const { return engine_.snapshot(); }
+
+  std::uint64_t estimated() const { return estimated_; }
+
+  // EvictionWitness
+  bool wants_snapshot() const override { return false; }
+
+  void on_snapshot(const EvictionSnapshot&, std::span<const api::Pod* const>, Now) override {}
+
+  void on_input(const EngineInputRef&, Now now) override { now_ = now; }
+
+  void on_end() override {}
+
+  void on_pods(std::span<const api::Pod* const>) override {}
+
+  void on_claim(bool) override {}
+
+  void on_decision(const JournalEntry& entry) override;
+  void on_conditions(const eviction::ConditionSet& conditions) override;
+  void on_ending() override;
+
+  // EvictablePods
+  std::vector<const api::Pod*> active() const override;
+  void evict(const eviction::EvictPod& action, Urgency urgency, Now now) override;
+  void kill_now(const std::string& uid) override;
+
+  // Reaction
+  void publish(ReactionPlan) override {}
+
+  bool claim() override;
+
+ private:
+  /// What a node of the recording still owes the engine.
+  struct Owed {
+    std::optional<Observe> observation;
+    std::optional<std::uint64_t> reclaim;
+  };
+
+  /// An observation because of which the engine wants to see everything.
+  struct Wanting {
+    Observed seen;
+    Instant at;
+  };
+
+  Session(RunState state, EvictionOptions options, As as, eviction::PassConfig config,
+          std::vector<ReplayOutcome>& outcomes);
+
+  void tell(const EngineInput& input, Now now);
+  void tell_otherwise(const EngineInput& input, Now now);
+  void see(const Observed& seen, Now now);
+  /// What the engine has asked for.
+  void answer(Observed seen, Now now);
+  void answer_with_estimate();
+  /// The node's and the pods' memory of `light`, and everything else of the last whole observation.
+  std::optional<Observed> completed(const Observed& light) const;
+  void end_overdue(Now now);
+  void collect();
+  void see_pods(PodsSeen seen) const;
+  const Record* next_answer() const;
+  void tell_nested();
+
+  As as_;
+  AgentOptions options_;
+  MachineInfo machine_;
+  telemetry::Log log_;
+  std::vector<HostCommand> commands_;
+  client::ApiClient api_;
+  client::EventRecorder events_;
+  AgentContext context_;
+  DecisionLog decisions_;
+  EvictionEngine engine_;
+  std::vector<ReplayOutcome>& outcomes_;
+  Now now_{};
+
+  // What the recording answers; the engine asks in const functions.
+  mutable std::vector<std::string> order_;
+  mutable std::map<std::string, api::Pod, std::less<>> pods_;
+  mutable std::vector<Record> followed_;
+  mutable std::size_t answered_ = 0;
+
+  // Under another configuration.
+  Owed owed_;
+  Instant reclaim_since_{};
+  std::optional<Observed> last_whole_;
+  std::optional<Wanting> wanting_more_;
+  std::map<std::string, Instant> ending_;  // pods it has ended, until they are gone
+  std::set<std::string, std::less<>> gone_;
+  std::uint64_t estimated_ = 0;
+};
+
+}  // namespace spillway::agent

@@ -1,0 +1,16 @@
+// What a replay came to, as people and programs read it: what differs first, and from where on nothing is evidence.
+// Thread: any (pure).
+#pragma once
+
+#include "agent/recording/replay.h"
+
+#include <string>
+
+namespace spillway::apps {
+
+/// `config`: the file of the other configuration; empty: its own.
+std::string replay_text(const agent::ReplayReport& report, const std::string& config);
+/// {"kind":"ReplayReport", …}, with a newline.
+std::string replay_json(const agent::ReplayReport& report, const std::string& config);
+
+}  // namespace spillway::apps

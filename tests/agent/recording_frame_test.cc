@@ -1,0 +1,97 @@
+// Goal: what was written whole is read again, whatever a crash or a stranger did to the file.
+#include "agent/recording/frame.h"
+#include "base/rng.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace spillway::agent {
+namespace {
+
+struct Written {
+  std::string file{kRecordingHeader};
+  std::vector<std::string> records;
+  std::vector<std::size_t> ends{kRecordingHeader.size()};  // of the header and of each frame
+
+  explicit Written(std::uint64_t seed) {
+    Rng rng(seed);
+    for (std::uint64_t count = rng.below(8) + 1; count > 0; --count) {
+      std::string record;
+      for (std::uint64_t left = rng.below(300); left > 0; --left) record += static_cast<char>(rng.below(256));
+      EXPECT_TRUE(append_frame(file, record));
+      records.push_back(std::move(record));
+      ends.push_back(file.size());
+    }
+  }
+};
+
+TEST(RecordingFrames, AreReadAsTheyWereWritten) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const Written written(seed);
+    const auto read = read_frames(written.file);
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(std::vector<std::string>(read->records.begin(), read->records.end()), written.records) << seed;
+    EXPECT_EQ(read->torn_bytes, 0u);
+  }
+}
+
+TEST(RecordingFrames, ATornTailIsNoRecord) {
+  const Written written(7);
+  for (std::size_t size = kRecordingHeader.size(); size <= written.file.size(); ++size) {
+    const auto read = read_frames(std::string_view(written.file).substr(0, size));
+    ASSERT_TRUE(read) << size << ": " << read.error().text();
+    std::size_t whole = 0;
+    while (whole + 1 < written.ends.size() && written.ends[whole + 1] <= size) ++whole;
+    EXPECT_EQ(read->records.size(), whole) << size;
+    EXPECT_EQ(read->torn_bytes, size - written.ends[whole]) << size;
+  }
+}
+
+/// Where a byte changed, nothing that was not written is taken for a record.
+TEST(RecordingFrames, AChangedByteIsSeen) {
+  const Written written(7);
+  for (std::size_t at = 0; at < written.file.size(); ++at) {
+    std::string file = written.file;
+    file[at] = static_cast<char>(file[at] ^ 0x20);
+    const auto read = read_frames(file);
+    if (!read) {
+      EXPECT_EQ(read.error().code, ErrorCode::kInvalid);
+      continue;
+    }
+    EXPECT_GT(read->torn_bytes, 0u) << at;
+    ASSERT_LT(read->records.size(), written.records.size()) << at;
+    for (std::size_t i = 0; i < read->records.size(); ++i) EXPECT_EQ(read->records[i], written.records[i]);
+  }
+}
+
+TEST(RecordingFrames, ADamagedMiddleIsNamed) {
+  Written written(7);
+  ASSERT_GE(written.records.size(), 2u);
+  written.file[kRecordingHeader.size() + 4] ^= 1;  // of the checksum of the first frame
+  const auto read = read_frames(written.file);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "the recording is damaged at byte 27: wrong checksum");
+}
+
+TEST(RecordingFrames, AnotherFileIsRefused) {
+  for (const std::string& file : {std::string(), std::string("{}"), std::string("spillway agent recording 2\n")}) {
+    const auto read = read_frames(file);
+    ASSERT_FALSE(read) << file;
+    EXPECT_EQ(read.error().message, "not a recording of an agent, or one of another version");
+  }
+  const auto huge = read_frames(std::string(kRecordingHeader) + std::string(12, '\xff'));
+  ASSERT_FALSE(huge);
+  EXPECT_EQ(huge.error().message, "the recording is damaged at byte 27: a record of 4294967295 bytes");
+}
+
+TEST(RecordingFrames, ARecordThatIsTooLongIsNotWritten) {
+  std::string file(kRecordingHeader);
+  EXPECT_FALSE(append_frame(file, std::string(kRecordBytesMax + 1, 'x')));
+  EXPECT_EQ(file, kRecordingHeader);
+  EXPECT_TRUE(append_frame(file, std::string(kRecordBytesMax, 'x')));
+}
+
+}  // namespace
+}  // namespace spillway::agent
