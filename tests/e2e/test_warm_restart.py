@@ -252,8 +252,9 @@ class WarmRestart:
         wait_for("their containers to go", lambda: not self.left(), 60)
         orphans = self.orphans()
         wait_for("their cgroups to go", lambda: not self.cgroups_of_pods(), 30)
-        mounts = self.mounts()
-        folders = os.listdir(self.folder / "state/n/pods")
+        pods = self.folder / "state/n/pods"
+        wait_for("their directories to go", lambda: not os.listdir(pods), 30)
+        mounts, folders = self.mounts(), os.listdir(pods)
         print(f"{type(self).__name__}: kills {KILLS}, pods {made + len(hogs) + len(lasting)}, evictions {len(set(evicted.values()) & set(hogs))} of {len(hogs)} hogs: restarted needlessly {len(restarted)}, "
               f"Ready lost {len(watched.falls)}, second victims {len(second)}, orphans {len(orphans)}, leaked cgroups {len(self.cgroups_of_pods())}, "
               f"mounts {len(mounts)}, directories {len(folders)}", flush=True)
