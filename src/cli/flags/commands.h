@@ -48,6 +48,8 @@ void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);
 /// record, replay.
 void define_recording_commands(Commands& commands);
+/// completion. `shell`: whose script is asked for; stays empty otherwise.
+void define_completion(Commands& commands, std::string& shell);
 /// zones, hold, resume.
 void define_zone_commands(Commands& commands);
 /// store backup | restore | check | defrag.

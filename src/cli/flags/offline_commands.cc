@@ -1,3 +1,4 @@
+#include "cli/flags/checks.h"
 #include "cli/flags/commands.h"
 #include "cli/flags/flags.h"
 
@@ -58,7 +59,7 @@ void define_stress(Commands& commands) {
 void define_lint(Commands& commands) {
   const auto lint = std::make_shared<LintCommand>();
   CLI::App& app = commands.add("lint", "Say what a KubeletConfiguration does, and what in it is wrong or dangerous");
-  app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own")->required();
+  app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own")->type_name("FILE")->required();
   add_parsed(app, "--memory", lint->memory, parse_optional_bytes, "Memory of the node", "QUANTITY", "this machine's");
   add_parsed(app, "--disk", lint->disk, parse_optional_bytes, "Size of the node's file system", "QUANTITY",
              "this machine's");
@@ -72,12 +73,13 @@ void define_simulate(Commands& commands) {
   CLI::App& app = commands.add("simulate", "Play what would happen to a cluster, on the product in virtual time");
   app.add_option("SCENARIO", simulate->scenarios,
                  "Files (docs/simulate.md), or names of scenarios that come with the program, or all of these")
+      ->type_name("FILE")
       ->required();
   app.add_option("--seed", simulate->seed, "Everything random comes from it")->default_str("the file's, else 1");
   app.add_option("--nodes", simulate->nodes, "Nodes of a generated cluster, in place of the file's")
-      ->check(CLI::Range(1, 200000));
+      ->check(between(1, 200000));
   app.add_option("--zones", simulate->zones, "Zones of a generated cluster, in place of the file's")
-      ->check(CLI::Range(1, 1000));
+      ->check(between(1, 1000));
   app.add_option("--brakes", simulate->brakes, "Lifecycle brakes on or off, whatever the file says");
   auto* const compare = app.add_flag("--compare", simulate->compare, "Two scenarios: what differs first");
   auto* const a = app.add_option("--config-a", simulate->config_a, "One scenario under this configuration …");
@@ -101,6 +103,7 @@ void define_advise(Commands& commands) {
   CLI::App& app = commands.add("advise", "Play scenarios under several settings and say what each costs");
   app.add_option("SCENARIO", advise->scenarios,
                  "Files (docs/simulate.md), or names of scenarios that come with the program")
+      ->type_name("FILE")
       ->required();
   app.add_option("--memory-available", advise->memory_available, "Hard eviction thresholds to try, e.g. 100Mi,500Mi,5%")
       ->type_name("LIST")
@@ -111,9 +114,9 @@ void define_advise(Commands& commands) {
   app.add_option("--brakes", advise->brakes, "Lifecycle brakes to try: on,off")
       ->type_name("LIST")
       ->delimiter(',')
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(one_of({"on", "off"}));
   app.add_option("--seeds", advise->seeds, "Seeds that each scenario is played under")
-      ->check(CLI::Range(1, 1000))
+      ->check(between(1, 1000))
       ->capture_default_str();
   app.add_flag("--from-cluster", advise->from_cluster, "The cluster of a kubeconfig, in place of the files'");
   add_client_api(app, advise->api);
@@ -132,7 +135,7 @@ void define_swarm(Commands& commands) {
   app.add_option("--first-seed", swarm->first_seed, "The first of them")->capture_default_str();
   app.add_option("--seed", swarm->only, "Replay this one seed; the log of all its engines goes to standard error");
   app.add_option("--jobs", swarm->jobs, "Seeds at a time; 0: one per processor")
-      ->check(CLI::Range(0, 256))
+      ->check(between(0, 256))
       ->capture_default_str();
   app.add_option("--minimise", swarm->minimise_runs,
                  "Runs to make the scenario of the first failing seed small; 0: it is not printed")
