@@ -46,6 +46,22 @@ void define_demo(Commands& commands) {
   commands.choose(app, demo);
 }
 
+void define_doctor(Commands& commands) {
+  const auto doctor = std::make_shared<DoctorCommand>();
+  CLI::App& app =
+      commands.add("doctor", "Say what of this machine, or of the way to a cluster, is in the way, and what mends it");
+  app.add_option("--config", doctor->config, "Also lint this KubeletConfiguration")->check(CLI::ExistingFile);
+  app.add_option("--data-dir", doctor->data_dir, "Of an API server here: its certificates are looked at")
+      ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
+  add_parsed(app, "--port", doctor->port, parse_port, "Where an API server would listen", "PORT", "6443");
+  add_parsed(app, "--node-port", doctor->node_port, parse_port, "Where an agent would listen", "PORT", "10250");
+  add_client_api(app, doctor->api);
+  add_output(app, doctor->output);
+  add_colour(app, doctor->colour);
+  app.footer("Exit codes: 0 nothing is in the way, 1 something is, 2 wrong command line, 4 warnings only.");
+  commands.choose(app, doctor);
+}
+
 void define_stress(Commands& commands) {
   const auto stress = std::make_shared<StressCommand>();
   CLI::App& app = commands.add("stress", "Allocate and touch memory at a rate, then hold it");
@@ -152,6 +168,7 @@ void define_swarm(Commands& commands) {
 
 void define_offline_commands(Commands& commands) {
   define_demo(commands);
+  define_doctor(commands);
   define_stress(commands);
   define_lint(commands);
   define_simulate(commands);
