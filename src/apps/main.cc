@@ -28,6 +28,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::ExplainCommand& explain) { return apps::run_explain(explain); },
                  [&](const cli::ZonesCommand& zones) { return apps::run_zones(zones); },
                  [&](const cli::HoldCommand& hold) { return apps::run_hold(hold); },
+                 [&](const cli::DoctorCommand& doctor) { return apps::run_doctor(doctor); },
                  [&](const cli::RecordCommand& record) { return apps::run_record(record); },
                  [&](const cli::ReplayCommand& replay) { return apps::run_replay(replay); },
                  [&](const cli::AdviseCommand& advise) { return apps::run_advise(advise); },

@@ -122,7 +122,7 @@ class Simulate(unittest.TestCase):
         self.assertRegex(again.stdout, r"KEPT FREE\n +0 .* 2 +64Mi  as it is\n$")
 
     def test_advice_with_a_wrong_command_line(self):
-        for arguments, said in ((["zone-outage", "--brakes", "maybe"], "--brakes: maybe not in"),
+        for arguments, said in ((["zone-outage", "--brakes", "maybe"], "--brakes: expected on or off, got \"maybe\""),
                                 (["zone-outage", "--memory-available", "much"], "--memory-available: expected quantities or percentages"),
                                 (["zone-outage", "--system-reserved", "-1"], "expected quantities such as 512Mi, got \"-1\""),
                                 (["zone-outage", "--seeds", "0"], "--seeds"), ([], "SCENARIO is required"),

@@ -3,6 +3,7 @@
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/process/process.h"
+#include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
@@ -298,8 +299,7 @@ class Explainer {
   }
 
   void print_text(const Decision& answer, const Findings& found) const {
-    const bool terminal = isatty(STDOUT_FILENO) == 1;
-    const bool colour = command_.colour == cli::Colour::kAlways || (command_.colour == cli::Colour::kAuto && terminal);
+    const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
     std::string text = cli::explain(answer, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
     if (found.lifecycle && found.now) {
       text += "\n" + cli::explain(*found.now, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);

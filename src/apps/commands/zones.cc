@@ -3,6 +3,7 @@
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/process/process.h"
+#include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
@@ -127,8 +128,7 @@ int run_zones(const cli::ZonesCommand& command) {
     fmt::print("{}\n", api::to_text(*zones));
     return cli::kExitOk;
   }
-  const bool colour =
-      command.colour == cli::Colour::kAlways || (command.colour == cli::Colour::kAuto && isatty(STDOUT_FILENO) == 1);
+  const bool colour = shows_colour(command.colour, STDOUT_FILENO);
   std::fputs(cli::zone_table(*zones, colour ? cli::Paint::kTerminal : cli::Paint::kNone).c_str(), stdout);
   return cli::kExitOk;
 }

@@ -1,5 +1,7 @@
 #include "apps/demo/screen.h"
 
+#include "apps/process/terminal.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,11 +21,11 @@ void print(const std::string& text) {
 
 }  // namespace
 
-Screen::Screen() : terminal_(isatty(STDOUT_FILENO) == 1) {}
+Screen::Screen() : terminal_(is_terminal(STDOUT_FILENO)), coloured_(shows_colour(cli::Colour::kAuto, STDOUT_FILENO)) {}
 
 void Screen::chapter(std::string_view title) {
   end_gauge();
-  print(fmt::format(fmt::runtime(terminal_ ? "\n\x1b[1m{}. {}\x1b[0m\n" : "\n{}. {}\n"), ++chapter_, title));
+  print(fmt::format(fmt::runtime(coloured_ ? "\n\x1b[1m{}. {}\x1b[0m\n" : "\n{}. {}\n"), ++chapter_, title));
 }
 
 void Screen::line(std::string_view text) {
@@ -33,13 +35,13 @@ void Screen::line(std::string_view text) {
 
 void Screen::passed(std::string_view text) {
   end_gauge();
-  print(fmt::format(fmt::runtime(terminal_ ? "   \x1b[32m✔\x1b[0m {}\n" : "   ok    {}\n"), text));
+  print(fmt::format(fmt::runtime(coloured_ ? "   \x1b[32m✔\x1b[0m {}\n" : "   ok    {}\n"), text));
 }
 
 void Screen::failed(std::string_view text) {
   end_gauge();
   ++failures_;
-  print(fmt::format(fmt::runtime(terminal_ ? "   \x1b[31m✘ {}\x1b[0m\n" : "   FAIL  {}\n"), text));
+  print(fmt::format(fmt::runtime(coloured_ ? "   \x1b[31m✘ {}\x1b[0m\n" : "   FAIL  {}\n"), text));
 }
 
 void Screen::gauge(Bytes available, Bytes capacity, Bytes threshold) {

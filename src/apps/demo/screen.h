@@ -27,6 +27,7 @@ class Screen {
 
  private:
   bool terminal_;
+  bool coloured_;
   bool gauge_open_ = false;
   int chapter_ = 0;
   int failures_ = 0;

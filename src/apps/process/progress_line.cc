@@ -1,5 +1,6 @@
 #include "apps/process/progress_line.h"
 
+#include "apps/process/terminal.h"
 #include "runtime/clock.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ constexpr Duration kBetween = milliseconds(200);
 }  // namespace
 
 ProgressLine::ProgressLine(std::string what, Shown shown)
-    : what_(std::move(what)), shown_(shown == Shown::kOnTerminal && ::isatty(STDERR_FILENO) == 1) {}
+    : what_(std::move(what)), shown_(shown == Shown::kOnTerminal && is_terminal(STDERR_FILENO)) {}
 
 ProgressLine::~ProgressLine() {
   if (shown_ && next_ != Instant()) fmt::print(stderr, "\r\x1b[K");

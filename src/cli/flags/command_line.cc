@@ -1,12 +1,16 @@
 #include "cli/flags/command_line.h"
 
 #include "base/edit_distance.h"
+#include "cli/flags/checks.h"
 #include "cli/flags/commands.h"
+#include "cli/flags/completion.h"
 #include "cli/flags/flags.h"
+#include "cli/flags/help_text.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -45,10 +49,32 @@ bool names_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+/// What the library says of a value, as everything else here is said.
+std::string in_our_words(std::string text) {
+  constexpr std::string_view kTwice = ": At Most 1 required but received ";
+  constexpr std::string_view kMissing = ": 1 required ";
+  constexpr std::string_view kNoFile = ": File does not exist: ";
+  constexpr std::string_view kNoDirectory = ": Directory does not exist: ";
+  constexpr std::string_view kUnexpected = "The following argument was not expected: ";
+  if (const std::size_t at = text.find(kTwice); at != std::string::npos)
+    return fmt::format("{}: given {} times, expected once", text.substr(0, at), text.substr(at + kTwice.size()));
+  if (const std::size_t at = text.find(kMissing); at != std::string::npos && text.ends_with(" missing"))
+    return text.substr(0, at) + ": expected a value after it";
+  if (const std::size_t at = text.find(kNoFile); at != std::string::npos)
+    return fmt::format("{}: expected a file, got \"{}\", which does not exist", text.substr(0, at),
+                       text.substr(at + kNoFile.size()));
+  if (const std::size_t at = text.find(kNoDirectory); at != std::string::npos)
+    return fmt::format("{}: expected a directory, got \"{}\", which does not exist", text.substr(0, at),
+                       text.substr(at + kNoDirectory.size()));
+  if (text.starts_with(kUnexpected)) return fmt::format("unexpected argument \"{}\"", text.substr(kUnexpected.size()));
+  return text;
+}
+
 class Parser {
  public:
   std::variant<CommandLine, EarlyExit> parse(int argc, const char* const* argv) {
     define();
+    if (argc > 2 && argv[1] == kCompleteWord) return EarlyExit{completions(app_, asked_words(argc, argv)), kExitOk};
     // "help COMMAND" is "COMMAND --help".
     std::vector<const char*> words(argv, argv + argc);
     if (argc > 1 && std::string_view(argv[1]) == "help") {
@@ -70,11 +96,19 @@ class Parser {
     } catch (const CLI::ParseError& error) {
       return EarlyExit{mistake(error, argc, argv), kExitUsage};
     }
+    if (!shell_.empty()) return EarlyExit{completion_script(shell_), kExitOk};
     return CommandLine{log_, commands_.chosen()};
   }
 
  private:
+  /// Behind "__complete --".
+  static std::span<const char* const> asked_words(int argc, const char* const* argv) {
+    const bool marked = std::string_view(argv[2]) == "--";
+    return std::span(argv, static_cast<std::size_t>(argc)).subspan(marked ? 3 : 2);
+  }
+
   void define() {
+    app_.formatter(help_text());
     app_.require_subcommand(1);
     app_.footer("spillway help COMMAND lists the flags of a command.");
     app_.set_version_flag("--version", "spillway " SPILLWAY_VERSION);
@@ -85,6 +119,7 @@ class Parser {
     define_recording_commands(commands_);
     define_zone_commands(commands_);
     define_store_commands(commands_);
+    define_completion(commands_, shell_);
   }
 
   /// To be suggested: not the brake of a whole cluster, which nobody should come to by a slip.
@@ -152,6 +187,7 @@ class Parser {
         text = fmt::format("unknown command \"{}{}\"", chosen_words(), word);
       }
     }
+    text = in_our_words(std::move(text));
     collect_flags(app_, known);
     collect_flags(chosen(), known);
     if (const std::string word = mistaken_word(text, known, argc, argv); !word.empty()) {
@@ -164,10 +200,19 @@ class Parser {
   CLI::App app_{"Keeps Kubernetes nodes alive under resource pressure and their workloads running when nodes fail.",
                 "spillway"};
   LogArgs log_;
+  std::string shell_;  // whose completion script is asked for
   Commands commands_{app_};
 };
 
 }  // namespace
+
+void define_completion(Commands& commands, std::string& shell) {
+  CLI::App& app = commands.add("completion", "Print what makes a shell complete commands and flags of this program");
+  app.add_option("SHELL", shell, "Which shell")->check(one_of({"bash", "zsh", "fish"}))->required();
+  app.footer(
+      "bash: source <(spillway completion bash)   zsh: source <(spillway completion zsh)\n"
+      "fish: spillway completion fish | source");
+}
 
 CLI::App& Commands::add(const std::string& name, const std::string& help) {
   return add_to(root_, name, help);

@@ -312,6 +312,17 @@ struct ReplayCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
+/// What stands in the way of this machine, or of a cluster.
+struct DoctorCommand {
+  std::string config;    // a KubeletConfiguration; empty: none
+  std::string data_dir;  // of an API server here; empty: where it would be
+  std::uint16_t port = 6443;
+  std::uint16_t node_port = 10250;
+  ClusterArgs api;
+  OutputFormat output = OutputFormat::kText;
+  Colour colour = Colour::kAuto;
+};
+
 /// How the zones of a cluster stand.
 struct ZonesCommand {
   ControllerTargetArgs target;
@@ -392,7 +403,8 @@ struct StoreCommand {
 
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
                              DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
-                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand>;
+                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand,
+                             DoctorCommand>;
 
 struct CommandLine {
   LogArgs log;

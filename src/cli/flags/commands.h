@@ -43,11 +43,13 @@ class Commands {
 
 /// up, apiserver, agent, controller, scheduler.
 void define_process_commands(Commands& commands);
-/// demo, stress, lint, simulate, advise, swarm: what needs no cluster.
+/// demo, doctor, stress, lint, simulate, advise, swarm: what needs no cluster.
 void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);
 /// record, replay.
 void define_recording_commands(Commands& commands);
+/// completion. `shell`: whose script is asked for; stays empty otherwise.
+void define_completion(Commands& commands, std::string& shell);
 /// zones, hold, resume.
 void define_zone_commands(Commands& commands);
 /// store backup | restore | check | defrag.

@@ -1,5 +1,7 @@
 #include "api/text/duration.h"
+#include "cli/flags/checks.h"
 #include "cli/flags/flags.h"
+#include "cli/flags/help_text.h"
 #include "policy/lifecycle/profile.h"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +18,7 @@ void add_optional_brake(CLI::App& app, const std::string& flag, Duration& into, 
 
 void add_brakes(CLI::App& app, BrakeArgs& args) {
   const std::string limits = "; ACTS/DURATION[,zone=ACTS/DURATION][,owner=ACTS/DURATION]";
+  begin_group(app, "Brakes");
   app.add_option("--limit-not-ready", args.limit_not_ready, "Brake: nodes marked not ready within a window" + limits);
   app.add_option("--limit-taints", args.limit_taints, "Brake: nodes tainted (or evicted) within a window" + limits);
   app.add_option("--limit-deletions", args.limit_deletions, "Brake: pods deleted within a window" + limits);
@@ -23,11 +26,11 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
                  "Brake: nodes deleted within a window because their machine is gone" + limits);
   app.add_option("--zone-full-disruption", args.full_disruption,
                  "A fully disrupted zone is evicted at the normal rate, at the secondary rate (slow), or not (hold)")
-      ->check(CLI::IsMember({"normal", "slow", "hold"}))
+      ->check(one_of({"normal", "slow", "hold"}))
       ->capture_default_str();
   app.add_option("--heartbeat-stall-fraction", args.stall_share,
                  "Brake: if a larger share of the nodes is late at once, wait for --heartbeat-stall-max; 0: off")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between_shares(0.0, 1.0))
       ->capture_default_str();
   add_duration(app, "--heartbeat-stall-max", args.stall_max, "How long such a stall is not believed");
   add_optional_brake(app, "--watch-age-max", args.watch_age_max,
@@ -132,7 +135,7 @@ std::vector<FlagWithoutEffect> flags_without_effect(const ControllerArgs& args) 
 }
 
 void add_manager_flags(CLI::App& app, ControllerCommand& command) {
-  const std::string group = "Flags of kube-controller-manager";
+  begin_group(app, "Flags of kube-controller-manager");
   app.add_option("--kube-api-qps", command.kube_api_qps,
                  "Writes to the API server per second, all controllers together")
       ->check(above_zero())
@@ -148,18 +151,16 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
   };
   add_taken(app, "--enable-taint-manager", taint_manager,
             "false: --eviction-mode=timeout, and NoExecute taints evict nobody", "BOOL", "true")
-      ->trigger_on_parse()
-      ->group(group);
+      ->trigger_on_parse();
   add_taken(
       app, "--feature-gates", [&command](const std::string& text) { return take_gates(text, command); },
       "TaintBasedEvictions=BOOL: --eviction-mode=taint or timeout; others have no effect", "NAME=BOOL,...", "")
-      ->trigger_on_parse()
-      ->group(group);
+      ->trigger_on_parse();
   const auto lock = [](const std::string& text) -> Outcome {
     if (text == "leases") return {};
     return make_error(ErrorCode::kInvalid, "\"{}\" is not supported; expected leases", text);
   };
-  add_taken(app, "--leader-elect-resource-lock", lock, "Only leases", "KIND", "leases")->group(group);
+  add_taken(app, "--leader-elect-resource-lock", lock, "Only leases", "KIND", "leases");
   for (const auto& [flag, why] : kOtherFlags) {
     app.add_option_function<std::string>(
            flag, [&command, flag, why](const std::string&) { command.without_effect.push_back({flag, why}); })
@@ -169,6 +170,7 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
 }
 
 void add_controller_serving(CLI::App& app, ControllerServingArgs& args) {
+  begin_group(app, "Serving");
   add_parsed(app, "--bind-address", args.bind_address, parse_address, "Where health and metrics are served", "ADDRESS",
              args.bind_address);
   add_parsed(app, "--secure-port", args.secure_port, parse_port, "Its port; 0: any free one", "PORT", "0");
@@ -184,6 +186,7 @@ void add_controller_serving(CLI::App& app, ControllerServingArgs& args) {
 }
 
 void add_leader_election(CLI::App& app, LeaderElectionArgs& args) {
+  begin_group(app, "Leader election");
   app.add_flag("--leader-elect,!--no-leader-elect", args.enabled, "Act only while holding the lease")
       ->capture_default_str();
   add_duration(app, "--leader-elect-lease-duration", args.lease_duration,
@@ -196,6 +199,7 @@ void add_leader_election(CLI::App& app, LeaderElectionArgs& args) {
 }
 
 void add_controller(CLI::App& app, ControllerArgs& args) {
+  begin_group(app, "Node lifecycle");
   add_duration(app, "--node-monitor-period", args.node_monitor_period, "Period of the node health pass");
   add_parsed(app, "--node-monitor-grace-period", args.node_monitor_grace_period, parse_optional_duration,
              "Silence after which a node is Unknown; with --compat up to v1.29 40s if not given", "DURATION",
@@ -213,7 +217,7 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
       ->capture_default_str();
   app.add_option("--unhealthy-zone-threshold", args.unhealthy_zone_threshold,
                  "Share of unhealthy nodes that makes a zone partially down")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between_shares(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--terminated-pod-gc-threshold", args.terminated_pod_gc_threshold, "Finished pods that are kept")
       ->capture_default_str();
@@ -222,7 +226,7 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
   app.add_option("--eviction-mode", args.eviction_mode,
                  "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, the default of --compat "
                  "v1.7")
-      ->check(CLI::IsMember({"taint", "timeout"}))
+      ->check(one_of({"taint", "timeout"}))
       ->trigger_on_parse()  // others say the same in their own words: the last one counts
       ->default_str(eviction_mode_of(args));
   app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
@@ -230,7 +234,7 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
   add_duration(app, "--cloud-instance-check-timeout", args.cloud_instance_check_timeout,
                "How long its answer may take");
   app.add_option("--compat", args.compat, "Behave as this Kubernetes line, defects included")
-      ->check(CLI::IsMember({"v1.7", "v1.19", "v1.29", "v1.34"}));
+      ->check(one_of({"v1.7", "v1.19", "v1.29", "v1.34"}));
   add_brakes(app, args.brakes);
 }
 

@@ -2,29 +2,17 @@
 
 #include "api/text/duration.h"
 #include "api/text/quantity.h"
+#include "cli/flags/checks.h"
+#include "cli/flags/help_text.h"
 
 #include <CLI/CLI.hpp>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include <charconv>
-#include <map>
 #include <string_view>
 
 namespace spillway::cli {
-namespace {
-
-CLI::Validator number_that(bool (*holds)(double), std::string_view expected, std::string type) {
-  return CLI::Validator(
-      [holds, expected](std::string& text) {
-        double number = 0;
-        if (CLI::detail::lexical_cast(text, number) && holds(number)) return std::string();
-        return fmt::format("expected {}, got \"{}\"", expected, text);
-      },
-      std::move(type));
-}
-
-}  // namespace
 
 CLI::Option* add_taken(CLI::App& app, const std::string& flag, const Take& take, const std::string& help,
                        const std::string& type, const std::string& shown_default) {
@@ -179,52 +167,54 @@ void check_etcd(const EtcdArgs& args) {
 /// Spelled as upstream; where the defaults differ the help says so.
 void add_audit(CLI::App& app, AuditArgs& args) {
   constexpr std::int32_t kCountMax = 1'000'000;
+  begin_group(app, "Audit log");
   app.add_option("--audit-policy-file", args.policy_file,
                  "What the audit log says of which requests: an audit.k8s.io/v1 Policy")
       ->default_str("metadata of writes, but not of leases and events");
   app.add_option("--audit-log-path", args.log_path, "Write the audit log here; - is standard output")
       ->default_str("no audit log");
   app.add_option("--audit-log-maxage", args.max_age_days, "Days after which a renamed audit log is removed; 0: never")
-      ->check(CLI::Range(0, kCountMax))
+      ->check(between(0, kCountMax))
       ->capture_default_str();
   app.add_option("--audit-log-maxbackup", args.max_backups, "Renamed audit logs that are kept; 0: all")
-      ->check(CLI::Range(0, kCountMax))
+      ->check(between(0, kCountMax))
       ->capture_default_str();
   app.add_option("--audit-log-maxsize", args.max_size_mb,
                  "Megabytes after which the audit log is renamed and begun anew; 0: 100")
-      ->check(CLI::Range(0, kCountMax))
+      ->check(between(0, kCountMax))
       ->capture_default_str();
   app.add_flag("--audit-log-compress", args.compress, "Compress renamed audit logs with gzip");
-  app.add_option("--audit-log-format", args.format, "json")->check(CLI::IsMember({"json"}))->capture_default_str();
+  app.add_option("--audit-log-format", args.format, "json")->check(one_of({"json"}))->capture_default_str();
   app.add_option("--audit-log-mode", args.mode,
                  "batch: requests never wait for the audit log, events are lost rather; blocking: they do; "
                  "blocking-strict: and fail where it cannot be written")
-      ->check(CLI::IsMember({"batch", "blocking", "blocking-strict"}))
+      ->check(one_of({"batch", "blocking", "blocking-strict"}))
       ->capture_default_str();
   app.add_flag("--audit-log-truncate-enabled", args.truncates,
                "Leave the objects out of audit events that are too long");
   constexpr std::int64_t kTruncateMin = 1'024;
   constexpr std::int64_t kTruncateMax = std::int64_t{1} << 30U;
   app.add_option("--audit-log-truncate-max-event-size", args.truncated_event_bytes, "Bytes of such an event")
-      ->check(CLI::Range(kTruncateMin, kTruncateMax))
+      ->check(between(kTruncateMin, kTruncateMax))
       ->capture_default_str();
   app.add_option("--audit-log-truncate-max-batch-size", args.truncated_batch_bytes, "Bytes that are written at a time")
-      ->check(CLI::Range(kTruncateMin, kTruncateMax))
+      ->check(between(kTruncateMin, kTruncateMax))
       ->capture_default_str();
 }
 
 /// All but the last are spelled as upstream.
 void add_flow(CLI::App& app, FlowArgs& args) {
   constexpr std::int32_t kRequestsMax = 1'000'000;
+  begin_group(app, "Priority and fairness");
   app.add_option("--enable-priority-and-fairness", args.enabled,
                  "Hold requests back and refuse them by flow schemas and priority levels")
       ->default_str("true");
   app.add_option("--max-requests-inflight", args.requests_max,
                  "Seats for requests in flight, which priority levels share; together with the next")
-      ->check(CLI::Range(1, kRequestsMax))
+      ->check(between(1, kRequestsMax))
       ->capture_default_str();
   app.add_option("--max-mutating-requests-inflight", args.mutating_requests_max, "More of them")
-      ->check(CLI::Range(0, kRequestsMax))
+      ->check(between(0, kRequestsMax))
       ->capture_default_str();
   app.add_option("--flow-config", args.config_file,
                  "Flow schemas and priority levels in place of built-in ones of the same name, and more: a FlowSchema, "
@@ -250,11 +240,12 @@ void add_certificate_files(CLI::App& app, ServingArgs& args) {
 }
 
 void add_serving(CLI::App& app, ServingArgs& args) {
+  begin_group(app, "Store");
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
   add_etcd(app, args.etcd);
   app.add_option("--storage-media-type", args.storage_media_type, "In which form objects are stored; both are read")
-      ->check(CLI::IsMember({"application/json", "application/vnd.kubernetes.protobuf"}))
+      ->check(one_of({"application/json", "application/vnd.kubernetes.protobuf"}))
       ->default_str("what the store holds, application/json if it is empty");
   app.add_flag("--storage-drop-unknown-fields", args.drop_unknown_fields,
                "Write objects that a newer version has stored, without the fields that this one does not know");
@@ -262,8 +253,9 @@ void add_serving(CLI::App& app, ServingArgs& args) {
              "DURATION", "1h");
   app.add_option("--lease-reuse-duration-seconds", args.etcd.lease_reuse_seconds,
                  "For so long events in etcd are given one lease, at most a twentieth of --event-ttl")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{3'600}))
+      ->check(between(1, 3'600))
       ->capture_default_str();
+  begin_group(app, "Serving");
   app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
   app.add_option("--tls-san", args.names_to_clients,
@@ -272,6 +264,7 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--write-kubeconfig", args.write_kubeconfig,
                  "Write the administrator's kubeconfig here once the server answers")
       ->default_str("DATA_DIR/kubeconfig");
+  begin_group(app, "Callers and certificates");
   app.add_option("--token-auth-file", args.token_auth_file,
                  "Static bearer tokens: lines of token,user,uid[,\"groups\"]")
       ->check(CLI::ExistingFile);
@@ -295,26 +288,29 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   add_parsed(app, "--service-account-max-token-expiration", args.token_life_max, parse_token_life,
              "Tokens of service accounts that are asked for with a longer life get this one", "DURATION",
              "as long as is asked for");
+  begin_group(app, "Admission");
   app.add_option("--disable-admission-plugins", args.admission_off,
                  "PodSecurity: pods are not held against the Pod Security Standards; PodTolerationRestriction: pods "
                  "that are not BestEffort get no toleration of memory pressure; MutatingAdmissionWebhook, "
                  "ValidatingAdmissionWebhook: webhooks are not asked")
-      ->check(CLI::IsMember(
-          {"MutatingAdmissionWebhook", "PodSecurity", "PodTolerationRestriction", "ValidatingAdmissionWebhook"}))
+      ->check(
+          one_of({"MutatingAdmissionWebhook", "PodSecurity", "PodTolerationRestriction", "ValidatingAdmissionWebhook"}))
       ->delimiter(',');
   app.add_option("--admission-control-config-file", args.admission_config_file,
                  "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity")
       ->check(CLI::ExistingFile);
+  begin_group(app, "Connections");
   app.add_flag("--disable-http2-serving", args.http2_off, "Speak HTTP/1.1 only");
   app.add_option("--http-threads", args.http_threads,
                  "Threads that serve connections, 1 to 64 (default: half as many as processors, 1 to 4)")
-      ->check(CLI::Range(1, 64));
+      ->check(between(1, 64));
   app.add_option("--goaway-chance", args.goaway_chance,
                  "Chance of a request over HTTP/2 that its client is told to connect anew afterwards, 0 to 0.02 "
                  "(default 0), so that a balancer can deal clients to servers anew; needs --etcd-servers")
-      ->check(CLI::Range(0.0, 0.02));
+      ->check(between_shares(0.0, 0.02));
   add_audit(app, args.audit);
   add_flow(app, args.flow);
+  begin_group(app, "Serving");
   app.add_flag("--insecure-http", args.insecure_http,
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {
@@ -336,14 +332,6 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   });
 }
 
-CLI::Validator above_zero() {
-  return number_that([](double number) { return number > 0; }, "a number above 0", "ABOVE 0");
-}
-
-CLI::Validator not_negative() {
-  return number_that([](double number) { return number >= 0; }, "0 or more", "0 OR MORE");
-}
-
 void add_api(CLI::App& app, ClusterArgs& args) {
   app.add_option("--kubeconfig", args.kubeconfig, "How to reach the API server")
       ->check(CLI::ExistingFile)
@@ -359,32 +347,36 @@ void add_client_api(CLI::App& app, ClusterArgs& args) {
       ->default_str("the files of $KUBECONFIG, else the one `spillway up` has written, else ~/.kube/config");
 }
 
+namespace {
+
+template <typename T>
+void add_choice(CLI::App& app, const std::string& flag, T& into, const std::string& help,
+                const std::vector<std::pair<std::string, T>>& words) {
+  std::vector<std::pair<std::string, int>> numbers;
+  for (const auto& [word, value] : words) numbers.emplace_back(word, static_cast<int>(value));
+  app.add_option(flag, into, help)->transform(choice_of(std::move(numbers)))->default_str(words.front().first);
+}
+
+}  // namespace
+
 void add_log(CLI::App& app, LogArgs& args) {
-  app.add_option("--log-level", args.level, "debug, info, warning or error")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, telemetry::Level>{{"debug", telemetry::Level::kDebug},
-                                                                          {"info", telemetry::Level::kInfo},
-                                                                          {"warning", telemetry::Level::kWarning},
-                                                                          {"error", telemetry::Level::kError}}))
-      ->default_str("info");
-  app.add_option("--log-format", args.format, "logfmt or json")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, telemetry::LogFormat>{
-          {"logfmt", telemetry::LogFormat::kLogfmt}, {"json", telemetry::LogFormat::kJson}}))
-      ->default_str("logfmt");
+  using telemetry::Level;
+  add_choice<Level>(
+      app, "--log-level", args.level, "The least severe lines that are logged",
+      {{"info", Level::kInfo}, {"debug", Level::kDebug}, {"warning", Level::kWarning}, {"error", Level::kError}});
+  using telemetry::LogFormat;
+  add_choice<LogFormat>(app, "--log-format", args.format, "How lines are written",
+                        {{"logfmt", LogFormat::kLogfmt}, {"json", LogFormat::kJson}});
 }
 
 void add_output(CLI::App& app, OutputFormat& output) {
-  app.add_option("-o,--output", output, "text or json")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, OutputFormat>{{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}}))
-      ->default_str("text");
+  add_choice<OutputFormat>(app, "-o,--output", output, "How the answer is written",
+                           {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
 }
 
 void add_colour(CLI::App& app, Colour& colour) {
-  app.add_option("--color", colour, "auto, always or never")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Colour>{
-          {"auto", Colour::kAuto}, {"always", Colour::kAlways}, {"never", Colour::kNever}}))
-      ->default_str("auto");
+  add_choice<Colour>(app, "--color", colour, "Colours; auto: on a terminal, unless NO_COLOR is set",
+                     {{"auto", Colour::kAuto}, {"always", Colour::kAlways}, {"never", Colour::kNever}});
 }
 
 }  // namespace spillway::cli

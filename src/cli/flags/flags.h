@@ -15,7 +15,6 @@
 namespace CLI {
 class App;
 class Option;
-class Validator;
 }  // namespace CLI
 
 namespace spillway::cli {
@@ -48,10 +47,6 @@ Result<Bytes> parse_bytes(const std::string& text);
 Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text);
 Result<std::string> parse_address(const std::string& text);
 Result<std::uint16_t> parse_port(const std::string& text);
-
-// For a flag that is a number; what else was given is told with what was expected.
-CLI::Validator above_zero();
-CLI::Validator not_negative();
 
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help);
 /// --kubeconfig, --context, --cluster, --user of a process that serves a cluster.

@@ -1,7 +1,9 @@
 #include "api/json/json.h"
 #include "api/text/duration.h"
 #include "api/text/quantity.h"
+#include "cli/flags/checks.h"
 #include "cli/flags/flags.h"
+#include "cli/flags/help_text.h"
 #include "policy/eviction/memory_estimate.h"
 #include "policy/eviction/threshold_parse.h"
 
@@ -149,12 +151,14 @@ Result<api::Json> reserved_memory_setting(const std::string& text) {
 }
 
 void add_node_config(CLI::App& app, NodeConfigArgs& config) {
+  begin_group(app, "Node");
   app.add_option("--config", config.file, "KubeletConfiguration (YAML); flags win over it")->check(CLI::ExistingFile);
   app.add_option("--config-dir", config.directory,
                  "Directory of *.conf files merged over it, in the order of their names")
       ->check(CLI::ExistingDirectory);
   const auto less_than = pairs_setting(eviction::PairSyntax::kLessThan);
   const auto equals = pairs_setting(eviction::PairSyntax::kEquals);
+  begin_group(app, "Eviction");
   add_setting(app, config, "--eviction-hard", "evictionHard", less_than,
               "Hard thresholds, e.g. memory.available<100Mi; naming one drops all defaults", "SIGNAL<VALUE,...", "");
   add_setting(app, config, "--eviction-soft", "evictionSoft", less_than, "Soft thresholds, e.g. memory.available<300Mi",
@@ -167,6 +171,7 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               duration_setting, "How long a pressure condition lingers", "DURATION", "5m0s");
   add_setting(app, config, "--eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", integer_setting,
               "Ceiling of a pod's grace in soft evictions, in seconds", "INT", "0");
+  begin_group(app, "Reservations");
   add_setting(app, config, "--kube-reserved", "kubeReserved", resources_setting,
               "Kept from pods for the node's daemons, e.g. cpu=100m,memory=200Mi", "RESOURCE=QUANTITY,...", "");
   add_setting(app, config, "--system-reserved", "systemReserved", resources_setting,
@@ -179,6 +184,7 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "Cgroup of the operating system's daemons, e.g. /system.slice; it has to exist", "PATH", "");
   add_setting(app, config, "--kube-reserved-cgroup", "kubeReservedCgroup", text_setting,
               "Cgroup of the node's daemons, e.g. /runtime.slice; it has to exist", "PATH", "");
+  begin_group(app, "Registration and status");
   add_setting(app, config, "--register-node", "registerNode", switch_setting,
               "false: register nothing, report the status of the node that somebody else makes", "true|false", "true");
   add_setting(app, config, "--register-with-taints", "registerWithTaints", taints_setting,
@@ -191,6 +197,7 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "Images the status lists; -1: all", "INT", "50");
   add_setting(app, config, "--node-lease-duration-seconds", "nodeLeaseDurationSeconds", count_setting,
               "Renewed at a quarter of it", "INT", "40");
+  begin_group(app, "CPUs, memory and topology");
   add_setting(app, config, "--topology-manager-policy", "topologyManagerPolicy", text_setting,
               "none, best-effort, restricted or single-numa-node", "POLICY", "none");
   add_setting(app, config, "--topology-manager-scope", "topologyManagerScope", text_setting, "container or pod",
@@ -207,6 +214,7 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "None");
   add_setting(app, config, "--reserved-memory", "reservedMemory", reserved_memory_setting,
               "Of the NUMA nodes, e.g. 0:memory=1Gi;1:memory=2Gi", "NODE:TYPE=QUANTITY[,...][;...]", "");
+  begin_group(app, "Pods");
   add_setting(app, config, "--max-pods", "maxPods", count_setting, "Pods this node takes", "INT", "110");
   add_setting(
       app, config, "--container-runtime-endpoint", "containerRuntimeEndpoint", text_setting,
@@ -239,6 +247,7 @@ Result<Bytes> parse_recording_size(const std::string& text) {
 }
 
 void add_memory_watch(CLI::App& app, eviction::MemoryWatch& watch) {
+  begin_group(app, "Eviction");
   add_parsed(app, "--memory-estimator", watch.estimator, parse_estimator,
              "What memory.available is: what the working set leaves (workingset, the kubelet's), what the kernel says "
              "could be taken without swapping (available: page cache counts as free), or what the working set leaves "
@@ -258,6 +267,7 @@ void add_memory_watch(CLI::App& app, eviction::MemoryWatch& watch) {
 
 void add_node(CLI::App& app, NodeArgs& args) {
   add_node_config(app, args.config);
+  begin_group(app, "Node");
   add_parsed(app, "--node-labels", args.labels, parse_labels, "Labels the node registers with", "KEY=VALUE,...", "");
   app.add_flag("--register-schedulable,!--no-register-schedulable", args.register_schedulable,
                "Register the node as schedulable")
@@ -266,16 +276,17 @@ void add_node(CLI::App& app, NodeArgs& args) {
              "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
   app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(above_zero());
   add_memory_watch(app, args.memory_watch);
+  begin_group(app, "Node");
   add_parsed(app, "--recording-max-size", args.recording_max, parse_recording_size,
              "How long the recording of what evictions are decided from may grow; 0: none", "QUANTITY", "64Mi");
   app.add_option("--node-status-compat", args.status_compat,
                  "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")
-      ->check(CLI::IsMember({"v1.12"}));
+      ->check(one_of({"v1.12"}));
   app.add_option(
          "--process-isolation", args.process_isolation,
          "How pods are kept to themselves: namespaces (user, mount, pid, ipc and cgroup namespaces, no rights on "
          "this machine), or none (every pod is root here, and sees everything)")
-      ->check(CLI::IsMember({"namespaces", "none"}))
+      ->check(one_of({"namespaces", "none"}))
       ->capture_default_str();
   app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
 }

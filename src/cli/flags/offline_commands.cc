@@ -1,3 +1,4 @@
+#include "cli/flags/checks.h"
 #include "cli/flags/commands.h"
 #include "cli/flags/flags.h"
 
@@ -45,6 +46,22 @@ void define_demo(Commands& commands) {
   commands.choose(app, demo);
 }
 
+void define_doctor(Commands& commands) {
+  const auto doctor = std::make_shared<DoctorCommand>();
+  CLI::App& app =
+      commands.add("doctor", "Say what of this machine, or of the way to a cluster, is in the way, and what mends it");
+  app.add_option("--config", doctor->config, "Also lint this KubeletConfiguration")->check(CLI::ExistingFile);
+  app.add_option("--data-dir", doctor->data_dir, "Of an API server here: its certificates are looked at")
+      ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
+  add_parsed(app, "--port", doctor->port, parse_port, "Where an API server would listen", "PORT", "6443");
+  add_parsed(app, "--node-port", doctor->node_port, parse_port, "Where an agent would listen", "PORT", "10250");
+  add_client_api(app, doctor->api);
+  add_output(app, doctor->output);
+  add_colour(app, doctor->colour);
+  app.footer("Exit codes: 0 nothing is in the way, 1 something is, 2 wrong command line, 4 warnings only.");
+  commands.choose(app, doctor);
+}
+
 void define_stress(Commands& commands) {
   const auto stress = std::make_shared<StressCommand>();
   CLI::App& app = commands.add("stress", "Allocate and touch memory at a rate, then hold it");
@@ -58,7 +75,7 @@ void define_stress(Commands& commands) {
 void define_lint(Commands& commands) {
   const auto lint = std::make_shared<LintCommand>();
   CLI::App& app = commands.add("lint", "Say what a KubeletConfiguration does, and what in it is wrong or dangerous");
-  app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own")->required();
+  app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own")->type_name("FILE")->required();
   add_parsed(app, "--memory", lint->memory, parse_optional_bytes, "Memory of the node", "QUANTITY", "this machine's");
   add_parsed(app, "--disk", lint->disk, parse_optional_bytes, "Size of the node's file system", "QUANTITY",
              "this machine's");
@@ -72,12 +89,13 @@ void define_simulate(Commands& commands) {
   CLI::App& app = commands.add("simulate", "Play what would happen to a cluster, on the product in virtual time");
   app.add_option("SCENARIO", simulate->scenarios,
                  "Files (docs/simulate.md), or names of scenarios that come with the program, or all of these")
+      ->type_name("FILE")
       ->required();
   app.add_option("--seed", simulate->seed, "Everything random comes from it")->default_str("the file's, else 1");
   app.add_option("--nodes", simulate->nodes, "Nodes of a generated cluster, in place of the file's")
-      ->check(CLI::Range(1, 200000));
+      ->check(between(1, 200000));
   app.add_option("--zones", simulate->zones, "Zones of a generated cluster, in place of the file's")
-      ->check(CLI::Range(1, 1000));
+      ->check(between(1, 1000));
   app.add_option("--brakes", simulate->brakes, "Lifecycle brakes on or off, whatever the file says");
   auto* const compare = app.add_flag("--compare", simulate->compare, "Two scenarios: what differs first");
   auto* const a = app.add_option("--config-a", simulate->config_a, "One scenario under this configuration …");
@@ -101,6 +119,7 @@ void define_advise(Commands& commands) {
   CLI::App& app = commands.add("advise", "Play scenarios under several settings and say what each costs");
   app.add_option("SCENARIO", advise->scenarios,
                  "Files (docs/simulate.md), or names of scenarios that come with the program")
+      ->type_name("FILE")
       ->required();
   app.add_option("--memory-available", advise->memory_available, "Hard eviction thresholds to try, e.g. 100Mi,500Mi,5%")
       ->type_name("LIST")
@@ -111,9 +130,9 @@ void define_advise(Commands& commands) {
   app.add_option("--brakes", advise->brakes, "Lifecycle brakes to try: on,off")
       ->type_name("LIST")
       ->delimiter(',')
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(one_of({"on", "off"}));
   app.add_option("--seeds", advise->seeds, "Seeds that each scenario is played under")
-      ->check(CLI::Range(1, 1000))
+      ->check(between(1, 1000))
       ->capture_default_str();
   app.add_flag("--from-cluster", advise->from_cluster, "The cluster of a kubeconfig, in place of the files'");
   add_client_api(app, advise->api);
@@ -132,7 +151,7 @@ void define_swarm(Commands& commands) {
   app.add_option("--first-seed", swarm->first_seed, "The first of them")->capture_default_str();
   app.add_option("--seed", swarm->only, "Replay this one seed; the log of all its engines goes to standard error");
   app.add_option("--jobs", swarm->jobs, "Seeds at a time; 0: one per processor")
-      ->check(CLI::Range(0, 256))
+      ->check(between(0, 256))
       ->capture_default_str();
   app.add_option("--minimise", swarm->minimise_runs,
                  "Runs to make the scenario of the first failing seed small; 0: it is not printed")
@@ -149,6 +168,7 @@ void define_swarm(Commands& commands) {
 
 void define_offline_commands(Commands& commands) {
   define_demo(commands);
+  define_doctor(commands);
   define_stress(commands);
   define_lint(commands);
   define_simulate(commands);

@@ -1,5 +1,7 @@
+#include "cli/flags/checks.h"
 #include "cli/flags/commands.h"
 #include "cli/flags/flags.h"
+#include "cli/flags/help_text.h"
 
 #include <CLI/CLI.hpp>
 
@@ -14,7 +16,8 @@ void define_up(Commands& commands) {
   add_serving(app, up->serving);
   add_node(app, up->node);
   add_controller(app, up->controller);
-  app.add_option("--nodes", up->nodes, "Nodes to run on this machine")->check(CLI::Range(0, 64))->capture_default_str();
+  begin_group(app, "Nodes of this machine");
+  app.add_option("--nodes", up->nodes, "Nodes to run on this machine")->check(between(0, 64))->capture_default_str();
   app.add_option("--node-name", up->node_name, "Name of the node; of several: prefix, followed by -1, -2, ...");
   app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
                "Delete nodes that were run with this data directory before and are not now, with their pods");
@@ -47,6 +50,7 @@ Result<bool> parse_pod_source(const std::string& text) {
 }
 
 void add_companion(CLI::App& app, CompanionArgs& args) {
+  begin_group(app, "Beside a kubelet");
   app.add_flag("--companion", args.enabled,
                "Run beside the kubelet of this machine: register nothing, evict earlier by its rules");
   app.add_flag("--shadow", args.shadow,
@@ -100,7 +104,7 @@ void define_agent(Commands& commands) {
          "--pods-at-stop", agent->pods_at_stop,
          "What becomes of its pods when the agent is told to stop: leave (they run on, and the next start takes "
          "them over) or end")
-      ->check(CLI::IsMember({"leave", "end"}))
+      ->check(one_of({"leave", "end"}))
       ->capture_default_str();
   add_node(app, agent->node);
   add_companion(app, agent->companion);
@@ -118,10 +122,11 @@ void define_controller(Commands& commands) {
       ->check(CLI::ExistingDirectory);
   app.add_flag("--print-config", controller->print_config, "Print the configuration in effect as YAML and exit");
   add_api(app, controller->api);
-  add_manager_flags(app, *controller);
   add_controller(app, controller->controller);
   add_controller_serving(app, controller->serving);
   add_leader_election(app, controller->leader_election);
+  add_manager_flags(app, *controller);
+  begin_group(app, "Controllers");
   app.add_option("--controllers", controller->controllers, "Which to run: names, -name to leave one out, * for all")
       ->capture_default_str();
   app.add_flag("--shadow", controller->shadow,

@@ -26,7 +26,7 @@ void define_record(Commands& commands) {
 void define_replay(Commands& commands) {
   const auto replay = std::make_shared<ReplayCommand>();
   CLI::App& app = commands.add("replay", "Show what a node decided, and what another configuration would have decided");
-  app.add_option("FILE", replay->file, "A recording: what `spillway record` wrote")->required();
+  app.add_option("FILE", replay->file, "A recording: what `spillway record` wrote")->type_name("FILE")->required();
   app.add_option("--config", replay->config, "Another KubeletConfiguration, in place of the node's own")
       ->type_name("FILE");
   add_output(app, replay->output);

@@ -11,7 +11,7 @@ namespace spillway::cli {
 namespace {
 
 constexpr std::array<std::string_view, 4> kUnits{"_bytes", "_seconds", "_inodes", "_processes"};
-constexpr std::string_view kReset = "\x1b[0m";
+constexpr std::string_view kUnpainted = "\x1b[0m";
 
 /// One decimal, unless it is zero.
 std::string short_number(double number) {
@@ -98,7 +98,7 @@ std::string Table::text(std::string_view indent) const {
   std::string text = std::string(indent) + line_of(headings_) + "\n";
   for (const Row& row : rows_) {
     text += std::string(indent) + row.paint + line_of(row.cells);
-    text += row.paint.empty() ? "\n" : std::string(kReset) + "\n";
+    text += row.paint.empty() ? "\n" : std::string(kUnpainted) + "\n";
   }
   return text;
 }

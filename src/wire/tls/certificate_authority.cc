@@ -212,6 +212,11 @@ Result<WallTime> end_of(const KeyPair& pair) {
   return end_of_certificate(certificate.get());
 }
 
+Result<WallTime> end_of_certificate_pem(const std::string& pem) {
+  SPILLWAY_TRY(certificate, parse_certificate(pem, "certificate"));
+  return end_of_certificate(certificate.get());
+}
+
 Result<WallTime> CertificateAuthority::end() const {
   return end_of_certificate(certificate_.get());
 }

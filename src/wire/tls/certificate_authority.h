@@ -34,6 +34,8 @@ Result<SigningRequestPair> make_signing_request(const CertificateRequest& reques
 
 /// When the certificate ends. kInvalid: not a PEM certificate, or not one for that key.
 Result<WallTime> end_of(const KeyPair& pair);
+/// The same of a certificate whose key is not at hand: the first one in the text.
+Result<WallTime> end_of_certificate_pem(const std::string& pem);
 
 class CertificateAuthority {
  public:

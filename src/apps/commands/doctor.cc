@@ -1,0 +1,193 @@
+// `spillway doctor`: what of this machine, or of the way to a cluster, stands in the way, and what mends it.
+#include "agent/config/config_lint.h"
+#include "apps/commands/commands.h"
+#include "apps/node/node_config.h"
+#include "apps/process/process.h"
+#include "apps/process/terminal.h"
+#include "apps/server/data_dir.h"
+#include "apps/view/cluster_view.h"
+#include "apps/view/remote.h"
+#include "base/file.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/node_slice.h"
+#include "policy/checkup/machine_checkup.h"
+#include "runtime/clock.h"
+#include "wire/net/socket.h"
+#include "wire/tls/certificate_authority.h"
+
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <sstream>
+
+namespace spillway::apps {
+namespace {
+
+constexpr int kExitWarnings = 4;
+constexpr std::size_t kCertificatesMax = 100;
+
+bool has_psi() {
+  return read_file("/proc/pressure/memory").has_value();
+}
+
+/// The sum of the third column of /proc/swaps, which is in KiB.
+std::optional<Bytes> swap_of(const std::string& table) {
+  std::istringstream lines(table);
+  std::string line;
+  std::getline(lines, line);  // the headings
+  std::int64_t kibibytes = 0;
+  while (std::getline(lines, line)) {
+    std::istringstream columns(line);
+    std::string file;
+    std::string type;
+    std::int64_t size = 0;
+    if (!(columns >> file >> type >> size)) return std::nullopt;
+    kibibytes += size;
+  }
+  return Bytes{kibibytes * 1024};
+}
+
+std::optional<bool> clock_is_in_step() {
+  timex state{};
+  const int told = ::adjtimex(&state);
+  if (told < 0) return std::nullopt;
+  return told != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
+}
+
+checkup::Port look_at_port(std::uint16_t number, std::string what) {
+  const auto socket = wire::listen_on("127.0.0.1", number);
+  return {number, std::move(what), socket ? std::string() : socket.error().text()};
+}
+
+std::vector<checkup::Certificate> look_at_certificates(const std::string& data_dir) {
+  std::vector<checkup::Certificate> found;
+  std::error_code gone;
+  for (std::filesystem::recursive_directory_iterator at(data_dir + "/pki", gone), end; !gone && at != end;
+       at.increment(gone)) {
+    if (at->path().extension() != ".crt" || found.size() == kCertificatesMax) continue;
+    const auto pem = read_file(at->path().string());
+    const auto until = pem ? wire::end_of_certificate_pem(*pem) : Result<WallTime>(pem.error());
+    found.push_back({at->path().string(), until ? std::optional(*until) : std::nullopt});
+  }
+  std::ranges::sort(found, {}, &checkup::Certificate::file);
+  return found;
+}
+
+Result<std::vector<checkup::ConfigProblem>> look_at_config(const std::string& file) {
+  SPILLWAY_TRY(document, read_config_document(file));
+  struct sysinfo machine{};
+  Bytes memory;
+  if (::sysinfo(&machine) == 0) memory = Bytes{static_cast<std::int64_t>(machine.totalram) * machine.mem_unit};
+  std::vector<checkup::ConfigProblem> problems;
+  for (const agent::LintFinding& each : agent::lint_config(document, {.memory = memory, .disk = {}}).findings) {
+    problems.push_back({each.line > 0 ? fmt::format("{}:{}", file, each.line) : file,
+                        each.key.empty() ? each.what : fmt::format("{}: {}", each.key, each.what),
+                        each.severity != agent::LintSeverity::kWarning});
+  }
+  return problems;
+}
+
+std::optional<checkup::Cluster> look_at_cluster(const cli::ClusterArgs& args) {
+  const auto config = find_kubeconfig(args);
+  if (!config) {
+    if (args.kubeconfig.empty()) return std::nullopt;
+    return checkup::Cluster{.server = args.kubeconfig, .problem = config.error().text()};
+  }
+  catch_interrupts();
+  runtime::Loop loop;
+  auto remote = connect_remote(loop, *config);
+  if (!remote) return checkup::Cluster{.server = "kubeconfig", .problem = remote.error().text()};
+  checkup::Cluster cluster{.server = remote->host};
+  ClusterView view(loop, std::move(remote->transport));
+  const auto version = view.get("/version");
+  if (!version) {
+    cluster.problem = version.error().text();
+    return cluster;
+  }
+  cluster.version = version->string_at({"gitVersion"});
+  cluster.lists_nodes = view.get("/api/v1/nodes?limit=1").has_value();
+  return cluster;
+}
+
+Result<checkup::MachineFacts> look(const cli::DoctorCommand& command) {
+  checkup::MachineFacts facts{
+      .is_root = ::geteuid() == 0, .has_psi = has_psi(), .clock_is_in_step = clock_is_in_step()};
+  if (!command.config.empty()) {
+    SPILLWAY_TRY(problems, look_at_config(command.config));
+    facts.config = std::move(problems);
+  }
+  if (const auto mounts = host::read_cgroup_mounts()) {
+    facts.cgroup_version = mounts->version == host::CgroupVersion::kV2 ? 2 : 1;
+    if (const auto root = host::find_writable_root(*mounts); !root) facts.cgroup_problem = root.error().text();
+  }
+  if (const auto swaps = read_file("/proc/swaps")) facts.swap = swap_of(*swaps);
+  facts.ports = {look_at_port(command.port, "the API server"), look_at_port(command.node_port, "a node's agent")};
+  facts.certificates = look_at_certificates(resolve_data_dir(command.data_dir));
+  facts.cluster = look_at_cluster(command.api);
+  return facts;
+}
+
+std::string_view paint_of(checkup::Level level) {
+  switch (level) {
+    case checkup::Level::kFine:
+      return "\x1b[32m";
+    case checkup::Level::kWarning:
+      return "\x1b[33m";
+    case checkup::Level::kProblem:
+      return "\x1b[31m";
+  }
+  return "";
+}
+
+void print_table(const std::vector<checkup::Finding>& findings, bool colour) {
+  std::size_t width = 0;
+  for (const checkup::Finding& each : findings) width = std::max(width, each.subject.size());
+  for (const checkup::Finding& each : findings) {
+    fmt::print("{}{:<9}{}{:<{}}  {}\n", colour ? paint_of(each.level) : "", checkup::to_string(each.level),
+               colour ? "\x1b[0m" : "", each.subject, width, each.what);
+    if (!each.mend.empty()) fmt::print("{:{}}→ {}\n", "", width + 11, each.mend);
+  }
+}
+
+void print_json(const std::vector<checkup::Finding>& findings) {
+  api::Json list = api::Json::array();
+  for (const checkup::Finding& each : findings) {
+    api::Json entry = api::Json::object(
+        {{"level", std::string(checkup::to_string(each.level))}, {"subject", each.subject}, {"what", each.what}});
+    if (!each.mend.empty()) entry["mend"] = each.mend;
+    list.if_array()->push_back(std::move(entry));
+  }
+  fmt::print("{}\n", api::to_text(api::Json::object({{"findings", std::move(list)}})));
+}
+
+}  // namespace
+
+int run_doctor(const cli::DoctorCommand& command) {
+  const auto facts = look(command);
+  if (!facts) {
+    print_error(facts.error());
+    return cli::kExitUsage;
+  }
+  const std::vector<checkup::Finding> findings = checkup::examine(*facts, runtime::RealClock::read().wall);
+  if (command.output == cli::OutputFormat::kJson) {
+    print_json(findings);
+  } else {
+    print_table(findings, shows_colour(command.colour, STDOUT_FILENO));
+  }
+  switch (checkup::worst_of(findings)) {
+    case checkup::Level::kFine:
+      return cli::kExitOk;
+    case checkup::Level::kWarning:
+      return kExitWarnings;
+    case checkup::Level::kProblem:
+      return cli::kExitFailure;
+  }
+  return cli::kExitFailure;
+}
+
+}  // namespace spillway::apps

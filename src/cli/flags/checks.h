@@ -1,0 +1,38 @@
+// What values a flag takes: checked when it is read, shown in its help and offered by completion, in the same words.
+// Thread: main.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+// The description of each is what the flag takes: "a|b", "0..64", "NUMBER". Its error says what was expected, and what
+// was given.
+
+/// One of these words.
+CLI::Validator one_of(std::vector<std::string> words);
+
+/// The same for an enumeration, to be given to transform(): the word becomes the number beside it.
+CLI::Validator choice_of(std::vector<std::pair<std::string, int>> words);
+
+/// A number, both ends included.
+CLI::Validator between(std::int64_t least, std::int64_t most);
+CLI::Validator between_shares(double least, double most);
+
+CLI::Validator above_zero();
+CLI::Validator not_negative();
+
+/// What the flag takes, as help and completion show it: "FILE", "DIRECTORY", "a|b", "0..64", "DURATION", "TEXT". Empty:
+/// it takes no value.
+std::string value_words(const CLI::Option& option);
+
+}  // namespace spillway::cli

@@ -1,0 +1,24 @@
+// The help of a command: its flags by group, what each takes and its default, in lines of at most 100 columns.
+// Thread: main.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace CLI {
+class App;
+class FormatterBase;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// For the root, before it gets commands.
+std::shared_ptr<CLI::FormatterBase> help_text();
+
+/// Flags that are defined from now on stand under this heading.
+void begin_group(CLI::App& app, const std::string& heading);
+
+/// "spillway store backup".
+std::string command_words(const CLI::App& app);
+
+}  // namespace spillway::cli

@@ -1,0 +1,140 @@
+#include "policy/checkup/machine_checkup.h"
+
+#include "api/text/time_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace spillway::checkup {
+namespace {
+
+class Examination {
+ public:
+  Examination(const MachineFacts& facts, WallTime now) : facts_(facts), now_(now) {}
+
+  std::vector<Finding> run() {
+    rights();
+    cgroups();
+    pressure();
+    swap();
+    clock();
+    for (const Port& port : facts_.ports) look_at(port);
+    for (const Certificate& certificate : facts_.certificates) look_at(certificate);
+    for (const ConfigProblem& problem : facts_.config)
+      add(problem.dangerous ? Level::kProblem : Level::kWarning, "configuration",
+          fmt::format("{}: {}", problem.place, problem.what), "spillway lint FILE says more");
+    cluster();
+    return std::move(findings_);
+  }
+
+ private:
+  void add(Level level, std::string subject, std::string what, std::string mend = {}) {
+    findings_.push_back({level, std::move(subject), std::move(what), std::move(mend)});
+  }
+
+  void rights() {
+    if (facts_.is_root) return add(Level::kFine, "rights", "root");
+    add(Level::kWarning, "rights", "not root: pods cannot be confined, and some of what follows cannot be seen",
+        "sudo spillway doctor");
+  }
+
+  void cgroups() {
+    if (!facts_.cgroup_version) {
+      return add(Level::kProblem, "cgroups", "no cgroup hierarchy with a memory controller is mounted",
+                 "mount -t cgroup2 none /sys/fs/cgroup");
+    }
+    if (!facts_.cgroup_problem.empty()) return add(Level::kProblem, "cgroups", facts_.cgroup_problem);
+    if (*facts_.cgroup_version == 2) return add(Level::kFine, "cgroups", "version 2, a node can be made");
+    add(Level::kWarning, "cgroups",
+        "version 1: a node can be made, without memory.high (--memory-brake) and without events of OOM kills",
+        "boot with systemd.unified_cgroup_hierarchy=1");
+  }
+
+  void pressure() {
+    if (!facts_.has_psi) return;
+    if (*facts_.has_psi) return add(Level::kFine, "PSI", "the kernel tells of pressure");
+    add(Level::kWarning, "PSI", "the kernel tells nothing of pressure: memory is only looked at by the clock",
+        "boot with psi=1");
+  }
+
+  void swap() {
+    if (!facts_.swap) return;
+    if (*facts_.swap == Bytes{}) return add(Level::kFine, "swap", "off");
+    add(Level::kWarning, "swap",
+        fmt::format("{} Mi are on: memory.available does not count them, and pods slow down before they are evicted",
+                    facts_.swap->count() / mebibytes(1).count()),
+        "swapoff -a, or --memory-estimator workingset+swap");
+  }
+
+  void clock() {
+    if (!facts_.clock_is_in_step) return;
+    if (*facts_.clock_is_in_step) return add(Level::kFine, "clock", "in step with a time server");
+    add(Level::kWarning, "clock", "in step with no time server: certificates and times of objects may be wrong",
+        "timedatectl set-ntp true");
+  }
+
+  void look_at(const Port& port) {
+    const std::string subject = fmt::format("port {}", port.number);
+    if (port.problem.empty()) return add(Level::kFine, subject, fmt::format("free, for {}", port.what));
+    add(Level::kProblem, subject, fmt::format("not to be had for {}: {}", port.what, port.problem),
+        fmt::format("ss -ltnp 'sport = :{}', or --port", port.number));
+  }
+
+  void look_at(const Certificate& certificate) {
+    constexpr std::string_view kMend = "start the API server again: it renews what it has made itself";
+    if (!certificate.end)
+      return add(Level::kProblem, "certificate", certificate.file + ": cannot be read", std::string(kMend));
+    const std::string what = fmt::format("{}: until {}", certificate.file, api::format_time(*certificate.end));
+    if (*certificate.end <= now_)
+      return add(Level::kProblem, "certificate",
+                 fmt::format("{}: ended at {}", certificate.file, api::format_time(*certificate.end)),
+                 std::string(kMend));
+    if (*certificate.end - now_ < kCertificateLeftMin)
+      return add(Level::kWarning, "certificate", what, std::string(kMend));
+    add(Level::kFine, "certificate", what);
+  }
+
+  void cluster() {
+    if (!facts_.cluster) return add(Level::kFine, "cluster", "no kubeconfig: none was asked");
+    const Cluster& cluster = *facts_.cluster;
+    if (!cluster.problem.empty())
+      return add(Level::kProblem, "cluster", fmt::format("{}: {}", cluster.server, cluster.problem),
+                 "kubectl cluster-info, or --kubeconfig FILE");
+    if (!cluster.lists_nodes)
+      return add(Level::kProblem, "cluster",
+                 fmt::format("{}: its nodes may not be listed by this user", cluster.server),
+                 "kubectl auth can-i list nodes, as an administrator: kubectl create clusterrolebinding");
+    add(Level::kFine, "cluster", fmt::format("{}: {}, nodes may be listed", cluster.server, cluster.version));
+  }
+
+  const MachineFacts& facts_;
+  WallTime now_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::string_view to_string(Level level) {
+  switch (level) {
+    case Level::kFine:
+      return "ok";
+    case Level::kWarning:
+      return "warning";
+    case Level::kProblem:
+      return "problem";
+  }
+  return "problem";
+}
+
+std::vector<Finding> examine(const MachineFacts& facts, WallTime now) {
+  return Examination(facts, now).run();
+}
+
+Level worst_of(const std::vector<Finding>& findings) {
+  Level worst = Level::kFine;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.level);
+  return worst;
+}
+
+}  // namespace spillway::checkup

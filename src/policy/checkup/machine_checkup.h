@@ -1,0 +1,78 @@
+// What of a machine and of the way to its cluster keeps Spillway from working, or from working well, each with what
+// mends it. Thread: any (pure). Source: spec "Wake-up sources", 1 (PSI, versions of cgroups); Kubernetes docs, "Swap
+// memory management".
+#pragma once
+
+#include "base/bytes.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::checkup {
+
+/// A port that a part listens on unless it is told another one.
+struct Port {
+  std::uint16_t number = 0;
+  std::string what;     // "the API server"
+  std::string problem;  // why it cannot be had; empty: it can
+};
+
+struct Certificate {
+  std::string file;
+  std::optional<WallTime> end;  // nullopt: it cannot be read
+};
+
+/// The API server that a kubeconfig names.
+struct Cluster {
+  std::string server;   // "192.0.2.7:6443", or the kubeconfig if it says nothing of one
+  std::string problem;  // why it does not answer; empty: it does
+  std::string version;  // "v1.32.0"
+  bool lists_nodes = false;
+};
+
+/// A finding of the lint about the configuration of the node.
+struct ConfigProblem {
+  std::string place;  // "kubelet.yaml:3"
+  std::string what;
+  bool dangerous = false;
+};
+
+struct MachineFacts {
+  bool is_root = false;
+  std::optional<int> cgroup_version;     // nullopt: no hierarchy with a memory controller
+  std::string cgroup_problem;            // why no node can be made, with what mends it; empty: one can
+  std::optional<bool> has_psi;           // nullopt: not looked at
+  std::optional<Bytes> swap;             // nullopt: unknown
+  std::optional<bool> clock_is_in_step;  // with a time server; nullopt: the kernel does not say
+  std::vector<Port> ports;
+  std::vector<Certificate> certificates;
+  std::vector<ConfigProblem> config;
+  std::optional<Cluster> cluster;  // nullopt: no kubeconfig, which a machine of its own does not need
+};
+
+enum class Level { kFine, kWarning, kProblem };
+
+std::string_view to_string(Level level);
+
+struct Finding {
+  Level level = Level::kFine;
+  std::string subject;  // "cgroups"
+  std::string what;
+  std::string mend;  // a command or a setting; empty where nothing has to be done
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+/// A certificate with less left than this is a warning: its owner renews it a month ahead, so nobody did.
+inline constexpr Duration kCertificateLeftMin = std::chrono::hours(24 * 7);
+
+/// In the order of the members of MachineFacts.
+std::vector<Finding> examine(const MachineFacts& facts, WallTime now);
+
+/// The worst of them; kFine of none.
+Level worst_of(const std::vector<Finding>& findings);
+
+}  // namespace spillway::checkup

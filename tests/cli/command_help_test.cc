@@ -1,0 +1,162 @@
+// What the command line says of itself: help, mistakes, completion. No word of the library that reads it gets out.
+#include "cli/flags/command_line.h"
+
+#include <gmock/gmock.h>
+
+#include <regex>
+#include <sstream>
+
+namespace spillway::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+EarlyExit answer(std::vector<const char*> words) {
+  words.insert(words.begin(), "spillway");
+  const auto result = parse_command_line(static_cast<int>(words.size()), words.data());
+  const auto* early = std::get_if<EarlyExit>(&result);
+  EXPECT_NE(early, nullptr) << words.back();
+  return early != nullptr ? *early : EarlyExit{};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Words alone, without what they are.
+std::vector<std::string> offers(std::vector<const char*> words) {
+  words.insert(words.begin(), {"__complete", "--"});
+  std::vector<std::string> found;
+  for (const std::string& line : lines_of(answer(std::move(words)).text))
+    found.push_back(line.substr(0, line.find('\t')));
+  return found;
+}
+
+std::vector<std::string> commands() {
+  std::vector<std::string> found = offers({""});
+  for (const std::string& name : offers({"store", ""})) found.push_back("store " + name);
+  return found;
+}
+
+std::string help_of(const std::string& command) {
+  const std::size_t space = command.find(' ');
+  const std::string first = command.substr(0, space);
+  if (space == std::string::npos) return answer({first.c_str(), "--help"}).text;
+  const std::string second = command.substr(space + 1);
+  return answer({first.c_str(), second.c_str(), "--help"}).text;
+}
+
+TEST(Help, OfEveryCommandIsInOurWordsAndFitsTheScreen) {
+  EXPECT_THAT(commands(),
+              IsSupersetOf({"up", "agent", "controller", "explain", "simulate", "completion", "store copy"}));
+  for (const std::string& command : commands()) {
+    const std::string help = help_of(command);
+    EXPECT_THAT(help, HasSubstr("\nUsage: spillway " + command + " ")) << command;
+    EXPECT_THAT(help, AllOf(Not(HasSubstr("ENUM")), Not(HasSubstr("TEXT:")), Not(HasSubstr("INT in")),
+                            Not(HasSubstr(" Needs:")), Not(HasSubstr("->"))))
+        << command;
+    for (const std::string& line : lines_of(help))
+      EXPECT_TRUE(line.size() <= 110 || !line.substr(2).contains("  ")) << command << ": " << line;
+  }
+}
+
+TEST(Help, FlagsStandUnderHeadings) {
+  const std::string help = help_of("up");
+  std::size_t last = 0;
+  for (const char* heading : {"Store:", "Serving:", "Audit log:", "Node:", "Eviction:", "Node lifecycle:", "Brakes:"}) {
+    const std::size_t at = help.find(std::string("\n") + heading);
+    ASSERT_NE(at, std::string::npos) << heading;
+    EXPECT_GT(at, last) << heading;
+    last = at;
+  }
+  EXPECT_GT(help.find("--eviction-hard"), help.find("\nEviction:"));
+  EXPECT_LT(help.find("--eviction-hard"), help.find("\nReservations:"));
+}
+
+TEST(Help, SaysWhatAFlagTakes) {
+  const std::string help = help_of("up");
+  EXPECT_THAT(help, HasSubstr("--process-isolation namespaces|none"));
+  EXPECT_THAT(help, HasSubstr("--nodes 0..64"));
+  EXPECT_THAT(help, HasSubstr("--etcd-certfile FILE"));
+  EXPECT_THAT(help, HasSubstr("PEM file: its key (together with --etcd-certfile)"));
+  EXPECT_THAT(help_of("zones"), HasSubstr("-o, --output text|json"));
+}
+
+TEST(Mistakes, SayWhatWasExpected) {
+  const std::pair<std::vector<const char*>, const char*> rows[] = {
+      {{"up", "--log-level", "x"}, "--log-level: expected info, debug, warning or error, got \"x\"; see"},
+      {{"up", "--nodes", "70"}, "--nodes: expected 0 to 64, got \"70\"; see"},
+      {{"up", "--nodes", "x"}, "--nodes: expected 0 to 64, got \"x\"; see"},
+      {{"up", "--port", "1", "--port", "2"}, "--port: given 2 times, expected once; see"},
+      {{"up", "--etcd-cafile", "/nope"}, "--etcd-cafile: expected a file, got \"/nope\", which does not exist; see"},
+      {{"agent", "--config-dir", "/nope"}, "--config-dir: expected a directory, got \"/nope\", which does not exist"},
+      {{"agent", "--process-isolation", "x"}, "--process-isolation: expected namespaces or none, got \"x\"; see"},
+      {{"apiserver", "--goaway-chance", "5"}, "--goaway-chance: expected 0 to 0.02, got \"5\"; see"},
+      {{"zones", "-o", "yaml"}, "--output: expected text or json, got \"yaml\"; see"},
+      {{"up", "--node-memory"}, "--node-memory: expected a value after it; see"},
+      {{"agent", "stray"}, "unexpected argument \"stray\"; see"},
+      {{"completion", "ksh"}, "SHELL: expected bash, zsh or fish, got \"ksh\"; see"},
+  };
+  for (const auto& [words, said] : rows) {
+    const EarlyExit exit = answer(words);
+    EXPECT_EQ(exit.exit_code, kExitUsage) << said;
+    EXPECT_THAT(exit.text, HasSubstr(said));
+    EXPECT_EQ(lines_of(exit.text).size(), 1U) << exit.text;
+  }
+}
+
+TEST(Mistakes, ValuesThatAreTakenAreTaken) {
+  const auto level = [](const char* word) {
+    const char* const words[] = {"spillway", "zones", "--log-level", word, "-o", "json"};
+    const auto result = parse_command_line(6, words);
+    const auto* line = std::get_if<CommandLine>(&result);
+    EXPECT_NE(line, nullptr) << word;
+    return line != nullptr ? std::optional(line->log.level) : std::nullopt;
+  };
+  EXPECT_EQ(level("debug"), telemetry::Level::kDebug);
+  EXPECT_EQ(level("info"), telemetry::Level::kInfo);
+  EXPECT_EQ(level("warning"), telemetry::Level::kWarning);
+  EXPECT_EQ(level("error"), telemetry::Level::kError);
+}
+
+TEST(Completion, OffersCommandsFlagsAndValues) {
+  EXPECT_THAT(offers({"ex"}), ElementsAre("explain"));
+  EXPECT_THAT(offers({"store", "de"}), ElementsAre("defrag"));
+  EXPECT_THAT(offers({"up", "--eviction-m"}),
+              ElementsAre("--eviction-minimum-reclaim", "--eviction-max-pod-grace-period", "--eviction-mode"));
+  EXPECT_THAT(offers({"zones", "--log-"}), ElementsAre("--log-level", "--log-format"));
+  EXPECT_THAT(offers({"up", "--process-isolation", ""}), ElementsAre("namespaces", "none"));
+  EXPECT_THAT(offers({"zones", "-o", "j"}), ElementsAre("json"));
+  EXPECT_THAT(offers({"completion", "f"}), ElementsAre("fish"));
+}
+
+TEST(Completion, KnowsWhatIsAValueOfAFlag) {
+  EXPECT_THAT(offers({"up", "--node-name", "store", "--tls-s"}), ElementsAre("--tls-san"));
+  EXPECT_THAT(offers({"up", "--node-name=store", "--tls-s"}), ElementsAre("--tls-san"));
+  EXPECT_THAT(offers({"up", "--kubelet-insecure-tls", "--tls-s"}), ElementsAre("--tls-san"));
+}
+
+TEST(Completion, AsksTheShellForFiles) {
+  EXPECT_THAT(offers({"up", "--etcd-cafile", ""}), ElementsAre(":file"));
+  EXPECT_THAT(offers({"agent", "--config-dir", ""}), ElementsAre(":directory"));
+  EXPECT_THAT(offers({"simulate", "zo"}), ElementsAre(":file"));
+  EXPECT_THAT(offers({"up", "--node-name", ""}), ElementsAre());
+  EXPECT_THAT(offers({"explain", "po"}), ElementsAre());
+}
+
+TEST(Completion, WhateverIsAskedIsAnswered) {
+  for (const std::vector<const char*>& words : std::vector<std::vector<const char*>>{
+           {}, {"nothing", "here", ""}, {"up", "--", ""}, {"--log-level"}, {"-", "-"}, {"store", "store", "store", ""}})
+    EXPECT_LT(offers(words).size(), 200U);
+}
+
+}  // namespace
+}  // namespace spillway::cli

@@ -1,0 +1,92 @@
+#include "policy/checkup/machine_checkup.h"
+
+#include <gmock/gmock.h>
+
+namespace spillway::checkup {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr WallTime kNow{std::chrono::hours(24 * 20'000)};
+
+MachineFacts sound() {
+  return {.is_root = true,
+          .cgroup_version = 2,
+          .has_psi = true,
+          .swap = Bytes{},
+          .clock_is_in_step = true,
+          .ports = {{6443, "the API server", ""}},
+          .certificates = {{"/d/pki/ca.crt", kNow + hours(24 * 300)}},
+          .cluster = Cluster{.server = "192.0.2.7:6443", .problem = "", .version = "v1.32.0", .lists_nodes = true}};
+}
+
+TEST(Checkup, ASoundMachineHasNothingInTheWay) {
+  const std::vector<Finding> findings = examine(sound(), kNow);
+  EXPECT_EQ(findings.size(), 8U);
+  EXPECT_EQ(worst_of(findings), Level::kFine);
+  for (const Finding& each : findings) EXPECT_THAT(each.mend, IsEmpty()) << each.subject;
+}
+
+/// One fault at a time: its subject is found, at its level, with what mends it, and everything else stays fine.
+TEST(Checkup, EachFaultIsOneFinding) {
+  struct Row {
+    const char* subject;
+    Level level;
+    const char* what;
+    void (*break_it)(MachineFacts&);
+  };
+
+  const Row rows[] = {
+      {"rights", Level::kWarning, "not root", [](MachineFacts& facts) { facts.is_root = false; }},
+      {"cgroups", Level::kProblem, "no cgroup hierarchy", [](MachineFacts& facts) { facts.cgroup_version.reset(); }},
+      {"cgroups", Level::kWarning, "version 1", [](MachineFacts& facts) { facts.cgroup_version = 1; }},
+      {"PSI", Level::kWarning, "tells nothing", [](MachineFacts& facts) { facts.has_psi = false; }},
+      {"swap", Level::kWarning, "512 Mi are on", [](MachineFacts& facts) { facts.swap = mebibytes(512); }},
+      {"clock", Level::kWarning, "no time server", [](MachineFacts& facts) { facts.clock_is_in_step = false; }},
+      {"port 6443", Level::kProblem, "in use", [](MachineFacts& facts) { facts.ports[0].problem = "address in use"; }},
+      {"certificate", Level::kProblem, "ended at", [](MachineFacts& facts) { facts.certificates[0].end = kNow; }},
+      {"certificate", Level::kWarning, "until",
+       [](MachineFacts& facts) { facts.certificates[0].end = kNow + hours(24 * 7) - seconds(1); }},
+      {"certificate", Level::kProblem, "cannot be read",
+       [](MachineFacts& facts) { facts.certificates[0].end.reset(); }},
+      {"configuration", Level::kProblem, "k.yaml:3: evictionHard",
+       [](MachineFacts& facts) { facts.config = {{"k.yaml:3", "evictionHard", true}}; }},
+      {"configuration", Level::kWarning, "k.yaml:3",
+       [](MachineFacts& facts) { facts.config = {{"k.yaml:3", "evictionHard", false}}; }},
+      {"cluster", Level::kProblem, "connection refused",
+       [](MachineFacts& facts) { facts.cluster->problem = "connection refused"; }},
+      {"cluster", Level::kProblem, "may not be listed",
+       [](MachineFacts& facts) { facts.cluster->lists_nodes = false; }},
+  };
+  for (const Row& row : rows) {
+    MachineFacts facts = sound();
+    row.break_it(facts);
+    int found = 0;
+    for (const Finding& each : examine(facts, kNow)) {
+      if (each.level == Level::kFine) continue;
+      ++found;
+      EXPECT_EQ(each.subject, row.subject);
+      EXPECT_EQ(each.level, row.level) << row.what;
+      EXPECT_THAT(each.what, HasSubstr(row.what));
+      EXPECT_FALSE(each.mend.empty()) << row.what;
+    }
+    EXPECT_EQ(found, 1) << row.what;
+  }
+}
+
+TEST(Checkup, WhatIsNotKnownIsNotSaid) {
+  const std::vector<Finding> findings = examine({.is_root = true, .cgroup_version = 2}, kNow);
+  ASSERT_EQ(findings.size(), 3U);
+  EXPECT_EQ(findings[2].what, "no kubeconfig: none was asked");
+  EXPECT_EQ(worst_of(findings), Level::kFine);
+}
+
+TEST(Checkup, WhyNoNodeCanBeMadeIsPassedOn) {
+  MachineFacts facts = sound();
+  facts.cgroup_problem = "/sys/fs/cgroup: read-only file system; mount it writable";
+  EXPECT_EQ(examine(facts, kNow)[1], (Finding{Level::kProblem, "cgroups", facts.cgroup_problem, ""}));
+}
+
+}  // namespace
+}  // namespace spillway::checkup
