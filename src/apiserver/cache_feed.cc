@@ -16,68 +16,70 @@ constexpr Duration kReadAgain = seconds(1);
 }  // namespace
 
 CacheFeed::~CacheFeed() {
-  if (watching_) core_.store.unwatch(*watching_);
+  if (watching_) origin_.store().unwatch(*watching_);
 }
 
 void CacheFeed::start(std::move_only_function<void(Outcome)> loaded) {
   on_loaded_ = std::move(loaded);
-  core_.store.range({std::string(kRoot), {}, 1, std::nullopt}, [this](Result<store::RangeResult> head) {
+  origin_.store().range({std::string(kRoot), {}, 1, std::nullopt}, [this](Result<store::RangeResult> head) {
     if (!head) return end(head.error());
     load(head->revision);
   });
 }
 
 void CacheFeed::on_progress() {
-  if (loading_to_ && core_.cache.revision() >= *loading_to_) end({});
+  if (loading_to_ && origin_.revision() >= *loading_to_) end({});
 }
 
 bool CacheFeed::on_lost(const Error& error) {
   watching_.reset();
-  if (!core_.store.is_shared() || !loaded_ || error.code != ErrorCode::kExpired) {
+  if (!origin_.store().is_shared() || !loaded_ || error.code != ErrorCode::kExpired) {
+    lost_ = error.text();
     end(error);
     return false;
   }
-  core_.log.warning("the history of the store is missing: its present state is read", {{"error", error.text()}});
+  core_.log.warning("the history of the store is missing: its present state is read",
+                    {{"store", origin_.label()}, {"error", error.text()}});
   rebasing_ = true;
-  hub_.end_all();
+  hub_.end_all(origin_);
   read_present();
   return true;
 }
 
 void CacheFeed::load(store::Revision head) {
-  core_.store.oldest_within(head, kHistoryLoaded, [this, head](Result<store::Revision> base) {
+  origin_.store().oldest_within(head, kHistoryLoaded, [this, head](Result<store::Revision> base) {
     if (!base) return end(base.error());
-    const store::Revision oldest(core_.store.is_shared() ? 1 : 0);  // etcd counts from 1
+    const store::Revision oldest(origin_.store().is_shared() ? 1 : 0);  // etcd counts from 1
     load_from(std::min(head, std::max(*base, oldest)), head);
   });
 }
 
 void CacheFeed::load_from(store::Revision base, store::Revision head) {
   store::Range range{.prefix = std::string(kRoot), .start_after = {}, .at = base, .known_only = true};
-  core_.store.range(std::move(range), [this, head, base](Result<store::RangeResult> state) {
+  origin_.store().range(std::move(range), [this, head, base](Result<store::RangeResult> state) {
     // Of a store that others compact, less may be left; how much it says when it is asked for more.
     if (!state && state.error().code == ErrorCode::kExpired && base != head) {
-      const store::Revision left = core_.store.compacted();
+      const store::Revision left = origin_.store().compacted();
       return load_from(left <= base ? head : std::min(head, left), head);
     }
     if (!state) return end(state.error());
-    core_.cache.load(*state, head);
+    core_.cache.load(origin_, *state, head);
     loading_to_ = head;
-    watching_ = core_.store.watch(std::string(kRoot), state->revision, core_.cache);
+    watching_ = origin_.store().watch(std::string(kRoot), state->revision, origin_);
     on_progress();
   });
 }
 
 void CacheFeed::read_present() {
-  core_.store.range({std::string(kRoot), {}, 0, std::nullopt}, [this](Result<store::RangeResult> state) {
+  origin_.store().range({std::string(kRoot), {}, 0, std::nullopt}, [this](Result<store::RangeResult> state) {
     if (!state) {
-      core_.log.warning("the store cannot be read", {{"error", state.error().text()}});
+      core_.log.warning("the store cannot be read", {{"store", origin_.label()}, {"error", state.error().text()}});
       core_.timers.at(core_.now.mono + kReadAgain, [this] { read_present(); });
       return;
     }
-    core_.cache.rebase(*state);
+    core_.cache.rebase(origin_, *state);
     rebasing_ = false;
-    watching_ = core_.store.watch(std::string(kRoot), state->revision, core_.cache);
+    watching_ = origin_.store().watch(std::string(kRoot), state->revision, origin_);
   });
 }
 

@@ -1,5 +1,5 @@
-// What the watch cache is fed with: some history of the store at start, then what its watch tells, and its present
-// state anew where history is missing. Thread: loop. Source: spec "etcd as the store", 4.6.
+// What the watch cache is fed with from one store: some history of it at start, then what its watch tells, and its
+// present state anew where history is missing. Thread: loop. Source: spec "etcd as the store", 4.6.
 #pragma once
 
 #include "apiserver/read/core.h"
@@ -9,12 +9,13 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace spillway::apiserver {
 
 class CacheFeed {
  public:
-  CacheFeed(Core& core, WatchHub& hub) : core_(core), hub_(hub) {}
+  CacheFeed(Core& core, WatchHub& hub, Origin& origin) : core_(core), hub_(hub), origin_(origin) {}
 
   ~CacheFeed();
 
@@ -38,6 +39,11 @@ class CacheFeed {
   /// It did once, and what it shows is too old.
   bool is_rebasing() const { return rebasing_; }
 
+  /// Why nothing more will come of a store that was there; empty: it will.
+  const std::string& lost() const { return lost_; }
+
+  const Origin& origin() const { return origin_; }
+
  private:
   void load(store::Revision head);
   void load_from(store::Revision base, store::Revision head);
@@ -46,6 +52,8 @@ class CacheFeed {
 
   Core& core_;
   WatchHub& hub_;
+  Origin& origin_;
+  std::string lost_;
   std::move_only_function<void(Outcome)> on_loaded_;
   std::optional<store::WatchId> watching_;
   std::optional<store::Revision> loading_to_;

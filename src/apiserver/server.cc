@@ -49,7 +49,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
  public:
   Impl(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options)
       : options_(std::move(options)),
-        cache_(registry_, *this),
+        cache_(registry_, *this, store, options_.separate),
         core_{
             registry_,          store,           cache_, timers_, std::move(log), Rng(options_.seed).fork("apiserver"),
             rules_of(options_), options_.storage},
@@ -61,7 +61,6 @@ class ApiServer::Impl final : public WatchCache::Listener {
         long_reads_(timers_, core_.now),
         hub_(core_, slices_, long_reads_),
         reader_(core_, hub_, slices_, long_reads_),
-        feed_(core_, hub_),
         roles_(core_),
         node_authorizer_(core_),
         authorizer_(node_authorizer_, roles_),
@@ -78,12 +77,13 @@ class ApiServer::Impl final : public WatchCache::Listener {
                options_),
         bootstrap_secrets_(core_, options_.bootstrap_tokens),
         collectors_(core_, writer_, remover_, authorizer_, options_),
-        compaction_(core_),
+        compaction_(core_, options_.compaction_interval),
         pages_(registry_, metrics, options_.version),
         metrics_(metrics),
         flows_({options_.fair, options_.flows, options_.seats},
                {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}),
         acts_(!store.is_shared()) {
+    for (const auto& origin : cache_.origins()) feeds_.push_back(std::make_unique<CacheFeed>(core_, hub_, *origin));
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
@@ -99,7 +99,13 @@ class ApiServer::Impl final : public WatchCache::Listener {
   void start(Now now, std::move_only_function<void(Outcome)> ready) {
     set_time(now);
     ready_ = std::move(ready);
-    feed_.start([this](Outcome outcome) { outcome ? loaded() : fail_start(outcome.error()); });
+    loading_ = feeds_.size();
+    for (const auto& feed : feeds_) {
+      feed->start([this](Outcome outcome) {
+        if (!outcome) return fail_start(outcome.error());
+        if (--loading_ == 0) loaded();
+      });
+    }
   }
 
   RequestId handle(api::Request request, std::shared_ptr<const api::UserInfo> user,
@@ -161,7 +167,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void on_cache_progress() override {
-    feed_.on_progress();
+    for (const auto& feed : feeds_) feed->on_progress();
     reader_.on_progress();
     for (Collector* knower : knowers_) knower->run();
     collectors_.run();
@@ -175,9 +181,10 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (serving_) act_as_told();
   }
 
-  void on_cache_lost(const Error& error) override {
-    if (feed_.on_lost(error)) return;
-    core_.log.error("the store is lost", {{"error", error.text()}});
+  void on_cache_lost(Origin& origin, const Error& error) override {
+    if (feed_of(origin).on_lost(error)) return;
+    core_.log.error("the store is lost", {{"store", origin.label()}, {"error", error.text()}});
+    if (!origin.is_main()) return hub_.end_all(origin);
     lost_ = error.text();
     hub_.end_all();
   }
@@ -254,19 +261,49 @@ class ApiServer::Impl final : public WatchCache::Listener {
   std::string why_not_served() const {
     if (!lost_.empty()) return lost_;
     if (stopping_) return "shutting down";
-    return serving_ && !feed_.is_rebasing() ? "" : "loading";
+    return serving_ && !feeds_.front()->is_rebasing() ? "" : "loading";
+  }
+
+  /// Nor of this resource.
+  std::string why_not_served(const Resource* resource) const {
+    if (std::string why = why_not_served(); !why.empty() || resource == nullptr || !resource->stored()) return why;
+    const CacheFeed& feed = feed_of(core_.cache.of(*resource).origin());
+    if (!feed.lost().empty()) return feed.lost();
+    return feed.is_rebasing() ? "loading" : "";
+  }
+
+  CacheFeed& feed_of(const Origin& origin) const { return *feeds_.at(origin.index()); }
+
+  void add_health_of_stores(std::vector<HealthCheck>& checks) const {
+    for (const auto& feed : feeds_) {
+      const Origin& origin = feed->origin();
+      if (origin.is_main()) continue;
+      checks.push_back(
+          {.name = "store/" + origin.name(), .cure = HealthCheck::Cure::kRestart, .problem = feed->lost()});
+      checks.push_back({.name = "store-writes/" + origin.name(), .problem = origin.store().refusing().value_or("")});
+    }
+  }
+
+  std::string what_is_loading() const {
+    std::string names;
+    for (const auto& feed : feeds_) {
+      if (!feed->is_loading()) continue;
+      if (!names.empty()) names += " and ";
+      names += feed->origin().is_main() ? "the store" : "the store of " + feed->origin().name();
+    }
+    return names.empty() ? names : fmt::format("the objects of {} are being loaded", names);
   }
 
   /// Each part, in the order in which they come up. Names that upstream has mean the same.
   std::vector<HealthCheck> health() const {
     using Cure = HealthCheck::Cure;
-    std::vector<HealthCheck> checks{
-        {.name = "ping", .cure = Cure::kRestart, .problem = {}},
-        {.name = "store", .cure = Cure::kRestart, .problem = lost_},
-        {.name = "store-writes", .problem = core_.store.refusing().value_or("")},
-        {.name = "informer-sync", .problem = feed_.is_loading() ? "the objects of the store are being loaded" : ""},
-        {.name = "poststarthook/bootstrap-objects",
-         .problem = serving_ ? "" : "what every cluster has is not all there yet"}};
+    std::vector<HealthCheck> checks{{.name = "ping", .cure = Cure::kRestart, .problem = {}},
+                                    {.name = "store", .cure = Cure::kRestart, .problem = lost_},
+                                    {.name = "store-writes", .problem = core_.store.refusing().value_or("")}};
+    add_health_of_stores(checks);
+    checks.push_back({.name = "informer-sync", .problem = what_is_loading()});
+    checks.push_back({.name = "poststarthook/bootstrap-objects",
+                      .problem = serving_ ? "" : "what every cluster has is not all there yet"});
     if (options_.checks) {
       for (HealthCheck& check : options_.checks()) checks.push_back(std::move(check));
     }
@@ -274,21 +311,58 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return checks;
   }
 
+  /// Another server's writes that somebody has been told of may have to be seen here first: those to the store of the
+  /// object, where the request is about the present, and by which it is judged who may ask, which are in the main
+  /// store; a refusal always is judged by them.
   void take_in(const ExchangePtr& exchange) {
-    if (!must_catch_up(*exchange)) return judge(exchange, exchange->read().understood);
-    core_.store.barrier([this, exchange](const Result<store::Revision>& reached) {
-      if (exchange->finished()) return;
-      judge(exchange,
-            reached ? api::StatusResult<void>() : api::retry_status(reached.error().code, reached.error().message, 1));
-    });
+    if (!core_.store.is_shared() || !exchange->asked.is_resource || !why_not_served().empty()) {
+      return judge(exchange, exchange->read().understood);
+    }
+    Origin& own = origin_of(*exchange);
+    if (!own.is_main()) return catch_up_apart(exchange, own);
+    if (!is_about_the_present(*exchange) && !is_refused(*exchange)) return judge(exchange, exchange->read().understood);
+    own.barrier([this, exchange](const Result<store::Revision>& reached) { judge_by(exchange, reached); });
   }
 
-  /// Whether another server's write that somebody has been told of must be seen here first. Who may ask is judged by
-  /// it as well; a refusal always is.
-  bool must_catch_up(const Exchange& exchange) const {
-    if (!core_.store.is_shared() || !exchange.asked.is_resource || !why_not_served().empty()) return false;
-    return is_about_the_present(exchange) || !check_token(exchange) ||
-           !authorizer_.authorize(exchange.user(), exchange.asked).allowed;
+  /// Where what is asked for lives; the main one if it is no object.
+  Origin& origin_of(const Exchange& exchange) const {
+    const auto& route = exchange.read().route;
+    const bool stored = route && route->resource != nullptr && route->resource->stored();
+    return stored ? core_.cache.of(*route->resource).origin() : *cache_.origins().front();
+  }
+
+  void judge_by(const ExchangePtr& exchange, const Result<store::Revision>& reached) {
+    if (exchange->finished()) return;
+    judge(exchange,
+          reached ? api::StatusResult<void>() : api::retry_status(reached.error().code, reached.error().message, 1));
+  }
+
+  /// With a store of its own a resource is served while the main one is away, to those who may by what is known.
+  void catch_up_apart(const ExchangePtr& exchange, Origin& own) {
+    const bool refused = is_refused(*exchange);
+    const bool present = is_about_the_present(*exchange);
+    if (!refused && !present) return judge(exchange, exchange->read().understood);
+
+    struct Wait {
+      std::size_t open = 0;
+      Result<store::Revision> result = store::Revision();
+    };
+
+    Origin& main = *cache_.origins().front();
+    const bool asks_main = refused || main.store().is_full() || !main.store().refusing();
+    const auto wait = std::make_shared<Wait>(Wait{.open = (asks_main ? 1U : 0U) + (present ? 1U : 0U)});
+    const auto reached = [this, exchange, wait](bool counts) {
+      return [this, exchange, wait, counts](const Result<store::Revision>& result) {
+        if (!result && counts && wait->result) wait->result = result.error();
+        if (--wait->open == 0) judge_by(exchange, wait->result);
+      };
+    };
+    if (asks_main) main.barrier(reached(refused));
+    if (present) own.barrier(reached(true));
+  }
+
+  bool is_refused(const Exchange& exchange) const {
+    return !check_token(exchange) || !authorizer_.authorize(exchange.user(), exchange.asked).allowed;
   }
 
   /// Answers that end a write without one, such as a conflict, are about the present, too.
@@ -411,6 +485,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
     if (!form) return exchange->fail(form.error());
+    if (const std::string why = why_not_served(route->resource); !why.empty()) {
+      return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why, 1));
+    }
     paths_.perform(exchange);
   }
 
@@ -427,7 +504,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
   LongReads long_reads_;
   WatchHub hub_;
   Reader reader_;
-  CacheFeed feed_;
+  std::vector<std::unique_ptr<CacheFeed>> feeds_;  // in the order of the cache's origins
+  std::size_t loading_ = 0;                        // of them, before the first start has ended
   RoleRules roles_;
   NodeAuthorizer node_authorizer_;
   Gatekeeper authorizer_;

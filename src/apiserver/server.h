@@ -5,6 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "apiserver/read/origin.h"
 #include "apiserver/read/stored_form.h"
 #include "apiserver/request/health.h"
 #include "apiserver/resource/kind_hooks.h"
@@ -68,6 +69,8 @@ class ApiServer {
     /// Heartbeats take the short way (write/renewals.h). Without it they are written all the same, at more cost.
     bool short_renewals = true;
     StorageOptions storage = {};
+    std::vector<SeparateStore> separate = {};   // for resources that do not live in the main store
+    Duration compaction_interval = minutes(5);  // so much of each store's history is kept; 0: all
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;
@@ -78,6 +81,7 @@ class ApiServer {
     std::function<std::optional<api::Response>(std::string_view path)> pages;
   };
 
+  /// `store`: the main one.
   ApiServer(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options);
   ~ApiServer();
 

@@ -82,7 +82,7 @@ void ServerRoster::judge(const std::vector<Entry>& entries) {
     if (entry.key == key_ || keys_in(entry) == keys_) continue;
     const auto [other, is_new] = others_.try_emplace(entry.key, Other{entry.mod_revision, now});
     if (other->second.revision != entry.mod_revision) {
-      return fail({ErrorCode::kConflict, "a server with other keys runs", entry.key.substr(kPrefix.size())});
+      return fail({ErrorCode::kConflict, std::string(keys_in(entry)), entry.key.substr(kPrefix.size())});
     }
     if (now - other->second.since < kGoneAfter) {
       waits = true;

@@ -42,8 +42,8 @@ class ServerRoster {
   ServerRoster(const ServerRoster&) = delete;
   ServerRoster& operator=(const ServerRoster&) = delete;
 
-  /// `done`, once: it may serve, and its entry is kept. kConflict: a server that runs has other keys; `at` is its
-  /// name. An error of the store. Takes kGoneAfter at most beyond what the store needs.
+  /// `done`, once: it may serve, and its entry is kept. kConflict: a server that runs has other keys, which are the
+  /// message; `at` is its name. An error of the store. Takes kGoneAfter at most beyond what the store needs.
   void join(std::move_only_function<void(Outcome)> done);
   /// Takes the entry back; `done` runs when the store has answered.
   void leave(std::function<void()> done);

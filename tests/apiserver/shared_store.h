@@ -1,5 +1,6 @@
-// Several API servers over one store in memory, on one clock. Each sees the store through a view that can be late with
-// what others write, and can keep its own writes back. Thread: the test's.
+// Several API servers over one store in memory, on one clock, or over two, of which one holds some of the resources.
+// Each sees a store through a view that can be late with what others write, can keep its own writes back, and can be
+// cut off from the store. Thread: the test's.
 #pragma once
 
 #include "apiserver/server_fixture.h"
@@ -20,6 +21,7 @@ class LateView final : public store::Store {
   explicit LateView(store::Store& store) : store_(store) {}
 
   void write(store::Write write, store::Completion<store::WriteResult> done) override {
+    if (away) return done(make_error(ErrorCode::kServiceUnavailable, "{} is away", name));
     if (keeps_writes(write)) {
       kept_.emplace_back(std::move(write), std::move(done));
       return;
@@ -28,6 +30,8 @@ class LateView final : public store::Store {
   }
 
   void range(store::Range range, store::Completion<store::RangeResult> done) override {
+    if (away) return done(make_error(ErrorCode::kTimeout, "{} is away", name));
+    ++ranges;
     store_.range(std::move(range), after_changes(std::move(done)));
   }
 
@@ -44,6 +48,10 @@ class LateView final : public store::Store {
   }
 
   bool is_shared() const override { return true; }
+
+  std::optional<std::string> refusing() const override {
+    return away ? std::optional(name + " does not answer") : std::nullopt;
+  }
 
   store::Revision revision() const override { return store_.revision(); }
 
@@ -63,7 +71,15 @@ class LateView final : public store::Store {
     watcher_.to->on_changes({first});
   }
 
+  void end_watch(const Error& error) {
+    changes_.clear();
+    watcher_.to->on_watch_end(error);
+  }
+
   bool late = false;  // with what others write
+  bool away = false;
+  std::string name = "the store";
+  int ranges = 0;  // asked for, barriers among them
   std::function<bool(const store::Write&)> keeps_writes = [](const store::Write&) { return false; };
 
  private:
@@ -103,12 +119,16 @@ class SharedServers {
     Server(SharedServers& all, std::uint64_t seed);
 
     LateView view;
+    LateView apart;
     telemetry::Registry metrics;
     std::unique_ptr<ApiServer> api;
   };
 
-  SharedServers()
+  /// `separate`: Resource::storage of what lives in `apart`.
+  explicit SharedServers(std::vector<std::string> separate = {})
       : store([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }),
+        apart([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }),
+        separate(std::move(separate)),
         now{Instant(seconds(1000)), WallTime(seconds(1'800'000'000))} {}
 
   Server& add() {
@@ -162,9 +182,11 @@ class SharedServers {
   }
 
   /// Keys of the store below a prefix, without it.
-  std::vector<std::string> keys(const std::string& prefix) {
+  std::vector<std::string> keys(const std::string& prefix) { return keys(store, prefix); }
+
+  std::vector<std::string> keys(store::Store& of, const std::string& prefix) {
     std::vector<std::string> found;
-    store.range({prefix, {}, 0, {}}, [&](const Result<store::RangeResult>& result) {
+    of.range({prefix, {}, 0, {}}, [&](const Result<store::RangeResult>& result) {
       for (const store::Entry& entry : result->entries) found.push_back(entry.key.substr(prefix.size()));
     });
     settle();
@@ -176,14 +198,19 @@ class SharedServers {
 
  public:
   store::MemoryStore store;
+  store::MemoryStore apart;
+  std::vector<std::string> separate;
   Now now;
 
  private:
   std::vector<std::unique_ptr<Server>> servers_;
 };
 
-inline SharedServers::Server::Server(SharedServers& all, std::uint64_t seed) : view(all.store) {
-  api = std::make_unique<ApiServer>(view, metrics, telemetry::Log(), ApiServer::Options{.seed = seed});
+inline SharedServers::Server::Server(SharedServers& all, std::uint64_t seed) : view(all.store), apart(all.apart) {
+  ApiServer::Options options{.seed = seed};
+  if (!all.separate.empty()) options.separate.push_back({&apart, "separate", all.separate});
+  apart.name = "the separate store";
+  api = std::make_unique<ApiServer>(view, metrics, telemetry::Log(), std::move(options));
   bool ready = false;
   api->start(all.now, [&](const Outcome& outcome) {
     EXPECT_TRUE(outcome);

@@ -24,12 +24,12 @@ class Events final : public WatchCache::Listener {
 
   void on_cache_progress() override {}
 
-  void on_cache_lost(const Error& error) override { ADD_FAILURE() << error.text(); }
+  void on_cache_lost(Origin&, const Error& error) override { ADD_FAILURE() << error.text(); }
 };
 
 class WatchHistory : public ::testing::Test {
  protected:
-  WatchHistory() : cache(registry, events), maps(cache.of(registry.get("configmaps"))) {}
+  WatchHistory() : cache(registry, events, store), maps(cache.of(registry.get("configmaps"))) {}
 
   void write(std::uint64_t revision, std::size_t bytes, const std::string& name = "a") {
     store::Change change;
@@ -38,7 +38,7 @@ class WatchHistory : public ::testing::Test {
     change.value = std::make_shared<const std::string>(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" +
                                                        name + R"(","namespace":"default","uid":"u"},"data":{"v":")" +
                                                        std::string(bytes, 'x') + "\"}}");
-    cache.on_changes({change});
+    cache.origins().front()->on_changes({change});
   }
 
   /// The oldest revision from which a watch can go on, found by asking for each.
@@ -61,6 +61,7 @@ class WatchHistory : public ::testing::Test {
 
   ResourceRegistry registry{kinds::kind_hooks};
   Events events;
+  store::MemoryStore store{[](const auto&) {}};
   WatchCache cache;
   ResourceCache& maps;
 };
@@ -108,7 +109,7 @@ TEST_F(WatchHistory, ADeletedObjectIsInNoIndex) {
     change.value = std::make_shared<const std::string>(
         R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default","uid":"u"},"spec":{"nodeName":")" +
         node + "\"}}");
-    cache.on_changes({change});
+    cache.origins().front()->on_changes({change});
   };
   put(1, "n1");
   ASSERT_NE(pods.on_node("n1"), nullptr);
@@ -118,7 +119,7 @@ TEST_F(WatchHistory, ADeletedObjectIsInNoIndex) {
   store::Change gone;
   gone.key = "/registry/pods/default/p";
   gone.revision = gone.create_revision = store::Revision(3);
-  cache.on_changes({gone});
+  cache.origins().front()->on_changes({gone});
   EXPECT_EQ(pods.on_node("n2"), nullptr);
   EXPECT_FALSE(pods.occupies("default"));
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Starts `spillway apiserver` (first argument: the binary), runs the conformance suite against it, stops it.
 # The rest of the arguments go to the suite. CONFORMANCE_PASS_MIN: fewer passed checks are a failure (default: all).
-# CONFORMANCE_STORE=etcd: its objects are in an etcd, which is started for it. CONFORMANCE_SERVERS=N: N servers of one
-# etcd, and each request goes to one of them by chance. CONFORMANCE_HTTP=2: requests reach the servers by HTTP/2.
+# CONFORMANCE_STORE=etcd: its objects are in an etcd, which is started for it. CONFORMANCE_APART=RESOURCES (GROUP/RESOURCE,
+# separated by spaces): these are in another one. CONFORMANCE_SERVERS=N: N servers of one etcd, and each request goes to
+# one of them by chance. CONFORMANCE_HTTP=2: requests reach the servers by HTTP/2.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 binary=${1:?usage: conformance.sh BINARY [FLAG...]}
@@ -31,6 +32,13 @@ if [ "${CONFORMANCE_STORE:-}" = etcd ]; then
   children+=($!)
   await "$folder/url"
   flags+=("--etcd-servers=$(cat "$folder/url")")
+fi
+if [ -n "${CONFORMANCE_APART:-}" ]; then
+  mkdir "$folder/apart"
+  python3 "$here/own_etcd.py" "$folder/apart" >"$folder/url-apart" &
+  children+=($!)
+  await "$folder/url-apart"
+  for resource in $CONFORMANCE_APART; do flags+=("--etcd-servers-overrides=$resource#$(cat "$folder/url-apart")"); done
 fi
 if [ -n "$balanced" ]; then
   echo "balanced,kubernetes-admin,1,\"system:masters\"" >"$folder/tokens"

@@ -57,9 +57,11 @@ TEST(EtcdKeys, StandUnderThePrefix) {
 struct EtcdStoreTest : ::testing::Test {
   EtcdStoreTest() { reopen(); }
 
-  void reopen() {
+  void reopen(const std::string& name = {}, telemetry::Registry* metrics = nullptr) {
     client_.reset();
     EtcdOptions options;
+    options.name = name;
+    options.metrics = metrics;
     options.root = "";
     options.prefix = "/";
     store_ = std::make_unique<EtcdStore>(etcd_.connect(), loop_.poster(), options);
@@ -266,6 +268,19 @@ TEST_F(EtcdStoreTest, AFullDatabaseIsTold) {
   EXPECT_EQ(done.error().code, ErrorCode::kServiceUnavailable);
   EXPECT_EQ(etcd_.asked.size(), 1U) << "no member has more";
   EXPECT_THAT(store_->refusing().value_or(""), HasSubstr("out of space"));
+}
+
+TEST_F(EtcdStoreTest, OneOfSeveralSaysItsName) {
+  telemetry::Registry metrics;
+  reopen("events", &metrics);
+  put("a", "1");
+  EXPECT_THAT(metrics.text(), HasSubstr("spillway_store_revision{store=\"events\"} "));
+  etcd_.faults.assign(1000, Fault::kNotReached);
+  const auto done = write("b", "1", Revision());
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().text(), HasSubstr("the etcd of events: "));
+  EXPECT_THAT(store_->refusing().value_or(""), HasSubstr("the etcd of events does not answer: "));
+  reopen();
 }
 
 // Watches

@@ -16,7 +16,7 @@ constexpr Duration kOpenRequestLife = hours(24);
 constexpr Duration kTokenLookEvery = hours(24);
 constexpr Duration kSweepEvery = seconds(10);
 constexpr Duration kCompactEvery = seconds(60);
-constexpr Duration kHistoryAge = minutes(5);
+constexpr Duration kAgeOfNoHistory = seconds(30);  // of a store of which nobody asks for the past
 constexpr std::uint64_t kRevisionsMin = 10'000;
 constexpr std::uint64_t kRevisionsMax = 200'000;
 
@@ -77,7 +77,8 @@ std::optional<WallTime> now_seen(const api::Json&) {
 }  // namespace
 
 Expiry::Rule event_expiry(const Core& core) {
-  const Duration life = core.storage.event_ttl + (core.store.expires_keys() ? kStoreIsLate : Duration());
+  const ResourceCache& events = core.cache.of(core.registry.get("events"));
+  const Duration life = core.storage.event_ttl + (events.origin().store().expires_keys() ? kStoreIsLate : Duration());
   return {"events", [life](const api::Json&, WallTime) { return std::optional(life); }, event_seen};
 }
 
@@ -172,30 +173,46 @@ void Expiry::sweep() {
   arm();
 }
 
-void Compaction::start() {
-  tick();
+Compaction::Compaction(Core& core, Duration interval) : core_(core), interval_(interval) {
+  for (const auto& origin : core.cache.origins()) histories_.push_back({*origin, interval_, {}});
+  for (const auto& cache : core.cache.all()) {
+    for (History& history : histories_) {
+      if (&cache->origin() == &history.origin && cache->resource().keeps_history) history.is_asked_for = true;
+    }
+  }
+  for (History& history : histories_) {
+    if (!history.is_asked_for) history.age = std::min<Duration>(interval_, kAgeOfNoHistory);
+  }
 }
 
-void Compaction::tick() {
-  const store::Revision present = core_.store.revision();
+void Compaction::start() {
+  if (interval_ <= Duration::zero()) return;
+  for (History& history : histories_) tick(history);
+}
+
+void Compaction::tick(History& history) {
+  store::Store& store = history.origin.store();
+  const store::Revision present = store.revision();
   const Instant now = core_.now.mono;
-  samples_.emplace_back(now, present);
+  auto& samples = history.samples;
+  samples.emplace_back(now, present);
   store::Revision target;
-  while (samples_.size() > 1 && samples_.front().first + kHistoryAge <= now) {
-    target = samples_.front().second;
-    samples_.pop_front();
+  while (samples.size() > 1 && samples.front().first + history.age <= now) {
+    target = samples.front().second;
+    samples.pop_front();
   }
   // A store of one server bounds its history by bytes.
-  if (core_.store.is_shared() && present.number() > kRevisionsMax)
+  if (store.is_shared() && present.number() > kRevisionsMax)
     target = std::max(target, store::Revision(present.number() - kRevisionsMax));
   const std::uint64_t newest = present.number() > kRevisionsMin ? present.number() - kRevisionsMin : 0;
   target = std::min(target, store::Revision(newest));
-  if (target > core_.store.compacted()) {
-    core_.store.compact(target, [this](Result<store::Revision> result) {
-      if (!result) core_.log.warning("compaction failed", {{"error", result.error().text()}});
+  if (target > store.compacted()) {
+    store.compact(target, [this, &history](Result<store::Revision> result) {
+      if (result) return;
+      core_.log.warning("compaction failed", {{"store", history.origin.label()}, {"error", result.error().text()}});
     });
   }
-  core_.timers.at(now + kCompactEvery, [this] { tick(); });
+  core_.timers.at(now + std::min<Duration>(kCompactEvery, history.age), [this, &history] { tick(history); });
 }
 
 }  // namespace spillway::apiserver

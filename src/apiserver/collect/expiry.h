@@ -67,19 +67,28 @@ extern const Expiry::Rule kRequestExpiry;
 /// expiration has passed, or if it cannot be read.
 extern const Expiry::Rule kTokenExpiry;
 
-/// Compacts the store once a minute: keeps five minutes and ten thousand revisions, of a busy store at most two hundred
-/// thousand.
+/// Compacts each store once a minute: keeps five minutes and ten thousand revisions, of a busy store at most two
+/// hundred thousand; of a store of nothing but resources without history half a minute, and looks twice as often.
 class Compaction {
  public:
-  explicit Compaction(Core& core) : core_(core) {}
+  /// So much of the history of each store is kept; 0: all of it, as far as this server goes.
+  Compaction(Core& core, Duration interval);
 
   void start();
 
  private:
-  void tick();
+  struct History {
+    Origin& origin;
+    Duration age;
+    std::deque<std::pair<Instant, store::Revision>> samples;  // one a minute, or each `age`
+    bool is_asked_for = false;                                // by watches and lists of the past
+  };
+
+  void tick(History& history);
 
   Core& core_;
-  std::deque<std::pair<Instant, store::Revision>> samples_;  // one a minute
+  Duration interval_;
+  std::vector<History> histories_;
 };
 
 }  // namespace spillway::apiserver

@@ -98,7 +98,7 @@ void GarbageCollector::act() {
     if (next == dirty_.end()) return;
     const Ref ref = *next;
     dirty_.erase(next);
-    process(ref);
+    process(ref, Elsewhere::kMayBeBehind);
   }
 }
 
@@ -132,16 +132,55 @@ GarbageCollector::Owners GarbageCollector::classify(const StoredObject& object) 
   return owners;
 }
 
-void GarbageCollector::process(const Ref& ref) {
+/// Stores that others write, and of which one is told of an owner later than of what it owns.
+std::vector<Origin*> GarbageCollector::origins_of_dangling(const Ref& ref, const StoredObject& object) const {
+  std::vector<Origin*> found;
+  for (const OwnerLink& link : object.meta.owners) {
+    if (state_of(link, object) != OwnerState::kAbsent) continue;
+    Origin& origin = core_.cache.of(*core_.registry.find_group_kind(group_of(link.api_version), link.kind)).origin();
+    if (&origin == &cache_of(ref).origin() || !origin.store().is_shared()) continue;
+    if (std::ranges::find(found, &origin) == found.end()) found.push_back(&origin);
+  }
+  return found;
+}
+
+std::vector<Origin*> GarbageCollector::origins_but(const Origin& own) const {
+  std::vector<Origin*> others;
+  for (const auto& origin : core_.cache.origins()) {
+    if (origin.get() != &own && origin->store().is_shared()) others.push_back(origin.get());
+  }
+  return others;
+}
+
+/// Once all is seen that was told before the object was looked at. If it has changed meanwhile, from the beginning.
+void GarbageCollector::look_again(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind) {
+  busy_.insert(ref);
+  barrier_of_each(behind, [this, ref, revision = object->revision](const Outcome& caught_up) {
+    if (!caught_up) return finished(ref, false);
+    busy_.erase(ref);
+    if (!acts()) return;
+    const ObjectPtr now = cache_of(ref).find(ref.key);
+    if (now && now->revision == revision) {
+      dirty_.erase(ref);
+      process(ref, Elsewhere::kHasCaughtUp);
+    }
+    run();
+  });
+}
+
+void GarbageCollector::process(const Ref& ref, Elsewhere elsewhere) {
   const ObjectPtr object = cache_of(ref).find(ref.key);
   if (!object) return;
   if (object->meta.deleting) {
-    if (object->meta.foreground || object->meta.orphaning) process_deletion(ref, object);
+    if (object->meta.foreground || object->meta.orphaning) process_deletion(ref, object, elsewhere);
     return;
   }
   if (object->meta.owners.empty()) return;
   Owners owners = classify(*object);
   if (owners.dangling.empty() && owners.waiting.empty()) return;
+  if (elsewhere == Elsewhere::kMayBeBehind) {
+    if (const auto behind = origins_of_dangling(ref, *object); !behind.empty()) return look_again(ref, object, behind);
+  }
   if (!owners.solid.empty()) {
     std::vector<std::string> gone = std::move(owners.dangling);
     gone.insert(gone.end(), owners.waiting.begin(), owners.waiting.end());
@@ -163,10 +202,13 @@ void GarbageCollector::process(const Ref& ref) {
   remove(ref, object, propagation);
 }
 
-void GarbageCollector::process_deletion(const Ref& ref, const ObjectPtr& owner) {
+void GarbageCollector::process_deletion(const Ref& ref, const ObjectPtr& owner, Elsewhere elsewhere) {
   const auto found = dependents_.find(owner->meta.uid);
   const std::set<Ref> dependents = found == dependents_.end() ? std::set<Ref>() : found->second;
+  const auto behind =
+      elsewhere == Elsewhere::kMayBeBehind ? origins_but(cache_of(ref).origin()) : std::vector<Origin*>();
   if (owner->meta.orphaning) {
+    if (dependents.empty() && !behind.empty()) return look_again(ref, owner, behind);
     if (dependents.empty()) return drop_finalizer(ref, owner, "orphan");
     for (const Ref& below : dependents) {
       if (busy_.size() >= kCollectorWritesMax) return;  // every reference that goes brings the owner back here
@@ -185,7 +227,9 @@ void GarbageCollector::process_deletion(const Ref& ref, const ObjectPtr& owner) 
                 return link.uid == owner->meta.uid && link.blocks_deletion;
               });
   }
-  if (!blocked) drop_finalizer(ref, owner, "foregroundDeletion");
+  if (blocked) return;
+  if (!behind.empty()) return look_again(ref, owner, behind);
+  drop_finalizer(ref, owner, "foregroundDeletion");
 }
 
 void GarbageCollector::remove(const Ref& ref, const ObjectPtr& object, Propagation propagation) {

@@ -37,6 +37,9 @@ class GarbageCollector final : public Collector {
 
   enum class OwnerState { kPresent, kAbsent, kWaitsForDependents };
 
+  /// Whether what another store says of owners or dependents is as new as the object itself.
+  enum class Elsewhere { kMayBeBehind, kHasCaughtUp };
+
   /// Owner references of one object, by what became of the owner.
   struct Owners {
     std::vector<std::string> solid;
@@ -52,8 +55,11 @@ class GarbageCollector final : public Collector {
   void link(const Ref& ref, const StoredObject& object);
   void unlink(const Ref& ref, const StoredObject& object);
   void note(const Ref& ref, const StoredObject& object);
-  void process(const Ref& ref);
-  void process_deletion(const Ref& ref, const ObjectPtr& owner);
+  void process(const Ref& ref, Elsewhere elsewhere);
+  void process_deletion(const Ref& ref, const ObjectPtr& owner, Elsewhere elsewhere);
+  std::vector<Origin*> origins_of_dangling(const Ref& ref, const StoredObject& object) const;
+  std::vector<Origin*> origins_but(const Origin& own) const;
+  void look_again(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind);
   void remove(const Ref& ref, const ObjectPtr& object, Propagation propagation);
   void strip_owners(const Ref& ref, const ObjectPtr& object, std::vector<std::string> uids);
   void unblock_owners(const Ref& ref, const ObjectPtr& object);

@@ -110,7 +110,9 @@ void NamespaceCollector::empty(const std::string& ns) {
 void NamespaceCollector::finish(const std::string& ns) {
   if (!core_.store.is_shared()) return finalize(ns);
   if (!finalizing_.insert(ns).second) return;
-  core_.store.barrier([this, ns](const Result<store::Revision>& reached) {
+  std::vector<Origin*> all;
+  for (const auto& origin : core_.cache.origins()) all.push_back(origin.get());
+  barrier_of_each(all, [this, ns](const Outcome& reached) {
     finalizing_.erase(ns);
     if (!reached || !acts()) return retry(ns);
     if (is_occupied(ns)) {

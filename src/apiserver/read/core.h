@@ -20,7 +20,7 @@ namespace spillway::apiserver {
 
 struct Core {
   const ResourceRegistry& registry;
-  store::Store& store;
+  store::Store& store;  // the main one; an object's is its resource's: cache.of(resource).origin()
   WatchCache& cache;
   TimerQueue& timers;
   telemetry::Log log;

@@ -56,22 +56,30 @@ struct ListSize {
 }  // namespace
 
 void Reader::when_reached(const ExchangePtr& exchange, store::Revision revision, Ready ready) {
-  if (revision <= core_.cache.revision()) return ready();
-  const auto entry = waiting_.emplace(revision, Waiting{exchange, std::move(ready), {}});
-  entry->second.timer = core_.timers.at(core_.now.mono + kVersionWait, [this, entry] {
+  const Origin& origin = origin_of(*exchange);
+  if (revision <= origin.revision()) return ready();
+  auto& waiting = waiting_[&origin];
+  const auto entry = waiting.emplace(revision, Waiting{exchange, std::move(ready), {}});
+  entry->second.timer = core_.timers.at(core_.now.mono + kVersionWait, [&origin, &waiting, entry] {
     const ExchangePtr late = entry->second.exchange;
     const store::Revision wanted = entry->first;
-    waiting_.erase(entry);
-    late->fail(too_large(wanted, core_.cache.revision()));
+    waiting.erase(entry);
+    late->fail(too_large(wanted, origin.revision()));
   });
 }
 
 void Reader::on_progress() {
-  while (!waiting_.empty() && waiting_.begin()->first <= core_.cache.revision()) {
-    Waiting reached = std::move(waiting_.begin()->second);
-    waiting_.erase(waiting_.begin());
-    core_.timers.cancel(reached.timer);
-    if (!reached.exchange->finished()) reached.ready();
+  if (waiting_.empty()) return;
+  for (const auto& origin : core_.cache.origins()) {
+    const auto found = waiting_.find(origin.get());
+    if (found == waiting_.end()) continue;
+    auto& waiting = found->second;
+    while (!waiting.empty() && waiting.begin()->first <= origin->revision()) {
+      Waiting reached = std::move(waiting.begin()->second);
+      waiting.erase(waiting.begin());
+      core_.timers.cancel(reached.timer);
+      if (!reached.exchange->finished()) reached.ready();
+    }
   }
 }
 
@@ -121,7 +129,8 @@ void Reader::list(const ExchangePtr& exchange) {
     if (!token) return exchange->fail(token.error());
     page.at = token->revision;
     page.start_after = token->start_after;
-    if (token->revision > core_.cache.revision() && !core_.store.is_shared()) return exchange->fail(expired_token());
+    const Origin& origin = origin_of(*exchange);
+    if (token->revision > origin.revision() && !origin.store().is_shared()) return exchange->fail(expired_token());
     return when_reached(exchange, token->revision,
                         [this, exchange, page = std::move(page)]() mutable { show(exchange, std::move(page)); });
   }
@@ -179,7 +188,7 @@ std::shared_ptr<ObjectSource> Reader::objects_of(const Exchange& exchange, const
   const Selection& selection = page.selection;
   const bool is_narrow = (selection.name() && (!selection.ns.empty() || !cache.resource().namespaced())) ||
                          (selection.first_field() && cache.indexes_nodes());
-  if (is_narrow && at == core_.cache.revision()) {
+  if (is_narrow && at == cache.origin().revision()) {
     std::vector<ObjectPtr> objects;
     visit_candidates(cache, selection, page.start_after, [&](const ObjectPtr& object) {
       objects.push_back(object);
@@ -202,8 +211,9 @@ void Reader::show(const ExchangePtr& exchange, Page page) {
     if (!waits) exchange->fail(api::retry_status(ErrorCode::kTooManyRequests, "too many long lists are waiting", 1));
     return;
   }
-  const store::Revision at = page.at.value_or(core_.cache.revision());
-  if (at != core_.cache.revision() && !cache.covers(at)) return show_from_store(exchange, std::move(page));
+  const store::Revision present = cache.origin().revision();
+  const store::Revision at = page.at.value_or(present);
+  if (at != present && !cache.covers(at)) return show_from_store(exchange, std::move(page));
   warn_of_unreadable(*exchange, cache, page.selection.key_prefix());
   std::shared_ptr<ObjectSource> objects = objects_of(*exchange, page, at);
   begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at}, std::move(objects)),
@@ -214,7 +224,7 @@ void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
   const Resource& resource = core_.cache.of(*exchange->route.resource).resource();
   store::Range range{resource.storage + page.selection.key_prefix(),
                      page.start_after.empty() ? std::string() : resource.storage + page.start_after, 0, page.at};
-  core_.store.range(
+  origin_of(*exchange).store().range(
       std::move(range), [this, exchange, &resource, page = std::move(page)](Result<store::RangeResult> result) mutable {
         if (exchange->finished()) return;
         if (!result) {
@@ -280,9 +290,8 @@ void Reader::resume(LongReads::Id place) {
 void Reader::answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects) {
   ListSize size;
   for (const ObjectPtr& object : objects) size.add(object->text->size());
-  begin(
-      ListJob(exchange, {rendering, {}, 0, core_.cache.revision()}, std::make_shared<GivenObjects>(std::move(objects))),
-      size.is_long());
+  const store::Revision at = origin_of(*exchange).revision();
+  begin(ListJob(exchange, {rendering, {}, 0, at}, std::make_shared<GivenObjects>(std::move(objects))), size.is_long());
 }
 
 }  // namespace spillway::apiserver

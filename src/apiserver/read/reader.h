@@ -50,10 +50,14 @@ class Reader {
 
   using Ready = std::move_only_function<void()>;
 
-  /// Runs `ready` once the cache has reached the revision; answers 504 when it does not in time.
+  /// Runs `ready` once the cache has reached the revision of the resource's store; answers 504 when it does not in
+  /// time.
   void when_reached(const ExchangePtr& exchange, store::Revision revision, Ready ready);
   static void visit_candidates(const ResourceCache& cache, const Selection& selection, std::string_view start_after,
                                const std::function<bool(const ObjectPtr&)>& visit);
+
+  Origin& origin_of(const Exchange& exchange) const { return core_.cache.of(*exchange.route.resource).origin(); }
+
   static bool looks_at_much(const ResourceCache& cache, const Page& page);
   void show(const ExchangePtr& exchange, Page page);
   void show_from_store(const ExchangePtr& exchange, Page page);
@@ -76,7 +80,7 @@ class Reader {
     TimerQueue::Id timer;
   };
 
-  std::multimap<store::Revision, Waiting> waiting_;
+  std::map<const Origin*, std::multimap<store::Revision, Waiting>> waiting_;  // looked through as WatchCache::origins()
 };
 
 }  // namespace spillway::apiserver

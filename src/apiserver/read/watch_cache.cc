@@ -31,7 +31,7 @@ std::size_t weight(const CacheEvent& event) {
 
 }  // namespace
 
-ResourceCache::ResourceCache(const Resource& resource) : resource_(resource) {}
+ResourceCache::ResourceCache(const Resource& resource, Origin& origin) : resource_(resource), origin_(origin) {}
 
 ObjectPtr ResourceCache::find(std::string_view key) const {
   const auto found = objects_.find(key);
@@ -187,7 +187,15 @@ void ResourceCache::forget_history(store::Revision before) {
   horizon_ = before;
 }
 
-WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener) : listener_(listener) {
+WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener, store::Store& main,
+                       const std::vector<SeparateStore>& separate)
+    : listener_(listener) {
+  origins_.push_back(std::make_unique<Origin>(*this, main, std::string(), 0));
+  std::map<std::string_view, Origin*> elsewhere;
+  for (const SeparateStore& store : separate) {
+    origins_.push_back(std::make_unique<Origin>(*this, *store.store, store.name, origins_.size()));
+    for (const std::string& storage : store.storages) elsewhere.emplace(storage, origins_.back().get());
+  }
   for (const Resource& resource : registry.all()) {
     if (!resource.stored() || by_prefix_.contains(resource.storage)) continue;
     // Of two rows over one storage the one that is no view describes the stored form.
@@ -195,7 +203,9 @@ WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener) : l
       return row.storage == resource.storage && row.view.from_stored == nullptr;
     });
     SPILLWAY_CHECK(owner != registry.all().end());
-    caches_.push_back(std::make_unique<ResourceCache>(*owner));
+    const auto lives = elsewhere.find(resource.storage);
+    caches_.push_back(
+        std::make_unique<ResourceCache>(*owner, lives == elsewhere.end() ? *origins_.front() : *lives->second));
     by_prefix_.emplace(resource.storage, caches_.back().get());
   }
 }
@@ -211,6 +221,11 @@ ResourceCache* WatchCache::cache_of_key(std::string_view store_key) {
   if (next == by_prefix_.begin()) return nullptr;
   --next;
   return store_key.starts_with(next->first) ? next->second : nullptr;
+}
+
+ResourceCache* WatchCache::cache_of_key(const Origin& origin, std::string_view store_key) {
+  ResourceCache* cache = cache_of_key(store_key);
+  return cache != nullptr && &cache->origin() == &origin ? cache : nullptr;
 }
 
 Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::string& store_key,
@@ -236,14 +251,16 @@ Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::s
   return read_object(cache.resource(), std::move(key), *value, revision, created);
 }
 
-void WatchCache::load(const store::RangeResult& state, store::Revision head) {
-  revision_ = state.revision;
+void WatchCache::load(Origin& origin, const store::RangeResult& state, store::Revision head) {
+  origin.revision_ = state.revision;
+  origin.is_followed_ = true;
   for (const auto& cache : caches_) {
+    if (&cache->origin() != &origin) continue;
     cache->horizon_ = cache->state_horizon_ = state.revision;
     if (!cache->resource().keeps_history) cache->loaded_to_ = head;
   }
   for (const store::Entry& entry : state.entries) {
-    ResourceCache* cache = cache_of_key(entry.key);
+    ResourceCache* cache = cache_of_key(origin, entry.key);
     if (cache == nullptr) continue;
     Result<ObjectPtr> object = object_of(*cache, entry.key, entry.value, entry.mod_revision, entry.create_revision);
     if (!object) {
@@ -327,9 +344,9 @@ void WatchCache::note_unseen(ResourceCache& cache, const store::Change& change) 
   cache.remember_deletion(std::move(event));
 }
 
-void WatchCache::apply(const store::Change& change) {
-  revision_ = std::max(revision_, change.revision);
-  ResourceCache* cache = cache_of_key(change.key);
+void WatchCache::apply(Origin& origin, const store::Change& change) {
+  origin.revision_ = std::max(origin.revision_, change.revision);
+  ResourceCache* cache = cache_of_key(origin, change.key);
   if (cache == nullptr) return;
   auto event = std::make_shared<CacheEvent>();
   event->revision = change.revision;
@@ -365,21 +382,21 @@ void WatchCache::apply(const store::Change& change) {
   listener_.on_cache_event(*cache, event);
 }
 
-void WatchCache::on_changes(const std::vector<store::Change>& changes) {
-  for (const store::Change& change : changes) apply(change);
+void WatchCache::on_changes(Origin& origin, const std::vector<store::Change>& changes) {
+  for (const store::Change& change : changes) apply(origin, change);
   listener_.on_cache_progress();
 }
 
-void WatchCache::on_reached(store::Revision revision) {
-  revision_ = std::max(revision_, revision);
+void WatchCache::on_reached(Origin& origin, store::Revision revision) {
+  origin.revision_ = std::max(origin.revision_, revision);
   listener_.on_cache_progress();
 }
 
-void WatchCache::rebase(const store::RangeResult& state) {
+void WatchCache::rebase(Origin& origin, const store::RangeResult& state) {
   std::vector<store::Change> changes;
   std::set<std::string_view> present;
   for (const store::Entry& entry : state.entries) {
-    ResourceCache* cache = cache_of_key(entry.key);
+    ResourceCache* cache = cache_of_key(origin, entry.key);
     if (cache == nullptr) continue;
     present.insert(entry.key);
     const std::string_view key = std::string_view(entry.key).substr(cache->resource().storage.size());
@@ -390,6 +407,7 @@ void WatchCache::rebase(const store::RangeResult& state) {
     changes.push_back({entry.key, entry.mod_revision, entry.create_revision, entry.value, nullptr});
   }
   for (const auto& cache : caches_) {
+    if (&cache->origin() != &origin) continue;
     const auto take_away = [&](const auto& known) {
       for (const auto& [key, value] : known) {
         std::string store_key = cache->resource().storage + key;
@@ -401,13 +419,16 @@ void WatchCache::rebase(const store::RangeResult& state) {
     take_away(cache->unreadable());
   }
   std::ranges::stable_sort(changes, {}, &store::Change::revision);
-  for (const store::Change& change : changes) apply(change);
-  for (const auto& cache : caches_) cache->forget_history(state.revision);
-  on_reached(state.revision);
+  origin.is_followed_ = true;
+  for (const store::Change& change : changes) apply(origin, change);
+  for (const auto& cache : caches_) {
+    if (&cache->origin() == &origin) cache->forget_history(state.revision);
+  }
+  on_reached(origin, state.revision);
 }
 
-void WatchCache::on_watch_end(const Error& error) {
-  listener_.on_cache_lost(error);
+void WatchCache::on_watch_end(Origin& origin, const Error& error) {
+  listener_.on_cache_lost(origin, error);
 }
 
 }  // namespace spillway::apiserver

@@ -1,4 +1,4 @@
-// All objects of the store in memory, per resource, with the recent past: current objects by key, a ring of events
+// All objects of the stores in memory, per resource, with the recent past: current objects by key, a ring of events
 // with the previous value of each, an index of pods by node. Readers share the bytes; a write is turned into bytes
 // once. Current objects that were written lately are kept in parsed form, too.
 // Of a resource without history (Resource::keeps_history) it knows besides which objects have changed since a revision,
@@ -9,6 +9,7 @@
 // scale", 4.
 #pragma once
 
+#include "apiserver/read/origin.h"
 #include "apiserver/read/stored_form.h"
 #include "apiserver/read/stored_object.h"
 #include "apiserver/resource/resource_registry.h"
@@ -63,9 +64,12 @@ class ResourceCache {
     virtual void on_change(const std::string& key, const ObjectPtr& previous) = 0;
   };
 
-  explicit ResourceCache(const Resource& resource);
+  ResourceCache(const Resource& resource, Origin& origin);
 
   const Resource& resource() const { return resource_; }
+
+  /// Where its objects live.
+  Origin& origin() const { return origin_; }
 
   const ObjectMap& objects() const { return objects_; }
 
@@ -122,6 +126,7 @@ class ResourceCache {
   void forget_history(store::Revision before);
 
   const Resource& resource_;
+  Origin& origin_;
   ObjectMap objects_;
   std::map<std::string, Unreadable, std::less<>> unreadable_;
   std::map<std::string, ObjectMap, std::less<>> by_node_;
@@ -137,7 +142,7 @@ class ResourceCache {
   store::Revision state_horizon_;
 };
 
-class WatchCache final : public store::Watcher {
+class WatchCache {
  public:
   class Listener {
    public:
@@ -147,17 +152,19 @@ class WatchCache final : public store::Watcher {
     /// A batch of events has been delivered.
     virtual void on_cache_progress() = 0;
     /// The store ended the watch. kExpired: it is there, only history is missing (rebase()).
-    virtual void on_cache_lost(const Error& error) = 0;
+    virtual void on_cache_lost(Origin& origin, const Error& error) = 0;
 
     /// The value of that key in the store cannot be decoded.
     virtual void on_cache_unreadable(std::string_view /*store_key*/, const Unreadable& /*value*/) {}
   };
 
-  WatchCache(const ResourceRegistry& registry, Listener& listener);
+  /// Resources that live in none of `separate` live in `main`.
+  WatchCache(const ResourceRegistry& registry, Listener& listener, store::Store& main,
+             const std::vector<SeparateStore>& separate = {});
 
-  /// Takes the initial state; the watch goes on from there. Of keys without history it may lack those that the watch
-  /// tells up to `head`.
-  void load(const store::RangeResult& state, store::Revision head = {});
+  /// Takes the initial state of a store; the watch goes on from there. Of keys without history it may lack those that
+  /// the watch tells up to `head`. Keys of resources that live elsewhere are left out.
+  void load(Origin& origin, const store::RangeResult& state, store::Revision head = {});
 
   /// In which form most of the first objects are at rest; nullopt: there are none.
   std::optional<StorageMediaType> media_type_at_rest() const;
@@ -166,8 +173,8 @@ class WatchCache final : public store::Watcher {
 
   const std::vector<std::unique_ptr<ResourceCache>>& all() const { return caches_; }
 
-  /// Everything up to this revision is in the cache.
-  store::Revision revision() const { return revision_; }
+  /// The main store first.
+  const std::vector<std::unique_ptr<Origin>>& origins() const { return origins_; }
 
   /// Events get this time.
   void set_time(Instant now) { now_ = now; }
@@ -183,15 +190,13 @@ class WatchCache final : public store::Watcher {
   void forget(const store::Value& value);
   void forget_deletion(const std::string& store_key);
 
-  /// The state of a moment in place of the history that led there: what differs is told as events, and nothing older
-  /// is covered any more.
-  void rebase(const store::RangeResult& state);
-
-  void on_changes(const std::vector<store::Change>& changes) override;
-  void on_reached(store::Revision revision) override;
-  void on_watch_end(const Error& error) override;
+  /// The state of a moment of a store in place of the history that led there: what differs is told as events, and
+  /// nothing older is covered any more.
+  void rebase(Origin& origin, const store::RangeResult& state);
 
  private:
+  friend class Origin;
+
   struct FinalState {
     std::string text;
     Extract meta;
@@ -211,21 +216,26 @@ class WatchCache final : public store::Watcher {
   };
 
   void keep_parsed(const ObjectPtr& object, api::Json document);
+  void on_changes(Origin& origin, const std::vector<store::Change>& changes);
+  void on_reached(Origin& origin, store::Revision revision);
+  void on_watch_end(Origin& origin, const Error& error);
   ResourceCache* cache_of_key(std::string_view store_key);
+  /// nullptr: no resource of that store has such keys.
+  ResourceCache* cache_of_key(const Origin& origin, std::string_view store_key);
   Result<ObjectPtr> object_of(const ResourceCache& cache, const std::string& store_key, const store::Value& value,
                               store::Revision revision, store::Revision created);
   void note_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision, Error cause);
-  void apply(const store::Change& change);
+  void apply(Origin& origin, const store::Change& change);
   void note_unseen(ResourceCache& cache, const store::Change& change);
 
   Listener& listener_;
+  std::vector<std::unique_ptr<Origin>> origins_;
   std::vector<std::unique_ptr<ResourceCache>> caches_;
   std::map<std::string, ResourceCache*, std::less<>> by_prefix_;
   std::map<const std::string*, Expected> expected_;
   std::map<std::string, FinalState> expected_deletions_;
   std::deque<Parsed> parsed_;  // oldest first
   std::size_t parsed_bytes_ = 0;
-  store::Revision revision_;
   Instant now_{};
 };
 

@@ -103,7 +103,7 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
     start_from_state(watch, marker);
     return;
   }
-  watch->from = watch->sent = from_version ? *options.version : core_.cache.revision();
+  watch->from = watch->sent = from_version ? *options.version : watch->cache->origin().revision();
   catch_up(watch, std::make_shared<Start>());
 }
 
@@ -131,7 +131,7 @@ void WatchHub::start_from_state(const WatchPtr& watch, bool marker) {
 }
 
 WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
-  watch.from = watch.sent = core_.cache.revision();
+  watch.from = watch.sent = watch.cache->origin().revision();
   ResourceCache& cache = core_.cache.of(watch.cache->resource());
   if (const auto node = watch.selection.first_field(); node && cache.indexes_nodes()) {
     std::vector<ObjectPtr> objects;
@@ -228,7 +228,7 @@ bool WatchHub::send_changes(Watch& watch, Start& start, SliceBudget& budget) {
 bool WatchHub::resume_by_state(Watch& watch, Start& start) const {
   if (!watch.cache->covers_state(watch.sent) || !watch.selection.is_by_name()) return false;
   start.changes = watch.cache->changes_since(watch.sent);
-  watch.from = watch.sent = core_.cache.revision();
+  watch.from = watch.sent = watch.cache->origin().revision();
   return true;
 }
 
@@ -236,7 +236,7 @@ bool WatchHub::send_history(Watch& watch, Start& start, SliceBudget& budget) {
   if (watch.closed) return true;
   if (!watch.cache->covers(watch.sent)) {
     if (resume_by_state(watch, start)) return send_state(watch, start, budget) && send_history(watch, start, budget);
-    const api::Status status = store::too_old(watch.sent, core_.store.compacted());
+    const api::Status status = store::too_old(watch.sent, watch.cache->origin().store().compacted());
     if (write(watch, watch.rendering.error_frame(status))) end(watch);
     return true;
   }
@@ -323,7 +323,7 @@ bool WatchHub::write(Watch& watch, std::string text) {
 
 void WatchHub::send_bookmark(Watch& watch) {
   if (watch.behind) return;  // it has not seen everything up to now
-  write(watch, watch.rendering.bookmark(std::max(watch.sent, core_.cache.revision()), false));
+  write(watch, watch.rendering.bookmark(std::max(watch.sent, watch.cache->origin().revision()), false));
 }
 
 void WatchHub::arm(const WatchPtr& watch, const ListOptions& options) {
@@ -388,6 +388,16 @@ void WatchHub::end_all() {
   while (!watches_.empty()) {
     const WatchPtr first = watches_.begin()->second;
     end(*first);
+  }
+}
+
+void WatchHub::end_all(const Origin& origin) {
+  std::vector<WatchPtr> there;
+  for (const auto& [id, watch] : watches_) {
+    if (&watch->cache->origin() == &origin) there.push_back(watch);
+  }
+  for (const WatchPtr& watch : there) {
+    if (!watch->closed) end(*watch);
   }
 }
 

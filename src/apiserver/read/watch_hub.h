@@ -35,6 +35,8 @@ class WatchHub {
   void on_event(const ResourceCache& cache, const EventPtr& event);
   /// Ends every watch: clients resume by resourceVersion.
   void end_all();
+  /// The same of those of objects that live there.
+  void end_all(const Origin& origin);
 
   std::size_t open_count() const { return watches_.size(); }
 

@@ -63,7 +63,7 @@ void Committer::put(const Resource& resource, std::string key, api::Json documen
       core_.cache.of(resource).resource(), document, core_.storage.media_type.value_or(StorageMediaType::kJson)));
   core_.cache.expect(value, std::move(meta), std::move(document), checks == Checks::kPassed);
   std::string store_key = resource.storage + key;
-  const bool expires = resource.storage == kEvents && core_.store.expires_keys();
+  const bool expires = resource.storage == kEvents && store_of(resource).expires_keys();
   const auto life = expires ? std::optional(core_.storage.event_ttl) : std::nullopt;
   write(resource, std::move(key), {std::move(store_key), std::move(value), expected, frees, life}, std::move(done));
 }
@@ -80,8 +80,8 @@ void Committer::renew(Renewal renewal, Done done) {
 
 void Committer::write(const Resource& resource, std::string key, store::Write write, Done done) {
   store::Value value = write.value;
-  core_.store.write(std::move(write), [this, &resource, key = std::move(key), value = std::move(value),
-                                       done = std::move(done)](Result<store::WriteResult> result) mutable {
+  store_of(resource).write(std::move(write), [this, &resource, key = std::move(key), value = std::move(value),
+                                              done = std::move(done)](Result<store::WriteResult> result) mutable {
     core_.cache.forget(value);
     if (!result) return done(store_failure(result.error()));
     done(commit_of(resource, key, *result, value));
@@ -99,9 +99,9 @@ void Committer::erase(const Resource& resource, std::string key, api::Json last,
     core_.cache.expect_deletion(store_key, last_text, meta);
   }
   store::Write write{store_key, nullptr, expected};
-  core_.store.write(std::move(write), [this, &resource, key = std::move(key), store_key = std::move(store_key), shows,
-                                       last_text = std::move(last_text), meta = std::move(meta),
-                                       done = std::move(done)](Result<store::WriteResult> result) mutable {
+  store_of(resource).write(std::move(write), [this, &resource, key = std::move(key), store_key = std::move(store_key),
+                                              shows, last_text = std::move(last_text), meta = std::move(meta),
+                                              done = std::move(done)](Result<store::WriteResult> result) mutable {
     if (shows) core_.cache.forget_deletion(store_key);
     if (!result) return done(store_failure(result.error()));
     if (!result->committed) return done(commit_of(resource, key, *result, nullptr));

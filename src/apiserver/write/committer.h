@@ -53,6 +53,9 @@ class Committer {
 
  private:
   void write(const Resource& resource, std::string key, store::Write write, Done done);
+
+  store::Store& store_of(const Resource& resource) { return core_.cache.of(resource).origin().store(); }
+
   api::StatusResult<ObjectPtr> object_of(const Resource& resource, const std::string& key, const store::Value& value,
                                          store::Revision revision);
   api::StatusResult<void> may_write(const Resource& resource, const std::string& key) const;

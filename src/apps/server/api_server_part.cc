@@ -24,6 +24,8 @@ namespace {
 constexpr Duration kStopGrace = seconds(5);
 constexpr std::size_t kRequestsAtServer = 8192;  // of ordinary clients, and of vital ones, in flight or in queues
 constexpr Duration kGiveBackMax = seconds(1);
+constexpr Duration kCompactionInterval = minutes(5);
+constexpr std::string_view kSeparateKey = " separate=";  // in what servers of one store have in common
 constexpr Duration kLookAtCertificates = minutes(1);
 constexpr Duration kLookAtFiles = seconds(10);  // of certificates that others bring
 constexpr std::string_view kCopyKeys =
@@ -104,13 +106,14 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, c
 }
 
 Outcome ApiServerPart::open(std::function<void()> serving) {
+  SPILLWAY_TRY(separate, plan_stores());
   SPILLWAY_TRY(admission, admission_rules(args_, process_.log()));
   SPILLWAY_TRY(flows, flows_of(args_.flow));
   SPILLWAY_TRY(audit, AuditPart::open(process_, args_.audit));
   audit_ = std::move(audit);
   SPILLWAY_TRY_VOID(make_data_dir(data_dir_));
   runtime::Loop& loop = process_.loop();
-  SPILLWAY_TRY_VOID(open_store());
+  SPILLWAY_TRY_VOID(open_store(separate));
   SPILLWAY_TRY_VOID(open_tokens());
   if (!args_.insecure_http) {
     SPILLWAY_TRY_VOID(open_certificates());
@@ -138,6 +141,8 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .flows = std::move(flows),
           .seats = args_.flow.requests_max + args_.flow.mutating_requests_max,
           .storage = storage_options(args_),
+          .separate = separate_stores(),
+          .compaction_interval = args_.etcd.compaction_interval.value_or(kCompactionInterval),
           .rearm =
               [this] {
                 if (endpoint_) endpoint_->rearm();
@@ -146,7 +151,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .pages = pages_});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
   if (!store_->is_shared()) {
-    begin(std::move(serving));
+    look_for_copies(0, std::move(serving));
     return {};
   }
   return join(std::move(serving));
@@ -164,43 +169,88 @@ Result<std::string> ApiServerPart::keys_in_common() const {
   return keys;
 }
 
-/// Begins unless a server of the same store runs that would not accept what this one signs.
+/// Begins unless a server of one of the stores runs that would not accept what this one signs, or that keeps other
+/// resources there.
 Outcome ApiServerPart::join(std::function<void()> serving) {
   SPILLWAY_TRY(name, server_name(data_dir_));
   SPILLWAY_TRY(keys, keys_in_common());
+  std::string resources;
+  for (const Separate& each : separate_) resources += (resources.empty() ? "" : "+") + each.plan.name;
   runtime::Loop& loop = process_.loop();
-  roster_ = std::make_unique<store::ServerRoster>(
-      *store_, name, keys,
-      store::ServerRoster::Ports{
-          .now = [&loop] { return loop.now().mono; },
-          .after = [&loop](Duration time,
-                           std::move_only_function<void()> task) { loop.at(loop.now().mono + time, std::move(task)); },
-          .yield = [this, name] { process_.fail(same_name(data_dir_, name)); }});
-  roster_->join([this, serving = std::move(serving)](const Outcome& joined) mutable {
-    if (joined) return begin(std::move(serving));
-    const Error& error = joined.error();
-    if (error.code == ErrorCode::kConflict && error.at.starts_with(store::kCommandName)) {
-      return process_.fail(make_error(ErrorCode::kConflict,
-                                      "`spillway store` works on this etcd ({}): begin when it has ended", error.at));
-    }
-    process_.fail(error.code != ErrorCode::kConflict
-                      ? error
-                      : make_error(ErrorCode::kConflict, "{}/pki: other keys than those of server {}, which runs{}",
-                                   data_dir_, error.at, kCopyKeys));
-  });
+  const auto add = [&](store::Store& store, const std::string& in_common) {
+    rosters_.push_back(std::make_unique<store::ServerRoster>(
+        store, name, in_common,
+        store::ServerRoster::Ports{.now = [&loop] { return loop.now().mono; },
+                                   .after =
+                                       [&loop](Duration time, std::move_only_function<void()> task) {
+                                         loop.at(loop.now().mono + time, std::move(task));
+                                       },
+                                   .yield = [this, name] { process_.fail(same_name(data_dir_, name)); }}));
+  };
+  add(*store_, separate_.empty() ? keys : fmt::format("{}{}{}", keys, kSeparateKey, resources));
+  for (const Separate& each : separate_)
+    add(*each.store, fmt::format("{}{}only:{}", keys, kSeparateKey, each.plan.name));
+  joining_ = rosters_.size();
+  const auto next = std::make_shared<std::function<void()>>(std::move(serving));
+  for (std::size_t place = 0; place < rosters_.size(); ++place) {
+    rosters_[place]->join([this, keys, next](const Outcome& joined) {
+      if (joining_ == 0) return;  // refused elsewhere
+      if (!joined) {
+        joining_ = 0;
+        return refuse_to_join(keys, joined.error());
+      }
+      if (--joining_ == 0) look_for_copies(0, std::move(*next));
+    });
+  }
   return {};
 }
 
+void ApiServerPart::refuse_to_join(const std::string& keys, const Error& error) {
+  if (error.code != ErrorCode::kConflict) return process_.fail(error);
+  if (error.at.starts_with(store::kCommandName)) {
+    return process_.fail(make_error(ErrorCode::kConflict,
+                                    "`spillway store` works on this etcd ({}): begin when it has ended", error.at));
+  }
+  if (error.message.substr(0, error.message.find(kSeparateKey)) == keys) {
+    return process_.fail(make_error(ErrorCode::kConflict,
+                                    "{}: other resources than those of server {}, which runs; all servers of an etcd "
+                                    "keep the same ones elsewhere",
+                                    apiserver::kOverridesFlag, error.at));
+  }
+  process_.fail(make_error(ErrorCode::kConflict, "{}/pki: other keys than those of server {}, which runs{}", data_dir_,
+                           error.at, kCopyKeys));
+}
+
 /// Not on what somebody has not finished copying.
-void ApiServerPart::begin(std::function<void()> serving) {
-  store_->range({.prefix = std::string(store::kIncompleteCopyKey), .start_after = {}, .limit = 1, .at = {}},
-                [this, serving = std::move(serving)](const Result<store::RangeResult>& mark) mutable {
-                  if (!mark) return process_.fail(mark.error());
-                  if (mark->entries.empty()) return start(std::move(serving));
-                  process_.fail(make_error(ErrorCode::kConflict,
-                                           "the store holds {}: run `spillway store copy` again, or delete {}",
-                                           *mark->entries.front().value, store::kIncompleteCopyKey));
-                });
+void ApiServerPart::look_for_copies(std::size_t place, std::function<void()> serving) {
+  if (place > separate_.size()) {
+    look_for_unserved();
+    return start(std::move(serving));
+  }
+  store::Store& store = place == 0 ? *store_ : *separate_[place - 1].store;
+  store.range({.prefix = std::string(store::kIncompleteCopyKey), .start_after = {}, .limit = 1, .at = {}},
+              [this, place, serving = std::move(serving)](const Result<store::RangeResult>& mark) mutable {
+                if (!mark) return process_.fail(mark.error());
+                if (mark->entries.empty()) return look_for_copies(place + 1, std::move(serving));
+                process_.fail(make_error(ErrorCode::kConflict,
+                                         "the store holds {}: run `spillway store copy` again, or delete {}",
+                                         *mark->entries.front().value, store::kIncompleteCopyKey));
+              });
+}
+
+/// What a resource had in the main store before it got one of its own.
+void ApiServerPart::look_for_unserved() {
+  for (const Separate& each : separate_) {
+    for (const std::string& storage : each.plan.storages) {
+      store_->range({.prefix = storage, .start_after = {}, .limit = 1, .at = {}},
+                    [this, storage](const Result<store::RangeResult>& found) {
+                      if (!found || found->entries.empty()) return;
+                      process_.log().warning(
+                          "the main store holds objects that are not served: their resource has a store of its own",
+                          {{"keys", storage}, {"objects", found->entries.size() + found->remaining}});
+                    });
+    }
+  }
 }
 
 void ApiServerPart::start(std::function<void()> serving) {
@@ -249,14 +299,32 @@ Outcome ApiServerPart::take_part() {
   return {};
 }
 
-Outcome ApiServerPart::open_store() {
+Result<std::vector<apiserver::StorePlan>> ApiServerPart::plan_stores() const {
+  std::vector<apiserver::StoreOverride> overrides;
+  for (const cli::EtcdOverride& each : args_.etcd.overrides) overrides.push_back({each.resource, each.servers});
+  return apiserver::plan_stores(args_.etcd.servers, overrides);
+}
+
+std::vector<apiserver::SeparateStore> ApiServerPart::separate_stores() const {
+  std::vector<apiserver::SeparateStore> stores;
+  for (const Separate& each : separate_) stores.push_back({each.store.get(), each.plan.name, each.plan.storages});
+  return stores;
+}
+
+Outcome ApiServerPart::open_store(const std::vector<apiserver::StorePlan>& separate) {
   runtime::Loop& loop = process_.loop();
   const auto post = [&loop](std::move_only_function<void()> task) { loop.post(std::move(task)); };
   if (!args_.etcd.servers.empty()) {
     SPILLWAY_TRY(lock, store::sqlite::DirectoryLock::take(data_dir_, "spillway.lock"));
     data_lock_ = std::move(lock);
-    SPILLWAY_TRY(opened, open_etcd_store(args_.etcd, post, process_.log(), process_.metrics()));
+    SPILLWAY_TRY(opened, open_etcd_store(args_.etcd, {}, post, process_.log(), process_.metrics()));
     store_ = std::move(opened);
+    for (const apiserver::StorePlan& plan : separate) {
+      cli::EtcdArgs args = args_.etcd;
+      args.servers = plan.servers;
+      SPILLWAY_TRY(apart, open_etcd_store(args, plan.name, post, process_.log(), process_.metrics()));
+      separate_.push_back({plan, std::move(apart)});
+    }
     return {};
   }
   SPILLWAY_TRY(opened,
@@ -411,6 +479,15 @@ std::unique_ptr<client::Transport> ApiServerPart::connect(std::string_view user)
   return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_, std::move(info));
 }
 
+void ApiServerPart::leave(const std::function<void()>& done) {
+  const auto open = std::make_shared<std::size_t>(rosters_.size());
+  for (const auto& roster : rosters_) {
+    roster->leave([open, done] {
+      if (--*open == 0) done();
+    });
+  }
+}
+
 void ApiServerPart::stop(runtime::Loop::Task done) {
   if (certificate_timer_) process_.loop().cancel(*certificate_timer_);
   server_->stop();
@@ -420,7 +497,8 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
     endpoint_.reset();
     server_.reset();
     lease_.reset();
-    roster_.reset();
+    rosters_.clear();
+    separate_.clear();
     store_.reset();
     done();
   };
@@ -432,11 +510,11 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
         if (auto task = std::exchange(*close, nullptr)) task();
       });
     };
-    if (!roster_) return once();
+    if (rosters_.empty()) return once();
     loop.at(loop.now().mono + kGiveBackMax, once);
-    auto leave = [this, once] { roster_->leave(once); };
-    if (!lease_) return leave();
-    lease_->give_back(std::move(leave));
+    auto leave_all = [this, once] { leave(once); };
+    if (!lease_) return leave_all();
+    lease_->give_back(std::move(leave_all));
   };
   if (!http_ || http_->port() == 0) return give_back();
   http_->stop(kStopGrace, std::move(give_back));

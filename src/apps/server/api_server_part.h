@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apiserver/server.h"
+#include "apiserver/store_overrides.h"
 #include "apps/process/process.h"
 #include "apps/server/audit_part.h"
 #include "apps/server/local_gateway.h"
@@ -61,10 +62,15 @@ class ApiServerPart final : public Part {
                 apiserver::ApiServer::Controllers controllers);
 
   Outcome open(std::function<void()> serving);
-  Outcome open_store();
+  Result<std::vector<apiserver::StorePlan>> plan_stores() const;
+  Outcome open_store(const std::vector<apiserver::StorePlan>& separate);
+  std::vector<apiserver::SeparateStore> separate_stores() const;
   Result<std::string> keys_in_common() const;
   Outcome join(std::function<void()> serving);
-  void begin(std::function<void()> serving);
+  void refuse_to_join(const std::string& keys, const Error& error);
+  void leave(const std::function<void()>& done);
+  void look_for_copies(std::size_t place, std::function<void()> serving);
+  void look_for_unserved();
   void start(std::function<void()> serving);
   Outcome take_part();
   Outcome open_tokens();
@@ -95,10 +101,20 @@ class ApiServerPart final : public Part {
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<wire::HttpsWebhookCaller> webhooks_;
   std::unique_ptr<store::Store> store_;
-  store::SqliteStore* embedded_ = nullptr;       // store_, unless it is an etcd
-  store::sqlite::DirectoryLock data_lock_;       // of a store that does not lock the data directory itself
-  std::unique_ptr<store::ServerRoster> roster_;  // null: no other server can have the same store
-  std::unique_ptr<store::ServerLease> lease_;    // who collects; null until it serves
+  store::SqliteStore* embedded_ = nullptr;  // store_, unless it is an etcd
+
+  /// An etcd for some of the resources.
+  struct Separate {
+    apiserver::StorePlan plan;
+    std::unique_ptr<store::Store> store;
+  };
+
+  std::vector<Separate> separate_;
+  store::sqlite::DirectoryLock data_lock_;  // of a store that does not lock the data directory itself
+  /// One in each store, the main one first; empty: no other server can have the same stores.
+  std::vector<std::unique_ptr<store::ServerRoster>> rosters_;
+  std::size_t joining_ = 0;                    // of them
+  std::unique_ptr<store::ServerLease> lease_;  // who collects; null until it serves
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<wire::ApiEndpoint> endpoint_;
   std::unique_ptr<wire::HttpServer> http_;

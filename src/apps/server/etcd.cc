@@ -18,7 +18,8 @@ Result<std::string> read_if_named(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args, store::Poster post, telemetry::Log log,
+Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args, const std::string& name,
+                                                      store::Poster post, telemetry::Log log,
                                                       telemetry::Registry& metrics) {
   store::GrpcTransportOptions options{.servers = args.servers,
                                       .ca_pem = {},
@@ -36,6 +37,7 @@ Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args,
   options.password = password.substr(0, password.find_first_of("\r\n"));
   SPILLWAY_TRY(transport, store::GrpcTransport::create(options, post));
   store::EtcdOptions kept;
+  kept.name = name;
   kept.prefix = args.prefix;
   kept.lease_reuse = seconds(args.lease_reuse_seconds);
   kept.seed = runtime::entropy();

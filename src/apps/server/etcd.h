@@ -12,7 +12,9 @@
 namespace spillway::apps {
 
 /// kInvalid, kForbidden, kNotFound: a flag, or a file it names. Whether etcd answers is seen by the first request.
-Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args, store::Poster post, telemetry::Log log,
+/// `name` tells one of several stores from the main one, whose name is empty.
+Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args, const std::string& name,
+                                                      store::Poster post, telemetry::Log log,
                                                       telemetry::Registry& metrics);
 
 /// By which a server and the one that takes its place are one: made once in the data directory, "HOST.NUMBER".

@@ -17,7 +17,7 @@ constexpr Duration kGiveBackMax = seconds(2);
 Result<std::unique_ptr<EtcdEnd>> EtcdEnd::open(const cli::EtcdArgs& args, GoOn go_on) {
   std::unique_ptr<EtcdEnd> end(new EtcdEnd(std::move(go_on)));  // NOLINT: private constructor
   const auto post = [&loop = end->loop_](std::move_only_function<void()> task) { loop.post(std::move(task)); };
-  SPILLWAY_TRY(store, open_etcd_store(args, post, telemetry::Log(), end->metrics_));
+  SPILLWAY_TRY(store, open_etcd_store(args, {}, post, telemetry::Log(), end->metrics_));
   end->store_ = std::move(store);
   return end;
 }

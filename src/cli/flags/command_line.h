@@ -115,6 +115,12 @@ struct LeaderElectionArgs {
   std::string resource_namespace = "kube-system";
 };
 
+/// Resources in an etcd of their own.
+struct EtcdOverride {
+  std::string resource;  // "GROUP/RESOURCE", "/events"
+  std::vector<std::string> servers;
+};
+
 /// A cluster of etcd in place of the embedded store.
 struct EtcdArgs {
   std::vector<std::string> servers;  // URLs; empty: the embedded store
@@ -126,6 +132,8 @@ struct EtcdArgs {
   std::string password_file;  // whose first line is the user's password
   bool insecure = false;      // plain HTTP to other machines
   std::int64_t lease_reuse_seconds = 60;
+  std::vector<EtcdOverride> overrides;          // of an API server
+  std::optional<Duration> compaction_interval;  // so much history is kept; nullopt: the default; 0: all of it
 };
 
 /// The audit log of the API server. Sizes and counts of 0 are as described.

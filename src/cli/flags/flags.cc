@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -96,6 +97,17 @@ Result<Duration> parse_event_ttl(const std::string& text) {
   return ttl;
 }
 
+constexpr const char* kEtcdOverrides = "--etcd-servers-overrides";
+
+Result<std::optional<Duration>> parse_compaction_interval(const std::string& text) {
+  constexpr Duration kIntervalMin = seconds(10);
+  SPILLWAY_TRY(interval, api::parse_duration(text));
+  if (interval < kIntervalMin && interval != Duration::zero()) {
+    return make_error(ErrorCode::kInvalid, "must be 0, or at least 10 seconds, got \"{}\"", text);
+  }
+  return std::optional<Duration>(interval);
+}
+
 /// The host of "http://HOST:PORT"; empty: it is no such URL.
 std::string_view plain_host(std::string_view url) {
   constexpr std::string_view kScheme = "http://";
@@ -148,20 +160,73 @@ void add_etcd_access(CLI::App& app, EtcdArgs& args) {
   app.add_flag("--etcd-insecure", args.insecure, "Allow plain HTTP to an etcd of another machine");
 }
 
-void check_etcd(const EtcdArgs& args) {
-  for (const std::string& url : args.servers) {
+void check_etcd_servers(const std::string& flag, const std::vector<std::string>& servers, bool insecure) {
+  for (const std::string& url : servers) {
     if (!is_server_url(url)) {
-      throw CLI::ValidationError("--etcd-servers",
-                                 fmt::format("expected http://HOST:PORT or https://HOST:PORT, got \"{}\"", url));
+      throw CLI::ValidationError(flag, fmt::format("expected http://HOST:PORT or https://HOST:PORT, got \"{}\"", url));
     }
     const std::string_view host = plain_host(url);
-    if (host.empty() || args.insecure || is_loopback(std::string(host))) continue;
+    if (host.empty() || insecure || is_loopback(std::string(host))) continue;
     throw CLI::ValidationError(
-        "--etcd-servers",
+        flag,
         fmt::format("whoever is on the way reads and changes everything in plain HTTP: use https or, where the network "
                     "is trusted, --etcd-insecure, got \"{}\"",
                     url));
   }
+}
+
+void check_etcd(const EtcdArgs& args) {
+  check_etcd_servers("--etcd-servers", args.servers, args.insecure);
+}
+
+/// "GROUP/RESOURCE#URL;URL". Whether there is such a resource is for who knows the resources.
+EtcdOverride parse_etcd_override(const std::string& text) {
+  const std::size_t mark = text.find('#');
+  const std::string resource = text.substr(0, mark);
+  const bool named = std::ranges::count(resource, '/') == 1 && !resource.ends_with('/');
+  if (mark == std::string::npos || mark + 1 == text.size() || !named) {
+    throw CLI::ValidationError(
+        kEtcdOverrides,
+        fmt::format("expected GROUP/RESOURCE#URL;URL, as in /events#https://etcd-0:2379, got \"{}\"", text));
+  }
+  EtcdOverride found{resource, {}};
+  for (std::size_t at = mark + 1; at <= text.size();) {
+    const std::size_t end = std::min(text.find(';', at), text.size());
+    found.servers.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return found;
+}
+
+void add_etcd_stores(CLI::App& app, EtcdArgs& args) {
+  app.add_option_function<std::vector<std::string>>(
+         kEtcdOverrides,
+         [&args](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) args.overrides.push_back(parse_etcd_override(text));
+         },
+         "Keep the objects of these resources in an etcd of their own: GROUP/RESOURCE#URL;URL, separated by commas; "
+         "the group of events is empty")
+      ->delimiter(',')
+      ->type_name("TEXT");
+  add_parsed(app, "--etcd-compaction-interval", args.compaction_interval, parse_compaction_interval,
+             "So much of the history of each etcd is kept for watches and lists of the past; 0: this server compacts "
+             "none",
+             "DURATION", "5m");
+}
+
+void check_etcd_stores(const EtcdArgs& args) {
+  for (const auto& [given, flag] : {std::pair(!args.overrides.empty(), kEtcdOverrides),
+                                    std::pair(args.compaction_interval.has_value(), "--etcd-compaction-interval")}) {
+    if (!given || !args.servers.empty()) continue;
+    throw CLI::ValidationError(flag, "needs --etcd-servers: the embedded database is one file");
+  }
+  for (const EtcdOverride& each : args.overrides) check_etcd_servers(kEtcdOverrides, each.servers, args.insecure);
+}
+
+void refuse_etcd_overrides(CLI::App& app, const std::string& why) {
+  app.add_option_function<std::vector<std::string>>(
+         kEtcdOverrides, [why](const auto&) { throw CLI::ValidationError(kEtcdOverrides, why); }, "")
+      ->group("");
 }
 
 /// Spelled as upstream; where the defaults differ the help says so.
@@ -244,6 +309,7 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
   add_etcd(app, args.etcd);
+  add_etcd_stores(app, args.etcd);
   app.add_option("--storage-media-type", args.storage_media_type, "In which form objects are stored; both are read")
       ->check(one_of({"application/json", "application/vnd.kubernetes.protobuf"}))
       ->default_str("what the store holds, application/json if it is empty");
@@ -315,6 +381,7 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {
     check_etcd(args.etcd);
+    check_etcd_stores(args.etcd);
     if (args.insecure_http && !(args.client_ca_file + args.tls_certificate_file).empty()) {
       throw CLI::ValidationError("--insecure-http",
                                  "without TLS nobody shows a certificate: not with "

@@ -59,6 +59,8 @@ void add_etcd(CLI::App& app, EtcdArgs& args);
 void add_etcd_access(CLI::App& app, EtcdArgs& args);
 /// Throws CLI::ValidationError.
 void check_etcd(const EtcdArgs& args);
+/// The flag exists, and every use of it is refused: why.
+void refuse_etcd_overrides(CLI::App& app, const std::string& why);
 void add_node(CLI::App& app, NodeArgs& args);
 /// Flags of kube-controller-manager that change little or nothing here, so that its command line is taken as it is.
 void add_manager_flags(CLI::App& app, ControllerCommand& command);

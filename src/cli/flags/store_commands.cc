@@ -95,6 +95,9 @@ void define_copy(Commands& commands, CLI::App& group) {
   app.add_flag("--overwrite", args->force,
                "Replace what is there: a store in a file is kept beside under another name, keys in etcd are removed");
   add_etcd_access(app, args->etcd);
+  refuse_etcd_overrides(app,
+                        "a copy has two ends: copy the whole store into each etcd, a server takes from each what lives "
+                        "there (docs/store.md)");
   add_output(app, args->output);
   app.parse_complete_callback([args, ends] { take_ends(ends->first, ends->second, *args); });
   app.footer(
@@ -109,6 +112,7 @@ void define_check(Commands& commands, CLI::App& group) {
                            "Look at every page, revision and object of the store; a server may run");
   CLI::Option* file = it.app.add_option("--file", it.args->file, "Look at this backup instead")->excludes(it.data_dir);
   add_etcd(it.app, it.args->etcd);
+  refuse_etcd_overrides(it.app, "one etcd is looked at in one run: give the URLs of each to --etcd-servers");
   it.app.get_option("--etcd-servers")->excludes(it.data_dir)->excludes(file);
   it.app.parse_complete_callback([args = it.args] { check_etcd(args->etcd); });
   it.app.footer(

@@ -2,15 +2,21 @@
 
 namespace spillway::store {
 
-EtcdMetrics::EtcdMetrics(telemetry::Registry* registry) {
+EtcdMetrics::EtcdMetrics(telemetry::Registry* registry, std::string_view store) {
   if (registry == nullptr) return;
-  repeats = registry->counter("spillway_etcd_repeated_calls_total", "Calls made again, at another member or later");
-  uncertain = registry->counter("spillway_etcd_uncertain_writes_total",
-                                "Writes that were answered with 504, as nobody can say whether they were done");
-  watch_resumes = registry->counter("spillway_etcd_watch_resumes_total", "Watches begun again where they had ended");
-  watch_repeats = registry->counter("spillway_etcd_watch_repeats_total", "Events that came again and were dropped");
-  watch_gaps = registry->counter("spillway_etcd_watch_gaps_total", "Revisions that a watch left out");
-  revision = registry->gauge("spillway_store_revision", "The newest revision");
+  const auto counter = [&](std::string_view name, std::string_view help) {
+    return store.empty() ? registry->counter(name, help) : registry->counter(name, help, {{"store", store}});
+  };
+  repeats = counter("spillway_etcd_repeated_calls_total", "Calls made again, at another member or later");
+  uncertain = counter("spillway_etcd_uncertain_writes_total",
+                      "Writes that were answered with 504, as nobody can say whether they were done");
+  watch_resumes = counter("spillway_etcd_watch_resumes_total", "Watches begun again where they had ended");
+  watch_repeats = counter("spillway_etcd_watch_repeats_total", "Events that came again and were dropped");
+  watch_gaps = counter("spillway_etcd_watch_gaps_total", "Revisions that a watch left out");
+  constexpr std::string_view kRevision = "spillway_store_revision";
+  constexpr std::string_view kNewest = "The newest revision";
+  revision =
+      store.empty() ? registry->gauge(kRevision, kNewest) : registry->gauge(kRevision, kNewest, {{"store", store}});
 }
 
 }  // namespace spillway::store

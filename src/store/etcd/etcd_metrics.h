@@ -3,11 +3,13 @@
 
 #include "telemetry/metrics.h"
 
+#include <string_view>
+
 namespace spillway::store {
 
 struct EtcdMetrics {
-  /// Without a registry nothing is counted.
-  explicit EtcdMetrics(telemetry::Registry* registry);
+  /// Without a registry nothing is counted. `store` tells several of them apart, as a label; empty: there is none.
+  EtcdMetrics(telemetry::Registry* registry, std::string_view store);
 
   telemetry::Counter repeats;    // of calls, at another member or later
   telemetry::Counter uncertain;  // writes of which nobody can say whether they were done

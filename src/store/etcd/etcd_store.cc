@@ -53,7 +53,7 @@ EtcdStore::EtcdStore(std::unique_ptr<EtcdTransport> transport, Poster post, Etcd
       post_(std::move(post)),
       options_(std::move(options)),
       keys_(options_.root, options_.prefix),
-      metrics_(options_.metrics),
+      metrics_(options_.metrics, options_.name),
       rng_(options_.seed),
       calls_(*transport_, metrics_, options_.log, rng_.fork("calls")),
       leases_(*transport_, calls_, options_.lease_reuse) {}
@@ -116,11 +116,18 @@ Error EtcdStore::failed(const Failure& failure) {
   const EtcdVerdict verdict = judge(failure);
   full_ = full_ || verdict == EtcdVerdict::kNoSpace;
   if (full_)
-    refusing_ = "etcd is out of space: compact it, defragment each member, then disarm the alarm";
+    refusing_ = called() + " is out of space: compact it, defragment each member, then disarm the alarm";
   else if (verdict == EtcdVerdict::kNotDone || verdict == EtcdVerdict::kUnknown || verdict == EtcdVerdict::kDenied ||
            verdict == EtcdVerdict::kCorrupt)
-    refusing_ = "etcd does not answer: " + failure.message;
-  return error_of(failure);
+    refusing_ = called() + " does not answer: " + failure.message;
+  Error error = error_of(failure);
+  if (!options_.name.empty()) error.message = fmt::format("{}: {}", called(), error.message);
+  return error;
+}
+
+/// As people know it.
+std::string EtcdStore::called() const {
+  return options_.name.empty() ? "etcd" : "the etcd of " + options_.name;
 }
 
 // Writes
@@ -239,7 +246,7 @@ Result<WriteResult> EtcdStore::what_became_of(const WriteJob& job, WriteResult r
     if (!job.creates() && !watches_.empty() && revision() >= refused.revision) return refused;
   }
   metrics_.uncertain.add();
-  return make_error(ErrorCode::kTimeout, "etcd did not answer in time; the write may have been stored");
+  return make_error(ErrorCode::kTimeout, "{} did not answer in time; the write may have been stored", called());
 }
 
 void EtcdStore::answer(const std::shared_ptr<WriteJob>& job, Result<WriteResult> result) {
@@ -455,8 +462,8 @@ void EtcdStore::ask_barrier() {
             if (reached)
               done(until);
             else
-              done(make_error(ErrorCode::kTimeout, "revision {} of etcd has not arrived, the newest is {}",
-                              until.number(), revision().number()));
+              done(make_error(ErrorCode::kTimeout, "revision {} of {} has not arrived, the newest is {}",
+                              until.number(), called(), revision().number()));
           }
         });
       });

@@ -29,6 +29,7 @@ inline constexpr std::size_t kEtcdValueBytesMax = 1'572'864 - 2 * 1024 - 512;
 
 struct EtcdOptions {
   StoreLimits limits{.value_bytes_max = kEtcdValueBytesMax};
+  std::string name;                  // of one among several, in metrics and refusals; empty: it is the main one
   std::string root = "/registry";    // with which the port's keys begin
   std::string prefix = "/registry";  // what stands in its place in etcd
   /// Compaction as upstream agrees on it: of all API servers of one etcd one does it at a time.
@@ -100,6 +101,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   void ask_barrier();
 
   Error failed(const Failure& failure);
+  std::string called() const;
   void note(Revision present);
   void hold(Revision until, std::move_only_function<void()> act);
   void release();
