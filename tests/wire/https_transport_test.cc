@@ -4,6 +4,7 @@
 #include "wire/temp_folder.h"
 #include "wire/tls/certificate_authority.h"
 #include "wire/transport_engine.h"
+#include "wire/trust.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +19,7 @@ namespace {
 using client::CloseWatch;
 using client::OpenWatch;
 using client::SendCall;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -84,9 +86,13 @@ void wait_for_end(ByteStream& connection) {
   }
 }
 
-TEST(HttpsTransport, CarriesCalls) {
-  ServerRoom room;
-  HttpEndpoint endpoint = endpoint_at(room.port);
+using HttpsTransportOver = OverEach;
+
+INSTANTIATE_TEST_SUITE_P(Protocols, HttpsTransportOver, over_each(), over_name);
+
+TEST_P(HttpsTransportOver, CarriesCalls) {
+  ServerRoom room(serving());
+  HttpEndpoint endpoint = reach(room.port);
   endpoint.path_prefix = "/k8s";
   Engine engine(room.loops, {.endpoint = endpoint});
   const auto response = engine.call(request_of("/x?y=1", api::Method::kPatch, "{}"));
@@ -96,25 +102,25 @@ TEST(HttpsTransport, CarriesCalls) {
   EXPECT_EQ(response->header("Content-Type"), "text/plain");
 }
 
-TEST(HttpsTransport, AnHttpErrorIsAnAnswer) {
-  ServerRoom room;
+TEST_P(HttpsTransportOver, AnHttpErrorIsAnAnswer) {
+  ServerRoom room(serving());
   room.run([&] {
     room.handler.on("/none", [](ScriptedHandler::Seen& seen) {
       seen.sink->on_response(status_response(make_error(ErrorCode::kNotFound, "pods \"x\" not found")));
     });
   });
-  Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
   const auto response = engine.call(request_of("/none"));
   ASSERT_TRUE(response);
   EXPECT_EQ(response->status, 404);
 }
 
-TEST(HttpsTransport, ManyCallsShareFewConnections) {
+TEST_P(HttpsTransportOver, ManyCallsShareFewConnections) {
   telemetry::Registry metrics;
-  HttpServer::Options options;
+  HttpServer::Options options = serving();
   options.metrics = &metrics;
   ServerRoom room(std::move(options));
-  HttpsTransport::Options limits{.endpoint = endpoint_at(room.port)};
+  HttpsTransport::Options limits{.endpoint = reach(room.port)};
   limits.limits.connections_max = 3;
   Engine engine(room.loops, limits);
   constexpr std::size_t kCalls = 200;
@@ -130,11 +136,16 @@ TEST(HttpsTransport, ManyCallsShareFewConnections) {
     answered.insert(done.id);
   }
   EXPECT_EQ(answered.size(), kCalls);
-  EXPECT_THAT(metrics.text(), HasSubstr("spillway_http_connections 3"));
+  const auto connections = [](int count) { return HasSubstr(fmt::format("spillway_http_connections {}\n", count)); };
+  // Over HTTP/2 a second one if the first hundred calls had no answer when the others came.
+  if (multiplexes())
+    EXPECT_THAT(metrics.text(), AnyOf(connections(1), connections(2)));
+  else
+    EXPECT_THAT(metrics.text(), connections(3));
 }
 
-TEST(HttpsTransport, FramesWatches) {
-  ServerRoom room;
+TEST_P(HttpsTransportOver, FramesWatches) {
+  ServerRoom room(serving());
   std::shared_ptr<api::ResponseSink> sink;
   room.run([&] {
     room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
@@ -143,7 +154,7 @@ TEST(HttpsTransport, FramesWatches) {
       EXPECT_TRUE(sink->write(shared("{\"a\":1}\n{\"b\"")));
     });
   });
-  Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
   engine.execute(OpenWatch{1, request_of("/watch?watch=1&timeout=1ms")});
   engine.wait(1);
   room.run([&] {
@@ -157,14 +168,14 @@ TEST(HttpsTransport, FramesWatches) {
   EXPECT_FALSE(engine.log.ended(2).error);
 }
 
-TEST(HttpsTransport, ARefusedWatchEndsWithTheReason) {
-  ServerRoom room;
+TEST_P(HttpsTransportOver, ARefusedWatchEndsWithTheReason) {
+  ServerRoom room(serving());
   room.run([&] {
     room.handler.on("/old", [](ScriptedHandler::Seen& seen) {
       seen.sink->on_response(status_response(make_error(ErrorCode::kExpired, "too old resource version")));
     });
   });
-  Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
   engine.execute(OpenWatch{1, request_of("/old")});
   engine.wait(1);
   ASSERT_TRUE(engine.log.ended(0).error);
@@ -172,8 +183,8 @@ TEST(HttpsTransport, ARefusedWatchEndsWithTheReason) {
   EXPECT_EQ(engine.log.ended(0).error->message, "too old resource version");
 }
 
-TEST(HttpsTransport, AClosedWatchIsClosedAtTheServer) {
-  ServerRoom room;
+TEST_P(HttpsTransportOver, AClosedWatchIsClosedAtTheServer) {
+  ServerRoom room(serving());
   Mailbox<bool> left;
   std::shared_ptr<api::ResponseSink> sink;
   room.run([&] {
@@ -184,7 +195,7 @@ TEST(HttpsTransport, AClosedWatchIsClosedAtTheServer) {
       EXPECT_TRUE(sink->write(shared("{}\n")));
     });
   });
-  Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
   engine.execute(OpenWatch{1, request_of("/watch")});
   engine.wait(1);
   engine.execute(CloseWatch{1});
@@ -193,8 +204,8 @@ TEST(HttpsTransport, AClosedWatchIsClosedAtTheServer) {
   EXPECT_EQ(room.run([&] { return engine.log.events.size(); }), 1U);
 }
 
-TEST(HttpsTransport, DisconnectForgetsCallsAndWatches) {
-  ServerRoom room;
+TEST_P(HttpsTransportOver, DisconnectForgetsCallsAndWatches) {
+  ServerRoom room(serving());
   Mailbox<bool> asked;
   Mailbox<bool> left;
   std::shared_ptr<api::ResponseSink> sink;
@@ -206,7 +217,7 @@ TEST(HttpsTransport, DisconnectForgetsCallsAndWatches) {
       asked.put(true);
     });
   });
-  Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
   engine.execute(SendCall{1, request_of("/hold")});
   EXPECT_TRUE(asked.take());
   engine.disconnect();
@@ -215,10 +226,10 @@ TEST(HttpsTransport, DisconnectForgetsCallsAndWatches) {
   EXPECT_TRUE(room.run([&] { return engine.log.events.empty(); }));
 }
 
-TEST(HttpsTransport, DoesNotReadOnWhatTheLoopDoesNotTake) {
-  ServerRoom room;
+TEST_P(HttpsTransportOver, DoesNotReadOnWhatTheLoopDoesNotTake) {
+  ServerRoom room(serving());
   LoopRoom busy;  // the engine's loop, apart from the server's
-  HttpsTransport::Options options{.endpoint = endpoint_at(room.port)};
+  HttpsTransport::Options options{.endpoint = reach(room.port)};
   const std::string event(64 * 1024 - 1, 'x');
   constexpr std::size_t kEvents = 600;  // 37 MiB: more than the transport queues
   room.run([&] {
@@ -252,9 +263,9 @@ TEST(HttpsTransport, NamesTheServerThatIsNotThere) {
   EXPECT_EQ(engine.log.ended(1).error->code, ErrorCode::kServiceUnavailable);
 }
 
-TEST(HttpsTransport, ResolvesNames) {
-  ServerRoom room;
-  HttpEndpoint endpoint = endpoint_at(room.port);
+TEST_P(HttpsTransportOver, ResolvesNames) {
+  ServerRoom room(serving());
+  HttpEndpoint endpoint = reach(room.port);
   endpoint.host = "localhost";
   Engine engine(room.loops, {.endpoint = endpoint});
   const auto found = engine.call(request_of("/x"));

@@ -3,8 +3,7 @@
 #include "wire/cluster_fixture.h"
 #include "wire/gzip_text.h"
 #include "wire/http2_client.h"
-#include "wire/temp_folder.h"
-#include "wire/tls/certificate_authority.h"
+#include "wire/trust.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,32 +19,6 @@ using ::testing::Not;
 
 const std::string kConfigMaps = "/api/v1/namespaces/default/configmaps";
 const api::UserInfo kAdmin{"admin", "", {"system:masters", "system:authenticated"}};
-
-/// A certificate for the server, and clients that believe it.
-struct Trust {
-  Trust() {
-    const WallTime present = runtime::Loop().now().wall;
-    auto authority = CertificateAuthority::open(folder / "pki", present);
-    EXPECT_TRUE(authority);
-    auto identity = authority->issue({CertificateRequest::Use::kServer, "apiserver", {}, {"127.0.0.1"}}, present);
-    EXPECT_TRUE(identity);
-    authority_pem = authority->certificate_pem();
-    server = *TlsContext::make_server({*identity, authority_pem, Protocols::kHttp2AndHttp11});
-    client = *TlsContext::make_client(
-        {.authority_pem = authority_pem, .identity = {}, .protocols = Protocols::kHttp2AndHttp11});
-  }
-
-  HttpServer::Options serving() const {
-    HttpServer::Options options;
-    options.tls = server;
-    return options;
-  }
-
-  TempFolder folder;
-  std::string authority_pem;
-  std::shared_ptr<const TlsContext> server;
-  std::shared_ptr<const TlsContext> client;
-};
 
 /// Somebody in the process, who gets whole answers.
 class WholeAnswer final : public api::ResponseSink {

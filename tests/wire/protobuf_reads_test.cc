@@ -3,6 +3,7 @@
 #include "api/schema/protobuf_writer.h"
 #include "client/api_client.h"
 #include "wire/transport_engine.h"
+#include "wire/trust.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,8 +46,12 @@ api::Request read_of(std::string target) {
 const std::string kBoth = "application/vnd.kubernetes.protobuf, application/json";
 const std::string kOneMap = "/api/v1/namespaces/default/configmaps/a";
 
-TEST(HttpsTransport, ReadsAreInProtobufAndHeardAsDocuments) {
-  ServerRoom room;
+using ProtobufReads = OverEach;
+
+INSTANTIATE_TEST_SUITE_P(Protocols, ProtobufReads, over_each(), over_name);
+
+TEST_P(ProtobufReads, ReadsAreInProtobufAndHeardAsDocuments) {
+  ServerRoom room(serving());
   const api::Json map =
       api::parse_json(
           R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"creationTimestamp":null,"name":"a"},"data":{"k":"v"}})")
@@ -54,7 +59,7 @@ TEST(HttpsTransport, ReadsAreInProtobufAndHeardAsDocuments) {
   const std::string bytes = api::write_protobuf(*api::protobuf_type("v1", "ConfigMap"), map);
   std::vector<std::string> accepted;
   answers_in_protobuf(room, accepted, map, api::protobuf_frame("ADDED", bytes) + api::protobuf_frame("DELETED", bytes));
-  Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
   const auto answer = engine.call(read_of(kOneMap));
   ASSERT_TRUE(answer && answer->document);
   EXPECT_EQ(api::to_text(*answer->document), api::to_text(map));
@@ -70,15 +75,15 @@ TEST(HttpsTransport, ReadsAreInProtobufAndHeardAsDocuments) {
   EXPECT_THAT(accepted, ::testing::ElementsAre(kBoth, kBoth));
 }
 
-TEST(HttpsTransport, ARefusalInProtobufIsReadAsOne) {
-  ServerRoom room;
+TEST_P(ProtobufReads, ARefusalInProtobufIsReadAsOne) {
+  ServerRoom room(serving());
   const api::Json refusal =
       api::parse_json(
           R"({"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Forbidden","code":403,"message":"no"})")
           .value();
   std::vector<std::string> accepted;
   answers_in_protobuf(room, accepted, refusal, {});
-  Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
   const auto answer = engine.call(read_of(kOneMap));
   ASSERT_TRUE(answer);
   const Error error = client::error_of_answer(answer->status, answer->body);
@@ -87,23 +92,23 @@ TEST(HttpsTransport, ARefusalInProtobufIsReadAsOne) {
 }
 
 /// A watch that cannot be read, is cut off, or is refused for its form: JSON from then on.
-TEST(HttpsTransport, AServerThatCannotIsAskedForJson) {
+TEST_P(ProtobufReads, AServerThatCannotIsAskedForJson) {
   const api::Json map = api::parse_json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}})").value();
   const std::string frame =
       api::protobuf_frame("ADDED", api::write_protobuf(*api::protobuf_type("v1", "ConfigMap"), map));
   for (const std::string& rude : {std::string("\0\0\0\3abc", 7), std::string("\xff\xff\xff\xff", 4),
                                   frame.substr(0, 4) + std::string(frame.size() - 4, 'x')}) {
-    ServerRoom room;
+    ServerRoom room(serving());
     std::vector<std::string> accepted;
     answers_in_protobuf(room, accepted, map, rude);
-    Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+    Engine engine(room.loops, {.endpoint = reach(room.port)});
     engine.execute(OpenWatch{1, read_of("/api/v1/configmaps")});
     engine.wait(1);
     EXPECT_TRUE(engine.log.ended(0).error);
     EXPECT_TRUE(engine.call(read_of(kOneMap)));
     EXPECT_THAT(accepted, ::testing::ElementsAre(kBoth, "application/json"));
   }
-  ServerRoom room;
+  ServerRoom room(serving());
   std::vector<std::string> accepted;
   room.run([&] {
     room.handler.on("/api/v1/odd", [&](ScriptedHandler::Seen& seen) {
@@ -111,13 +116,13 @@ TEST(HttpsTransport, AServerThatCannotIsAskedForJson) {
       seen.sink->on_response({.status = 406, .headers = {}, .body = {}, .document = {}});
     });
   });
-  Engine engine(room.loops, {.endpoint = endpoint_at(room.port)});
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
   EXPECT_EQ(engine.call(read_of("/api/v1/odd"))->status, 406);
   EXPECT_EQ(engine.call(read_of("/api/v1/odd"))->status, 406);
   EXPECT_THAT(accepted, ::testing::ElementsAre(kBoth, "application/json"));
 }
 
-TEST(HttpsTransport, OnlyReadsOfTheApiAreInProtobuf) {
+TEST(ProtobufWish, OnlyReadsOfTheApiAreInProtobuf) {
   const DecodingWish wish(true);
   const auto accepted = [&](api::Method method, std::string target, std::string accept) {
     api::Request request{method, std::move(target), {{"accept", std::move(accept)}}, {}, {}};

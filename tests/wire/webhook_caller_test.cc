@@ -19,7 +19,7 @@ WallTime present() {
 
 /// A webhook's server, the authority that vouches for it, and the caller, on one loop.
 struct Room {
-  explicit Room(HttpsWebhookCaller::Options options = {}) {
+  explicit Room(Protocols spoken, HttpsWebhookCaller::Options options = {}) {
     auto opened = CertificateAuthority::open(folder / "pki", present());
     EXPECT_TRUE(opened);
     authority_pem = opened->certificate_pem();
@@ -30,7 +30,7 @@ struct Room {
                                   present());
     EXPECT_TRUE(identity);
     HttpServer::Options serving;
-    serving.tls = *TlsContext::make_server({.identity = *identity, .client_authority_pem = {}});
+    serving.tls = *TlsContext::make_server({.identity = *identity, .client_authority_pem = {}, .protocols = spoken});
     hook = std::make_unique<ServerRoom>(std::move(serving));
     hook->run([&] { caller = std::make_unique<HttpsWebhookCaller>(hook->loops.loop(), options); });
   }
@@ -80,8 +80,13 @@ struct Room {
   std::uint64_t last = 0;
 };
 
-TEST(WebhookCaller, AsksAndIsAnswered) {
-  Room room;
+class WebhookCaller : public ::testing::TestWithParam<Protocols> {};
+
+INSTANTIATE_TEST_SUITE_P(Protocols, WebhookCaller, ::testing::Values(Protocols::kHttp11, Protocols::kHttp2AndHttp11),
+                         [](const auto& row) { return row.param == Protocols::kHttp11 ? "http11" : "h2"; });
+
+TEST_P(WebhookCaller, AsksAndIsAnswered) {
+  Room room(GetParam());
   api::Request seen;
   room.hook->run([&] {
     room.hook->handler.on("/hook", [&](ScriptedHandler::Seen& asked) {
@@ -102,8 +107,8 @@ TEST(WebhookCaller, AsksAndIsAnswered) {
   EXPECT_EQ(seen.header("authorization"), "");
 }
 
-TEST(WebhookCaller, ARedirectIsAnAnswer) {
-  Room room;
+TEST_P(WebhookCaller, ARedirectIsAnAnswer) {
+  Room room(GetParam());
   bool followed = false;
   room.hook->run([&] {
     room.hook->handler.on("/hook", [&](ScriptedHandler::Seen& asked) {
@@ -117,9 +122,9 @@ TEST(WebhookCaller, ARedirectIsAnAnswer) {
   EXPECT_FALSE(followed);
 }
 
-TEST(WebhookCaller, BelievesTheAuthorityOfTheCallAlone) {
-  Room room;
-  Room other;
+TEST_P(WebhookCaller, BelievesTheAuthorityOfTheCallAlone) {
+  Room room(GetParam());
+  Room other(GetParam());
   apiserver::WebhookCall call = room.call();
   call.authority_pem = other.authority_pem;
   EXPECT_THAT(room.ask(call).error().text(), HasSubstr("certificate not trusted"));
@@ -134,17 +139,17 @@ TEST(WebhookCaller, BelievesTheAuthorityOfTheCallAlone) {
   EXPECT_FALSE(room.ask(call));
 }
 
-TEST(WebhookCaller, DoesNotLeadBackToItsOwnServer) {
-  Room room;
+TEST_P(WebhookCaller, DoesNotLeadBackToItsOwnServer) {
+  Room room(GetParam());
   room.hook->run([&] { room.caller->set_own_port(static_cast<std::uint16_t>(room.hook->port)); });
   EXPECT_THAT(room.ask(room.call()).error().text(), HasSubstr("leads back"));
 }
 
-TEST(WebhookCaller, AnswersAreBounded) {
+TEST_P(WebhookCaller, AnswersAreBounded) {
   HttpsWebhookCaller::Options options;
   options.limits.body_bytes_max = 1000;
   options.answers_bytes_max = 500;
-  Room room(options);
+  Room room(GetParam(), options);
   std::size_t size = 0;
   room.hook->run([&] {
     room.hook->handler.on(
@@ -160,8 +165,8 @@ TEST(WebhookCaller, AnswersAreBounded) {
   EXPECT_EQ(room.ask(room.call())->body.size(), 400U);
 }
 
-TEST(WebhookCaller, NothingIsHeardOfACallThatIsGivenUp) {
-  Room room;
+TEST_P(WebhookCaller, NothingIsHeardOfACallThatIsGivenUp) {
+  Room room(GetParam());
   bool heard = false;
   room.hang(7, "/hook", [&](const Result<api::Response>&, Now) { heard = true; });
   room.hook->run([&] {
@@ -173,8 +178,8 @@ TEST(WebhookCaller, NothingIsHeardOfACallThatIsGivenUp) {
   EXPECT_FALSE(heard);
 }
 
-TEST(WebhookCaller, GoesWithCallsUnderWay) {
-  Room room;
+TEST_P(WebhookCaller, GoesWithCallsUnderWay) {
+  Room room(GetParam());
   room.hang(7, "/hook", [](const Result<api::Response>&, Now) { ADD_FAILURE(); });
   room.hook->run([&] {
     room.caller.reset();
@@ -182,10 +187,10 @@ TEST(WebhookCaller, GoesWithCallsUnderWay) {
   });
 }
 
-TEST(WebhookCaller, PlacesAreBounded) {
+TEST_P(WebhookCaller, PlacesAreBounded) {
   HttpsWebhookCaller::Options options;
   options.clients_max = 1;
-  Room room(options);
+  Room room(GetParam(), options);
   room.hang(1000, "/silent", [](const Result<api::Response>&, Now) {});
   apiserver::WebhookCall other = room.call();
   other.tls_name = "hook.shop.svc";

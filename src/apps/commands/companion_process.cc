@@ -54,7 +54,7 @@ Result<std::unique_ptr<client::Transport>> connect_kubelet(runtime::Loop& loop, 
     config.authority_pem = std::move(authority);
     config.verify = true;
   }
-  auto endpoint = wire::make_endpoint(config, "--kubelet");
+  auto endpoint = wire::make_endpoint(config, "--kubelet", offered_protocols());
   if (!endpoint) return endpoint.error();
   if (!config.verify && !is_loopback(endpoint->host)) {
     return invalid("--kubelet",

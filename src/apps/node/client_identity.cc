@@ -109,7 +109,7 @@ Result<std::unique_ptr<RotationPart>> RotationPart::create(Process& process, con
 }
 
 void RotationPart::use(const wire::Kubeconfig& config) {
-  const auto endpoint = wire::make_endpoint(config, config.path);
+  const auto endpoint = wire::make_endpoint(config, config.path, offered_protocols());
   if (!endpoint)
     return process_.log().error("the new certificate cannot be shown", {{"error", endpoint.error().text()}});
   agent_.use_certificate(endpoint->tls);

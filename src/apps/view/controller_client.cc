@@ -56,7 +56,7 @@ Result<api::Json> ControllerClient::get_from(std::string url, std::string author
   config.authority_pem = std::move(authority);
   config.tls_server_name.clear();
   wire::HttpsTransport::Options options;
-  SPILLWAY_TRY(endpoint, wire::make_endpoint(config, "--controller"));
+  SPILLWAY_TRY(endpoint, wire::make_endpoint(config, "--controller", offered_protocols()));
   options.endpoint = std::move(endpoint);
   ClusterView controller(loop_, std::make_unique<wire::HttpsTransport>(loop_, std::move(options)));
   return controller.get(path);

@@ -45,6 +45,10 @@ Result<std::vector<std::string>> kubeconfig_files(const cli::ClusterArgs& args) 
 
 }  // namespace
 
+wire::Protocols offered_protocols() {
+  return environment("DISABLE_HTTP2").empty() ? wire::Protocols::kHttp2AndHttp11 : wire::Protocols::kHttp11;
+}
+
 Result<std::vector<std::string>> named_kubeconfigs(const cli::ClusterArgs& args) {
   if (!args.kubeconfig.empty()) return std::vector{args.kubeconfig};
   auto named = split_list(environment("KUBECONFIG"));
@@ -68,7 +72,7 @@ Result<Remote> connect_remote(runtime::Loop& loop, const cli::ClusterArgs& args)
 
 Result<Remote> connect_remote(runtime::Loop& loop, const wire::Kubeconfig& config) {
   wire::HttpsTransport::Options options;
-  SPILLWAY_TRY(endpoint, wire::make_endpoint(config, config.path));
+  SPILLWAY_TRY(endpoint, wire::make_endpoint(config, config.path, offered_protocols()));
   const std::string host = fmt::format("{}:{}", endpoint.host, endpoint.port);
   options.endpoint = std::move(endpoint);
   return Remote{std::make_unique<wire::HttpsTransport>(loop, std::move(options)), config.authority_pem, host};

@@ -14,6 +14,10 @@
 
 namespace spillway::apps {
 
+/// What to offer to servers: HTTP/2 and HTTP/1.1, or only the latter if $DISABLE_HTTP2 says anything, as client-go
+/// does.
+wire::Protocols offered_protocols();
+
 struct Remote {
   std::unique_ptr<wire::HttpsTransport> transport;
   std::string authority_pem;  // of the cluster; empty over plain HTTP

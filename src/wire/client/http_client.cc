@@ -1,13 +1,16 @@
 #include "wire/client/http_client.h"
 
+#include "wire/client/exchange_carrier.h"
 #include "wire/client/http_client_connection.h"
-#include "wire/http/http_head.h"
+#include "wire/client/server_dial.h"
 #include "wire/net/name_lookup.h"
-#include "wire/net/socket.h"
 
-#include <charconv>
+#include <fmt/format.h>
+
+#include <array>
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,101 +18,28 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::uint16_t kHttpsPort = 443;
-constexpr std::uint16_t kHttpPort = 80;
 constexpr int kUnauthorized = 401;
-
-std::string server_text(const HttpEndpoint& endpoint) {
-  return (endpoint.tls ? "https://" : "http://") + format_endpoint(endpoint.host, endpoint.port);
-}
-
-Result<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (problem != std::errc() || end != text.data() + text.size() || port == 0) {
-    return make_error(ErrorCode::kInvalid, "expected a port between 1 and 65535, got \"{}\"", text);
-  }
-  return port;
-}
-
-/// Splits "https://host:port/prefix".
-Outcome parse_server(std::string_view url, HttpEndpoint& endpoint) {
-  const bool tls = url.starts_with("https://");
-  url.remove_prefix(tls ? 8 : 7);
-  const std::size_t path = url.find_first_of("/?#");
-  std::string_view authority = url.substr(0, path);
-  std::string_view prefix = path == std::string_view::npos ? std::string_view() : url.substr(path);
-  while (prefix.ends_with('/')) prefix.remove_suffix(1);
-  if (prefix.find_first_of("?# \r\n") != std::string_view::npos) {
-    return make_error(ErrorCode::kInvalid, "expected a path without query, got \"{}\"", prefix);
-  }
-  std::string_view port;
-  if (authority.starts_with('[')) {
-    const std::size_t end = authority.find(']');
-    if (end == std::string_view::npos) return make_error(ErrorCode::kInvalid, "\"[\" without \"]\"");
-    const std::string_view rest = authority.substr(end + 1);
-    if (!rest.empty() && !rest.starts_with(':')) return make_error(ErrorCode::kInvalid, "expected :PORT after \"]\"");
-    port = rest.empty() ? rest : rest.substr(1);
-    authority = authority.substr(1, end - 1);
-  } else if (const std::size_t colon = authority.rfind(':'); colon != std::string_view::npos) {
-    port = authority.substr(colon + 1);
-    authority = authority.substr(0, colon);
-  }
-  constexpr std::string_view kHostCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%";
-  if (authority.empty() || authority.find_first_not_of(kHostCharacters) != std::string_view::npos) {
-    return make_error(ErrorCode::kInvalid, "expected a host name or address, got \"{}\"", authority);
-  }
-  endpoint.host = authority;
-  endpoint.path_prefix = prefix;
-  endpoint.port = tls ? kHttpsPort : kHttpPort;
-  if (!port.empty()) {
-    SPILLWAY_TRY(number, parse_port(port));
-    endpoint.port = number;
-  }
-  return {};
-}
+/// A request that the server says it has not touched is sent so often.
+constexpr int kTriesMax = 6;
 
 }  // namespace
 
-Result<HttpEndpoint> make_endpoint(const Kubeconfig& config, const std::string& path) {
-  HttpEndpoint endpoint;
-  if (const Outcome parsed = parse_server(config.server, endpoint); !parsed) {
-    return invalid(path + ": server", "{}", parsed.error().message);
-  }
-  endpoint.tls_name = config.tls_server_name;
-  auto token = BearerToken::make(config.token, config.token_file);
-  if (!token) return invalid(path + ": " + token.error().at, "{}", token.error().message);
-  endpoint.credentials.token = *std::move(token);
-  if (!config.username.empty()) endpoint.credentials.basic = config.username + ":" + config.password;
-  const bool has_own = !config.token.empty() || !config.username.empty() || !config.certificate_pem.empty();
-  if (config.program && !has_own) {
-    endpoint.credentials.program = config.program;
-    endpoint.credentials.program_info = exec_info(*config.program, config);
-  }
-  if (!config.server.starts_with("https://")) return endpoint;
-  TlsContext::ClientOptions tls{config.authority_pem, config.verify, std::nullopt};
-  if (!config.certificate_pem.empty()) tls.identity = KeyPair{config.certificate_pem, config.key_pem};
-  auto context = TlsContext::make_client(tls);
-  if (!context) return invalid(path + ": " + context.error().at, "{}", context.error().message);
-  endpoint.tls = *std::move(context);
-  endpoint.credentials.tls = std::move(tls);
-  return endpoint;
-}
-
 /// The exchanges of a client and the connections that carry them.
-class HttpClient::Pool final : public HttpClientConnection::Owner, public std::enable_shared_from_this<Pool> {
+class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable_shared_from_this<Pool> {
  public:
   Pool(runtime::Loop& loop, HttpEndpoint endpoint, Limits limits)
       : loop_(loop),
         credentials_(loop, endpoint.credentials),
         endpoint_(std::move(endpoint)),
         limits_(limits),
+        bounds_{.call_connections_max = limits.connections_max, .http2_connections_max = limits.connections_max},
         names_(loop) {}
 
   ~Pool() override {
-    for (auto& [key, carrier] : carriers_) {
-      cancel_timer(carrier.timer);
-      carrier.connection->close();
+    for (auto& [key, connection] : connections_) {
+      cancel_timer(connection.timer);
+      if (connection.dial) connection.dial->stop();
+      if (connection.carrier) connection.carrier->close();
     }
     for (auto& [id, exchange] : exchanges_) cancel_timer(exchange.timer);
   }
@@ -120,8 +50,9 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
   void start(std::uint64_t id, api::Request request, Kind kind, Duration answer_max,
              std::shared_ptr<Listener> listener) {
     Exchange& exchange = exchanges_[id];
-    exchange.kind = kind;
+    exchange.wanted = {.kind = kind, .lane = lane_of(kind, request.method, request.target)};
     exchange.listener = std::move(listener);
+    if (!request.body.empty()) exchange.body = std::make_shared<const std::string>(std::exchange(request.body, {}));
     exchange.request = std::move(request);
     exchange.answer_max = answer_max;
     exchange.timer = loop_.at(loop_.now().mono + answer_max, [this, id] { on_late(id); });
@@ -135,117 +66,123 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
   void cancel(std::uint64_t id) {
     const auto it = exchanges_.find(id);
     if (it == exchanges_.end()) return;
-    HttpClientConnection* const connection = it->second.connection;
     cancel_timer(it->second.timer);
+    leave(id, it->second);
     exchanges_.erase(it);
-    std::erase(waiting_, id);
-    std::erase(without_credentials_, id);
-    if (connection != nullptr) drop(*connection);
   }
 
   void pause(std::uint64_t id, bool paused) {
-    const auto it = exchanges_.find(id);
-    if (it != exchanges_.end() && it->second.connection != nullptr) it->second.connection->pause(paused);
+    if (ExchangeCarrier* carrier = carrier_of(id)) carrier->pause(id, paused);
   }
 
   void write(std::uint64_t id, std::string_view bytes) {
-    const auto it = exchanges_.find(id);
-    if (it != exchanges_.end() && it->second.connection != nullptr) it->second.connection->write(bytes);
+    if (ExchangeCarrier* carrier = carrier_of(id)) carrier->write(id, bytes);
   }
 
-  void on_written(HttpClientConnection& connection, std::size_t bytes) override {
-    Exchange* exchange = exchange_on(connection);
-    if (exchange == nullptr) return;
-    const std::shared_ptr<Listener> listener = exchange->listener;
+  void on_written(std::uint64_t id, std::size_t bytes) override {
+    const auto it = exchanges_.find(id);
+    if (it == exchanges_.end()) return;
+    const std::shared_ptr<Listener> listener = it->second.listener;
     listener->on_written(bytes);
   }
 
-  void on_open(HttpClientConnection& connection) override { cancel_timer(carriers_.at(&connection).timer); }
-
-  void on_head(HttpClientConnection& connection, const api::Response& head) override {
-    Exchange* exchange = exchange_on(connection);
-    if (exchange == nullptr) return;
-    exchange->head_seen = true;
+  void on_head(std::uint64_t id, const api::Response& head) override {
+    const auto it = exchanges_.find(id);
+    if (it == exchanges_.end()) return;
+    Exchange& exchange = it->second;
     if (head.status == kUnauthorized) credentials_.on_refused(loop_.now().mono);
-    if (exchange->kind != Kind::kCall) cancel_timer(exchange->timer);
-    const std::shared_ptr<Listener> listener = exchange->listener;
+    if (exchange.wanted.kind != Kind::kCall) cancel_timer(exchange.timer);
+    const std::shared_ptr<Listener> listener = exchange.listener;
     listener->on_head(head);
   }
 
-  void on_data(HttpClientConnection& connection, std::string data) override {
-    Exchange* exchange = exchange_on(connection);
-    if (exchange == nullptr) return;
-    exchange->body_bytes += data.size();
-    if (exchange->kind == Kind::kCall && exchange->body_bytes > limits_.body_bytes_max) {
-      return fail(connection, fmt::format("answer larger than {} bytes", limits_.body_bytes_max));
+  void on_data(std::uint64_t id, std::string data) override {
+    const auto it = exchanges_.find(id);
+    if (it == exchanges_.end()) return;
+    Exchange& exchange = it->second;
+    exchange.body_bytes += data.size();
+    if (exchange.wanted.kind == Kind::kCall && exchange.body_bytes > limits_.body_bytes_max) {
+      leave(id, exchange);
+      return finish(id, unavailable(fmt::format("answer larger than {} bytes", limits_.body_bytes_max)));
     }
-    const std::shared_ptr<Listener> listener = exchange->listener;
+    const std::shared_ptr<Listener> listener = exchange.listener;
     listener->on_data(std::move(data));
   }
 
-  void on_complete(HttpClientConnection& connection, bool reusable) override {
-    Carrier& carrier = carriers_.at(&connection);
-    const std::uint64_t id = std::exchange(carrier.exchange, 0);
-    const bool keep = reusable && carrier.kind == Kind::kCall && !carrier.last_exchange;
-    if (keep) {
-      carrier.timer = loop_.at(loop_.now().mono + limits_.idle_max, [this, key = &connection] { drop(*key); });
-    } else {
-      drop(connection);
+  void on_end(std::uint64_t key, std::uint64_t id, std::optional<ExchangeCarrier::Failure> failure) override {
+    bool was_used = false;
+    if (const auto connection = connections_.find(key); connection != connections_.end()) {
+      was_used = connection->second.completed > 0;
+      connection->second.exchanges.erase(id);
+      if (!failure) ++connection->second.completed;
+      settle(key);
     }
-    finish(id, std::nullopt);
-    serve_waiting();
-  }
-
-  void on_broken(HttpClientConnection& connection, std::string problem, bool untouched) override {
-    const auto it = carriers_.find(&connection);
-    if (it == carriers_.end()) return;
-    const std::uint64_t id = it->second.exchange;
-    const bool idle_before = connection.used();
-    drop(connection);
     const auto exchange = exchanges_.find(id);
-    if (exchange == exchanges_.end()) return;
-    exchange->second.connection = nullptr;
-    // The server closed a kept connection at the moment we used it: it has not seen a request without effect twice.
-    const bool repeatable = exchange->second.request.method == api::Method::kGet;
-    if (untouched && idle_before && repeatable && !std::exchange(exchange->second.repeated, true)) {
-      return carry(id, open());
+    if (exchange != exchanges_.end() && exchange->second.connection == key) {
+      exchange->second.connection = 0;
+      if (failure && may_try_again(exchange->second, *failure, was_used)) {
+        enqueue(id, Where::kFront);
+      } else {
+        finish(id, failure ? std::optional(unavailable(failure->problem)) : std::nullopt);
+      }
     }
-    finish(id, unavailable(problem));
     serve_waiting();
   }
 
-  /// Connections that show an older certificate end; those at work when their exchange does.
+  void on_change(std::uint64_t key) override {
+    settle(key);
+    serve_waiting();
+  }
+
+  /// Connections that show an older certificate end; those at work when their exchanges do.
   void use_certificate(std::shared_ptr<const TlsContext> tls) {
     endpoint_.tls = std::move(tls);
-    std::vector<HttpClientConnection*> idle;
-    for (auto& [key, carrier] : carriers_) {
-      if (carrier.exchange == 0) idle.push_back(key);
-      carrier.last_exchange = true;
-    }
-    for (HttpClientConnection* connection : idle) drop(*connection);
+    retire_connections([](const Connection&) { return true; });
   }
 
  private:
   struct Exchange {
-    Kind kind = Kind::kCall;
+    PlannedExchange wanted;
     std::shared_ptr<Listener> listener;
     api::Request request;
+    std::shared_ptr<const std::string> body;
     Duration answer_max{};
     std::optional<runtime::Loop::TimerId> timer;
-    HttpClientConnection* connection = nullptr;
+    std::uint64_t connection = 0;  // 0: none yet
     std::size_t body_bytes = 0;
-    bool head_seen = false;
-    bool repeated = false;
+    int tries = 0;
   };
 
-  /// A connection and what it is for.
-  struct Carrier {
-    std::shared_ptr<HttpClientConnection> connection;
-    Kind kind = Kind::kCall;
-    std::uint64_t exchange = 0;                   // 0: idle
+  /// A connection on its way (`dial`) or open (`carrier`), and what it is for.
+  struct Connection {
+    std::shared_ptr<ServerDial> dial;
+    std::shared_ptr<ExchangeCarrier> carrier;
+    Spoken spoken = Spoken::kUndecided;
+    Lane lane = Lane::kOrdinary;
+    bool single = false;
+    bool retired = false;  // it shows what is no longer ours
+    std::set<std::uint64_t> exchanges;
+    std::size_t completed = 0;
     std::optional<runtime::Loop::TimerId> timer;  // connecting, or idle
-    bool last_exchange = false;                   // it shows a certificate that is no longer ours
   };
+
+  enum class Where { kFront, kBack };
+
+  /// The server closed a kept connection at the moment we used it: it has not seen a request without effect twice.
+  static bool may_try_again(Exchange& exchange, const ExchangeCarrier::Failure& failure, bool was_used) {
+    using Trace = ExchangeCarrier::Failure::Trace;
+    if (++exchange.tries >= kTriesMax) return false;
+    if (failure.trace == Trace::kUntouched) return true;
+    const bool repeatable = exchange.request.method == api::Method::kGet && exchange.wanted.kind != Kind::kUpgrade;
+    return failure.trace == Trace::kSilent && was_used && repeatable && !std::exchange(exchange.wanted.anew, true);
+  }
+
+  ExchangeCarrier* carrier_of(std::uint64_t id) {
+    const auto exchange = exchanges_.find(id);
+    if (exchange == exchanges_.end()) return nullptr;
+    const auto connection = connections_.find(exchange->second.connection);
+    return connection == connections_.end() ? nullptr : connection->second.carrier.get();
+  }
 
   void refuse_soon(std::uint64_t id) {
     loop_.post([weak = weak_from_this(), id] {
@@ -253,11 +190,24 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     });
   }
 
-  /// Gives an exchange a connection, or a place in the queue for one.
+  /// Those that wait for the same thing, in order. Heartbeats come first, then streams: over HTTP/1.1 they wait for
+  /// nobody.
+  std::deque<std::uint64_t>& queue_of(const PlannedExchange& wanted) {
+    if (wanted.lane == Lane::kHeartbeats) return queues_[0];
+    return queues_[wanted.kind == Kind::kCall ? 2 : 1];
+  }
+
+  void enqueue(std::uint64_t id, Where where) {
+    std::deque<std::uint64_t>& queue = queue_of(exchanges_.at(id).wanted);
+    if (where == Where::kFront)
+      queue.push_front(id);
+    else
+      queue.push_back(id);
+  }
+
   void admit(std::uint64_t id) {
-    if (exchanges_.at(id).kind != Kind::kCall) return carry(id, open());
-    if (waiting_.size() >= limits_.waiting_max) return refuse_soon(id);
-    waiting_.push_back(id);
+    if (queue_of(exchanges_.at(id).wanted).size() >= limits_.waiting_max) return refuse_soon(id);
+    enqueue(id, Where::kBack);
     serve_waiting();
   }
 
@@ -277,7 +227,7 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
   }
 
   Error unavailable(std::string_view problem) const {
-    return Error{ErrorCode::kServiceUnavailable, std::string(problem), server_text(endpoint_)};
+    return Error{ErrorCode::kServiceUnavailable, std::string(problem), endpoint_.server_text()};
   }
 
   void cancel_timer(std::optional<runtime::Loop::TimerId>& timer) {
@@ -285,112 +235,197 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
     timer.reset();
   }
 
-  Exchange* exchange_on(HttpClientConnection& connection) {
-    const auto carrier = carriers_.find(&connection);
-    if (carrier == carriers_.end()) return nullptr;
-    const auto exchange = exchanges_.find(carrier->second.exchange);
-    return exchange == exchanges_.end() ? nullptr : &exchange->second;
+  /// Ends connections that are idle, and the others when they are.
+  template <typename Concerns>
+  void retire_connections(Concerns concerns) {
+    std::vector<std::uint64_t> keys;
+    for (auto& [key, connection] : connections_) {
+      if (!concerns(connection)) continue;
+      connection.retired = true;
+      keys.push_back(key);
+    }
+    for (const std::uint64_t key : keys) settle(key);
+  }
+
+  /// What is shown with each request. A new token gets a new connection over HTTP/2, where a server or a balancer may
+  /// remember the old one.
+  const std::string& authorization() {
+    const std::string& header = credentials_.header(loop_.now().mono);
+    if (header == shown_) return header;
+    const bool first = std::exchange(shown_, header).empty();
+    if (!first) retire_connections([](const Connection& connection) { return connection.spoken == Spoken::kHttp2; });
+    return shown_;
+  }
+
+  std::vector<PlannedConnection> plan() const {
+    std::vector<PlannedConnection> all;
+    all.reserve(connections_.size());
+    for (const auto& [key, each] : connections_) {
+      const std::size_t most = each.carrier ? each.carrier->exchanges_max() : 0;
+      all.push_back({.id = key,
+                     .spoken = each.spoken,
+                     .lane = each.lane,
+                     .single = each.single,
+                     .closing = each.retired || (each.carrier && most == 0),
+                     .carried = each.exchanges.size(),
+                     .streams_max = most});
+    }
+    return all;
+  }
+
+  Spoken expected() const {
+    return endpoint_.tls && endpoint_.tls->protocols() != Protocols::kHttp11 ? spoken_ : Spoken::kHttp11;
+  }
+
+  /// Gives those that wait a connection each, as far as there is room.
+  void serve_waiting() {
+    for (std::deque<std::uint64_t>& queue : queues_) {
+      while (!queue.empty()) {
+        const std::uint64_t id = queue.front();
+        static_cast<void>(authorization());
+        const Placement placement = place(exchanges_.at(id).wanted, plan(), expected(), bounds_);
+        if (placement.what == Placement::What::kWait) break;
+        queue.pop_front();
+        assign(id, placement.what == Placement::What::kUse ? placement.id : open(placement, exchanges_.at(id).wanted));
+      }
+    }
+  }
+
+  void assign(std::uint64_t id, std::uint64_t key) {
+    Connection& connection = connections_.at(key);
+    connection.exchanges.insert(id);
+    exchanges_.at(id).connection = key;
+    if (!connection.carrier) return;
+    cancel_timer(connection.timer);
+    carry(id, connection);
+  }
+
+  void carry(std::uint64_t id, Connection& connection) {
+    const Exchange& exchange = exchanges_.at(id);
+    ExchangeCarrier::Question question{.head = exchange.request,
+                                       .body = exchange.body,
+                                       .authority = endpoint_.host_text(),
+                                       .upgrades = exchange.wanted.kind == Kind::kUpgrade};
+    question.head.target = endpoint_.path_prefix + question.head.target;
+    if (!shown_.empty()) question.head.headers.emplace_back("authorization", shown_);
+    connection.carrier->carry(id, std::move(question));
   }
 
   /// A new connection, on its way.
-  HttpClientConnection& open() {
-    const auto connection = std::make_shared<HttpClientConnection>(loop_, endpoint_, *this);
-    Carrier& carrier = carriers_[connection.get()];
-    carrier.connection = connection;
-    carrier.timer = loop_.at(loop_.now().mono + limits_.connect_max,
-                             [this, key = connection.get()] { fail(*key, "no connection in time"); });
-    names_.resolve(endpoint_.host, [weak = std::weak_ptr(connection), pool = weak_from_this()](auto addresses) {
+  std::uint64_t open(const Placement& placement, const PlannedExchange& first) {
+    const std::uint64_t key = ++last_connection_;
+    Connection& connection = connections_[key];
+    connection.single = placement.single;
+    connection.lane = first.lane;
+    connection.dial = std::make_shared<ServerDial>(
+        loop_, endpoint_, placement.upgrades ? Protocols::kHttp11 : Protocols::kHttp2AndHttp11);
+    connection.timer = loop_.at(loop_.now().mono + limits_.connect_max,
+                                [this, key] { on_dialed(key, unavailable("no connection in time")); });
+    names_.resolve(endpoint_.host, [weak = std::weak_ptr(connection.dial), pool = weak_from_this(), key](auto found) {
       const auto alive = pool.lock();
-      const auto target = weak.lock();
-      if (!alive || !target || !alive->carriers_.contains(target.get())) return;
-      if (addresses) {
-        target->connect(*std::move(addresses));
-      } else {
-        alive->fail(*target, addresses.error().message);
-      }
+      const auto dial = weak.lock();
+      if (!alive || !dial || !alive->connections_.contains(key)) return;
+      if (!found) return alive->on_dialed(key, found.error());
+      dial->start(*std::move(found), [pool, key](Result<std::unique_ptr<ByteStream>> stream) {
+        if (const auto self = pool.lock()) self->on_dialed(key, std::move(stream));
+      });
     });
-    return *connection;
+    return key;
   }
 
-  void carry(std::uint64_t id, HttpClientConnection& connection) {
-    Exchange& exchange = exchanges_.at(id);
-    Carrier& carrier = carriers_.at(&connection);
-    carrier.kind = exchange.kind;
-    carrier.exchange = id;
-    exchange.connection = &connection;
-    const std::string body = std::exchange(exchange.request.body, {});  // only GET is ever sent again
-    api::Request head = exchange.request;
-    head.target = endpoint_.path_prefix + head.target;
-    if (const std::string& header = credentials_.header(loop_.now().mono); !header.empty()) {
-      head.headers.emplace_back("authorization", header);
+  void on_dialed(std::uint64_t key, Result<std::unique_ptr<ByteStream>> stream) {
+    Connection& connection = connections_.at(key);
+    cancel_timer(connection.timer);
+    const std::shared_ptr<ServerDial> dial = std::exchange(connection.dial, nullptr);  // it may be in a call of its own
+    dial->stop();
+    loop_.post([dial] {});
+    if (!stream) return on_unreachable(key, stream.error().message);
+    connection.spoken = (*stream)->protocol() == kHttp2 ? Spoken::kHttp2 : Spoken::kHttp11;
+    if (!connection.single) spoken_ = connection.spoken;
+    connection.spoken == Spoken::kHttp2 ? use_http2(key, connection, *std::move(stream))
+                                        : use_http11(key, connection, *std::move(stream));
+    serve_waiting();
+  }
+
+  void on_unreachable(std::uint64_t key, const std::string& problem) {
+    const auto failed = std::exchange(connections_.at(key).exchanges, {});
+    drop(key);
+    for (const std::uint64_t id : failed) finish(id, unavailable(problem));
+    serve_waiting();
+  }
+
+  void use_http2(std::uint64_t key, Connection& connection, std::unique_ptr<ByteStream> stream) {
+    const auto carrier =
+        std::make_shared<Http2ClientConnection>(loop_, key, *this, std::move(stream), limits_.http2_patience);
+    connection.carrier = carrier;
+    carrier->start();
+    for (const std::uint64_t id : connection.exchanges) carry(id, connection);
+  }
+
+  /// It carries one exchange; the others of those that waited for it wait for another one.
+  void use_http11(std::uint64_t key, Connection& connection, std::unique_ptr<ByteStream> stream) {
+    const auto carrier = std::make_shared<HttpClientConnection>(loop_, key, *this, std::move(stream));
+    connection.carrier = carrier;
+    carrier->start();
+    const std::uint64_t first = *connection.exchanges.begin();
+    connection.single = exchanges_.at(first).wanted.kind != Kind::kCall;
+    while (connection.exchanges.size() > 1) {
+      const std::uint64_t last = *connection.exchanges.rbegin();
+      connection.exchanges.erase(last);
+      exchanges_.at(last).connection = 0;
+      enqueue(last, Where::kFront);
     }
-    std::string text = format_request_head(head, body.size(), host_text());
-    text += body;
-    using Upgrade = ResponseParser::Upgrade;
-    connection.send(std::move(text), head.method,
-                    exchange.kind == Kind::kUpgrade ? Upgrade::kAsked : Upgrade::kNotAsked);
+    carry(first, connection);
   }
 
-  std::string host_text() const {
-    const std::uint16_t usual = endpoint_.tls ? kHttpsPort : kHttpPort;
-    std::string text = format_endpoint(endpoint_.host, endpoint_.port);
-    if (endpoint_.port == usual) text.erase(text.rfind(':'));
-    return text;
-  }
-
-  void serve_waiting() {
-    while (!waiting_.empty()) {
-      HttpClientConnection* free = nullptr;
-      std::size_t for_calls = 0;
-      for (auto& [key, carrier] : carriers_) {
-        if (carrier.kind != Kind::kCall) continue;
-        ++for_calls;
-        if (carrier.exchange == 0) free = key;
-      }
-      if (free == nullptr && for_calls >= limits_.connections_max) return;
-      const std::uint64_t id = waiting_.front();
-      waiting_.pop_front();
-      if (free != nullptr) {
-        cancel_timer(carriers_.at(free).timer);
-        carry(id, *free);
-      } else {
-        carry(id, open());
-      }
-    }
+  /// Closes a connection that has nothing more to do, or lets it wait for a while.
+  void settle(std::uint64_t key) {
+    const auto it = connections_.find(key);
+    if (it == connections_.end()) return;
+    Connection& connection = it->second;
+    if (!connection.exchanges.empty()) return;
+    if (!connection.carrier || connection.single || connection.retired || connection.carrier->exchanges_max() == 0)
+      return drop(key);
+    if (!connection.timer) connection.timer = loop_.at(loop_.now().mono + limits_.idle_max, [this, key] { drop(key); });
   }
 
   /// Closes a connection and forgets it.
-  void drop(HttpClientConnection& connection) {
-    const auto it = carriers_.find(&connection);
-    if (it == carriers_.end()) return;
-    const std::shared_ptr<HttpClientConnection> last = std::move(it->second.connection);
-    cancel_timer(it->second.timer);
-    carriers_.erase(it);
-    last->close();
-    loop_.post([last] {});  // it may be in the middle of a call
-    if (!waiting_.empty()) {
-      loop_.post([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->serve_waiting();
-      });
-    }
+  void drop(std::uint64_t key) {
+    auto node = connections_.extract(key);
+    if (!node) return;
+    Connection& connection = node.mapped();
+    cancel_timer(connection.timer);
+    if (connection.dial) connection.dial->stop();
+    if (connection.carrier) connection.carrier->close();
+    loop_.post([dial = connection.dial, carrier = connection.carrier] {});  // it may be in the middle of a call
+    serve_soon();
   }
 
-  /// Ends a connection and the exchange on it.
-  void fail(HttpClientConnection& connection, std::string_view problem) {
-    const std::uint64_t id = carriers_.at(&connection).exchange;
-    drop(connection);
-    finish(id, unavailable(problem));
+  void serve_soon() {
+    loop_.post([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->serve_waiting();
+    });
+  }
+
+  /// An exchange needs its connection, or its place in a queue, no longer.
+  void leave(std::uint64_t id, Exchange& exchange) {
+    std::erase(queue_of(exchange.wanted), id);
+    std::erase(without_credentials_, id);
+    const std::uint64_t key = std::exchange(exchange.connection, 0);
+    const auto it = connections_.find(key);
+    if (it == connections_.end()) return;
+    it->second.exchanges.erase(id);
+    if (it->second.carrier) it->second.carrier->cancel(id);
+    settle(key);
+    serve_soon();
   }
 
   void on_late(std::uint64_t id) {
     const auto it = exchanges_.find(id);
     if (it == exchanges_.end()) return;
     it->second.timer.reset();
-    HttpClientConnection* const connection = it->second.connection;
     const auto waited = std::chrono::duration_cast<milliseconds>(it->second.answer_max);
-    std::erase(waiting_, id);
-    std::erase(without_credentials_, id);
-    if (connection != nullptr) drop(*connection);
+    leave(id, it->second);
     finish(id, unavailable(fmt::format("no answer within {} ms", waited.count())));
   }
 
@@ -406,13 +441,17 @@ class HttpClient::Pool final : public HttpClientConnection::Owner, public std::e
   runtime::Loop& loop_;
   ClientCredentials credentials_;
   std::uint64_t generation_ = 0;  // of the credentials in use
+  std::string shown_;             // the authorization of what was sent last
   HttpEndpoint endpoint_;
   const Limits limits_;
+  const PlanBounds bounds_;
   NameLookup names_;
+  Spoken spoken_ = Spoken::kUndecided;  // by the server, last
   std::map<std::uint64_t, Exchange> exchanges_;
-  std::map<HttpClientConnection*, Carrier> carriers_;
-  std::deque<std::uint64_t> waiting_;               // calls without a connection, in order
-  std::vector<std::uint64_t> without_credentials_;  // exchanges that wait for a program
+  std::map<std::uint64_t, Connection> connections_;
+  std::uint64_t last_connection_ = 0;
+  std::array<std::deque<std::uint64_t>, 3> queues_;  // of exchanges without a connection
+  std::vector<std::uint64_t> without_credentials_;   // exchanges that wait for a program
 };
 
 HttpClient::HttpClient(runtime::Loop& loop, HttpEndpoint endpoint, Limits limits)

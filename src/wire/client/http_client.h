@@ -1,14 +1,16 @@
-// An HTTP/1.1 client for one server: calls share a few kept connections, every stream has its own.
-// Thread: the loop it is given, which should be one that may be slow (a LoopThread). Bounds: connections, calls that
-// wait, time to connect and to answer.
+// An HTTP client for one server, over HTTP/2 if both offer it, else over HTTP/1.1; which connection carries what says
+// connection_plan.h. A request that the server has not touched is sent again, a few times.
+// Thread: the loop it is given, which should be one that may be slow (a LoopThread). Bounds: connections, exchanges
+// that wait, time to connect and to answer.
 #pragma once
 
 #include "api/exchange/exchange.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/loop.h"
-#include "wire/client/client_credentials.h"
-#include "wire/client/kubeconfig.h"
+#include "wire/client/connection_plan.h"
+#include "wire/client/http2_client_connection.h"
+#include "wire/client/http_endpoint.h"
 #include "wire/tls/tls.h"
 
 #include <cstddef>
@@ -20,38 +22,20 @@
 
 namespace spillway::wire {
 
-/// Where a server is and what is said to it.
-struct HttpEndpoint {
-  std::string host;  // a name or an address, without brackets
-  std::uint16_t port = 0;
-  std::string path_prefix;                // before every target; empty or "/prefix"
-  std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
-  std::string tls_name;                   // expected on the certificate; empty: host
-  /// Expected as the subject of the certificate, in place of a name or address; needs a context that verifies.
-  std::optional<TlsSubject> tls_subject;
-  /// A server of this process listens on this port: an address of this machine with it is refused. 0: none does.
-  std::uint16_t own_port = 0;
-  CredentialSource credentials;
-};
-
-/// The server of a kubeconfig. kInvalid: which field is wrong and why; `path` is the file's name for messages.
-Result<HttpEndpoint> make_endpoint(const Kubeconfig& config, const std::string& path);
-
 class HttpClient {
  public:
   struct Limits {
-    std::size_t connections_max = 8;                             // for calls
-    std::size_t waiting_max = 4096;                              // calls that wait for a connection
+    std::size_t connections_max = 8;                             // for calls; over HTTP/2 for all, in each lane
+    std::size_t waiting_max = 4096;                              // exchanges of a kind that wait for a connection
     std::size_t body_bytes_max = std::size_t{64} * 1024 * 1024;  // of the answer to a call
     Duration connect_max = seconds(10);                          // name, TCP and TLS
     Duration idle_max = seconds(90);
+    Http2Patience http2_patience = {};
   };
 
-  enum class Kind {
-    kCall,     // `answer_max` bounds the whole answer
-    kStream,   // `answer_max` bounds the time to its header
-    kUpgrade,  // the same; after an answer 101 the connection is not HTTP any more, see write()
-  };
+  /// kCall: `answer_max` bounds the whole answer. kStream: the time to its header. kUpgrade: the same; after an answer
+  /// 101 the connection is not HTTP any more, see write().
+  using Kind = ExchangeKind;
 
   /// Hears of one exchange: on_head, on_data, then on_done, which is the last. Not called from inside start().
   class Listener {
@@ -81,7 +65,7 @@ class HttpClient {
   void use_certificate(std::shared_ptr<const TlsContext> tls);
   /// Sends bytes on an upgraded connection. The caller bounds them by on_written().
   void write(std::uint64_t id, std::string_view bytes);
-  /// Stops and resumes reading the answer.
+  /// Stops and resumes reading the answer, and with that the server.
   void pause(std::uint64_t id);
   void resume(std::uint64_t id);
 

@@ -1,12 +1,13 @@
 // A server's side of one HTTP/2 connection as a state machine without I/O: bytes in, requests out; answers in, bytes
 // out. Streams, header compression, flow control in both directions, and the limits against clients that make work.
-// Only http2_session.cc knows nghttp2. Thread: one at a time; no call from within a call of the Handler may feed() or
-// pull(). Source: RFC 9113, RFC 7541, RFC 9218; spec "HTTP/2", 3-5.
+// Thread: one at a time; no call from within a call of the Handler may feed() or pull(). Source: RFC 9113, RFC 7541,
+// RFC 9218; spec "HTTP/2", 3-5.
 #pragma once
 
 #include "api/exchange/exchange.h"
 #include "base/time.h"
 #include "wire/http2/flood_guard.h"
+#include "wire/http2/http2_types.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,36 +18,13 @@
 
 namespace spillway::wire {
 
-struct Http2Bounds {
-  std::uint32_t streams_max = 100;                                   // at the same time
-  std::uint32_t stream_window_bytes = std::uint32_t{256} * 1024;     // of a request's body, not yet consumed
-  std::int32_t connection_window_bytes = std::int32_t{1024} * 1024;  // of all of them
-  std::size_t head_bytes_max = std::size_t{64} * 1024;               // names and values, 32 more for each field
-  std::size_t fields_max = 256;
-};
-
 class Http2Session {
  public:
-  using StreamId = std::int32_t;
-
-  /// Why a stream or the connection ends. Source: RFC 9113, 7.
-  enum class Code : std::uint32_t {
-    kNoError = 0,
-    kProtocolError = 1,
-    kInternalError = 2,
-    kRefusedStream = 7,
-    kCancel = 8,
-    kEnhanceYourCalm = 11,
-    kHttp11Required = 13,
-  };
+  using StreamId = Http2StreamId;
+  using Code = Http2Code;
+  using BodyPart = Http2BodyPart;
 
   enum class Body { kNone, kFollows };
-
-  /// What is left to send of the body of an answer. Neither bytes nor the last: more comes later, and resume() then.
-  struct BodyPart {
-    std::string_view bytes;
-    bool last = false;
-  };
 
   /// How answers share the connection: a lower urgency goes first; incremental ones take turns.
   struct Priority {

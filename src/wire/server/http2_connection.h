@@ -7,11 +7,11 @@
 #include "runtime/loop.h"
 #include "wire/http2/http2_session.h"
 #include "wire/net/byte_stream.h"
+#include "wire/net/socket_writer.h"
 #include "wire/server/bounds/stall_watch.h"
 #include "wire/server/client_connection.h"
 #include "wire/server/http_exchange.h"
 #include "wire/server/output/answer_body.h"
-#include "wire/server/output/socket_writer.h"
 #include "wire/server/request_intake.h"
 
 #include <cstddef>

@@ -8,11 +8,11 @@
 #include "wire/http/http_head.h"
 #include "wire/http/http_parser.h"
 #include "wire/net/byte_stream.h"
+#include "wire/net/socket_writer.h"
 #include "wire/server/bounds/stall_watch.h"
 #include "wire/server/client_connection.h"
 #include "wire/server/http_exchange.h"
 #include "wire/server/output/output_queue.h"
-#include "wire/server/output/socket_writer.h"
 #include "wire/server/request_intake.h"
 
 #include <cstddef>

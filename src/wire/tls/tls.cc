@@ -101,8 +101,8 @@ int accept_any(int, X509_STORE_CTX*) {
 
 }  // namespace
 
-TlsContext::TlsContext(std::shared_ptr<ssl_ctx_st> context, bool verify_peer)
-    : context_(std::move(context)), verify_peer_(verify_peer) {}
+TlsContext::TlsContext(std::shared_ptr<ssl_ctx_st> context, bool verify_peer, Protocols protocols)
+    : context_(std::move(context)), verify_peer_(verify_peer), protocols_(protocols) {}
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const ServerOptions& options) {
   SPILLWAY_TRY(context, make_context(TLS_server_method()));
@@ -116,7 +116,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const ServerOp
     SSL_CTX_add_client_CA(context.get(), authority.get());
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, accept_any);
   }
-  return std::make_shared<const TlsContext>(std::move(context), verify_peer);
+  return std::make_shared<const TlsContext>(std::move(context), verify_peer, options.protocols);
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const ClientOptions& options) {
@@ -133,7 +133,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const ClientOp
       return make_error(ErrorCode::kInternalError, "protocols: {}", take_openssl_problem());
   }
   SSL_CTX_set_verify(context.get(), options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-  return std::make_shared<const TlsContext>(std::move(context), options.verify);
+  return std::make_shared<const TlsContext>(std::move(context), options.verify, options.protocols);
 }
 
 std::unique_ptr<ByteStream> TlsContext::accept_stream(Socket socket) const {
@@ -143,10 +143,15 @@ std::unique_ptr<ByteStream> TlsContext::accept_stream(Socket socket) const {
   return make_tls_stream(std::move(socket), std::move(ssl));
 }
 
-std::unique_ptr<ByteStream> TlsContext::connect_stream(Socket socket, const std::string& host) const {
+std::unique_ptr<ByteStream> TlsContext::connect_stream(Socket socket, const std::string& host,
+                                                       Protocols at_most) const {
   SslPtr ssl(SSL_new(context_.get()));
   SPILLWAY_CHECK(ssl != nullptr);
   SSL_set_connect_state(ssl.get());
+  if (at_most == Protocols::kHttp11 && protocols_ != Protocols::kHttp11) {
+    const auto* offered = reinterpret_cast<const unsigned char*>(kSpokenHttp11.data());
+    SPILLWAY_CHECK(SSL_set_alpn_protos(ssl.get(), offered, static_cast<unsigned>(kSpokenHttp11.size())) == 0);
+  }
   const bool numeric = is_numeric_address(host);
   if (!numeric && !host.empty()) SSL_set_tlsext_host_name(ssl.get(), host.c_str());
   if (verify_peer_ && !host.empty()) {

@@ -28,7 +28,7 @@ struct TlsSubject {
   std::string organization;  // one of them
 };
 
-/// What is offered to clients that ask for it (ALPN).
+/// What is offered in the handshake (ALPN).
 enum class Protocols { kHttp11, kHttp2AndHttp11 };
 
 inline constexpr std::string_view kHttp2 = "h2";
@@ -53,19 +53,24 @@ class TlsContext {
   static Result<std::shared_ptr<const TlsContext>> make_server(const ServerOptions& options);
   static Result<std::shared_ptr<const TlsContext>> make_client(const ClientOptions& options);
 
-  TlsContext(std::shared_ptr<ssl_ctx_st> context, bool verify_peer);
+  TlsContext(std::shared_ptr<ssl_ctx_st> context, bool verify_peer, Protocols protocols);
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
   /// A stream over a connected socket, as the server or as a client that expects `host` (a name or an address) on the
   /// certificate; empty: any that the authority has signed, for a caller that looks at peer_certificate() itself. The
-  /// handshake happens in handshake().
+  /// handshake happens in handshake(). A client offers what the context does, or less.
   std::unique_ptr<ByteStream> accept_stream(Socket socket) const;
-  std::unique_ptr<ByteStream> connect_stream(Socket socket, const std::string& host) const;
+  std::unique_ptr<ByteStream> connect_stream(Socket socket, const std::string& host,
+                                             Protocols at_most = Protocols::kHttp2AndHttp11) const;
+
+  /// Of a client: what it offers.
+  Protocols protocols() const { return protocols_; }
 
  private:
   std::shared_ptr<ssl_ctx_st> context_;
   bool verify_peer_;
+  Protocols protocols_;
 };
 
 }  // namespace spillway::wire

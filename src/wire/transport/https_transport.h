@@ -1,7 +1,7 @@
-// Carries an engine's calls to an API server over HTTP or HTTPS: calls share kept connections, every watch has its own.
-// Sockets, TLS and parsing, of protobuf up to documents, live on a thread of the transport; events are posted to the
-// engines' loop. A watch whose events are not taken as fast as they come is no longer read, so that the server's bound
-// on slow watchers acts. Thread: loop.
+// Carries an engine's calls and watches to an API server over HTTP or HTTPS; which connection carries what says
+// connection_plan.h. Sockets, TLS and parsing, of protobuf up to documents, live on a thread of the transport; events
+// are posted to the engines' loop. A watch whose events are not taken as fast as they come is no longer read, so that
+// the server's bound on slow watchers acts. Thread: loop.
 #pragma once
 
 #include "client/engine.h"

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "wire/http/gzip_stream.h"
+#include "wire/net/socket_writer.h"
 #include "wire/server/bounds/byte_ledger.h"
-#include "wire/server/output/socket_writer.h"
 
 #include <cstddef>
 #include <deque>

@@ -1,4 +1,4 @@
-#include "wire/server/output/socket_writer.h"
+#include "wire/net/socket_writer.h"
 
 #include <string_view>
 #include <utility>

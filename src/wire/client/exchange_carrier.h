@@ -1,0 +1,69 @@
+// Port: one open connection of an HttpClient, which carries exchanges and says what becomes of each. Implemented over
+// HTTP/1.1 (one at a time) and over HTTP/2 (beside each other). Thread: the client's loop.
+#pragma once
+
+#include "api/exchange/exchange.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::wire {
+
+class ExchangeCarrier {
+ public:
+  /// What is sent. The body of `head` is not looked at.
+  struct Question {
+    api::Request head;                        // as it goes out
+    std::shared_ptr<const std::string> body;  // null: none
+    std::string authority;                    // the server, as the Host header says it
+    bool upgrades = false;                    // asks to leave HTTP
+  };
+
+  struct Failure {
+    enum class Trace {
+      kUntouched,  // the server says that it has done nothing about it, or it was not sent
+      kSilent,     // no byte of an answer had come
+      kCutOff,     // a part of the answer had come
+    };
+
+    Trace trace = Trace::kSilent;
+    std::string problem;
+  };
+
+  /// Hears of exchanges by the numbers they were given, and of connections by theirs.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void on_head(std::uint64_t exchange, const api::Response& head) = 0;
+    virtual void on_data(std::uint64_t exchange, std::string data) = 0;
+    /// What was given to write() has left.
+    virtual void on_written(std::uint64_t exchange, std::size_t bytes) = 0;
+    /// The last of an exchange: its answer is whole, or why not.
+    virtual void on_end(std::uint64_t connection, std::uint64_t exchange, std::optional<Failure> failure) = 0;
+    /// It takes more or fewer exchanges, or has closed itself.
+    virtual void on_change(std::uint64_t connection) = 0;
+  };
+
+  virtual ~ExchangeCarrier() = default;
+
+  /// May report from one of the next turns on; over HTTP/1.1 only when nothing is under way.
+  virtual void carry(std::uint64_t exchange, Question question) = 0;
+  /// Nothing more is heard of the exchange. Over HTTP/1.1 that closes the connection.
+  virtual void cancel(std::uint64_t exchange) = 0;
+  /// Stops and resumes what on_data() tells of it, and with that the server.
+  virtual void pause(std::uint64_t exchange, bool paused) = 0;
+  /// Sends bytes after an answer 101.
+  virtual void write(std::uint64_t exchange, std::string_view bytes) = 0;
+  /// Nothing is reported afterwards.
+  virtual void close() = 0;
+
+  /// How many exchanges it takes at the same time; 0: no new ones.
+  virtual std::size_t exchanges_max() const = 0;
+  virtual bool is_closed() const = 0;
+};
+
+}  // namespace spillway::wire

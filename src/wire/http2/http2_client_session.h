@@ -1,0 +1,75 @@
+// A client's side of one HTTP/2 connection as a state machine without I/O: requests in, bytes out; bytes in, answers
+// out. Thread: one at a time; no call from within a call of the Handler may feed() or pull(). Bounds: Http2Bounds; what
+// a server may send that answers nothing, as for clients (flood_guard.h). Promised answers are refused. Source:
+// RFC 9113; spec "HTTP/2", 8.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "base/time.h"
+#include "wire/http2/flood_guard.h"
+#include "wire/http2/http2_types.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::wire {
+
+class Http2ClientSession {
+ public:
+  using StreamId = Http2StreamId;
+
+  /// Why there is no answer, or only a part of one.
+  struct Failure {
+    bool untouched = false;  // the server says that it has done nothing about the request, or it was not sent
+    std::string problem;
+  };
+
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    /// Never one of 1xx.
+    virtual void on_head(StreamId stream, api::Response head) = 0;
+    /// Bytes of a body: they hold up the server until they are consumed(). What one stream holds up holds up no other.
+    virtual void on_body(StreamId stream, std::string_view bytes) = 0;
+    /// The last of a stream that was not taken back.
+    virtual void on_end(StreamId stream, std::optional<Failure> failure) = 0;
+  };
+
+  using Body = std::shared_ptr<const std::string>;
+
+  Http2ClientSession(Handler& handler, const Http2Bounds& bounds);
+  ~Http2ClientSession();
+  Http2ClientSession(const Http2ClientSession&) = delete;
+  Http2ClientSession& operator=(const Http2ClientSession&) = delete;
+
+  /// False: this is no HTTP/2; what is to be sent is not worth sending.
+  [[nodiscard]] bool feed(std::string_view bytes, Instant now);
+  /// Adds what is to be sent to `out`, until that has `size` bytes or nothing is left. False: out of memory.
+  [[nodiscard]] bool pull(std::string& out, std::size_t size);
+  /// The connection has nothing more to tell nor to hear, once what is pulled has left.
+  bool is_over() const;
+  /// Why it was ended by us, if it was because of what the server did.
+  std::optional<FloodGuard::Frame> flood() const;
+
+  /// False once the server wants no new streams on this connection.
+  bool takes_requests() const;
+  /// As many as the server and the bounds allow at the same time.
+  std::size_t streams_max() const;
+
+  /// Asks; request.body is not looked at. `body`: null for none. nullopt: takes_requests() is false.
+  std::optional<StreamId> ask(const api::Request& head, std::string_view authority, Body body);
+  /// A body's bytes were used: as many more may come.
+  void consume(StreamId stream, std::size_t bytes);
+  /// Takes a request back: nothing more is heard of it.
+  void take_back(StreamId stream);
+  void ping();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace spillway::wire
