@@ -206,6 +206,7 @@ template class Informer<api::Node>;
 template class Informer<api::Lease>;
 template class Informer<api::Namespace>;
 template class Informer<api::Service>;
+template class Informer<api::Deployment>;
 template class Informer<api::ReplicaSet>;
 template class Informer<api::DaemonSet>;
 template class Informer<api::PodDisruptionBudget>;

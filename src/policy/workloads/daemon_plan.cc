@@ -19,6 +19,7 @@ class Planner {
 
   DaemonPlan plan() {
     plan_.status.observed_generation = view_.set.metadata.generation;
+    plan_.status.collision_count = view_.set.status.collision_count;
     for (const auto& [node, fit] : view_.fits) look_at(node, fit);
     remove_strangers();
     roll_out();
