@@ -27,7 +27,8 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_,
                                  options.taint_eviction),
       replica_set_controller_(shared(replica_set_events_), metrics),
-      daemon_set_controller_(shared(daemon_set_events_), metrics),
+      daemon_set_controller_(shared(daemon_set_events_), metrics,
+                             enabled_.daemon_set ? options.daemon_history : History::kNone),
       pod_gc_(shared(node_events_), metrics, options.pod_gc),
       cloud_check_(shared(cloud_events_), gate_, rng.fork("cloud"), options.cloud_check),
       report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {

@@ -50,6 +50,7 @@ class ControllerSet final : public client::ApiEngine {
     PodGc::Options pod_gc;
     CloudCheck::Options cloud_check;
     lifecycle::BrakeConfig brakes;
+    History daemon_history = History::kKept;
     /// Of all writes together; nullopt: as many as there are.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
   };

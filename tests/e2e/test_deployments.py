@@ -84,6 +84,25 @@ class Deployments(unittest.TestCase):
         self.rolled_out("shop")
         self.kubectl("delete", "deployment", "shop", "--timeout=60s")
 
+    def test_a_daemon_set_is_undone(self):
+        self.kubectl.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "watcher", "namespace": "default"},
+                            "spec": {"selector": {"matchLabels": {"app": "watcher"}},
+                                     "template": {"metadata": {"labels": {"app": "watcher"}},
+                                                  "spec": {"terminationGracePeriodSeconds": 0,
+                                                           "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}}})
+        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.kubectl("set", "image", "ds/watcher", "main=two")
+        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.assertEqual(self.images("watcher"), ["two"])
+        history = self.kubectl("rollout", "history", "ds/watcher")
+        self.assertRegex(history, r"(?m)^1\s")
+        self.assertRegex(history, r"(?m)^2\s")
+        self.kubectl("rollout", "undo", "ds/watcher")
+        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.assertEqual(self.images("watcher"), ["one"])
+        self.assertRegex(self.kubectl("get", "controllerrevisions"), r"watcher-\S+\s+daemonset.apps/watcher\s+3\s")
+        self.kubectl("delete", "ds", "watcher", "--timeout=60s")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -86,7 +86,7 @@ Json::Array controller_rules() {
           rule({"get"}, {""}, {"configmaps"}),  // the manual hold: a flag names it
           rule({"create", "patch"}, {""}, {"events"}),
           rule(kRead, {"apps"}, {"daemonsets", "deployments"}),
-          rule({"get", "list", "watch", "create", "patch", "delete"}, {"apps"}, {"replicasets"}),
+          rule({"get", "list", "watch", "create", "patch", "delete"}, {"apps"}, {"controllerrevisions", "replicasets"}),
           rule({"patch"}, {"apps"}, {"daemonsets/status", "deployments/status", "replicasets/status"}),
           rule(kRead, {"policy"}, {"poddisruptionbudgets"}),
           rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),

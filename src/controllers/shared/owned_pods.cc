@@ -1,5 +1,6 @@
 #include "controllers/shared/owned_pods.h"
 
+#include "api/object/controller_revision.h"
 #include "client/informer.h"
 
 #include <utility>
@@ -41,6 +42,7 @@ void OwnedObjects<T>::on_change(const Ptr& before, const Ptr& after) {
 
 template class OwnedObjects<api::Pod>;
 template class OwnedObjects<api::ReplicaSet>;
+template class OwnedObjects<api::ControllerRevision>;
 
 api::Json pod_from_template(const Owner& owner, const api::PodTemplate& pod_template) {
   return api::Json::object(
