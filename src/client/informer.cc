@@ -1,6 +1,7 @@
 #include "client/informer.h"
 
 #include "api/codec/codec.h"
+#include "api/object/controller_revision.h"
 #include "api/object/disruption_budget.h"
 #include "api/object/service.h"
 #include "api/object/storage.h"
@@ -206,8 +207,10 @@ template class Informer<api::Node>;
 template class Informer<api::Lease>;
 template class Informer<api::Namespace>;
 template class Informer<api::Service>;
+template class Informer<api::Deployment>;
 template class Informer<api::ReplicaSet>;
 template class Informer<api::DaemonSet>;
+template class Informer<api::ControllerRevision>;
 template class Informer<api::PodDisruptionBudget>;
 template class Informer<api::PriorityClass>;
 template class Informer<api::PersistentVolume>;

@@ -27,11 +27,19 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_,
                                  options.taint_eviction),
       replica_set_controller_(shared(replica_set_events_), metrics),
-      daemon_set_controller_(shared(daemon_set_events_), metrics),
+      daemon_set_controller_(shared(daemon_set_events_), metrics,
+                             enabled_.daemon_set ? options.daemon_history : History::kNone),
       pod_gc_(shared(node_events_), metrics, options.pod_gc),
       cloud_check_(shared(cloud_events_), gate_, rng.fork("cloud"), options.cloud_check),
       report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {
+  if (enabled_.deployment) make_deployments(rng.fork("deployment events"), metrics);
   if (enabled_.volume_binder || enabled_.volume_protection) make_storage(rng.fork("volume events"), metrics);
+}
+
+void ControllerSet::make_deployments(Rng rng, telemetry::Registry& metrics) {
+  deployment_events_.emplace(client_, rng, "deployment-controller");
+  deployments_.emplace(client_, client::object_path("apps/v1", "deployments", {}));
+  deployment_controller_.emplace(shared(*deployment_events_), *deployments_, replica_set_controller_.pods(), metrics);
 }
 
 void ControllerSet::make_storage(Rng rng, telemetry::Registry& metrics) {
@@ -58,6 +66,7 @@ void ControllerSet::start(Now now) {
     if (enabled_.taint_eviction) taint_eviction_controller_.start(then);
     if (enabled_.replica_set) replica_set_controller_.start(then);
     if (enabled_.daemon_set) daemon_set_controller_.start(then);
+    if (deployment_controller_) deployment_controller_->start(then);
     if (enabled_.pod_gc) pod_gc_.start(then);
     if (volume_binder_) volume_binder_->start(then);
     if (volume_protection_) volume_protection_->start(then);
@@ -76,6 +85,7 @@ void ControllerSet::on_wakeup(Now now) {
 }
 
 void ControllerSet::run(Now now) {
+  if (deployment_controller_) deployment_controller_->run(now);
   if (enabled_.replica_set) replica_set_controller_.run(now);
   if (enabled_.daemon_set) daemon_set_controller_.run(now);
   if (volume_binder_) volume_binder_->run(now);

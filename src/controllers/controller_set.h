@@ -18,6 +18,7 @@
 #include "controllers/storage/volume_protection.h"
 #include "controllers/taints/taint_eviction.h"
 #include "controllers/workloads/daemon_set.h"
+#include "controllers/workloads/deployment.h"
 #include "controllers/workloads/replica_set.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -37,6 +38,7 @@ class ControllerSet final : public client::ApiEngine {
     bool pod_gc = true;
     bool replica_set = true;
     bool daemon_set = true;
+    bool deployment = true;
     bool volume_binder = true;
     bool volume_protection = true;
   };
@@ -48,6 +50,7 @@ class ControllerSet final : public client::ApiEngine {
     PodGc::Options pod_gc;
     CloudCheck::Options cloud_check;
     lifecycle::BrakeConfig brakes;
+    History daemon_history = History::kKept;
     /// Of all writes together; nullopt: as many as there are.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
   };
@@ -87,6 +90,7 @@ class ControllerSet final : public client::ApiEngine {
  private:
   void run(Now now);
   void make_storage(Rng rng, telemetry::Registry& metrics);
+  void make_deployments(Rng rng, telemetry::Registry& metrics);
   Shared shared(client::EventRecorder& events);
 
   Enabled enabled_;
@@ -112,6 +116,10 @@ class ControllerSet final : public client::ApiEngine {
   PodGc pod_gc_;
   CloudCheck cloud_check_;
   LifecycleReport report_;
+  // Only if it runs: nothing else reads Deployments.
+  std::optional<client::EventRecorder> deployment_events_;
+  std::optional<client::Informer<api::Deployment>> deployments_;
+  std::optional<DeploymentController> deployment_controller_;
   // Only if one of them runs: nothing else reads claims and volumes.
   std::optional<client::EventRecorder> volume_events_;
   std::optional<StorageCache> storage_;

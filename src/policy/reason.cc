@@ -83,6 +83,16 @@ constexpr auto kNames = std::to_array<CodeName>({
     {kNotAllocated, "not-allocated"},
     {kPreempted, "preempted"},
     {kPreemptionInsufficient, "preemption-insufficient"},
+    {kRolledOut, "rolled-out"},
+    {kRolloutPaused, "rollout-paused"},
+    {kRolloutUnobserved, "rollout-unobserved"},
+    {kRolloutMoves, "rollout-moves"},
+    {kSurgeReached, "surge-reached"},
+    {kUnavailableReached, "unavailable-reached"},
+    {kOldPodsLeave, "old-pods-leave"},
+    {kDeadlineExceeded, "deadline-exceeded"},
+    {kPodsRefused, "pods-refused"},
+    {kPodNotReady, "pod-not-ready"},
 });
 
 constexpr bool has_every_code() {
@@ -132,6 +142,8 @@ std::string_view to_string(Area area) {
       return "scheduling";
     case Area::kLifecycle:
       return "lifecycle";
+    case Area::kWorkloads:
+      return "workloads";
   }
   check_failed("Area in range", __FILE__, __LINE__);
 }

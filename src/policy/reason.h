@@ -1,7 +1,7 @@
 // Decision and Reason: what every rule below returns. A reason is an enumerator and the numbers compared, never prose;
 // logs, Events, journals, `spillway explain` and tests render the same value. All rooms share these words: a decision
-// to evict, to turn a pod away, to leave it Pending, to taint a node, and to do none of that. Thread: any (plain
-// values).
+// to evict, to turn a pod away, to leave it Pending, to taint a node, to let a rollout wait, and to do none of that.
+// Thread: any (plain values).
 #pragma once
 
 #include "base/time.h"
@@ -82,9 +82,20 @@ enum class ReasonCode {
   kNotAllocated,
   kPreempted,
   kPreemptionInsufficient,
+  // workloads
+  kRolledOut,
+  kRolloutPaused,
+  kRolloutUnobserved,
+  kRolloutMoves,
+  kSurgeReached,
+  kUnavailableReached,
+  kOldPodsLeave,
+  kDeadlineExceeded,
+  kPodsRefused,
+  kPodNotReady,
 };
 
-inline constexpr ReasonCode kLastReasonCode = ReasonCode::kPreemptionInsufficient;
+inline constexpr ReasonCode kLastReasonCode = ReasonCode::kPodNotReady;
 
 /// "threshold-met": stable, for JSON and metrics.
 std::string_view to_string(ReasonCode code);
@@ -115,9 +126,9 @@ std::optional<std::string_view> text_fact(const Reason& reason, std::string_view
 std::string render(const Reason& reason);
 
 /// Who decided.
-enum class Area { kEviction, kAdmission, kPreemption, kScheduling, kLifecycle };
+enum class Area { kEviction, kAdmission, kPreemption, kScheduling, kLifecycle, kWorkloads };
 
-inline constexpr Area kLastArea = Area::kLifecycle;
+inline constexpr Area kLastArea = Area::kWorkloads;
 
 /// What came of it.
 enum class Verdict {

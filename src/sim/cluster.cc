@@ -324,8 +324,11 @@ void Cluster::restart_controllers() {
     invariants_.on_outage(false, time_.now());
     invariants_.on_controller_restart(time_.now());
   }
+  controllers::ControllerSet::Options options = options_.controllers;
+  options.enabled.deployment = false;  // scenarios have ReplicaSets
+  options.daemon_history = controllers::History::kNone;
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
-                           options_.controllers, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
+                           options, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
                        "controller", api::kControllerManagerUser, [this] {
                          crash_controllers();
                          time_.after(draw_absence(), [this] { restart_controllers(); });

@@ -37,15 +37,16 @@ std::string node_port_service(const std::string& name, int port) {
 
 TEST(Unattended, OnlyWhoKnowsTheControllersWarns) {
   TestServer own(Controllers::kOwn);
-  const Answer warned = own.post(kDeployments, deployment("d"));
+  const std::string service = R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})";
+  const Answer warned = own.post(kServices, service);
   EXPECT_EQ(warned.code, 201) << warned.text;
   ASSERT_EQ(warnings_of(warned).size(), 1U);
-  EXPECT_NE(warnings_of(warned).front().find("no controller of this cluster acts on Deployments"), std::string::npos);
-  EXPECT_EQ(warnings_of(own.post(kServices, R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})")).size(), 1U);
+  EXPECT_NE(warnings_of(warned).front().find("sends traffic to the pods of a Service"), std::string::npos);
+  EXPECT_TRUE(warnings_of(own.merge(std::string(kServices) + "/s", R"({"metadata":{"labels":{"a":"b"}}})")).empty());
+  EXPECT_TRUE(warnings_of(own.post(kDeployments, deployment("d"))).empty());
   EXPECT_TRUE(warnings_of(own.post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})")).empty());
-  EXPECT_TRUE(warnings_of(own.merge(std::string(kDeployments) + "/d", R"({"spec":{"replicas":2}})")).empty());
   TestServer unknown;
-  EXPECT_TRUE(warnings_of(unknown.post(kDeployments, deployment("d"))).empty());
+  EXPECT_TRUE(warnings_of(unknown.post(kServices, service)).empty());
 }
 
 TEST(ServiceAddresses, AreGivenOnceAndComeFromTheRange) {

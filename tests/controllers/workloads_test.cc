@@ -350,6 +350,56 @@ TEST_F(Workloads, ADaemonSetOnDeleteWaitsForTheDeletion) {
   EXPECT_EQ(status(target, "updatedNumberScheduled"), 1);
 }
 
+/// As kubectl shows and undoes it: by the revisions and the patches in them.
+TEST_F(Workloads, ADaemonSetKeepsItsRevisions) {
+  start(2);
+  Json set_json = workload_json("DaemonSet", "agent");
+  set_json.make({"spec"})["revisionHistoryLimit"] = 2;
+  cluster.create(kDaemonSets, set_json);
+  cluster.advance(seconds(5));
+  const std::string revisions_path = "/apis/apps/v1/namespaces/default/controllerrevisions";
+  const std::string target = kDaemonSets + "/agent";
+  const auto revisions = [&] {
+    std::map<std::int64_t, Json> by_number;
+    for (const Json& each : cluster.list(revisions_path)) by_number.emplace(*each.find("revision")->if_int64(), each);
+    return by_number;
+  };
+  ASSERT_THAT(revisions(), ElementsAre(Key(1)));
+  const Json first = revisions().at(1);
+  const std::string hash(first.string_at({"metadata", "labels", "controller-revision-hash"}));
+  EXPECT_EQ(first.string_at({"metadata", "name"}), "agent-" + hash);
+  EXPECT_EQ(first.string_at({"metadata", "labels", "app"}), "agent");
+  for (const Json& pod : pods()) EXPECT_EQ(pod.string_at({"metadata", "labels", "controller-revision-hash"}), hash);
+  const auto change = [&](std::string_view note) {
+    Json patch;
+    patch.make({"spec", "template", "metadata", "annotations", "note"}) = note;
+    cluster.merge(target, patch);
+    cluster.advance(seconds(20));
+  };
+  change("two");
+  EXPECT_THAT(revisions(), ElementsAre(Key(1), Key(2)));
+  // Undone: the first template is the latest again, by the same revision.
+  cluster.merge(target, json(R"({"spec":{"template":{"metadata":{"annotations":null}}}})"));
+  cluster.advance(seconds(20));
+  ASSERT_THAT(revisions(), ElementsAre(Key(2), Key(3)));
+  EXPECT_EQ(revisions().at(3).string_at({"metadata", "name"}), first.string_at({"metadata", "name"}));
+  for (const Json& pod : pods()) EXPECT_EQ(pod.string_at({"metadata", "labels", "controller-revision-hash"}), hash);
+  EXPECT_EQ(status(target, "updatedNumberScheduled"), 2);
+  change("four");
+  change("five");
+  EXPECT_THAT(revisions(), ElementsAre(Key(3), Key(4), Key(5))) << "two old ones are kept";
+  for (const Json& pod : pods()) EXPECT_EQ(pod.string_at({"metadata", "annotations", "note"}), "five");
+}
+
+TEST_F(Workloads, ALostAnswerMakesNoSecondRevision) {
+  start(1);
+  cluster.fail(api::Method::kPost, "/controllerrevisions", TestCluster::kLostAnswer, 1);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  cluster.advance(seconds(20));
+  EXPECT_THAT(cluster.list("/apis/apps/v1/namespaces/default/controllerrevisions"), SizeIs(1));
+  EXPECT_THAT(pods(), SizeIs(1));
+}
+
 TEST_F(Workloads, PodsOfAVanishedNodeAreCollected) {
   start(2);
   cluster.create(kPods, pod_json("lost", "64Mi", "n1"));

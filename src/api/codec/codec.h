@@ -21,8 +21,8 @@ struct Codec {
   static void encode_over(const T& value, Json& base);
 };
 
-/// T: Pod, PodSpec, PodStatus, Node, NodeStatus, Lease, Event, Namespace, ReplicaSet, DaemonSet, PriorityClass,
-/// ObjectMeta, Taint, Toleration, Summary.
+/// T: Pod, PodSpec, PodStatus, Node, NodeStatus, Lease, Event, Namespace, Deployment, ReplicaSet, DaemonSet,
+/// PriorityClass, ObjectMeta, Taint, Toleration, Summary.
 template <typename T>
 Result<T> decode(const Json& document) {
   return Codec<T>::decode(document);

@@ -6,6 +6,7 @@ namespace spillway::api {
 
 template <typename V>
 void describe(V& v, Is<PodTemplate> auto& pod_template) {
+  v.field("metadata", pod_template.metadata);
   v.nested("metadata", [&](V& metadata) {
     metadata.field("labels", pod_template.labels);
     metadata.field("annotations", pod_template.annotations);
@@ -23,15 +24,63 @@ void describe(V& v, Is<ReplicaSetStatus> auto& status) {
 }
 
 template <typename V>
+void describe(V& v, Is<WorkloadCondition> auto& condition) {
+  v.kept("type", condition.type);
+  v.kept("status", condition.status);
+  v.field("lastUpdateTime", condition.last_update_time);
+  v.field("lastTransitionTime", condition.last_transition_time);
+  v.field("reason", condition.reason);
+  v.field("message", condition.message);
+}
+
+template <typename V>
 void describe(V& v, Is<ReplicaSet> auto& set) {
   v.type_meta(ReplicaSet::kApiVersion, ReplicaSet::kKind);
   v.object("metadata", set.metadata);
   v.nested("spec", [&](V& spec) {
     spec.kept("replicas", set.replicas);
+    spec.field("minReadySeconds", set.min_ready_seconds);
     spec.selector("selector", set.selector);
     spec.object("template", set.pod_template);
   });
   v.object("status", set.status);
+  v.nested("status", [&](V& status) { status.list("conditions", set.conditions, "type", &WorkloadCondition::type); });
+}
+
+template <typename V>
+void describe(V& v, Is<DeploymentStatus> auto& status) {
+  v.field("observedGeneration", status.observed_generation);
+  v.field("replicas", status.replicas);
+  v.field("updatedReplicas", status.updated_replicas);
+  v.field("readyReplicas", status.ready_replicas);
+  v.field("availableReplicas", status.available_replicas);
+  v.field("unavailableReplicas", status.unavailable_replicas);
+  v.field("collisionCount", status.collision_count);
+  v.list("conditions", status.conditions, "type", &WorkloadCondition::type);
+}
+
+template <typename V>
+void describe(V& v, Is<Deployment> auto& deployment) {
+  v.type_meta(Deployment::kApiVersion, Deployment::kKind);
+  v.object("metadata", deployment.metadata);
+  v.nested("spec", [&](V& spec) {
+    spec.kept("replicas", deployment.replicas);
+    spec.field("paused", deployment.paused);
+    spec.field("minReadySeconds", deployment.min_ready_seconds);
+    spec.field("revisionHistoryLimit", deployment.revision_history_limit);
+    spec.field("progressDeadlineSeconds", deployment.progress_deadline_seconds);
+    spec.nested("strategy", [&](V& strategy) {
+      strategy.field("type", deployment.strategy);
+      strategy.nested("rollingUpdate", [&](V& rolling) {
+        rolling.field("maxSurge", deployment.max_surge);
+        rolling.field("maxUnavailable", deployment.max_unavailable);
+      });
+    });
+    spec.field("selector", deployment.selector_document);
+    spec.selector("selector", deployment.selector);
+    spec.object("template", deployment.pod_template);
+  });
+  v.object("status", deployment.status);
 }
 
 template <typename V>
@@ -44,6 +93,7 @@ void describe(V& v, Is<DaemonSetStatus> auto& status) {
   v.field("numberAvailable", status.number_available);
   v.field("numberUnavailable", status.number_unavailable);
   v.field("observedGeneration", status.observed_generation);
+  v.field("collisionCount", status.collision_count);
 }
 
 template <typename V>
@@ -53,9 +103,14 @@ void describe(V& v, Is<DaemonSet> auto& set) {
   v.nested("spec", [&](V& spec) {
     spec.selector("selector", set.selector);
     spec.object("template", set.pod_template);
+    spec.field("minReadySeconds", set.min_ready_seconds);
+    spec.field("revisionHistoryLimit", set.revision_history_limit);
     spec.nested("updateStrategy", [&](V& strategy) {
       strategy.field("type", set.update_strategy);
-      strategy.nested("rollingUpdate", [&](V& rolling) { rolling.field("maxUnavailable", set.max_unavailable); });
+      strategy.nested("rollingUpdate", [&](V& rolling) {
+        rolling.field("maxUnavailable", set.max_unavailable);
+        rolling.field("maxSurge", set.max_surge);
+      });
     });
   });
   v.object("status", set.status);
@@ -78,6 +133,7 @@ void describe(V& v, Is<Namespace> auto& ns) {
   v.nested("status", [&](V& status) { status.field("phase", ns.phase); });
 }
 
+template struct Codec<Deployment>;
 template struct Codec<ReplicaSet>;
 template struct Codec<DaemonSet>;
 template struct Codec<PriorityClass>;

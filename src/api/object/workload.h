@@ -1,5 +1,5 @@
-// apps/v1 ReplicaSet and DaemonSet, scheduling.k8s.io/v1 PriorityClass, v1 Namespace, as the controllers see them.
-// Thread: any. Source: Kubernetes API reference, "Workload Resources".
+// apps/v1 Deployment, ReplicaSet and DaemonSet, scheduling.k8s.io/v1 PriorityClass, v1 Namespace, as the controllers
+// see them. Thread: any. Source: Kubernetes API reference, "Workload Resources".
 #pragma once
 
 #include "api/json/json.h"
@@ -17,6 +17,7 @@ namespace spillway::api {
 struct PodTemplate {
   StringMap labels;
   StringMap annotations;
+  Json metadata;  // whole: labels and annotations again, and what else it says
   Json spec;
 
   friend bool operator==(const PodTemplate&, const PodTemplate&) = default;
@@ -32,16 +33,63 @@ struct ReplicaSetStatus {
   friend bool operator==(const ReplicaSetStatus&, const ReplicaSetStatus&) = default;
 };
 
+/// Of a ReplicaSet or Deployment; a ReplicaSet's has no time of its last update.
+struct WorkloadCondition {
+  std::string type;
+  std::string status;
+  std::string reason;
+  std::string message;
+  std::optional<WallTime> last_update_time;
+  std::optional<WallTime> last_transition_time;
+
+  friend bool operator==(const WorkloadCondition&, const WorkloadCondition&) = default;
+};
+
 struct ReplicaSet {
   static constexpr std::string_view kKind = "ReplicaSet";
   static constexpr std::string_view kApiVersion = "apps/v1";
   ObjectMeta metadata;
   std::int32_t replicas = 1;
+  std::int32_t min_ready_seconds = 0;
   LabelSelector selector;
   PodTemplate pod_template;
   ReplicaSetStatus status;
+  std::vector<WorkloadCondition> conditions;  // status.conditions
 
   friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
+};
+
+struct DeploymentStatus {
+  std::int64_t observed_generation = 0;
+  std::int32_t replicas = 0;
+  std::int32_t updated_replicas = 0;
+  std::int32_t ready_replicas = 0;
+  std::int32_t available_replicas = 0;
+  std::int32_t unavailable_replicas = 0;
+  std::optional<std::int32_t> collision_count;
+  std::vector<WorkloadCondition> conditions;
+
+  friend bool operator==(const DeploymentStatus&, const DeploymentStatus&) = default;
+};
+
+struct Deployment {
+  static constexpr std::string_view kKind = "Deployment";
+  static constexpr std::string_view kApiVersion = "apps/v1";
+  ObjectMeta metadata;
+  std::int32_t replicas = 1;
+  bool paused = false;
+  std::int32_t min_ready_seconds = 0;
+  std::optional<std::int32_t> revision_history_limit;
+  std::optional<std::int32_t> progress_deadline_seconds;
+  std::string strategy;  // RollingUpdate, Recreate
+  Json max_surge;        // of a rolling update: a number of pods, or a text like "25%"; null: not given
+  Json max_unavailable;  // the same
+  LabelSelector selector;
+  Json selector_document;  // the selector as it is written
+  PodTemplate pod_template;
+  DeploymentStatus status;
+
+  friend bool operator==(const Deployment&, const Deployment&) = default;
 };
 
 struct DaemonSetStatus {
@@ -53,6 +101,7 @@ struct DaemonSetStatus {
   std::int32_t number_available = 0;
   std::int32_t number_unavailable = 0;
   std::int64_t observed_generation = 0;
+  std::optional<std::int32_t> collision_count;
 
   friend bool operator==(const DaemonSetStatus&, const DaemonSetStatus&) = default;
 };
@@ -63,8 +112,11 @@ struct DaemonSet {
   ObjectMeta metadata;
   LabelSelector selector;
   PodTemplate pod_template;
+  std::int32_t min_ready_seconds = 0;
+  std::optional<std::int32_t> revision_history_limit;
   std::string update_strategy;  // RollingUpdate, OnDelete
   Json max_unavailable;         // of a rolling update: a number of pods, or a text like "40%"; null: not given
+  Json max_surge;               // the same
   DaemonSetStatus status;
 
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;

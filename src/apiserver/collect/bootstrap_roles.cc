@@ -85,8 +85,9 @@ Json::Array controller_rules() {
           rule({"patch"}, {""}, {"persistentvolumeclaims/status", "persistentvolumes/status"}),
           rule({"get"}, {""}, {"configmaps"}),  // the manual hold: a flag names it
           rule({"create", "patch"}, {""}, {"events"}),
-          rule(kRead, {"apps"}, {"daemonsets", "replicasets"}),
-          rule({"patch"}, {"apps"}, {"daemonsets/status", "replicasets/status"}),
+          rule(kRead, {"apps"}, {"daemonsets", "deployments"}),
+          rule({"get", "list", "watch", "create", "patch", "delete"}, {"apps"}, {"controllerrevisions", "replicasets"}),
+          rule({"patch"}, {"apps"}, {"daemonsets/status", "deployments/status", "replicasets/status"}),
           rule(kRead, {"policy"}, {"poddisruptionbudgets"}),
           rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),
           rule({"get", "list", "watch", "create"}, {"coordination.k8s.io"}, {"leases"}),  // heartbeats; its own

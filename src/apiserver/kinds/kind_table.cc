@@ -24,6 +24,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"admissionregistration.k8s.io", "MutatingWebhookConfiguration"}, mutating_webhook_hooks()},
       {{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration"}, validating_webhook_hooks()},
       {{"apps", "DaemonSet"}, daemon_set_hooks()},
+      {{"apps", "ControllerRevision"}, controller_revision_hooks()},
       {{"apps", "Deployment"}, deployment_hooks()},
       {{"apps", "ReplicaSet"}, replica_set_hooks()},
       {{"certificates.k8s.io", "CertificateSigningRequest"}, certificate_signing_request_hooks()},

@@ -11,6 +11,7 @@ KindHooks pod_hooks();
 // certificates.cc
 KindHooks certificate_signing_request_hooks();
 // workloads.cc
+KindHooks controller_revision_hooks();
 KindHooks deployment_hooks();
 KindHooks replica_set_hooks();
 KindHooks daemon_set_hooks();

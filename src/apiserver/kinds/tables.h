@@ -23,6 +23,7 @@ TableDefinition config_map_table();
 TableDefinition secret_table();
 TableDefinition service_table();
 TableDefinition service_account_table();
+TableDefinition controller_revision_table();
 TableDefinition deployment_table();
 TableDefinition replica_set_table();
 TableDefinition daemon_set_table();

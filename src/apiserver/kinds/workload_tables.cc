@@ -1,5 +1,6 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/tables.h"
+#include "base/ascii.h"
 
 #include <fmt/format.h>
 
@@ -76,6 +77,31 @@ constexpr std::array kBudgetColumns{kName, TableColumn{"Min Available", "string"
                                     TableColumn{"Allowed Disruptions", "integer", "", 0, "Evictions allowed now"},
                                     kAge};
 
+constexpr std::array kRevisionColumns{kName, TableColumn{"Controller", "string", "", 0, "The controller it belongs to"},
+                                      TableColumn{"Revision", "string", "", 0, "Its number"}, kAge};
+
+/// "daemonset.apps/agent".
+std::string controller_text(const api::Json& object) {
+  const api::Json* owners = object.at({"metadata", "ownerReferences"});
+  if (owners == nullptr || owners->if_array() == nullptr) return "<none>";
+  for (const api::Json& owner : *owners->if_array()) {
+    const api::Json* controls = owner.find("controller");
+    if (controls == nullptr || !controls->if_bool().value_or(false)) continue;
+    const std::string_view version = owner.string_at({"apiVersion"});
+    const std::size_t slash = version.find('/');
+    std::string text = lower_case(owner.string_at({"kind"}));
+    if (slash != std::string_view::npos) text += fmt::format(".{}", version.substr(0, slash));
+    return fmt::format("{}/{}", text, owner.string_at({"name"}));
+  }
+  return "<none>";
+}
+
+TableRow revision_row(const api::Json& object, WallTime now) {
+  return {{object.string_at({"metadata", "name"}), controller_text(object), count_at(object, {"revision"}),
+           age_of(object, now)},
+          nullptr};
+}
+
 std::string bound_text(const api::Json* bound) {
   if (bound == nullptr || bound->is_null()) return "N/A";
   if (const std::string* text = bound->if_string()) return *text;
@@ -90,6 +116,10 @@ TableRow budget_row(const api::Json& object, WallTime now) {
 }
 
 }  // namespace
+
+TableDefinition controller_revision_table() {
+  return {kRevisionColumns, revision_row};
+}
 
 TableDefinition deployment_table() {
   return {kDeploymentColumns, deployment_row};

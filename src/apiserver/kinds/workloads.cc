@@ -274,6 +274,16 @@ void validate_update_of(const Json& object, const Json& old, Endpoint endpoint, 
   require_same_selector(object, old, errors);
 }
 
+void validate_revision(const Json& object, FieldErrors& errors) {
+  require_non_negative(object, "revision", "revision", errors);
+}
+
+/// What a revision leads back to does not change.
+void validate_revision_update(const Json& object, const Json& old, Endpoint, FieldErrors& errors) {
+  validate_revision(object, errors);
+  if (value_of(object, "data") != value_of(old, "data")) errors.invalid("data", value_of(object, "data"), kImmutable);
+}
+
 void mark_template_generation(api::Json& object) {
   object.make({"metadata", "annotations", kTemplateGeneration}) = "1";
 }
@@ -290,6 +300,14 @@ void count_template(api::Json& object, const api::Json& old, Endpoint endpoint) 
 }
 
 }  // namespace
+
+KindHooks controller_revision_hooks() {
+  const TableDefinition table = controller_revision_table();
+  return {.validate_create = validate_revision,
+          .validate_update = validate_revision_update,
+          .columns = table.columns,
+          .table_row = table.row};
+}
 
 KindHooks deployment_hooks() {
   const TableDefinition table = deployment_table();

@@ -243,9 +243,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .counts_generation = true,
        .counts_annotations = true,
        .status_keeps_labels = true,
-       .metadata = kChangeOnly,
-       .unattended =
-           "no controller of this cluster acts on Deployments: this one is stored, and no pods follow from it"},
+       .metadata = kChangeOnly},
       {.group = "apps",
        .version = "v1",
        .plural = "replicasets",

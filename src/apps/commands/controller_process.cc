@@ -29,11 +29,10 @@ namespace {
 constexpr std::string_view kStockLease = "kube-controller-manager";
 
 /// Of kube-controller-manager, and not here: naming them changes nothing.
-constexpr std::array<std::string_view, 19> kOtherControllers{"bootstrap-signer-controller",
+constexpr std::array<std::string_view, 18> kOtherControllers{"bootstrap-signer-controller",
                                                              "bootstrapsigner",
                                                              "cloud-node-lifecycle-controller",
                                                              "cronjob-controller",
-                                                             "deployment-controller",
                                                              "disruption-controller",
                                                              "endpoints-controller",
                                                              "endpointslice-controller",
@@ -50,17 +49,19 @@ constexpr std::array<std::string_view, 19> kOtherControllers{"bootstrap-signer-c
                                                              "tokencleaner"};
 
 Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
-  controllers::ControllerSet::Enabled enabled{false, false, false, false, false, false, false};
+  controllers::ControllerSet::Enabled enabled{false, false, false, false, false, false, false, false};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
                             std::pair("replicaset", &enabled.replica_set),
                             std::pair("daemonset", &enabled.daemon_set),
+                            std::pair("deployment", &enabled.deployment),
                             std::pair("node-lifecycle-controller", &enabled.node_lifecycle),
                             std::pair("taint-eviction-controller", &enabled.taint_eviction),
                             std::pair("pod-garbage-collector-controller", &enabled.pod_gc),
                             std::pair("replicaset-controller", &enabled.replica_set),
                             std::pair("daemonset-controller", &enabled.daemon_set),
+                            std::pair("deployment-controller", &enabled.deployment),
                             std::pair("persistentvolume-binder", &enabled.volume_binder),
                             std::pair("persistentvolume-binder-controller", &enabled.volume_binder),
                             std::pair("pvc-protection", &enabled.volume_protection),

@@ -13,6 +13,7 @@
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/preemption_outlook.h"
 #include "policy/storage/pod_claims.h"
+#include "policy/workloads/rollout_outlook.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -156,6 +157,7 @@ class Explainer {
       ask_node(command_.name, found);
       return tell(found, std::nullopt);
     }
+    if (command_.about == cli::ExplainCommand::About::kDeployment) return ask_about_rollout();
     std::optional<Decision> fallback;
     std::vector<std::string> nodes;
     if (!command_.node.empty()) nodes.push_back(command_.node);
@@ -187,6 +189,41 @@ class Explainer {
     for (const std::string& node : nodes) ask_node(node, found);
     std::ranges::stable_sort(found.decisions, {}, &Decision::at);
     return tell(found, fallback);
+  }
+
+  /// By the rules of the controller, from what the API server has now.
+  int ask_about_rollout() {
+    const auto object = cluster_->get(
+        client::object_path(api::Deployment::kApiVersion, "deployments", command_.name_space, command_.name));
+    const auto deployment = object ? api::decode<api::Deployment>(*object) : Result<api::Deployment>(object.error());
+    if (!deployment) {
+      print_error(deployment.error());
+      return deployment.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
+    }
+    workloads::ReplicaSets sets;
+    for (const api::Json& each :
+         cluster_->list(client::object_path(api::ReplicaSet::kApiVersion, "replicasets", command_.name_space))) {
+      auto set = api::decode<api::ReplicaSet>(each);
+      if (set && is_owned_by(set->metadata, deployment->metadata.uid)) {
+        sets.push_back(std::make_shared<const api::ReplicaSet>(*std::move(set)));
+      }
+    }
+    std::vector<workloads::PodPtr> pods;
+    for (const api::Json& each : cluster_->list(client::object_path("v1", "pods", command_.name_space))) {
+      auto pod = api::decode<api::Pod>(each);
+      const bool is_ours = pod && std::ranges::any_of(sets, [&pod](const workloads::ReplicaSetPtr& set) {
+                             return is_owned_by(pod->metadata, set->metadata.uid);
+                           });
+      if (is_ours) pods.push_back(std::make_shared<const api::Pod>(*std::move(pod)));
+    }
+    const Decision decision = workloads::explain_rollout(*deployment, sets, pods, loop_.now().wall);
+    command_.output == cli::OutputFormat::kJson ? print_json(decision, {}) : print_text(decision, {});
+    return cli::kExitOk;
+  }
+
+  static bool is_owned_by(const api::ObjectMeta& metadata, const std::string& uid) {
+    const api::OwnerReference* owner = api::controller_of(metadata);
+    return owner != nullptr && owner->uid == uid;
   }
 
   static void ask_controllers(ControllerClient& client, const std::string& node, Findings& found) {
@@ -292,6 +329,8 @@ class Explainer {
         return "pod " + pod()->text();
       case cli::ExplainCommand::About::kNode:
         return "node " + command_.name;
+      case cli::ExplainCommand::About::kDeployment:
+        return "deployment " + command_.name;
       case cli::ExplainCommand::About::kLast:
         return "anything yet";
     }

@@ -292,12 +292,12 @@ enum class Colour { kAuto, kAlways, kNever };
 
 /// Why something was decided: about a pod, by a node, or last of all.
 struct ExplainCommand {
-  enum class About { kPod, kNode, kLast };
+  enum class About { kPod, kNode, kDeployment, kLast };
 
   About about = About::kLast;
   bool last = false;       // was asked for
-  std::string name;        // of the pod or node
-  std::string name_space;  // of the pod; empty: that of the context, or default
+  std::string name;        // of the pod, node or Deployment
+  std::string name_space;  // of the pod or Deployment; empty: that of the context, or default
   ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
   std::string node;                    // ask this one only

@@ -9,24 +9,29 @@
 namespace spillway::cli {
 namespace {
 
-/// "pod/NAME", "po/NAMESPACE/NAME", "node/NAME".
+/// "pod/NAME", "po/NAMESPACE/NAME", "node/NAME", "deployment/NAME".
 Outcome parse_explained(const std::string& text, ExplainCommand& command) {
   const std::size_t slash = text.find('/');
   const std::string kind = text.substr(0, slash);
   std::string name = slash == std::string::npos ? "" : text.substr(slash + 1);
   const bool is_pod = kind == "pod" || kind == "pods" || kind == "po";
   const bool is_node = kind == "node" || kind == "nodes" || kind == "no";
-  if ((!is_pod && !is_node) || name.empty()) {
-    return make_error(ErrorCode::kInvalid, "\"{}\" cannot be explained; expected pod/NAME or node/NAME", text);
+  const bool is_deployment = kind == "deployment" || kind == "deployments" || kind == "deploy" ||
+                             kind == "deployment.apps" || kind == "deployments.apps";
+  if ((!is_pod && !is_node && !is_deployment) || name.empty()) {
+    return make_error(ErrorCode::kInvalid,
+                      "\"{}\" cannot be explained; expected pod/NAME, node/NAME or deployment/NAME", text);
   }
-  if (const std::size_t second = name.find('/'); is_pod && second != std::string::npos) {
+  if (const std::size_t second = name.find('/'); !is_node && second != std::string::npos) {
     command.name_space = name.substr(0, second);
     name = name.substr(second + 1);
   }
   if (name.empty() || name.find('/') != std::string::npos) {
-    return make_error(ErrorCode::kInvalid, "\"{}\" names nothing; expected pod/NAME or node/NAME", text);
+    return make_error(ErrorCode::kInvalid, "\"{}\" names nothing; expected pod/NAME, node/NAME or deployment/NAME",
+                      text);
   }
-  command.about = is_pod ? ExplainCommand::About::kPod : ExplainCommand::About::kNode;
+  using enum ExplainCommand::About;
+  command.about = is_pod ? kPod : is_node ? kNode : kDeployment;
   command.name = std::move(name);
   return {};
 }
@@ -35,13 +40,14 @@ Outcome parse_explained(const std::string& text, ExplainCommand& command) {
 
 void define_explain(Commands& commands) {
   const auto explain = std::make_shared<ExplainCommand>();
-  CLI::App& app = commands.add("explain", "Say why a pod was evicted, why nothing is, and who would be next");
+  CLI::App& app = commands.add(
+      "explain", "Say why a pod was evicted, why nothing is, who would be next, and what a rollout waits for");
   app.footer(
       "Exit codes: 0 answered, 1 could not be asked, 2 wrong command line, 3 nothing is known about it.\n"
       "When the agent of a node is gone, its journal still answers: --journal STATE_DIR/NODE/journal.jsonl");
   bool& is_last = explain->last;
   CLI::Option* last = app.add_flag("--last", is_last, "The last decision of all nodes, or of the journal");
-  app.add_option("-n,--namespace", explain->name_space, "Namespace of the pod")
+  app.add_option("-n,--namespace", explain->name_space, "Namespace of the pod or Deployment")
       ->default_str("that of the context, or default");
   CLI::Option* what = app.add_option_function<std::string>(
       "what",
@@ -50,8 +56,8 @@ void define_explain(Commands& commands) {
           throw CLI::ValidationError("explain", parsed.error().text());
         }
       },
-      "pod/NAME or node/NAME");
-  what->type_name("pod/NAME|node/NAME")->excludes(last);
+      "pod/NAME, node/NAME or deployment/NAME");
+  what->type_name("pod/NAME|node/NAME|deployment/NAME")->excludes(last);
   add_controller_target(app, explain->target);
   app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster");
   app.add_option("--node", explain->node, "Ask only this node");

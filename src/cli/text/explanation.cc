@@ -33,15 +33,16 @@ std::string text_of(const Fact* fact) {
 }
 
 std::string action_done(std::string_view action) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kDone{{{"admit", "admitted"},
-                                                                                       {"bind", "bound"},
-                                                                                       {"delete", "deleted"},
-                                                                                       {"evict", "evicted"},
-                                                                                       {"preempt", "preempted"},
-                                                                                       {"reject", "rejected"},
-                                                                                       {"taint", "tainted"},
-                                                                                       {"reclaim", "cleaned up"},
-                                                                                       {"start", "started"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDone{{{"admit", "admitted"},
+                                                                                        {"bind", "bound"},
+                                                                                        {"delete", "deleted"},
+                                                                                        {"evict", "evicted"},
+                                                                                        {"preempt", "preempted"},
+                                                                                        {"reject", "rejected"},
+                                                                                        {"taint", "tainted"},
+                                                                                        {"reclaim", "cleaned up"},
+                                                                                        {"start", "started"},
+                                                                                        {"roll out", "rolled out"}}};
   for (const auto& [known, done] : kDone) {
     if (known == action) return std::string(done);
   }
@@ -126,14 +127,14 @@ Table thresholds_of(const Decision& decision, Paint paint) {
 }
 
 /// One row per node and thing in the pod's way.
-Table nodes_of(const Decision& decision) {
+Table subjects_of(const Decision& decision, std::string_view subject, std::string_view what) {
   std::vector<std::string> names;
   for (const Candidate& candidate : decision.candidates) {
     for (const Fact& fact : candidate.reason.facts) {
       if (std::ranges::find(names, fact.name) == names.end()) names.push_back(fact.name);
     }
   }
-  std::vector<std::string> headings{"NODE", "IN ITS WAY"};
+  std::vector<std::string> headings{std::string(subject), std::string(what)};
   for (const std::string& name : names) headings.push_back(heading_of(name));
   Table table(std::move(headings));
   for (const Candidate& candidate : decision.candidates) {
@@ -234,6 +235,9 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
         return fmt::format("{}: nothing more is {} for now{}", who, action_done(decision.action), why);
       return fmt::format("{} is not {} yet{}", who, action_done(decision.action), why);
     case Verdict::kRests:
+      if (decision.area == policy::Area::kWorkloads) {
+        return fmt::format("{} is {}{}", who, action_done(decision.action), why);
+      }
       if (decision.subject.kind == "Node" && decision.area != policy::Area::kLifecycle)
         return fmt::format("{}: nothing is {}{}", who, action_done(decision.action), why);
       return fmt::format("{} is not {}{}", who, action_done(decision.action), why);
@@ -254,7 +258,11 @@ std::string explain(const Decision& decision, const std::optional<api::PodKey>& 
   if (const Table table = reclaimed_of(decision); !table.empty())
     section("What the node freed first", table.text("    "));
   if (decision.area == policy::Area::kScheduling) {
-    if (const Table table = nodes_of(decision); !table.empty()) section("What each node says now", table.text("    "));
+    const Table table = subjects_of(decision, "NODE", "IN ITS WAY");
+    if (!table.empty()) section("What each node says now", table.text("    "));
+  } else if (decision.area == policy::Area::kWorkloads) {
+    const Table table = subjects_of(decision, "POD", "WHAT");
+    if (!table.empty()) section("Which pods it waits for", table.text("    "));
   } else if (const Table table = ranking_of(decision, pod, paint); !table.empty()) {
     const auto shown = static_cast<std::int64_t>(decision.candidates.size());
     const std::string title = shown < decision.candidates_total ? fmt::format("Who was compared (the first {} of {})",

@@ -151,6 +151,43 @@ std::string next_deletion(const Facts& facts) {
                      facts["due_seconds"]);
 }
 
+std::string rolled_out(const Facts& facts) {
+  return fmt::format("all {} pods are of its template and available", facts["pods_wanted"]);
+}
+
+std::string rollout_moves(const Facts& facts) {
+  const std::string undo = facts["undo_revision"];
+  return fmt::format("{} of {} pods are of its template, {} available in all{}", facts["pods_updated"],
+                     facts["pods_wanted"], facts["pods_available"],
+                     undo.empty() ? "" : "; kubectl rollout undo leads back to revision " + undo);
+}
+
+std::string surge_reached(const Facts& facts) {
+  return fmt::format(
+      "there may be {} pods at a time ({} wanted, {} more by maxSurge), and {} are asked for: "
+      "no new one before an old one goes",
+      facts["pods_max"], facts["pods_wanted"], facts["surge_max"], facts["pods"]);
+}
+
+std::string unavailable_reached(const Facts& facts) {
+  return fmt::format(
+      "{} pods must be available ({} wanted, {} fewer by maxUnavailable), {} are: "
+      "no old one goes before a new one is available",
+      facts["available_min"], facts["pods_wanted"], facts["unavailable_max"], facts["pods_available"]);
+}
+
+std::string old_pods_leave(const Facts& facts) {
+  return fmt::format("its strategy is Recreate, and {} pods of earlier templates have not ended", facts["pods"]);
+}
+
+std::string deadline_exceeded(const Facts& facts) {
+  return fmt::format("nothing has moved for longer than progressDeadlineSeconds, {}", facts["deadline_seconds"]);
+}
+
+std::string pods_refused(const Facts& facts) {
+  return fmt::format("pods of {} are refused: {}", facts["replica_set"], facts["message"]);
+}
+
 /// What a person reads of a code.
 struct Row {
   ReasonCode code;
@@ -226,6 +263,16 @@ constexpr auto kRows = std::to_array<Row>({
     {kNotAllocated, kCause},
     {kPreempted, kCause},
     {kPreemptionInsufficient, kCause},
+    {kRolledOut, kCause, "", rolled_out},
+    {kRolloutPaused, kCause, "it is paused (spec.paused); kubectl rollout resume lets it go on"},
+    {kRolloutUnobserved, kCause, "the deployment controller has not seen its latest version; does it run?"},
+    {kRolloutMoves, kCause, "", rollout_moves},
+    {kSurgeReached, kCause, "", surge_reached},
+    {kUnavailableReached, kCause, "", unavailable_reached},
+    {kOldPodsLeave, kCause, "", old_pods_leave},
+    {kDeadlineExceeded, kCause, "", deadline_exceeded},
+    {kPodsRefused, kCause, "", pods_refused},
+    {kPodNotReady, kCause},
 });
 
 constexpr bool has_every_code() {

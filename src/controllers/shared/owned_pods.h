@@ -1,4 +1,4 @@
-// Pods by the controller that owns them, kept from the changes of a pod cache; and the writes that make and break
+// Objects by the controller that owns them, kept from the changes of a cache; and the writes that make and break
 // ownership.
 // Thread: loop.
 #pragma once
@@ -25,30 +25,55 @@ struct Owner {
   const api::ObjectMeta& metadata;
 };
 
-class OwnedPods {
+template <typename T>
+class OwnedObjects {
  public:
-  void on_change(const PodPtr& before, const PodPtr& after);
+  using Ptr = std::shared_ptr<const T>;
+
+  void on_change(const Ptr& before, const Ptr& after);
 
   /// In key order.
-  std::vector<PodPtr> of(const std::string& owner_uid) const;
-  /// Pods of the namespace without a controller, in key order.
-  std::vector<PodPtr> orphans_in(const std::string& ns) const;
+  std::vector<Ptr> of(const std::string& owner_uid) const { return listed(by_owner_, owner_uid); }
+
+  /// Those of the namespace without a controller, in key order.
+  std::vector<Ptr> orphans_in(const std::string& ns) const { return listed(orphans_, ns); }
 
   bool has_orphans_in(const std::string& ns) const { return orphans_.contains(ns); }
 
  private:
-  std::map<std::string, std::map<client::ObjectKey, PodPtr>> by_owner_;
-  std::map<std::string, std::map<client::ObjectKey, PodPtr>> orphans_;  // by namespace
+  using Index = std::map<std::string, std::map<client::ObjectKey, Ptr>>;
+
+  static std::vector<Ptr> listed(const Index& index, const std::string& of) {
+    std::vector<Ptr> objects;
+    const auto entry = index.find(of);
+    if (entry == index.end()) return objects;
+    for (const auto& [key, object] : entry->second) objects.push_back(object);
+    return objects;
+  }
+
+  Index by_owner_;
+  Index orphans_;  // by namespace
 };
+
+using OwnedPods = OwnedObjects<api::Pod>;
+using OwnedReplicaSets = OwnedObjects<api::ReplicaSet>;
 
 /// A new pod of that owner: its template, labels and annotations, a generated name, the owner reference.
 api::Json pod_from_template(const Owner& owner, const api::PodTemplate& pod_template);
 /// The patches that take a pod over and let it go. The uid in them refuses a namesake.
-api::Json adoption_patch(const Owner& owner, const api::Pod& pod);
-api::Json release_patch(const api::ObjectMeta& owner, const api::Pod& pod);
+api::Json adoption_patch(const Owner& owner, const api::ObjectMeta& object);
+api::Json release_patch(const api::ObjectMeta& owner, const api::ObjectMeta& object);
 
 /// {preconditions: {uid}}: never a namesake.
-api::Json delete_options(const api::Pod& pod);
+api::Json delete_options(const api::ObjectMeta& object);
+
+inline api::Json delete_options(const api::Pod& pod) {
+  return delete_options(pod.metadata);
+}
+
+/// As metadata.ownerReferences lists it.
+api::Json owner_reference(const Owner& owner);
+api::Json json_of(const api::StringMap& map);
 
 using workloads::is_active;
 using workloads::is_ready;

@@ -47,13 +47,14 @@ std::vector<api::Toleration> daemon_tolerations(const api::PodSpec& spec) {
   return tolerations;
 }
 
-api::Json daemon_pod(const api::DaemonSet& set, const std::string& node) {
+api::Json daemon_pod(const api::DaemonSet& set, const std::string& node, const std::string& hash) {
   api::Json pod =
       pod_from_template({api::DaemonSet::kApiVersion, api::DaemonSet::kKind, set.metadata}, set.pod_template);
   const auto generation = set.metadata.annotations.find(std::string(workloads::kTemplateGenerationAnnotation));
   if (generation != set.metadata.annotations.end()) {
     pod.make({"metadata", "labels"})[workloads::kTemplateGenerationLabel] = generation->second;
   }
+  if (!hash.empty()) pod.make({"metadata", "labels"})[workloads::kRevisionHash] = hash;
   api::Json& spec = pod.make({"spec"});
   require_node(spec, node);
   if (const auto decoded = api::decode<api::PodSpec>(set.pod_template.spec)) {
@@ -66,8 +67,14 @@ api::Json daemon_pod(const api::DaemonSet& set, const std::string& node) {
   return pod;
 }
 
-DaemonSetController::DaemonSetController(Shared shared, telemetry::Registry& metrics)
+DaemonSetController::DaemonSetController(Shared shared, telemetry::Registry& metrics, History history)
     : shared_(shared), queue_metrics_(metrics, "daemonset") {
+  if (history == History::kKept) {
+    revisions_.emplace(shared_, [this](const std::string& uid, Now now) {
+      const auto key = key_by_uid_.find(uid);
+      if (key != key_by_uid_.end()) enqueue(key->second, now);
+    });
+  }
   shared_.daemon_sets.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
@@ -145,7 +152,16 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   }
   const std::string& uid = set->metadata.uid;
   workloads::DaemonView view{.set = *set, .fits = {}, .by_node = {}};
-  for (const PodPtr& pod : pods_.of(uid)) view.by_node[node_of(*pod)].push_back(pod);
+  std::set<std::string> used;
+  for (const PodPtr& pod : pods_.of(uid)) {
+    view.by_node[node_of(*pod)].push_back(pod);
+    used.insert(workloads::revision_hash(pod->metadata));
+  }
+  if (revisions_ && !set->metadata.deletion_timestamp) {
+    const std::optional<std::string> hash = revisions_->keep(set, used, now);
+    if (!hash) return;  // its end brings us back
+    view.hash = *hash;
+  }
   api::Pod wish;
   if (auto spec = api::decode<api::PodSpec>(set->pod_template.spec)) wish.spec = *std::move(spec);
   wish.spec.tolerations = daemon_tolerations(wish.spec);
@@ -162,16 +178,17 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   const workloads::DaemonPlan plan = workloads::plan_daemons(
       view, may_act ? workloads::DaemonActs::kAllowed : workloads::DaemonActs::kAwaited, backoff, now.mono);
   for (const PodPtr& pod : plan.remove) remove(set, key, pod);
-  for (const std::string& node : plan.create) create(set, key, node);
+  for (const std::string& node : plan.create) create(set, key, node, view.hash);
   if (plan.look_again) queue_.add(key, *plan.look_again);
   write_status(*set, key, plan.status);
 }
 
-void DaemonSetController::create(const SetPtr& set, const std::string& key, const std::string& node) {
+void DaemonSetController::create(const SetPtr& set, const std::string& key, const std::string& node,
+                                 const std::string& hash) {
   expectations_.of(set->metadata.uid).expect_creations(1);
   const auto look_again = [this, key](Now then) { enqueue(key, then); };
   shared_.client.create(
-      pods_path(set->metadata), daemon_pod(*set, node),
+      pods_path(set->metadata), daemon_pod(*set, node, hash),
       [this, set, key, look_again](const Result<api::Json>& outcome, Now then) {
         const std::string& uid = set->metadata.uid;
         if (outcome) {

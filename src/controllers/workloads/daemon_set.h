@@ -12,6 +12,7 @@
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
 #include "controllers/workloads/expectations.h"
+#include "controllers/workloads/revision_keeper.h"
 #include "policy/workloads/failure_backoff.h"
 #include "telemetry/metrics.h"
 
@@ -25,12 +26,16 @@ namespace spillway::controllers {
 /// The tolerations every daemon pod gets, added to those of the template. Pure.
 std::vector<api::Toleration> daemon_tolerations(const api::PodSpec& spec);
 
-/// The pod for one node: template, tolerations, affinity to the node's name. Pure.
-api::Json daemon_pod(const api::DaemonSet& set, const std::string& node);
+/// The pod for one node: template, tolerations, affinity to the node's name, the label of the template's hash unless
+/// that is empty. Pure.
+api::Json daemon_pod(const api::DaemonSet& set, const std::string& node, const std::string& hash);
+
+/// Whether the templates of a DaemonSet are kept as ControllerRevisions.
+enum class History { kKept, kNone };
 
 class DaemonSetController {
  public:
-  DaemonSetController(Shared shared, telemetry::Registry& metrics);
+  DaemonSetController(Shared shared, telemetry::Registry& metrics, History history);
   DaemonSetController(const DaemonSetController&) = delete;
   DaemonSetController& operator=(const DaemonSetController&) = delete;
 
@@ -48,7 +53,7 @@ class DaemonSetController {
   void enqueue_all(Now now);
   void arm();
   void sync(const std::string& key, Now now);
-  void create(const SetPtr& set, const std::string& key, const std::string& node);
+  void create(const SetPtr& set, const std::string& key, const std::string& node, const std::string& hash);
   void remove(const SetPtr& set, const std::string& key, const PodPtr& pod);
   void write_status(const api::DaemonSet& set, const std::string& key, const api::DaemonSetStatus& status);
 
@@ -59,6 +64,7 @@ class DaemonSetController {
   ExpectationTable expectations_;
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, workloads::FailureBackoff> backoff_;  // by the uid of the set
+  std::optional<RevisionKeeper> revisions_;                   // nullopt: there is no history
   std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
   bool started_ = false;
 };

@@ -1,6 +1,8 @@
 #include "controllers/workloads/replica_set.h"
 
+#include "api/codec/codec.h"
 #include "controllers/shared/paths.h"
+#include "policy/workloads/deployment_status.h"
 
 #include <fmt/format.h>
 
@@ -68,6 +70,7 @@ void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now
     key_by_uid_.erase(before->metadata.uid);
     expectations_.forget(before->metadata.uid);
     counts_.erase(before->metadata.uid);
+    refusals_.erase(before->metadata.uid);
   }
   if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
   enqueue(client::key_of((after ? after : before)->metadata), now);
@@ -147,7 +150,8 @@ void ReplicaSetController::sync(const std::string& key, Now now) {
   const bool may_claim = count.strangers() > 0 || pods_.has_orphans_in(set->metadata.ns);
   if (!may_claim && (!may_scale || count.active().replicas == std::max(set->replicas, 0))) {
     paced_until_[key] = now.mono + kPacePerPod * count.selected();
-    return write_status(*set, key, count.active());
+    if (may_scale) refusals_.erase(set->metadata.uid);
+    return write_status(*set, key, count.active(), now);
   }
   std::vector<PodPtr> active = claim(*set);
   paced_until_[key] = now.mono + kPacePerPod * static_cast<Duration::rep>(active.size());
@@ -155,7 +159,8 @@ void ReplicaSetController::sync(const std::string& key, Now now) {
   if (may_scale) scale(set, key, active);
   ReplicaCount claimed(*set);
   for (const PodPtr& pod : active) claimed.add(*pod);
-  write_status(*set, key, claimed.active());
+  if (may_scale && static_cast<std::int32_t>(active.size()) == set->replicas) refusals_.erase(set->metadata.uid);
+  write_status(*set, key, claimed.active(), now);
 }
 
 ReplicaCount& ReplicaSetController::count_of(const api::ReplicaSet& set) {
@@ -174,7 +179,7 @@ std::vector<PodPtr> ReplicaSetController::claim(const api::ReplicaSet& set) {
       claimed.push_back(pod);
     } else if (!pod->metadata.deletion_timestamp) {
       shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                           release_patch(set.metadata, *pod), {});
+                           release_patch(set.metadata, pod->metadata), {});
     }
   }
   if (set.metadata.deletion_timestamp) return claimed;
@@ -182,7 +187,7 @@ std::vector<PodPtr> ReplicaSetController::claim(const api::ReplicaSet& set) {
     if (!is_active(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
     claimed.push_back(pod);
     shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                         adoption_patch(owner_of(set), *pod), {});
+                         adoption_patch(owner_of(set), pod->metadata), {});
   }
   return claimed;
 }
@@ -229,6 +234,7 @@ void ReplicaSetController::on_answer(const std::shared_ptr<Growth>& growth, cons
                           fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), now);
   } else {
     growth->failed = true;
+    if (key_by_uid_.contains(uid)) refusals_[uid] = outcome.error().message;
     expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, now);
     // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
     if (outcome.error().code != ErrorCode::kNotFound) {
@@ -252,6 +258,7 @@ void ReplicaSetController::end_growth(const Growth& growth, Now now) {
   if (growth.failed) {
     queue_.retry(growth.key, now.mono);
   } else {
+    refusals_.erase(growth.set->metadata.uid);
     queue_.forget(growth.key);
   }
 }
@@ -291,18 +298,53 @@ void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string&
   }
 }
 
+/// Those that have been ready for long enough; looks again when the next one has.
+std::int32_t ReplicaSetController::count_available(const api::ReplicaSet& set, const std::string& key, Now now) {
+  std::int32_t available = 0;
+  std::optional<Duration> next;
+  for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
+    if (!is_active(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
+    const auto wait = workloads::until_available(*pod, set.min_ready_seconds, now.wall);
+    if (!wait) continue;
+    if (*wait == Duration::zero()) {
+      ++available;
+    } else {
+      next = std::min(next.value_or(*wait), *wait);
+    }
+  }
+  if (next) queue_.add(key, now.mono + *next);
+  return available;
+}
+
 void ReplicaSetController::write_status(const api::ReplicaSet& set, const std::string& key,
-                                        const api::ReplicaSetStatus& counted) {
+                                        const api::ReplicaSetStatus& counted, Now now) {
   api::ReplicaSetStatus status = counted;
+  if (set.min_ready_seconds > 0) status.available_replicas = count_available(set, key, now);
   status.observed_generation = set.metadata.generation;
-  if (status == set.status) return;
+  const auto refusal = refusals_.find(set.metadata.uid);
+  const bool says_so = workloads::find_condition(set.conditions, workloads::kReplicaFailure) != nullptr;
+  const bool says_right = says_so == (refusal != refusals_.end());
+  if (status == set.status && says_right) return;
+  api::Json document = api::Json::object({{"replicas", status.replicas},
+                                          {"fullyLabeledReplicas", status.fully_labeled_replicas},
+                                          {"readyReplicas", status.ready_replicas},
+                                          {"availableReplicas", status.available_replicas},
+                                          {"observedGeneration", status.observed_generation}});
+  if (!says_right) {
+    api::ReplicaSet judged;
+    judged.conditions = set.conditions;
+    workloads::remove_condition(judged.conditions, workloads::kReplicaFailure);
+    if (!says_so) {
+      judged.conditions.push_back(
+          {std::string(workloads::kReplicaFailure), "True", "FailedCreate", refusal->second, std::nullopt, now.wall});
+    }
+    const api::Json written = api::encode(judged);
+    const api::Json* conditions = written.at({"status", "conditions"});
+    document["conditions"] = conditions != nullptr ? *conditions : api::Json();
+  }
   const api::Json patch =
       api::Json::object({{"metadata", api::Json::object({{"resourceVersion", set.metadata.resource_version}})},
-                         {"status", api::Json::object({{"replicas", status.replicas},
-                                                       {"fullyLabeledReplicas", status.fully_labeled_replicas},
-                                                       {"readyReplicas", status.ready_replicas},
-                                                       {"availableReplicas", status.available_replicas},
-                                                       {"observedGeneration", status.observed_generation}})}});
+                         {"status", std::move(document)}});
   shared_.client.patch(
       client::object_path(api::ReplicaSet::kApiVersion, "replicasets", set.metadata.ns, set.metadata.name, "status"),
       client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {

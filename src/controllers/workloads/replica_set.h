@@ -1,5 +1,6 @@
 // Keeps as many pods of each ReplicaSet as it asks for: creates in growing batches, deletes the least useful first,
-// adopts matching orphans, lets go of pods that no longer match, writes the status. Thread: loop. Bounds: 500 creations
+// adopts matching orphans, lets go of pods that no longer match, writes the status; ReplicaFailure says why pods are
+// not made. Thread: loop. Bounds: 500 creations
 // or deletions per pass; retries back off to 60 s. Source: Kubernetes docs, "ReplicaSet"; API reference
 // ReplicaSetStatus.
 #pragma once
@@ -50,6 +51,8 @@ class ReplicaSetController {
   /// Works off what is due; called at the end of every step.
   void run(Now now);
 
+  const OwnedPods& pods() const { return pods_; }
+
  private:
   using SetPtr = std::shared_ptr<const api::ReplicaSet>;
 
@@ -73,7 +76,8 @@ class ReplicaSetController {
               std::size_t surplus);
   ReplicaCount& count_of(const api::ReplicaSet& set);
   /// `counted`: the active pods.
-  void write_status(const api::ReplicaSet& set, const std::string& key, const api::ReplicaSetStatus& counted);
+  void write_status(const api::ReplicaSet& set, const std::string& key, const api::ReplicaSetStatus& counted, Now now);
+  std::int32_t count_available(const api::ReplicaSet& set, const std::string& key, Now now);
 
   Shared shared_;
   OwnedPods pods_;
@@ -82,7 +86,8 @@ class ReplicaSetController {
   ExpectationTable expectations_;
   std::map<std::string, ReplicaCount> counts_;  // by uid of the set
   std::map<std::string, std::string> key_by_uid_;
-  std::map<std::string, Instant> paced_until_;  // by key: changes of pods wait until then
+  std::map<std::string, std::string> refusals_;  // by uid of the set: why the last pods were not made
+  std::map<std::string, Instant> paced_until_;   // by key: changes of pods wait until then
   std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
   bool started_ = false;
 };

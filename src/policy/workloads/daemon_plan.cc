@@ -19,6 +19,7 @@ class Planner {
 
   DaemonPlan plan() {
     plan_.status.observed_generation = view_.set.metadata.generation;
+    plan_.status.collision_count = view_.set.status.collision_count;
     for (const auto& [node, fit] : view_.fits) look_at(node, fit);
     remove_strangers();
     roll_out();
@@ -71,7 +72,7 @@ class Planner {
     ++status.desired_number_scheduled;
     DaemonPlace& place = places_.emplace_back();
     if (here.empty()) return;
-    place = {here.front(), is_updated(view_.set, *here.front()), is_ready(*here.front())};
+    place = {here.front(), is_updated(view_.set, *here.front(), view_.hash), is_ready(*here.front())};
     ++status.current_number_scheduled;
     status.updated_number_scheduled += place.updated ? 1 : 0;
     status.number_ready += place.available ? 1 : 0;

@@ -20,6 +20,7 @@ struct DaemonView {
   const api::DaemonSet& set;
   std::map<std::string, DaemonFit> fits;               // of every node there is
   std::map<std::string, std::vector<PodPtr>> by_node;  // the set's pods, by the node they are for
+  std::string hash = {};                               // of the present template; empty: not known
 };
 
 /// Whether there is to be a plan, or a status alone: what was asked for last time may not be visible yet.

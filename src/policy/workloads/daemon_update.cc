@@ -1,5 +1,7 @@
 #include "policy/workloads/daemon_update.h"
 
+#include "policy/workloads/revision_history.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -21,7 +23,8 @@ std::optional<std::int64_t> percent_of(const std::string& text) {
 
 }  // namespace
 
-bool is_updated(const api::DaemonSet& set, const api::Pod& pod) {
+bool is_updated(const api::DaemonSet& set, const api::Pod& pod, std::string_view hash) {
+  if (!hash.empty() && revision_hash(pod.metadata) == hash) return true;
   return generation_in(set.metadata.annotations, kTemplateGenerationAnnotation) ==
          generation_in(pod.metadata.labels, kTemplateGenerationLabel);
 }

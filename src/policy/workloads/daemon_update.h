@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::workloads {
@@ -16,8 +17,9 @@ namespace spillway::workloads {
 inline constexpr std::string_view kTemplateGenerationAnnotation = "deprecated.daemonset.template.generation";
 inline constexpr std::string_view kTemplateGenerationLabel = "pod-template-generation";
 
-/// Of the present template. Who does not say which template it is of is of the first.
-bool is_updated(const api::DaemonSet& set, const api::Pod& pod);
+/// Of the present template, by its hash or by the count of templates. Who says nothing of the count is of the first.
+/// `hash`: of the present template; empty: not known.
+bool is_updated(const api::DaemonSet& set, const api::Pod& pod, std::string_view hash = {});
 
 /// How many of `desired` pods may be missing at a time: a number, or a share that is rounded up; at least one (a surge
 /// in place of it is not done).

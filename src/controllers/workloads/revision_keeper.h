@@ -1,0 +1,51 @@
+// Keeps the ControllerRevisions of DaemonSets: makes the one of the present template, numbers it, takes over orphans,
+// removes what is beyond the history. What follows is decided by policy/workloads/revision_history.h. Thread: loop.
+// Bounds: one creation or renumbering under way per set. Source: Kubernetes docs, "Perform a Rollback on a DaemonSet".
+#pragma once
+
+#include "api/object/controller_revision.h"
+#include "api/object/workload.h"
+#include "controllers/shared/owned_pods.h"
+#include "controllers/shared/shared.h"
+#include "policy/workloads/revision_history.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace spillway::controllers {
+
+class RevisionKeeper {
+ public:
+  using SetPtr = std::shared_ptr<const api::DaemonSet>;
+  /// The owner of that uid has to be looked at again.
+  using Changed = std::function<void(const std::string& owner_uid, Now now)>;
+
+  RevisionKeeper(Shared shared, Changed changed);
+  RevisionKeeper(const RevisionKeeper&) = delete;
+  RevisionKeeper& operator=(const RevisionKeeper&) = delete;
+
+  /// The hash of the present template, which its new pods are labelled with; nullopt: its revision is being made.
+  /// `used`: the hashes of its pods.
+  std::optional<std::string> keep(const SetPtr& set, const std::set<std::string>& used, Now now);
+
+ private:
+  using Revisions = OwnedObjects<api::ControllerRevision>;
+
+  void on_revision(const workloads::RevisionPtr& before, const workloads::RevisionPtr& after, Now now);
+  void adopt(const api::DaemonSet& set);
+  void create(const SetPtr& set, const api::ControllerRevision& revision);
+  void on_name_taken(const SetPtr& set, const api::ControllerRevision& revision);
+  void renumber(const SetPtr& set, const api::ControllerRevision& revision, std::int64_t number);
+  void end_call(const std::string& uid, const Outcome& outcome, Now now);
+
+  Shared shared_;
+  Changed changed_;
+  client::Informer<api::ControllerRevision> informer_;
+  Revisions revisions_;
+  std::set<std::string> under_way_;  // uids of sets
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,88 @@
+// One look at a Deployment: which writes follow, in their order, and when to look again. The plan takes for granted
+// that each write succeeds; whoever carries it out stops at the first one that does not and looks again. Thread: any
+// (pure). Bounds: every write is to the Deployment or to one of its ReplicaSets, at most three to each. Source:
+// Kubernetes docs, "Deployments"; spec "Scheduler and workloads", 12; vectors workloads/deployment_rollout,
+// workloads/fenceposts. Differs from upstream: what one look has written to the new ReplicaSet it does not write again.
+#pragma once
+
+#include "api/object/workload.h"
+#include "policy/workloads/deployment_revisions.h"
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spillway::workloads {
+
+/// Pods of its ReplicaSets that have not ended. Only a Deployment that recreates its pods asks.
+enum class OldPods { kNone, kRunning };
+
+struct DeploymentView {
+  const api::Deployment& deployment;
+  ReplicaSets sets;                   // of its namespace: those it owns, and those that nobody owns
+  OldPods old_pods = OldPods::kNone;  // of other ReplicaSets than the new one
+};
+
+/// An orphan that the selector matches.
+struct AdoptReplicaSet {
+  ReplicaSetPtr set;
+};
+
+/// One that the selector does not match any more.
+struct ReleaseReplicaSet {
+  ReplicaSetPtr set;
+};
+
+struct CreateReplicaSet {
+  api::ReplicaSet set;
+  api::Json selector;      // as it is written
+  api::Json pod_template;  // the same
+};
+
+/// Replicas, annotations, minReadySeconds. `scaled_from`: its size, if that changes.
+struct UpdateReplicaSet {
+  api::ReplicaSet set;
+  std::optional<std::int32_t> scaled_from;
+};
+
+struct DeleteReplicaSet {
+  ReplicaSetPtr set;
+};
+
+/// With the revision among the Deployment's annotations; nullopt: that stays as it is.
+struct WriteDeploymentStatus {
+  api::DeploymentStatus status;
+  std::optional<std::string> revision;
+};
+
+using DeploymentWrite = std::variant<AdoptReplicaSet, ReleaseReplicaSet, CreateReplicaSet, UpdateReplicaSet,
+                                     DeleteReplicaSet, WriteDeploymentStatus>;
+
+struct DeploymentPlan {
+  std::vector<DeploymentWrite> writes;
+  bool selects_everything = false;     // an empty selector: nothing is done, and a warning told
+  std::optional<Duration> look_again;  // for the progress deadline
+};
+
+/// kInvalid: a bound of the strategy that cannot be read.
+Result<DeploymentPlan> plan_deployment(const DeploymentView& view, WallTime now);
+
+/// "Scaled up replica set web-6f49 from 0 to 3".
+std::string scaling_message(const api::ReplicaSet& set, std::int32_t from);
+
+/// What is written when the name of a new ReplicaSet is taken by another one.
+api::DeploymentStatus after_collision(const api::Deployment& deployment);
+/// What is written when a ReplicaSet could not be made; nullopt: nothing, there is no deadline.
+std::optional<api::DeploymentStatus> after_failed_creation(const api::Deployment& deployment,
+                                                           const std::string& message, WallTime now);
+
+/// How many pods the new one of the ReplicaSets may have now.
+Result<std::int32_t> new_size(const api::Deployment& deployment, const ReplicaSets& all, const api::ReplicaSet& latest);
+
+/// The new sizes after the Deployment was asked for another number of pods in the middle of a rollout, each ReplicaSet
+/// in proportion; in the order in which they are written.
+std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, const ReplicaSetPtr& latest,
+                                         const ReplicaSets& old);
+
+}  // namespace spillway::workloads

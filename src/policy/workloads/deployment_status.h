@@ -1,0 +1,53 @@
+// What the status of a Deployment says: its counts, and the conditions that tell whether a rollout moves. Thread: any
+// (pure). Source: API reference, DeploymentStatus; spec "Scheduler and workloads", 12; vectors
+// workloads/deployment_rollout.
+#pragma once
+
+#include "api/object/workload.h"
+#include "policy/workloads/deployment_revisions.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::workloads {
+
+inline constexpr std::string_view kProgressing = "Progressing";
+inline constexpr std::string_view kAvailable = "Available";
+inline constexpr std::string_view kReplicaFailure = "ReplicaFailure";
+inline constexpr std::string_view kNewReplicaSetAvailable = "NewReplicaSetAvailable";
+inline constexpr std::string_view kProgressDeadlineExceeded = "ProgressDeadlineExceeded";
+inline constexpr std::string_view kDeploymentPaused = "DeploymentPaused";
+
+/// False: it waits for ever.
+bool has_progress_deadline(const api::Deployment& deployment);
+
+/// nullptr: there is none of that type.
+const api::WorkloadCondition* find_condition(const std::vector<api::WorkloadCondition>& conditions,
+                                             std::string_view type);
+
+/// Puts it last, unless status and reason are what they were; its time of transition is kept with its status.
+void set_condition(std::vector<api::WorkloadCondition>& conditions, api::WorkloadCondition condition);
+void remove_condition(std::vector<api::WorkloadCondition>& conditions, std::string_view type);
+
+/// Progressing, as of now.
+api::WorkloadCondition progress_condition(std::string status, std::string_view reason, std::string message,
+                                          WallTime now);
+
+/// Every pod is of the present template and available, and none is left of an earlier one.
+bool is_complete(const api::Deployment& deployment, const api::DeploymentStatus& status);
+
+/// The counts and whether enough pods are available; the other conditions stay. `latest` may be null.
+api::DeploymentStatus counted_status(const api::Deployment& deployment, const ReplicaSets& old,
+                                     const ReplicaSetPtr& latest, WallTime now);
+
+/// The same while a rollout may go on: complete, moving or timed out; and what keeps pods from being made.
+api::DeploymentStatus rollout_status(const api::Deployment& deployment, const ReplicaSets& old,
+                                     const ReplicaSetPtr& latest, WallTime now);
+
+/// When the deadline has to be looked at again; nullopt: not before something changes.
+std::optional<Duration> until_deadline(const api::Deployment& deployment, const api::DeploymentStatus& status,
+                                       WallTime now);
+
+}  // namespace spillway::workloads

@@ -1,0 +1,108 @@
+"""Deployments as an operator uses them, with kubectl against `spillway up`."""
+import shutil
+import unittest
+
+from harness import can_write_cgroups, needs, one_node, run, wait_for, workspace
+
+QUICK = '{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":0}}}}'
+
+
+@needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
+class Deployments(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(workspace())
+        node = cls.enterClassContext(one_node(cls.folder))
+        cls.api, cls.kubectl = node.api, node.kubectl
+
+    def explain(self, name):
+        code, said, problems = run("explain", f"deployment/{name}", "--kubeconfig", self.folder / "kubeconfig")
+        self.assertEqual((code, problems), (0, ""))
+        return said
+
+    def rolled_out(self, name):
+        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", f"deployment/{name}", "--timeout=60s"))
+
+    def images(self, name):
+        """Of the pods that are not on their way out, once none is."""
+        def settled():
+            pods = self.kubectl.get("pods", "-l", f"app={name}")["items"]
+            return None if any("deletionTimestamp" in pod["metadata"] for pod in pods) else pods
+        return sorted(pod["spec"]["containers"][0]["image"] for pod in wait_for("old pods to end", settled))
+
+    def test_the_first_thing_anybody_types(self):
+        made = self.kubectl("create", "deployment", "web", "--image=one", "--replicas=3", "--", "sleep", "1d")
+        self.assertIn("created", made)
+        self.kubectl("patch", "deployment", "web", "-p", QUICK)
+        self.rolled_out("web")
+        self.assertEqual(self.images("web"), ["one"] * 3)
+        self.assertRegex(self.kubectl("get", "deployments"), r"web\s+3/3\s+3\s+3")
+        self.kubectl("set", "image", "deployment/web", "one=two")
+        self.rolled_out("web")
+        self.assertEqual(self.images("web"), ["two"] * 3)
+        self.kubectl("rollout", "undo", "deployment/web")
+        self.rolled_out("web")
+        self.assertEqual(self.images("web"), ["one"] * 3)
+        history = self.kubectl("rollout", "history", "deployment/web")
+        self.assertRegex(history, r"(?m)^3\s")
+        self.assertRegex(history, r"(?m)^4\s")
+        self.kubectl("scale", "deployment/web", "--replicas=5")
+        self.rolled_out("web")
+        self.assertEqual(len(self.images("web")), 5)
+        before = {pod["metadata"]["uid"] for pod in self.kubectl.get("pods", "-l", "app=web")["items"]}
+        self.kubectl("rollout", "restart", "deployment/web")
+        self.rolled_out("web")
+        self.images("web")
+        after = {pod["metadata"]["uid"] for pod in self.kubectl.get("pods", "-l", "app=web")["items"]}
+        self.assertEqual((len(after), before & after), (5, set()))
+        self.kubectl("rollout", "pause", "deployment/web")
+        self.kubectl("set", "image", "deployment/web", "one=three")
+        said = self.explain("web")
+        self.assertIn("is not rolled out yet: it is paused", said)
+        self.assertEqual(set(self.images("web")), {"one"})
+        self.kubectl("rollout", "resume", "deployment/web")
+        self.rolled_out("web")
+        self.assertEqual(self.images("web"), ["three"] * 5)
+        self.assertIn("deployment default/web is rolled out", self.explain("web"))
+        self.kubectl("delete", "deployment", "web", "--timeout=60s")
+        self.kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=60s")
+        self.assertEqual(self.kubectl.get("replicasets", "-l", "app=web")["items"], [])
+
+    def test_a_rollout_that_waits_says_for_what(self):
+        self.kubectl("create", "deployment", "shop", "--image=one", "--replicas=4", "--", "sleep", "1d")
+        self.kubectl("patch", "deployment", "shop", "-p",
+                     '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}},'
+                     '"template":{"spec":{"terminationGracePeriodSeconds":0}}}}')
+        self.rolled_out("shop")
+        self.kubectl("patch", "deployment", "shop", "-p",
+                     '{"spec":{"template":{"spec":{"nodeSelector":{"there-is":"none"}}}}}')
+        said = wait_for("the bound to be reached", lambda: (text := self.explain("shop")) and
+                        "4 pods must be available" in text and "node affinity/selector" in text and text)
+        self.assertIn("is not rolled out yet: there may be 5 pods at a time (4 wanted, 1 more by maxSurge), and 5 are asked for", said)
+        self.assertEqual(self.images("shop").count("one"), 5)
+        self.kubectl("rollout", "undo", "deployment/shop")
+        self.rolled_out("shop")
+        self.kubectl("delete", "deployment", "shop", "--timeout=60s")
+
+    def test_a_daemon_set_is_undone(self):
+        self.kubectl.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "watcher", "namespace": "default"},
+                            "spec": {"selector": {"matchLabels": {"app": "watcher"}},
+                                     "template": {"metadata": {"labels": {"app": "watcher"}},
+                                                  "spec": {"terminationGracePeriodSeconds": 0,
+                                                           "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}}})
+        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.kubectl("set", "image", "ds/watcher", "main=two")
+        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.assertEqual(self.images("watcher"), ["two"])
+        history = self.kubectl("rollout", "history", "ds/watcher")
+        self.assertRegex(history, r"(?m)^1\s")
+        self.assertRegex(history, r"(?m)^2\s")
+        self.kubectl("rollout", "undo", "ds/watcher")
+        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.assertEqual(self.images("watcher"), ["one"])
+        self.assertRegex(self.kubectl("get", "controllerrevisions"), r"watcher-\S+\s+daemonset.apps/watcher\s+3\s")
+        self.kubectl("delete", "ds", "watcher", "--timeout=60s")
+
+
+if __name__ == "__main__":
+    unittest.main()
