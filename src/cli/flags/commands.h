@@ -48,7 +48,7 @@ void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);
 /// record, replay.
 void define_recording_commands(Commands& commands);
-/// zones, hold, resume.
+/// zones, hold, resume, dashboard.
 void define_zone_commands(Commands& commands);
 /// store backup | restore | check | defrag.
 void define_store_commands(Commands& commands);
