@@ -20,6 +20,7 @@ AXE = ROOT / "ui/node_modules/axe-core/axe.min.js"
 WIDTHS = (390, 1280, 2560)
 FAST = ("--node-monitor-period", "200ms", "--node-monitor-grace-period", "1s")
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"
 HOLD = "/api/v1/namespaces/kube-system/configmaps/spillway-hold"
 # What a page of a stock cluster asks for in vain, and the browser tells: whether somebody of ours answers.
 ASKED_IN_VAIN = ("/debug/spillway/", "/proxy/", "/spillway-hold")
@@ -135,10 +136,13 @@ class Stock(Looking):
                     with self.subTest(view=view, width=width, dark=dark):
                         self.browser.look(width, dark=dark)
                         self.assert_fits(width, view)
-                        if width != 2560:
+                        if width == 1280 or (width == 390 and not dark):
                             lesser += self.assert_accessible((view, width, dark))
             self.assert_quiet(self.dashboard.base, ASKED_IN_VAIN)
         print(f"axe: 0 serious findings, {lesser} lesser ones, over {len(views)} views, 2 widths, 2 schemes", flush=True)
+        self.browser.run("document.querySelector('main').append(document.createElement('img'))")
+        with self.assertRaisesRegex(AssertionError, "image-alt"):  # it looks
+            self.assert_accessible("an image without words")
         # Nothing of the browser's is passed on.
         for _, path, headers in self.api.asked:
             self.assertNotIn("Authorization", headers, path)  # over plain HTTP nobody's is sent
@@ -327,6 +331,21 @@ class Spillway(Looking):
             with dashboard(self.folder, account_kubeconfig(api, kubeconfig, "nobody")) as page:
                 self.show(page.url, "cluster")
                 self.see("You may not list nodes", "system:serviceaccount:kube-system:nobody", "Denied")
+
+    def test_controllers_in_a_process_of_their_own(self):
+        kubeconfig = self.folder / "kubeconfig"
+        with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as server:
+            api = serving(server, kubeconfig)
+            api.create("/api/v1/nodes", silent_node("n1"))
+            with dashboard(self.folder, kubeconfig) as page:
+                self.show(page.url, "zones")
+                self.see("No lifecycle controller of Spillway answers", "1 of 1 nodes ready")
+                self.assertNotIn("Hold ::n1", self.text())
+                with running(self.folder, "controller", "--kubeconfig", kubeconfig, *FAST):
+                    wait_for("the lease", lambda: "spillway.dev/controller-url" in (api.find(LEASE) or {"metadata": {}})["metadata"].get("annotations", {}))
+                    self.show(page.url, "zones")
+                    self.see("As the lifecycle controllers see them", "fully disrupted", "Hold ::n1")
+                    self.assert_quiet(page.base, ("/proxy/", "/spillway-hold"))
 
     def test_the_door_of_the_server(self):
         kubeconfig = self.folder / "kubeconfig"

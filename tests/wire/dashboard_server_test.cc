@@ -14,14 +14,18 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 struct DashboardRoom {
-  explicit DashboardRoom(std::optional<std::uint16_t> api_port = {}) {
+  explicit DashboardRoom(std::optional<std::uint16_t> api_port = {}, ControllerWay::Options controllers = {}) {
     api.run([&] {
       HttpEndpoint endpoint;
       endpoint.host = "127.0.0.1";
       endpoint.port = api_port.value_or(api.port);
       endpoint.credentials.basic = "viewer:secret";
-      auto started = DashboardServer::start(
-          api.loops.loop(), {.address = "127.0.0.1", .port = 0, .endpoint = endpoint, .version = "1", .log = {}});
+      auto started = DashboardServer::start(api.loops.loop(), {.address = "127.0.0.1",
+                                                               .port = 0,
+                                                               .endpoint = endpoint,
+                                                               .controllers = std::move(controllers),
+                                                               .version = "1",
+                                                               .log = {}});
       EXPECT_TRUE(started);
       dashboard = *std::move(started);
       url = dashboard->url();
@@ -147,6 +151,58 @@ TEST(DashboardServer, StreamsAWatchAndEndsItWithItsClient) {
     room.api.handler.when_abandoned = nullptr;
     events.reset();
   });
+}
+
+/// The lease of the scripted API server, and where it leads.
+ControllerWay::Options way_to(std::uint16_t port) {
+  return {.lease_path = "/lease", .endpoint = [port](const api::Json& lease) -> Result<HttpEndpoint> {
+            if (lease.string_at({"holder"}) != "somebody") return make_error(ErrorCode::kNotFound, "nobody leads");
+            HttpEndpoint endpoint;
+            endpoint.host = "127.0.0.1";
+            endpoint.port = port;
+            return endpoint;
+          }};
+}
+
+ScriptedHandler::Script says(int status, std::string body) {
+  return [status, body = std::move(body)](ScriptedHandler::Seen& asked) {
+    asked.sink->on_response(
+        {.status = status, .headers = {{"Content-Type", "application/json"}}, .body = body, .document = {}});
+  };
+}
+
+TEST(DashboardServer, AsksTheControllersOfTheApiServerFirst) {
+  ServerRoom leader;
+  DashboardRoom room({}, way_to(leader.port));
+  room.api.run([&] { room.api.handler.on("/debug/spillway/zones", says(200, "{\"of\":\"server\"}")); });
+  EXPECT_THAT(room.get(room.path + "/debug/spillway/zones"), HasSubstr("{\"of\":\"server\"}"));
+}
+
+TEST(DashboardServer, FollowsTheLeaseToTheControllersThatLead) {
+  ServerRoom leader;
+  DashboardRoom room({}, way_to(leader.port));
+  leader.run([&] { leader.handler.on("/debug/spillway/zones", says(200, "{\"of\":\"leader\"}")); });
+  for (const int refusal : {404, 403}) {
+    room.api.run([&] {
+      room.api.handler.on("/debug/spillway/zones", says(refusal, "{\"kind\":\"Status\"}"));
+      room.api.handler.on("/lease", says(200, "{\"holder\":\"somebody\"}"));
+    });
+    EXPECT_THAT(room.get(room.path + "/debug/spillway/zones"), HasSubstr("{\"of\":\"leader\"}"));
+  }
+}
+
+TEST(DashboardServer, SaysWhatTheServerSaidWhereNobodyLeads) {
+  DashboardRoom room({}, way_to(1));
+  room.api.run([&] {
+    room.api.handler.on("/debug/spillway/zones", says(404, "{\"first\":true}"));
+    room.api.handler.on("/lease", says(200, "{\"holder\":\"nobody\"}"));
+    room.api.handler.on("/debug/spillway/nodes/x", says(404, R"({"message":"nodes \"x\" not found"})"));
+  });
+  EXPECT_THAT(room.get(room.path + "/debug/spillway/zones"), HasSubstr("{\"first\":true}"));
+  room.api.run([&] { room.api.handler.on("/lease", says(403, "{\"second\":true}")); });
+  EXPECT_THAT(room.get(room.path + "/debug/spillway/zones"), HasSubstr("{\"first\":true}"));
+  EXPECT_THAT(room.get(room.path + "/debug/spillway/nodes/x"),
+              HasSubstr("not found"));  // who knows no such node, answers
 }
 
 TEST(DashboardServer, SaysThatTheApiServerIsNotThere) {

@@ -43,7 +43,8 @@ DashboardServer::DashboardServer(runtime::Loop& loop, Options options, std::stri
       door_{.version = options.version,
             .through = "dashboard",
             .server = fmt::format("{}:{}", bracketed(options.endpoint.host), options.endpoint.port)},
-      relay_(loop, {.endpoint = options.endpoint, .limits = {}}) {
+      relay_(loop, {.endpoint = options.endpoint, .limits = {}}),
+      controllers_(loop, relay_, options.controllers) {
   HttpServer::Options http;
   http.address = options.address;
   http.port = options.port;
@@ -70,6 +71,11 @@ void DashboardServer::stop(runtime::Loop::Task done) {
   http_->stop(Duration::zero(), std::move(done));
 }
 
+void DashboardServer::on_abandoned(Ticket ticket) {
+  controllers_.abandon(ticket);
+  relay_.abandon(ticket);
+}
+
 RequestHandler::Ticket DashboardServer::on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) {
   api::Request& request = incoming.request;
   const Ticket ticket = ++last_ticket_;
@@ -92,6 +98,10 @@ RequestHandler::Ticket DashboardServer::on_request(Incoming incoming, std::share
   auto proxied = judge_proxied(request);
   if (!proxied) {
     sink->on_response(status_response(proxied.error()));
+    return ticket;
+  }
+  if (proxied->request.target.starts_with("/debug/spillway/")) {
+    controllers_.open(ticket, std::move(proxied->request), std::move(sink));
     return ticket;
   }
   relay_.open(ticket, std::move(proxied->request),

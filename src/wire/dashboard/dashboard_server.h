@@ -9,6 +9,7 @@
 #include "telemetry/log.h"
 #include "wire/client/http_client.h"
 #include "wire/dashboard/api_relay.h"
+#include "wire/dashboard/controller_way.h"
 #include "wire/dashboard/dashboard_page.h"
 #include "wire/server/http_server.h"
 
@@ -24,6 +25,7 @@ class DashboardServer final : private RequestHandler {
     std::string address = "127.0.0.1";  // numeric
     std::uint16_t port = 0;             // 0: any free one
     HttpEndpoint endpoint;              // of the API server, with the credentials
+    ControllerWay::Options controllers;
     std::string version;
     telemetry::Log log;
   };
@@ -41,12 +43,13 @@ class DashboardServer final : private RequestHandler {
 
   Ticket on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
 
-  void on_abandoned(Ticket ticket) override { relay_.abandon(ticket); }
+  void on_abandoned(Ticket ticket) override;
 
   std::string address_;
   std::string token_;
   DashboardDoor door_;
   ApiRelay relay_;
+  ControllerWay controllers_;
   Ticket last_ticket_ = 0;
   std::unique_ptr<HttpServer> http_;
 };
