@@ -146,6 +146,13 @@ test('what a stock cluster tells of decisions', () => {
   assert.equal(podSentence(leanPod(stock.pods[0])), 'pod shop/cart-6f7d-abcde runs on worker-1; nothing has been decided against it');
 });
 
+test('events that are no decision against a pod', () => {
+  const event = (reason: string, kind: string, message: string) => leanEvent({ metadata: { name: reason, namespace: 'shop' }, involvedObject: { kind, namespace: 'shop', name: 'x' }, reason, message, lastTimestamp: '2026-11-21T00:02:10Z' });
+  assert.deepEqual(rowsOf([], [], [event('NodeNotReady', 'Pod', 'Node is not ready')]), []);
+  assert.equal(rowsOf([], [], [event('TaintManagerEviction', 'Pod', 'Cancelling deletion of Pod shop/x')])[0]!.what, 'other');
+  assert.deepEqual(rowsOf([], [], [event('Scheduled', 'Pod', 'Successfully assigned')]), []);
+});
+
 test('signals of a stock kubelet', () => {
   const summary = stock.pages['/api/v1/nodes/worker-1/proxy/stats/summary'];
   const found = signalsOfSummary(summary, { 'memory.available': '100Mi', 'nodefs.available': '90%' });

@@ -57,7 +57,8 @@ export function rowsOf(decisions: Iterable<Decision[]>, failed: Iterable<PodInfo
   }
   const pods = new Set(rows.filter((each) => each.kind === 'Pod').map((each) => `${each.ns}/${each.name}`));
   for (const event of events) {
-    const what = EVENTS[event.reason];
+    if (event.reason === 'NodeNotReady' && event.kind !== 'Node') continue; // each of its pods says it as well
+    const what = event.reason === 'TaintManagerEviction' && event.message.startsWith('Cancelling') ? 'other' : EVENTS[event.reason];
     if (what === undefined || ((what === 'evicted' || what === 'refused') && event.reason !== 'FailedScheduling' && pods.has(`${event.ns}/${event.name}`))) continue;
     const who = event.ns === '' || event.kind === 'Node' ? event.name : `${event.ns}/${event.name}`;
     rows.push({

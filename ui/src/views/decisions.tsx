@@ -32,7 +32,7 @@ export function Opened({ row, cluster }: { row: Row; cluster: Cluster }) {
         <button type="button" onClick={() => save(fileName(row), fileOf(row, `Exported from the Spillway dashboard${cluster.door.server === '' ? '' : ` of ${cluster.door.server}`}`))}>Save as one HTML file</button>
         <span role="status">{copied}</span>
       </p>
-      {cluster.door.through === 'dashboard' && <p class="quiet">The link works while this `spillway dashboard` runs, and holds its secret: for others save the file.</p>}
+      {cluster.door.through === 'dashboard' && <p class="quiet">The link works while this <code>spillway dashboard</code> runs, and holds its secret: for others save the file.</p>}
     </div>
   );
 }

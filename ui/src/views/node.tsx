@@ -48,15 +48,25 @@ async function look(cluster: Cluster, name: string, seen: Seen, count: number, s
   if (seen.samples.length > POINTS) seen.samples.shift();
 }
 
+const FORECAST_MAX_S = 86_400; // beyond a day it says nothing
+
+/** Memory first; else as the node tells them. */
+const inOrder = (signals: Signal[]) => [...signals].sort((a, b) => Number(b.name === 'memory.available') - Number(a.name === 'memory.available'));
+
+function countText(count: number): string {
+  for (const [unit, size] of [['M', 1e6], ['k', 1e3]] as const) if (count >= 10 * size) return `${Math.round(count / size)}${unit}`;
+  return String(Math.round(count));
+}
+
 function Signals({ seen }: { seen: Seen }) {
   const times = seen.samples.map((each) => each.at);
-  const format = (signal: Signal) => (value: number) => (signal.unit === 'bytes' ? bytesText(value) : String(Math.round(value)));
+  const format = (signal: Signal) => (value: number) => (signal.unit === 'bytes' ? bytesText(value) : countText(value));
   return (
     <div class="signals">
-      {seen.signals.map((signal) => (
+      {inOrder(seen.signals).map((signal) => (
         <div key={signal.name} class={`signal ${signal.name === 'memory.available' ? 'first' : ''}`}>
           <p class="signal-line"><b>{signal.name}</b> <span class={`state ${signal.state === 'threshold-not-met' || signal.state === 'no-threshold' ? '' : 'bad'}`}>{signal.state.replace(/-/g, ' ')}</span>
-            {signal.forecast !== null && <span class="forecast"> reaches its threshold in {secondsText(signal.forecast)} if it goes on like this</span>}</p>
+            {signal.forecast !== null && signal.forecast < FORECAST_MAX_S && <span class="forecast"> reaches its threshold in {secondsText(signal.forecast)} if it goes on like this</span>}</p>
           <Chart label={signal.name} times={times} format={format(signal)} binary={signal.unit === 'bytes'} height={signal.name === 'memory.available' ? 180 : 100}
             range={signal.capacity === null ? null : [0, signal.name === 'memory.available' ? signal.capacity : Math.max(signal.capacity, signal.available ?? 0)]}
             series={[{ label: 'available', colour: '--line1', values: seen.samples.map((each) => each.signals.get(signal.name)?.available ?? null) },
@@ -152,7 +162,7 @@ export function NodeView({ cluster, name }: { cluster: Cluster; name: string }) 
   return (
     <>
       <div class="head"><i class={`swatch ${state}`} aria-hidden="true" /><div><h2 class="big">{name}</h2><p>{sentenceOf(node, state, cluster.silence(name))}.</p>
-        <p class="quiet">zone {zoneText(node.zone)}, {node.version || 'unknown version'}{node.taints.length > 0 ? `, taints ${node.taints.map((each) => `${each.key}:${each.effect}`).join(' ')}` : ''}</p></div></div>
+        <p class="quiet">{node.zone === '' ? 'no zone label' : `zone ${zoneText(node.zone)}`}, {node.version || 'unknown version'}{node.taints.length > 0 ? `, taints ${node.taints.map((each) => `${each.key}:${each.effect}`).join(' ')}` : ''}</p></div></div>
       {seen.current.problems.map((each) => <Note kind="denied" key={each}>{each}</Note>)}
       <div class="grid">
         <Section title="Signals against thresholds" sub="Since this page was opened on this node" wide>

@@ -34,7 +34,7 @@ function Confirm({ act, close }: { act: Act; close: (done: boolean) => void }) {
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
   useEffect(() => { dialog.current!.showModal(); }, []);
-  const what = act.zone === null ? 'everything' : `zone ${zoneText(act.zone)}`;
+  const what = act.zone === null ? 'everything' : act.zone === '' ? 'the nodes without zone label' : `zone ${act.zone}`;
   const holds = act.kind === 'hold';
   return (
     <dialog ref={dialog} aria-labelledby="confirm" onClose={() => close(false)}>
@@ -107,8 +107,8 @@ export function ZonesView({ cluster }: { cluster: Cluster }) {
                   <dt>Next</dt><dd>{zone.nextNode === undefined ? 'nobody' : <><a href={nodeLink(zone.nextNode)}>{zone.nextNode}</a>{next === null ? ', not now' : next < 0.5 ? ' now' : ` in ${secondsText(Math.round(next))}`}</>}</dd>
                   <dt>Brake</dt><dd>{zone.brake === undefined ? 'none' : sentenceOf(zone.brake)}</dd></>}
               </dl>
-              {canHold && <p class="actions">{held ? <button type="button" onClick={() => ask({ kind: 'resume', zone: zone.zone, why: '' })}>Resume {zoneText(zone.zone)}…</button>
-                : <button type="button" onClick={() => ask({ kind: 'hold', zone: zone.zone, why: '' })}>Hold {zoneText(zone.zone)}…</button>}</p>}
+              {canHold && <p class="actions">{held ? <button type="button" onClick={() => ask({ kind: 'resume', zone: zone.zone, why: '' })}>Resume {zone.zone === '' ? 'these nodes' : zone.zone}…</button>
+                : <button type="button" onClick={() => ask({ kind: 'hold', zone: zone.zone, why: '' })}>Hold {zone.zone === '' ? 'these nodes' : zone.zone}…</button>}</p>}
             </li>
           );
         })}
