@@ -476,7 +476,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
     }
     if (!asked.is_resource && method == api::Method::kGet && options_.pages) {
       if (auto page = options_.pages(asked.path)) {
-        return exchange->answer(page->status, std::move(page->body), page->header("Content-Type"));
+        const std::string type(page->header("Content-Type"));
+        std::erase_if(page->headers, [](const auto& header) { return header.first == "Content-Type"; });
+        return exchange->answer(page->status, std::move(page->body), type, std::move(page->headers));
       }
     }
     if (auto table = flows_.page(asked.path); table && method == api::Method::kGet) {

@@ -29,6 +29,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::ZonesCommand& zones) { return apps::run_zones(zones); },
                  [&](const cli::HoldCommand& hold) { return apps::run_hold(hold); },
                  [&](const cli::DoctorCommand& doctor) { return apps::run_doctor(doctor); },
+                 [&](const cli::DashboardCommand& dashboard) { return apps::run_dashboard(line.log, dashboard); },
                  [&](const cli::RecordCommand& record) { return apps::run_record(record); },
                  [&](const cli::ReplayCommand& replay) { return apps::run_replay(replay); },
                  [&](const cli::AdviseCommand& advise) { return apps::run_advise(advise); },

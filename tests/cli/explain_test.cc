@@ -2,10 +2,14 @@
 #include "cli/flags/command_line.h"
 #include "cli/text/explanation.h"
 #include "cli/text/value_text.h"
+#include "policy/decision_json.h"
+#include "support/vectors.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -62,6 +66,22 @@ TEST(Explain, TablesAlignAndNothingTrails) {
   EXPECT_NE(text.find("grace 1s, gone after 12ms\n"), std::string::npos) << text;
   EXPECT_EQ(text.find(" \n    #"), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+/// The rows that the dashboard is held to as well (ui/test/explained.test.ts): both say the same of every decision.
+TEST(Explain, SaysWhatTheDashboardSays) {
+  const auto rows = support::load_rows(SPILLWAY_EXPLAINED);
+  ASSERT_TRUE(rows);
+  ASSERT_GT(rows->size(), 300U);
+  for (const support::VectorRow& row : *rows) {
+    const auto decision = policy::decision_from_json(*row.document.find("decision"));
+    ASSERT_TRUE(decision) << row.name();
+    const std::string asked(row.document.string_at({"pod"}));
+    const std::size_t slash = asked.find('/');
+    std::optional<api::PodKey> pod;
+    if (slash != std::string::npos) pod = api::PodKey{asked.substr(0, slash), asked.substr(slash + 1)};
+    EXPECT_EQ(explain(*decision, pod, Paint::kNone), row.document.string_at({"text"})) << row.name();
+  }
 }
 
 TEST(Explain, PaintsOnATerminalOnly) {

@@ -26,4 +26,8 @@ bool is_public_path(std::string_view path) {
   return path == "/healthz" || path == "/livez" || path == "/readyz" || path == "/version";
 }
 
+bool is_dashboard_path(std::string_view path) {
+  return path == "/ui" || path.starts_with("/ui/");
+}
+
 }  // namespace spillway::apiserver

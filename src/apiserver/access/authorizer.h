@@ -26,5 +26,7 @@ api::Status refusal_status(const api::UserInfo& user, const RequestAttributes& a
 bool in_group(const api::UserInfo& user, std::string_view group);
 /// Paths that say nothing about the cluster's content.
 bool is_public_path(std::string_view path);
+/// The dashboard's files, which hold nothing of the cluster either: for whoever has shown who he is.
+bool is_dashboard_path(std::string_view path);
 
 }  // namespace spillway::apiserver

@@ -10,6 +10,7 @@
 #include "runtime/entropy.h"
 #include "store/incomplete_copy.h"
 #include "wire/client/kubeconfig.h"
+#include "wire/dashboard/dashboard_page.h"
 #include "yaml/yaml_document.h"
 
 #include <algorithm>
@@ -148,7 +149,11 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                 if (endpoint_) endpoint_->rearm();
               },
           .checks = [this] { return checks(); },
-          .pages = pages_});
+          .pages = [this](std::string_view path) -> std::optional<api::Response> {
+            auto page = wire::dashboard_page(
+                path, {.version = SPILLWAY_VERSION, .through = "apiserver", .server = {}, .root = "/ui/"});
+            return page || !pages_ ? page : pages_(path);
+          }});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
   if (!store_->is_shared()) {
     look_for_copies(0, std::move(serving));

@@ -49,14 +49,16 @@ Result<api::Json> ControllerClient::get(const std::string& path) {
   return get_from(std::move(url), std::move(authority), path);
 }
 
-/// The same credentials as for the API server, the certificate of the lease.
-Result<api::Json> ControllerClient::get_from(std::string url, std::string authority, const std::string& path) {
-  wire::Kubeconfig config = config_;
+Result<wire::HttpEndpoint> controller_endpoint(wire::Kubeconfig config, std::string url, std::string authority) {
   config.server = std::move(url);
   config.authority_pem = std::move(authority);
   config.tls_server_name.clear();
+  return wire::make_endpoint(config, "--controller", offered_protocols());
+}
+
+Result<api::Json> ControllerClient::get_from(std::string url, std::string authority, const std::string& path) {
   wire::HttpsTransport::Options options;
-  SPILLWAY_TRY(endpoint, wire::make_endpoint(config, "--controller", offered_protocols()));
+  SPILLWAY_TRY(endpoint, controller_endpoint(config_, std::move(url), std::move(authority)));
   options.endpoint = std::move(endpoint);
   ClusterView controller(loop_, std::make_unique<wire::HttpsTransport>(loop_, std::move(options)));
   return controller.get(path);

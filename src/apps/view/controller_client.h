@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli/flags/command_line.h"
 #include "runtime/loop.h"
+#include "wire/client/http_client.h"
 #include "wire/client/kubeconfig.h"
 
 #include <memory>
@@ -18,6 +19,10 @@ namespace spillway::apps {
 // Annotations of the lease.
 inline constexpr std::string_view kUrlAnnotation = "spillway.dev/controller-url";
 inline constexpr std::string_view kAuthorityAnnotation = "spillway.dev/controller-certificate";
+
+/// Where a controller serves its pages: the credentials are those for the API server, `authority` is the certificate of
+/// its lease. kInvalid: the address is none.
+Result<wire::HttpEndpoint> controller_endpoint(wire::Kubeconfig config, std::string url, std::string authority);
 
 class ControllerClient {
  public:

@@ -338,6 +338,13 @@ struct ZonesCommand {
   Colour colour = Colour::kAuto;
 };
 
+/// Serves the page by which people look at a cluster, on this machine.
+struct DashboardCommand {
+  ClusterArgs api;
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: any free one
+};
+
 /// Stops and resumes the lifecycle controllers by hand.
 struct HoldCommand {
   enum class Act { kHold, kResume };
@@ -412,7 +419,7 @@ struct StoreCommand {
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
                              DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
                              SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand,
-                             DoctorCommand>;
+                             DoctorCommand, DashboardCommand>;
 
 struct CommandLine {
   LogArgs log;

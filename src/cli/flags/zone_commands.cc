@@ -34,6 +34,22 @@ void define_hold(Commands& commands, HoldCommand::Act act) {
   commands.choose(app, hold);
 }
 
+void define_dashboard(Commands& commands) {
+  const auto dashboard = std::make_shared<DashboardCommand>();
+  CLI::App& app = commands.add("dashboard", "Serve a page that shows the cluster live, with your own credentials");
+  add_client_api(app, dashboard->api);
+  add_parsed(app, "--bind-address", dashboard->bind_address, parse_address,
+             "Where it is served; whoever reaches it and knows the URL acts as you, over plain HTTP", "ADDRESS",
+             "127.0.0.1");
+  add_parsed(app, "--port", dashboard->port, parse_port, "Its port; 0: any free one", "PORT", "0");
+  app.footer(
+      "Prints the URL to open, which holds a secret that is new with every start, and serves until Ctrl-C. Works with\n"
+      "any cluster; where Spillway's agents and controllers answer, the page shows more. It reads nodes, pods, events\n"
+      "and leases; with rights to the ConfigMap kube-system/spillway-hold it offers to hold and resume zones.\n"
+      "Exit codes: 0 ended, 1 could not serve, 2 wrong command line or kubeconfig.");
+  commands.choose(app, dashboard);
+}
+
 }  // namespace
 
 void add_controller_target(CLI::App& app, ControllerTargetArgs& args) {
@@ -47,6 +63,7 @@ void define_zone_commands(Commands& commands) {
   define_zones(commands);
   define_hold(commands, HoldCommand::Act::kHold);
   define_hold(commands, HoldCommand::Act::kResume);
+  define_dashboard(commands);
 }
 
 }  // namespace spillway::cli

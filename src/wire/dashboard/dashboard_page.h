@@ -1,0 +1,27 @@
+// The page by which people look at a cluster, as files below …/ui/: the page, its script, its style sheet, and a
+// document that says by which door it is seen. It holds nothing of any cluster. Thread: any (pure).
+#pragma once
+
+#include "api/exchange/exchange.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::wire {
+
+/// What the page says of itself.
+struct DashboardDoor {
+  std::string version;  // of this program
+  std::string through;  // "dashboard" or "apiserver"
+  std::string server;   // the API server behind it, "192.0.2.7:6443"; empty: this one
+  /// Where the files lie, for a server that knows no difference between "/ui" and "/ui/": "/ui/". Empty: the page's
+  /// links are relative, and "/ui" leads to "/ui/".
+  std::string root = {};
+};
+
+/// The answer to a GET of "/ui…"; nullopt: not one of these paths. It may run scripts of its own origin only, and ask
+/// nobody else for anything.
+std::optional<api::Response> dashboard_page(std::string_view path, const DashboardDoor& door);
+
+}  // namespace spillway::wire

@@ -1,0 +1,57 @@
+// The server behind `spillway dashboard`: the page, and the requests it may make of an API server with the caller's own
+// credentials, for whoever knows the path. It keeps nothing. A request passes if it is addressed to this server by a
+// name of its own, knows the token of the path, comes from no page of another origin, and is on the list of
+// proxied_request.h. Thread: loop.
+#pragma once
+
+#include "base/error.h"
+#include "runtime/loop.h"
+#include "telemetry/log.h"
+#include "wire/client/http_client.h"
+#include "wire/dashboard/api_relay.h"
+#include "wire/dashboard/controller_way.h"
+#include "wire/dashboard/dashboard_page.h"
+#include "wire/server/http_server.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace spillway::wire {
+
+class DashboardServer final : private RequestHandler {
+ public:
+  struct Options {
+    std::string address = "127.0.0.1";  // numeric
+    std::uint16_t port = 0;             // 0: any free one
+    HttpEndpoint endpoint;              // of the API server, with the credentials
+    ControllerWay::Options controllers;
+    std::string version;
+    telemetry::Log log;
+  };
+
+  /// Listens. The error says where, or that there are no random bytes.
+  static Result<std::unique_ptr<DashboardServer>> start(runtime::Loop& loop, Options options);
+
+  /// What to open in a browser; whoever knows it acts as the owner of the credentials.
+  std::string url() const;
+
+  void stop(runtime::Loop::Task done);
+
+ private:
+  DashboardServer(runtime::Loop& loop, Options options, std::string token);
+
+  Ticket on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
+
+  void on_abandoned(Ticket ticket) override;
+
+  std::string address_;
+  std::string token_;
+  DashboardDoor door_;
+  ApiRelay relay_;
+  ControllerWay controllers_;
+  Ticket last_ticket_ = 0;
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace spillway::wire

@@ -1,0 +1,167 @@
+#include "wire/dashboard/proxied_request.h"
+
+#include "api/json/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::wire {
+
+namespace {
+
+using api::Method;
+
+constexpr std::size_t kSegmentBytesMax = 253;  // as long as the name of an object may be
+constexpr std::size_t kPath = 10;              // segments
+
+/// One kind of request. "*" stands for any one segment.
+struct Allowed {
+  Method method;
+  std::array<std::string_view, kPath> path;
+  enum class Query { kNone, kList } query = Query::kNone;
+  enum class Body { kNone, kHold, kReview, kDelete } body = Body::kNone;
+};
+
+using Query = Allowed::Query;
+using Body = Allowed::Body;
+
+constexpr auto kAllowed = std::to_array<Allowed>({
+    {Method::kGet, {"version"}},
+    {Method::kGet, {"api", "v1", "nodes"}, Query::kList},
+    {Method::kGet, {"api", "v1", "nodes", "*"}},
+    {Method::kGet, {"api", "v1", "pods"}, Query::kList},
+    {Method::kGet, {"api", "v1", "namespaces", "*", "pods"}, Query::kList},
+    {Method::kGet, {"api", "v1", "namespaces", "*", "pods", "*"}},
+    {Method::kGet, {"api", "v1", "events"}, Query::kList},
+    {Method::kGet, {"apis", "coordination.k8s.io", "v1", "namespaces", "kube-node-lease", "leases"}, Query::kList},
+    {Method::kGet, {"api", "v1", "nodes", "*", "proxy", "debug", "spillway", "decisions"}},
+    {Method::kGet, {"api", "v1", "nodes", "*", "proxy", "stats", "summary"}},
+    {Method::kGet, {"api", "v1", "nodes", "*", "proxy", "configz"}},
+    {Method::kGet, {"debug", "spillway", "zones"}},
+    {Method::kGet, {"debug", "spillway", "nodes", "*"}},
+    {Method::kGet, {"api", "v1", "namespaces", kHoldNamespace, "configmaps", kHoldName}},
+    {Method::kPost, {"api", "v1", "namespaces", kHoldNamespace, "configmaps"}, Query::kNone, Body::kHold},
+    {Method::kPut, {"api", "v1", "namespaces", kHoldNamespace, "configmaps", kHoldName}, Query::kNone, Body::kHold},
+    {Method::kDelete,
+     {"api", "v1", "namespaces", kHoldNamespace, "configmaps", kHoldName},
+     Query::kNone,
+     Body::kDelete},
+    {Method::kPost, {"apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"}, Query::kNone, Body::kReview},
+});
+
+constexpr auto kListParameters = std::to_array<std::string_view>(
+    {"allowWatchBookmarks", "continue", "fieldSelector", "limit", "resourceVersion", "timeoutSeconds", "watch"});
+
+Error refused(const api::Request& asked) {
+  return make_error(ErrorCode::kForbidden, "the dashboard does not pass on {} {}", api::to_string(asked.method),
+                    std::string_view(asked.target).substr(0, std::min<std::size_t>(asked.target.find('?'), 200)));
+}
+
+/// A name, and nothing that could lead elsewhere once it stands in a path.
+bool is_name(std::string_view segment) {
+  return !segment.empty() && segment.size() <= kSegmentBytesMax && segment != "." && segment != ".." &&
+         std::ranges::all_of(segment, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+                  c == '_';
+         });
+}
+
+bool fits(const Allowed& allowed, Method method, const std::vector<std::string>& segments) {
+  if (allowed.method != method || segments.size() > kPath) return false;
+  for (std::size_t i = 0; i < kPath; ++i) {
+    const std::string_view wanted = allowed.path[i];
+    if (i == segments.size()) return wanted.empty();
+    if (wanted.empty() || (wanted == "*" ? !is_name(segments[i]) : segments[i] != wanted)) return false;
+  }
+  return segments.size() == kPath;
+}
+
+Result<std::string> query_text(const std::vector<std::pair<std::string, std::string>>& query) {
+  std::string text;
+  std::vector<std::string_view> seen;
+  for (const auto& [name, value] : query) {
+    if (std::ranges::find(kListParameters, name) == kListParameters.end())
+      return make_error(ErrorCode::kForbidden, "the dashboard does not pass on the parameter \"{}\"", name);
+    if (std::ranges::find(seen, name) != seen.end())
+      return make_error(ErrorCode::kBadRequest, "the parameter \"{}\" is given twice", name);
+    seen.emplace_back(name);
+    text += fmt::format("{}{}={}", text.empty() ? "?" : "&", name, api::percent_encode(value));
+  }
+  return text;
+}
+
+Result<std::string> body_text(Body wanted, const api::Request& asked) {
+  if (wanted == Body::kNone) {
+    if (!asked.body.empty())
+      return make_error(ErrorCode::kBadRequest, "a {} has no body", api::to_string(asked.method));
+    return std::string();
+  }
+  // A form of another origin cannot have this type without asking first, and nobody answers such a question here.
+  if (asked.header("content-type") != "application/json")
+    return make_error(ErrorCode::kBadRequest, "expected a body of the type application/json");
+  SPILLWAY_TRY(document, api::parse_json(asked.body));
+  const std::string_view kind = document.string_at({"kind"});
+  const bool right = wanted == Body::kReview ? kind == "SelfSubjectAccessReview"
+                     : wanted == Body::kDelete
+                         ? kind == "DeleteOptions"
+                         : kind == "ConfigMap" && document.string_at({"metadata", "name"}) == kHoldName;
+  if (!right) return make_error(ErrorCode::kForbidden, "the dashboard does not pass on this object: {}", kind);
+  return api::to_text(document);
+}
+
+}  // namespace
+
+Result<ProxiedRequest> judge_proxied(const api::Request& asked) {
+  SPILLWAY_TRY(target, api::parse_target(asked.target));
+  const auto allowed =
+      std::ranges::find_if(kAllowed, [&](const Allowed& each) { return fits(each, asked.method, target.segments); });
+  if (allowed == kAllowed.end()) return refused(asked);
+  if (allowed->query == Query::kNone && !target.query.empty()) return refused(asked);
+  ProxiedRequest proxied;
+  proxied.request.method = asked.method;
+  for (const std::string& segment : target.segments) proxied.request.target += "/" + api::percent_encode(segment);
+  SPILLWAY_TRY(query, query_text(target.query));
+  proxied.request.target += query;
+  SPILLWAY_TRY(body, body_text(allowed->body, asked));
+  proxied.request.headers = {{"accept", "application/json"}, {"user-agent", "spillway-dashboard"}};
+  if (!body.empty()) proxied.request.headers.emplace_back("content-type", "application/json");
+  proxied.request.body = std::move(body);
+  const std::string* watch = target.find("watch");
+  proxied.watches = watch != nullptr && (*watch == "1" || *watch == "true");
+  return proxied;
+}
+
+bool is_own_host(std::string_view host, std::string_view address, std::uint16_t port) {
+  const std::string behind = fmt::format(":{}", port);
+  if (host.ends_with(behind)) {
+    host.remove_suffix(behind.size());
+  } else if (port != 80) {
+    return false;
+  }
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == address;
+}
+
+bool is_cross_origin(const api::Request& request) {
+  const std::string_view site = request.header("sec-fetch-site");
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  const std::string_view origin = request.header("origin");
+  return !origin.empty() && origin != fmt::format("http://{}", request.header("host"));
+}
+
+std::string_view behind_token(std::string_view target, std::string_view token) {
+  if (token.empty() || target.size() <= token.size() + 1 || target.front() != '/') return {};
+  unsigned differs = 0;
+  for (std::size_t i = 0; i < token.size(); ++i)
+    differs |= static_cast<unsigned char>(target[i + 1]) ^ static_cast<unsigned char>(token[i]);
+  const std::string_view rest = target.substr(token.size() + 1);
+  return differs == 0 && rest.front() == '/' ? rest : std::string_view();
+}
+
+}  // namespace spillway::wire

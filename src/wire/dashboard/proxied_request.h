@@ -1,0 +1,36 @@
+// What the page of `spillway dashboard` may have asked of the API server with the credentials of whoever started it: a
+// list of reads, the writes of hold and resume, and the question what the user may do. What is sent is built from what
+// was judged, never from the text that came. Thread: any (pure).
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "base/error.h"
+
+#include <string_view>
+
+namespace spillway::wire {
+
+/// The ConfigMap by which the lifecycle controllers are held (controllers/nodes/manual_hold.h).
+inline constexpr std::string_view kHoldNamespace = "kube-system";
+inline constexpr std::string_view kHoldName = "spillway-hold";
+
+struct ProxiedRequest {
+  api::Request request;
+  bool watches = false;  // the answer is a stream without an end of its own
+};
+
+/// `asked.target` without what leads to the dashboard: "/api/v1/nodes?watch=1". kForbidden: the page needs no such
+/// request; kBadRequest: the target or the body is malformed.
+Result<ProxiedRequest> judge_proxied(const api::Request& asked);
+
+/// Is this value of a Host header the server that listens on `address` and `port`? Another name may lead here as well:
+/// that of a page elsewhere which has had its own name point to this machine. A browser sends the port unless it is 80.
+bool is_own_host(std::string_view host, std::string_view address, std::uint16_t port);
+
+/// Does the request come from a page of another origin, as far as a browser says so?
+bool is_cross_origin(const api::Request& request);
+
+/// The rest of a target behind "/TOKEN"; empty: it does not begin so. Takes as long for any wrong token.
+std::string_view behind_token(std::string_view target, std::string_view token);
+
+}  // namespace spillway::wire

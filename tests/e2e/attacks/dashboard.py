@@ -1,0 +1,65 @@
+"""The dashboard: its files at the API server, and `spillway dashboard`, by people who do not know its path, by pages of other sites and names that
+lead there, and by its own page gone bad: it runs with the administrator's credentials."""
+from attacks.attempt import Act, Ask, exposed, shown
+from attacks.cluster import THEIRS
+from dashboard_process import dashboard
+
+HOLDS = "api/v1/namespaces/kube-system/configmaps"
+JSON = {"Content-Type": "application/json"}
+MAP = '{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "%s", "namespace": "kube-system"}, "data": {}}'
+OTHER = f"/{HOLDS}/other"
+
+
+def at_the_server():
+    for path in ("/ui", "/ui/", "/ui/app.js", "/ui/door.json"):
+        yield Ask(f"{path} by nobody", "nobody", "GET", path, want=(401, 403))
+    yield Ask("/ui/ by alice", "alice", "GET", "/ui/", want=200, says="app.js")
+    yield Ask("/ui/ written to by alice", "alice", "POST", "/ui/", body={}, want=(403, 404, 405))
+    yield Ask("a path beside the files", "alice", "GET", "/ui/../api/v1/secrets", want=(400, 401, 403, 404))
+    yield Ask("another path that begins so", "alice", "GET", "/uix", want=403)
+
+
+# Name, path (from "/": without the token), what is sent besides, the code.
+SENT = (
+    ("no token", "/api/v1/nodes", {}, 404), ("a token of zeros", "/" + "0" * 32 + "/api/v1/nodes", {}, 404), ("no path but the page's", "/ui/", {}, 404),
+    ("a name that was made to lead here", "api/v1/nodes", {"host": "evil.example:{port}"}, 403), ("a name without port", "ui/", {"host": "localhost"}, 403),
+    ("another port", "ui/", {"host": "127.0.0.1:1"}, 403), ("no name", "ui/", {"host": ""}, (400, 403)),
+    ("a page of another origin", "api/v1/nodes", {"headers": {"Origin": "http://evil.example"}}, 403), ("a page without origin", "api/v1/nodes", {"headers": {"Origin": "null"}}, 403),
+    ("an image on another site", "api/v1/nodes", {"headers": {"Sec-Fetch-Site": "cross-site"}}, 403), ("another port of this machine", "api/v1/nodes", {"headers": {"Sec-Fetch-Site": "same-site"}}, 403),
+    ("a question before a request", HOLDS, {"method": "OPTIONS", "headers": {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}}, 403),
+    ("a form of another site", HOLDS, {"method": "POST", "body": MAP % "spillway-hold", "headers": {"Content-Type": "text/plain"}}, 400),
+    ("Secrets", "api/v1/secrets", {}, 403), ("one Secret", "{theirs}/secrets/hidden", {}, 403), ("a list of another kind", "api/v1/namespaces/theirs/configmaps", {}, 403),
+    ("dots", "api/v1/nodes/../secrets", {}, 403), ("encoded dots", "api/v1/nodes/%2e%2e/secrets", {}, 403), ("an encoded slash", "api/v1/nodes%2f..%2fsecrets", {}, 403),
+    ("a broken escape", "api/v1/nodes/%", {}, (400, 403)), ("a NUL", "api/v1/nodes/%00", {}, (400, 403)), ("logs of a node", "api/v1/nodes/n1/proxy/logs/", {}, 403), ("commands at a node", "api/v1/nodes/n1/proxy/run/a/b/c", {}, 403),
+    ("a watch of everything", "api/v1/secrets?watch=1", {}, 403), ("a parameter that is not needed", "api/v1/nodes?pretty=1", {}, 403),
+    ("a pod that is deleted", "api/v1/namespaces/theirs/pods/teller", {"method": "DELETE", "body": '{"kind": "DeleteOptions"}', "headers": JSON}, 403),
+    ("a node that is cordoned", "api/v1/nodes/n1", {"method": "PATCH", "body": '{"spec": {"unschedulable": true}}', "headers": {"Content-Type": "application/merge-patch+json"}}, 403),
+    ("another ConfigMap", HOLDS, {"method": "POST", "body": MAP % "other", "headers": JSON}, 403),
+    ("two names in one", HOLDS, {"method": "POST", "body": '{"kind": "ConfigMap", "metadata": {"name": "spillway-hold"}, "metadata": {"name": "other"}}', "headers": JSON}, (400, 403)),
+    ("another kind by the name of a ConfigMap", HOLDS, {"method": "POST", "body": '{"kind": "Secret", "metadata": {"name": "spillway-hold"}}', "headers": JSON}, 403),
+    ("a review of somebody else", "apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"method": "POST", "body": '{"kind": "SubjectAccessReview"}', "headers": JSON}, 403),
+    ("a body without end", HOLDS, {"method": "POST", "body": '"' + "x" * 100_000 + '"', "headers": JSON}, (400, 413)),
+)
+
+
+def at_the_dashboard(cluster):
+    """All rows at one process; the first that goes otherwise."""
+    with dashboard(cluster.folder, cluster.folder / "kubeconfig") as page:
+        port = page.base.split(":")[2].split("/")[0]
+        if page.ask("api/v1/nodes?limit=1")[0] != 200:
+            return "the dashboard does not pass on what it should"
+        for name, path, sent, want in SENT:
+            more = {key: value.format(port=port) if key == "host" else value for key, value in sent.items()}
+            code, text = page.ask(path.replace("{theirs}", THEIRS.lstrip("/")), **more)
+            if code not in (want if isinstance(want, tuple) else (want,)):
+                return f"{name}: {code} instead of {want}: {shown(text)}"
+            if exposed(text) or "PRIVATE KEY" in text:
+                return f"{name}: the answer holds a secret"
+        if cluster.admin.find(OTHER) is not None:
+            return "another ConfigMap was made"
+        mode = page.log.read_text()
+        return None if mode.count("/ui/") == 1 else f"the address stands in the log more than once: {shown(mode)}"
+
+
+def attempts(_cluster):
+    return [*at_the_server(), Act(f"{len(SENT)} ways into `spillway dashboard` and out of its list", at_the_dashboard)]

@@ -1,0 +1,425 @@
+"""The dashboard in a headless Chromium: every view against `spillway up` and against a stock cluster without any Spillway; an eviction that
+appears while one looks, hold and resume, a user who may do nothing, a server that goes and comes back; two colour schemes, three widths,
+axe; 5,000 nodes, with what a frame takes and what the page holds printed. The door `/ui/` of an API server."""
+import http.client
+import json
+import re
+import ssl
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import browser
+import stock_api
+from dashboard_process import Dashboard, dashboard
+from harness import ROOT, account_kubeconfig, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
+from test_leader import silent_node
+
+AXE = ROOT / "ui/node_modules/axe-core/axe.min.js"
+WIDTHS = (390, 1280, 2560)
+FAST = ("--node-monitor-period", "200ms", "--node-monitor-grace-period", "1s")
+HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"
+HOLD = "/api/v1/namespaces/kube-system/configmaps/spillway-hold"
+# What a page of a stock cluster asks for in vain, and the browser tells: whether somebody of ours answers.
+ASKED_IN_VAIN = ("/debug/spillway/", "/proxy/", "/spillway-hold")
+# Measures frames while every tile may change its colour.
+FRAMES = """new Promise(done => {
+  const canvas = document.querySelector('.tiles canvas'), legend = document.querySelectorAll('.legend button'), times = [], draws = [];
+  let last = performance.now(), count = 0;
+  const step = now => {
+    times.push(now - last); last = now;
+    const drawn = performance.getEntriesByName('spillway-draw').at(-1);
+    if (drawn) draws.push(drawn.duration);
+    legend[count % legend.length].click();
+    if (++count < 90) requestAnimationFrame(step);
+    else { const p95 = list => list.sort((a, b) => a - b)[Math.floor(list.length * 0.95)]; done([p95(times.slice(5)), p95(draws)]); }
+  };
+  requestAnimationFrame(step);
+})"""
+
+
+class Looking(unittest.TestCase):
+    """What the tests of pages share: one browser."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = cls.enterClassContext(browser.browsing())
+
+    def setUp(self):
+        self.folder = self.enterContext(workspace())
+        self.browser.look(1280)
+
+    def tearDown(self):
+        self.browser.open("about:blank")  # its watches end
+
+    def show(self, url, view):
+        self.browser.open("about:blank")
+        self.browser.events.clear()
+        self.browser.open(f"{url}#/{view}")
+
+    def text(self):
+        return self.browser.run("document.body.innerText")
+
+    def see(self, *words, timeout=20):
+        """Waits until all of them stand on the page."""
+        def missing():
+            self.last = self.text()
+            return [word for word in words if word.lower() not in self.last.lower()]
+        try:
+            wait_for(f"{words}", lambda: not missing(), timeout, 0.05)
+        except AssertionError:
+            raise AssertionError(f"{missing()} not on the page:\n{self.last}") from None
+
+    def click(self, label, tag="button"):
+        """The first of that tag whose text begins so."""
+        found = self.browser.run(f"""(each => each && (each.click(), true))([...document.querySelectorAll({json.dumps(tag)})]
+            .find(each => each.innerText.trim().startsWith({json.dumps(label)}) && each.offsetParent !== null))""")
+        self.assertTrue(found, f"there is no {tag} {label!r}:\n{self.text()}")
+        self.browser.settle()
+
+    def type_into(self, selector, words):
+        self.browser.run(f"""(each => {{ each.focus(); each.value = {json.dumps(words)}; each.dispatchEvent(new Event('input', {{bubbles: true}})); }})
+            (document.querySelector({json.dumps(selector)}))""")
+        self.browser.settle()
+
+    def assert_quiet(self, base, in_vain=()):
+        """It asked nobody else, and nothing was complained of but answers that are not there."""
+        strange = [url for url in self.browser.requests() if not url.startswith(base) and not url.startswith(("about:", "blob:"))]
+        self.assertEqual(strange, [])
+        failed = {event["params"]["requestId"]: event["params"]["response"]["url"] for event in self.browser.events
+                  if event["method"] == "Network.responseReceived" and event["params"]["response"]["status"] >= 400}
+        self.assertEqual([url for url in failed.values() if not any(part in url for part in in_vain)], [])
+        complaints = [each for each in self.browser.complaints() if not (in_vain and each.startswith("Failed to load resource"))]
+        self.assertEqual(complaints, [])
+
+    def assert_accessible(self, what):
+        self.browser.run(AXE.read_text() + ";true")
+        found = self.browser.run("axe.run(document, {resultTypes: ['violations']}).then(result => result.violations.map(each => [each.impact, each.id, each.nodes.map(node => node.html.slice(0, 120)).slice(0, 3)]))")
+        serious = [each for each in found if each[0] in ("serious", "critical")]
+        self.assertEqual(serious, [], what)
+        return len(found)
+
+    def assert_fits(self, width, what):
+        def outside():
+            return self.browser.run("""[...document.querySelectorAll('main *, header *')].filter(each => !each.closest('.table, .spoken, .skip') &&
+                each.getBoundingClientRect().right > innerWidth + 1).map(each => each.outerHTML.slice(0, 80))""")
+        try:  # curves are drawn anew a few frames later
+            wait_for("everything inside", lambda: not outside() and self.browser.run("document.documentElement.scrollWidth") <= width, 10)
+        except AssertionError:
+            raise AssertionError(f"{what} in {width}: {outside()}") from None
+
+
+@needs(browser.find(), "there is no Chromium; tools/peers unpacks one")
+@needs(AXE.exists(), "there is no axe-core; ./dev build installs it")
+class Stock(Looking):
+    """A cluster without any Spillway: the recorded answers of a stock one."""
+
+    def setUp(self):
+        super().setUp()
+        self.api = self.enterContext(stock_api.stock_api())
+        self.dashboard = self.enterContext(dashboard(self.folder, stock_api.kubeconfig_for(self.api, self.folder)))
+
+    def test_every_view_in_every_window(self):
+        views = {"cluster": ("6 in 3 zones", "worker-5", "is tainted and its pods leave it", "TaintManagerEviction", "Live"),
+                 "node/worker-1": ("node worker-1 is ready", "memory.available", "threshold 100Mi", "shop/cart-6f7d-abcde", "uses more than it asked for", "MemoryPressure"),
+                 "decisions": ("evicted", "pod shop/hog-77c8-qq2zt was evicted by worker-3", "Marking for deletion"),
+                 "zones": ("No lifecycle controller of Spillway answers", "1 of 2 nodes ready", "eu::c"),
+                 "why?q=hog-77c8-qq2zt": ("pod shop/hog-77c8-qq2zt was evicted by worker-3", "Save as one HTML file", "Events about it")}
+        lesser = 0
+        for view, words in views.items():
+            self.show(self.dashboard.url, view)
+            self.see(*words)
+            for width in WIDTHS:
+                for dark in (False, True):
+                    with self.subTest(view=view, width=width, dark=dark):
+                        self.browser.look(width, dark=dark)
+                        self.assert_fits(width, view)
+                        if width == 1280 or (width == 390 and not dark):
+                            lesser += self.assert_accessible((view, width, dark))
+            self.assert_quiet(self.dashboard.base, ASKED_IN_VAIN)
+        print(f"axe: 0 serious findings, {lesser} lesser ones, over {len(views)} views, 2 widths, 2 schemes", flush=True)
+        self.browser.run("document.querySelector('main').append(document.createElement('img'))")
+        with self.assertRaisesRegex(AssertionError, "image-alt"):  # it looks
+            self.assert_accessible("an image without words")
+        # Nothing of the browser's is passed on.
+        for _, path, headers in self.api.asked:
+            self.assertNotIn("Authorization", headers, path)  # over plain HTTP nobody's is sent
+            self.assertNotIn("Cookie", headers)
+            self.assertNotIn("Referer", headers)
+
+    def test_changes_appear(self):
+        self.show(self.dashboard.url, "cluster")
+        self.see("6 in 3 zones", "Live")
+        self.api.put("nodes", stock_api.node("worker-7", "d"))
+        self.see("7 in 4 zones", "node worker-7 joined")
+        self.api.put("nodes", stock_api.node("worker-7", "d", "Unknown"))
+        self.see("node worker-7 is silent")
+        self.api.remove("nodes", "", "worker-7")
+        self.see("6 in 3 zones", "was removed")
+        self.api.put("events", {"metadata": {"name": "new.1", "namespace": "shop", "creationTimestamp": stock_api.stamp()}, "type": "Warning", "reason": "Evicted",
+                                "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "late-1"}, "message": "The node was low on resource: memory. ",
+                                "lastTimestamp": stock_api.stamp(), "count": 1, "source": {"component": "kubelet", "host": "worker-1"}})
+        self.see("shop/late-1", "low on resource")
+
+    def test_names_are_text(self):
+        attack = "<img src=x onerror=document.title='taken'>"
+        self.api.put("events", {"metadata": {"name": "x.1", "namespace": "shop"}, "type": "Warning", "reason": attack, "message": attack, "lastTimestamp": stock_api.stamp(),
+                                "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "x"}, "count": 1})
+        item = stock_api.node("worker-8", "<b>zone", "False")
+        item["status"]["conditions"][3]["message"] = attack
+        self.api.put("nodes", item)
+        for view in ("cluster", "node/worker-8", "zones", "why?q=node%2Fworker-8"):
+            self.show(self.dashboard.url, view)
+            self.see("<" if view != "zones" else "<b>zone")
+            self.assertEqual(self.browser.run("document.querySelectorAll('main img, main b[onerror], [onerror]').length"), 0)
+        self.assertNotEqual(self.browser.run("document.title"), "taken")
+
+    def test_by_keyboard(self):
+        self.show(self.dashboard.url, "cluster")
+        self.see("6 in 3 zones")
+        self.browser.run("document.querySelector('.tiles canvas').focus()")
+        self.browser.settle()
+        self.see("node worker-1 is ready")
+        self.browser.key("ArrowRight")
+        self.see("node worker-2 is ready, and cordoned")
+        self.browser.key("End")
+        self.browser.key("Enter")
+        self.see("Signals against thresholds", "worker-6")
+        self.assertEqual(self.browser.run("document.activeElement.id"), "main")
+
+    def test_decisions_filter_open_share_and_export(self):
+        self.show(self.dashboard.url, "decisions")
+        self.see("pod shop/hog-77c8-qq2zt was evicted", "unschedulable")
+        self.type_into(".filters label:nth-child(3) input", "hog")
+        self.assertNotIn("unschedulable", self.text())
+        self.see("pod shop/hog-77c8-qq2zt was evicted")
+        self.type_into(".filters label:nth-child(2) input", "worker-1")
+        self.see("No decision fits these filters")
+        self.click("Show all")
+        self.click("evicted", ".decisions .line")
+        self.see("This is all a stock cluster tells", "holds its secret")
+        self.browser.run("window.saved = null; URL.createObjectURL = blob => { window.saved = blob; return '#'; }")
+        self.click("Save as one HTML file")
+        file = self.browser.run("window.saved.text()")
+        self.assertIn("<h1>pod shop/hog-77c8-qq2zt was evicted by worker-3", file)
+        self.assertNotIn("<script", file)
+        self.show(self.dashboard.url, "decisions?id=p%2Fu-hog")
+        self.see("Copy a link to this")
+
+    def test_nothing_there_yet(self):
+        with stock_api.stock_api({}) as empty, dashboard(self.folder, stock_api.kubeconfig_for(empty, self.folder)) as page:
+            for view, words in {"cluster": "No node has joined this cluster yet", "decisions": "Nothing has been decided against any pod", "zones": "No zones: no nodes are known",
+                                "node/x": "There is no node of that name", "why?q=x": "Nothing of that name is known", "nowhere": "There is no such view"}.items():
+                self.show(page.url, view)
+                self.see(words)
+
+    def test_denied(self):
+        self.api.refused = ["/api/", "/apis/", "/debug/"]
+        for view, words in {"cluster": ("You may not list nodes", "You may not list events", "Denied"), "decisions": ("You may not list pods",),
+                            "zones": ("You may not list nodes",), "why?q=node%2Fworker-1": ("Nothing of that name",)}.items():
+            self.show(self.dashboard.url, view)
+            self.see(*words)
+            self.assert_accessible(view)
+
+    def test_the_server_goes_and_comes_back(self):
+        self.show(self.dashboard.url, "cluster")
+        self.see("6 in 3 zones", "Live")
+        self.api.stop()
+        self.see("Disconnected", "The connection is lost", "6 in 3 zones")  # what was known stays
+        self.assert_accessible("disconnected")
+        self.api.put("nodes", stock_api.node("worker-9", "a"))
+        self.api.start()
+        self.click("Try now")
+        self.see("7 in 3 zones", "Live")
+        self.assertNotIn("The connection is lost", self.text())
+
+    def test_five_thousand_nodes(self):
+        nodes = [stock_api.node(f"node-{number:04}", "abc"[number % 3], "Unknown" if number % 97 == 0 else "True") for number in range(5000)]
+        with stock_api.stock_api({"nodes": nodes}) as many, dashboard(self.folder, stock_api.kubeconfig_for(many, self.folder)) as page:
+            begun = time.monotonic()
+            self.show(page.url, "cluster")
+            self.see("5000 in 3 zones", timeout=60)
+            shown = time.monotonic() - begun
+            frame, drawing = self.browser.run(FRAMES)
+            heap = self.browser.run("performance.memory ? performance.memory.usedJSHeapSize : 0")
+            print(f"5,000 nodes: shown after {shown:.1f} s; p95 of a frame {frame:.1f} ms, of drawing {drawing:.1f} ms; heap {heap / 2**20:.0f} MiB", flush=True)
+            self.assertLess(heap, 200 * 2**20)
+            for _ in range(20):
+                many.put("nodes", stock_api.node("node-0001", "b", "Unknown"))
+            self.see("node node-0001 is silent")
+
+
+@needs(browser.find(), "there is no Chromium; tools/peers unpacks one")
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+class Spillway(Looking):
+    """`spillway up` behind the page."""
+
+    def test_an_eviction_while_one_looks(self):
+        with one_node(self.folder) as up, dashboard(self.folder, self.folder / "kubeconfig") as page:
+            up.api.create("/api/v1/namespaces/default/pods", pod("steady", ["sleep", "1d"], resources={"requests": {"memory": "8Mi"}}))
+            wait_for("steady", lambda: up.api.pod_phases().get("steady") == "Running")
+            self.show(page.url, "node/n")
+            self.see("memory.available", "default/steady", "As the node's own agent would choose", "The lease was renewed", timeout=40)
+            self.assertGreater(self.browser.run("document.querySelectorAll('.uplot canvas').length"), 0)
+            self.assert_quiet(page.base)
+            self.show(page.url, "decisions")
+            self.see("by agents of Spillway")
+            up.api.create("/api/v1/namespaces/default/pods", pod("hog", HOG, resources={"requests": {"memory": "8Mi"}}))
+            self.see("pod default/hog was evicted by n at", "memory.available was", timeout=60)
+            self.click("evicted", ".decisions .line")
+            self.see("What was measured", "Who was compared", "default/steady", "What its status says")
+            sentence = self.browser.run("[...document.querySelectorAll('.decisions .sentence')].map(each => each.innerText).find(each => each.includes('default/hog was evicted'))")
+            code, out, err = self.explain("pod/hog")
+            self.assertEqual((code, json.loads(out)["headline"]), (0, sentence), err)
+            self.show(page.url, "why?q=hog")
+            self.see(sentence, "Who was compared")
+            self.show(page.url, "why?q=steady")
+            self.see("pod default/steady was not evicted")
+            self.show(page.url, "cluster")
+            self.see("Evicted", "default/hog")
+            self.assert_quiet(page.base)
+
+    def explain(self, what):
+        return run("explain", what, "--kubeconfig", self.folder / "kubeconfig", "-o", "json")
+
+    def test_zones_hold_and_resume(self):
+        kubeconfig = self.folder / "kubeconfig"
+        with running(self.folder, "up", "--nodes", "0", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, *FAST) as up:
+            api = serving(up, kubeconfig)
+            for name in ("n1", "n2"):
+                api.create("/api/v1/nodes", silent_node(name))
+            with dashboard(self.folder, kubeconfig) as page:
+                self.show(page.url, "zones")
+                self.see("As the lifecycle controllers see them", "::n1", "fully disrupted", "0 of 1 nodes ready", "Hold ::n1")
+                self.click("Hold ::n1")
+                self.see("Hold zone ::n1?", "however silent")
+                self.assert_accessible("the question")
+                self.click("Cancel", "dialog button")
+                self.assertIsNone(api.find(HOLD))
+                self.click("Hold ::n1")
+                self.type_into("dialog input", "moving racks")
+                self.click("Hold zone ::n1", "dialog button")
+                self.see("Zone ::n1 is held", "zone ::n1 is held by hand: moving racks", "Resume ::n1")
+                self.assertEqual(api.get(HOLD)["data"], {"zones": "::n1 moving racks\n"})
+                self.click("Hold everything")
+                self.click("Hold everything", "dialog button")
+                self.see("everything is held by hand")
+                self.assertEqual(api.get(HOLD)["data"]["zones"], "::n1 moving racks\n")
+                self.click("Resume everything")
+                self.click("Resume everything", "dialog button")
+                self.see("Everything is resumed", "Hold ::n1")
+                self.assertIsNone(api.find(HOLD))
+                self.show(page.url, "why?q=node/n1")
+                self.see("node n1 is", "its last sign of life")
+                self.assert_quiet(page.base, ("/spillway-hold", "/proxy/"))
+
+            # Somebody who may look at zones, and not hold them; then somebody who may do nothing.
+            api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "viewer"}, "rules": [
+                {"apiGroups": ["", "coordination.k8s.io"], "resources": ["nodes", "pods", "events", "leases"], "verbs": ["get", "list", "watch"]},
+                {"nonResourceURLs": ["/debug/spillway/*"], "verbs": ["get"]}]})
+            for account in ("looker", "nobody"):
+                api.create("/api/v1/namespaces/kube-system/serviceaccounts", {"metadata": {"name": account}})
+            api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+                "metadata": {"name": "viewer"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "viewer"},
+                "subjects": [{"kind": "ServiceAccount", "name": "looker", "namespace": "kube-system"}]})
+            with dashboard(self.folder, account_kubeconfig(api, kubeconfig, "looker")) as page:
+                self.show(page.url, "zones")
+                self.see("You may look, not hold", "fully disrupted")
+                self.assertNotIn("Hold ::n1", self.text())
+            with dashboard(self.folder, account_kubeconfig(api, kubeconfig, "nobody")) as page:
+                self.show(page.url, "cluster")
+                self.see("You may not list nodes", "system:serviceaccount:kube-system:nobody", "Denied")
+
+    def test_controllers_in_a_process_of_their_own(self):
+        kubeconfig = self.folder / "kubeconfig"
+        with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as server:
+            api = serving(server, kubeconfig)
+            api.create("/api/v1/nodes", silent_node("n1"))
+            with dashboard(self.folder, kubeconfig) as page:
+                self.show(page.url, "zones")
+                self.see("No lifecycle controller of Spillway answers", "1 of 1 nodes ready")
+                self.assertNotIn("Hold ::n1", self.text())
+                with running(self.folder, "controller", "--kubeconfig", kubeconfig, *FAST):
+                    wait_for("the lease", lambda: "spillway.dev/controller-url" in (api.find(LEASE) or {"metadata": {}})["metadata"].get("annotations", {}))
+                    self.show(page.url, "zones")
+                    self.see("As the lifecycle controllers see them", "fully disrupted", "Hold ::n1")
+                    self.assert_quiet(page.base, ("/proxy/", "/spillway-hold"))
+
+    def test_the_door_of_the_server(self):
+        kubeconfig = self.folder / "kubeconfig"
+        with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as server:
+            api = serving(server, kubeconfig)
+            page = api.get("/ui/")
+            self.assertIn('<script src="/ui/app.js"', page)
+            self.assertEqual(api.get("/ui"), page)
+            self.assertEqual(api.get("/ui/door.json")["through"], "apiserver")
+            answer = api.connection
+            answer.request("GET", "/ui/")
+            answer = answer.getresponse()
+            answer.read()
+            self.assertTrue(answer.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'"), answer.headers)
+            stranger = ssl.create_default_context()
+            stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(f"https://127.0.0.1:{api.port}/ui/", context=stranger, timeout=10)
+            self.assertEqual(refused.exception.code, 403)
+            refused.exception.close()
+            account = account_kubeconfig(api, kubeconfig, "default", "default")  # no rights, but known
+            token = re.search(r"token: (\S+)", account.read_text()).group(1)
+            request = urllib.request.Request(f"https://127.0.0.1:{api.port}/ui/app.js", headers={"Authorization": f"Bearer {token}"})
+            with urllib.request.urlopen(request, context=stranger, timeout=10) as answer:
+                self.assertGreater(len(answer.read()), 10_000)
+        with running(self.folder, "up", "--nodes", "0", "--data-dir", self.folder / "plain", "--port", "0", "--write-kubeconfig", self.folder / "plain.kubeconfig",
+                     "--insecure-http", *FAST) as up:
+            plain = serving(up, self.folder / "plain.kubeconfig")
+            plain.create("/api/v1/nodes", silent_node("n1"))
+            base = f"http://127.0.0.1:{plain.port}/"
+            self.show(f"{base}ui/", "cluster")
+            self.see("1 in 1 zone", "n1")
+            self.assert_quiet(base, ("/proxy/",))
+
+
+class Door(unittest.TestCase):
+    """`spillway dashboard` without a browser: who comes in, and what is passed on."""
+
+    def test_who_comes_in(self):
+        with workspace() as folder, stock_api.stock_api() as api, dashboard(folder, stock_api.kubeconfig_for(api, folder)) as page:
+            self.assertEqual(page.ask("ui/")[0], 200)
+            self.assertEqual(page.ask("api/v1/nodes?limit=1")[0], 200)
+            asked = len(api.asked)
+            port = page.base.split(":")[2].split("/")[0]
+            rows = [("no token", "/ui/", {}, None, 404), ("another token", f"/{'0' * 32}/api/v1/nodes", {}, None, 404), ("another name", "ui/", {}, f"evil.example:{port}", 403),
+                    ("no port", "api/v1/nodes", {}, "127.0.0.1", 403), ("another origin", "api/v1/nodes", {"Origin": "http://evil.example"}, None, 403),
+                    ("a page of another site", "api/v1/nodes", {"Sec-Fetch-Site": "cross-site"}, None, 403), ("a secret", "api/v1/namespaces/default/secrets/x", {}, None, 403),
+                    ("a way up", "api/v1/nodes/../secrets", {}, None, 403), ("a hidden way", "api/v1/nodes/n%2f..%2fsecrets", {}, None, 403),
+                    ("what a node runs", "api/v1/nodes/worker-1/proxy/pods", {}, None, 403), ("a file that is not there", "ui/../../etc/passwd", {}, None, 403)]
+            for what, path, headers, host, code in rows:
+                with self.subTest(what):
+                    got, text = page.ask(path, headers=headers, host=host)
+                    self.assertEqual(got, code, text)
+                    self.assertNotIn("the-token-of-the-viewer", text)
+            for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+                with self.subTest(method):
+                    got, text = page.ask("api/v1/nodes/worker-1", method, "{}", {"Content-Type": "application/json"})
+                    self.assertEqual(got, 403, text)
+            self.assertEqual(len(api.asked), asked)  # none of these reached the API server
+
+    def test_it_stops(self):
+        with workspace() as folder, stock_api.stock_api() as api:
+            page = Dashboard(folder, stock_api.kubeconfig_for(api, folder))
+            connection = http.client.HTTPConnection("127.0.0.1", int(page.base.split(":")[2].split("/")[0]), timeout=10)
+            connection.request("GET", f"/{page.base.split('/')[3]}/api/v1/nodes?watch=1")
+            self.assertEqual(connection.getresponse().status, 200)
+            self.assertEqual(page.stop(), 0)
+            connection.close()
+
+    def test_wrong_use(self):
+        with workspace() as folder:
+            self.assertEqual(run("dashboard", "--kubeconfig", folder / "none")[0], 2)
+            self.assertEqual(run("dashboard", "--port", "x")[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,217 @@
+// The cluster as the page sees it: nodes, heartbeats, what happens, evicted pods, what Spillway's own parts say.
+import { leanEvent, leanNode, leanPod, type Happening, type NodeInfo, type PodInfo } from '../rules/objects.ts';
+import { isTainted, pressures, readyStatus, stateOf, type State } from '../rules/health.ts';
+import { type Decision, readDecision } from '../rules/decisions.ts';
+import { ApiError, type Door, get, find } from './api.ts';
+import { Collection } from './collection.ts';
+
+const EVENTS_KEPT = 2000;
+const CHANGES_KEPT = 200;
+const BEATS_KEPT = 120;
+const PROBED = 3;          // nodes that are asked whether they speak our language, before none else is
+const ASKED_MAX = 40;      // nodes whose decisions are fetched for the list of all
+const ZONES_EVERY_MS = 2000;
+const ZONES_SELDOM_MS = 30_000; // where nobody has such a page
+const DECISIONS_EVERY_MS = 3000;
+
+/** When this page saw the lease change, in ms of its own monotonic clock. */
+export interface Beat { renewed: string; seenMs: number; gapsMs: { at: number; gap: number }[] }
+
+export interface ZoneRow {
+  zone: string; state: string; nodes: number; readyNodes: number; nodesPerSecond: number; waitingNodes: number;
+  nextNode?: string; nextActInSeconds?: number; brake?: { code: string; facts: any[] };
+}
+export interface ZonesPage { at: string; masterDisruption: boolean; newNodes: number; brake?: { code: string; facts: any[] }; items: ZoneRow[]; readMs: number }
+
+export class Cluster {
+  readonly beats = new Map<string, Beat>();
+  readonly states = new Map<string, State>();
+  readonly changes: Happening[] = [];
+  readonly decisions = new Map<string, Decision[]>(); // by node
+  readonly standing = new Map<string, Decision>();    // by node
+  zones: ZonesPage | null = null;
+  zonesProblem: ApiError | null = null;
+  ours: boolean | null = null; // whether agents of Spillway answer; null: not known yet
+  door: Door = { version: '', through: '', server: '' };
+  version = 0;
+  membership = 0; // grows when a node comes, goes or changes its zone
+  private listeners = new Set<() => void>();
+  private silentNodes = new Set<string>();
+  private serial = 0;
+  private zonesNext = 0;
+
+  readonly nodes = new Collection<NodeInfo>('/api/v1/nodes', '', leanNode, (key, now, before, listed) => this.onNode(key, now, before, listed));
+  readonly leases = new Collection<string>('/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', '',
+    (object) => String(object.spec?.renewTime ?? ''), (key, now) => this.onLease(key.slice(key.indexOf('/') + 1), now));
+  readonly events = new Collection<Happening>('/api/v1/events', '', leanEvent, (_key, now, before, listed) => { if (!listed && now !== null && now.count !== before?.count) this.onEvent(now); }, EVENTS_KEPT);
+  readonly failed = new Collection<PodInfo>('/api/v1/pods', 'fieldSelector=status.phase%3DFailed', leanPod, () => {}, EVENTS_KEPT);
+
+  listen(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private changed(): void {
+    this.version += 1;
+    for (const each of [...this.listeners]) each();
+  }
+
+  start(): void {
+    const all = [this.nodes, this.leases, this.events, this.failed];
+    for (const each of all) each.listen(() => this.changed());
+    const look = () => {
+      if (document.visibilityState === 'hidden') return all.forEach((each) => each.stop());
+      all.forEach((each) => each.start());
+    };
+    document.addEventListener('visibilitychange', look);
+    look();
+    setInterval(() => this.judge(), 1000); // heartbeats become late by nothing happening
+    void get('ui/door.json').then((door: Door) => { this.door = door; this.changed(); }, () => {});
+    void this.poll(ZONES_EVERY_MS, () => this.readZones());
+    void this.poll(DECISIONS_EVERY_MS, () => this.readDecisions());
+  }
+
+  retry(): void { for (const each of [this.nodes, this.leases, this.events, this.failed]) each.retry(); }
+
+  private async poll(everyMs: number, act: () => Promise<void>): Promise<void> {
+    for (;;) {
+      if (document.visibilityState !== 'hidden') await act();
+      await new Promise((done) => setTimeout(done, everyMs));
+    }
+  }
+
+  silence(name: string): number | null {
+    const beat = this.beats.get(name);
+    return beat === undefined || this.leases.session.phase !== 'live' ? null : (performance.now() - beat.seenMs) / 1000;
+  }
+
+  isHeld(zone: string): boolean {
+    if (this.zones === null) return false;
+    return this.zones.brake !== undefined || this.zones.items.find((each) => each.zone === zone)?.brake !== undefined;
+  }
+
+  private judge(): void {
+    let different = this.states.size !== this.nodes.items.size;
+    for (const node of this.nodes.items.values()) different = this.judgeOne(node) || different;
+    if (different) this.changed();
+  }
+
+  private judgeOne(node: NodeInfo): boolean {
+    const state = stateOf(node, this.silence(node.name), this.isHeld(node.zone));
+    if (this.states.get(node.name) === state) return false;
+    this.states.set(node.name, state);
+    return true;
+  }
+
+  private onNode(key: string, now: NodeInfo | null, before: NodeInfo | null, listed: boolean): void {
+    if (now?.zone !== before?.zone) this.membership += 1;
+    if (now === null) {
+      this.states.delete(key);
+      this.beats.delete(key);
+      this.decisions.delete(key);
+      this.standing.delete(key);
+      if (!listed) this.say(key, 'Removed', `node ${key} was removed`, true);
+      return;
+    }
+    this.judgeOne(now);
+    if (before === null) {
+      if (!listed) this.say(key, 'Joined', `node ${key} joined`, false);
+      return;
+    }
+    const [was, is] = [readyStatus(before), readyStatus(now)];
+    if (was !== is) this.say(key, is === 'True' ? 'Ready' : is === 'Unknown' ? 'Unknown' : 'NotReady', `node ${key} is ${is === 'True' ? 'ready' : is === 'Unknown' ? 'silent: its status is Unknown' : 'not ready'}`, is !== 'True');
+    const left = pressures(before).filter((each) => !pressures(now).includes(each));
+    for (const each of pressures(now)) if (!pressures(before).includes(each)) this.say(key, each, `node ${key} is under ${each}`, true);
+    for (const each of left) this.say(key, each, `node ${key} is no longer under ${each}`, false);
+    if (isTainted(now) !== isTainted(before)) this.say(key, isTainted(now) ? 'Tainted' : 'Untainted', `node ${key} ${isTainted(now) ? 'was tainted: its pods leave' : 'is no longer tainted'}`, isTainted(now));
+    if (now.cordoned !== before.cordoned) this.say(key, now.cordoned ? 'Cordoned' : 'Uncordoned', `node ${key} was ${now.cordoned ? 'cordoned' : 'uncordoned'}`, false);
+  }
+
+  private onLease(name: string, renewed: string | null): void {
+    if (renewed === null) { this.beats.delete(name); return; }
+    const now = performance.now();
+    const beat = this.beats.get(name);
+    if (beat === undefined) { this.beats.set(name, { renewed, seenMs: now, gapsMs: [] }); return; }
+    if (beat.renewed === renewed) return;
+    beat.gapsMs.push({ at: now, gap: now - beat.seenMs });
+    if (beat.gapsMs.length > BEATS_KEPT) beat.gapsMs.shift();
+    beat.renewed = renewed;
+    beat.seenMs = now;
+  }
+
+  private say(node: string, reason: string, message: string, warning: boolean): void {
+    this.serial += 1;
+    this.push({ key: `seen/${this.serial}`, at: new Date().toISOString(), atMs: Date.now(), kind: 'Node', ns: '', name: node, reason, message, warning, from: 'this page', node, count: 1 });
+  }
+
+  private onEvent(event: Happening): void {
+    if (event.kind === 'Node' && ['NodeReady', 'NodeNotReady'].includes(event.reason)) return; // seen on the node itself
+    this.push(event);
+  }
+
+  private push(happening: Happening): void {
+    this.changes.unshift(happening);
+    if (this.changes.length > CHANGES_KEPT) this.changes.pop();
+  }
+
+  /** What happens now, newest first: what came while one looks, then what events tell of before. */
+  happening(limit: number): Happening[] {
+    const seen = new Set(this.changes.map((each) => each.key));
+    const before = [...this.events.items.values()].filter((each) => !seen.has(each.key));
+    return [...this.changes, ...before].sort((a, b) => b.atMs - a.atMs).slice(0, limit);
+  }
+
+  private async readZones(): Promise<void> {
+    if (this.zonesProblem !== null && !this.zonesProblem.gone && performance.now() < this.zonesNext) return;
+    this.zonesNext = performance.now() + ZONES_SELDOM_MS;
+    try {
+      const page = await get('/debug/spillway/zones');
+      this.zones = Array.isArray(page.items) ? { ...page, readMs: performance.now() } : null;
+      this.zonesProblem = null;
+    } catch (error) {
+      this.zonesProblem = error instanceof ApiError ? error : null;
+      if (this.zonesProblem !== null && !this.zonesProblem.gone) this.zones = null;
+    }
+    this.changed();
+  }
+
+  /** Of one node; null: no agent of ours answers there. */
+  async readNode(name: string): Promise<Decision | null> {
+    if (this.silentNodes.has(name)) return null;
+    const page = await find(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/debug/spillway/decisions`);
+    if (page?.kind !== 'DecisionList') { this.silentNodes.add(name); return null; }
+    const list = (page.items ?? []).map(readDecision).filter((each: Decision | null): each is Decision => each !== null);
+    this.ours = true;
+    this.decisions.set(name, list);
+    const now = readDecision(page.now);
+    if (now !== null) this.standing.set(name, now);
+    return now;
+  }
+
+  /** The nodes worth asking: those that something was evicted from first. */
+  private candidates(): string[] {
+    const names = [...this.failed.items.values()].map((each) => each.node).filter((each) => this.nodes.items.has(each));
+    const all = [...new Set([...names, ...this.nodes.items.keys()])].filter((each) => !this.silentNodes.has(each) && readyStatus(this.nodes.items.get(each)!) === 'True');
+    return all.slice(0, this.ours === true ? ASKED_MAX : PROBED);
+  }
+
+  private async readDecisions(): Promise<void> {
+    if (this.nodes.session.phase !== 'live' || this.ours === false) return;
+    for (const name of this.candidates()) {
+      try {
+        await this.readNode(name);
+      } catch (error) {
+        if (error instanceof ApiError && error.denied) { this.ours = this.ours ?? false; break; }
+        if (error instanceof ApiError && error.gone) break;
+        this.silentNodes.add(name);
+      }
+    }
+    if (this.ours === null && this.silentNodes.size >= Math.min(PROBED, this.nodes.items.size) && this.nodes.items.size > 0) this.ours = false;
+    this.changed();
+  }
+
+  async readPods(node: string, signal: AbortSignal): Promise<PodInfo[]> {
+    const list = await get(`/api/v1/pods?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}`, signal);
+    return (list.items ?? []).map(leanPod);
+  }
+}

@@ -1,0 +1,111 @@
+// Pieces that all views share.
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Cluster } from '../live/cluster.ts';
+import { remarksOf, tablesOf, headline, factsText, type Decision, type Pod, type Table } from '../rules/decisions.ts';
+import type { Session } from '../live/watching.ts';
+import type { Happening } from '../rules/objects.ts';
+
+/** Draws anew whenever the cluster has changed, at most once a frame. */
+export function useCluster(cluster: Cluster): number {
+  const [version, set] = useState(cluster.version);
+  useEffect(() => {
+    let frame = 0;
+    const stop = cluster.listen(() => { if (frame === 0) frame = requestAnimationFrame(() => { frame = 0; set(cluster.version); }); });
+    return () => { stop(); cancelAnimationFrame(frame); };
+  }, [cluster]);
+  return version;
+}
+
+/** The time, every second. */
+export function useSeconds(): number {
+  const [now, set] = useState(Date.now());
+  useEffect(() => { const timer = setInterval(() => set(Date.now()), 1000); return () => clearInterval(timer); }, []);
+  return now;
+}
+
+/** Room of an element in CSS pixels. */
+export function useWidth<T extends HTMLElement>(): [preact.RefObject<T>, number] {
+  const ref = useRef<T>(null);
+  const [width, set] = useState(0);
+  useLayoutEffect(() => {
+    const element = ref.current!;
+    const look = () => set(Math.floor(element.getBoundingClientRect().width));
+    look();
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return [ref as preact.RefObject<T>, width];
+}
+
+export function ago(ms: number, now: number): string {
+  const seconds = Math.max(0, Math.round((now - ms) / 1000));
+  if (seconds < 5) return 'now';
+  if (seconds < 120) return `${seconds}s ago`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)}m ago`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)}h ago`;
+  return `${Math.round(seconds / 86_400)}d ago`;
+}
+
+export function Section({ title, sub, wide, children }: { title: string; sub?: string | undefined; wide?: boolean; children: ComponentChildren }) {
+  return <section aria-label={title} class={wide ? 'wide' : ''}><h2>{title}</h2>{sub && <p class="sub">{sub}</p>}{children}</section>;
+}
+
+export function Note({ kind, children }: { kind: 'empty' | 'loading' | 'denied' | 'lost'; children: ComponentChildren }) {
+  return <p class={`note ${kind}`} role={kind === 'loading' ? 'status' : undefined}>{children}</p>;
+}
+
+/** Why a list cannot be shown; null: it can. */
+export function problemOf(session: Session, what: string, empty: boolean): ComponentChildren | null {
+  if (session.phase === 'denied') return <Note kind="denied"><b>You may not list {what}.</b> {session.message}. Whoever looks after the cluster can give you the verbs list and watch on {what}.</Note>;
+  if (!empty) return null;
+  if (session.phase === 'loading' || session.phase === 'paused') return <Note kind="loading">Loading {what}…</Note>;
+  if (session.phase === 'disconnected') return <Note kind="lost">Nothing is known of {what}: {session.message}. Trying again…</Note>;
+  return null;
+}
+
+export const nodeLink = (name: string): string => `#/node/${encodeURIComponent(name)}`;
+export const whyLink = (text: string): string => `#/why?q=${encodeURIComponent(text)}`;
+
+export function Grid({ table, label }: { table: Table; label?: string }) {
+  return (
+    <div class="table" role="region" aria-label={label ?? table.title} tabIndex={0}>
+      <table>
+        <thead><tr>{table.headings.map((each, i) => (each === '' ? <td key={i} /> : <th scope="col" key={i}>{each}</th>))}</tr></thead>
+        <tbody>{table.rows.map((row, place) => <tr key={place} class={place === table.marked ? 'marked' : ''}>{row.map((each, i) => <td key={i}>{each}</td>)}</tr>)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A decision as `spillway explain` prints it. */
+export function Explained({ decision, pod, sentence = true }: { decision: Decision; pod?: Pod | null; sentence?: boolean }) {
+  const remarks = remarksOf(decision);
+  return (
+    <div class="explained">
+      {sentence && <p class="answer">{headline(decision, pod ?? null)}</p>}
+      {tablesOf(decision, pod ?? null).map((each) => <div key={each.title}><h3>{each.title}</h3><Grid table={each} /></div>)}
+      {remarks.length > 0 && <><h3>Besides</h3><ul>{remarks.map((each, i) => <li key={i}>{each}</li>)}</ul></>}
+      {decision.cost.length > 0 && <><h3>What it cost</h3><p>{factsText(decision.cost)}</p></>}
+      {decision.message !== '' && <><h3>What its status says</h3><p>{decision.message}</p></>}
+    </div>
+  );
+}
+
+export function Happenings({ list, now }: { list: Happening[]; now: number }) {
+  return (
+    <ol class="happenings">
+      {list.map((each) => (
+        <li key={each.key} class={each.warning ? 'warning' : ''}>
+          <time dateTime={each.at} title={each.at}>{ago(each.atMs, now)}</time>
+          <span class="message">
+            <b>{each.reason}{each.count > 1 ? ` ×${each.count}` : ''}</b>{' '}
+            {each.kind === 'Node' ? <a href={nodeLink(each.name)}>{each.name}</a> : <a href={whyLink(each.ns === '' ? each.name : `${each.ns}/${each.name}`)}>{each.ns === '' ? each.name : `${each.ns}/${each.name}`}</a>}
+            {' '}{each.message}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
