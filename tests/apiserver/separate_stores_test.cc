@@ -225,7 +225,13 @@ TEST_F(SeparateStores, WithoutTheMainStoreTheOtherIsServedToThoseWhoMay) {
   make(a, kLeases, named("l"));
   a.view.away = true;
   EXPECT_EQ(all.call(a, Method::kPost, kMaps, named("m")).code, 504);
+  const int asked = a.view.ranges;
+  make(a, kLeases, named("k"));
+  EXPECT_EQ(a.view.ranges, asked) << "nobody waits for a store that does not answer";
+  a.view.is_known_to_be_away = false;
   make(a, kLeases, named("m"));
+  EXPECT_EQ(a.view.ranges, asked + 1);
+  a.view.is_known_to_be_away = true;
   EXPECT_EQ(get(a, kLeases + "/m"), 200);
   EXPECT_EQ(as_jane(a, kLeases), 200);
   EXPECT_EQ(as_jane(a, kMaps), 504) << "another server may have given her the right";

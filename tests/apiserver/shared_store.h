@@ -30,8 +30,8 @@ class LateView final : public store::Store {
   }
 
   void range(store::Range range, store::Completion<store::RangeResult> done) override {
-    if (away) return done(make_error(ErrorCode::kTimeout, "{} is away", name));
     ++ranges;
+    if (away) return done(make_error(ErrorCode::kTimeout, "{} is away", name));
     store_.range(std::move(range), after_changes(std::move(done)));
   }
 
@@ -50,7 +50,7 @@ class LateView final : public store::Store {
   bool is_shared() const override { return true; }
 
   std::optional<std::string> refusing() const override {
-    return away ? std::optional(name + " does not answer") : std::nullopt;
+    return away && is_known_to_be_away ? std::optional(name + " does not answer") : std::nullopt;
   }
 
   store::Revision revision() const override { return store_.revision(); }
@@ -78,6 +78,7 @@ class LateView final : public store::Store {
 
   bool late = false;  // with what others write
   bool away = false;
+  bool is_known_to_be_away = true;  // if it is
   std::string name = "the store";
   int ranges = 0;  // asked for, barriers among them
   std::function<bool(const store::Write&)> keeps_writes = [](const store::Write&) { return false; };
