@@ -174,15 +174,19 @@ function Tiles({ cluster, dim }: { cluster: Cluster; dim: State | null }) {
 }
 
 export function ClusterView({ cluster }: { cluster: Cluster }) {
-  useCluster(cluster);
+  const version = useCluster(cluster);
   const now = useSeconds();
   const [dim, setDim] = useState<State | null>(null);
   const problem = problemOf(cluster.nodes.session, 'nodes', cluster.nodes.items.size === 0);
-  const rows = [...cluster.nodes.items.values()].map((node) => ({ node, zone: node.zone, state: cluster.states.get(node.name) ?? ('unknown' as State), ready: readyStatus(node) === 'True' }));
-  const zones = countZones(rows);
-  const counts = STATES.map((state) => [state, zones.reduce((sum, zone) => sum + zone.states[state], 0)] as const);
-  const troubles = rows.filter((each) => each.state !== 'ready' && each.state !== 'cordoned').sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state) || (a.node.name < b.node.name ? -1 : 1));
-  const list = cluster.happening(60);
+  const { rows, zones, counts, troubles, list } = useMemo(() => {
+    const all = [...cluster.nodes.items.values()].map((node) => ({ node, zone: node.zone, state: cluster.states.get(node.name) ?? ('unknown' as State), ready: readyStatus(node) === 'True' }));
+    const counted = countZones(all);
+    return {
+      rows: all, zones: counted, counts: STATES.map((state) => [state, counted.reduce((sum, zone) => sum + zone.states[state], 0)] as const),
+      troubles: all.filter((each) => each.state !== 'ready' && each.state !== 'cordoned').sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state) || (a.node.name < b.node.name ? -1 : 1)),
+      list: cluster.happening(60),
+    };
+  }, [cluster, version]);
   return (
     <div class="columns">
       <Section title="Nodes" sub={rows.length === 0 ? undefined : `${rows.length} in ${zones.length} ${zones.length === 1 ? 'zone' : 'zones'}`}>
