@@ -4,9 +4,9 @@
 
 #include "agent/agent.h"
 #include "agent/contract/journal.h"
-#include "agent/contract/recording_sink.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
+#include "recording/sink.h"
 #include "sim/etcd/checked_store.h"
 #include "sim/etcd/sim_etcd.h"
 #include "sim/flaky_store.h"
@@ -69,7 +69,7 @@ struct ClusterOptions {
   controllers::ControllerSet::Options controllers;
   telemetry::Log log;  // of every engine
   /// Where an agent's recording goes; null, or nothing: nowhere. What it points to outlives the cluster.
-  std::function<agent::RecordingSink*(const std::string& node)> recording;
+  std::function<recording::Sink*(const std::string& node)> recording;
 };
 
 class Cluster {

@@ -1,6 +1,5 @@
 // `spillway record` fetches what a node recorded; `spillway replay` tells its eviction engine the same again.
 #include "agent/config/kubelet_config.h"
-#include "agent/recording/frame.h"
 #include "agent/recording/replay.h"
 #include "api/text/time_text.h"
 #include "apps/commands/commands.h"
@@ -12,6 +11,7 @@
 #include "base/file.h"
 #include "base/unique_fd.h"
 #include "host/files/recording_ring.h"
+#include "recording/frame.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ Result<std::string> join(const std::vector<std::string>& paths) {
     auto segment = read_recording(path);
     if (!segment && segment.error().code == ErrorCode::kNotFound && file.empty()) continue;
     if (!segment) return segment.error();
-    if (const Outcome joined = agent::append_segment(file, *segment); !joined) {
+    if (const Outcome joined = recording::append_segment(file, *segment, recording::kAgentKind); !joined) {
       return Error{ErrorCode::kInvalid, joined.error().message, path};
     }
   }
