@@ -6,7 +6,6 @@
 #include "agent/contract/journal.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
-#include "recording/sink.h"
 #include "sim/etcd/checked_store.h"
 #include "sim/etcd/sim_etcd.h"
 #include "sim/flaky_store.h"
@@ -21,6 +20,8 @@
 #include "store/memory_store.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+
+#include "recording/sink.h"
 
 #include <cstdint>
 #include <functional>
@@ -38,6 +39,7 @@ struct MachineSpec {
   Bytes memory;
   std::int64_t cpu_milli = 4000;
   Bytes disk = gibibytes(100);
+  Bytes swap = {};
 };
 
 /// What agents are started with unless anything else is said: a hard threshold of 64Mi, nothing reserved.
@@ -127,6 +129,13 @@ class Cluster {
   void partition_node(std::size_t node, Cut cut = Cut::kBoth);
   void heal_node(std::size_t node);
 
+  /// The wall clock of that machine, until it is set right by another jump: a restart does not help.
+  void jump_clock_of(std::size_t node, Duration by);
+
+  void set_link_of(std::size_t node, const Link& link) { network_.set_link(nodes_[node].name, link); }
+
+  void mend_link_of(std::size_t node) { network_.mend_link(nodes_[node].name); }
+
   std::size_t node_count() const { return nodes_.size(); }
 
   const std::string& node_name(std::size_t node) const { return nodes_[node].name; }
@@ -164,6 +173,7 @@ class Cluster {
     std::unique_ptr<NodeParts> parts;  // null: down
     std::uint64_t starts = 0;
     bool dies = false;  // before its next command
+    Duration clock_ahead{};
   };
 
   struct EngineParts {

@@ -57,7 +57,7 @@ Result<Workload> read_workload(const Place& place) {
 
 Result<GeneratedCluster> read_generated(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members(
-      {"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "disk", "workloads", "servers", "etcd"}));
+      {"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "disk", "swap", "workloads", "servers", "etcd"}));
   GeneratedCluster out;
   SPILLWAY_TRY(nodes, place.number("nodes", 1, kNodesMax));
   out.nodes = nodes.value_or(30);
@@ -71,6 +71,8 @@ Result<GeneratedCluster> read_generated(const Place& place) {
   if (memory) out.memory = *memory;
   SPILLWAY_TRY(disk, read_bytes(place, "disk"));
   if (disk) out.disk = *disk;
+  SPILLWAY_TRY(swap, read_bytes(place, "swap"));
+  if (swap) out.swap = *swap;
   SPILLWAY_TRY(cpu, place.number("cpu", 1, 1024));
   if (cpu) out.cpu_milli = *cpu * 1000;
   SPILLWAY_TRY_VOID(place.for_each("workloads", [&out](const Place& each) -> Outcome {
