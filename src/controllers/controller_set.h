@@ -8,6 +8,7 @@
 #include "controllers/nodes/cloud_check.h"
 #include "controllers/nodes/node_lifecycle.h"
 #include "controllers/nodes/pod_gc.h"
+#include "controllers/recording/lifecycle_recorder.h"
 #include "controllers/shared/act_gate.h"
 #include "controllers/shared/lifecycle_metrics.h"
 #include "controllers/shared/pods_by_node.h"
@@ -22,6 +23,9 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
+#include "recording/sink.h"
+
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -50,6 +54,8 @@ class ControllerSet final : public client::ApiEngine {
     lifecycle::BrakeConfig brakes;
     /// Of all writes together; nullopt: as many as there are.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
+    /// Where the recording of the node lifecycle goes; null: nowhere. Must outlive the set.
+    recording::Sink* recording = nullptr;
   };
 
   /// `metrics` must outlive the set.
@@ -105,6 +111,7 @@ class ControllerSet final : public client::ApiEngine {
   client::EventRecorder replica_set_events_;
   client::EventRecorder daemon_set_events_;
   client::EventRecorder cloud_events_;
+  std::unique_ptr<LifecycleRecorder> recorder_;  // null: nothing is recorded
   NodeLifecycleController node_lifecycle_controller_;
   TaintEvictionController taint_eviction_controller_;
   ReplicaSetController replica_set_controller_;

@@ -203,9 +203,10 @@ Result<Scenario> parse_scenario(const std::string& file, const std::string& text
   return read_scenario(Place(file, document, Place::Precision::kColumn), {file, document, ""}, read, instead);
 }
 
-Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read) {
+Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read,
+                                             ScenarioConfig base) {
   SPILLWAY_TRY(document, yaml::parse(file, text));
-  return parse_config(Place(file, document, Place::Precision::kColumn), {file, document, ""}, read);
+  return parse_config(Place(file, document, Place::Precision::kColumn), {file, document, ""}, read, std::move(base));
 }
 
 }  // namespace spillway::sim
