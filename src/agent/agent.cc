@@ -2,7 +2,6 @@
 
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
-#include "agent/contract/recording_sink.h"
 #include "agent/contract/stats_age.h"
 #include "agent/devices/device_manager.h"
 #include "agent/devices/resource_managers.h"
@@ -19,6 +18,8 @@
 #include "agent/static_pods/static_pods.h"
 #include "agent/volumes/pod_volumes.h"
 #include "client/informer.h"
+
+#include "recording/sink.h"
 
 #include <algorithm>
 #include <iterator>

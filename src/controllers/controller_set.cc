@@ -3,6 +3,21 @@
 #include <utility>
 
 namespace spillway::controllers {
+namespace {
+
+std::unique_ptr<LifecycleRecorder> recorder_of(const ControllerSet::Options& options) {
+  if (options.recording == nullptr) return nullptr;
+  const NodeLifecycleController::Options& nodes = options.node_lifecycle;
+  return std::make_unique<LifecycleRecorder>(
+      *options.recording, recorded_controller(nodes.profile, nodes.node_monitor_period, nodes.monitor, options.brakes));
+}
+
+NodeLifecycleController::Options watched(NodeLifecycleController::Options options, LifecycleRecorder* recorder) {
+  if (recorder != nullptr) options.witness = recorder;
+  return options;
+}
+
+}  // namespace
 
 ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics)
     : enabled_(options.enabled),
@@ -14,16 +29,17 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       replica_sets_(client_, client::object_path("apps/v1", "replicasets", {})),
       daemon_sets_(client_, client::object_path("apps/v1", "daemonsets", {})),
       lifecycle_metrics_(metrics),
-      gate_(std::move(options.brakes), log_, metrics),
+      gate_(options.brakes, log_, metrics),
       pods_by_node_(pods_.cache()),
       node_events_(client_, rng.fork("node events"), std::string(options.node_lifecycle.profile.node_events_from)),
       taint_events_(client_, rng.fork("taint events"), std::string(options.taint_eviction.profile.taint_events_from)),
       replica_set_events_(client_, rng.fork("replica set events"), "replicaset-controller"),
       daemon_set_events_(client_, rng.fork("daemon set events"), "daemonset-controller"),
       cloud_events_(client_, rng.fork("cloud events"), "cloud-node-lifecycle-controller"),
+      recorder_(recorder_of(options)),
       node_lifecycle_controller_(
           shared(node_events_), [this](const std::string& node) { return std::optional(pods_by_node_.on(node)); },
-          lifecycle_metrics_, gate_, rng.fork("node lifecycle"), options.node_lifecycle),
+          lifecycle_metrics_, gate_, rng.fork("node lifecycle"), watched(options.node_lifecycle, recorder_.get())),
       taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_,
                                  options.taint_eviction),
       replica_set_controller_(shared(replica_set_events_), metrics),

@@ -8,6 +8,7 @@
 #include "controllers/nodes/cloud_check.h"
 #include "controllers/nodes/node_lifecycle.h"
 #include "controllers/nodes/pod_gc.h"
+#include "controllers/recording/lifecycle_recorder.h"
 #include "controllers/shared/act_gate.h"
 #include "controllers/shared/lifecycle_metrics.h"
 #include "controllers/shared/pods_by_node.h"
@@ -23,6 +24,9 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
+#include "recording/sink.h"
+
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -53,6 +57,8 @@ class ControllerSet final : public client::ApiEngine {
     History daemon_history = History::kKept;
     /// Of all writes together; nullopt: as many as there are.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
+    /// Where the recording of the node lifecycle goes; null: nowhere. Must outlive the set.
+    recording::Sink* recording = nullptr;
   };
 
   /// `metrics` must outlive the set.
@@ -109,6 +115,7 @@ class ControllerSet final : public client::ApiEngine {
   client::EventRecorder replica_set_events_;
   client::EventRecorder daemon_set_events_;
   client::EventRecorder cloud_events_;
+  std::unique_ptr<LifecycleRecorder> recorder_;  // null: nothing is recorded
   NodeLifecycleController node_lifecycle_controller_;
   TaintEvictionController taint_eviction_controller_;
   ReplicaSetController replica_set_controller_;

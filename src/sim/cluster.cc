@@ -160,7 +160,7 @@ void Cluster::on_journal_line(std::size_t node, const agent::JournalLine& line) 
     const auto pod = world_.pods().find(key);
     if (pod == world_.pods().end() || pod->second.metadata.uid != uid || pod->second.metadata.deletion_timestamp)
       continue;
-    if (pod->second.status.phase == "Running") running.push_back({&pod->second, host.usage_of_pod(uid)});
+    if (pod->second.status.phase == "Running") running.push_back({&pod->second, host.resident_of_pod(uid)});
   }
   const std::string& signal = entry->eviction->metric_label;
   const bool for_memory = signal.starts_with("memory.") || signal.starts_with("allocatableMemory.");
@@ -363,7 +363,8 @@ void Cluster::restart_node(std::size_t index) {
   NodeParts& parts = *node.parts;
   parts.transport = network_.connect(node.name, node_user(node.name));
   parts.host = std::make_unique<SimHost>(
-      time_, rng.fork("host"), SimHost::Size{node.machine.memory, node.machine.disk}, [&parts](auto event) {
+      time_, rng.fork("host"), SimHost::Size{node.machine.memory, node.machine.disk, node.machine.swap},
+      [&parts](auto event) {
         parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
       });
   agent::AgentOptions options = options_.agent.value_or(plain_agents());
@@ -381,6 +382,7 @@ void Cluster::restart_node(std::size_t index) {
   parts.agent = *std::move(agent);
   parts.driver = std::make_unique<SimDriver>(time_, *parts.agent, *parts.transport);
   node.dies = false;
+  jump_clock_of(index, Duration::zero());
   parts.driver->before_command([this, index] {
     const auto die = [this, index] { on_agent_death(index); };
     if (!nodes_[index].dies) return lives_on(die);
@@ -402,6 +404,15 @@ void Cluster::restart_node(std::size_t index) {
 void Cluster::on_agent_death(std::size_t node) {
   crash_node(node);
   time_.after(draw_absence(), [this, node] { restart_node(node); });
+}
+
+void Cluster::jump_clock_of(std::size_t index, Duration by) {
+  Node& node = nodes_[index];
+  node.clock_ahead += by;
+  if (by != Duration::zero()) invariants_.on_clock_jump(node.name);
+  if (!node.parts) return;
+  node.parts->host->set_clock(node.clock_ahead);
+  node.parts->driver->set_clock(node.clock_ahead);
 }
 
 void Cluster::partition_node(std::size_t node, Cut cut) {

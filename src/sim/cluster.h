@@ -4,7 +4,6 @@
 
 #include "agent/agent.h"
 #include "agent/contract/journal.h"
-#include "agent/contract/recording_sink.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "sim/etcd/checked_store.h"
@@ -22,6 +21,8 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
+#include "recording/sink.h"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,6 +39,7 @@ struct MachineSpec {
   Bytes memory;
   std::int64_t cpu_milli = 4000;
   Bytes disk = gibibytes(100);
+  Bytes swap = {};
 };
 
 /// What agents are started with unless anything else is said: a hard threshold of 64Mi, nothing reserved.
@@ -69,7 +71,7 @@ struct ClusterOptions {
   controllers::ControllerSet::Options controllers;
   telemetry::Log log;  // of every engine
   /// Where an agent's recording goes; null, or nothing: nowhere. What it points to outlives the cluster.
-  std::function<agent::RecordingSink*(const std::string& node)> recording;
+  std::function<recording::Sink*(const std::string& node)> recording;
 };
 
 class Cluster {
@@ -127,6 +129,13 @@ class Cluster {
   void partition_node(std::size_t node, Cut cut = Cut::kBoth);
   void heal_node(std::size_t node);
 
+  /// The wall clock of that machine, until it is set right by another jump: a restart does not help.
+  void jump_clock_of(std::size_t node, Duration by);
+
+  void set_link_of(std::size_t node, const Link& link) { network_.set_link(nodes_[node].name, link); }
+
+  void mend_link_of(std::size_t node) { network_.mend_link(nodes_[node].name); }
+
   std::size_t node_count() const { return nodes_.size(); }
 
   const std::string& node_name(std::size_t node) const { return nodes_[node].name; }
@@ -164,6 +173,7 @@ class Cluster {
     std::unique_ptr<NodeParts> parts;  // null: down
     std::uint64_t starts = 0;
     bool dies = false;  // before its next command
+    Duration clock_ahead{};
   };
 
   struct EngineParts {

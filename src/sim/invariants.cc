@@ -124,6 +124,7 @@ bool Invariants::is_wall_steady(Now now) {
 
 void Invariants::on_lease(const LeaseRenewal* before, const LeaseRenewal* after, Now now) {
   if (!is_wall_steady(now)) return;
+  if (after != nullptr && unsteady_nodes_.contains(after->name)) return;
   if (before == nullptr || after == nullptr || before->uid != after->uid) return;
   if (before->renew_time && after->renew_time && *after->renew_time < *before->renew_time) {
     violate(Property::kNewerStatus, now, fmt::format("lease {} was overwritten by an older one", after->name));
@@ -168,7 +169,7 @@ void Invariants::on_node(const api::Node* before, const api::Node* after, Now no
   }
   const bool same = before != nullptr && before->metadata.uid == after->metadata.uid;
   acts_.on_node(before, *after, now);
-  if (!is_wall_steady(now) || !same) return;
+  if (!is_wall_steady(now) || !same || unsteady_nodes_.contains(after->metadata.name)) return;
   for (const api::NodeCondition& old : before->status.conditions) {
     const api::NodeCondition* condition = api::find_condition(after->status.conditions, old.type);
     if (condition == nullptr || !old.last_heartbeat_time || !condition->last_heartbeat_time) continue;

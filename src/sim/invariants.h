@@ -62,6 +62,9 @@ class Invariants {
   /// A part of the control plane is not there, or is there again: meanwhile nobody puts anything right.
   void on_outage(bool begins, Now now);
 
+  /// The wall clock of one machine jumps: what its agent says may look older than what it said before.
+  void on_clock_jump(const std::string& node) { unsteady_nodes_.insert(node); }
+
   /// Of an object, by its key: its namespace is gone, or it is gone as well.
   void on_late_content(const std::string& key, bool is_there, Now now);
 
@@ -111,6 +114,7 @@ class Invariants {
   int outages_ = 0;
   std::optional<Duration> wall_offset_;  // from the monotonic clock
   bool wall_jumped_ = false;
+  std::set<std::string> unsteady_nodes_;
   Instant calm_since_{};
 };
 

@@ -30,7 +30,9 @@ void SimDriver::drain() {
   while (!events_.empty() && !dead_) {
     const std::function<void(Now)> event = std::move(events_.front());
     events_.pop_front();
-    event(time_.now());
+    Now now = time_.now();
+    now.wall += std::chrono::duration_cast<microseconds>(clock_ahead_);
+    event(now);
     for (client::ApiCommand& command : engine_.take_api_commands()) {
       if (may_execute()) transport_.execute(std::move(command), *this);
     }

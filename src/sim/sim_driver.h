@@ -33,6 +33,9 @@ class SimDriver final : public client::Transport::Receiver {
     return !dead_;
   }
 
+  /// Its wall clock is ahead of everybody's by this.
+  void set_clock(Duration ahead) { clock_ahead_ = ahead; }
+
   /// Called after every step, to execute commands beyond those of ApiEngine.
   void after_step(std::function<void()> execute) { after_step_ = std::move(execute); }
 
@@ -48,6 +51,7 @@ class SimDriver final : public client::Transport::Receiver {
   std::function<bool()> lives_;
   bool dead_ = false;
   std::optional<VirtualTime::EventId> wakeup_;
+  Duration clock_ahead_{};
   bool stepping_ = false;
 };
 

@@ -15,6 +15,7 @@ constexpr std::int64_t kProcessesOfTheMachine = 100;
 constexpr std::uint64_t kInodes = 6'000'000;
 constexpr std::uint64_t kInodesUsed = 200'000;
 constexpr Duration kOomCheckInterval = milliseconds(5);
+constexpr Duration kStallWakeInterval = seconds(1);
 
 /// The quantity after `flag` in argv, nullopt if absent or malformed. "60Mi/s" counts as 60Mi.
 std::optional<Bytes> amount_after(const std::vector<std::string>& argv, std::string_view flag) {
@@ -55,9 +56,7 @@ void SimHost::execute(agent::HostCommand command) {
   } else if (const auto* start_command = std::get_if<agent::StartContainer>(&command)) {
     start(*start_command);
   } else if (const auto* stop = std::get_if<agent::StopContainer>(&command)) {
-    time_.after(std::min<Duration>(stop->grace, milliseconds(50)), [this, alive = alive_, stop = *stop] {
-      if (*alive) exit(stop.uid, stop.name, 143, 15, false);
-    });
+    stop_container(*stop);
   } else if (const auto* stop_all = std::get_if<agent::StopPod>(&command)) {
     stop_pod(stop_all->uid, stop_all->grace);
   } else if (const auto* remove = std::get_if<agent::RemovePod>(&command)) {
@@ -82,10 +81,34 @@ void SimHost::execute(agent::HostCommand command) {
   } else if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
     agent::Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {
-      answer.outcomes.push_back({.action = action, .deleted = 0, .freed = {}, .problem = "nothing is kept here"});
+      answer.outcomes.push_back(free(action));
     }
     send(milliseconds(1), std::move(answer));
   }
+}
+
+agent::ReclaimOutcome SimHost::free(eviction::ReclaimAction action) {
+  agent::ReclaimOutcome outcome{.action = action, .deleted = 0, .freed = {}, .problem = {}};
+  if (action != eviction::ReclaimAction::kImages || images_ == Bytes{0}) {
+    outcome.problem = "nothing is kept here";
+  } else if (images_stay_) {
+    outcome.problem = "the images cannot be deleted";
+  } else {
+    outcome.deleted = 1;
+    outcome.freed = std::exchange(images_, Bytes{0});
+  }
+  return outcome;
+}
+
+void SimHost::keep_images(Bytes bytes, bool undeletable) {
+  images_ = bytes;
+  images_stay_ = undeletable;
+}
+
+Now SimHost::now() const {
+  Now now = time_.now();
+  now.wall += std::chrono::duration_cast<microseconds>(clock_ahead_);
+  return now;
 }
 
 void SimHost::start(const agent::StartContainer& command) {
@@ -97,10 +120,10 @@ void SimHost::start(const agent::StartContainer& command) {
   container.rate_per_second = amount_after(command.argv, "--rate").value_or(Bytes{0});
   container.grows_since = time_.now().mono;
   container.usage_before = Bytes{0};
-  container.started_wall = time_.now().wall;
+  container.started_wall = now().wall;
   container.running = true;
   const auto delay = milliseconds(5) + microseconds(static_cast<std::int64_t>(rng_.below(20'000)));
-  send(delay, agent::ContainerStarted{command.uid, command.name, command.attempt, ++last_pid_, time_.now().wall});
+  send(delay, agent::ContainerStarted{command.uid, command.name, command.attempt, ++last_pid_, now().wall});
   expect_oom();
 }
 
@@ -141,22 +164,63 @@ void SimHost::exit(const std::string& uid, const std::string& name, std::int32_t
                                                  .signal = signal,
                                                  .oom_killed = oom,
                                                  .started_at = container.started_wall,
-                                                 .finished_at = time_.now().wall});
+                                                 .finished_at = now().wall});
+}
+
+bool SimHost::ignores_term(const std::string& uid, Duration grace) const {
+  const auto pod = pods_.find(uid);
+  return grace > Duration::zero() && pod != pods_.end() && pod->second.ending == Ending::kAtGrace;
+}
+
+Duration SimHost::time_to_end(const std::string& uid, Duration grace, Duration prompt) const {
+  return ignores_term(uid, grace) ? grace : std::min(grace, prompt);
+}
+
+void SimHost::stop_container(const agent::StopContainer& command) {
+  const Stop stop{.container = command.name, .killed = ignores_term(command.uid, command.grace)};
+  time_.after(time_to_end(command.uid, command.grace, milliseconds(50)),
+              [this, alive = alive_, uid = command.uid, stop] {
+                if (*alive) end(uid, stop);
+              });
 }
 
 void SimHost::stop_pod(const std::string& uid, Duration grace) {
-  const Duration delay = std::min<Duration>(grace, milliseconds(10 + static_cast<std::int64_t>(rng_.below(100))));
-  const bool killed = grace == Duration::zero();
-  time_.after(delay, [this, alive = alive_, uid, killed] {
-    if (!*alive) return;
-    if (const auto pod = pods_.find(uid); pod != pods_.end()) {
-      std::vector<std::string> names;
-      for (const auto& [name, container] : pod->second.containers) names.push_back(name);
-      for (const std::string& name : names) exit(uid, name, killed ? 137 : 143, killed ? 9 : 15, false);
-      pod->second.disk = Growth();
-    }
-    send(microseconds(200), agent::PodStopped{uid});
+  const Duration prompt = milliseconds(10 + static_cast<std::int64_t>(rng_.below(100)));
+  const Stop stop{.container = {}, .killed = grace == Duration::zero() || ignores_term(uid, grace)};
+  time_.after(time_to_end(uid, grace, prompt), [this, alive = alive_, uid, stop] {
+    if (*alive) end(uid, stop);
   });
+}
+
+void SimHost::end(const std::string& uid, const Stop& stop) {
+  const auto pod = pods_.find(uid);
+  if (pod != pods_.end() && pod->second.ending == Ending::kNever && pod->second.running() > 0) {
+    auto& waiting = pod->second.waiting;
+    if (std::ranges::find(waiting, stop) == waiting.end()) waiting.push_back(stop);
+    return;
+  }
+  const std::int32_t code = stop.killed ? 137 : 143;
+  const std::int32_t signal = stop.killed ? 9 : 15;
+  if (!stop.container.empty()) return exit(uid, stop.container, code, signal, false);
+  if (pod != pods_.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, container] : pod->second.containers) names.push_back(name);
+    for (const std::string& name : names) exit(uid, name, code, signal, false);
+    pod->second.disk = Growth();
+  }
+  send(microseconds(200), agent::PodStopped{uid});
+}
+
+void SimHost::set_ending(const std::string& uid, Ending ending) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end()) return;
+  pod->second.ending = ending;
+  if (ending == Ending::kNever) return;
+  for (const Stop& stop : std::exchange(pod->second.waiting, {})) end(uid, stop);
+}
+
+void SimHost::let_all_end() {
+  for (const auto& [uid, pod] : pods_) set_ending(uid, Ending::kPrompt);
 }
 
 Bytes SimHost::usage_of(const Container& container) const {
@@ -173,6 +237,10 @@ Bytes SimHost::usage_of_pod(const std::string& uid) const {
   if (pod == pods_.end()) return total;
   for (const auto& [name, container] : pod->second.containers) total += usage_of(container);
   return total;
+}
+
+Bytes SimHost::resident_of_pod(const std::string& uid) const {
+  return in_memory(usage_of_pod(uid));
 }
 
 void SimHost::use_memory(const std::string& uid, Bytes target, Bytes rate_per_second) {
@@ -232,6 +300,26 @@ Bytes SimHost::usage() const {
   return total;
 }
 
+/// No more than there is swap.
+Bytes SimHost::swapped() const {
+  return std::clamp(usage() - size_.memory, Bytes{0}, size_.swap);
+}
+
+Bytes SimHost::in_memory(Bytes used) const {
+  const Bytes out = swapped();
+  if (out == Bytes{0}) return used;
+  const double share = static_cast<double>(out.count()) / static_cast<double>(usage().count());
+  return used - Bytes{static_cast<std::int64_t>(static_cast<double>(used.count()) * share)};
+}
+
+/// As the kernel's trigger does: at most once in a while.
+void SimHost::tell_of_stall() {
+  const Instant now = time_.now().mono;
+  if (told_of_stall_ && now - *told_of_stall_ < kStallWakeInterval) return;
+  told_of_stall_ = now;
+  send(microseconds(100), agent::PressureWake{"psi"});
+}
+
 void SimHost::expect_oom() {
   if (oom_check_) return;
   const bool growing = std::any_of(pods_.begin(), pods_.end(), [this](const auto& pod) {
@@ -242,7 +330,8 @@ void SimHost::expect_oom() {
   if (!growing && usage() <= size_.memory) return;
   oom_check_ = time_.after(kOomCheckInterval, [this] {
     oom_check_.reset();
-    if (usage() > size_.memory) kill_largest();
+    if (usage() > size_.memory + size_.swap) kill_largest();
+    if (swapped() > Bytes{0}) tell_of_stall();
     expect_oom();
   });
 }
@@ -252,7 +341,7 @@ void SimHost::kill_largest() {
   Bytes most{-1};
   for (const auto& [uid, pod] : pods_) {
     for (const auto& [name, container] : pod.containers) {
-      if (container.running && usage_of(container) > most) {
+      if (container.running && pod.ending != Ending::kNever && usage_of(container) > most) {
         most = usage_of(container);
         victim = {uid, name};
       }
@@ -283,11 +372,16 @@ api::FsStats disk_stats(Bytes used, WallTime wall) {
 }  // namespace
 
 api::Summary SimHost::summarize(agent::ObserveDepth depth) const {
-  const WallTime wall = time_.now().wall;
+  const WallTime wall = now().wall;
   api::Summary summary;
-  const Bytes total = usage();
+  const Bytes total = usage() - swapped();
   summary.node.memory = memory_stats(total, wall);
   summary.node.memory->available_bytes = to_unsigned(size_.memory - total);
+  if (size_.swap > Bytes{0}) {
+    const Bytes left = size_.swap - swapped();
+    summary.node.memory->swap_left_bytes = left.count();
+    summary.node.swap = api::SwapStats{wall, to_unsigned(left), to_unsigned(swapped())};
+  }
   if (depth == agent::ObserveDepth::kNodeMemory) return summary;
   add_disk_and_processes(summary.node);
   for (const auto& [uid, pod] : pods_) summary.pods.push_back(stats_of(uid, pod));
@@ -295,8 +389,8 @@ api::Summary SimHost::summarize(agent::ObserveDepth depth) const {
 }
 
 void SimHost::add_disk_and_processes(api::NodeStats& node) const {
-  const Now now = time_.now();
-  Bytes written = kDiskOverhead;
+  const Now now = this->now();
+  Bytes written = kDiskOverhead + images_;
   std::int64_t processes = kProcessesOfTheMachine;
   for (const auto& [uid, pod] : pods_) {
     written += Bytes{pod.disk.at(now.mono)};
@@ -317,7 +411,7 @@ void SimHost::add_disk_and_processes(api::NodeStats& node) const {
 
 /// What it writes is in the layers of its containers, in equal parts.
 api::PodStats SimHost::stats_of(const std::string& uid, const PodEntry& pod) const {
-  const Now now = time_.now();
+  const Now now = this->now();
   const Bytes written{pod.disk.at(now.mono)};
   api::PodStats stats{.uid = uid,
                       .ns = pod.key.ns,
@@ -331,7 +425,7 @@ api::PodStats SimHost::stats_of(const std::string& uid, const PodEntry& pod) con
   const Bytes part{pod.containers.empty() ? 0 : written.count() / static_cast<std::int64_t>(pod.containers.size())};
   Bytes pod_usage{0};
   for (const auto& [name, container] : pod.containers) {
-    const Bytes used = usage_of(container);
+    const Bytes used = in_memory(usage_of(container));
     pod_usage += used;
     stats.containers.push_back({.name = name,
                                 .cpu = {},

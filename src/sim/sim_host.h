@@ -1,7 +1,9 @@
 // A simulated machine: containers are entries in a table that use memory as their command says, and the kernel's OOM
 // killer comes when the machine is full. Understands `stress --memory Q --rate Q/s`; anything else uses 10Mi and runs
-// for ever. Its one disk and its processes run short as pods are told to use them; nobody is killed for that. A pod
-// that was stopped gives its part of the disk back. Thread: one.
+// for ever. With swap, what does not fit into memory is there, of each container the same share, and whoever asked to
+// be woken when the machine stalls is. Its one disk and its processes run short as pods are told to use them, and as
+// images are there that nobody uses; nobody is killed for that. A pod that was stopped gives its part of the disk back.
+// Containers may take all of their grace to end, or not end at all. Its wall clock may be wrong. Thread: one.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -16,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace spillway::sim {
 
@@ -27,6 +30,14 @@ class SimHost final : public agent::Host {
   struct Size {
     Bytes memory;
     Bytes disk = gibibytes(100);
+    Bytes swap = {};
+  };
+
+  /// What the containers of a pod do when they are told to end.
+  enum class Ending {
+    kPrompt,   // within a tenth of a second
+    kAtGrace,  // nothing: they are killed at the end of their grace
+    kNever,    // nothing, and killing them does nothing either: as what waits for a dead disk
   };
 
   static constexpr std::int64_t kPidsMax = 32'768;
@@ -47,6 +58,8 @@ class SimHost final : public agent::Host {
   /// Of its memory, not used now; never negative.
   Bytes available() const { return std::max(size_.memory - usage(), Bytes{0}); }
 
+  Bytes swap() const { return size_.swap; }
+
   /// From now on the running containers of this pod use `target` together, in equal parts: at once, or growing by
   /// `rate_per_second` from what they use. Containers that start later do as their command says.
   void use_memory(const std::string& uid, Bytes target, Bytes rate_per_second);
@@ -62,6 +75,20 @@ class SimHost final : public agent::Host {
   void fork_processes(const std::string& uid, std::int64_t target, std::int64_t rate_per_second);
   std::int64_t processes_of_pod(const std::string& uid) const;
 
+  /// What of it is in memory, not swapped out.
+  Bytes resident_of_pod(const std::string& uid) const;
+
+  /// Until its last container has ended. Whoever was told to end meanwhile does so once it can.
+  void set_ending(const std::string& uid, Ending ending);
+  /// Nobody hangs any more.
+  void let_all_end();
+
+  /// Images that no container uses are on the disk; they go when the agent asks for that, unless `undeletable`.
+  void keep_images(Bytes bytes, bool undeletable);
+
+  /// By how much its wall clock is ahead of what it should say.
+  void set_clock(Duration ahead) { clock_ahead_ = ahead; }
+
   std::uint64_t kernel_oom_kills() const { return kernel_oom_kills_; }
 
  private:
@@ -75,8 +102,18 @@ class SimHost final : public agent::Host {
     bool running = false;
   };
 
+  /// Somebody was told to end.
+  struct Stop {
+    std::string container;  // empty: all, and the answer is PodStopped
+    bool killed = false;
+
+    friend bool operator==(const Stop&, const Stop&) = default;
+  };
+
   struct PodEntry {
     api::PodKey key;
+    Ending ending = Ending::kPrompt;
+    std::vector<Stop> waiting;  // with kNever
     std::map<std::string, Container> containers;
     Growth disk;       // bytes
     Growth processes;  // beside one of each container
@@ -89,11 +126,20 @@ class SimHost final : public agent::Host {
   void exit(const std::string& uid, const std::string& name, std::int32_t code, std::int32_t signal, bool oom);
   void run_inside(const agent::RunInContainer& command);
   void stop_pod(const std::string& uid, Duration grace);
+  void stop_container(const agent::StopContainer& command);
+  Duration time_to_end(const std::string& uid, Duration grace, Duration prompt) const;
+  bool ignores_term(const std::string& uid, Duration grace) const;
+  void end(const std::string& uid, const Stop& stop);
+  agent::ReclaimOutcome free(eviction::ReclaimAction action);
   api::Summary summarize(agent::ObserveDepth depth) const;
   api::PodStats stats_of(const std::string& uid, const PodEntry& pod) const;
   void add_disk_and_processes(api::NodeStats& node) const;
   Bytes usage_of(const Container& container) const;
   Bytes usage() const;
+  Bytes swapped() const;
+  Bytes in_memory(Bytes used) const;
+  Now now() const;
+  void tell_of_stall();
   /// Arms the moment at which the machine will be full.
   void expect_oom();
   void kill_largest();
@@ -106,6 +152,10 @@ class SimHost final : public agent::Host {
   std::map<std::string, PodEntry> pods_;
   std::optional<VirtualTime::EventId> oom_check_;
   std::uint64_t kernel_oom_kills_ = 0;
+  Bytes images_;
+  bool images_stay_ = false;
+  Duration clock_ahead_{};
+  std::optional<Instant> told_of_stall_;
   std::int64_t last_pid_ = 1000;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

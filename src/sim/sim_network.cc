@@ -27,8 +27,8 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
     target_ = request.target;
     if (watch_ && network_.audit_ != nullptr) audited_ = network_.audit_->begin(target_);
     if (lost(Cut::kToServer)) return;
-    network_.time_.after(network_.draw_delay(), [self = shared_from_this(), request = std::move(request),
-                                                 user]() mutable { self->arrive(std::move(request), user); });
+    network_.time_.after(network_.draw_delay(endpoint_), [self = shared_from_this(), request = std::move(request),
+                                                          user]() mutable { self->arrive(std::move(request), user); });
   }
 
   void on_response(api::Response response) override {
@@ -107,7 +107,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
     audited_->on_event(type, revision, network_.time_.now());
   }
 
-  bool lost(Cut way) { return network_.is_cut(endpoint_, way) || network_.rng_.chance_ppm(network_.faults_.lost_ppm); }
+  bool lost(Cut way) { return network_.is_cut(endpoint_, way) || network_.draw_loss(endpoint_); }
 
   void arrive(api::Request request, const api::UserInfo& user) {
     if (receiver_ == nullptr) return;
@@ -130,7 +130,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
     if (receiver_ == nullptr || network_.is_cut(endpoint_, Cut::kFromServer)) return;
     ++network_.messages_;
     ++in_transit_;
-    Instant due = network_.time_.now().mono + network_.draw_delay();
+    Instant due = network_.time_.now().mono + network_.draw_delay(endpoint_);
     if (watch_) due = last_due_ = std::max(due, last_due_);
     network_.time_.at(due, [self = shared_from_this(), event = std::move(event)]() mutable {
       --self->in_transit_;
@@ -263,11 +263,25 @@ void SimNetwork::heal(const std::string& endpoint) {
   }
 }
 
-Duration SimNetwork::draw_delay() {
+const Link* SimNetwork::link_of(const std::string& endpoint) const {
+  const auto found = links_.find(endpoint);
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+bool SimNetwork::draw_loss(const std::string& endpoint) {
+  const Link* const link = link_of(endpoint);
+  return rng_.chance_ppm(faults_.lost_ppm) || (link != nullptr && rng_.chance_ppm(link->lost_ppm));
+}
+
+Duration SimNetwork::draw_delay(const std::string& endpoint) {
   const bool slow = rng_.chance_ppm(faults_.slow_ppm);
   const Duration most = slow ? faults_.slow_max : faults_.latency_max;
   const auto span = static_cast<std::uint64_t>((most - faults_.latency_min).count()) + 1;
-  return faults_.latency_min + Duration(static_cast<std::int64_t>(rng_.below(span)));
+  const Duration usual = faults_.latency_min + Duration(static_cast<std::int64_t>(rng_.below(span)));
+  const Link* const link = link_of(endpoint);
+  if (link == nullptr || link->latency == Duration::zero()) return usual;
+  const auto more = static_cast<std::uint64_t>(link->latency.count() / 2) + 1;
+  return usual + link->latency / 2 + Duration(static_cast<std::int64_t>(rng_.below(more)));
 }
 
 }  // namespace spillway::sim

@@ -34,6 +34,14 @@ struct NetworkFaults {
   friend bool operator==(const NetworkFaults&, const NetworkFaults&) = default;
 };
 
+/// What is worse between one endpoint and all servers than elsewhere.
+struct Link {
+  Duration latency{};  // every message takes up to that long more, at least half of it: they overtake one another
+  std::uint32_t lost_ppm = 0;
+
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
 /// Which way of an endpoint is cut: what it sends, what is sent to it, or both.
 enum class Cut { kBoth, kToServer, kFromServer };
 
@@ -70,6 +78,11 @@ class SimNetwork {
 
   void unmute() { muted_.clear(); }
 
+  void set_link(const std::string& endpoint, const Link& link) { links_.insert_or_assign(endpoint, link); }
+
+  /// As good as any.
+  void mend_link(const std::string& endpoint) { links_.erase(endpoint); }
+
   bool is_partitioned(const std::string& endpoint) const { return partitioned_.contains(endpoint); }
 
   std::uint64_t messages() const { return messages_; }
@@ -80,7 +93,9 @@ class SimNetwork {
 
   bool is_cut(const std::string& endpoint, Cut way) const;
 
-  Duration draw_delay();
+  const Link* link_of(const std::string& endpoint) const;
+  Duration draw_delay(const std::string& endpoint);
+  bool draw_loss(const std::string& endpoint);
   /// Where a server listens; `present`, if none does.
   std::size_t draw_place(std::size_t present);
 
@@ -94,6 +109,7 @@ class SimNetwork {
   WatchAudit* audit_ = nullptr;
   std::vector<apiserver::ApiServer*> servers_;  // by place
   std::map<std::string, Cut> partitioned_;
+  std::map<std::string, Link> links_;
   std::set<std::pair<std::string, std::string>> muted_;        // endpoint, part of the target
   std::set<std::pair<std::string, Connection*>> connections_;  // the name first: order does not depend on addresses
   std::uint64_t messages_ = 0;

@@ -1,9 +1,10 @@
 // A recording kept in memory, and what its replay comes to.
 #pragma once
 
-#include "agent/contract/recording_sink.h"
-#include "agent/recording/frame.h"
 #include "agent/recording/replay.h"
+
+#include "recording/frame.h"
+#include "recording/sink.h"
 
 #include <cstddef>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace spillway::agent {
 
-class MemoryRecording final : public RecordingSink {
+class MemoryRecording final : public recording::Sink {
  public:
   explicit MemoryRecording(std::size_t segment_bytes = std::size_t{16} << 10U) : segment_bytes_(segment_bytes) {}
 
@@ -37,7 +38,7 @@ class MemoryRecording final : public RecordingSink {
   std::string file() const {
     std::string made;
     for (const std::string& each : segments) {
-      if (!append_segment(made, each)) return "a segment is damaged";
+      if (!recording::append_segment(made, each, recording::kAgentKind)) return "a segment is damaged";
     }
     return made;
   }

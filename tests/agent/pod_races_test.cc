@@ -164,6 +164,33 @@ TEST(PodRaces, ALateStartDoesNotKeepAnEndedContainerFromItsNextAttempt) {
   EXPECT_EQ(cluster.host.count<StartContainer>(), 3U);
 }
 
+/// What the process before had sent arrives when this one has read the pod, just before its first status: seed 12080.
+TEST(PodRaces, AStatusOfTheProcessBeforeThatComesLateIsNotOverwrittenUnseen) {
+  Running cluster(Pods{{.name = "web"}});
+  cluster.exit("web", 1);
+  cluster.run(minutes(1));
+  ASSERT_EQ(restarts_of(cluster.pod("web")), 1);
+  const auto arrived = std::make_shared<bool>(false);
+  std::vector<std::int64_t> told;
+  cluster.host = ScriptedHost();  // the machine went with it
+  cluster.api.set_fault([&, arrived](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (request.method != api::Method::kPatch || !request.target.starts_with(kWeb + "/status")) return {};
+    if (!std::exchange(*arrived, true)) {
+      Json late = cluster.pod("web");
+      (*late.at({"status", "containerStatuses"})->if_array())[0]["restartCount"] = 4;
+      cluster.put(late);
+    }
+    told.push_back(restarts_of(cluster.pod("web")));
+    return {};
+  });
+  cluster.restart();
+  cluster.run(minutes(2));
+  EXPECT_TRUE(*arrived);
+  told.push_back(restarts_of(cluster.pod("web")));
+  EXPECT_EQ(*std::ranges::min_element(told), 4) << "the count has gone back";
+  EXPECT_EQ(cluster.phase("web"), "Running");
+}
+
 /// Its name comes later in the alphabet than that of a pod that came while there was no room.
 TEST(PodRaces, AfterARestartWhoWasThereFirstKeepsItsPlace) {
   AgentOptions options = node_options();

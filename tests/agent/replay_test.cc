@@ -4,10 +4,10 @@
 #include "agent/recording/replay.h"
 
 #include "agent/recording/eviction_recorder.h"
-#include "agent/recording/frame.h"
 #include "agent/scripted_cluster.h"
 #include "base/rng.h"
 
+#include "recording/frame.h"
 #include <gtest/gtest.h>
 
 #include <string>
@@ -118,7 +118,8 @@ TEST(Replays, BeginAtAnySegment) {
   ASSERT_GT(all.size(), 3u);
   for (std::size_t first = 1; first < all.size(); ++first) {
     std::string file;
-    for (std::size_t i = first; i < all.size(); ++i) ASSERT_TRUE(append_segment(file, all[i]));
+    for (std::size_t i = first; i < all.size(); ++i)
+      ASSERT_TRUE(recording::append_segment(file, all[i], recording::kAgentKind));
     const auto report = replay_recording(file);
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->different(), 0u) << first;
@@ -131,7 +132,7 @@ TEST(Replays, AMissingSegmentIsAGap) {
   play_episode(cluster);
   std::string file;
   for (std::size_t i = 0; i < cluster.recording.segments.size(); ++i) {
-    if (i != 1) ASSERT_TRUE(append_segment(file, cluster.recording.segments[i]));
+    if (i != 1) ASSERT_TRUE(recording::append_segment(file, cluster.recording.segments[i], recording::kAgentKind));
   }
   const auto report = replay_recording(file);
   ASSERT_TRUE(report) << report.error().text();
@@ -227,18 +228,18 @@ TEST(Replays, HostileRecordsWithRightChecksumsEndWithAnAnswer) {
   cluster.start();
   cluster.run(seconds(2));
   const std::string file = cluster.recording.file();
-  const auto frames = read_frames(file);
+  const auto frames = recording::read_frames(file, recording::kAgentKind);
   ASSERT_TRUE(frames);
   Rng rng(5);
   int refused = 0;
   int answered = 0;
   for (int i = 0; i < 600; ++i) {
-    std::string hostile(kRecordingHeader);
+    std::string hostile(recording::kAgentKind.header);
     for (const std::string_view record : frames->records) {
       std::string changed(record);
       if (rng.below(8) == 0) changed[rng.below(changed.size())] = static_cast<char>(rng.below(256));
       if (rng.below(20) == 0) continue;
-      ASSERT_TRUE(append_frame(hostile, changed));
+      ASSERT_TRUE(recording::append_frame(hostile, changed));
     }
     const Replay::Reconfigure other = rng.below(2) == 0 ? with_threshold("300Mi") : Replay::Reconfigure();
     replay_recording(hostile, other) ? ++answered : ++refused;
@@ -251,7 +252,7 @@ TEST(Replays, AFileOfSomethingElseIsRefusedInOneLine) {
   const auto report = replay_recording("apiVersion: v1\n");
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().text(), "not a recording of an agent, or one of another version");
-  EXPECT_FALSE(replay_recording(kRecordingHeader)) << "it holds nothing";
+  EXPECT_FALSE(replay_recording(recording::kAgentKind.header)) << "it holds nothing";
 }
 
 }  // namespace

@@ -134,6 +134,10 @@ api::Response ScriptedApi::patch(const std::string& path, const api::Request& re
   if (!uid.empty() && uid != it->second.string_at({"metadata", "uid"})) {
     return failure(ErrorCode::kConflict, "the UID does not match");
   }
+  const std::string_view version = change.string_at({"metadata", "resourceVersion"});
+  if (!version.empty() && version != it->second.string_at({"metadata", "resourceVersion"})) {
+    return failure(ErrorCode::kConflict, "the object has been modified");
+  }
   const api::Type* type = api::find_kind(it->second.string_at({"apiVersion"}), it->second.string_at({"kind"}));
   const auto kind = api::parse_patch_type(request.header("content-type"));
   auto changed = api::apply_patch(*type, it->second, kind.value(), change);

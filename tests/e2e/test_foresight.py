@@ -39,7 +39,8 @@ class Foresight(unittest.TestCase):
         kubeconfig = self.folder / "kubeconfig"
         server = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
         self.api, self.kubeconfig = serving(server, kubeconfig), kubeconfig
-        self.enterContext(running(self.folder, "controller", "--kubeconfig", kubeconfig, "--node-monitor-period", "1s", "--node-monitor-grace-period", "10s"))
+        self.enterContext(running(self.folder, "controller", "--kubeconfig", kubeconfig, "--node-monitor-period", "1s", "--node-monitor-grace-period", "10s",
+                                  "--recording-dir", self.folder / "controller"))
         self.enterContext(running(self.folder, "scheduler", "--kubeconfig", kubeconfig))
         settings = self.folder / "kubelet.yaml"
         settings.write_text(json.dumps({"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "nodeLeaseDurationSeconds": 4,
@@ -86,6 +87,16 @@ class Foresight(unittest.TestCase):
                 times.setdefault(each, time.monotonic() - lost)
         return [(what, name, at) for (what, name), at in times.items()]
 
+    def replayed(self, *more):
+        """What the controllers decided, told by their recording."""
+        file = self.folder / "controller.rec"
+        code, _, error = run("record", "controller", "--dir", self.folder / "controller", "-o", file)
+        self.assertEqual(code, 0, error)
+        code, text, error = run("replay", file, *more, "-o", "json", timeout=60)
+        self.assertEqual(error, "")
+        print(run("replay", file, *more, timeout=60)[1], flush=True)
+        return code, json.loads(text)
+
     def test_a_lost_node_is_foreseen(self):
         on_it = {each["metadata"]["name"] for each in self.api.get(PODS)["items"] if each["spec"]["nodeName"] == LOST}
         self.assertTrue(on_it)
@@ -100,6 +111,25 @@ class Foresight(unittest.TestCase):
         for kind in names:
             for best in (min, max):
                 self.assertAlmostEqual(best(at for what, _, at in predicted if what == kind), best(at for what, _, at in seen if what == kind), delta=APART)
+        self.the_recording_says_the_same()
+
+    def the_recording_says_the_same(self):
+        code, report = self.replayed()
+        self.assertEqual((code, report["kind"], report["nodes"], report["runs"], report["gaps"], report["different"]), (0, "ControllerReplayReport", 3, 1, 0, 0))
+        decided = [(row["subject"], row["decided"]["what"]) for row in report["rows"]]
+        self.assertIn((LOST, "marked Unknown"), decided)
+        self.assertIn((LOST, "tainted unreachable"), decided)
+        patient = self.folder / "patient.yaml"
+        patient.write_text("controllers: {nodeMonitorGracePeriod: 15s}\n")
+        code, report = self.replayed("--config", patient)
+        self.assertEqual(code, 3)
+        marked = [row for row in report["rows"] if row["subject"] == LOST and "decided" in row and row["decided"]["what"] == "marked Unknown"]
+        self.assertEqual([row["same"] for row in marked], [False])
+        self.assertEqual(marked[0]["wouldBe"]["what"], "marked Unknown")
+        for wrong in ("controllers: {nodeMonitorGracePeriods: 15s}\n", "controllers: {nodeMonitorGracePeriod: soon}\n"):
+            patient.write_text(wrong)
+            code, _, error = run("replay", self.folder / "controller.rec", "--config", patient)
+            self.assertEqual((code, len(error.splitlines())), (2, 1), error)
 
 
 if __name__ == "__main__":

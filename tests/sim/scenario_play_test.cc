@@ -237,6 +237,85 @@ TEST(Comparison, PutsWhatDiffersFirst) {
   EXPECT_LT(comparison_text(a, b).find("taints"), comparison_text(a, b).find("flips"));
 }
 
+// What machines and their links do wrong.
+
+std::optional<Duration> time_of_first(const RunOutcome& outcome, HappeningKind kind) {
+  for (const Happening& each : outcome.happenings) {
+    if (each.kind == kind) return each.at;
+  }
+  return std::nullopt;
+}
+
+TEST(Machines, AWrongClockIsNotAFailure) {
+  const RunOutcome outcome = play(made("name: x\ncluster: {nodes: 3, zones: 1}\nsettle: 30s\nduration: 5m\ntimeline:\n"
+                                       "- {at: 10s, jumpClock: {only: [0], by: -1h}}\n"
+                                       "- {at: 20s, jumpClock: {only: [1], by: 1h}}\n"
+                                       "expect: [flips == 0, taints == 0, deletions == 0]"),
+                                  {.seed = 1, .go_on = {}});
+  expect_all(outcome);
+}
+
+TEST(Machines, ALinkMayBeBadWithoutLosingTheNodeAndLoseItWhenNothingArrives) {
+  const auto flips = [](const std::string& link) {
+    const RunOutcome outcome = play(
+        made("name: x\ncluster: {nodes: 4, zones: 1}\nsettle: 30s\nduration: 4m\ntimeline:\n- {at: 0s, link: " + link +
+             ", for: 2m}\nexpect: [recovered before 4m]"),
+        {.seed = 1, .go_on = {}});
+    expect_all(outcome);
+    return outcome.count(HappeningKind::kFlip);
+  };
+  EXPECT_EQ(flips("{only: [0], latency: 2s, lost: 50000}"), 0U);
+  EXPECT_EQ(flips("{only: [0], lost: 1000000}"), 1U) << "the others' links are as good as before";
+}
+
+constexpr const char* kHog =
+    "name: x\ncluster: {nodes: 1, zones: 1, memory: 1Gi, workloads: [{replicaSet: web, replicas: 2, memory: 100Mi, "
+    "memoryRequest: 100Mi}]}\nconfig: {agents: {evictionHard: {memory.available: 300Mi}}}\nsettle: 30s\n"
+    "duration: 3m\n";
+
+TEST(Machines, APodThatHangsHoldsItsMemoryAndEndsWhenItCan) {
+  const std::string leak = "- {at: 30s, memory: {pods: default/web-*, first: 1, to: 800Mi}}\n";
+  const RunOutcome hangs = play(made(kHog + ("timeline:\n- {at: 0s, stuck: {pods: default/web-*}, for: 2m}\n" + leak)),
+                                {.seed = 1, .go_on = {}});
+  const RunOutcome ends = play(made(kHog + ("timeline:\n" + leak)), {.seed = 1, .go_on = {}});
+  expect_all(hangs);
+  expect_all(ends);
+  ASSERT_TRUE(time_of_first(ends, HappeningKind::kEvicted));
+  EXPECT_LT(*time_of_first(ends, HappeningKind::kEvicted), seconds(60));
+  ASSERT_TRUE(time_of_first(hangs, HappeningKind::kEvicted));
+  EXPECT_GE(*time_of_first(hangs, HappeningKind::kEvicted), minutes(2)) << "it is evicted when it has ended";
+}
+
+TEST(Machines, AMachineWithSwapIsSlowBeforeItIsOutOfMemory) {
+  const std::string leak = "timeline: [{at: 10s, memory: {pods: default/web-*, to: 3Gi}}]";
+  const auto kills = [&leak](const std::string& swap) {
+    const RunOutcome outcome =
+        play(made("name: x\ncluster: {nodes: 1, zones: 1, memory: 1Gi, " + swap +
+                  "workloads: [{replicaSet: web, replicas: 2, memory: 100Mi}]}\nconfig: {agents: {evictionHard: "
+                  "{memory.available: 64Mi}}}\nsettle: 30s\nduration: 1m\n" +
+                  leak),
+             {.seed = 1, .go_on = {}});
+    return outcome.count(HappeningKind::kOomKill);
+  };
+  EXPECT_GT(kills(""), 0U);
+  EXPECT_EQ(kills("swap: 8Gi, "), 0U);
+}
+
+TEST(Machines, ImagesThatCannotBeDeletedCostPods) {
+  const auto evicted = [](const std::string& more) {
+    const RunOutcome outcome =
+        play(made("name: x\ncluster: {nodes: 1, zones: 1, disk: 20Gi, workloads: [{replicaSet: web, replicas: 2, "
+                  "memory: 10Mi}]}\nconfig: {agents: {evictionHard: {nodefs.available: 2Gi}}}\nsettle: 30s\n"
+                  "duration: 3m\ntimeline:\n- {at: 10s, images: {only: [0], to: 17Gi" +
+                  more + "}, for: 2m}\n"),
+             {.seed = 1, .go_on = {}});
+    expect_all(outcome);
+    return outcome.count(HappeningKind::kEvicted);
+  };
+  EXPECT_EQ(evicted(""), 0U);
+  EXPECT_GT(evicted(", undeletable: true"), 0U);
+}
+
 }  // namespace
 
 }  // namespace spillway::sim

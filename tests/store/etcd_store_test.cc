@@ -215,6 +215,33 @@ TEST_F(EtcdStoreTest, WhatCannotBeKnownIsNotCalledRefused) {
   store_->unwatch(watch);
 }
 
+TEST_F(EtcdStoreTest, AWatchThatBeganBehindAGapSaysNothingOfTheWritesInIt) {
+  const Revision known = put("a", "1");
+  const std::uint64_t ours = etcd_.revision().number() + 1;
+  for (FakeEtcd::Member& member : etcd_.members) member.leaves_out = {ours};
+  RecordingWatcher first;
+  store_->watch("", etcd_.revision(), first);
+  loop_.run_posted();
+  etcd_.faults = {Fault::kAnswerLost};
+  etcd_.then = [this] { etcd_.write({{"/a", value_of("theirs")}}); };
+  std::optional<Result<WriteResult>> done;
+  store_->write({"a", value_of("ours"), known}, [&](Result<WriteResult> result) { done = std::move(result); });
+  RecordingWatcher second;
+  std::optional<WatchId> again;
+  for (int turns = 0; turns < 100 && !done; ++turns) {
+    loop_.run_posted();
+    if (first.end && !again) again = store_->watch("", etcd_.revision(), second);
+    if (!done) etcd_.advance(milliseconds(20));
+  }
+  ASSERT_TRUE(first.end) << "every member leaves it out";
+  EXPECT_EQ(etcd_.writes_of("/a"), 3U) << "it was done";
+  ASSERT_TRUE(done);
+  ASSERT_FALSE(*done) << "answered as refused";
+  EXPECT_EQ(done->error().code, ErrorCode::kTimeout);
+  EXPECT_THAT(done->error().text(), HasSubstr("may have been stored"));
+  if (again) store_->unwatch(*again);
+}
+
 TEST_F(EtcdStoreTest, WhatSomebodyElseWroteMeanwhileIsNotTakenForOurs) {
   put("a", "1");
   RecordingWatcher watcher;

@@ -2,11 +2,12 @@
 
 #include "agent/companion/shadow_report.h"
 #include "agent/contract/context.h"
-#include "agent/contract/recording_sink.h"
 #include "agent/eviction/eviction_engine.h"
 #include "agent/eviction/pass_config.h"
 #include "agent/recording/eviction_recorder.h"
 #include "client/informer.h"
+
+#include "recording/sink.h"
 
 #include <algorithm>
 #include <map>

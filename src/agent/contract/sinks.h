@@ -5,11 +5,14 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
+namespace spillway::recording {
+class Sink;
+}
+
 namespace spillway::agent {
 
 class Journal;
 class Reaction;
-class RecordingSink;
 
 /// The pointers may be null. Without `reaction` nothing happens between two looks of the engine.
 struct AgentSinks {
@@ -17,7 +20,7 @@ struct AgentSinks {
   telemetry::Registry* metrics = nullptr;
   Journal* journal = nullptr;
   Reaction* reaction = nullptr;
-  RecordingSink* recording = nullptr;
+  recording::Sink* recording = nullptr;
 };
 
 }  // namespace spillway::agent

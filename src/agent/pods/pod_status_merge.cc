@@ -60,6 +60,15 @@ void end_readiness(api::PodStatus& status, WallTime now) {
   }
 }
 
+/// What was told of restarts is not taken back: an earlier process of this node may have told of more than this one
+/// knows of.
+void keep_restarts(const std::vector<api::ContainerStatus>& reported, std::vector<api::ContainerStatus>& merged) {
+  for (api::ContainerStatus& each : merged) {
+    const auto told = std::ranges::find(reported, each.name, &api::ContainerStatus::name);
+    if (told != reported.end()) each.restart_count = std::max(each.restart_count, told->restart_count);
+  }
+}
+
 }  // namespace
 
 api::PodStatus merge_status(const api::PodStatus& reported, const api::PodStatus& wanted, RunningContainers running,
@@ -83,6 +92,8 @@ api::PodStatus merge_status(const api::PodStatus& reported, const api::PodStatus
     merged.message = reported.message;
   }
   if (is_terminal_phase(merged.phase)) end_readiness(merged, now);
+  keep_restarts(reported.container_statuses, merged.container_statuses);
+  keep_restarts(reported.init_container_statuses, merged.init_container_statuses);
   return merged;
 }
 

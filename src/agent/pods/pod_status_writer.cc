@@ -25,7 +25,9 @@ PodStatusWriter::PodStatusWriter(AgentContext& context, std::function<void(const
     : context_(context), on_written_(std::move(on_written)) {}
 
 void PodStatusWriter::observe(const std::string& uid, const api::Pod& copy) {
-  Entry& entry = entries_[uid];
+  const auto [at, fresh] = entries_.try_emplace(uid);
+  Entry& entry = at->second;
+  if (fresh || entry.copy_uid.empty()) entry.inherited = !copy.status.container_statuses.empty();
   const std::uint64_t version = version_of(copy.metadata.resource_version);
   if (entry.copy_uid == copy.metadata.uid && version < entry.version)
     return;  // older than what our last patch returned
@@ -41,6 +43,7 @@ void PodStatusWriter::lose(const std::string& uid) {
 }
 
 void PodStatusWriter::want(const std::string& uid, const api::PodStatus& status, Now now) {
+  if (!began_) began_ = now.mono;
   Entry& entry = entries_[uid];
   entry.wanted = status;
   entry.has_wanted = true;
@@ -74,11 +77,13 @@ void PodStatusWriter::write(const std::string& uid, Now now) {
   if (entry.copy_uid.empty()) return;
   // A terminal phase is wanted only when no process is left.
   const api::PodStatus merged = merge_status(entry.reported, entry.wanted, RunningContainers::kNone, now.wall);
-  const api::Json patch = status_patch(entry.copy_uid, entry.reported, merged);
+  api::Json patch = status_patch(entry.copy_uid, entry.reported, merged);
   if (patch.is_null()) {
     on_written_(uid, now);
     return;
   }
+  if (entry.inherited && now.mono - *began_ < kPredecessorsMax)
+    patch["metadata"]["resourceVersion"] = std::to_string(entry.version);
   entry.in_flight = true;
   context_.api.patch(
       entry.path, client::PatchType::kStrategicMerge, patch,

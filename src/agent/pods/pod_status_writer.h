@@ -1,5 +1,8 @@
 // Brings the API server's copy of each pod's status to what the agent wants it to be: one patch in flight per pod, the
 // latest status wins, failures are retried. A status that somebody else changed is put right again.
+//
+// Pods that an earlier process of this node has reported on: what it sent may arrive after this one has read them. For
+// kPredecessorsMax their statuses are written only over what was read, so that nothing newer is overwritten unseen.
 // Thread: loop. Bounds: one entry per pod; retries back off to 10 s and end when the object is gone.
 // Source: spec "Node agent", 15.3.
 #pragma once
@@ -19,6 +22,8 @@ namespace spillway::agent {
 
 class PodStatusWriter {
  public:
+  static constexpr Duration kPredecessorsMax = seconds(30);
+
   /// `on_written`: the API server has the wanted status of this uid. Called inside a step.
   PodStatusWriter(AgentContext& context, std::function<void(const std::string& uid, Now now)> on_written);
 
@@ -41,6 +46,7 @@ class PodStatusWriter {
     api::PodStatus reported;
     api::PodStatus wanted;
     bool has_wanted = false;
+    bool inherited = false;     // somebody had reported on it when it was seen first
     std::uint64_t version = 0;  // resourceVersion of `reported`
     bool in_flight = false;
     bool waiting_to_retry = false;
@@ -54,6 +60,7 @@ class PodStatusWriter {
   AgentContext& context_;
   std::function<void(const std::string&, Now)> on_written_;
   std::map<std::string, Entry> entries_;
+  std::optional<Instant> began_;
 };
 
 }  // namespace spillway::agent

@@ -1,6 +1,6 @@
 #include "agent/recording/eviction_recorder.h"
 
-#include "agent/recording/frame.h"
+#include "recording/frame.h"
 
 #include <algorithm>
 #include <utility>
@@ -35,8 +35,8 @@ void EvictionRecorder::on_snapshot(const EvictionSnapshot& snapshot, std::span<c
     order_.push_back(pod->metadata.uid);
     pods_[pod->metadata.uid] = {.version = pod->metadata.resource_version, .bytes = encode_pod(state.pods.back())};
   }
-  std::string bytes(kRecordingHeader);
-  open_ = append_frame(bytes, encode_record(std::move(state)));
+  std::string bytes(recording::kAgentKind.header);
+  open_ = recording::append_frame(bytes, encode_record(std::move(state)));
   segment_bytes_ = bytes.size();
   open_ = open_ && sink_.begin_segment(std::move(bytes));
   if (!open_) return lose();
@@ -64,7 +64,7 @@ void EvictionRecorder::on_end() {
 }
 
 void EvictionRecorder::write(const std::string& record) {
-  if (append_frame(batch_, record)) return;
+  if (recording::append_frame(batch_, record)) return;
   batch_.clear();  // the input as a whole, or nothing of it
   lose();
 }

@@ -4,9 +4,10 @@
 // Bounds: what one input leads to is held in memory, and the pods as they were last written.
 #pragma once
 
-#include "agent/contract/recording_sink.h"
 #include "agent/eviction/eviction_witness.h"
 #include "agent/recording/record.h"
+
+#include "recording/sink.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace spillway::agent {
 
 class EvictionRecorder final : public EvictionWitness {
  public:
-  EvictionRecorder(RecordingSink& sink, RecordedNode node) : sink_(sink), node_(std::move(node)) {}
+  EvictionRecorder(recording::Sink& sink, RecordedNode node) : sink_(sink), node_(std::move(node)) {}
 
   bool wants_snapshot() const override;
   void on_snapshot(const EvictionSnapshot& snapshot, std::span<const api::Pod* const> pods, Now now) override;
@@ -41,7 +42,7 @@ class EvictionRecorder final : public EvictionWitness {
   void write(const std::string& record);
   void lose();
 
-  RecordingSink& sink_;
+  recording::Sink& sink_;
   RecordedNode node_;
   std::optional<std::uint64_t> run_;
   std::uint64_t next_segment_ = 0;

@@ -1,6 +1,5 @@
 #include "agent/recording/record.h"
 
-#include "agent/recording/record_codec.h"
 #include "agent/recording/record_fields.h"
 
 #include <type_traits>

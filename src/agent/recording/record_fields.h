@@ -8,16 +8,24 @@
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
 #include "agent/eviction/eviction_witness.h"
-#include "agent/recording/record_codec.h"
 #include "api/object/pod.h"
 #include "api/object/summary.h"
 #include "policy/eviction/decide.h"
+
+#include "recording/codec.h"
 
 #include <concepts>
 #include <string>
 #include <type_traits>
 
 namespace spillway::agent {
+
+struct OfEviction;  // whose records these are
+
+using RecordWriter = recording::Writer<OfEviction>;
+using RecordReader = recording::Reader<OfEviction>;
+using recording::Is;
+using recording::kReads;
 
 // Enumerations: their last value.
 

@@ -1,12 +1,11 @@
 #include "agent/recording/replay.h"
 
 #include "agent/contract/decision_log.h"
-#include "agent/recording/frame.h"
 #include "agent/recording/replay_session.h"
 
+#include "recording/frame.h"
+
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <utility>
 
 namespace spillway::agent {
@@ -35,31 +34,6 @@ Result<std::optional<ReplayOutcome>> decided_in(const Record& record, Now at) {
   return std::optional(outcome_of(*entry, at));
 }
 
-/// Pairs what has the same key, in order; what is not paired stands alone.
-std::vector<ReplayRow> rows_of(std::vector<ReplayOutcome> decided, std::vector<ReplayOutcome> would_be, bool exactly) {
-  std::map<std::string, std::deque<std::size_t>, std::less<>> waiting;  // of `would_be`, by key
-  for (std::size_t i = 0; i < would_be.size(); ++i) waiting[would_be[i].key].push_back(i);
-  std::vector<bool> paired(would_be.size());
-  std::vector<ReplayRow> rows;
-  for (ReplayOutcome& each : decided) {
-    ReplayRow& row = rows.emplace_back();
-    if (const auto found = waiting.find(each.key); found != waiting.end() && !found->second.empty()) {
-      const std::size_t place = found->second.front();
-      found->second.pop_front();
-      paired[place] = true;
-      row.would_be = std::move(would_be[place]);
-    }
-    row.decided = std::move(each);
-    row.same = row.would_be && row.would_be->at.mono == row.decided->at.mono &&
-               row.would_be->what == row.decided->what && (!exactly || row.would_be->line == row.decided->line);
-  }
-  for (std::size_t i = 0; i < would_be.size(); ++i) {
-    if (!paired[i]) rows.push_back({.decided = {}, .would_be = std::move(would_be[i])});
-  }
-  std::ranges::stable_sort(rows, {}, &ReplayRow::at);
-  return rows;
-}
-
 }  // namespace
 
 ReplayOutcome outcome_of(const eviction::ConditionSet& conditions, Now at) {
@@ -83,15 +57,6 @@ ReplayOutcome outcome_of(const JournalEntry& entry, Now at) {
                               : fmt::format("evicted for {}, grace {}s", entry.eviction->metric_label,
                                             entry.eviction->grace_period_seconds);
   return made;
-}
-
-Instant ReplayRow::at() const {
-  if (!decided) return would_be->at.mono;
-  return would_be ? std::min(decided->at.mono, would_be->at.mono) : decided->at.mono;
-}
-
-std::uint64_t ReplayReport::same() const {
-  return static_cast<std::uint64_t>(std::ranges::count(rows, true, &ReplayRow::same));
 }
 
 Replay::Replay(Reconfigure reconfigure) : reconfigure_(std::move(reconfigure)) {}
@@ -162,13 +127,18 @@ Result<ReplayReport> Replay::finish() {
   SPILLWAY_TRY_VOID(run_step());
   if (session_ == nullptr) return make_error(ErrorCode::kInvalid, "the recording holds nothing");
   report_.estimated += session_->estimated();
-  report_.rows = rows_of(std::exchange(decided_, {}), std::exchange(would_be_, {}), !reconfigure_);
+  const bool exactly = !reconfigure_;
+  report_.rows = recording::pair_rows(std::exchange(decided_, {}), std::exchange(would_be_, {}),
+                                      [exactly](const ReplayOutcome& was, const ReplayOutcome& would_be) {
+                                        return would_be.at.mono == was.at.mono && would_be.what == was.what &&
+                                               (!exactly || would_be.line == was.line);
+                                      });
   return std::move(report_);
 }
 
 Result<ReplayReport> replay_recording(std::string_view file, Replay::Reconfigure reconfigure,
                                       const std::function<void(std::size_t, std::size_t)>& progress) {
-  SPILLWAY_TRY(frames, read_frames(file));
+  SPILLWAY_TRY(frames, recording::read_frames(file, recording::kAgentKind));
   Replay replay(std::move(reconfigure));
   for (std::size_t i = 0; i < frames.records.size(); ++i) {
     if (progress && i % kProgressEvery == 0) progress(i, frames.records.size());

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/time.h"
 
+#include "recording/rows.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,25 +23,8 @@
 
 namespace spillway::agent {
 
-/// One thing that was decided: a pod evicted, a pass of the engine ended otherwise, conditions changed.
-struct ReplayOutcome {
-  Now at{};
-  std::string subject;  // "shop/cart-7", "node"
-  std::string key;      // what may be compared with each other has the same
-  std::string what;     // "evicted by memory.available, grace 1s"
-  std::string reasons;
-  std::string line;  // exactly; empty: `what` says it all
-};
-
-/// What was decided beside what would have been; at least one of them is there.
-struct ReplayRow {
-  std::optional<ReplayOutcome> decided;
-  std::optional<ReplayOutcome> would_be;
-  bool same = false;
-
-  /// The earlier of both.
-  Instant at() const;
-};
+using recording::ReplayOutcome;
+using recording::ReplayRow;
 
 struct ReplayReport {
   RecordedNode node;  // of the last run
@@ -54,7 +39,7 @@ struct ReplayReport {
   std::optional<WallTime> begin;
   std::optional<WallTime> end;
 
-  std::uint64_t same() const;
+  std::uint64_t same() const { return recording::count_same(rows); }
 
   std::uint64_t different() const { return rows.size() - same(); }
 };

@@ -8,6 +8,7 @@
 #include "apps/process/engine_metrics.h"
 #include "apps/process/engine_part.h"
 #include "apps/process/process.h"
+#include "apps/process/recording.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
 #include "cli/config/manager_config.h"
@@ -96,6 +97,10 @@ class ControllerProcess {
 
   int run(controllers::ControllerSet::Options options) {
     options_ = std::move(options);
+    if (!command_.recording_dir.empty()) {
+      recording_ = open_recording(process_, command_.recording_dir, command_.recording_max);
+      options_.recording = recording_.get();
+    }
     // Nothing is connected by this: it tells a bad kubeconfig at once.
     auto server = connect_remote(process_.loop(), command_.api);
     if (!server) {
@@ -216,6 +221,7 @@ class ControllerProcess {
   Process process_;
   Rng rng_;
   controllers::ControllerSet::Options options_;
+  std::unique_ptr<host::RecordingRing> recording_;  // null: none
   ControllerServer* server_ = nullptr;
   const ElectionPart* election_ = nullptr;
   const Part* acting_ = nullptr;  // the controllers, while it leads

@@ -1,6 +1,5 @@
-// `spillway record` fetches what a node recorded; `spillway replay` tells its eviction engine the same again.
+// `spillway record` fetches what a node or a controller recorded; `spillway replay` tells its engine the same again.
 #include "agent/config/kubelet_config.h"
-#include "agent/recording/frame.h"
 #include "agent/recording/replay.h"
 #include "api/text/time_text.h"
 #include "apps/commands/commands.h"
@@ -12,7 +11,10 @@
 #include "base/file.h"
 #include "base/unique_fd.h"
 #include "host/files/recording_ring.h"
+#include "sim/replay/lifecycle_replay.h"
+#include "sim/scenario/parser.h"
 
+#include "recording/frame.h"
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -60,13 +62,13 @@ std::string ring_below(const std::string& directory) {
 }
 
 /// A segment that goes while the others are read is one of the oldest.
-Result<std::string> join(const std::vector<std::string>& paths) {
+Result<std::string> join(const std::vector<std::string>& paths, const recording::Kind& kind) {
   std::string file;
   for (const std::string& path : paths) {
     auto segment = read_recording(path);
     if (!segment && segment.error().code == ErrorCode::kNotFound && file.empty()) continue;
     if (!segment) return segment.error();
-    if (const Outcome joined = agent::append_segment(file, *segment); !joined) {
+    if (const Outcome joined = recording::append_segment(file, *segment, kind); !joined) {
       return Error{ErrorCode::kInvalid, joined.error().message, path};
     }
   }
@@ -119,7 +121,7 @@ int run_record(const cli::RecordCommand& command) {
   if (command.list) return list_copies(ring);
   const auto paths = host::recording_segments(command.kept.empty() ? ring : ring + "/kept/" + command.kept);
   if (!paths) return refuse(paths.error(), cli::kExitFailure);
-  auto file = join(*paths);
+  auto file = join(*paths, command.of == "controller" ? recording::kControllerKind : recording::kAgentKind);
   if (!file) return refuse(file.error(), cli::kExitFailure);
   if (file->empty()) return refuse({ErrorCode::kNotFound, "there is no recording here", ring}, cli::kExitFailure);
   if (const Outcome written = write_new(command.file, *file); !written) {
@@ -130,7 +132,27 @@ int run_record(const cli::RecordCommand& command) {
   return cli::kExitOk;
 }
 
-int run_replay(const cli::ReplayCommand& command) {
+namespace {
+
+template <typename Report>
+int show(const Report& report, const cli::ReplayCommand& command, bool drifts) {
+  const std::string text = command.output == cli::OutputFormat::kJson ? replay_json(report, command.config)
+                                                                      : replay_text(report, command.config);
+  std::fputs(text.c_str(), stdout);
+  if (report.different() == 0 && !drifts) return cli::kExitOk;
+  return command.config.empty() ? kExitNotOurs : kExitDiffers;
+}
+
+int refuse_replay(const Error& error, const std::string& file) {
+  return refuse({ErrorCode::kInvalid, error.text(), file}, cli::kExitUsage);
+}
+
+std::function<void(std::size_t, std::size_t)> shown_on(ProgressLine& line) {
+  return
+      [&line](std::size_t done, std::size_t all) { line.show(static_cast<double>(done) / static_cast<double>(all)); };
+}
+
+int replay_agent(const std::string& file, const cli::ReplayCommand& command) {
   agent::Replay::Reconfigure reconfigure;
   if (!command.config.empty()) {
     auto config = read_other(command.config);
@@ -139,21 +161,61 @@ int run_replay(const cli::ReplayCommand& command) {
       return other_options(config, node);
     };
   }
-  const auto file = read_recording(command.file);
-  if (!file) return refuse(file.error(), cli::kExitUsage);
   Result<agent::ReplayReport> report;
   {
     ProgressLine line("replaying", ProgressLine::Shown::kOnTerminal);
-    report = agent::replay_recording(*file, std::move(reconfigure), [&line](std::size_t done, std::size_t all) {
-      line.show(static_cast<double>(done) / static_cast<double>(all));
-    });
+    report = agent::replay_recording(file, std::move(reconfigure), shown_on(line));
   }
-  if (!report) return refuse({ErrorCode::kInvalid, report.error().text(), command.file}, cli::kExitUsage);
-  const std::string text = command.output == cli::OutputFormat::kJson ? replay_json(*report, command.config)
-                                                                      : replay_text(*report, command.config);
-  std::fputs(text.c_str(), stdout);
-  if (report->different() == 0 && report->drifts == 0) return cli::kExitOk;
-  return command.config.empty() ? kExitNotOurs : kExitDiffers;
+  if (!report) return refuse_replay(report.error(), command.file);
+  return show(*report, command, report->drifts > 0);
+}
+
+/// What `config` makes of a controller that was recorded under another one.
+Result<controllers::RecordedController> other_controller(const std::string& file, const std::string& text,
+                                                         const controllers::RecordedController& was) {
+  sim::ScenarioConfig base;
+  base.controllers.node_lifecycle.node_monitor_period = was.node_monitor_period;
+  base.controllers.node_lifecycle.monitor = was.monitor;
+  base.controllers.brakes = was.brakes;
+  const auto no_files = [](const std::string& name) -> Result<std::string> {
+    return invalid(name, "a controller's configuration names no files");
+  };
+  SPILLWAY_TRY(config, sim::parse_scenario_config(file, text, no_files, std::move(base)));
+  controllers::RecordedController made = was;
+  made.node_monitor_period = config.controllers.node_lifecycle.node_monitor_period;
+  made.monitor = config.controllers.node_lifecycle.monitor;
+  made.brakes = config.controllers.brakes;
+  return made;
+}
+
+int replay_controller(const std::string& file, const cli::ReplayCommand& command) {
+  sim::ReconfigureController reconfigure;
+  if (!command.config.empty()) {
+    auto text = read_file(command.config);
+    if (!text) return refuse(text.error(), cli::kExitUsage);
+    // Wrong whatever was recorded?
+    if (const auto checked = other_controller(command.config, *text, {}); !checked)
+      return refuse(checked.error(), cli::kExitUsage);
+    reconfigure = [&command, text = *std::move(text)](const controllers::RecordedController& was) {
+      return other_controller(command.config, text, was);
+    };
+  }
+  Result<sim::LifecycleReplayReport> report;
+  {
+    ProgressLine line("replaying", ProgressLine::Shown::kOnTerminal);
+    report = sim::replay_lifecycle(file, reconfigure, shown_on(line));
+  }
+  if (!report) return refuse_replay(report.error(), command.file);
+  return show(*report, command, false);
+}
+
+}  // namespace
+
+int run_replay(const cli::ReplayCommand& command) {
+  const auto file = read_recording(command.file);
+  if (!file) return refuse(file.error(), cli::kExitUsage);
+  return file->starts_with(recording::kControllerKind.header) ? replay_controller(*file, command)
+                                                              : replay_agent(*file, command);
 }
 
 }  // namespace spillway::apps

@@ -13,13 +13,17 @@ namespace spillway::apps {
 
 namespace {
 
-using agent::ReplayOutcome;
 using agent::ReplayReport;
-using agent::ReplayRow;
+using recording::ReplayOutcome;
+using recording::ReplayRow;
+using sim::LifecycleReplayReport;
 
 /// Readings hold what happened: they are evidence up to the first thing that would have been otherwise.
 class Evidence {
  public:
+  /// To the end.
+  Evidence() = default;
+
   explicit Evidence(const ReplayReport& report) {
     for (const ReplayRow& row : report.rows) {
       if (!row.same) first_ = std::min(row.at(), first_.value_or(row.at()));
@@ -79,10 +83,8 @@ void add_rows(std::string& text, const std::vector<const ReplayRow*>& rows, cons
   }
 }
 
-std::string head_text(const ReplayReport& report, const std::string& config) {
-  std::string text = fmt::format("recording of node {} ({}), {} to {}: {} observations\n", report.node.name,
-                                 report.node.program, report.begin ? api::format_micro_time(*report.begin) : "?",
-                                 report.end ? api::format_micro_time(*report.end) : "?", report.observations);
+template <typename Report>
+void add_totals(std::string& text, const Report& report, const std::string& config) {
   auto out = std::back_inserter(text);
   if (report.runs > 1) fmt::format_to(out, "the process was started {} times\n", report.runs);
   if (report.gaps > 0)
@@ -96,6 +98,14 @@ std::string head_text(const ReplayReport& report, const std::string& config) {
     fmt::format_to(out, "under {}: {} decisions, {} the same, {} different\n", config, all, report.same(),
                    report.different());
   }
+}
+
+std::string head_text(const ReplayReport& report, const std::string& config) {
+  std::string text = fmt::format("recording of node {} ({}), {} to {}: {} observations\n", report.node.name,
+                                 report.node.program, report.begin ? api::format_micro_time(*report.begin) : "?",
+                                 report.end ? api::format_micro_time(*report.end) : "?", report.observations);
+  add_totals(text, report, config);
+  auto out = std::back_inserter(text);
   if (report.drifts > 0) fmt::format_to(out, "{} segments begin with another state than replayed\n", report.drifts);
   if (report.estimated > 0) {
     fmt::format_to(out, "{} times it would have looked at the pods when nobody did: their figures are the last ones\n",
@@ -109,14 +119,19 @@ api::Json to_json(const ReplayOutcome& outcome) {
       {{"at", api::format_micro_time(outcome.at.wall)}, {"what", outcome.what}, {"reasons", outcome.reasons}});
 }
 
-}  // namespace
+std::string head_text(const LifecycleReplayReport& report, const std::string& config) {
+  std::string text = fmt::format("recording of a controller of {} nodes, {} to {}: {} heartbeats\n", report.nodes,
+                                 report.begin ? api::format_micro_time(*report.begin) : "?",
+                                 report.end ? api::format_micro_time(*report.end) : "?", report.heartbeats);
+  add_totals(text, report, config);
+  return text;
+}
 
-std::string replay_text(const ReplayReport& report, const std::string& config) {
-  std::string text = head_text(report, config);
-  const Evidence evidence(report);
+std::string tables(const std::vector<ReplayRow>& rows, const Evidence& evidence) {
+  std::string text;
   std::vector<const ReplayRow*> different;
   std::vector<const ReplayRow*> same;
-  for (const ReplayRow& row : report.rows) (row.same ? same : different).push_back(&row);
+  for (const ReplayRow& row : rows) (row.same ? same : different).push_back(&row);
   if (!different.empty()) {
     text += "\ndifferent:\n";
     add_rows(text, different, evidence, true);
@@ -128,10 +143,9 @@ std::string replay_text(const ReplayReport& report, const std::string& config) {
   return text;
 }
 
-std::string replay_json(const ReplayReport& report, const std::string& config) {
-  const Evidence evidence(report);
+api::Json rows_json(const std::vector<ReplayRow>& all, const Evidence& evidence) {
   api::Json rows = api::Json::array();
-  for (const ReplayRow& row : report.rows) {
+  for (const ReplayRow& row : all) {
     const ReplayOutcome& named = row.decided ? *row.decided : *row.would_be;
     api::Json entry =
         api::Json::object({{"subject", named.subject}, {"same", row.same}, {"evidence", evidence.holds(row)}});
@@ -139,6 +153,42 @@ std::string replay_json(const ReplayReport& report, const std::string& config) {
     if (row.would_be) entry["wouldBe"] = to_json(*row.would_be);
     rows.if_array()->push_back(std::move(entry));
   }
+  return rows;
+}
+
+template <typename Report>
+std::string finished(api::Json document, const Report& report, const std::string& config) {
+  if (!config.empty()) document["configuration"] = config;
+  if (report.begin) document["begin"] = api::format_micro_time(*report.begin);
+  if (report.end) document["end"] = api::format_micro_time(*report.end);
+  return api::to_text(document) + "\n";
+}
+
+}  // namespace
+
+std::string replay_text(const ReplayReport& report, const std::string& config) {
+  return head_text(report, config) + tables(report.rows, Evidence(report));
+}
+
+std::string replay_text(const LifecycleReplayReport& report, const std::string& config) {
+  return head_text(report, config) + tables(report.rows, Evidence());
+}
+
+std::string replay_json(const LifecycleReplayReport& report, const std::string& config) {
+  return finished(api::Json::object({{"kind", "ControllerReplayReport"},
+                                     {"apiVersion", "spillway/v1"},
+                                     {"nodes", report.nodes},
+                                     {"heartbeats", report.heartbeats},
+                                     {"runs", report.runs},
+                                     {"gaps", report.gaps},
+                                     {"tornBytes", report.torn_bytes},
+                                     {"same", report.same()},
+                                     {"different", report.different()},
+                                     {"rows", rows_json(report.rows, Evidence())}}),
+                  report, config);
+}
+
+std::string replay_json(const ReplayReport& report, const std::string& config) {
   api::Json document = api::Json::object({{"kind", "ReplayReport"},
                                           {"apiVersion", "spillway/v1"},
                                           {"node", report.node.name},
@@ -151,11 +201,8 @@ std::string replay_json(const ReplayReport& report, const std::string& config) {
                                           {"estimated", report.estimated},
                                           {"same", report.same()},
                                           {"different", report.different()},
-                                          {"rows", std::move(rows)}});
-  if (!config.empty()) document["configuration"] = config;
-  if (report.begin) document["begin"] = api::format_micro_time(*report.begin);
-  if (report.end) document["end"] = api::format_micro_time(*report.end);
-  return api::to_text(document) + "\n";
+                                          {"rows", rows_json(report.rows, Evidence(report))}});
+  return finished(std::move(document), report, config);
 }
 
 }  // namespace spillway::apps

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/recording/replay.h"
+#include "sim/replay/lifecycle_replay.h"
 
 #include <string>
 
@@ -12,5 +13,10 @@ namespace spillway::apps {
 std::string replay_text(const agent::ReplayReport& report, const std::string& config);
 /// {"kind":"ReplayReport", …}, with a newline.
 std::string replay_json(const agent::ReplayReport& report, const std::string& config);
+
+/// The same of a controller: what differs is evidence to the end, since heartbeats do not depend on what was decided.
+std::string replay_text(const sim::LifecycleReplayReport& report, const std::string& config);
+/// {"kind":"ControllerReplayReport", …}, with a newline.
+std::string replay_json(const sim::LifecycleReplayReport& report, const std::string& config);
 
 }  // namespace spillway::apps

@@ -12,6 +12,7 @@
 #include "apps/process/engine_part.h"
 #include "apps/process/host_name.h"
 #include "apps/process/process.h"
+#include "apps/process/recording.h"
 #include "apps/server/api_server_part.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
@@ -96,8 +97,13 @@ class Up {
   }
 
   void start_controllers(const Fence& fence) {
-    auto set = std::make_unique<controllers::ControllerSet>(
-        *make_controller_options(command_.controller), rng_.fork("controller"), process_.log(), process_.metrics());
+    controllers::ControllerSet::Options options = *make_controller_options(command_.controller);
+    if (!recording_) {
+      recording_ = open_recording(process_, server_->data_dir() + "/controller", command_.node.recording_max);
+    }
+    options.recording = recording_.get();
+    auto set = std::make_unique<controllers::ControllerSet>(std::move(options), rng_.fork("controller"), process_.log(),
+                                                            process_.metrics());
     controllers::ControllerSet& controllers = *set;
     controllers_.acting = &process_.add(std::make_unique<ControllersPart>(
         process_.loop(), controllers,
@@ -160,6 +166,7 @@ class Up {
   Process process_;
   const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};
+  std::unique_ptr<host::RecordingRing> recording_;  // of the controllers; null: none, or not yet
   ApiServerPart* server_ = nullptr;
   Elected controllers_;
   Elected scheduler_;

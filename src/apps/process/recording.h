@@ -1,4 +1,4 @@
-// The recording of a node that runs in this process.
+// The recording of a node, or of the controllers, that run in this process.
 #pragma once
 
 #include "apps/process/process.h"
@@ -10,10 +10,10 @@
 
 namespace spillway::apps {
 
-/// Below a node's state directory.
+/// Below a node's state directory, or the one for the controllers.
 std::string recording_directory(const std::string& state_dir);
 
-/// Null: `bytes_max` is 0, or it cannot be had, which the log says: a node does not stand still for that.
+/// Null: `bytes_max` is 0, or it cannot be had, which the log says: nothing stands still for that.
 std::unique_ptr<host::RecordingRing> open_recording(Process& process, const std::string& state_dir, Bytes bytes_max);
 
 }  // namespace spillway::apps

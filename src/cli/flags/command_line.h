@@ -251,6 +251,8 @@ struct ControllerCommand {
   LeaderElectionArgs leader_election;
   std::string controllers = "*";
   bool shadow = false;
+  std::string recording_dir;            // its recording is below it; empty: none
+  Bytes recording_max = mebibytes(64);  // of it; 0: none
   bool beside_stock = false;  // the stock controllers of the same names are switched off, though their process runs
   ControllerArgs controller;
 };
@@ -305,8 +307,9 @@ struct ExplainCommand {
   Colour colour = Colour::kAuto;
 };
 
-/// Fetches what a node recorded.
+/// Fetches what a node or a controller recorded.
 struct RecordCommand {
+  std::string of = "node";  // or controller
   std::string directory;
   std::string kept;   // a copy; empty: the ring
   std::string file;   // to be written
@@ -316,7 +319,7 @@ struct RecordCommand {
 /// Replays a recording.
 struct ReplayCommand {
   std::string file;
-  std::string config;  // empty: its own
+  std::string config;  // empty: its own; of a controller: members of config: of a scenario
   OutputFormat output = OutputFormat::kText;
 };
 

@@ -265,6 +265,11 @@ void add_memory_watch(CLI::App& app, eviction::MemoryWatch& watch) {
 
 }  // namespace
 
+void add_recording_size(CLI::App& app, Bytes& size, const std::string& what) {
+  add_parsed(app, "--recording-max-size", size, parse_recording_size,
+             "How long the recording of " + what + " may grow; 0: none", "QUANTITY", "64Mi");
+}
+
 void add_node(CLI::App& app, NodeArgs& args) {
   add_node_config(app, args.config);
   begin_group(app, "Node");
@@ -277,8 +282,7 @@ void add_node(CLI::App& app, NodeArgs& args) {
   app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(above_zero());
   add_memory_watch(app, args.memory_watch);
   begin_group(app, "Node");
-  add_parsed(app, "--recording-max-size", args.recording_max, parse_recording_size,
-             "How long the recording of what evictions are decided from may grow; 0: none", "QUANTITY", "64Mi");
+  add_recording_size(app, args.recording_max, "what evictions are decided from");
   app.add_option("--node-status-compat", args.status_compat,
                  "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")
       ->check(one_of({"v1.12"}));

@@ -131,6 +131,9 @@ void define_controller(Commands& commands) {
       ->capture_default_str();
   app.add_flag("--shadow", controller->shadow,
                "Write nothing; report where the cluster differs from what would have been done");
+  app.add_option("--recording-dir", controller->recording_dir,
+                 "Record below this directory what the node lifecycle is told and decides; empty: nowhere");
+  add_recording_size(app, controller->recording_max, "what the node lifecycle is told and decides");
   app.add_flag("--beside-stock-controllers", controller->beside_stock,
                "Run although kube-controller-manager holds its lease: its controllers of these names are off");
   commands.choose(app, controller);

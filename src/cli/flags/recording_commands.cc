@@ -10,8 +10,14 @@ namespace {
 
 void define_record(Commands& commands) {
   const auto record = std::make_shared<RecordCommand>();
-  CLI::App& app = commands.add("record", "Fetch what a node recorded of its evictions, as one file");
-  app.add_option("--dir", record->directory, "The node's state directory (STATE_DIR/NODE)")->required();
+  CLI::App& app =
+      commands.add("record", "Fetch what a node recorded of its evictions, or a controller of nodes, as one file");
+  app.add_option("OF", record->of, "Whose recording it is: node or controller")
+      ->check(CLI::IsMember({"node", "controller"}))
+      ->capture_default_str();
+  app.add_option("--dir", record->directory,
+                 "The node's state directory (STATE_DIR/NODE), or the controller's --recording-dir")
+      ->required();
   auto* const kept = app.add_option("--kept", record->kept, "A copy that was kept aside, in place of the latest");
   auto* const list = app.add_flag("--list", record->list, "Only say which copies were kept aside");
   auto* const file = app.add_option("-o,--output-file", record->file, "Where to")->type_name("FILE");
@@ -25,9 +31,12 @@ void define_record(Commands& commands) {
 
 void define_replay(Commands& commands) {
   const auto replay = std::make_shared<ReplayCommand>();
-  CLI::App& app = commands.add("replay", "Show what a node decided, and what another configuration would have decided");
+  CLI::App& app = commands.add(
+      "replay", "Show what a node or a controller decided, and what another configuration would have decided");
   app.add_option("FILE", replay->file, "A recording: what `spillway record` wrote")->type_name("FILE")->required();
-  app.add_option("--config", replay->config, "Another KubeletConfiguration, in place of the node's own")
+  app.add_option(
+         "--config", replay->config,
+         "Another KubeletConfiguration, in place of the node's own; of a controller: a file as of simulate --config-a")
       ->type_name("FILE");
   add_output(app, replay->output);
   app.footer(

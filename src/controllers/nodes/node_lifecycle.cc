@@ -66,8 +66,35 @@ void NodeLifecycleController::node_event(const api::Node& node, std::string_view
   shared_.events.record(client::reference_to(node), client::EventType::kNormal, reason, message, now);
 }
 
+std::optional<Instant> NodeLifecycleController::ask_gate(lifecycle::ActKind kind, const api::Node& node, Now now) {
+  const std::string subject = node_subject(node.metadata.name);
+  const std::optional<Instant> again = gate_.ask({kind, zone_of(node), {}}, subject, now);
+  if (again && options_.witness != nullptr) {
+    const ActGate::Held* const held = gate_.find(subject);
+    note_decision(node.metadata.name, fmt::format("held: {}", lifecycle::to_string(kind)),
+                  held == nullptr ? std::string() : policy::render(held->reason), now);
+  }
+  return again;
+}
+
+void NodeLifecycleController::note_decision(std::string subject, std::string what, std::string reasons, Now now) {
+  if (options_.witness == nullptr) return;
+  options_.witness->on_decision({std::move(subject), std::move(what), std::move(reasons)}, now);
+}
+
+void NodeLifecycleController::note_marked(const api::Node& node, const Assessment& assessment, Now now) {
+  if (options_.witness == nullptr) return;
+  note_decision(node.metadata.name, "marked Unknown", policy::render(assessment.reason(options_.monitor.health)), now);
+}
+
 void NodeLifecycleController::start(Now now) {
   started_ = true;
+  if (options_.witness != nullptr) {
+    options_.witness->on_start(now);
+    for (const auto& [name, node] : shared_.nodes.cache().all()) options_.witness->on_node(name, node.get(), now);
+    for (const auto& [key, lease] : shared_.leases.cache().all())
+      options_.witness->on_lease(lease->metadata.name, *lease, now);
+  }
   taint_ticks_from_ = now.mono + nanoseconds(1);  // behind a pass that is due at the same instant
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     monitor_.touch(name);
@@ -77,6 +104,7 @@ void NodeLifecycleController::start(Now now) {
 }
 
 void NodeLifecycleController::begin_pass(Now now) {
+  if (options_.witness != nullptr) options_.witness->on_pass(now);
   const auto& nodes = shared_.nodes.cache();
   const auto find = [&nodes](std::string_view name) {
     const auto node = nodes.all().find(name);
@@ -179,6 +207,7 @@ void NodeLifecycleController::on_live_lease(const std::string& name, const Resul
   }
   const auto lease = outcome ? api::decode<api::Lease>(*outcome) : Result<api::Lease>(outcome.error());
   if (lease) {
+    if (options_.witness != nullptr) options_.witness->on_lease(name, *lease, now);
     seen.assessment = monitor_.assess(*seen.node, &*lease, now);
     if (!seen.assessment.silent) {
       shared_.log.warning("node is alive although its lease in the cache is old", {{"node", name}});
@@ -224,7 +253,7 @@ void NodeLifecycleController::assess_anew(Seen& seen, const NodePtr& node, Now n
 
 void NodeLifecycleController::judge_zones(Now now) {
   const NodeMonitor::Verdict verdict = monitor_.finish_pass(now);
-  report_verdict(verdict);
+  report_verdict(verdict, now);
   if (verdict.left_master_disruption) gate_.brakes().on_storm_over(now);
   if (verdict.sweep) sweep(now);
 }
@@ -241,9 +270,9 @@ void NodeLifecycleController::write_statuses(Now now) {
   for (Seen& seen : pass_) {
     if (!seen.assessment.write) continue;
     const std::string& name = seen.node->metadata.name;
-    seen.held =
-        gate_.ask({lifecycle::ActKind::kMarkNotReady, zone_of(*seen.node), {}}, node_subject(name), now).has_value();
+    seen.held = ask_gate(lifecycle::ActKind::kMarkNotReady, *seen.node, now).has_value();
     if (seen.held) continue;
+    note_marked(*seen.node, seen.assessment, now);
     silent.push_back(&seen);
     statuses_outstanding_.insert(name);
   }
@@ -281,6 +310,7 @@ Instant NodeLifecycleController::next_pass(Now now) const {
 void NodeLifecycleController::on_lease(const LeasePtr& before, const LeasePtr& after, Now now) {
   if (!started_ || !options_.profile.leases) return;
   const std::string& name = (after ? after : before)->metadata.name;
+  if (after && options_.witness != nullptr) options_.witness->on_lease(name, *after, now);
   if (!monitor_.knows(name)) return;  // its first pass is to come
   const NodePtr node = shared_.nodes.cache().find(name);
   if (after && node && options_.profile.detect_at_deadline) {
@@ -290,10 +320,17 @@ void NodeLifecycleController::on_lease(const LeasePtr& before, const LeasePtr& a
   }
 }
 
-void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict) {
+void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict, Now now) {
   if (verdict.entered_master_disruption) shared_.log.warning("every zone is disrupted: evictions stop");
   if (verdict.left_master_disruption) shared_.log.info("nodes are back: evictions resume");
+  if (verdict.entered_master_disruption) note_decision("cluster", "evictions stop", {}, now);
+  if (verdict.left_master_disruption) note_decision("cluster", "evictions resume", {}, now);
   for (const NodeMonitor::ZoneChange& change : verdict.changes) {
+    note_decision(fmt::format("zone {}", lifecycle::readable_zone(change.zone)),
+                  fmt::format("{}", lifecycle::to_string(change.after)),
+                  fmt::format("nodes={} unready_nodes={} nodes_per_second={}", change.counts.size(),
+                              change.counts.unready, change.rate),
+                  now);
     shared_.log.info("zone changed", {{"zone", lifecycle::readable_zone(change.zone)},
                                       {"state", lifecycle::to_string(change.after)},
                                       {"before", change.before ? lifecycle::to_string(*change.before) : "none"},
@@ -307,8 +344,8 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
   const std::string& name = node->metadata.name;
   if (statuses_.busy(name)) return;
   if (assessment.write) {
-    const lifecycle::Act mark{lifecycle::ActKind::kMarkNotReady, zone_of(*node), {}};
-    if (gate_.ask(mark, node_subject(name), now)) return;  // the next pass looks again, and asks again
+    if (ask_gate(lifecycle::ActKind::kMarkNotReady, *node, now)) return;  // the next pass looks again, and asks again
+    note_marked(*node, assessment, now);
     return statuses_.write(node, assessment, now);
   }
   follow_status(node, assessment, now);
@@ -346,7 +383,9 @@ void NodeLifecycleController::follow_status(const NodePtr& node, const Assessmen
 
 void NodeLifecycleController::on_node(const NodePtr& before, const NodePtr& after, Now now) {
   if (!started_) return;
-  monitor_.touch((after ? after : before)->metadata.name);
+  const std::string& name = (after ? after : before)->metadata.name;
+  if (options_.witness != nullptr) options_.witness->on_node(name, after.get(), now);
+  monitor_.touch(name);
   if (after) reconcile(after, now);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "client/event_recorder.h"
+#include "controllers/nodes/lifecycle_witness.h"
 #include "controllers/nodes/node_status_writer.h"
 #include "controllers/nodes/node_taint_writer.h"
 #include "controllers/nodes/pod_evictor.h"
@@ -53,6 +54,8 @@ class NodeLifecycleController {
     bool reconcile_nodes = true;
     /// Manual hold: while this ConfigMap exists, what it says is not done (manual_hold.h). Empty: not looked for.
     std::string hold_config_map;  // "kube-system/spillway-hold"
+    /// Null: nobody looks. Must outlive the controller.
+    LifecycleWitness* witness = nullptr;
   };
 
   using Pods = std::optional<std::vector<PodPtr>>;
@@ -99,7 +102,7 @@ class NodeLifecycleController {
   void feed_brakes(Now now);
   void note_zones();
   void look_for_hold();
-  void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict);
+  void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict, Now now);
   void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
   void on_status_settled(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
@@ -141,6 +144,9 @@ class NodeLifecycleController {
   /// `listed`: nullopt if they were not needed so far.
   void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, const Pods& listed, Now now);
 
+  std::optional<Instant> ask_gate(lifecycle::ActKind kind, const api::Node& node, Now now);
+  void note_decision(std::string subject, std::string what, std::string reasons, Now now);
+  void note_marked(const api::Node& node, const lifecycle::Assessment& assessment, Now now);
   void node_event(const api::Node& node, std::string_view reason, const std::string& message, Now now);
 
   Shared shared_;

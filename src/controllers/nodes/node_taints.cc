@@ -82,6 +82,7 @@ void NodeLifecycleController::taint(const NodePtr& node, TaintAction action, Nod
   const std::string_view added = not_ready ? options_.profile.not_ready_taint : options_.profile.unreachable_taint;
   const std::string_view removed = not_ready ? options_.profile.unreachable_taint : options_.profile.not_ready_taint;
   tainting_.insert(name);
+  note_decision(name, fmt::format("tainted {}", not_ready ? "not-ready" : "unreachable"), {}, now);
   const auto edit = [this, uid = node->metadata.uid, added, removed](api::Node& seen, Now then) {
     if (seen.metadata.uid != uid || effective_readiness(seen) == Readiness::kTrue) return false;  // back meanwhile
     const std::string effect(api::kNoExecute);
@@ -119,6 +120,7 @@ void NodeLifecycleController::free(const NodePtr& node, Now now) {
 /// Both taints in one write; upstream those that the node was seen to carry (T10).
 void NodeLifecycleController::untaint(const NodePtr& node, std::function<void()> gone, Now now) {
   if (!node) return;
+  if (carries_own_taint(*node)) note_decision(node->metadata.name, "untainted", {}, now);
   std::vector<std::string_view> keys;
   for (const std::string_view key : {options_.profile.unreachable_taint, options_.profile.not_ready_taint}) {
     const bool seen = lifecycle::has_taint(node->spec.taints, key, api::kNoExecute);
@@ -203,11 +205,11 @@ NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zo
     gone->metadata.name = entry.name;
     node = std::move(gone);
   }
-  const lifecycle::Act act{lifecycle::ActKind::kTaint, zone_of(*node), {}};
-  if (const auto again = gate_.ask(act, node_subject(entry.name), now)) {
+  if (const auto again = ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
     return {NodeMonitor::Handled::kRetry, *again - now.mono};
   }
   evicting_.insert(entry.name);
+  note_decision(entry.name, "pods evicted", {}, now);
   const bool counts_first = options_.profile.counts_before_trying;
   if (counts_first) metrics_.node_tainted(zone);
   const auto done = [this, zone, entry, counts_first](bool all, Now then) {
@@ -249,8 +251,7 @@ NodeMonitor::Answer NodeLifecycleController::taint_waiting(const std::string& zo
   const std::optional<Readiness> readiness = effective_readiness(*node);
   if (!readiness) return {NodeMonitor::Handled::kRetry, milliseconds(50)};
   if (*readiness == Readiness::kTrue) return {};
-  const lifecycle::Act act{lifecycle::ActKind::kTaint, zone_of(*node), {}};
-  if (const auto again = gate_.ask(act, node_subject(entry.name), now)) {
+  if (const auto again = ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
     return {NodeMonitor::Handled::kRetry, *again - now.mono};
   }
   const bool counts_first = options_.profile.counts_before_trying;

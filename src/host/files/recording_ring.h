@@ -6,7 +6,6 @@
 // Source: docs/adr/0024-recordings.md.
 #pragma once
 
-#include "agent/contract/recording_sink.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
@@ -14,6 +13,8 @@
 #include "runtime/loop_thread.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+
+#include "recording/sink.h"
 
 #include <atomic>
 #include <cstddef>
@@ -29,7 +30,7 @@
 
 namespace spillway::host {
 
-class RecordingRing final : public agent::RecordingSink {
+class RecordingRing final : public recording::Sink {
  public:
   static constexpr Bytes kBytesMin = mebibytes(1);
   static constexpr Bytes kBytesMax = gibibytes(1);

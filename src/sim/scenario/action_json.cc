@@ -155,6 +155,30 @@ struct Saying {
   Said operator()(const DeposeEtcd&) const { return {"etcd", "depose"}; }
 
   Said operator()(const CompactEtcd&) const { return {"etcd", "compact"}; }
+
+  Said operator()(const JumpMachineClocks& action) const {
+    Json out = choice_members(action.nodes);
+    out["by"] = api::format_duration(action.by);
+    return {"jumpClock", std::move(out)};
+  }
+
+  Said operator()(const WorsenLinks& action) const {
+    Json out = choice_members(action.nodes);
+    if (action.link.latency > Duration::zero()) out["latency"] = api::format_duration(action.link.latency);
+    if (action.link.lost_ppm > 0) out["lost"] = static_cast<std::int64_t>(action.link.lost_ppm);
+    return {"link", std::move(out)};
+  }
+
+  Said operator()(const HoldEndings& action) const {
+    return {action.ending == SimHost::Ending::kNever ? "stuck" : "slowStop", pods_json(action.pods)};
+  }
+
+  Said operator()(const KeepImages& action) const {
+    Json out = choice_members(action.nodes);
+    out["to"] = bytes_text(action.to);
+    if (action.undeletable) out["undeletable"] = true;
+    return {"images", std::move(out)};
+  }
 };
 
 }  // namespace

@@ -152,9 +152,10 @@ Result<agent::AgentOptions> agent_options_of(const api::Json& members) {
   return agent_options(document);
 }
 
-Result<ScenarioConfig> parse_config(const Place& config, const DocumentPart& part, const ReadText& read) {
+Result<ScenarioConfig> parse_config(const Place& config, const DocumentPart& part, const ReadText& read,
+                                    ScenarioConfig base) {
   SPILLWAY_TRY_VOID(config.check_members({"agents", "controllers", "brakes"}));
-  ScenarioConfig out;
+  ScenarioConfig out = std::move(base);
   if (config.has("brakes")) SPILLWAY_TRY_VOID(parse_brakes(config.member("brakes"), out.controllers));
   if (config.has("controllers")) SPILLWAY_TRY_VOID(parse_controllers(config.member("controllers"), out.controllers));
   if (config.has("agents")) {

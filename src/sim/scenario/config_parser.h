@@ -14,7 +14,9 @@ struct DocumentPart {
   std::string path;  // "config"; empty: the document is the configuration
 };
 
-Result<ScenarioConfig> parse_config(const yaml::Place& config, const DocumentPart& part, const ReadText& read);
+/// `base`: what holds where it says nothing.
+Result<ScenarioConfig> parse_config(const yaml::Place& config, const DocumentPart& part, const ReadText& read,
+                                    ScenarioConfig base = {});
 
 /// What agents of these members of a KubeletConfiguration are started with.
 Result<agent::AgentOptions> agent_options_of(const api::Json& members);

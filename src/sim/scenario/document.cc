@@ -73,7 +73,8 @@ Inventory inventory_of(const GeneratedCluster& cluster) {
                         .labels = {},
                         .memory = cluster.memory,
                         .cpu_milli = cluster.cpu_milli,
-                        .disk = cluster.disk};
+                        .disk = cluster.disk,
+                        .swap = cluster.swap};
     const std::string zone = fmt::format("zone-{}", i % cluster.zones);
     machine.labels["topology.kubernetes.io/zone"] = zone;
     if (cluster.racks > 0) machine.labels["rack"] = fmt::format("{}-rack-{}", zone, i / cluster.zones % cluster.racks);

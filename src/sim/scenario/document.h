@@ -133,6 +133,31 @@ struct JumpClock {
   Duration by{};
 };
 
+/// The wall clocks of these machines; they stay wrong until they jump again.
+struct JumpMachineClocks {
+  NodeChoice nodes;
+  Duration by{};
+};
+
+/// Messages between these nodes and anybody get lost, or take longer, than those of others.
+struct WorsenLinks {
+  NodeChoice nodes;
+  Link link;
+};
+
+/// What the containers of these pods do when they are told to end.
+struct HoldEndings {
+  PodChoice pods;
+  SimHost::Ending ending = SimHost::Ending::kAtGrace;
+};
+
+/// Images that nobody uses on the disk of each of these machines.
+struct KeepImages {
+  NodeChoice nodes;
+  Bytes to;
+  bool undeletable = false;
+};
+
 /// The controllers' watches whose path has this in it carry nothing any more; empty: all do again.
 struct MuteWatch {
   std::string path;
@@ -176,11 +201,11 @@ struct DeposeEtcd {};
 /// All its history is forgotten.
 struct CompactEtcd {};
 
-using Action =
-    std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
-                 RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk, ForkProcesses,
-                 DrainNodes, UncordonNodes, ScaleReplicaSet, JumpClock, MuteWatch, CrashScheduler, RestartScheduler,
-                 CreateObject, DeleteObject, BreakEtcd, MendEtcd, DeposeEtcd, CompactEtcd>;
+using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
+                            RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk,
+                            ForkProcesses, DrainNodes, UncordonNodes, ScaleReplicaSet, JumpClock, MuteWatch,
+                            CrashScheduler, RestartScheduler, CreateObject, DeleteObject, BreakEtcd, MendEtcd,
+                            DeposeEtcd, CompactEtcd, JumpMachineClocks, WorsenLinks, HoldEndings, KeepImages>;
 
 struct TimelineEvent {
   enum class When { kAt, kFirstUnknown };
@@ -217,6 +242,7 @@ struct GeneratedCluster {
   Bytes memory = gibibytes(64);
   std::int64_t cpu_milli = 4000;
   Bytes disk = gibibytes(100);
+  Bytes swap = {};
   std::vector<Workload> workloads;
 };
 

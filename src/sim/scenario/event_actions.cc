@@ -97,6 +97,15 @@ void EventActions::take_back(const Action& action) {
       if (const auto before = used_before_.find(uid); before != used_before_.end())
         machine.use_memory(uid, before->second, Bytes{0});
     });
+  } else if (const auto* clocks = std::get_if<JumpMachineClocks>(&action)) {
+    (*this)(JumpMachineClocks{clocks->nodes, -clocks->by});
+  } else if (const auto* links = std::get_if<WorsenLinks>(&action)) {
+    for (const std::size_t node : nodes_of(links->nodes)) cluster_.mend_link_of(node);
+  } else if (const auto* endings = std::get_if<HoldEndings>(&action)) {
+    for_each(endings->pods,
+             [](const std::string& uid, SimHost& machine) { machine.set_ending(uid, SimHost::Ending::kPrompt); });
+  } else if (const auto* images = std::get_if<KeepImages>(&action)) {
+    (*this)(KeepImages{images->nodes, Bytes{0}});
   } else if (const auto* disk = std::get_if<FillDisk>(&action)) {
     for_each(disk->pods, [this](const std::string& uid, SimHost& machine) {
       if (const auto before = disk_before_.find(uid); before != disk_before_.end())
@@ -272,6 +281,25 @@ void EventActions::operator()(const ScaleReplicaSet& action) {
 
 void EventActions::operator()(const JumpClock& action) {
   cluster_.time().jump_wall(action.by);
+}
+
+void EventActions::operator()(const JumpMachineClocks& action) {
+  for (const std::size_t node : nodes_of(action.nodes)) cluster_.jump_clock_of(node, action.by);
+}
+
+void EventActions::operator()(const WorsenLinks& action) {
+  for (const std::size_t node : nodes_of(action.nodes)) cluster_.set_link_of(node, action.link);
+}
+
+void EventActions::operator()(const HoldEndings& action) {
+  for_each(action.pods,
+           [&action](const std::string& uid, SimHost& machine) { machine.set_ending(uid, action.ending); });
+}
+
+void EventActions::operator()(const KeepImages& action) {
+  for (const std::size_t node : nodes_of(action.nodes)) {
+    if (SimHost* const machine = cluster_.machine(node)) machine->keep_images(action.to, action.undeletable);
+  }
 }
 
 void EventActions::operator()(const MuteWatch& action) {

@@ -52,6 +52,10 @@ class EventActions {
   void operator()(const MendEtcd& action);
   void operator()(const DeposeEtcd&);
   void operator()(const CompactEtcd&);
+  void operator()(const JumpMachineClocks& action);
+  void operator()(const WorsenLinks& action);
+  void operator()(const HoldEndings& action);
+  void operator()(const KeepImages& action);
 
  private:
   std::vector<std::size_t> nodes_of(const NodeChoice& choice) const { return chosen_nodes(choice, machines_); }

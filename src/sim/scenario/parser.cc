@@ -57,7 +57,7 @@ Result<Workload> read_workload(const Place& place) {
 
 Result<GeneratedCluster> read_generated(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members(
-      {"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "disk", "workloads", "servers", "etcd"}));
+      {"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "disk", "swap", "workloads", "servers", "etcd"}));
   GeneratedCluster out;
   SPILLWAY_TRY(nodes, place.number("nodes", 1, kNodesMax));
   out.nodes = nodes.value_or(30);
@@ -71,6 +71,8 @@ Result<GeneratedCluster> read_generated(const Place& place) {
   if (memory) out.memory = *memory;
   SPILLWAY_TRY(disk, read_bytes(place, "disk"));
   if (disk) out.disk = *disk;
+  SPILLWAY_TRY(swap, read_bytes(place, "swap"));
+  if (swap) out.swap = *swap;
   SPILLWAY_TRY(cpu, place.number("cpu", 1, 1024));
   if (cpu) out.cpu_milli = *cpu * 1000;
   SPILLWAY_TRY_VOID(place.for_each("workloads", [&out](const Place& each) -> Outcome {
@@ -201,9 +203,10 @@ Result<Scenario> parse_scenario(const std::string& file, const std::string& text
   return read_scenario(Place(file, document, Place::Precision::kColumn), {file, document, ""}, read, instead);
 }
 
-Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read) {
+Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read,
+                                             ScenarioConfig base) {
   SPILLWAY_TRY(document, yaml::parse(file, text));
-  return parse_config(Place(file, document, Place::Precision::kColumn), {file, document, ""}, read);
+  return parse_config(Place(file, document, Place::Precision::kColumn), {file, document, ""}, read, std::move(base));
 }
 
 }  // namespace spillway::sim

@@ -27,8 +27,9 @@ struct ClusterOverride {
 Result<Scenario> parse_scenario(const std::string& file, const std::string& text, const ReadText& read,
                                 const ClusterOverride& instead = {});
 
-/// A file with the members of `config:` alone.
-Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read);
+/// A file with the members of `config:` alone. `base`: what holds where it says nothing.
+Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read,
+                                             ScenarioConfig base = {});
 
 /// `brakes: on`.
 void set_brakes(controllers::ControllerSet::Options& options, bool on);

@@ -101,6 +101,7 @@ Json cluster_json(const Scenario& scenario) {
   out["memory"] = bytes_text(cluster.memory);
   out["cpu"] = cluster.cpu_milli / 1000;
   if (cluster.disk != GeneratedCluster().disk) out["disk"] = bytes_text(cluster.disk);
+  if (cluster.swap > Bytes{0}) out["swap"] = bytes_text(cluster.swap);
   if (scenario.control_plane.servers > 1) out["servers"] = static_cast<std::int64_t>(scenario.control_plane.servers);
   if (scenario.control_plane.etcd > 0) out["etcd"] = static_cast<std::int64_t>(scenario.control_plane.etcd);
   if (cluster.workloads.empty()) return out;

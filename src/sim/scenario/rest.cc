@@ -48,6 +48,8 @@ void heal_everything(Cluster& cluster) {
   for (std::size_t i = 0; i < cluster.node_count(); ++i) {
     cluster.restart_node(i);
     cluster.heal_node(i);
+    cluster.mend_link_of(i);
+    cluster.machine(i)->let_all_end();
   }
 }
 

@@ -124,9 +124,8 @@ Result<Action> read_api_server(const Place& place) {
   return SlowApiServer{*slow};
 }
 
-/// The members that choose pods of an event that has these as well: to, over, rate.
-Result<PodChoice> read_pods(const Place& place) {
-  SPILLWAY_TRY_VOID(place.check_members({"pods", "label", "first", "to", "over", "rate"}));
+/// The members that choose pods; whoever calls has checked that there are no others.
+Result<PodChoice> read_pod_choice(const Place& place) {
   PodChoice choice;
   SPILLWAY_TRY(pods, place.optional_text("pods"));
   if (!pods.empty()) choice.pods = pods;
@@ -136,6 +135,55 @@ Result<PodChoice> read_pods(const Place& place) {
   SPILLWAY_TRY(first, place.number("first", 1, 1'000'000));
   if (first) choice.first = static_cast<std::size_t>(*first);
   return choice;
+}
+
+/// Of an event that has these as well: to, over, rate.
+Result<PodChoice> read_pods(const Place& place) {
+  SPILLWAY_TRY_VOID(place.check_members({"pods", "label", "first", "to", "over", "rate"}));
+  return read_pod_choice(place);
+}
+
+Result<Action> read_hold_endings(const Place& place, SimHost::Ending ending) {
+  if (!place.value().is_object()) return place.wrong("expected a mapping of pods, label or first");
+  SPILLWAY_TRY_VOID(place.check_members({"pods", "label", "first"}));
+  SPILLWAY_TRY(pods, read_pod_choice(place));
+  return HoldEndings{std::move(pods), ending};
+}
+
+/// "-1h" is everybody's, a mapping that of some machines.
+Result<Action> read_jump_clock(const Place& event, const Place& place, const Machines& machines) {
+  if (!place.value().is_object()) {
+    SPILLWAY_TRY(by, read_duration(event, "jumpClock", Sign::kAny));
+    if (!by) return place.wrong("expected a duration, e.g. -1h");
+    return JumpClock{*by};
+  }
+  SPILLWAY_TRY_VOID(place.check_members({"zone", "rack", "label", "names", "skip", "every", "only", "by"}));
+  SPILLWAY_TRY(nodes, read_choice(place, machines));
+  SPILLWAY_TRY(by, read_duration(place, "by", Sign::kAny));
+  if (!by) return place.wrong("by is missing; expected a duration, e.g. -1h");
+  return JumpMachineClocks{nodes, *by};
+}
+
+Result<Action> read_link(const Place& place, const Machines& machines) {
+  if (!place.value().is_object()) return place.wrong("expected a mapping of nodes, with latency or lost");
+  SPILLWAY_TRY_VOID(
+      place.check_members({"zone", "rack", "label", "names", "skip", "every", "only", "latency", "lost"}));
+  SPILLWAY_TRY(nodes, read_choice(place, machines));
+  SPILLWAY_TRY(latency, read_duration(place, "latency"));
+  SPILLWAY_TRY(lost, place.number("lost", 1, 1'000'000));
+  if (!latency && !lost) return place.wrong("expected latency (200ms), lost (messages of a million), or both");
+  return WorsenLinks{nodes, {latency.value_or(Duration::zero()), static_cast<std::uint32_t>(lost.value_or(0))}};
+}
+
+Result<Action> read_images(const Place& place, const Machines& machines) {
+  if (!place.value().is_object()) return place.wrong("expected a mapping of nodes, with to");
+  SPILLWAY_TRY_VOID(
+      place.check_members({"zone", "rack", "label", "names", "skip", "every", "only", "to", "undeletable"}));
+  SPILLWAY_TRY(nodes, read_choice(place, machines));
+  SPILLWAY_TRY(to, read_bytes(place, "to"));
+  if (!to) return place.wrong("to is missing; expected an amount of disk, e.g. 40Gi");
+  SPILLWAY_TRY(undeletable, place.flag("undeletable"));
+  return KeepImages{nodes, *to, undeletable.value_or(false)};
 }
 
 /// UseMemory or FillDisk. `what`: for the message.
@@ -183,9 +231,9 @@ Result<Action> read_scale(const Place& place) {
 }
 
 const std::initializer_list<std::string_view> kMembers = {
-    "at",        "after",  "for",   "repeat",    "partition", "heal",      "crash",     "restart", "rollingReboot",
-    "apiServer", "memory", "drain", "uncordon",  "scale",     "jumpClock", "muteWatch", "create",  "delete",
-    "etcd",      "disk",   "fork",  "thresholds"};
+    "at",        "after",  "for",   "repeat",   "partition", "heal",      "crash",     "restart",   "rollingReboot",
+    "apiServer", "memory", "drain", "uncordon", "scale",     "jumpClock", "muteWatch", "create",    "delete",
+    "etcd",      "disk",   "fork",  "link",     "slowStop",  "stuck",     "images",    "thresholds"};
 constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
 
 /// What is not simulated is refused, not passed over.
@@ -214,11 +262,11 @@ Result<Action> read_action(std::string_view kind, const Place& event, const Mach
     SPILLWAY_TRY(path, place.text());
     return MuteWatch{path};
   }
-  if (kind == "jumpClock") {
-    SPILLWAY_TRY(by, read_duration(event, kind, Sign::kAny));
-    if (!by) return place.wrong("expected a duration, e.g. -1h");
-    return JumpClock{*by};
-  }
+  if (kind == "jumpClock") return read_jump_clock(event, place, machines);
+  if (kind == "link") return read_link(place, machines);
+  if (kind == "slowStop") return read_hold_endings(place, SimHost::Ending::kAtGrace);
+  if (kind == "stuck") return read_hold_endings(place, SimHost::Ending::kNever);
+  if (kind == "images") return read_images(place, machines);
   const std::string* const process = place.value().if_string();
   if (process != nullptr && *process != "all" && kind == "crash") return read_crash_of_process(place);
   if (process != nullptr && *process != "all" && kind == "restart") return read_restart_of_process(place);
@@ -236,7 +284,9 @@ bool can_be_taken_back(const Action& action) {
          std::holds_alternative<BreakEtcd>(action) || std::holds_alternative<StopApiServer>(action) ||
          std::holds_alternative<SlowApiServer>(action) || std::holds_alternative<UseMemory>(action) ||
          std::holds_alternative<FillDisk>(action) || std::holds_alternative<ForkProcesses>(action) ||
-         std::holds_alternative<DrainNodes>(action) || std::holds_alternative<MuteWatch>(action);
+         std::holds_alternative<DrainNodes>(action) || std::holds_alternative<MuteWatch>(action) ||
+         std::holds_alternative<JumpMachineClocks>(action) || std::holds_alternative<WorsenLinks>(action) ||
+         std::holds_alternative<HoldEndings>(action) || std::holds_alternative<KeepImages>(action);
 }
 
 Outcome read_times(const Place& place, TimelineEvent& event) {

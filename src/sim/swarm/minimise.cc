@@ -23,6 +23,9 @@ NodeChoice* choice_in(Action& action) {
   if (auto* const partition = std::get_if<PartitionNodes>(&action)) return &partition->nodes;
   if (auto* const crash = std::get_if<CrashNodes>(&action)) return &crash->nodes;
   if (auto* const drain = std::get_if<DrainNodes>(&action)) return &drain->nodes;
+  if (auto* const clocks = std::get_if<JumpMachineClocks>(&action)) return &clocks->nodes;
+  if (auto* const links = std::get_if<WorsenLinks>(&action)) return &links->nodes;
+  if (auto* const images = std::get_if<KeepImages>(&action)) return &images->nodes;
   return nullptr;
 }
 
@@ -84,6 +87,7 @@ std::vector<Edit> edits_of_cluster(Scenario& scenario) {
     });
   }
   edits.emplace_back([](Scenario& s) { cluster_of(s).zones = 1; });
+  edits.emplace_back([](Scenario& s) { cluster_of(s).swap = {}; });
   edits.emplace_back([](Scenario& s) { s.control_plane = {}; });
   edits.emplace_back([](Scenario& s) { s.control_plane = {.servers = 1, .etcd = s.control_plane.etcd > 0 ? 1U : 0U}; });
   edits.emplace_back([](Scenario& s) { s.config = {}; });

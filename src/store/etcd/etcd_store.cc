@@ -28,6 +28,7 @@ struct EtcdStore::WriteJob {
   EtcdTxn txn;
   Completion<WriteResult> done;
   std::size_t bytes = 0;
+  Revision asked_at;  // what it may do lies behind this
   int attempts = 0;
   bool uncertain = false;  // an attempt may have done it, and nobody knows
   bool leased_again = false;
@@ -141,7 +142,7 @@ void EtcdStore::write(Write write, Completion<WriteResult> done) {
   ++pending_;
   pending_bytes_ += bytes;
   if (write.value) written_.emplace(write.key, Written{write.value, {}});
-  auto job = std::make_shared<WriteJob>(WriteJob{std::move(write), {}, std::move(done), bytes});
+  auto job = std::make_shared<WriteJob>(WriteJob{std::move(write), {}, std::move(done), bytes, seen_});
   const Write& asked = job->write;
   job->txn = {.key = keys_.in_etcd(asked.key), .put = asked.value};
   if (asked.expected) {
@@ -226,10 +227,10 @@ void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry
        [this, job, result = std::move(result)]() mutable { answer(job, what_became_of(*job, std::move(result))); });
 }
 
-/// An attempt that nobody knows of came before one that was refused, and all that was written up to then has been
-/// shown: the key as it stands tells, or our bytes in its history. Refused for sure is a write that expected a revision
-/// which cannot come again; a creation may still be done once the key is free, and whose deletion it was nobody can
-/// say.
+/// An attempt that nobody knows of came before one that was refused: the key as it stands tells, or our bytes in its
+/// history. Refused for sure is a write that expected a revision which cannot come again, if one watch has shown all
+/// that was written since it was asked for: one that began later, as after a gap, says nothing of what came before it.
+/// A creation may still be done once the key is free, and whose deletion it was nobody can say.
 Result<WriteResult> EtcdStore::what_became_of(const WriteJob& job, WriteResult refused) {
   const Write& asked = job.write;
   if (!asked.value && !refused.current) {
@@ -243,7 +244,10 @@ Result<WriteResult> EtcdStore::what_became_of(const WriteJob& job, WriteResult r
     const auto own = std::find_if(first, last, [&](const auto& each) { return each.second.value == asked.value; });
     if (own != last && own->second.seen != Revision())
       return WriteResult{.committed = true, .revision = own->second.seen, .current = {}};
-    if (!job.creates() && !watches_.empty() && revision() >= refused.revision) return refused;
+    const auto shown = [&](const auto& watch) {
+      return watch.second->has_shown(asked.key, job.asked_at, refused.revision);
+    };
+    if (!job.creates() && std::ranges::any_of(watches_, shown)) return refused;
   }
   metrics_.uncertain.add();
   return make_error(ErrorCode::kTimeout, "{} did not answer in time; the write may have been stored", called());

@@ -59,6 +59,11 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
 
   Watcher& watcher() const { return wanted_.watcher; }
 
+  /// Whatever happened to the key behind `after`, up to and with `until`, has been delivered.
+  bool has_shown(const std::string& key, Revision after, Revision until) const {
+    return key.starts_with(wanted_.prefix) && wanted_.after <= after && delivered_ >= until;
+  }
+
   void on_watch_message(EtcdWatchMessage message) override;
   void on_watch_broken(const EtcdFailure& why) override;
 

@@ -1,6 +1,7 @@
 // Between values and the bytes of a record: one list of members per type says how it is written and read. Numbers are
-// seven bits a byte, lowest first; a set top bit says that more follow.
-// Thread: any (pure). Bounds: what is read holds no more elements than its record has bytes.
+// seven bits a byte, lowest first; a set top bit says that more follow. Whoever records has a Writer and a Reader of
+// its own, by a type of its own, in whose namespace the lists of members are looked for. Thread: any (pure). Bounds:
+// what is read holds no more elements than its record has bytes.
 #pragma once
 
 #include "api/text/quantity.h"
@@ -22,12 +23,13 @@
 #include <variant>
 #include <vector>
 
-namespace spillway::agent {
+namespace spillway::recording {
 
 template <typename T, typename Of>
 concept Is = std::same_as<std::remove_const_t<T>, Of>;
 
-class RecordWriter {
+template <typename Whose>
+class Writer {
  public:
   template <typename... Values>
   void operator()(const Values&... values) {
@@ -119,9 +121,10 @@ class RecordWriter {
   std::string text_;
 };
 
-class RecordReader {
+template <typename Whose>
+class Reader {
  public:
-  explicit RecordReader(std::string_view text) : rest_(text) {}
+  explicit Reader(std::string_view text) : rest_(text) {}
 
   template <typename... Values>
   void operator()(Values&... values) {
@@ -281,6 +284,9 @@ class RecordReader {
 
 /// Does describe() fill its value, or write it?
 template <typename Io>
-inline constexpr bool kReads = std::same_as<Io, RecordReader>;
+inline constexpr bool kReads = false;
 
-}  // namespace spillway::agent
+template <typename Whose>
+inline constexpr bool kReads<Reader<Whose>> = true;
+
+}  // namespace spillway::recording

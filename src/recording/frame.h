@@ -10,10 +10,17 @@
 #include <string_view>
 #include <vector>
 
-namespace spillway::agent {
+namespace spillway::recording {
 
-/// The first line of an agent's recording, with the version of its records.
-inline constexpr std::string_view kRecordingHeader = "spillway agent recording 1\n";
+/// Whose recordings are meant.
+struct Kind {
+  std::string_view header;  // the first line, with the version of the records
+  std::string_view of;      // "an agent"
+};
+
+inline constexpr Kind kAgentKind{"spillway agent recording 1\n", "an agent"};
+inline constexpr Kind kControllerKind{"spillway controller recording 1\n", "a controller"};
+
 /// Of one record.
 inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;
 
@@ -27,10 +34,10 @@ struct Frames {
 
 /// kInvalid: no recording, one of another version, or one that is damaged before its last frame; the message names the
 /// byte. A frame that is not whole ends the recording.
-Result<Frames> read_frames(std::string_view file);
+Result<Frames> read_frames(std::string_view file, const Kind& kind);
 
 /// Adds the frames of `segment`, a recording of its own, to `file`, which is empty or one already. What is torn at its
 /// end is left out. Errors as of read_frames(); `file` is as before then.
-Outcome append_segment(std::string& file, std::string_view segment);
+Outcome append_segment(std::string& file, std::string_view segment, const Kind& kind);
 
-}  // namespace spillway::agent
+}  // namespace spillway::recording

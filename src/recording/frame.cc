@@ -1,10 +1,10 @@
-#include "agent/recording/frame.h"
+#include "recording/frame.h"
 
 #include "base/rng.h"
 
 #include <cstdint>
 
-namespace spillway::agent {
+namespace spillway::recording {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4;
@@ -33,12 +33,12 @@ bool append_frame(std::string& file, std::string_view record) {
   return true;
 }
 
-Result<Frames> read_frames(std::string_view file) {
-  if (!file.starts_with(kRecordingHeader)) {
-    return make_error(ErrorCode::kInvalid, "not a recording of an agent, or one of another version");
+Result<Frames> read_frames(std::string_view file, const Kind& kind) {
+  if (!file.starts_with(kind.header)) {
+    return make_error(ErrorCode::kInvalid, "not a recording of {}, or one of another version", kind.of);
   }
   Frames frames;
-  std::size_t at = kRecordingHeader.size();
+  std::size_t at = kind.header.size();
   while (file.size() - at >= kHeadBytes) {
     const std::uint64_t length = number_at(file, at, kLengthBytes);
     if (length > kRecordBytesMax) {
@@ -58,11 +58,11 @@ Result<Frames> read_frames(std::string_view file) {
   return frames;
 }
 
-Outcome append_segment(std::string& file, std::string_view segment) {
-  SPILLWAY_TRY(frames, read_frames(segment));
+Outcome append_segment(std::string& file, std::string_view segment, const Kind& kind) {
+  SPILLWAY_TRY(frames, read_frames(segment, kind));
   const std::string_view whole = segment.substr(0, segment.size() - frames.torn_bytes);
-  file += file.empty() ? whole : whole.substr(kRecordingHeader.size());
+  file += file.empty() ? whole : whole.substr(kind.header.size());
   return {};
 }
 
-}  // namespace spillway::agent
+}  // namespace spillway::recording

@@ -1,4 +1,4 @@
-// Port: where a recording of the eviction engine goes. Nothing here waits for a disk: what there is no room for is
+// Port: where the recording of an engine goes. Nothing here waits for a disk: what there is no room for is
 // dropped, and the next segment begins with everything that a replay needs to begin there.
 // Thread: loop. Source: docs/adr/0024-recordings.md.
 #pragma once
@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-namespace spillway::agent {
+namespace spillway::recording {
 
-class RecordingSink {
+class Sink {
  public:
-  virtual ~RecordingSink() = default;
+  virtual ~Sink() = default;
 
   /// A segment is to be ended after about so many bytes.
   virtual std::size_t segment_bytes() const = 0;
@@ -23,4 +23,4 @@ class RecordingSink {
   virtual void keep(std::string_view why) = 0;
 };
 
-}  // namespace spillway::agent
+}  // namespace spillway::recording

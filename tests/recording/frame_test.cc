@@ -1,5 +1,6 @@
 // Goal: what was written whole is read again, whatever a crash or a stranger did to the file.
-#include "agent/recording/frame.h"
+#include "recording/frame.h"
+
 #include "base/rng.h"
 
 #include <gtest/gtest.h>
@@ -7,13 +8,13 @@
 #include <string>
 #include <vector>
 
-namespace spillway::agent {
+namespace spillway::recording {
 namespace {
 
 struct Written {
-  std::string file{kRecordingHeader};
+  std::string file{kAgentKind.header};
   std::vector<std::string> records;
-  std::vector<std::size_t> ends{kRecordingHeader.size()};  // of the header and of each frame
+  std::vector<std::size_t> ends{kAgentKind.header.size()};  // of the header and of each frame
 
   explicit Written(std::uint64_t seed) {
     Rng rng(seed);
@@ -30,7 +31,7 @@ struct Written {
 TEST(RecordingFrames, AreReadAsTheyWereWritten) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Written written(seed);
-    const auto read = read_frames(written.file);
+    const auto read = read_frames(written.file, kAgentKind);
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(std::vector<std::string>(read->records.begin(), read->records.end()), written.records) << seed;
     EXPECT_EQ(read->torn_bytes, 0u);
@@ -39,8 +40,8 @@ TEST(RecordingFrames, AreReadAsTheyWereWritten) {
 
 TEST(RecordingFrames, ATornTailIsNoRecord) {
   const Written written(7);
-  for (std::size_t size = kRecordingHeader.size(); size <= written.file.size(); ++size) {
-    const auto read = read_frames(std::string_view(written.file).substr(0, size));
+  for (std::size_t size = kAgentKind.header.size(); size <= written.file.size(); ++size) {
+    const auto read = read_frames(std::string_view(written.file).substr(0, size), kAgentKind);
     ASSERT_TRUE(read) << size << ": " << read.error().text();
     std::size_t whole = 0;
     while (whole + 1 < written.ends.size() && written.ends[whole + 1] <= size) ++whole;
@@ -55,7 +56,7 @@ TEST(RecordingFrames, AChangedByteIsSeen) {
   for (std::size_t at = 0; at < written.file.size(); ++at) {
     std::string file = written.file;
     file[at] = static_cast<char>(file[at] ^ 0x20);
-    const auto read = read_frames(file);
+    const auto read = read_frames(file, kAgentKind);
     if (!read) {
       EXPECT_EQ(read.error().code, ErrorCode::kInvalid);
       continue;
@@ -69,29 +70,29 @@ TEST(RecordingFrames, AChangedByteIsSeen) {
 TEST(RecordingFrames, ADamagedMiddleIsNamed) {
   Written written(7);
   ASSERT_GE(written.records.size(), 2u);
-  written.file[kRecordingHeader.size() + 4] ^= 1;  // of the checksum of the first frame
-  const auto read = read_frames(written.file);
+  written.file[kAgentKind.header.size() + 4] ^= 1;  // of the checksum of the first frame
+  const auto read = read_frames(written.file, kAgentKind);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message, "the recording is damaged at byte 27: wrong checksum");
 }
 
 TEST(RecordingFrames, AnotherFileIsRefused) {
   for (const std::string& file : {std::string(), std::string("{}"), std::string("spillway agent recording 2\n")}) {
-    const auto read = read_frames(file);
+    const auto read = read_frames(file, kAgentKind);
     ASSERT_FALSE(read) << file;
     EXPECT_EQ(read.error().message, "not a recording of an agent, or one of another version");
   }
-  const auto huge = read_frames(std::string(kRecordingHeader) + std::string(12, '\xff'));
+  const auto huge = read_frames(std::string(kAgentKind.header) + std::string(12, '\xff'), kAgentKind);
   ASSERT_FALSE(huge);
   EXPECT_EQ(huge.error().message, "the recording is damaged at byte 27: a record of 4294967295 bytes");
 }
 
 TEST(RecordingFrames, ARecordThatIsTooLongIsNotWritten) {
-  std::string file(kRecordingHeader);
+  std::string file(kAgentKind.header);
   EXPECT_FALSE(append_frame(file, std::string(kRecordBytesMax + 1, 'x')));
-  EXPECT_EQ(file, kRecordingHeader);
+  EXPECT_EQ(file, kAgentKind.header);
   EXPECT_TRUE(append_frame(file, std::string(kRecordBytesMax, 'x')));
 }
 
 }  // namespace
-}  // namespace spillway::agent
+}  // namespace spillway::recording

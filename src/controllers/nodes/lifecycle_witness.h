@@ -1,0 +1,33 @@
+// Who looks over the shoulder of the node lifecycle controller: told what it is told of nodes and leases, when it looks
+// at them, and what it decides. Thread: loop; never calls back.
+#pragma once
+
+#include "api/object/lease.h"
+#include "api/object/node.h"
+#include "base/time.h"
+
+#include <string>
+
+namespace spillway::controllers {
+
+struct LifecycleDecision {
+  std::string subject;  // "node-1", "zone zone-0"
+  std::string what;     // "marked Unknown", "tainted unreachable", "held: mark-not-ready"
+  std::string reasons;  // rendered; may be empty
+};
+
+class LifecycleWitness {
+ public:
+  virtual ~LifecycleWitness() = default;
+
+  /// All nodes and leases there are follow, then the first pass.
+  virtual void on_start(Now now) = 0;
+  virtual void on_pass(Now now) = 0;
+  /// Null: it is gone.
+  virtual void on_node(const std::string& name, const api::Node* node, Now now) = 0;
+  /// From a watch, or because it was asked for.
+  virtual void on_lease(const std::string& node, const api::Lease& lease, Now now) = 0;
+  virtual void on_decision(const LifecycleDecision& decision, Now now) = 0;
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,107 @@
+// The records of a controller's recording: what the node lifecycle was told, and what it decided. A segment begins with
+// ControllerState and one NodeKnown for each node; nodes have numbers within it, in the order in which they are named.
+// Heartbeats come in bundles, so that one costs a few bytes.
+// Thread: any (pure). Bounds: what is decoded holds no more elements than its record has bytes.
+// Source: docs/adr/0030-controller-recordings.md.
+#pragma once
+
+#include "api/object/meta.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "policy/lifecycle/brakes.h"
+#include "policy/lifecycle/node_monitor.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace spillway::controllers {
+
+/// What the controller went by.
+struct RecordedController {
+  std::string compat;  // "v1.29"; empty: Spillway's own behaviour
+  lifecycle::EvictionMode mode{};
+  Duration node_monitor_period{};
+  lifecycle::MonitorConfig monitor;
+  lifecycle::BrakeConfig brakes;
+
+  lifecycle::Profile profile() const;
+};
+
+/// `profile`: one of those that profile() gives.
+RecordedController recorded_controller(const lifecycle::Profile& profile, Duration node_monitor_period,
+                                       const lifecycle::MonitorConfig& monitor, lifecycle::BrakeConfig brakes);
+
+struct ControllerState {
+  std::uint64_t run = 0;      // of one leader: when it began, in microseconds
+  std::uint64_t segment = 0;  // within the run, from 0
+  bool after_gap = false;     // records were lost before it
+  Now at{};                   // of a pass
+  RecordedController controller;
+};
+
+/// What its agent says of a node, and what puts it into a zone.
+struct NodeSaid {
+  struct Condition {
+    std::string type;
+    std::string status;
+    std::string reason;
+
+    friend bool operator==(const Condition&, const Condition&) = default;
+  };
+
+  std::string name;
+  api::StringMap labels;
+  std::vector<Condition> conditions;
+
+  friend bool operator==(const NodeSaid&, const NodeSaid&) = default;
+};
+
+struct NodeKnown {
+  NodeSaid said;
+  bool marked = false;  // its conditions are Unknown, by a controller
+  std::string taint;    // key of its NoExecute taint of silence; empty: none
+  bool leased = false;
+  Instant heard;  // its last sign of life
+};
+
+/// New, or says something else than before.
+struct NodeChanged {
+  Now at{};
+  NodeSaid said;
+};
+
+struct NodeGone {
+  Now at{};
+  std::string name;
+};
+
+/// Signs of life.
+struct Heard {
+  struct One {
+    std::uint32_t node = 0;  // number
+    bool lease = false;      // or its status
+    Duration after{};        // `at`
+  };
+
+  Now at{};
+  std::vector<One> signs;
+};
+
+struct LifecycleDecided {
+  Now at{};
+  std::string subject;
+  std::string what;
+  std::string reasons;
+};
+
+using LifecycleRecord = std::variant<ControllerState, NodeKnown, NodeChanged, NodeGone, Heard, LifecycleDecided>;
+
+std::string encode_record(const LifecycleRecord& record);
+/// kInvalid: not what that writes.
+Result<LifecycleRecord> decode_lifecycle_record(std::string_view record);
+
+}  // namespace spillway::controllers

@@ -1,0 +1,42 @@
+// What a replay shows: what was decided beside what would have been.
+// Thread: any (values).
+#pragma once
+
+#include "base/time.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::recording {
+
+/// One thing that was decided.
+struct ReplayOutcome {
+  Now at{};
+  std::string subject;  // "shop/cart-7", "node"
+  std::string key;      // what may be compared with each other has the same
+  std::string what;     // "evicted by memory.available, grace 1s"
+  std::string reasons;
+  std::string line;  // exactly; empty: `what` says it all
+};
+
+/// At least one of them is there.
+struct ReplayRow {
+  std::optional<ReplayOutcome> decided;
+  std::optional<ReplayOutcome> would_be;
+  bool same = false;
+
+  /// The earlier of both.
+  Instant at() const;
+};
+
+/// Pairs what has the same key, in order; what is not paired stands alone. `same`: of a pair.
+std::vector<ReplayRow> pair_rows(
+    std::vector<ReplayOutcome> decided, std::vector<ReplayOutcome> would_be,
+    const std::function<bool(const ReplayOutcome& decided, const ReplayOutcome& would_be)>& same);
+
+std::uint64_t count_same(const std::vector<ReplayRow>& rows);
+
+}  // namespace spillway::recording

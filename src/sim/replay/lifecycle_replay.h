@@ -1,0 +1,53 @@
+// Tells a node lifecycle controller what another one was told, as its recording has it: an API server of its own, whose
+// nodes post and renew their leases at the times of the recording; everything that controllers write is written by the
+// one that replays. So another configuration sees the same heartbeats, and what follows from its own decisions.
+//
+// Where a recording begins in the middle of a run, the nodes are put in place as they were, and the replay begins
+// early enough for every silence to be as long as it was; how far the buckets of the zones and the windows of the
+// brakes were used up then is not known: they begin full.
+// Thread: one. Bounds: the recording and its decisions. Source: docs/adr/0030-controller-recordings.md.
+#pragma once
+
+#include "base/error.h"
+#include "controllers/recording/lifecycle_record.h"
+
+#include "recording/rows.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace spillway::sim {
+
+struct LifecycleReplayReport {
+  controllers::RecordedController controller;  // of the last run
+  std::vector<recording::ReplayRow> rows;
+  std::uint64_t nodes = 0;       // seen at all
+  std::uint64_t heartbeats = 0;  // signs of life
+  std::uint64_t runs = 0;        // leaders that were recorded
+  std::uint64_t gaps = 0;        // where records are missing: the replay began anew there
+  std::uint64_t torn_bytes = 0;  // at the end of the file
+  std::optional<WallTime> begin;
+  std::optional<WallTime> end;
+
+  std::uint64_t same() const { return recording::count_same(rows); }
+
+  std::uint64_t different() const { return rows.size() - same(); }
+};
+
+/// What comes within this time of each other is the same: a write takes a while, and here another while.
+inline constexpr Duration kSameWithin = seconds(1);
+
+/// What the controller goes by in place of what it went by.
+using ReconfigureController =
+    std::function<Result<controllers::RecordedController>(const controllers::RecordedController& controller)>;
+
+/// `reconfigure`: empty: its own configuration. `progress`, which may be empty, is told now and then how many records
+/// of how many are done. kInvalid: no recording of a controller, a damaged one, or a configuration that cannot be.
+Result<LifecycleReplayReport> replay_lifecycle(
+    std::string_view file, const ReconfigureController& reconfigure = {},
+    const std::function<void(std::size_t done, std::size_t all)>& progress = {});
+
+}  // namespace spillway::sim
