@@ -3,6 +3,7 @@
 // nothing but heartbeats, one after another as long as asked.
 #include "api/json/json.h"
 #include "base/check.h"
+#include "runtime/fast_heap.h"
 #include "sim/cluster.h"
 
 #include <CLI/CLI.hpp>
@@ -126,5 +127,6 @@ int main(int argc, char** argv) {
   app.add_option("--rest", options.rest_seconds, "Virtual seconds of rest")->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "Of everything random");
   CLI11_PARSE(app, argc, argv);
+  spillway::runtime::use_fast_heap();
   return spillway::sim::run(options);
 }

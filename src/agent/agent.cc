@@ -353,7 +353,9 @@ std::optional<Instant> Agent::next_wakeup() const {
 
 std::vector<client::ApiCommand> Agent::take_api_commands() {
   std::vector<client::ApiCommand> commands = parts_->heartbeats.take_api_commands();
-  std::ranges::move(parts_->api.take_api_commands(), std::back_inserter(commands));
+  std::vector<client::ApiCommand> others = parts_->api.take_api_commands();
+  if (commands.empty()) return others;
+  std::ranges::move(others, std::back_inserter(commands));
   return commands;
 }
 

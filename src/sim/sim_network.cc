@@ -8,6 +8,11 @@
 #include <variant>
 
 namespace spillway::sim {
+namespace {
+
+using UserPtr = std::shared_ptr<const api::UserInfo>;
+
+}  // namespace
 
 /// One request on its way, the answer or stream it gets, and what the sender may still hear of it.
 class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_shared_from_this<Exchange> {
@@ -23,12 +28,14 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   std::size_t place() const { return place_; }
 
-  void send(api::Request request, const api::UserInfo& user) {
-    target_ = request.target;
+  void send(api::Request request, UserPtr user) {
+    if (watch_) target_ = request.target;
     if (watch_ && network_.audit_ != nullptr) audited_ = network_.audit_->begin(target_);
     if (lost(Cut::kToServer)) return;
-    network_.time_.after(network_.draw_delay(endpoint_), [self = shared_from_this(), request = std::move(request),
-                                                          user]() mutable { self->arrive(std::move(request), user); });
+    network_.time_.after(network_.draw_delay(endpoint_),
+                         [self = shared_from_this(), request = std::move(request), user = std::move(user)]() mutable {
+                           self->arrive(std::move(request), std::move(user));
+                         });
   }
 
   void on_response(api::Response response) override {
@@ -109,14 +116,14 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   bool lost(Cut way) { return network_.is_cut(endpoint_, way) || network_.draw_loss(endpoint_); }
 
-  void arrive(api::Request request, const api::UserInfo& user) {
+  void arrive(api::Request request, UserPtr user) {
     if (receiver_ == nullptr) return;
     apiserver::ApiServer* const server = network_.server_at(place_);
     if (server == nullptr) {
       break_connection();
       return;
     }
-    request_ = server->handle(std::move(request), user, shared_from_this(), network_.time_.now());
+    request_ = server->handle(std::move(request), std::move(user), nullptr, shared_from_this(), network_.time_.now());
     if (answered_) request_.reset();
   }
 
@@ -142,7 +149,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   std::string endpoint_;
   std::size_t place_;
   client::CallId id_;
-  std::string target_;
+  std::string target_;  // of a watch
   std::optional<WatchAudit::Stream> audited_;
   bool watch_;
   client::Transport::Receiver* receiver_;
@@ -157,7 +164,7 @@ class SimNetwork::Connection final : public client::Transport {
   Connection(SimNetwork& network, std::string endpoint, api::UserInfo user, std::optional<std::size_t> place)
       : network_(network),
         endpoint_(std::move(endpoint)),
-        user_(std::move(user)),
+        user_(std::make_shared<const api::UserInfo>(std::move(user))),
         is_fixed_(place.has_value()),
         place_(place ? *place : network.draw_place(0)) {
     network_.connections_.emplace(endpoint_, this);
@@ -212,7 +219,7 @@ class SimNetwork::Connection final : public client::Transport {
 
   SimNetwork& network_;
   std::string endpoint_;
-  api::UserInfo user_;
+  UserPtr user_;
   bool is_fixed_;
   std::size_t place_;
   std::map<client::CallId, std::shared_ptr<Exchange>> open_;  // finished ones until the next sweep

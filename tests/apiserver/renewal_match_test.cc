@@ -57,6 +57,91 @@ TEST(MatchRenewal, WhatIsCutOrNestedTooDeepIsNone) {
             RenewalPath::kContent);
 }
 
+/// Other members have the names and values of the times.
+const std::string kTwins = [] {
+  std::string text(kStored);
+  text.insert(text.find("\"creationTimestamp\""),
+              R"("annotations":{"renewTime":"2026-01-01T00:00:00.000000Z","time":"2026-01-01T00:00:00Z"},)");
+  return text;
+}();
+
+/// What an agent sends that began with what it had been answered with.
+api::Json renewed(const api::Json& held, const api::Json& time) {
+  api::Json lease = held;
+  lease["spec"]["renewTime"] = time;
+  return lease;
+}
+
+TEST(MatchSharedRenewal, SaysWhatTheTextDoes) {
+  for (const std::string& stored : {std::string(kStored), kTwins}) {
+    const api::Json held = *api::parse_json(stored);
+    for (const char* time : {"2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:09.000001Z"}) {
+      const api::Json sent = renewed(held, time);
+      const auto match = match_shared_renewal(sent, held, stored, "kubelet");
+      ASSERT_TRUE(match) << stored;
+      const RenewalMatch whole = match_renewal(api::to_text(sent), stored, {RenewalForm::kUpdate, "kubelet"});
+      EXPECT_EQ(match->path, whole.path);
+      EXPECT_EQ(match->renewed_at, whole.renewed_at);
+      EXPECT_EQ(match->managed_at, whole.managed_at);
+      EXPECT_EQ(match->renewed(), whole.renewed());
+    }
+  }
+}
+
+TEST(MatchSharedRenewal, MembersInStringsAreNone) {
+  std::string stored(kStored);
+  stored.replace(stored.rfind("\"n\""), 3, R"("\"time\":\"2026-01-01T00:00:00Z\" \"renewTime\":\"")");
+  const api::Json held = *api::parse_json(stored);
+  const auto match = match_shared_renewal(renewed(held, "2026-01-01T00:00:09.000000Z"), held, stored, "kubelet");
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->renewed_at, stored.size() - 30);
+  EXPECT_EQ(match->managed_at, stored.find("2026-01-01T00:00:00Z\"}]"));
+}
+
+TEST(MatchSharedRenewal, AnythingElseIsLeftToTheText) {
+  constexpr const char* kLater = "2026-01-01T00:00:09.000000Z";
+  const api::Json held = *api::parse_json(kStored);
+  const auto matches = [](const api::Json& sent, const api::Json& lease, std::string_view manager = "kubelet") {
+    return match_shared_renewal(sent, lease, api::to_text(lease), manager).has_value();
+  };
+  ASSERT_TRUE(matches(renewed(held, kLater), held));
+  EXPECT_FALSE(matches(renewed(held, kLater), held, "other"));
+  EXPECT_FALSE(matches(renewed(*api::parse_json(kStored), kLater), held));  // equal, and yet not the same
+  for (const api::Json& time : {api::Json("2026-01-01T00:00:09Z"), api::Json("2026-13-01T00:00:09.000000Z"),
+                                api::Json("2026-01-01T00:00:09.0000000"), api::Json(9), api::Json()})
+    EXPECT_FALSE(matches(renewed(held, time), held)) << api::to_text(time);
+  using Edit = void (*)(api::Json&);
+  for (const Edit edit : {Edit([](api::Json& lease) { lease["spec"]["holderIdentity"] = "m"; }),
+                          Edit([](api::Json& lease) { lease["spec"]["leaseTransitions"] = 1; }),
+                          Edit([](api::Json& lease) { lease["spec"].erase({"holderIdentity"}); }),
+                          Edit([](api::Json& lease) { lease["apiVersion"] = "v1"; }),
+                          Edit([](api::Json& lease) { lease["status"] = api::Json::object(); }),
+                          Edit([](api::Json& lease) { lease["metadata"]["labels"]["a"] = "b"; }),
+                          Edit([](api::Json& lease) { lease.erase({"spec"}); })}) {
+    api::Json sent = renewed(held, kLater);
+    edit(sent);
+    EXPECT_FALSE(matches(sent, held)) << api::to_text(sent);
+  }
+  const auto entry = [](api::Json& lease) -> api::Json& {
+    return lease["metadata"]["managedFields"].if_array()->front();
+  };
+  api::Json part = held;
+  entry(part)["subresource"] = "status";
+  EXPECT_FALSE(matches(renewed(part, kLater), part));
+  api::Json applied = held;
+  entry(applied)["operation"] = "Apply";
+  EXPECT_FALSE(matches(renewed(applied, kLater), applied));
+  api::Json two = held;
+  two["metadata"]["managedFields"].if_array()->push_back(entry(two));
+  EXPECT_FALSE(matches(renewed(two, kLater), two));
+  api::Json owned = held;
+  owned["metadata"]["ownerReferences"] = api::Json::array({api::Json::object(), api::Json::object()});
+  EXPECT_FALSE(matches(renewed(owned, kLater), owned));
+  api::Json other = held;
+  other["spec"]["strategy"] = "OldestEmulationVersion";
+  EXPECT_FALSE(matches(renewed(other, kLater), other));
+}
+
 /// As the server records an owner: keys of lists are JSON themselves.
 const std::string kOwned = [] {
   std::string text(kStored);

@@ -289,9 +289,14 @@ void append_text(const Json& value, std::string& out) {
   append(value, Layout::kCompact, 0, out);
 }
 
+/// Written where there is room, and then as long as it is: texts are kept, and do not grow.
 std::string to_text(const Json& value) {
-  std::string out;
-  append_text(value, out);
+  constexpr std::size_t kKeptBytesMax = 64U << 10U;
+  thread_local std::string room;
+  room.clear();
+  append_text(value, room);
+  std::string out(room);
+  if (room.capacity() > kKeptBytesMax) room = std::string();
   return out;
 }
 

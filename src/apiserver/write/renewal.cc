@@ -76,10 +76,14 @@ std::optional<Held> held_lease(const FlatJson& json, std::string_view manager) {
 }
 
 /// A time as it would be stored.
+bool is_canonical_time(std::string_view text) {
+  if (text.size() != kMicroTimeBytes) return false;
+  const Result<WallTime> time = api::parse_time(text);
+  return time && api::format_micro_time(*time) == text;
+}
+
 bool is_canonical(const FlatJson::Value& value) {
-  if (value.kind != Kind::kString || value.text.size() != kMicroTimeBytes) return false;
-  const Result<WallTime> time = api::parse_time(value.text);
-  return time && api::format_micro_time(*time) == value.text;
+  return value.kind == Kind::kString && is_canonical_time(value.text);
 }
 
 class Comparison {
@@ -203,7 +207,76 @@ std::size_t offset_of(std::string_view part, std::string_view text) {
   return static_cast<std::size_t>(part.data() - text.data());
 }
 
+/// Members of both in key order. The time that `sent` sets, if it is all that differs, and no rule changes the others.
+const std::string* renewed_time(const api::Json::Object& sent, const api::Json::Object& held) {
+  if (sent.size() != held.size()) return nullptr;
+  const std::string* renewed = nullptr;
+  auto other = held.begin();
+  for (const auto& [key, value] : sent) {
+    if (key != other->key || !contains(kSpecMembers, key)) return nullptr;
+    if (key == "renewTime") {
+      renewed = value.if_string();
+    } else if (!(value == other->value)) {
+      return nullptr;
+    }
+    ++other;
+  }
+  return renewed;
+}
+
+/// As managed_time(), of a document.
+const std::string* managed_time(const api::Json& lease, std::string_view manager) {
+  const api::Json* const list = lease.at({"metadata", "managedFields"});
+  const api::Json::Array* const entries = list == nullptr ? nullptr : list->if_array();
+  if (entries == nullptr || entries->size() != 1) return nullptr;
+  const api::Json& entry = entries->front();
+  if (entry.string_at({"manager"}) != manager || entry.string_at({"operation"}) != "Update") return nullptr;
+  if (entry.find("subresource") != nullptr) return nullptr;
+  const api::Json* const time = entry.find("time");
+  return time == nullptr ? nullptr : time->if_string();
+}
+
+/// Where the last member of that name stands whose value is that time.
+std::optional<std::size_t> last_place(std::string_view text, std::string_view member, std::string_view time,
+                                      std::size_t before = std::string_view::npos) {
+  const std::size_t at = text.rfind(member, before);
+  if (at == std::string_view::npos || text.substr(at + member.size(), time.size()) != time) return std::nullopt;
+  return at + member.size();
+}
+
 }  // namespace
+
+std::optional<RenewalMatch> match_shared_renewal(const api::Json& sent, const api::Json& held, std::string_view text,
+                                                 std::string_view manager) {
+  const api::Json* const metadata = held.find("metadata");
+  const api::Json* const same = sent.find("metadata");
+  if (metadata == nullptr || same == nullptr || !metadata->is_object() || !same->shares(*metadata)) return std::nullopt;
+  if (sent.if_object()->size() != 4 || held.if_object()->size() != 4) return std::nullopt;
+  for (const std::string_view member : {"apiVersion", "kind"}) {
+    if (held.string_at({member}).empty() || sent.string_at({member}) != held.string_at({member})) return std::nullopt;
+  }
+  const api::Json* const owners = metadata->find("ownerReferences");
+  if (owners != nullptr && (owners->if_array() == nullptr || owners->if_array()->size() > 1)) return std::nullopt;
+  const api::Json* const spec = sent.find("spec");
+  const api::Json* const before = held.find("spec");
+  if (spec == nullptr || before == nullptr || !spec->is_object() || !before->is_object()) return std::nullopt;
+  const std::string* const renewed = renewed_time(*spec->if_object(), *before->if_object());
+  const std::string* const managed = managed_time(held, manager);
+  if (renewed == nullptr || managed == nullptr || managed->size() != kTimeBytes || !is_canonical_time(*renewed))
+    return std::nullopt;
+  // A quotation mark within a string is escaped: what is found are members. Those of the spec come last, and nothing
+  // behind the recorded fields has a member of that name.
+  const std::string_view old = before->string_at({"renewTime"});
+  if (old.size() != kMicroTimeBytes) return std::nullopt;
+  const auto renewed_at = last_place(text, "\"renewTime\":\"", old);
+  const auto managed_at = renewed_at ? last_place(text, "\"time\":\"", *managed, *renewed_at) : std::nullopt;
+  if (!managed_at) return std::nullopt;
+  RenewalMatch match{.path = *renewed == old ? RenewalPath::kUnchanged : RenewalPath::kSpliced,
+                     .renewed_at = *renewed_at,
+                     .managed_at = *managed_at};
+  renewed->copy(match.time.data(), match.time.size());
+  return match;
+}
 
 std::string_view to_string(RenewalPath path) {
   switch (path) {

@@ -4,9 +4,12 @@
 // the same bytes. Thread: any (pure). Source: spec "API server contract", 7.6, 8.4.
 #pragma once
 
+#include "api/json/json.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,5 +59,11 @@ inline constexpr std::size_t kRenewalBytesMax = std::size_t{16} * 1024;
 /// is byte for byte what this server would write of that lease with the time that it names: so does Go write what it
 /// has read. In JSON order, blanks and members of the server may differ.
 RenewalMatch match_renewal(std::string_view body, std::string_view text, const RenewalRequest& request);
+
+/// The same of an update whose sender, within this process, began with the document that it had been answered with:
+/// `held` is what `text` says, and what both documents share is not looked into. nullopt: they do not share enough, or
+/// it is no heartbeat; the text tells.
+std::optional<RenewalMatch> match_shared_renewal(const api::Json& sent, const api::Json& held, std::string_view text,
+                                                 std::string_view manager);
 
 }  // namespace spillway::apiserver

@@ -54,6 +54,10 @@ RenewalMatch Renewals::match(const Exchange& exchange, const ObjectPtr& current,
   }
   if (writer_.is_updating(resource, *current)) return {.path = RenewalPath::kQueued};
   if (!writer_.passes_renewal(exchange.user(), resource, *current)) return {.path = RenewalPath::kAdmission};
+  const api::DocumentPtr& sent = exchange.request().document;
+  if (read_as == RenewalForm::kUpdate && sent && current->parsed) {
+    if (const auto match = match_shared_renewal(*sent, *current->parsed, *current->text, manager)) return *match;
+  }
   return match_renewal(exchange.request().body, *current->text, {*read_as, manager});
 }
 

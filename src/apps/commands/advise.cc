@@ -5,6 +5,7 @@
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
+#include "runtime/fast_heap.h"
 #include "sim/scenario/advice.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/player.h"
@@ -98,6 +99,7 @@ class Trial {
 }  // namespace
 
 int run_advise(const cli::AdviseCommand& command) {
+  runtime::use_fast_heap();
   const auto question = read_question(command);
   if (!question) {
     print_error(question.error());

@@ -7,6 +7,7 @@
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
 #include "base/file.h"
+#include "runtime/fast_heap.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/player.h"
 
@@ -107,6 +108,7 @@ void print_outcomes(const std::vector<sim::RunOutcome>& outcomes, const cli::Sim
 }  // namespace
 
 int run_simulate(const cli::SimulateCommand& command) {
+  runtime::use_fast_heap();
   const auto plan = Plan::make(command);
   if (!plan) {
     print_error(plan.error());

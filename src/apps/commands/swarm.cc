@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "runtime/clock.h"
+#include "runtime/fast_heap.h"
 #include "sim/scenario/player.h"
 #include "sim/scenario/printer.h"
 #include "sim/swarm/minimise.h"
@@ -188,6 +189,7 @@ void run_seeds(const cli::SwarmCommand& command, Tally& tally, std::uint64_t cou
 }  // namespace
 
 int run_swarm(const cli::SwarmCommand& command) {
+  runtime::use_fast_heap();
   const std::uint64_t count = command.count();
   const Interruption interruption;
   const Instant begin = runtime::RealClock::read_mono();

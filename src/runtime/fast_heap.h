@@ -1,0 +1,15 @@
+// Memory for programs that simulate: small blocks come from lists by size, without a lock, a header or a search. A
+// message between two engines is some hundred blocks that live for microseconds; the general heap takes a third of a
+// run. Replaces operator new and delete of the program that links it; until use_fast_heap() they are malloc and free,
+// so that what else the program does has the heap it has been measured with.
+// Thread: any. Bounds: what is freed is used again for blocks of its size, by the thread that freed it, and is not
+// given back to the system: at most as much as was needed at once, by size. Blocks above 1 KiB are malloc's. Sanitizers
+// keep their own heap. Source: ADR-0031.
+#pragma once
+
+namespace spillway::runtime {
+
+/// From now on. False: this build has no such heap.
+bool use_fast_heap();
+
+}  // namespace spillway::runtime
