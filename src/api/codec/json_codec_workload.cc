@@ -26,7 +26,7 @@ void describe(V& v, Is<ReplicaSetStatus> auto& status) {
 template <typename V>
 void describe(V& v, Is<WorkloadCondition> auto& condition) {
   v.kept("type", condition.type);
-  v.kept("status", condition.status);
+  v.field("status", condition.status);
   v.field("lastUpdateTime", condition.last_update_time);
   v.field("lastTransitionTime", condition.last_transition_time);
   v.field("reason", condition.reason);
