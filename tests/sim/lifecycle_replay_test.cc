@@ -1,5 +1,5 @@
-// Goal: what a controller recorded while nodes were lost and came back replays to the same decisions, and to others
-// under another configuration.
+// Goal: what a controller recorded while nodes were lost and came back replays to the same decisions, from its
+// beginning and from the middle; and to others under another configuration.
 #include "sim/replay/lifecycle_replay.h"
 
 #include "sim/cluster.h"
@@ -16,7 +16,7 @@ namespace {
 
 class KeptRecording final : public recording::Sink {
  public:
-  std::size_t segment_bytes() const override { return std::size_t{4} << 10U; }
+  std::size_t segment_bytes() const override { return std::size_t{3} << 10U; }
 
   bool begin_segment(std::string bytes) override {
     if (full) return false;
@@ -108,6 +108,16 @@ TEST(LifecycleReplay, ItsOwnConfigurationDecidesTheSame) {
   }
 }
 
+TEST(LifecycleReplay, BeginsWhereTheRingHasForgottenWhatWasBefore) {
+  KeptRecording recording;
+  play_night(recording, 1);
+  ASSERT_GE(recording.segments.size(), 3U);
+  for (std::size_t from = 1; from < recording.segments.size(); ++from) {
+    const auto report = replay_lifecycle(recording.file(from));
+    EXPECT_EQ(problem_of(report), "") << "from segment " << from;
+  }
+}
+
 TEST(LifecycleReplay, ALeaderThatFollowsAnotherBeginsAnew) {
   KeptRecording recording;
   play_night(recording, 1, true);
@@ -164,6 +174,37 @@ TEST(LifecycleReplay, WhatFoundNoRoomIsAGap) {
   EXPECT_EQ(problem_of(report), "");
   ASSERT_TRUE(report);
   EXPECT_EQ(report->gaps, 1U);
+}
+
+TEST(LifecycleReplay, RefusesWhatIsNone) {
+  KeptRecording recording;
+  play_night(recording, 1);
+  const std::string file = recording.file();
+  EXPECT_EQ(replay_lifecycle("nothing").error().message, "not a recording of a controller, or one of another version");
+  EXPECT_EQ(replay_lifecycle(recording::kControllerKind.header).error().message, "the recording holds nothing");
+  const auto torn = replay_lifecycle(std::string_view(file).substr(0, file.size() - 3));
+  ASSERT_TRUE(torn);
+  EXPECT_GT(torn->torn_bytes, 0U);
+  std::string strange(recording::kControllerKind.header);
+  ASSERT_TRUE(recording::append_frame(strange, "\x09strange"));
+  EXPECT_EQ(replay_lifecycle(strange).error().message, "a record that cannot be read");
+  // A heartbeat of a node that nobody has named.
+  std::string without(recording::kControllerKind.header);
+  controllers::ControllerState state;
+  ASSERT_TRUE(recording::append_frame(without, controllers::encode_record(state)));
+  EXPECT_EQ(replay_lifecycle(without).error().message,
+            "a controller that looks at its nodes more often than every 100 ms");
+  without = recording::kControllerKind.header;
+  state.controller.node_monitor_period = seconds(5);
+  ASSERT_TRUE(recording::append_frame(without, controllers::encode_record(state)));
+  std::string still = without;
+  ASSERT_TRUE(recording::append_frame(
+      still, controllers::encode_record(controllers::NodeGone{{Instant(hours(9'000)), WallTime()}, "n"})));
+  EXPECT_EQ(replay_lifecycle(still).error().message, "nothing happens in the recording for more than a month");
+  controllers::Heard heard;
+  heard.signs.push_back({.node = 7});
+  ASSERT_TRUE(recording::append_frame(without, controllers::encode_record(heard)));
+  EXPECT_EQ(replay_lifecycle(without).error().message, "a heartbeat of node 7, of 0");
 }
 
 }  // namespace

@@ -326,11 +326,7 @@ void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict
   if (verdict.entered_master_disruption) note_decision("cluster", "evictions stop", {}, now);
   if (verdict.left_master_disruption) note_decision("cluster", "evictions resume", {}, now);
   for (const NodeMonitor::ZoneChange& change : verdict.changes) {
-    note_decision(fmt::format("zone {}", lifecycle::readable_zone(change.zone)),
-                  fmt::format("{}", lifecycle::to_string(change.after)),
-                  fmt::format("nodes={} unready_nodes={} nodes_per_second={}", change.counts.size(),
-                              change.counts.unready, change.rate),
-                  now);
+    note_zone(change, now);
     shared_.log.info("zone changed", {{"zone", lifecycle::readable_zone(change.zone)},
                                       {"state", lifecycle::to_string(change.after)},
                                       {"before", change.before ? lifecycle::to_string(*change.before) : "none"},
@@ -338,6 +334,17 @@ void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict
                                       {"unready_nodes", change.counts.unready},
                                       {"eviction_rate", change.rate}});
   }
+}
+
+/// That a new zone is Normal is no decision.
+void NodeLifecycleController::note_zone(const NodeMonitor::ZoneChange& change, Now now) {
+  using lifecycle::ZoneState;
+  if (change.before.value_or(ZoneState::kInitial) == ZoneState::kInitial && change.after == ZoneState::kNormal) return;
+  note_decision(fmt::format("zone {}", lifecycle::readable_zone(change.zone)),
+                std::string(lifecycle::to_string(change.after)),
+                fmt::format("nodes={} unready_nodes={} nodes_per_second={}", change.counts.size(),
+                            change.counts.unready, change.rate),
+                now);
 }
 
 void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessment, Now now) {

@@ -146,6 +146,7 @@ class NodeLifecycleController {
 
   std::optional<Instant> ask_gate(lifecycle::ActKind kind, const api::Node& node, Now now);
   void note_decision(std::string subject, std::string what, std::string reasons, Now now);
+  void note_zone(const lifecycle::NodeMonitor::ZoneChange& change, Now now);
   void note_marked(const api::Node& node, const lifecycle::Assessment& assessment, Now now);
   void node_event(const api::Node& node, std::string_view reason, const std::string& message, Now now);
 

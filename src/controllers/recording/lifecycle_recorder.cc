@@ -15,6 +15,9 @@ namespace {
 /// After a segment could not be begun.
 constexpr Duration kSegmentRetry = seconds(10);
 
+/// After a node was tainted: the slowest of the usual rates lets the next one through within a hundred seconds.
+constexpr Duration kBucketsFill = minutes(2);
+
 /// In segments: one that does not end in between would be longer than the others.
 constexpr std::size_t kLongest = 4;
 
@@ -61,7 +64,7 @@ void LifecycleRecorder::on_start(Now now) {
   next_segment_ = 0;
   open_ = false;
   after_gap_ = false;
-  retry_.reset();
+  not_before_.reset();
   nodes_.clear();
   zones_.clear();
 }
@@ -69,18 +72,17 @@ void LifecycleRecorder::on_start(Now now) {
 void LifecycleRecorder::on_pass(Now now) {
   flush();
   if (!run_) return;
-  if (!open_) {
-    if (!retry_ || now.mono >= *retry_) begin_segment(now);
-    return;
-  }
   const std::size_t most = sink_.segment_bytes();
-  if (segment_bytes_ >= most && (segment_bytes_ >= kLongest * most || !somebody_waits())) begin_segment(now);
+  const bool is_time = !not_before_ || now.mono >= *not_before_;
+  const bool is_full = segment_bytes_ >= most && ((is_time && is_calm()) || segment_bytes_ >= kLongest * most);
+  if (open_ ? is_full : is_time) begin_segment(now);
 }
 
-/// A replay that begins here does not know how long yet.
-bool LifecycleRecorder::somebody_waits() const {
-  return std::ranges::any_of(
-      nodes_, [](const auto& each) { return each.second.node.marked && each.second.node.taint.empty(); });
+/// A replay that begins here does not know for how long nodes wait, nor what their zones came to.
+bool LifecycleRecorder::is_calm() const {
+  const auto waits = [](const auto& each) { return each.second.node.marked && each.second.node.taint.empty(); };
+  const auto disrupted = [](const auto& each) { return each.first.starts_with("zone ") && each.second != "Normal"; };
+  return std::ranges::none_of(nodes_, waits) && std::ranges::none_of(zones_, disrupted);
 }
 
 void LifecycleRecorder::begin_segment(Now now) {
@@ -97,13 +99,13 @@ void LifecycleRecorder::begin_segment(Now now) {
   if (!open_) return lose(now);
   ++next_segment_;
   after_gap_ = false;
-  retry_.reset();
+  not_before_.reset();
 }
 
 void LifecycleRecorder::lose(Now now) {
   open_ = false;
   after_gap_ = true;
-  retry_ = now.mono + kSegmentRetry;
+  not_before_ = now.mono + kSegmentRetry;
   waiting_.signs.clear();
 }
 
@@ -166,7 +168,10 @@ void LifecycleRecorder::on_decision(const LifecycleDecision& decision, Now now) 
   std::string& last = node != nodes_.end() ? node->second.last_decision : zones_[decision.subject];
   if (std::exchange(last, decision.what) == decision.what) return;  // each pass decides it anew until it is done
   write(LifecycleDecided{now, decision.subject, decision.what, decision.reasons}, now);
-  if (open_ && decision.what.starts_with("FullDisruption")) sink_.keep("zone-down");
+  if (!open_) return;
+  if (decision.what.starts_with("FullDisruption")) sink_.keep("zone-down");
+  const bool uses_up = decision.what.starts_with("tainted") || decision.what == "pods evicted";
+  if (uses_up) not_before_ = now.mono + kBucketsFill;
 }
 
 void LifecycleRecorder::write(const LifecycleRecord& record, Now now) {

@@ -41,7 +41,7 @@ class LifecycleRecorder final : public LifecycleWitness {
   };
 
   void begin_segment(Now now);
-  bool somebody_waits() const;
+  bool is_calm() const;
   void hear(Known& known, bool lease, Now now);
   void flush();
   void write(const LifecycleRecord& record, Now now);
@@ -54,7 +54,7 @@ class LifecycleRecorder final : public LifecycleWitness {
   bool open_ = false;
   bool after_gap_ = false;
   std::size_t segment_bytes_ = 0;
-  std::optional<Instant> retry_;  // not before
+  std::optional<Instant> not_before_;  // a segment begins
   std::map<std::string, Known, std::less<>> nodes_;
   std::map<std::string, std::string, std::less<>> zones_;  // the last decision
   std::uint32_t next_number_ = 0;

@@ -39,6 +39,7 @@ constexpr Duration kCachesFill = milliseconds(3);
 constexpr Duration kWarmMargin = seconds(5);
 /// Of a node that a brake keeps from being marked.
 constexpr Duration kSilentMax = minutes(10);
+constexpr Duration kHeartbeat = seconds(5);
 constexpr Duration kEndMargin = seconds(1);
 /// What a recording may say of its controller, and how long nothing may happen in it: else a replay would not end.
 constexpr Duration kPeriodMin = milliseconds(100);
@@ -88,11 +89,13 @@ class Session final : public controllers::LifecycleWitness {
     for (const NodeKnown& each : nodes) put_in_place(each);
     cluster_.run_for(kNodesBoot - kCachesFill);
     cluster_.restart_controllers();
+    // Until it fell silent, each of them was heard as often as nodes are.
     std::multimap<Instant, const NodeKnown*> heard;
-    for (const NodeKnown& each : nodes) heard.emplace(each.heard, &each);
-    for (const auto& [at, each] : heard) {
-      if (state.at.mono - at < warm) hear(each->said.name, each->leased, at);
+    for (const NodeKnown& each : nodes) {
+      for (Instant at = each.heard; !each.marked && state.at.mono - at < warm; at -= kHeartbeat)
+        heard.emplace(at, &each);
     }
+    for (const auto& [at, each] : heard) hear(each->said.name, each->leased, at);
     run_to(state.at.mono);
   }
 
