@@ -111,8 +111,10 @@ void Replay::Session::tell_otherwise(const EngineInput& input, Now now) {
                    // The machine acted on what it read, by thresholds of then: here that is one more observation.
                    answer_with_estimate();
                    if (reacted.escalated || !last_whole_) return;
+                   reacted_ = &reacted;
                    see({.id = 0, .summary = summary_at(reacted, *last_whole_->summary), .depth = ObserveDepth::kWhole},
                        now);
+                   reacted_ = nullptr;
                  },
                  [&](EngineTimer timer) {
                    if (timer == EngineTimer::kLook && owed_.observation) return;
@@ -272,8 +274,11 @@ void Replay::Session::kill_now(const std::string& uid) {
   if (const auto known = ending_.find(uid); known != ending_.end()) known->second = now_.mono;
 }
 
+/// How fast memory fell between two looks only the machine saw: whether there was time for a grace is as it found.
 void Replay::Session::on_decision(const JournalEntry& entry) {
-  outcomes_.push_back(outcome_of(entry, now_));
+  JournalEntry made = entry;
+  if (reacted_ != nullptr && made.eviction && made.eviction->uid == reacted_->uid) made.emergency = reacted_->emergency;
+  outcomes_.push_back(outcome_of(made, now_));
 }
 
 void Replay::Session::on_conditions(const eviction::ConditionSet& conditions) {

@@ -124,6 +124,7 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   Owed owed_;
   Instant reclaim_since_{};
   std::optional<Observed> last_whole_;
+  const Reacted* reacted_ = nullptr;  // while what the machine read by itself is seen
   std::optional<Wanting> wanting_more_;
   std::map<std::string, Instant> ending_;  // pods it has ended, until they are gone
   std::set<std::string, std::less<>> gone_;
