@@ -118,8 +118,20 @@ TEST(Expectation, MatchesNames) {
 
 TEST(Expectation, IsJudgedByWhatHappenedBefore) {
   RunOutcome outcome;
-  outcome.happenings = {{.at = minutes(1), .kind = HappeningKind::kEvicted, .object = "default/a", .node = {}, .zone = {}, .owner = {}, .reason = {}},
-                        {.at = minutes(6), .kind = HappeningKind::kEvicted, .object = "default/b", .node = {}, .zone = {}, .owner = {}, .reason = {}}};
+  outcome.happenings = {{.at = minutes(1),
+                         .kind = HappeningKind::kEvicted,
+                         .object = "default/a",
+                         .node = {},
+                         .zone = {},
+                         .owner = {},
+                         .reason = {}},
+                        {.at = minutes(6),
+                         .kind = HappeningKind::kEvicted,
+                         .object = "default/b",
+                         .node = {},
+                         .zone = {},
+                         .owner = {},
+                         .reason = {}}};
   const auto held = [&outcome](std::string_view text) { return judge(*parse_expectation(text), outcome).held; };
   EXPECT_TRUE(held("evicted <= 1 before 5m"));
   EXPECT_FALSE(held("evicted <= 1"));

@@ -110,7 +110,8 @@ class Writer {
   bool passes_renewal(const api::UserInfo& user, const Resource& resource, const StoredObject& object) const;
   /// True while an update of that object is running.
   bool is_updating(const Resource& resource, const StoredObject& object) const;
-  /// Writes the bytes as Committer::renew() does; other updates of the object begin afterwards. Not while is_updating().
+  /// Writes the bytes as Committer::renew() does; other updates of the object begin afterwards. Not while
+  /// is_updating().
   void renew(Renewal renewal, Committer::Done done);
 
  private:

@@ -45,7 +45,8 @@ wire::ControllerWay::Options way_to_controllers(const wire::Kubeconfig& config) 
 
 int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command) {
   const auto config = find_kubeconfig(command.api);
-  auto endpoint = config ? wire::make_endpoint(*config, config->path, offered_protocols()) : Result<wire::HttpEndpoint>(config.error());
+  auto endpoint = config ? wire::make_endpoint(*config, config->path, offered_protocols())
+                         : Result<wire::HttpEndpoint>(config.error());
   if (!endpoint) {
     print_error(endpoint.error());
     return cli::kExitUsage;

@@ -1,10 +1,10 @@
 // `spillway store backup | restore | check | defrag | copy`: what an operator does with a store.
 #include "apps/commands/commands.h"
-#include "apps/process/process.h"
-#include "apps/server/data_dir.h"
 #include "apps/process/interruption.h"
-#include "apps/store/kept_name.h"
+#include "apps/process/process.h"
 #include "apps/process/progress_line.h"
+#include "apps/server/data_dir.h"
+#include "apps/store/kept_name.h"
 #include "apps/store/store_check.h"
 #include "apps/store/store_copy.h"
 #include "apps/store/store_report.h"

@@ -419,10 +419,10 @@ struct StoreCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
-using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
-                             DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
-                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand,
-                             DoctorCommand, DashboardCommand>;
+using Command =
+    std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DemoCommand,
+                 StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand, SimulateCommand, AdviseCommand,
+                 SwarmCommand, StoreCommand, RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand>;
 
 struct CommandLine {
   LogArgs log;
