@@ -88,7 +88,7 @@ def meeting(server, hooks, name, answer, code=500, says_code="failed calling web
     """One ConfigMap past a webhook at that server."""
     def act(cluster):
         server.answer, before, connections = answer, resident(cluster), server.connections
-        key = "".join(each if each.isalnum() else "-" for each in name.lower())
+        key = "meets-" + "".join(each if each.isalnum() else "-" for each in name.lower())  # no name of the cluster's own objects
         client = {"url": f"https://127.0.0.1:{server.port}/{key}", "caBundle": bundle(server)}
         document = hooks.configuration("validating", key, client=client, operations=("CREATE",), objectSelector={"matchLabels": {"meets": key}},
                                        timeoutSeconds=3)
