@@ -41,13 +41,8 @@ Result<Question> read_question(const cli::AdviseCommand& command) {
     SPILLWAY_TRY(inventory, read_live_inventory(command.api));
     instead.inventory = std::move(inventory);
   }
-  for (const std::string& wanted : command.scenarios) {
-    SPILLWAY_TRY(sources, find_sources(wanted));
-    for (const ScenarioSource& source : sources) {
-      SPILLWAY_TRY(scenario, sim::parse_scenario(source.file, source.text, reader_beside(source.file), instead));
-      question.scenarios.push_back(std::move(scenario));
-    }
-  }
+  SPILLWAY_TRY(scenarios, read_scenarios(command.scenarios, instead));
+  question.scenarios = std::move(scenarios);
   return question;
 }
 

@@ -4,18 +4,23 @@
 #include "base/file.h"
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <utility>
 
 namespace spillway::apps {
 namespace {
 
+struct ScenarioSource {
+  std::string file;
+  std::string text;
+};
+
 std::string name_of(std::string_view file) {
   return std::string(file.substr(0, file.rfind('.')));
 }
 
-}  // namespace
-
+/// A file, or one that comes with the program; "all" is every one of these.
 Result<std::vector<ScenarioSource>> find_sources(const std::string& wanted) {
   std::vector<ScenarioSource> found;
   std::string names;
@@ -30,6 +35,21 @@ Result<std::vector<ScenarioSource>> find_sources(const std::string& wanted) {
   auto text = read_file(wanted);
   if (!text) return text.error();
   return std::vector{ScenarioSource{wanted, *std::move(text)}};
+}
+
+}  // namespace
+
+Result<std::vector<sim::Scenario>> read_scenarios(const std::vector<std::string>& wanted,
+                                                  const sim::ClusterOverride& instead) {
+  std::vector<sim::Scenario> scenarios;
+  for (const std::string& each : wanted) {
+    SPILLWAY_TRY(sources, find_sources(each));
+    for (const ScenarioSource& source : sources) {
+      SPILLWAY_TRY(scenario, sim::parse_scenario(source.file, source.text, reader_beside(source.file), instead));
+      scenarios.push_back(std::move(scenario));
+    }
+  }
+  return scenarios;
 }
 
 sim::ReadText reader_beside(const std::string& file) {

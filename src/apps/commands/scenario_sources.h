@@ -9,13 +9,10 @@
 
 namespace spillway::apps {
 
-struct ScenarioSource {
-  std::string file;
-  std::string text;
-};
-
-/// A file, or one that comes with the program; "all" is every one of these. kInvalid, kNotFound: there is none.
-Result<std::vector<ScenarioSource>> find_sources(const std::string& wanted);
+/// Each of `wanted` is a file, or one that comes with the program; "all" is every one of these. `instead`: what takes
+/// the place of their clusters. kInvalid, kNotFound: there is none, or it cannot be read; the first such.
+Result<std::vector<sim::Scenario>> read_scenarios(const std::vector<std::string>& wanted,
+                                                  const sim::ClusterOverride& instead);
 
 /// Reads files that a scenario names, beside it.
 sim::ReadText reader_beside(const std::string& file);

@@ -37,13 +37,10 @@ class Plan {
       SPILLWAY_TRY(inventory, read_live_inventory(command.api));
       instead.inventory = std::move(inventory);
     }
-    for (const std::string& wanted : command.scenarios) {
-      SPILLWAY_TRY(sources, find_sources(wanted));
-      for (const ScenarioSource& source : sources) {
-        SPILLWAY_TRY(scenario, sim::parse_scenario(source.file, source.text, reader_beside(source.file), instead));
-        if (command.brakes) sim::set_brakes(scenario.config.controllers, *command.brakes);
-        plan.scenarios.push_back(std::move(scenario));
-      }
+    SPILLWAY_TRY(scenarios, read_scenarios(command.scenarios, instead));
+    plan.scenarios = std::move(scenarios);
+    if (command.brakes) {
+      for (sim::Scenario& each : plan.scenarios) sim::set_brakes(each.config.controllers, *command.brakes);
     }
     if (!command.config_a.empty()) SPILLWAY_TRY_VOID(plan.take_configs(command));
     if (command.compare && plan.scenarios.size() != 2) {
