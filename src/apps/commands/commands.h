@@ -17,6 +17,7 @@ int run_lint(const cli::LintCommand& command);
 /// Exit codes: 0 nothing is in the way, 1 something is, 4 warnings only.
 int run_doctor(const cli::DoctorCommand& command);
 int run_demo(const cli::DemoCommand& command);
+int run_top(const cli::TopCommand& command);
 int run_zones(const cli::ZonesCommand& command);
 int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command);
 int run_hold(const cli::HoldCommand& command);

@@ -1,6 +1,7 @@
 // `spillway explain`: asks the agents through the API server, or reads a journal, and prints the answer.
 #include "api/codec/codec.h"
 #include "apps/commands/commands.h"
+#include "apps/commands/node_standing.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
@@ -278,6 +279,11 @@ class Explainer {
 
   void ask_node(const std::string& node, Findings& found) {
     const auto answer = cluster_->get("/api/v1/nodes/" + node + "/proxy/debug/spillway/decisions");
+    if (!answer && answer.error().code == ErrorCode::kNotFound) {  // no agent of ours: what its kubelet shows
+      auto standing = node_standing(*cluster_, node, loop_.now());
+      if (standing && (!pod() || compares(*standing, *pod()))) found.now = *std::move(standing);
+      if (standing) return;
+    }
     if (!answer) {
       found.silent.push_back(Error{answer.error().code, answer.error().text(), "node " + node});
       return;

@@ -334,6 +334,16 @@ struct DoctorCommand {
   Colour colour = Colour::kAuto;
 };
 
+/// How near nodes are to evictions, and who would be next.
+struct TopCommand {
+  std::string node;  // empty: all of them
+  bool watch = false;
+  Duration interval = seconds(2);  // between the end of one look and the next
+  ClusterArgs api;
+  OutputFormat output = OutputFormat::kText;
+  Colour colour = Colour::kAuto;
+};
+
 /// How the zones of a cluster stand.
 struct ZonesCommand {
   ControllerTargetArgs target;
@@ -422,7 +432,7 @@ struct StoreCommand {
 using Command =
     std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DemoCommand,
                  StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand, SimulateCommand, AdviseCommand,
-                 SwarmCommand, StoreCommand, RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand>;
+                 SwarmCommand, StoreCommand, RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand, TopCommand>;
 
 struct CommandLine {
   LogArgs log;

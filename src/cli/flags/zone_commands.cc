@@ -1,3 +1,4 @@
+#include "api/text/duration.h"
 #include "cli/flags/commands.h"
 #include "cli/flags/flags.h"
 
@@ -7,6 +8,46 @@
 
 namespace spillway::cli {
 namespace {
+
+/// "NAME", "node/NAME", "nodes".
+Result<std::string> parse_top(const std::string& text) {
+  if (text == "nodes" || text == "node" || text == "no") return std::string();
+  const std::size_t slash = text.find('/');
+  const std::string kind = slash == std::string::npos ? "node" : text.substr(0, slash);
+  const std::string name = slash == std::string::npos ? text : text.substr(slash + 1);
+  if ((kind != "node" && kind != "nodes" && kind != "no") || name.empty() || name.contains('/')) {
+    return make_error(ErrorCode::kInvalid, "\"{}\" is no node; expected nodes, NAME or node/NAME", text);
+  }
+  return name;
+}
+
+Result<Duration> parse_interval(const std::string& text) {
+  SPILLWAY_TRY(interval, api::parse_duration(text));
+  if (interval < milliseconds(100)) return make_error(ErrorCode::kInvalid, "must be at least 100ms, got \"{}\"", text);
+  return interval;
+}
+
+void define_top(Commands& commands) {
+  const auto top = std::make_shared<TopCommand>();
+  CLI::App& app =
+      commands.add("top", "Show how near nodes are to evictions, when they get there, and who would be next");
+  add_parsed(app, "node", top->node, parse_top,
+             "One node with all its thresholds, and its pods in the order of eviction", "nodes|node/NAME",
+             "all nodes, the nearest first");
+  CLI::Option* watch = app.add_flag("-w,--watch", top->watch, "Look again and again, until Ctrl-C");
+  add_parsed(app, "--interval", top->interval, parse_interval, "How long after a look the next one is taken",
+             "DURATION", "2s")
+      ->needs(watch);
+  add_client_api(app, top->api);
+  add_output(app, top->output);
+  add_colour(app, top->colour);
+  app.footer(
+      "Works with any kubelet: where no agent of Spillway answers, thresholds are those of /configz, and nothing is\n"
+      "foreseen. Needs the right to get nodes/proxy. With -o json, each look is one line.\n"
+      "Exit codes: 0 shown, or ended by Ctrl-C, 1 the cluster or the node could not be asked, 2 wrong command line,\n"
+      "3 there is no such node.");
+  commands.choose(app, top);
+}
 
 void define_zones(Commands& commands) {
   const auto zones = std::make_shared<ZonesCommand>();
@@ -60,6 +101,7 @@ void add_controller_target(CLI::App& app, ControllerTargetArgs& args) {
 }
 
 void define_zone_commands(Commands& commands) {
+  define_top(commands);
   define_zones(commands);
   define_hold(commands, HoldCommand::Act::kHold);
   define_hold(commands, HoldCommand::Act::kResume);

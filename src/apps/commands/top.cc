@@ -1,0 +1,165 @@
+// `spillway top`: how near nodes are to evictions, once or again and again.
+#include "api/codec/codec.h"
+#include "apps/commands/commands.h"
+#include "apps/commands/node_standing.h"
+#include "apps/process/process.h"
+#include "apps/process/progress_line.h"
+#include "apps/process/terminal.h"
+#include "apps/view/cluster_view.h"
+#include "apps/view/remote.h"
+#include "cli/text/top_table.h"
+#include "policy/decision_json.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::apps {
+namespace {
+
+std::string state_of(const api::Node& node) {
+  std::string state = "NotReady";
+  std::string more;
+  for (const api::NodeCondition& each : node.status.conditions) {
+    if (each.type == "Ready") {
+      if (each.status == "True") state = "Ready";
+      if (each.status == "Unknown") state = "Unknown";
+    } else if (each.status == "True") {
+      more += "," + each.type;
+    }
+  }
+  if (node.spec.unschedulable) more += ",SchedulingDisabled";
+  return state + more;
+}
+
+class Look {
+ public:
+  Look(runtime::Loop& loop, ClusterView& cluster, const cli::TopCommand& command)
+      : loop_(loop), cluster_(cluster), command_(command) {}
+
+  Result<std::vector<cli::NodeRow>> take() {
+    SPILLWAY_TRY(nodes, read_nodes());
+    ProgressLine progress("asking nodes",
+                          command_.watch ? ProgressLine::Shown::kNever : ProgressLine::Shown::kOnTerminal);
+    std::vector<cli::NodeRow> rows;
+    for (const api::Node& node : nodes) {
+      if (interrupted()) break;
+      progress.show(static_cast<double>(rows.size()) / static_cast<double>(nodes.size()));
+      rows.push_back(row_of(node));
+    }
+    return nearest_first(std::move(rows));
+  }
+
+ private:
+  Result<std::vector<api::Node>> read_nodes() {
+    const std::string path = "/api/v1/nodes";
+    std::vector<api::Node> nodes;
+    if (!command_.node.empty()) {
+      SPILLWAY_TRY(document, cluster_.get(path + "/" + api::percent_encode(command_.node)));
+      SPILLWAY_TRY(node, api::decode<api::Node>(document));
+      nodes.push_back(std::move(node));
+      return nodes;
+    }
+    SPILLWAY_TRY(list, cluster_.get(path));
+    const api::Json* items = list.find("items");
+    if (items == nullptr || items->if_array() == nullptr) {
+      return make_error(ErrorCode::kInternalError, "the list of nodes has no items");
+    }
+    for (const api::Json& each : *items->if_array()) {
+      SPILLWAY_TRY(node, api::decode<api::Node>(each));
+      nodes.push_back(std::move(node));
+    }
+    return nodes;
+  }
+
+  /// A node that is not Ready is not asked among many: it would be waited for until the API server gives up.
+  cli::NodeRow row_of(const api::Node& node) {
+    cli::NodeRow row{node.metadata.name, state_of(node), {}, {}};
+    if (command_.node.empty() && !row.state.starts_with("Ready")) {
+      row.silent = "not asked, because it is not Ready";
+      return row;
+    }
+    auto standing = node_standing(cluster_, row.node, loop_.now());
+    standing ? void(row.standing = *std::move(standing)) : void(row.silent = standing.error().text());
+    return row;
+  }
+
+  runtime::Loop& loop_;
+  ClusterView& cluster_;
+  const cli::TopCommand& command_;
+};
+
+std::string json_of(const std::vector<cli::NodeRow>& rows) {
+  api::Json items = api::Json::array();
+  for (const cli::NodeRow& row : rows) {
+    api::Json item = api::Json::object({{"node", row.node}, {"state", row.state}});
+    if (row.standing) item["standing"] = policy::to_json(*row.standing);
+    if (!row.silent.empty()) item["silent"] = row.silent;
+    items.if_array()->push_back(std::move(item));
+  }
+  return api::to_text(api::Json::object(
+             {{"kind", "NodeStandingList"}, {"apiVersion", "spillway/v1"}, {"items", std::move(items)}})) +
+         "\n";
+}
+
+std::string text_of(const std::vector<cli::NodeRow>& rows, const cli::TopCommand& command) {
+  if (command.output == cli::OutputFormat::kJson) return json_of(rows);
+  const cli::Paint paint = shows_colour(command.colour, STDOUT_FILENO) ? cli::Paint::kTerminal : cli::Paint::kNone;
+  std::string text = cli::top_table(rows, paint);
+  if (command.node.empty()) return text;
+  for (const cli::NodeRow& row : rows) {
+    if (row.standing) text += "\n" + cli::explain(*row.standing, std::nullopt, paint);
+  }
+  return text;
+}
+
+/// In place of the last look on a terminal, after it elsewhere.
+void show(const std::string& text, const cli::TopCommand& command) {
+  const bool is_drawn = command.watch && command.output == cli::OutputFormat::kText && is_terminal(STDOUT_FILENO);
+  if (is_drawn) std::fputs("\x1b[H\x1b[2J", stdout);
+  std::fputs(text.c_str(), stdout);
+  if (command.watch && !is_drawn && command.output == cli::OutputFormat::kText) std::fputs("\n", stdout);
+  std::fflush(stdout);
+}
+
+int exit_code_of(const Error& error, const cli::TopCommand& command) {
+  return error.code == ErrorCode::kNotFound && !command.node.empty() ? cli::kExitUnknown : cli::kExitFailure;
+}
+
+}  // namespace
+
+int run_top(const cli::TopCommand& command) {
+  catch_interrupts();
+  runtime::Loop loop;
+  auto remote = connect_remote(loop, command.api);
+  if (!remote) {
+    print_error(remote.error());
+    return cli::kExitUsage;
+  }
+  ClusterView cluster(loop, std::move(remote->transport));
+  Look look(loop, cluster, command);
+  for (;;) {
+    const auto rows = look.take();
+    if (interrupted()) return cli::kExitOk;
+    if (rows) {
+      show(text_of(*rows, command), command);
+    } else if (!command.watch || rows.error().code == ErrorCode::kNotFound) {
+      print_error(rows.error());
+      return exit_code_of(rows.error(), command);
+    } else {
+      show(rows.error().text() + "\n", command);  // it may be back at the next look
+    }
+    if (!command.watch) {
+      const bool is_silent = !command.node.empty() && !rows->front().standing;
+      return is_silent ? cli::kExitFailure : cli::kExitOk;
+    }
+    pause_for(loop, command.interval);
+    if (interrupted()) return cli::kExitOk;
+  }
+}
+
+}  // namespace spillway::apps

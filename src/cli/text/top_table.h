@@ -1,0 +1,32 @@
+// How near the nodes of a cluster are to evictions, as a table: what `spillway top` prints. The nearest node stands
+// first. Thread: any (pure).
+#pragma once
+
+#include "cli/text/explanation.h"
+#include "policy/reason.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::cli {
+
+/// One node. Without a standing: `silent` says why.
+struct NodeRow {
+  std::string node;
+  std::string state;                         // "Ready", "Ready,MemoryPressure", "NotReady,SchedulingDisabled"
+  std::optional<policy::Decision> standing;  // every threshold with its numbers, and who would be next
+  std::string silent;
+};
+
+/// The threshold that is nearest to be met: a forecast within the hour before none, then the smaller share of the
+/// capacity that is left above it; met ones first. nullptr: none was measured.
+const policy::Reason* nearest_threshold(const policy::Decision& standing);
+
+/// In the order of the table: nearest first, then those that are silent; ties by name.
+std::vector<NodeRow> nearest_first(std::vector<NodeRow> rows);
+
+/// Rows in the order given. Red: a threshold is met; yellow: forecast within a minute, or silent. Ends in a newline.
+std::string top_table(const std::vector<NodeRow>& rows, Paint paint);
+
+}  // namespace spillway::cli
