@@ -234,9 +234,9 @@ def processes_of_pods(folder, part="kubepods"):
     return sorted({pid for group in groups for pid in pids_in(pathlib.Path(group, "cgroup.procs"))})
 
 
-def end_left_pods(folder):
-    """An agent leaves its pods to the next one: those of this folder's have none."""
-    for state in state_folders(folder):
+def end_cgroups(*states):
+    """Of nodes with these state directories: their processes, then the cgroups."""
+    for state in states:
         for node in node_cgroups(state):
             for at, _, _ in os.walk(node, topdown=False):
                 def is_gone(at=at):
@@ -247,6 +247,11 @@ def end_left_pods(folder):
                         os.rmdir(at)
                     return not os.path.exists(at)
                 wait_for(f"{at} to go", is_gone)
+
+
+def end_left_pods(folder):
+    """An agent leaves its pods to the next one: those of this folder's have none."""
+    end_cgroups(*state_folders(folder))
 
 
 @contextlib.contextmanager

@@ -160,7 +160,7 @@ class Companion(unittest.TestCase):
             api = serving(server, folder / "kubeconfig")
             self.identity = folder / "kubeconfig"
             if shutil.which("kubectl"):  # with the permissions of its manifest
-                Kubectl(folder / "kubeconfig")("apply", "-f", ROOT / "deploy/companion.yaml")
+                Kubectl(folder / "kubeconfig")("apply", "-f", ROOT / "deploy/companion/companion.yaml")
                 self.identity = account_kubeconfig(api, folder / "kubeconfig", "spillway-companion")
             kubelet = FakeKubelet(kubelet_config(tree, **config))
             stack.callback(kubelet.close)
@@ -224,7 +224,7 @@ class Companion(unittest.TestCase):
     @contextlib.contextmanager
     def agent_as_kubelet(self):
         """A kubelet's server over HTTPS, which asks the API server who somebody is and what he may: an agent of ours, a node of its own, whose
-        configuration says where the tree is. The companion is the service account of deploy/companion.yaml. Yields the authority's file."""
+        configuration says where the tree is. The companion is the service account of deploy/companion/companion.yaml. Yields the authority's file."""
         config = self.folder / "kubelet.conf"
         config.write_text(json.dumps(kubelet_config(self.tree, evictionHard={"memory.available": "16Mi"})))
         with running(self.folder, "agent", "--kubeconfig", self.folder / "kubeconfig", "--node-name", "served", "--node-ip", "127.0.0.1", "--port", "0",

@@ -1,4 +1,4 @@
-"""deploy/lifecycle-controller.yaml under RBAC: applied by kubectl, carried out by a process with the token of its service account.
+"""deploy/controller/lifecycle-controller.yaml under RBAC: applied by kubectl, carried out by a process with the token of its service account.
 
 The controller does its whole work with exactly these permissions and nothing is refused; without any single one of them something is.
 So none is missing and none is superfluous.
@@ -59,7 +59,7 @@ class LifecycleController(unittest.TestCase):
         self.kubeconfig = self.folder / "kubeconfig"
         self.api = serving(stack.enter_context(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0",
                                                        "--write-kubeconfig", self.kubeconfig)), self.kubeconfig)
-        Kubectl(self.kubeconfig)("apply", "-f", ROOT / "deploy/lifecycle-controller.yaml")
+        Kubectl(self.kubeconfig)("apply", "-f", ROOT / "deploy/controller/lifecycle-controller.yaml")
         self.account = self.identity("spillway-controller")
         self.beats, self.beaten = 0, 0.0
         self.api.create("/api/v1/nodes", silent_node("well"))

@@ -81,8 +81,12 @@ class RootBuilder {
   void hide(std::string_view path) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
-    if (error || !is_shown(real.string())) return;
-    if (fs::is_directory(real, error)) return mount("tmpfs", real.string(), "mode=0,size=4k");
+    if (error || !is_shown(real.string()) || is_hidden(real.string())) return;
+    if (fs::is_directory(real, error)) {
+      mount("tmpfs", real.string(), "mode=0,size=4k");
+      hidden_.push_back(real.string());
+      return;
+    }
     add({.kind = MountStep::Kind::kBind, .target = at(real.string()), .source = "/dev/null"});
   }
 
@@ -107,6 +111,11 @@ class RootBuilder {
     return std::ranges::any_of(shown_, [&](const std::string& each) { return is_below(path, each); });
   }
 
+  /// In a directory that is covered: there is nothing left to cover it at.
+  bool is_hidden(std::string_view path) const {
+    return std::ranges::any_of(hidden_, [&](const std::string& each) { return is_below(path, each); });
+  }
+
   void bind(std::string_view source, std::string_view path, std::uint64_t attributes) {
     add({.kind = MountStep::Kind::kBind, .target = at(path), .source = std::string(source)});
     add({.kind = MountStep::Kind::kProtectAll, .target = at(path), .attributes = attributes});
@@ -115,6 +124,7 @@ class RootBuilder {
   std::string base_;
   std::vector<MountStep> steps_;
   std::vector<std::string> shown_;
+  std::vector<std::string> hidden_;  // directories
 };
 
 /// Where a link of the view leads: one of its own, or one of this machine that is shown.

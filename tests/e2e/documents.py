@@ -1,0 +1,130 @@
+"""Commands of a document, run as they stand in it: in one shell, in a fresh root with the Debian package at hand, in a network of its own.
+
+Of a document's fenced blocks these are run, in their order:
+  sh                                  in the shell; the first command that fails ends it
+  sh in another terminal, until WORD  beside the shell, until its output has WORD (the rest of the line); ended with the document
+  text                                nothing to run: what the block before it prints. Its lines stand in the output in this order; "…" is anything, a line of
+                                      nothing else is any number of lines
+  sh not here: REASON                 is not run
+Three commands of the root stand for others: `sudo` runs as who calls it, root; `apt install ./FILE` is `dpkg -i`, without a network; kubectl is the machine's.
+"""
+import contextlib
+import pathlib
+import re
+import select
+import shutil
+import subprocess
+import time
+
+import fresh_root
+
+FENCE = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", re.M | re.S)
+SHIMS = {"sudo": '#!/bin/sh\nexec "$@"\n',
+         "apt": '#!/bin/sh\n[ "$1" = install ] && exec dpkg -i "$2"\necho "apt: only install FILE here" >&2; exit 1\n'}
+# The loopback interface has the machine's address: nothing beyond it can be reached.
+NETWORK = 'ip link set lo up; ip address add 192.0.2.10/32 dev lo; exec "$@"'
+LAST = "the-end-of-a-block"
+
+
+def blocks(document):
+    """(language, what it says beside that, text) of every fenced block."""
+    return [match.groups() for match in FENCE.finditer(document.read_text())]
+
+
+def matches(wanted, printed):
+    """The first line of `wanted` that is not in `printed` where it should be, or None."""
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    at = 0
+    for line in wanted.splitlines():
+        line = " ".join(line.split())
+        if line in ("…", ""):
+            continue
+        pattern = re.compile(".*".join(map(re.escape, line.split("…"))))
+        while at < len(lines) and not pattern.fullmatch(lines[at]):
+            at += 1
+        if at == len(lines):
+            return line
+        at += 1
+    return None
+
+
+class Shell:
+    def __init__(self, root):
+        self.root, self.terminals = root, 0
+        words = fresh_root.inside(root, "bash", "--norc", "-c", "set -eo pipefail; cd; while IFS= read -r -d '' block; do eval \"$block\"; done", "bash")
+        self.child = subprocess.Popen(["unshare", "--net", "bash", "-c", NETWORK, "bash", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      env={**fresh_root.ENVIRONMENT, "PATH": f"/usr/local/bin:{fresh_root.ENVIRONMENT['PATH']}", "TERM": "dumb"})
+
+    def run(self, text, timeout=90):
+        """What it printed."""
+        self.child.stdin.write(f"{text}\necho {LAST}\0".encode())
+        self.child.stdin.flush()
+        printed, deadline = b"", time.monotonic() + timeout
+        while not printed.endswith(f"{LAST}\n".encode()):
+            ready, _, _ = select.select([self.child.stdout], [], [], deadline - time.monotonic())
+            got = ready and self.child.stdout.read1(1 << 16)
+            if not got:
+                raise AssertionError(f"{'a command failed' if ready else 'no end'}:\n{text}\nprinted:\n{printed.decode()}{self.logs()}")
+            printed += got
+        return printed.decode().removesuffix(f"{LAST}\n")
+
+    def logs(self):
+        return "".join(f"\n{file.name}:\n{file.read_text()[-2000:]}" for file in sorted((self.root / "tmp").glob("terminal-*")))
+
+    def start(self, text, until, timeout=60):
+        """In another terminal; what it had printed when that word came."""
+        self.terminals += 1
+        place = f"/tmp/terminal-{self.terminals}"
+        (self.root / f"tmp/command-{self.terminals}").write_text(text)
+        (self.root / place[1:]).touch()
+        self.run(f"bash /tmp/command-{self.terminals} >{place} 2>&1 </dev/null & started+=($!)")
+        log, deadline = self.root / place[1:], time.monotonic() + timeout
+        while until not in log.read_text():
+            assert time.monotonic() < deadline, f"waiting for {until!r} of\n{text}{self.logs()}"
+            time.sleep(0.05)
+        return log.read_text()
+
+    def close(self):
+        with contextlib.suppress(AssertionError, BrokenPipeError):
+            self.run('for each in "${started[@]}"; do for child in $(cat /proc/$each/task/$each/children) $each; do kill $child; done; wait $each || true; done', 30)
+        with contextlib.suppress(BrokenPipeError):
+            self.child.stdin.close()
+        self.child.stdout.close()
+        self.child.wait(10)
+
+
+def prepared(root, package, more=()):
+    """A fresh root with the .deb, the stand-ins and the files of `more` ({place below /root: file})."""
+    depends = subprocess.run(["dpkg-deb", "-f", package, "Depends"], capture_output=True, text=True, check=True).stdout
+    fresh_root.make(root, [*(re.split(r"[ |(]", each.strip())[0] for each in depends.split(",")), "less", "procps"])
+    places = root / "usr/local/bin"
+    places.mkdir(parents=True, exist_ok=True)
+    for name, text in SHIMS.items():
+        (places / name).write_text(text)
+        (places / name).chmod(0o755)
+    shutil.copy(shutil.which("kubectl"), places / "kubectl")
+    shutil.copy(package, root / "root")
+    for place, file in dict(more).items():
+        (shutil.copytree if pathlib.Path(file).is_dir() else shutil.copy)(file, root / "root" / place)
+
+
+def follow(document, root):
+    """Runs it; gives (blocks that were run, blocks that were not, with the reason)."""
+    shell, printed, ran, left = Shell(root), "", 0, []
+    try:
+        for language, rest, text in blocks(document):
+            where = f"{document.name}: after {ran} blocks"
+            if language == "text":
+                missing = matches(text, printed)
+                assert missing is None, f"{where}: no line {missing!r} (in this order) in\n{printed}"
+            elif language == "sh" and rest.startswith("not here: "):
+                left.append(rest.removeprefix("not here: "))
+            elif language == "sh" and rest.startswith("in another terminal, until "):
+                printed, ran = shell.start(text, rest.removeprefix("in another terminal, until ")), ran + 1
+            elif language == "sh":
+                assert rest == "", f"{where}: sh {rest}"
+                printed, ran = shell.run(text), ran + 1
+            print(f"\n{'$ ' + text if language == 'sh' else ''}{printed if language == 'sh' else ''}", end="", flush=True)
+    finally:
+        shell.close()
+    return ran, left

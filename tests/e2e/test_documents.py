@@ -1,0 +1,72 @@
+"""The tutorial and the how-to pages are followed: their commands run as they stand there, and print what is shown (documents.py)."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import documents
+from harness import BINARY, can_write_cgroups, end_cgroups, needs, ROOT, workspace
+
+DOCS = ROOT / "docs"
+
+
+def setUpModule():
+    global package, kubernetes
+    folder = pathlib.Path(unittest.enterModuleContext(tempfile.TemporaryDirectory(prefix="spillway-documents-")))
+    subprocess.run([sys.executable, ROOT / "packaging/package.py", "--binary", BINARY, "--out", folder, "--only", "deb"], check=True, stdout=subprocess.DEVNULL)
+    package = next(folder.glob("*.deb"))
+
+
+@needs(can_write_cgroups() and shutil.which("kubectl"), "needs root, cgroups that can be written and kubectl")
+class Documents(unittest.TestCase):
+    def follow(self, name, not_here=(), **more):
+        with workspace() as folder:
+            root = folder / "root"
+            root.mkdir()
+            self.addCleanup(end_cgroups, "/var/lib/spillway", "/var/lib/spillway/nodes")
+            documents.prepared(root, package, more)
+            begin = time.monotonic()
+            ran, left = documents.follow(DOCS / name, root)
+            print(f"\n{name}: {ran} blocks in {time.monotonic() - begin:.0f} s", flush=True)
+            self.assertEqual(left, list(not_here))
+            self.assertGreater(ran, 0)
+
+    def test_tutorial(self):
+        self.follow("tutorial.md")
+
+    def test_edge_box(self):
+        self.follow("how-to/edge-box.md", not_here=["needs systemd"])
+
+    def test_ci(self):
+        self.follow("how-to/ci.md")
+
+    def test_what_if(self):
+        self.follow("how-to/what-if.md")
+
+    def test_controller(self):
+        self.follow("how-to/controller.md", not_here=["needs nodes that pull the image"], deploy=ROOT / "deploy")
+
+    def test_companion(self):
+        self.follow("how-to/companion.md", not_here=["needs a kubelet", "needs a kubelet"], deploy=ROOT / "deploy")
+
+    def test_every_page_is_followed(self):
+        pages = {f"how-to/{page.name}" for page in (DOCS / "how-to").iterdir()} | {"tutorial.md"}
+        self.assertEqual(pages, set(re.findall(r'self\.follow\("([^"]+)"', pathlib.Path(__file__).read_text())))
+
+
+class Matching(unittest.TestCase):
+    def test_lines_in_order(self):
+        printed = "a  one\nb two 37\nc three\n"
+        for wanted in ("a one\nc three\n", "b two …\n", "…\nc three\n", "a …\n…\nc three\n"):
+            self.assertIsNone(documents.matches(wanted, printed), wanted)
+        for wanted, missing in (("c three\na one\n", "a one"), ("b two\n", "b two"), ("d\n", "d")):
+            self.assertEqual(documents.matches(wanted, printed), missing)
+
+
+if __name__ == "__main__":
+    unittest.main()
