@@ -20,27 +20,29 @@ void SimDriver::on_api_event(client::ApiEvent event) {
   step([this, event = std::move(event)](Now now) { engine_.on_api_event(event, now); });
 }
 
-void SimDriver::step(std::function<void(Now)> event) {
-  events_.push_back(std::move(event));
-  if (!stepping_) drain();
+Now SimDriver::own_time() const {
+  Now now = time_.now();
+  now.wall += std::chrono::duration_cast<microseconds>(clock_ahead_);
+  return now;
 }
 
-void SimDriver::drain() {
-  stepping_ = true;
+void SimDriver::execute() {
+  for (client::ApiCommand& command : engine_.take_api_commands()) {
+    if (may_execute()) transport_.execute(std::move(command), *this);
+  }
+  if (after_step_ && !dead_) after_step_();
+}
+
+void SimDriver::end() {
+  execute();
   while (!events_.empty() && !dead_) {
-    const std::function<void(Now)> event = std::move(events_.front());
+    std::move_only_function<void(Now)> event = std::move(events_.front());
     events_.pop_front();
-    Now now = time_.now();
-    now.wall += std::chrono::duration_cast<microseconds>(clock_ahead_);
-    event(now);
-    for (client::ApiCommand& command : engine_.take_api_commands()) {
-      if (may_execute()) transport_.execute(std::move(command), *this);
-    }
-    if (after_step_ && !dead_) after_step_();
+    event(own_time());
+    execute();
   }
   stepping_ = false;
-  if (dead_) return;
-  arm();
+  if (!dead_) arm();
 }
 
 void SimDriver::arm() {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <utility>
 
 namespace spillway::sim {
 
@@ -20,8 +21,19 @@ class SimDriver final : public client::Transport::Receiver {
 
   void start();
   void on_api_event(client::ApiEvent event) override;
+
   /// Runs `event` as one step of the engine (host events of an agent come this way).
-  void step(std::function<void(Now)> event);
+  template <typename Event>
+  void step(Event&& event) {
+    if (dead_) return;
+    if (stepping_) {
+      events_.emplace_back(std::forward<Event>(event));
+    } else {
+      begin();
+      event(own_time());
+      end();
+    }
+  }
 
   /// Asked before every command: false ends the process there. What it had left to do is lost, and it hears nothing
   /// any more; whoever says so has to destroy it.
@@ -40,13 +52,20 @@ class SimDriver final : public client::Transport::Receiver {
   void after_step(std::function<void()> execute) { after_step_ = std::move(execute); }
 
  private:
-  void drain();
+  /// With its own wall clock.
+  Now own_time() const;
+
+  void begin() { stepping_ = true; }
+
+  /// Carries out what the step has left, then what has come meanwhile.
+  void end();
+  void execute();
   void arm();
 
   VirtualTime& time_;
   client::ApiEngine& engine_;
   client::Transport& transport_;
-  std::deque<std::function<void(Now)>> events_;
+  std::deque<std::move_only_function<void(Now)>> events_;  // that came during a step
   std::function<void()> after_step_;
   std::function<bool()> lives_;
   bool dead_ = false;

@@ -13,6 +13,7 @@ constexpr std::string_view kNodePrefix = "/registry/minions/";
 constexpr std::string_view kReplicaSetPrefix = "/registry/replicasets/";
 constexpr std::string_view kBudgetPrefix = "/registry/poddisruptionbudgets/";
 constexpr std::string_view kNodeLeasePrefix = "/registry/leases/kube-node-lease/";
+constexpr std::size_t kMicroTimeBytes = 27;  // "2026-01-02T03:04:05.000001Z"
 
 template <typename T>
 T decode_stored(const store::Value& value) {
@@ -21,26 +22,6 @@ T decode_stored(const store::Value& value) {
   auto object = api::decode<T>(*document);
   SPILLWAY_CHECK(object.has_value());
   return *std::move(object);
-}
-
-/// Heartbeats are most of what is written: the lease does not become a document.
-LeaseRenewal renewal_of(const std::string& name, std::string_view text) {
-  LeaseRenewal renewal{.name = name, .uid = {}, .renew_time = {}};
-  const auto lease = api::FlatJson::parse(text);
-  if (!lease) {
-    auto whole = decode_stored<api::Lease>(std::make_shared<const std::string>(text));
-    renewal.uid = std::move(whole.metadata.uid);
-    renewal.renew_time = whole.renew_time;
-    return renewal;
-  }
-  const auto text_of = [&](std::string_view part, std::string_view member) -> std::string_view {
-    const auto outer = lease->find(0, part);
-    const auto found = outer ? lease->find(*outer, member) : std::nullopt;
-    return found ? (*lease)[*found].text : std::string_view();
-  };
-  renewal.uid = text_of("metadata", "uid");
-  if (const auto time = api::parse_time(text_of("spec", "renewTime"))) renewal.renew_time = *time;
-  return renewal;
 }
 
 }  // namespace
@@ -61,7 +42,8 @@ void World::on_changes(const std::vector<store::Change>& changes) {
     if (change.key.starts_with(kPodPrefix)) on_pod(change.key.substr(kPodPrefix.size()), change);
     if (change.key.starts_with(kNodePrefix)) on_node(change.key.substr(kNodePrefix.size()), change);
     if (change.key.starts_with(kReplicaSetPrefix)) on_replica_set(change.key.substr(kReplicaSetPrefix.size()), change);
-    if (change.key.starts_with(kNodeLeasePrefix)) on_lease(change.key.substr(kNodeLeasePrefix.size()), change);
+    if (change.key.starts_with(kNodeLeasePrefix))
+      on_lease(std::string_view(change.key).substr(kNodeLeasePrefix.size()), change);
     if (change.key.starts_with(kBudgetPrefix)) on_budget(change.key.substr(kBudgetPrefix.size()), change);
     if (node.empty()) node = node_of(change);
     invariants_.watches().on_change(change.key, change.revision.number(), node);
@@ -114,16 +96,60 @@ void World::on_replica_set(const std::string& key, const store::Change& change) 
   }
 }
 
-void World::on_lease(const std::string& key, const store::Change& change) {
-  const auto known = leases_.find(key);
-  const LeaseRenewal* before = known == leases_.end() ? nullptr : &known->second;
-  if (change.value) {
-    LeaseRenewal after = renewal_of(key, *change.value);
-    invariants_.on_lease(before, &after, time_.now());
-    leases_.insert_or_assign(key, std::move(after));
-  } else if (before != nullptr) {
-    leases_.erase(known);
+/// Heartbeats are most of what is written: the lease does not become a document.
+World::SeenLease World::read_lease(std::string_view name, std::string_view text) {
+  SeenLease seen{.renewal = {.name = std::string(name), .uid = {}, .renew_time = {}}};
+  LeaseRenewal& renewal = seen.renewal;
+  const auto lease = api::FlatJson::parse(text);
+  if (!lease) {
+    auto whole = decode_stored<api::Lease>(std::make_shared<const std::string>(text));
+    renewal.uid = std::move(whole.metadata.uid);
+    renewal.renew_time = whole.renew_time;
+    return seen;
   }
+  const auto text_of = [&](std::string_view part, std::string_view member) -> std::string_view {
+    const auto outer = lease->find(0, part);
+    const auto found = outer ? lease->find(*outer, member) : std::nullopt;
+    return found ? (*lease)[*found].text : std::string_view();
+  };
+  const std::string_view uid = text_of("metadata", "uid");
+  const std::string_view renewed = text_of("spec", "renewTime");
+  renewal.uid = uid;
+  if (const auto time = api::parse_time(renewed)) renewal.renew_time = *time;
+  if (uid.empty() || renewed.size() != kMicroTimeBytes) return seen;
+  seen.bytes = text.size();
+  seen.uid_at = static_cast<std::size_t>(uid.data() - text.data());
+  seen.renewed_at = static_cast<std::size_t>(renewed.data() - text.data());
+  return seen;
+}
+
+std::optional<WallTime> World::renewal_in_place(const SeenLease& known, std::string_view text) {
+  constexpr std::string_view kMember = "\"renewTime\":\"";
+  if (known.bytes == 0 || known.bytes != text.size()) return std::nullopt;
+  const std::string& uid = known.renewal.uid;
+  if (text.substr(known.uid_at, uid.size()) != uid) return std::nullopt;
+  if (text.substr(known.renewed_at - kMember.size(), kMember.size()) != kMember) return std::nullopt;
+  const auto time = api::parse_time(text.substr(known.renewed_at, kMicroTimeBytes));
+  return time ? std::optional(*time) : std::nullopt;
+}
+
+void World::on_lease(std::string_view name, const store::Change& change) {
+  const auto known = leases_.find(name);
+  if (!change.value) {
+    if (known != leases_.end()) leases_.erase(known);
+    return;
+  }
+  if (known == leases_.end()) {
+    const SeenLease& seen = leases_.emplace(name, read_lease(name, *change.value)).first->second;
+    return invariants_.on_lease(nullptr, &seen.renewal, time_.now());
+  }
+  const LeaseRenewal before = known->second.renewal;
+  if (const auto renewed = renewal_in_place(known->second, *change.value)) {
+    known->second.renewal.renew_time = *renewed;
+  } else {
+    known->second = read_lease(name, *change.value);
+  }
+  invariants_.on_lease(&before, &known->second.renewal, time_.now());
 }
 
 void World::on_budget(const std::string& key, const store::Change& change) {

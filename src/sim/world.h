@@ -11,9 +11,12 @@
 #include "sim/trace.h"
 #include "store/store.h"
 
+#include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::sim {
@@ -50,8 +53,21 @@ class World final : public store::Watcher {
   void on_pod(const std::string& name, const store::Change& change);
   void on_node(const std::string& name, const store::Change& change);
   void on_replica_set(const std::string& key, const store::Change& change);
-  void on_lease(const std::string& key, const store::Change& change);
+  void on_lease(std::string_view name, const store::Change& change);
   void on_budget(const std::string& key, const store::Change& change);
+
+  /// What is looked at of a lease, and where it stands in its text.
+  struct SeenLease {
+    LeaseRenewal renewal;
+    std::size_t bytes = 0;  // of the text; 0: its places are not known
+    std::size_t uid_at = 0;
+    std::size_t renewed_at = 0;
+  };
+
+  static SeenLease read_lease(std::string_view name, std::string_view text);
+  /// The same lease with another time in the same places; nullopt: it has to be read.
+  static std::optional<WallTime> renewal_in_place(const SeenLease& known, std::string_view text);
+
   /// The node that it is, or is bound to; empty: none.
   std::string node_of(const store::Change& change) const;
 
@@ -63,7 +79,7 @@ class World final : public store::Watcher {
   std::map<api::PodKey, api::Pod> pods_;
   std::map<std::string, api::Node> nodes_;
   std::map<std::string, api::ReplicaSet> replica_sets_;
-  std::map<std::string, LeaseRenewal> leases_;  // of nodes
+  std::map<std::string, SeenLease, std::less<>> leases_;  // of nodes
   std::map<std::string, api::PodDisruptionBudget> budgets_;
   TraceHash trace_;
   std::vector<std::function<void(const store::Change&, Now)>> listeners_;

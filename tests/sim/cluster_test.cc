@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace spillway::sim {
 
 namespace {
@@ -18,6 +20,25 @@ TEST(Cluster, TimeInWhichNothingHappensIsSkipped) {
   cluster.run_for(minutes(10));
   const std::uint64_t node_seconds = 6 * 600;
   EXPECT_LT(cluster.time().events_run() - before, 2 * node_seconds);
+}
+
+TEST(Cluster, AnAgentWritesTheTimeOfItsOwnClock) {
+  ClusterOptions options;
+  options.nodes = 2;
+  Cluster cluster(options);
+  cluster.run_for(minutes(1));
+  std::size_t behind = 0;
+  std::size_t right = 0;
+  cluster.world().listen([&](const store::Change& change, Now) {
+    if (!change.key.starts_with("/registry/leases/kube-node-lease/") || !change.value) return;
+    const bool is_behind = change.value->contains("\"renewTime\":\"2025-12-31T23:");
+    EXPECT_EQ(is_behind, change.key.ends_with(cluster.node_name(0))) << *change.value;
+    ++(is_behind ? behind : right);
+  });
+  cluster.jump_clock_of(0, -hours(1));
+  cluster.run_for(minutes(1));
+  EXPECT_GT(behind, 3U);
+  EXPECT_GT(right, 3U);
 }
 
 }  // namespace

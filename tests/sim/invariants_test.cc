@@ -2,9 +2,12 @@
 #include "sim/invariants.h"
 
 #include "api/object/taint.h"
+#include "sim/world.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 namespace spillway::sim {
@@ -160,6 +163,33 @@ TEST(Invariants, FindAnOlderHeartbeatInPlaceOfANewerOne) {
   lease.renew_time = WallTime(seconds(10));
   invariants.on_lease(&old_lease, &lease, at(3));
   EXPECT_EQ(invariants.violations().size(), 2U);
+}
+
+/// A lease of node n as the server writes it, whose renewal was in this second.
+store::Change lease_change(const std::string& uid, int second, const std::string& holder = "n") {
+  store::Change change;
+  change.key = "/registry/leases/kube-node-lease/n";
+  change.value = std::make_shared<const std::string>(fmt::format(
+      R"({{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{{"name":"n","namespace":"kube-node-lease","uid":"{}"}},)"
+      R"("spec":{{"holderIdentity":"{}","renewTime":"2026-01-01T00:00:{:02}.000000Z"}}}})",
+      uid, holder, second));
+  return change;
+}
+
+TEST(World, FindsAnOlderLeaseInPlaceOfANewerOne) {
+  VirtualTime time;
+  Invariants invariants({});
+  World world(time, invariants);
+  world.on_changes({lease_change("first", 10), lease_change("first", 20), lease_change("first", 30)});
+  EXPECT_TRUE(invariants.violations().empty());
+  world.on_changes({lease_change("first", 29)});
+  EXPECT_EQ(invariants.violations().size(), 1U);
+  world.on_changes({lease_change("other", 20)});
+  EXPECT_EQ(invariants.violations().size(), 1U) << "another lease of that name, as long as the one before";
+  world.on_changes({lease_change("other", 21, "longer"), lease_change("other", 20, "longer")});
+  EXPECT_EQ(invariants.violations().size(), 2U) << "its places have moved";
+  world.on_changes({lease_change("other", 25, "mm"), lease_change("other", 24, "mmm")});
+  EXPECT_EQ(invariants.violations().size(), 3U);
 }
 
 TEST(Invariants, FindAPhaseThatWasFinal) {

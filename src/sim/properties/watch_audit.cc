@@ -33,7 +33,12 @@ std::uint64_t number_of(std::string_view text) {
 
 void WatchAudit::on_change(std::string_view key, std::uint64_t revision, std::string_view node) {
   for (const Watched& each : kWatched) {
-    if (key.starts_with(each.prefix)) changes_[std::string(each.prefix)].push_back({revision, std::string(node)});
+    if (!key.starts_with(each.prefix)) continue;
+    Changes& changes = changes_[std::string(each.prefix)];
+    changes.all.push_back(revision);
+    if (node.empty()) continue;
+    const auto known = changes.by_node.find(node);
+    (known != changes.by_node.end() ? known->second : changes.by_node[std::string(node)]).push_back(revision);
   }
 }
 
@@ -51,26 +56,25 @@ std::optional<WatchAudit::Stream> WatchAudit::begin(const std::string& target) {
     node = field->substr(watched->by_node.size());
     if (node.find_first_of(",=!") != std::string::npos) return std::nullopt;
   }
-  return Stream(*this, std::string(watched->prefix), std::move(node), number_of(*from));
+  Changes& changes = changes_[std::string(watched->prefix)];
+  const Stream::Revisions& due = node.empty() ? changes.all : changes.by_node[node];
+  return Stream(verdicts_, due, fmt::format("{} {}", watched->prefix, node), number_of(*from));
 }
 
 void WatchAudit::Stream::on_event(std::string_view type, std::uint64_t revision, Now now) {
   if (type == "ERROR" || revision == 0) return;
-  const std::vector<Change>& changes = audit_->changes_[prefix_];
   const bool is_bookmark = type == "BOOKMARK";
   if (revision < told_ || (revision == told_ && !is_bookmark)) {
-    audit_->verdicts_.violate(
-        Property::kWatchesWhole, now,
-        fmt::format("a watch of {} {} is told {} of {} after {}", prefix_, node_, type, revision, told_));
+    verdicts_->violate(Property::kWatchesWhole, now,
+                       fmt::format("a watch of {} is told {} of {} after {}", what_, type, revision, told_));
     return;
   }
-  for (auto change = std::ranges::upper_bound(changes, told_, {}, &Change::revision);
-       change != changes.end() && change->revision <= revision; ++change) {
-    if ((!is_bookmark && change->revision == revision) || (!node_.empty() && change->node != node_)) continue;
-    audit_->verdicts_.violate(Property::kWatchesWhole, now,
-                              fmt::format("a watch of {} {} is told {} of {}, and nothing of {}", prefix_, node_, type,
-                                          revision, change->revision));
-    break;
+  const auto missed = std::ranges::upper_bound(*due_, told_);
+  const bool is_missed = missed != due_->end() && (is_bookmark ? *missed <= revision : *missed < revision);
+  if (is_missed) {
+    verdicts_->violate(
+        Property::kWatchesWhole, now,
+        fmt::format("a watch of {} is told {} of {}, and nothing of {}", what_, type, revision, *missed));
   }
   told_ = revision;
 }

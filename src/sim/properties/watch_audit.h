@@ -20,16 +20,19 @@ class WatchAudit {
   /// One watch from its request to its end.
   class Stream {
    public:
-    Stream(WatchAudit& audit, std::string prefix, std::string node, std::uint64_t from)
-        : audit_(&audit), prefix_(std::move(prefix)), node_(std::move(node)), told_(from) {}
-
     /// An event, or a bookmark: up to this revision all is told.
     void on_event(std::string_view type, std::uint64_t revision, Now now);
 
    private:
-    WatchAudit* audit_;
-    std::string prefix_;
-    std::string node_;  // of one node alone; empty: all
+    friend class WatchAudit;
+    using Revisions = std::vector<std::uint64_t>;
+
+    Stream(Verdicts& verdicts, const Revisions& due, std::string what, std::uint64_t from)
+        : verdicts_(&verdicts), due_(&due), what_(std::move(what)), told_(from) {}
+
+    Verdicts* verdicts_;
+    const Revisions* due_;  // of the changes that it has to tell, ascending
+    std::string what_;      // prefix, and the node if it is of one alone
     std::uint64_t told_;
   };
 
@@ -42,13 +45,14 @@ class WatchAudit {
   std::optional<Stream> begin(const std::string& target);
 
  private:
-  struct Change {
-    std::uint64_t revision = 0;
-    std::string node;
+  /// Revisions of changes, ascending.
+  struct Changes {
+    Stream::Revisions all;
+    std::map<std::string, Stream::Revisions, std::less<>> by_node;  // the bound ones once more
   };
 
   Verdicts& verdicts_;
-  std::map<std::string, std::vector<Change>, std::less<>> changes_;  // by prefix
+  std::map<std::string, Changes, std::less<>> changes_;  // by prefix
 };
 
 }  // namespace spillway::sim
