@@ -49,6 +49,9 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       cloud_check_(shared(cloud_events_), gate_, rng.fork("cloud"), options.cloud_check),
       report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {
   if (enabled_.deployment) make_deployments(rng.fork("deployment events"), metrics);
+  if (enabled_.batch.any()) {
+    batch_ = std::make_unique<BatchControllers>(enabled_.batch, shared(node_events_), rng, metrics);
+  }
   if (enabled_.volume_binder || enabled_.volume_protection) make_storage(rng.fork("volume events"), metrics);
 }
 
@@ -83,6 +86,7 @@ void ControllerSet::start(Now now) {
     if (enabled_.replica_set) replica_set_controller_.start(then);
     if (enabled_.daemon_set) daemon_set_controller_.start(then);
     if (deployment_controller_) deployment_controller_->start(then);
+    if (batch_) batch_->start(then);
     if (enabled_.pod_gc) pod_gc_.start(then);
     if (volume_binder_) volume_binder_->start(then);
     if (volume_protection_) volume_protection_->start(then);
@@ -104,6 +108,7 @@ void ControllerSet::run(Now now) {
   if (deployment_controller_) deployment_controller_->run(now);
   if (enabled_.replica_set) replica_set_controller_.run(now);
   if (enabled_.daemon_set) daemon_set_controller_.run(now);
+  if (batch_) batch_->run(now);
   if (volume_binder_) volume_binder_->run(now);
   if (volume_protection_) volume_protection_->run(now);
   cloud_check_.run(now);

@@ -18,6 +18,7 @@
 #include "controllers/storage/volume_binder.h"
 #include "controllers/storage/volume_protection.h"
 #include "controllers/taints/taint_eviction.h"
+#include "controllers/workloads/batch_controllers.h"
 #include "controllers/workloads/daemon_set.h"
 #include "controllers/workloads/deployment.h"
 #include "controllers/workloads/replica_set.h"
@@ -43,6 +44,7 @@ class ControllerSet final : public client::ApiEngine {
     bool replica_set = true;
     bool daemon_set = true;
     bool deployment = true;
+    BatchControllers::Enabled batch;
     bool volume_binder = true;
     bool volume_protection = true;
   };
@@ -127,6 +129,7 @@ class ControllerSet final : public client::ApiEngine {
   std::optional<client::EventRecorder> deployment_events_;
   std::optional<client::Informer<api::Deployment>> deployments_;
   std::optional<DeploymentController> deployment_controller_;
+  std::unique_ptr<BatchControllers> batch_;  // null: none of them runs
   // Only if one of them runs: nothing else reads claims and volumes.
   std::optional<client::EventRecorder> volume_events_;
   std::optional<StorageCache> storage_;

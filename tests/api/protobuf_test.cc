@@ -59,7 +59,7 @@ TEST(ProtobufBody, WorkedExampleOfKubectlCreate) {
 TEST(ProtobufBody, AnotherKindThanExpectedIsRefused) {
   const std::string body = body_of("v1", "Secret", "");
   EXPECT_FALSE(read_protobuf(config_map(), body));
-  EXPECT_FALSE(protobuf_kind(body_of("batch/v1", "Job", "")));
+  EXPECT_FALSE(protobuf_kind(body_of("batch/v1", "Task", "")));
 }
 
 TEST(ProtobufBody, TheMagicAloneIsNoBody) {

@@ -1,18 +1,9 @@
 #include "api/codec/codec.h"
 #include "api/codec/json_codec_instances.h"
 #include "api/codec/json_codec_meta.h"
+#include "api/codec/json_codec_template.h"
 
 namespace spillway::api {
-
-template <typename V>
-void describe(V& v, Is<PodTemplate> auto& pod_template) {
-  v.field("metadata", pod_template.metadata);
-  v.nested("metadata", [&](V& metadata) {
-    metadata.field("labels", pod_template.labels);
-    metadata.field("annotations", pod_template.annotations);
-  });
-  v.field("spec", pod_template.spec);
-}
 
 template <typename V>
 void describe(V& v, Is<ReplicaSetStatus> auto& status) {

@@ -26,6 +26,7 @@ constexpr std::array kGroups = {
     GroupRow{"authentication", "authentication.k8s.io"},
     GroupRow{"authorization", "authorization.k8s.io"},
     GroupRow{"autoscaling", "autoscaling"},
+    GroupRow{"batch", "batch"},
     GroupRow{"certificates", "certificates.k8s.io"},
     GroupRow{"coordination", "coordination.k8s.io"},
     GroupRow{"core", ""},

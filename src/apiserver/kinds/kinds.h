@@ -15,6 +15,8 @@ KindHooks controller_revision_hooks();
 KindHooks deployment_hooks();
 KindHooks replica_set_hooks();
 KindHooks daemon_set_hooks();
+// jobs.cc
+KindHooks job_hooks();
 // budgets.cc
 KindHooks pod_disruption_budget_hooks();
 // node.cc

@@ -38,6 +38,12 @@ std::string event_source(const api::Json& event) {
   return std::string(component.empty() ? event.string_at({"reportingComponent"}) : component);
 }
 
+/// How many pods of a Job have succeeded.
+std::string successful(const api::Json& job) {
+  const api::Json* count = job.at({"status", "succeeded"});
+  return std::to_string(count != nullptr ? count->if_int64().value_or(0) : 0);
+}
+
 constexpr std::array kPodFields{SelectableField{"spec.nodeName"},
                                 SelectableField{"spec.restartPolicy"},
                                 SelectableField{"spec.schedulerName"},
@@ -51,6 +57,7 @@ constexpr std::array kNodeFields{SelectableField{"spec.unschedulable", unschedul
 constexpr std::array kNamespaceFields{SelectableField{"status.phase"}};
 constexpr std::array kSecretFields{SelectableField{"type"}};
 constexpr std::array kServiceFields{SelectableField{"spec.clusterIP"}, SelectableField{"spec.type"}};
+constexpr std::array kJobFields{SelectableField{"status.successful", successful}};
 constexpr std::array kEventFields{SelectableField{"involvedObject.kind"},
                                   SelectableField{"involvedObject.namespace"},
                                   SelectableField{"involvedObject.name"},
@@ -95,6 +102,10 @@ std::span<const SelectableField> secret_fields() {
 
 std::span<const SelectableField> service_fields() {
   return kServiceFields;
+}
+
+std::span<const SelectableField> job_fields() {
+  return kJobFields;
 }
 
 std::span<const SelectableField> event_fields() {

@@ -30,7 +30,7 @@ namespace {
 constexpr std::string_view kStockLease = "kube-controller-manager";
 
 /// Of kube-controller-manager, and not here: naming them changes nothing.
-constexpr std::array<std::string_view, 18> kOtherControllers{"bootstrap-signer-controller",
+constexpr std::array<std::string_view, 17> kOtherControllers{"bootstrap-signer-controller",
                                                              "bootstrapsigner",
                                                              "cloud-node-lifecycle-controller",
                                                              "cronjob-controller",
@@ -39,7 +39,6 @@ constexpr std::array<std::string_view, 18> kOtherControllers{"bootstrap-signer-c
                                                              "endpointslice-controller",
                                                              "garbage-collector-controller",
                                                              "horizontal-pod-autoscaler-controller",
-                                                             "job-controller",
                                                              "namespace-controller",
                                                              "node-ipam-controller",
                                                              "node-route-controller",
@@ -50,13 +49,18 @@ constexpr std::array<std::string_view, 18> kOtherControllers{"bootstrap-signer-c
                                                              "tokencleaner"};
 
 Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
-  controllers::ControllerSet::Enabled enabled{false, false, false, false, false, false, false, false};
+  controllers::ControllerSet::Enabled enabled{
+      false, false, false, false, false, false, {.job = false, .ttl_after_finished = false}, false, false};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
                             std::pair("replicaset", &enabled.replica_set),
                             std::pair("daemonset", &enabled.daemon_set),
                             std::pair("deployment", &enabled.deployment),
+                            std::pair("job", &enabled.batch.job),
+                            std::pair("job-controller", &enabled.batch.job),
+                            std::pair("ttl-after-finished", &enabled.batch.ttl_after_finished),
+                            std::pair("ttl-after-finished-controller", &enabled.batch.ttl_after_finished),
                             std::pair("node-lifecycle-controller", &enabled.node_lifecycle),
                             std::pair("taint-eviction-controller", &enabled.taint_eviction),
                             std::pair("pod-garbage-collector-controller", &enabled.pod_gc),

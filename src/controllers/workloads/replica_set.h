@@ -21,25 +21,6 @@
 
 namespace spillway::controllers {
 
-/// Which pods go first when there are too many: not yet bound, not running, not ready, crowded together on a node,
-/// ready for a shorter time, restarted more often, younger; then by name. Pure. `on_same_node`: active pods of the set
-/// there.
-struct SurplusRank {
-  bool bound = false;
-  int phase = 0;  // Pending 0, Unknown 1, Running 2
-  bool ready = false;
-  std::int64_t on_same_node = 0;
-  WallTime ready_since;
-  std::int64_t restarts = 0;
-  WallTime created;
-  api::PodKey pod;
-
-  friend std::strong_ordering operator<=>(const SurplusRank& a, const SurplusRank& b);
-  friend bool operator==(const SurplusRank&, const SurplusRank&) = default;
-};
-
-SurplusRank surplus_rank(const api::Pod& pod, std::int64_t on_same_node);
-
 class ReplicaSetController {
  public:
   ReplicaSetController(Shared shared, telemetry::Registry& metrics);

@@ -1,0 +1,21 @@
+// What is right and wrong in the spec of a Job and in its status. Pure.
+// Source: Kubernetes API reference, "Job"; vectors api/validation_create, api/validation_update.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+
+#include <string_view>
+
+namespace spillway::apiserver::kinds {
+
+/// Everything of a Job's spec but its selector; also of the template of a CronJob. Fields start with `path`.
+void validate_job_template_spec(const api::Json& spec, std::string_view path, api::FieldErrors& errors);
+/// The whole of it.
+void validate_job_spec(const api::Json& spec, api::FieldErrors& errors);
+/// What an update may not change of it.
+void validate_job_change(const api::Json& object, const api::Json& old, api::FieldErrors& errors);
+/// The status, and what a status may not become.
+void validate_job_status(const api::Json& object, const api::Json& old, api::FieldErrors& errors);
+
+}  // namespace spillway::apiserver::kinds

@@ -1,0 +1,48 @@
+#include "controllers/workloads/batch_controllers.h"
+
+#include "controllers/workloads/finished_jobs.h"
+#include "controllers/workloads/job.h"
+
+#include <optional>
+
+namespace spillway::controllers {
+
+namespace {
+
+Shared with_events(const Shared& shared, client::EventRecorder& events) {
+  return {shared.client, events,        shared.log,          shared.nodes,
+          shared.pods,   shared.leases, shared.replica_sets, shared.daemon_sets};
+}
+
+}  // namespace
+
+struct BatchControllers::Parts {
+  Parts(Enabled enabled, const Shared& shared, const Rng& rng, telemetry::Registry& metrics)
+      : job_events(shared.client, rng.fork("job events"), "job-controller"),
+        jobs(shared.client, client::object_path("batch/v1", "jobs", {})) {
+    if (enabled.job) job.emplace(with_events(shared, job_events), jobs, metrics);
+    if (enabled.ttl_after_finished) finished_jobs.emplace(shared.client, shared.log, jobs, metrics);
+  }
+
+  client::EventRecorder job_events;
+  client::Informer<api::Job> jobs;
+  std::optional<JobController> job;
+  std::optional<FinishedJobs> finished_jobs;
+};
+
+BatchControllers::BatchControllers(Enabled enabled, const Shared& shared, const Rng& rng, telemetry::Registry& metrics)
+    : parts_(std::make_unique<Parts>(enabled, shared, rng, metrics)) {}
+
+BatchControllers::~BatchControllers() = default;
+
+void BatchControllers::start(Now now) {
+  if (parts_->job) parts_->job->start(now);
+  if (parts_->finished_jobs) parts_->finished_jobs->start(now);
+}
+
+void BatchControllers::run(Now now) {
+  if (parts_->job) parts_->job->run(now);
+  if (parts_->finished_jobs) parts_->finished_jobs->run(now);
+}
+
+}  // namespace spillway::controllers

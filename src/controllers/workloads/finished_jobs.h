@@ -1,0 +1,50 @@
+// Deletes Jobs that are over, ttlSecondsAfterFinished after they came to their end. Thread: loop. Bounds: one entry per
+// Job with a time to live. Source: Kubernetes docs, "Automatic Cleanup for Finished Jobs"; spec "Scheduler and
+// workloads", 14.
+#pragma once
+
+#include "api/object/job.h"
+#include "client/api_client.h"
+#include "client/informer.h"
+#include "client/work_queue.h"
+#include "controllers/shared/queue_metrics.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace spillway::controllers {
+
+class FinishedJobs {
+ public:
+  FinishedJobs(client::ApiClient& client, const telemetry::Log& log, client::Informer<api::Job>& jobs,
+               telemetry::Registry& metrics);
+  FinishedJobs(const FinishedJobs&) = delete;
+  FinishedJobs& operator=(const FinishedJobs&) = delete;
+
+  /// Once the caches are filled.
+  void start(Now now);
+  /// Works off what is due; called at the end of every step.
+  void run(Now now);
+
+ private:
+  void enqueue(const api::Job& job, Now now);
+  void arm();
+  void look(const std::string& key, Now now);
+  /// As it stands at the server: its time to live may have been raised a moment ago.
+  void remove(const std::string& key, const api::Job& job);
+  void close(const std::string& key, const Result<api::Json>& outcome, Now now);
+
+  client::ApiClient& client_;
+  const telemetry::Log& log_;
+  client::Informer<api::Job>& jobs_;
+  client::WorkQueue queue_;
+  QueueMetrics queue_metrics_;
+  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  bool started_ = false;
+};
+
+}  // namespace spillway::controllers
