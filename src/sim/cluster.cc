@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace spillway::sim {
@@ -69,7 +71,31 @@ class NullSink final : public api::ResponseSink {
   void on_end() override {}
 };
 
+SimHost::Size size_of(const MachineSpec& machine) {
+  return {machine.memory, machine.disk, machine.swap};
+}
+
+agent::MachineInfo info_of(const MachineSpec& machine, const SimHost& host) {
+  agent::MachineInfo info = host.machine_info(machine.name);
+  info.cpu_milli = machine.cpu_milli;
+  return info;
+}
+
 }  // namespace
+
+Outcome check_agents(const agent::AgentOptions& options, const std::vector<MachineSpec>& machines) {
+  std::set<std::tuple<Bytes, Bytes, Bytes, std::int64_t>> sizes;
+  VirtualTime time;
+  for (const MachineSpec& machine : machines) {
+    if (!sizes.emplace(machine.memory, machine.disk, machine.swap, machine.cpu_milli).second) continue;
+    const SimHost host(time, Rng(0), size_of(machine), {});
+    agent::AgentOptions own = options;
+    own.node_name = machine.name;
+    const auto agent = agent::Agent::create(std::move(own), info_of(machine, host), Rng(0), {}, {});
+    if (!agent) return invalid("node " + machine.name, "{}", agent.error().text());
+  }
+  return {};
+}
 
 agent::AgentOptions plain_agents() {
   agent::AgentOptions options;
@@ -363,18 +389,14 @@ void Cluster::restart_node(std::size_t index) {
   node.parts = std::make_unique<NodeParts>();
   NodeParts& parts = *node.parts;
   parts.transport = network_.connect(node.name, node_user(node.name));
-  parts.host = std::make_unique<SimHost>(
-      time_, rng.fork("host"), SimHost::Size{node.machine.memory, node.machine.disk, node.machine.swap},
-      [&parts](auto event) {
-        parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
-      });
+  parts.host = std::make_unique<SimHost>(time_, rng.fork("host"), size_of(node.machine), [&parts](auto event) {
+    parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
+  });
   agent::AgentOptions options = options_.agent.value_or(plain_agents());
   options.node_name = node.name;
   for (const auto& [label, value] : node.machine.labels) options.labels[label] = value;
   options.eviction.observe.interval_max = options_.observe_interval_max;
-  agent::MachineInfo machine = parts.host->machine_info(node.name);
-  machine.cpu_milli = node.machine.cpu_milli;
-  auto agent = agent::Agent::create(std::move(options), std::move(machine), rng.fork("agent"),
+  auto agent = agent::Agent::create(std::move(options), info_of(node.machine, *parts.host), rng.fork("agent"),
                                     {.log = log_,
                                      .journal = node.journal.get(),
                                      .recording = options_.recording ? options_.recording(node.name) : nullptr},

@@ -45,6 +45,9 @@ struct MachineSpec {
 /// What agents are started with unless anything else is said: a hard threshold of 64Mi, nothing reserved.
 agent::AgentOptions plain_agents();
 
+/// Whether an agent can be started with these options on each of the machines. kInvalid: the first on which it cannot.
+Outcome check_agents(const agent::AgentOptions& options, const std::vector<MachineSpec>& machines);
+
 struct ClusterOptions {
   std::uint64_t seed = 1;
   std::int32_t nodes = 3;

@@ -20,11 +20,6 @@ using api::Json;
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kMemoryAvailable = "memory.available";
 
-std::vector<MachineSpec> machines_of(const Scenario& scenario) {
-  const auto* const generated = std::get_if<GeneratedCluster>(&scenario.cluster);
-  return generated != nullptr ? inventory_of(*generated).machines : std::get<Inventory>(scenario.cluster).machines;
-}
-
 agent::AgentOptions agents_of(const Scenario& scenario) {
   return scenario.config.agents.value_or(plain_agents());
 }

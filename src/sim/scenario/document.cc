@@ -88,6 +88,11 @@ Inventory inventory_of(const GeneratedCluster& cluster) {
   return out;
 }
 
+std::vector<MachineSpec> machines_of(const Scenario& scenario) {
+  if (const auto* imported = std::get_if<Inventory>(&scenario.cluster)) return imported->machines;
+  return inventory_of(std::get<GeneratedCluster>(scenario.cluster)).machines;
+}
+
 std::vector<std::size_t> chosen_nodes(const NodeChoice& choice, const std::vector<MachineSpec>& machines) {
   if (!choice.only.empty()) return choice.only;
   std::vector<std::size_t> nodes;

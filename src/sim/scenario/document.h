@@ -293,6 +293,8 @@ struct Scenario {
 /// What a generated cluster consists of.
 Inventory inventory_of(const GeneratedCluster& cluster);
 
+std::vector<MachineSpec> machines_of(const Scenario& scenario);
+
 /// "zone=zone-0" and the like, checked against the nodes there are. By number, from 0.
 std::vector<std::size_t> chosen_nodes(const NodeChoice& choice, const std::vector<MachineSpec>& machines);
 

@@ -122,11 +122,6 @@ Outcome read_expectations(const Place& place, Scenario& scenario) {
   });
 }
 
-std::vector<MachineSpec> machines_of(const Scenario& scenario) {
-  if (const auto* imported = std::get_if<Inventory>(&scenario.cluster)) return imported->machines;
-  return inventory_of(std::get<GeneratedCluster>(scenario.cluster)).machines;
-}
-
 Outcome read_cluster(const Place& root, const ReadText& read, const ClusterOverride& instead, Scenario& out) {
   const Place cluster = root.member("cluster");
   SPILLWAY_TRY(servers, cluster.number("servers", 1, kServersMax));
@@ -179,6 +174,8 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
   SPILLWAY_TRY(timeline, parse_timeline(root, machines));
   out.timeline = std::move(timeline);
   SPILLWAY_TRY_VOID(check_servers(root, out.control_plane, out.timeline));
+  if (const Outcome can_start = check_agents(out.config.agents.value_or(plain_agents()), machines); !can_start)
+    return root.member(root.has("config") ? "config" : "cluster").wrong(can_start.error().text());
   SPILLWAY_TRY(settle, read_duration(root, "settle"));
   out.settle = settle.value_or(minutes(2));
   SPILLWAY_TRY(duration, read_duration(root, "duration"));
