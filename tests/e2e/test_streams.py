@@ -107,12 +107,12 @@ class Streams:
         wait_for("its program to be gone", lambda: self.kubectl(*count).strip() == "0")
 
     def test_attach_hears_what_follows(self):
-        self.kubectl.apply(pod("talker", ["/bin/sh", "-c", "while [ ! -e /tmp/end ]; do echo said; echo muttered >&2; sleep 0.1; done; echo last; exit 3"],
+        self.kubectl.apply(pod("talker", ["/bin/sh", "-c", "while [ ! -e /tmp/end ] || pidof touch >/dev/null; do echo said; echo muttered >&2; sleep 0.1; done; echo last; exit 3"],
             nodeName="n", restartPolicy="Never"))
         self.assertIn("said", self.kubectl.log_of("talker"))
         child = subprocess.Popen(["kubectl", "attach", "talker"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.kubectl.environment)
         self.assertEqual(self.first_line_of(child), b"said\n")
-        self.kubectl("exec", "talker", "--", "touch", "/tmp/end")
+        self.kubectl("exec", "talker", "--", "touch", "/tmp/end")  # it would be killed with the container
         out, err = child.communicate(timeout=30)
         self.assertTrue(out.endswith(b"last\n"), out)
         self.assertIn(b"muttered\n", err)
