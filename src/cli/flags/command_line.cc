@@ -117,7 +117,7 @@ class Parser {
     define_offline_commands(commands_);
     define_explain(commands_);
     define_recording_commands(commands_);
-    define_zone_commands(commands_);
+    define_cluster_commands(commands_);
     define_store_commands(commands_);
     define_completion(commands_, shell_);
   }

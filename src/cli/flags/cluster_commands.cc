@@ -100,7 +100,7 @@ void add_controller_target(CLI::App& app, ControllerTargetArgs& args) {
   app.add_option("--lease", args.lease, "Lease of the controllers")->capture_default_str();
 }
 
-void define_zone_commands(Commands& commands) {
+void define_cluster_commands(Commands& commands) {
   define_top(commands);
   define_zones(commands);
   define_hold(commands, HoldCommand::Act::kHold);
