@@ -95,13 +95,7 @@ void VolumeBinder::run(Now now) {
 /// With as many calls under way as there may be, the end of one of them is the next thing that happens.
 void VolumeBinder::arm() {
   const std::optional<Instant> due = calls_ < kCallsMax ? queue_.next_due() : std::nullopt;
-  if (timer_ && (!due || timer_->first != *due)) {
-    parts_.client.cancel(timer_->second);
-    timer_.reset();
-  }
-  if (due && !timer_) {
-    timer_.emplace(*due, parts_.client.at(*due, [this](Now) { timer_.reset(); }));
-  }
+  wake_up_.set(parts_.client, due);
 }
 
 void VolumeBinder::look_at_claim(const client::ObjectKey& key, Now now) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "client/event_recorder.h"
+#include "client/wake_up.h"
 #include "client/work_queue.h"
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/storage_cache.h"
@@ -14,9 +15,7 @@
 #include "telemetry/metrics.h"
 
 #include <map>
-#include <optional>
 #include <string>
-#include <utility>
 
 namespace spillway::controllers {
 
@@ -67,7 +66,7 @@ class VolumeBinder {
   client::WorkQueue queue_;  // "claim/NS/NAME", "volume/NAME"
   QueueMetrics queue_metrics_;
   std::map<std::string, std::string> told_;  // by work: of a claim that waits
-  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  client::WakeUp wake_up_;
   std::size_t calls_ = 0;
   bool started_ = false;
 };

@@ -77,13 +77,7 @@ void VolumeProtection::run(Now now) {
 
 void VolumeProtection::arm() {
   const std::optional<Instant> due = calls_ < kCallsMax ? queue_.next_due() : std::nullopt;
-  if (timer_ && (!due || timer_->first != *due)) {
-    parts_.client.cancel(timer_->second);
-    timer_.reset();
-  }
-  if (due && !timer_) {
-    timer_.emplace(*due, parts_.client.at(*due, [this](Now) { timer_.reset(); }));
-  }
+  wake_up_.set(parts_.client, due);
 }
 
 void VolumeProtection::look_at_claim(const client::ObjectKey& key) {

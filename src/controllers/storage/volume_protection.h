@@ -4,15 +4,14 @@
 // s. Source: Kubernetes docs, "Persistent Volumes", Storage Object in Use Protection.
 #pragma once
 
+#include "client/wake_up.h"
 #include "client/work_queue.h"
 #include "controllers/shared/storage_cache.h"
 #include "controllers/storage/claim_users.h"
 #include "telemetry/log.h"
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace spillway::controllers {
 
@@ -50,7 +49,7 @@ class VolumeProtection {
 
   Parts parts_;
   client::WorkQueue queue_;  // "claim/NS/NAME", "volume/NAME"
-  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  client::WakeUp wake_up_;
   std::size_t calls_ = 0;
   bool started_ = false;
 };

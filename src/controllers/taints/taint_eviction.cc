@@ -260,15 +260,7 @@ void TaintEvictionController::attempt_failed(const PodPtr& pod, int attempt, Ins
 void TaintEvictionController::arm() {
   metrics_.eviction_timers.set(static_cast<double>(evictions_.schedule().all().size()));
   const std::optional<Instant> due = evictions_.next_due();
-  if (timer_ && (!due || timer_->first != *due)) {
-    shared_.client.cancel(timer_->second);
-    timer_.reset();
-  }
-  if (!due || timer_) return;
-  timer_.emplace(*due, shared_.client.at(*due, [this](Now now) {
-    timer_.reset();
-    carry_out(evictions_.take_due(now), now);
-  }));
+  wake_up_.set(shared_.client, due, [this](Now now) { carry_out(evictions_.take_due(now), now); });
 }
 
 }  // namespace spillway::controllers

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "client/event_recorder.h"
+#include "client/wake_up.h"
 #include "controllers/shared/act_gate.h"
 #include "controllers/shared/lifecycle_metrics.h"
 #include "controllers/shared/pods_by_node.h"
@@ -78,7 +79,7 @@ class TaintEvictionController {
   std::optional<BudgetCheck> budgets_;  // if they are respected
   bool started_ = false;
   std::set<std::string, std::less<>> held_;  // nodes whose taints are older than this process
-  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  client::WakeUp wake_up_;
 };
 
 }  // namespace spillway::controllers

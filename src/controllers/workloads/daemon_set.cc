@@ -137,11 +137,7 @@ void DaemonSetController::run(Now now) {
 
 void DaemonSetController::arm() {
   const std::optional<Instant> due = queue_.next_due();
-  if (timer_ && (!due || timer_->first != *due)) {
-    shared_.client.cancel(timer_->second);
-    timer_.reset();
-  }
-  if (due && !timer_) timer_.emplace(*due, shared_.client.at(*due, [this](Now) { timer_.reset(); }));
+  wake_up_.set(shared_.client, due);
 }
 
 void DaemonSetController::sync(const std::string& key, Now now) {

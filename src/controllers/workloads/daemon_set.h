@@ -7,6 +7,7 @@
 
 #include "api/object/node_affinity.h"
 #include "api/object/workload.h"
+#include "client/wake_up.h"
 #include "client/work_queue.h"
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/queue_metrics.h"
@@ -65,7 +66,7 @@ class DaemonSetController {
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, workloads::FailureBackoff> backoff_;  // by the uid of the set
   std::optional<RevisionKeeper> revisions_;                   // nullopt: there is no history
-  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  client::WakeUp wake_up_;
   bool started_ = false;
 };
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "api/object/workload.h"
+#include "client/wake_up.h"
 #include "client/work_queue.h"
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/queue_metrics.h"
@@ -17,7 +18,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace spillway::controllers {
 
@@ -73,7 +73,7 @@ class DeploymentController {
   QueueMetrics queue_metrics_;
   std::map<std::string, std::string> key_by_uid_;    // of Deployments
   std::map<std::string, std::string> owner_by_set_;  // the Deployment's uid by the ReplicaSet's
-  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  client::WakeUp wake_up_;
   bool started_ = false;
 };
 

@@ -43,11 +43,7 @@ void FinishedJobs::run(Now now) {
 
 void FinishedJobs::arm() {
   const std::optional<Instant> due = queue_.next_due();
-  if (timer_ && (!due || timer_->first != *due)) {
-    client_.cancel(timer_->second);
-    timer_.reset();
-  }
-  if (due && !timer_) timer_.emplace(*due, client_.at(*due, [this](Now) { timer_.reset(); }));
+  wake_up_.set(client_, due);
 }
 
 void FinishedJobs::look(const std::string& key, Now now) {

@@ -6,15 +6,14 @@
 #include "api/object/job.h"
 #include "client/api_client.h"
 #include "client/informer.h"
+#include "client/wake_up.h"
 #include "client/work_queue.h"
 #include "controllers/shared/queue_metrics.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 
 namespace spillway::controllers {
 
@@ -43,7 +42,7 @@ class FinishedJobs {
   client::Informer<api::Job>& jobs_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
-  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  client::WakeUp wake_up_;
   bool started_ = false;
 };
 

@@ -169,11 +169,7 @@ void JobController::run(Now now) {
 void JobController::arm() {
   std::optional<Instant> due = queue_.next_due();
   if (const auto other = orphans_.next_due(); other && (!due || *other < *due)) due = other;
-  if (timer_ && (!due || timer_->first != *due)) {
-    shared_.client.cancel(timer_->second);
-    timer_.reset();
-  }
-  if (due && !timer_) timer_.emplace(*due, shared_.client.at(*due, [this](Now) { timer_.reset(); }));
+  wake_up_.set(shared_.client, due);
 }
 
 void JobController::look(const std::string& key, Now now) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "api/object/job.h"
+#include "client/wake_up.h"
 #include "client/work_queue.h"
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/queue_metrics.h"
@@ -24,7 +25,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace spillway::controllers {
@@ -96,7 +96,7 @@ class JobController {
   QueueMetrics orphan_metrics_;
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, Memory> memory_;  // by uid
-  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  client::WakeUp wake_up_;
   bool started_ = false;
 };
 

@@ -98,13 +98,7 @@ void ReplicaSetController::run(Now now) {
 
 void ReplicaSetController::arm(Now) {
   const std::optional<Instant> due = queue_.next_due();
-  if (timer_ && (!due || timer_->first != *due)) {
-    shared_.client.cancel(timer_->second);
-    timer_.reset();
-  }
-  if (due && !timer_) {
-    timer_.emplace(*due, shared_.client.at(*due, [this](Now) { timer_.reset(); }));
-  }
+  wake_up_.set(shared_.client, due);
 }
 
 void ReplicaSetController::sync(const std::string& key, Now now) {

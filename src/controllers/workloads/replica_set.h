@@ -6,6 +6,7 @@
 #pragma once
 
 #include "api/object/workload.h"
+#include "client/wake_up.h"
 #include "client/work_queue.h"
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/queue_metrics.h"
@@ -15,7 +16,6 @@
 #include "telemetry/metrics.h"
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,7 +69,7 @@ class ReplicaSetController {
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, std::string> refusals_;  // by uid of the set: why the last pods were not made
   std::map<std::string, Instant> paced_until_;   // by key: changes of pods wait until then
-  std::optional<std::pair<Instant, client::ApiClient::TimerId>> timer_;
+  client::WakeUp wake_up_;
   bool started_ = false;
 };
 
